@@ -1,0 +1,59 @@
+"""How every id and pseudonym is made. One place, so that two stages never name the same thing twice.
+
+========  ===============================  =======================
+what      form                             example
+========  ===============================  =======================
+post      ``source:source_id``             ``psyqa:4394``
+answer    ``post_id/hash of its text``     ``psyqa:4394/9f2c01ab``
+dialogue  ``source:source_id``             ``smile:10071``
+round     ``dialogue_id#n``, n from 1      ``smile:10071#3``
+author    ``u_`` + 16 hex digits of HMAC   ``u_5be1…``
+========  ===============================  =======================
+"""
+
+import hashlib
+import hmac
+
+
+def digest(text: str, length: int = 16) -> str:
+    """The first `length` hex digits of the SHA-256 of `text` (UTF-8; lone surrogates survive as they are)."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+def source_row_id(source: str, source_id: str | int) -> str:
+    """The id of a post or a dialogue: ``source:source_id``."""
+    return f"{source}:{source_id}"
+
+
+def answer_id(post_id: str, text: str) -> str:
+    """The id of an answer that its source gives none: it follows the text, not the place in the list.
+
+    So an answer keeps its id when a newer export of the set puts another one in front of it.
+    """
+    return f"{post_id}/{digest(text, 8)}"
+
+
+def round_id(dialogue_id: str, number: int) -> str:
+    """The id of round `number` (from 1) of a dialogue."""
+    return f"{dialogue_id}#{number}"
+
+
+def stable_int(text: str) -> int:
+    """A number in [0, 2^63) that follows from `text` alone: an index that no new row can shift."""
+    return int(digest(text, 16), 16) >> 1
+
+
+def unit_interval(*parts: str | int) -> float:
+    """A number in [0, 1), uniform over the keys `parts`: seeded randomness that no other row can move."""
+    return int(digest("\x1f".join(map(str, parts)), 16), 16) / 2**64
+
+
+def pseudonym(source: str, author: str, key: bytes) -> str:
+    """The pseudonym of an author: HMAC-SHA-256 under `key`, so that without the key no list of names can undo it.
+
+    Raises ValueError for a key of fewer than 16 bytes.
+    """
+    if len(key) < 16:
+        raise ValueError("the author key must have at least 16 bytes")
+    mac = hmac.new(key, f"{source}\x1f{author}".encode("utf-8", "surrogatepass"), hashlib.sha256)
+    return "u_" + mac.hexdigest()[:16]

@@ -1,0 +1,102 @@
+"""Help-seeking posts with their answers: as they came, cleaned, and without duplicates."""
+
+import dataframely as dy
+import polars as pl
+
+from schemas import labels
+from schemas.table import FREE_TEXT, Table, instant, one_of
+
+RISK = dy.Struct(
+    {
+        "kind": one_of(labels.RISKS, description="self_harm, harm_to_others or abuse"),
+        "rule": dy.String(description="the rule of the lexicon that matched"),
+    }
+)
+
+STRATEGY_SPAN = dy.Struct(
+    {
+        "strategy": dy.String(nullable=True, description="our label, null where the cross-walk has none"),
+        "source_strategy": dy.String(description="the label as the source wrote it"),
+        "start": dy.Int32(description="first character of the span in `text`"),
+        "end": dy.Int32(description="one past its last character"),
+    }
+)
+
+_ANSWER = {
+    "answer_id": dy.String(description="`post_id/…`"),
+    "author": dy.String(nullable=True, description="HMAC pseudonym, null where anonymous or not given"),
+    "author_role": one_of(labels.AUTHOR_ROLES, description="professional, member or unknown"),
+    "text": dy.String(description="what the supporter wrote"),
+    "posted_at": instant(nullable=True, description="when (UTC)"),
+    "likes": dy.Int64(nullable=True, description="how many found it useful"),
+    "recommended": dy.Bool(nullable=True, description="whether the site recommends it"),
+}
+
+
+class Posts(Table):
+    """What every table of posts has."""
+
+    post_id = dy.String(primary_key=True, description="`source:source_id`")
+    source = dy.String(description="the site or the data set")
+    source_id = dy.String(description="the source's own id of the post")
+    url = dy.String(nullable=True, description="where it stood")
+    title = dy.String(description="title or question", metadata=FREE_TEXT)
+    description = dy.String(description="body of the post", metadata=FREE_TEXT)
+    topic = dy.String(nullable=True, description="main topic, as the source gives it")
+    subtopics = dy.List(dy.String(), description="subtopics and other labels of the source")
+    author = dy.String(nullable=True, description="HMAC pseudonym of the seeker, null where anonymous or not given")
+    posted_at = instant(nullable=True, description="when the post was written (UTC)")
+    posted_at_precision = one_of(labels.PRECISIONS, nullable=True, description="how exact `posted_at` is")
+    fetched_at = instant(nullable=True, description="first time this content was seen (UTC); null for imported files")
+    lang = one_of(labels.LANGUAGES, description="language, as the source says")
+    origin = one_of(labels.ORIGINS, description="written by a human, by a model, or unknown")
+    lineage = dy.List(dy.String(), description="the sets it was made from, nearest first")
+    licence = dy.String(description="licence of the source")
+    consent = one_of(labels.CONSENTS, description="what is known of the writers' consent")
+    layout = dy.String(nullable=True, description="the page layout or file format it was read from")
+
+    @dy.rule()
+    def post_id_is_source_and_source_id(cls) -> pl.Expr:
+        return pl.col("post_id") == pl.col("source") + ":" + pl.col("source_id")
+
+    @classmethod
+    def _sampling_overrides(cls) -> dict[str, pl.Expr]:
+        return {"post_id": pl.col("source") + ":" + pl.col("source_id")}
+
+
+class ImportedPosts(Posts):
+    """Posts of a public data set, as its reader found them. One partition a data set."""
+
+    answers = dy.List(
+        dy.Struct({**_ANSWER, "spans": dy.List(STRATEGY_SPAN, description="strategy labels of the source")}),
+        description="the answers, in the source's order",
+        metadata=FREE_TEXT,
+    )
+
+
+class RawPosts(ImportedPosts):
+    """Posts as they were crawled. One partition a source and a day of posting (Shanghai)."""
+
+
+class CleanPosts(Posts):
+    """Posts and answers that pass the filters (M §2, E §2)."""
+
+    answers = dy.List(dy.Struct(dict(_ANSWER)), description="the answers that were kept", metadata=FREE_TEXT)
+    text = dy.String(description="title and description, normalised", metadata=FREE_TEXT)
+    n_chars = dy.Int64(min=0, description="characters of `text`, white space not counted")
+    han_ratio = dy.Float64(min=0, max=1, description="share of Chinese characters among those of `text`")
+    script = one_of(labels.SCRIPTS, description="simplified, traditional, mixed, or neutral (both alike)")
+    pii = dy.List(
+        dy.Struct({"kind": dy.String(), "count": dy.Int64(min=1)}),
+        nullable=True,
+        description="personal data removed, counted by kind; null until the step that removes them has run",
+    )
+    risk = dy.List(RISK, description="signs of risk to life or limb; empty where none was found")
+
+
+class UniquePosts(CleanPosts):
+    """Posts without duplicates; the survivor of a cluster has the answers of all its members."""
+
+    cluster_id = dy.String(description="`post_id` of the survivor")
+    cluster_size = dy.Int64(min=1, description="posts that were one and the same")
+    group_id = dy.String(description="what a split may never tear apart: see `splits`")

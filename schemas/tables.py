@@ -1,0 +1,40 @@
+"""Every table by its name, in the order in which the data flow."""
+
+from schemas import annotations, dialogues, personas, posts, reviews, training
+from schemas.table import Table
+
+TABLES: dict[str, type[Table]] = {
+    "raw_posts": posts.RawPosts,
+    "imported_posts": posts.ImportedPosts,
+    "imported_dialogues": dialogues.ImportedDialogues,
+    "clean_posts": posts.CleanPosts,
+    "clean_dialogues": dialogues.CleanDialogues,
+    "unique_posts": posts.UniquePosts,
+    "unique_dialogues": dialogues.UniqueDialogues,
+    "splits": training.Splits,
+    "coherent_dialogues": dialogues.CoherentDialogues,
+    "topics": annotations.Topics,
+    "emotions": annotations.Emotions,
+    "sampled_turns": training.SampledTurns,
+    "ecot_chains": annotations.EcotChains,
+    "coe_chains": annotations.CoeChains,
+    "cer_candidates": annotations.CerCandidates,
+    "cer_labels": reviews.CerLabels,
+    "disc_profiles": personas.DiscProfiles,
+    "personas": personas.Personas,
+    "rewritten_dialogues": personas.RewrittenDialogues,
+    "grpo_ecot": training.GrpoEcot,
+    "grpo_coe": training.GrpoCoe,
+    "grpo_cer": training.GrpoCer,
+    "sft_coe": training.SftCoe,
+    "sft_cer": training.SftCer,
+    "rm_triplets": training.RmTriplets,
+    "rm_process": training.RmProcess,
+    "rm_outcome": training.RmOutcome,
+    "rm_unified": training.RmUnified,
+    "rollouts": training.Rollouts,
+    "evaluations": training.Evaluations,
+}
+
+# Tables with one version a partition: a data set, or a source and a day.
+PARTITIONED = frozenset({"raw_posts", "imported_posts", "imported_dialogues"})

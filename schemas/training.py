@@ -1,0 +1,160 @@
+"""Tables that train and evaluate: splits, sampled rounds, verl prompt sets, SFT and reward-model sets, rollouts."""
+
+import dataframely as dy
+
+from schemas import labels
+from schemas.dialogues import SPOKEN
+from schemas.posts import RISK
+from schemas.table import FREE_TEXT, Table, instant, one_of
+
+MESSAGE = dy.Struct(
+    {
+        "role": one_of(("system", "user", "assistant"), description="as chat templates name it"),
+        "content": dy.String(description="the text"),
+    }
+)
+
+
+class Splits(Table):
+    """The split of every group, given once and kept (DESIGN §2.8)."""
+
+    group_id = dy.String(primary_key=True, description="rows that share a text, an opening or an author")
+    split = one_of(labels.SPLITS, description="train, validation or test")
+    given_at = dy.String(description="the tables and versions in which the group was first seen")
+    members = dy.List(dy.String(), description="hashes of the texts and authors that tie a row to this group")
+
+
+class SampledTurns(Table):
+    """C eq. 1: the rounds drawn from each dialogue."""
+
+    dialogue_id = dy.String(primary_key=True, description="the dialogue")
+    round = dy.Int64(primary_key=True, min=1, description="the round, from 1")
+    n_rounds = dy.Int64(min=1, description="rounds of the dialogue")
+    probability = dy.Float64(min=0, max=1, description="p(i) of C eq. 1 for this round")
+    history = dy.List(SPOKEN, description="what was said up to the seeker's turn of this round", metadata=FREE_TEXT)
+    reference = dy.String(description="the supporter's reply in the source", metadata=FREE_TEXT)
+    reference_origin = one_of(labels.ORIGINS, description="who wrote the reference: human, model or unknown")
+    strategies = dy.List(dy.String(), description="strategies of the reference, our English labels")
+    emotion = dy.String(nullable=True, description="emotion of the seeker's turn, as the source labels it")
+    needs_media = dy.Bool(description="the history holds a clip that text alone does not replace")
+    lang = one_of(labels.LANGUAGES, description="language")
+    source = dy.String(description="the data set")
+    topic = dy.String(nullable=True, description="topic of the dialogue")
+    situation = dy.String(nullable=True, description="the seeker's situation", metadata=FREE_TEXT)
+    risk = dy.List(RISK, description="signs of risk in the seeker's turns")
+    group_id = dy.String(description="the group of the dialogue")
+
+
+EXTRA_INFO = dy.Struct(
+    {
+        "split": one_of(labels.SPLITS, description="as the column of the same name"),
+        "index": dy.Int64(min=0, description="a number that follows from the row's id"),
+        "row_id": dy.String(description="as the column of the same name"),
+        "source": dy.String(description="the site or the data set"),
+        "lang": one_of(labels.LANGUAGES, description="language to answer in"),
+        "topic": dy.String(nullable=True, description="topic, as the source gives it"),
+        "dialogue": dy.List(SPOKEN, description="what the seeker (and the supporter) said: verl's reward sees no prompt"),
+        "references": dy.List(dy.String(), description="every human answer or reply at hand"),
+        "reference_id": dy.String(nullable=True, description="the answer that is the ground truth"),
+        "draw_probability": dy.Float64(nullable=True, description="how likely it was drawn among its siblings"),
+        "prompt_version": dy.String(description="id and version of the system prompt"),
+        "prompt_length": dy.Int64(min=0, description="length of the prompt"),
+        "prompt_length_unit": dy.String(description="characters, or tokens of the named tokenizer"),
+    }
+)
+
+
+class PromptSet(Table):
+    """One prompt of a verl GRPO set (verl 0.9, `RLHFDataset`)."""
+
+    row_id = dy.String(primary_key=True, description="the post, or the round of a dialogue")
+    data_source = dy.String(regex=r"^gongqing/(ecot|coe|cer)$", description="names the reward; no name verl knows")
+    prompt = dy.List(MESSAGE, min_length=2, description="system prompt and dialogue; the last turn is the seeker's", metadata=FREE_TEXT)
+    ability = dy.String(description="informational: empathetic support")
+    reward_model = dy.Struct(
+        {
+            "style": dy.String(description="informational: rule"),
+            "ground_truth": dy.String(description="a human answer; empty where there is none"),
+        },
+        description="what verl hands to the reward",
+        metadata=FREE_TEXT,
+    )
+    extra_info = dy.Struct(EXTRA_INFO.inner, description="all that a reward or a judge needs", metadata=FREE_TEXT)
+    split = one_of(labels.SPLITS, description="train, validation or test")
+
+
+class GrpoEcot(PromptSet):
+    """M: a post, to be answered in ECoT."""
+
+
+class GrpoCoe(PromptSet):
+    """E: a question with human answers, to be answered in CoE."""
+
+
+class GrpoCer(PromptSet):
+    """C: a sampled round, to be answered in CER."""
+
+
+class ChatSet(Table):
+    """A set of chat messages to learn from."""
+
+    row_id = dy.String(primary_key=True, description="the row that the sample was made from, and which sample")
+    messages = dy.List(MESSAGE, min_length=2, description="the chat; every assistant turn is trained", metadata=FREE_TEXT)
+    split = one_of(labels.SPLITS, description="train, validation or test")
+    variant = one_of(labels.VARIANTS, description="D, R or P of C's rewriting, or none")
+
+
+class SftCoe(ChatSet):
+    """E: the warm start on reviewed CoE chains."""
+
+
+class SftCer(ChatSet):
+    """C: the warm start on CER chains judged right."""
+
+
+class RmProcess(ChatSet):
+    """C: a process reward model, one verdict a step."""
+
+
+class RmOutcome(ChatSet):
+    """C: an outcome reward model, one verdict a response."""
+
+
+class RmUnified(ChatSet):
+    """C: UnifiReward, verdicts on steps and response over several turns."""
+
+
+class RmTriplets(Table):
+    """E eq. 5: triplets for the contrastive answer reward."""
+
+    row_id = dy.String(primary_key=True, description="query and pair")
+    query = dy.String(description="the question", metadata=FREE_TEXT)
+    positive = dy.String(description="a professional's answer to it", metadata=FREE_TEXT)
+    negative = dy.String(description="an answer that should score lower", metadata=FREE_TEXT)
+    kind = one_of(("mismatched_emotion", "generic", "other_answer"), description="E's three kinds of negatives")
+    split = one_of(labels.SPLITS, description="train, validation or test")
+    variant = one_of(labels.VARIANTS, description="D, R or P of C's rewriting, or none")
+
+
+class Rollouts(Table):
+    """What a policy wrote in training, and every term of its reward."""
+
+    run_id = dy.String(primary_key=True, description="the training run")
+    step = dy.Int64(primary_key=True, min=0, description="the step")
+    output_index = dy.Int64(primary_key=True, min=0, description="the output within the step")
+    row_id = dy.String(description="the prompt's row")
+    output = dy.String(description="what the policy wrote", metadata=FREE_TEXT)
+    rewards = dy.List(dy.Struct({"name": dy.String(), "value": dy.Float64()}), description="every term of the reward")
+    judge = dy.String(nullable=True, description="the judge's words", metadata=FREE_TEXT)
+
+
+class Evaluations(Table):
+    """One figure of an evaluation."""
+
+    evaluation_id = dy.String(primary_key=True, description="the evaluation run")
+    metric = dy.String(primary_key=True, description="what was measured")
+    mode = dy.String(primary_key=True, description="how: paper, character …")
+    model = dy.String(primary_key=True, description="whose outputs")
+    value = dy.Float64(description="the figure")
+    n = dy.Int64(min=0, description="over how many rows")
+    measured_at = instant(description="when (UTC)")
