@@ -27,10 +27,3 @@ def han_ratio(text: pl.Expr) -> pl.Expr:
     han = text.str.count_matches(r"\p{Han}")
     letters = text.str.count_matches(r"[\p{L}\p{N}]")
     return pl.when(letters > 0).then(han / letters).otherwise(0.0)
-
-
-def key_hash(keys: pl.Expr) -> pl.Expr:
-    """16 hex digits that stand for a key: what `splits` keeps instead of the text (`schemas.ids.digest`)."""
-    from schemas.ids import digest
-
-    return keys.map_elements(digest, return_dtype=pl.String)

@@ -43,7 +43,9 @@ class CoeChains(LlmMade):
     L3 = dy.String(description="intent", metadata=FREE_TEXT)
     L4 = dy.String(description="response strategy", metadata=FREE_TEXT)
     answer = dy.String(description="the human answer, verbatim", metadata=FREE_TEXT)
-    reasoning = dy.String(nullable=True, description="the model's own reasoning, apart from the chain", metadata=FREE_TEXT)
+    reasoning = dy.String(
+        nullable=True, description="the model's own reasoning, apart from the chain", metadata=FREE_TEXT
+    )
 
 
 class CerCandidates(LlmMade):

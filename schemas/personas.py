@@ -42,6 +42,8 @@ class RewrittenDialogues(LlmMade):
     source_dialogue_id = dy.String(description="the dialogue it was made from")
     variant = one_of(("D", "R", "P"), description="duplicate, rewrite, or persona")
     persona_id = dy.String(nullable=True, description="the persona drawn; null but for P")
-    turns = dy.List(TURN, description="the turns; as many, with roles and strategies as in the source", metadata=FREE_TEXT)
+    turns = dy.List(
+        TURN, description="the turns; as many, with roles and strategies as in the source", metadata=FREE_TEXT
+    )
     lang = Dialogues.columns()["lang"]
     group_id = dy.String(description="the group of the source dialogue")

@@ -53,7 +53,9 @@ EXTRA_INFO = dy.Struct(
         "source": dy.String(description="the site or the data set"),
         "lang": one_of(labels.LANGUAGES, description="language to answer in"),
         "topic": dy.String(nullable=True, description="topic, as the source gives it"),
-        "dialogue": dy.List(SPOKEN, description="what the seeker (and the supporter) said: verl's reward sees no prompt"),
+        "dialogue": dy.List(
+            SPOKEN, description="what the seeker (and the supporter) said: verl's reward sees no prompt"
+        ),
         "references": dy.List(dy.String(), description="every human answer or reply at hand"),
         "reference_id": dy.String(nullable=True, description="the answer that is the ground truth"),
         "draw_probability": dy.Float64(nullable=True, description="how likely it was drawn among its siblings"),
@@ -69,7 +71,12 @@ class PromptSet(Table):
 
     row_id = dy.String(primary_key=True, description="the post, or the round of a dialogue")
     data_source = dy.String(regex=r"^gongqing/(ecot|coe|cer)$", description="names the reward; no name verl knows")
-    prompt = dy.List(MESSAGE, min_length=2, description="system prompt and dialogue; the last turn is the seeker's", metadata=FREE_TEXT)
+    prompt = dy.List(
+        MESSAGE,
+        min_length=2,
+        description="system prompt and dialogue; the last turn is the seeker's",
+        metadata=FREE_TEXT,
+    )
     ability = dy.String(description="informational: empathetic support")
     reward_model = dy.Struct(
         {
@@ -99,7 +106,9 @@ class ChatSet(Table):
     """A set of chat messages to learn from."""
 
     row_id = dy.String(primary_key=True, description="the row that the sample was made from, and which sample")
-    messages = dy.List(MESSAGE, min_length=2, description="the chat; every assistant turn is trained", metadata=FREE_TEXT)
+    messages = dy.List(
+        MESSAGE, min_length=2, description="the chat; every assistant turn is trained", metadata=FREE_TEXT
+    )
     split = one_of(labels.SPLITS, description="train, validation or test")
     variant = one_of(labels.VARIANTS, description="D, R or P of C's rewriting, or none")
 

@@ -1,0 +1,54 @@
+"""Nothing vanishes: rows in = rows kept + rows dropped, in every unit that a step names (DESIGN §2.2)."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from pipelines.errors import Unaccounted
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How many of a unit came in, were kept and were dropped."""
+
+    unit: str
+    taken: int
+    kept: int
+    dropped: int
+
+    @property
+    def balanced(self) -> bool:
+        return self.taken == self.kept + self.dropped
+
+    def __str__(self) -> str:
+        return f"{self.unit}: {self.taken} in, {self.kept} kept, {self.dropped} dropped"
+
+
+def count(frame: pl.DataFrame, unit: str) -> int:
+    """How many of `unit` a table holds: its rows, the answers of its posts, or the rounds of its dialogues."""
+    if unit == "answer":
+        return int(frame["answers"].list.len().sum())
+    if unit == "round" and "round" not in frame.columns and "n_rounds" in frame.columns:
+        return int(frame["n_rounds"].sum())
+    return frame.height
+
+
+def settle(unit: str, taken: list[pl.DataFrame], kept: pl.DataFrame, dropped: pl.DataFrame) -> Account:
+    """The account of one unit over a step."""
+    return Account(
+        unit,
+        sum(count(frame, unit) for frame in taken),
+        count(kept, unit),
+        dropped.filter(pl.col("unit") == unit).height,
+    )
+
+
+def require_balance(table: str, accounts: list[Account]) -> None:
+    """Raises Unaccounted where rows were lost or came from nowhere."""
+    wrong = [account for account in accounts if not account.balanced]
+    if wrong:
+        raise Unaccounted(
+            f"the rows of {table} do not add up: {'; '.join(map(str, wrong))}",
+            where=table,
+            remedy="a step lost rows without a reason, or made some: mend it; nothing was written",
+        )

@@ -1,0 +1,31 @@
+"""Signs of risk to life or limb, by the rules of `lexicons/risk.toml`.
+
+A sign keeps a text out of everything that trains; it says nothing about the person. So a rule rather flags too much:
+"我不想死" is flagged as well.
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from schemas.labels import RISKS
+from schemas.posts import RISK
+
+
+def risk(text: pl.Expr) -> pl.Expr:
+    """The rules that match `text`, as a list of {kind, rule}; empty where none does."""
+    signs = [
+        pl.when(text.str.contains(pattern)).then(pl.struct(kind=pl.lit(kind), rule=pl.lit(rule)))
+        for kind, rule, pattern in _rules()
+    ]
+    return pl.concat_list(signs).list.drop_nulls().cast(pl.List(RISK.dtype))
+
+
+@cache
+def _rules() -> tuple[tuple[str, str, str], ...]:
+    path = Path(__file__).parent / "lexicons" / "risk.toml"
+    rules = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert set(rules) <= set(RISKS), f"{path}: a kind that schemas.labels.RISKS does not list"
+    return tuple((kind, name, pattern) for kind in rules for name, pattern in rules[kind].items())

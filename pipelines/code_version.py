@@ -1,0 +1,61 @@
+"""The version of a step's code: a hash of every file of ours that it rests on.
+
+Nobody has to remember to raise a number. A file that changes without effect costs one more run of a step, and its
+content, thus its version, stays the same.
+"""
+
+import ast
+import hashlib
+import importlib.util
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+_OURS = ("schemas", "pipelines", "crawlers")
+_DATA = {".md", ".toml", ".txt", ".json", ".yaml"}
+
+
+@cache
+def code_version(*modules: str) -> str:
+    """12 hex digits over the modules, all modules of ours that they import, and the data files beside them."""
+    found: dict[str, Path] = {}
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        path = _file_of(name)
+        if path is None or name in found:
+            continue
+        found[name] = path
+        waiting += _imports(path)
+    hashed = hashlib.sha256()
+    for path in sorted({*found.values(), *(data for path in found.values() for data in _data_beside(path))}):
+        hashed.update(path.name.encode() + path.read_bytes())
+    return hashed.hexdigest()[:12]
+
+
+def _file_of(module: str) -> Path | None:
+    if module.split(".", 1)[0] not in _OURS:
+        return None
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:  # a name inside a module, not a module
+        return None
+    return Path(spec.origin) if spec and spec.origin else None
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _data_beside(path: Path) -> Iterator[Path]:
+    """Lexicons and prompts: the data files in the folders below a module's own."""
+    if path.parent.name in _OURS:
+        return
+    for folder in path.parent.iterdir():
+        if folder.is_dir():
+            yield from (data for data in folder.iterdir() if data.suffix in _DATA)

@@ -1,0 +1,172 @@
+"""The prompt sets of GRPO in verl's Parquet schema (verl 0.9): `grpo_ecot` (M), `grpo_coe` (E), `grpo_cer` (C).
+
+verl hands the reward neither the prompt nor the dialogue, so both stand in `extra_info`, with every reference.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pipelines.llm.prompts import Prompt, load
+from pipelines.release.lengths import Ruler, ruler
+from pipelines.settings import Prompts
+from schemas.ids import round_id, stable_int, unit_interval
+from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
+from schemas.table import Dropped
+from schemas.training import PromptSet
+
+_HERE = Path(__file__).parent / "prompts"
+_SPEAKS_AS = {"seeker": "user", "supporter": "assistant"}
+
+Row = dict[str, Any]
+Result = tuple[pl.DataFrame, pl.DataFrame]
+
+
+def ecot_prompts(posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None, seed: int = 0) -> Result:
+    """M: one prompt a post. Drops, in the unit `post`: risk, overlong_prompt."""
+    return _post_prompts("grpo_ecot", load(_HERE / "ecot.md"), posts, splits, settings or Prompts(), seed)
+
+
+def coe_prompts(posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None, seed: int = 0) -> Result:
+    """E: one prompt a question that has a human answer. Drops, in the unit `post`: no_answer, risk, overlong_prompt."""
+    return _post_prompts("grpo_coe", load(_HERE / "coe.md"), posts, splits, settings or Prompts(), seed)
+
+
+def cer_prompts(turns: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None) -> Result:
+    """C: one prompt a sampled round. Drops, in the unit `round`: needs_media, risk, overlong_prompt."""
+    settings = settings or Prompts()
+    measure = ruler(settings.tokenizer)
+    sets = _Builder("grpo_cer", "round", splits, settings, settings.max_tokens_cer, measure)
+    for row in turns.iter_rows(named=True):
+        row_id = round_id(row["dialogue_id"], row["round"])
+        if row["needs_media"]:
+            sets.drop(row_id, "needs_media", "the history holds a clip that text does not replace")
+            continue
+        sets.add(
+            row_id,
+            row,
+            cer_system_prompt(row["lang"]),
+            row["history"],
+            references=[row["reference"]],
+            reference=(row["reference"], row_id, 1.0),
+        )
+    return sets.result()
+
+
+def cer_system_prompt(lang: str) -> Prompt:
+    """C's system prompt in the language of the dialogue, with the closed sets filled in."""
+    zh = lang == "zh"
+    return load(_HERE / f"cer.{lang}.md").filled(
+        stages=_listed(STAGES.zh if zh else STAGES.en, zh),
+        sentiments=_listed(SENTIMENTS.zh if zh else SENTIMENTS.en, zh),
+        strategies=_listed([label.zh if zh else label.en for label in ANSWERABLE_STRATEGIES], zh),
+    )
+
+
+def _listed(names: tuple[str, ...] | list[str], zh: bool) -> str:
+    return ("、" if zh else ", ").join(names)
+
+
+def _post_prompts(
+    table: str, prompt: Prompt, posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts, seed: int
+) -> Result:
+    sets = _Builder(table, "post", splits, settings, settings.max_tokens, ruler(settings.tokenizer))
+    for row in posts.iter_rows(named=True):
+        answers = row["answers"]
+        if table == "grpo_coe" and not answers:
+            sets.drop(row["post_id"], "no_answer", "a question without a human answer")
+            continue
+        sets.add(
+            row["post_id"],
+            row,
+            prompt,
+            [{"role": "seeker", "text": row["text"]}],
+            references=[answer["text"] for answer in answers],
+            reference=draw_reference(row["post_id"], answers, seed),
+        )
+    return sets.result()
+
+
+def draw_reference(post_id: str, answers: list[Row], seed: int = 0) -> tuple[str, str | None, float | None]:
+    """The answer that is the ground truth: (text, answer_id, how likely it was drawn); an empty text where none is.
+
+    Uniform among the professionals' answers, or among all where no professional answered (papers.md §4).
+    """
+    chosen = [answer for answer in answers if answer["author_role"] == "professional"] or answers
+    if not chosen:
+        return "", None, None
+    answer = chosen[int(unit_interval(seed, "reference", post_id) * len(chosen))]
+    return answer["text"], answer["answer_id"], 1 / len(chosen)
+
+
+class _Builder:
+    """Collects the rows and drops of one prompt set."""
+
+    def __init__(
+        self, table: str, unit: str, splits: pl.DataFrame, settings: Prompts, max_tokens: int, measure: Ruler
+    ) -> None:
+        self.table, self.unit = table, unit
+        self.split_of = dict(splits.select("group_id", "split").iter_rows())
+        self.settings, self.max_tokens, self.ruler = settings, max_tokens, measure
+        self.kept: list[Row] = []
+        self.dropped: list[Row] = []
+
+    def drop(self, row_id: str, reason: str, detail: str) -> None:
+        self.dropped.append(
+            {"stage": self.table, "unit": self.unit, "row_id": row_id, "reason": reason, "detail": detail}
+        )
+
+    def add(
+        self,
+        row_id: str,
+        row: Row,
+        system: Prompt,
+        dialogue: list[dict[str, str]],
+        references: list[str],
+        reference: tuple[str, str | None, float | None],
+    ) -> None:
+        if row["risk"] and not self.settings.allow_risk:
+            rules = ", ".join(f"{sign['kind']}/{sign['rule']}" for sign in row["risk"])
+            return self.drop(row_id, "risk", rules)
+        prompt = [
+            {"role": "system", "content": system.text},
+            *({"role": _SPEAKS_AS[turn["role"]], "content": turn["text"]} for turn in dialogue),
+        ]
+        length, limit = self.ruler.length(prompt), self.ruler.limit(self.max_tokens, row["lang"])
+        if length > limit:
+            return self.drop(row_id, "overlong_prompt", f"{length} {self.ruler.unit}, at most {limit}")
+        text, reference_id, probability = reference
+        split = self.split_of[row["group_id"]]
+        self.kept.append(
+            {
+                "row_id": row_id,
+                "data_source": f"gongqing/{self.table.removeprefix('grpo_')}",
+                "prompt": prompt,
+                "ability": "empathetic_support",
+                "reward_model": {"style": "rule", "ground_truth": text},
+                "extra_info": {
+                    "split": split,
+                    "index": stable_int(row_id),
+                    "row_id": row_id,
+                    "source": row["source"],
+                    "lang": row["lang"],
+                    "topic": row["topic"],
+                    "dialogue": dialogue,
+                    "references": references,
+                    "reference_id": reference_id,
+                    "draw_probability": probability,
+                    "prompt_version": system.name,
+                    "prompt_length": length,
+                    "prompt_length_unit": self.ruler.unit,
+                },
+                "split": split,
+            }
+        )
+        return None
+
+    def result(self) -> Result:
+        return (
+            pl.DataFrame(self.kept, schema=PromptSet.polars_schema()),
+            pl.DataFrame(self.dropped, schema=Dropped.polars_schema()),
+        )

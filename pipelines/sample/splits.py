@@ -1,0 +1,162 @@
+"""Train, validation and test, given to groups and kept (DESIGN §2.8).
+
+Rows that share a link (`pipelines.sample.links`) form a group; later also near-duplicates. A group gets its split
+once. A new row joins the group that it touches; one that touches groups of different splits is dropped.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from pipelines.settings import SplitSizes
+from pipelines.settings import Splits as Sizes
+from schemas.ids import digest, unit_interval
+from schemas.training import Splits
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """`groups`: row_id → group_id; `bridges`: row_id → what it would tie together; `splits`: the table."""
+
+    groups: dict[str, str]
+    bridges: dict[str, str]
+    splits: pl.DataFrame
+
+
+@dataclass
+class _Group:
+    group_id: str
+    split: str
+    given_at: str
+    links: set[str] = field(default_factory=set)
+
+
+def give_splits(
+    posts: pl.DataFrame,
+    dialogues: pl.DataFrame,
+    standing: pl.DataFrame,
+    sizes: Sizes | None = None,
+    *,
+    seed: int = 0,
+    given_at: str = "",
+) -> Grouped:
+    """Group the rows and give every new group its split.
+
+    Args:
+        posts: `row_id`, `links` of posts.
+        dialogues: `row_id`, `links` of dialogues.
+        standing: The table `splits` as it stands; its groups keep their split for ever.
+        sizes: How much of the new groups goes to validation and test, for groups with posts and for others.
+        seed: Which groups these are follows from it and from the group alone.
+        given_at: What to write beside new groups.
+    """
+    links_of = {
+        row: links for frame in (posts, dialogues) for row, links in frame.select("row_id", "links").iter_rows()
+    }
+    known = {
+        row["group_id"]: _Group(row["group_id"], row["split"], row["given_at"], set(row["members"]))
+        for row in standing.iter_rows(named=True)
+    }
+    post_ids = set(posts["row_id"])
+    groups, bridges, fresh = _join(links_of, known)
+    new = _new_groups(links_of, fresh)
+    sizes = sizes or Sizes()
+    given: dict[str, str] = {}
+    # A group with a post in it is sized by its posts, any other by its dialogues.
+    with_posts = {group for group, rows in new.items() if not post_ids.isdisjoint(rows)}
+    for is_post, chosen, wanted in ((True, with_posts, sizes.posts), (False, new.keys() - with_posts, sizes.dialogues)):
+        weights = {group: sum((row in post_ids) is is_post for row in new[group]) for group in chosen}
+        taken = Counter(known[group].split for row, group in groups.items() if (row in post_ids) is is_post)
+        given |= _allot(weights, wanted, taken, seed)
+    for group, rows in new.items():
+        links = {link for row in rows for link in links_of[row]}
+        known[group] = _Group(group, given[group], given_at, links)
+        groups |= dict.fromkeys(rows, group)
+    for row, group in groups.items():
+        known[group].links.update(links_of[row])
+    table = pl.DataFrame(
+        [
+            {"group_id": one.group_id, "split": one.split, "given_at": one.given_at, "members": sorted(one.links)}
+            for one in known.values()
+        ],
+        schema=Splits.polars_schema(),
+    )
+    return Grouped(groups, bridges, table.sort("group_id"))
+
+
+def _join(
+    links_of: Mapping[str, list[str]], known: Mapping[str, _Group]
+) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """Let rows join the standing groups: (row → group, row → why it is a bridge, rows that touch none)."""
+    owner = {link: group for group in known for link in sorted(known[group].links)}
+    groups: dict[str, str] = {}
+    bridges: dict[str, str] = {}
+    # Walked from the standing groups outwards, in rounds: a row that joins brings its other links with it. A row that
+    # meets two splits is where the walk is cut, and its links go to nobody.
+    waiting, met = sorted(links_of), True
+    while met:
+        met, later = False, []
+        for row in waiting:
+            touched = sorted({owner[link] for link in links_of[row] if link in owner})
+            if not touched:
+                later.append(row)
+                continue
+            met = True
+            if len({known[group].split for group in touched}) > 1:
+                bridges[row] = " and ".join(f"{known[group].split} ({group})" for group in touched)
+            else:
+                groups[row] = touched[0]
+                owner |= {link: touched[0] for link in links_of[row] if link not in owner}
+        waiting = later
+    return groups, bridges, waiting
+
+
+def _new_groups(links_of: Mapping[str, list[str]], rows: Iterable[str]) -> dict[str, list[str]]:
+    """Group the rows that touch no standing group; a group is named by the first of its links."""
+    fresh = {row: links_of[row] for row in rows}
+    return {
+        "g" + digest(min(link for row in component for link in fresh[row])): sorted(component)
+        for component in _components(fresh)
+    }
+
+
+def _components(links_of: Mapping[str, list[str]]) -> Iterator[list[str]]:
+    """Rows that hang together by links."""
+    parent: dict[str, str] = {}
+
+    def root(node: str) -> str:
+        while (above := parent.setdefault(node, node)) != node:
+            parent[node] = node = parent[above]
+        return node
+
+    for links in links_of.values():
+        for link in links[1:]:
+            parent[root(link)] = root(links[0])
+    components: dict[str, list[str]] = {}
+    for row, links in links_of.items():
+        components.setdefault(root(links[0]), []).append(row)
+    yield from components.values()
+
+
+def _allot(weights: Mapping[str, int], sizes: SplitSizes, taken: Counter[str], seed: int) -> dict[str, str]:
+    """A split for each new group; `weights` are its rows.
+
+    A share is drawn group by group, so that no other row can move it. A number is filled up in the order of the
+    draws, counting the rows that are there already and never passing it.
+    """
+    given: dict[str, str] = {}
+    left = 1.0
+    for split, size in (("test", sizes.test), ("validation", sizes.validation)):
+        draws = {group: unit_interval(seed, split, group) for group in weights if group not in given}
+        if isinstance(size, float):
+            given |= {group: split for group, draw in draws.items() if draw < size / left}
+            left -= size
+            continue
+        room = size - taken[split]
+        for group in sorted(draws, key=lambda group: (draws[group], group)):
+            if 0 < weights[group] <= room:
+                given[group] = split
+                room -= weights[group]
+    return {group: given.get(group, "train") for group in weights}

@@ -1,0 +1,156 @@
+"""Settings: defaults here, `gongqing.toml` of the home over them, `GONGQING_*` of the environment over both.
+
+Closed: a key that does not exist is an error that names the nearest one. A nested key is written
+`GONGQING_SAMPLING__N_SAMPLES` in the environment and `n_samples` under `[sampling]` in the file.
+"""
+
+import difflib
+import os
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import SettingsError as SourceError
+
+from pipelines.errors import SettingsError
+
+ROOT = Path(__file__).resolve().parent.parent
+PREFIX = "GONGQING_"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Filters(_Section):
+    """The first filters. M §2 and E §2 give the two lengths; the share is ours."""
+
+    min_post_chars: Count = 20
+    min_answer_chars: Count = 100  # an answer must have more
+    min_han_ratio: float = Field(0.5, ge=0, le=1)
+
+
+class SplitSizes(_Section):
+    """How much of the new groups goes where: a share below 1, or a number of rows. The rest trains."""
+
+    validation: Share | Count = 0.1
+    test: Share | Count = 0.1
+
+
+class Splits(_Section):
+    """Sizes by what a group holds: posts (M: test = 500, E: test = 2000) or dialogues alone."""
+
+    posts: SplitSizes = SplitSizes()
+    dialogues: SplitSizes = SplitSizes()
+
+
+class Sampling(_Section):
+    """C eq. 1. `n_samples` is not given in the paper: ours."""
+
+    n_samples: int = Field(3, ge=1)
+    centred: bool = False  # μ = (N_r + 1)/2 instead of the paper's N_r/2
+
+
+class Prompts(_Section):
+    """How long a prompt may be. 1024 is M's and E's; C gives none, and its histories are longer: ours."""
+
+    max_tokens: int = Field(1024, ge=1)
+    max_tokens_cer: int = Field(2048, ge=1)
+    tokenizer: Path | None = None  # folder of a Hugging Face tokenizer; without it characters are counted
+    allow_risk: bool = False  # whether posts and dialogues with signs of risk may train
+
+
+class Settings(BaseSettings):
+    """All settings of a home."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="ignore", frozen=True)
+
+    seed: int = 0
+    filters: Filters = Filters()
+    splits: Splits = Splits()
+    sampling: Sampling = Sampling()
+    prompts: Prompts = Prompts()
+
+
+# Of the environment alone: where things are, and secrets. They decide no content, so no version depends on them.
+ENVIRONMENT_ONLY = ("HOME", "AUTHOR_KEY")
+
+
+def home() -> Path:
+    """The folder of data, Dagster's state, the author key and the takedown list (default: the repository)."""
+    return Path(os.environ.get(PREFIX + "HOME") or ROOT).expanduser().resolve()
+
+
+def load(home: Path) -> Settings:
+    """The settings of a home.
+
+    Raises SettingsError for an unknown key or an impossible value, naming the file or variable and the nearest key.
+    """
+    path = home / "gongqing.toml"
+    try:
+        written = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"not valid TOML: {error}", where=path, remedy="mend the line that is named") from error
+    _refuse_unknown(written, Settings, str(path), ())
+    for variable in os.environ:
+        name = variable.removeprefix(PREFIX)
+        if name != variable and name not in ENVIRONMENT_ONLY:
+            nested: Any = None
+            for part in reversed(name.lower().split("__")):
+                nested = {part: nested}
+            _refuse_unknown(nested, Settings, f"the environment variable {variable}", ())
+
+    class OfThisHome(Settings):
+        @classmethod
+        def settings_customise_sources(  # type: ignore[override]  # the sources are named by what we use of them
+            cls, settings_cls: type[BaseSettings], env_settings: Any, **_: Any
+        ) -> tuple[Any, ...]:
+            return env_settings, TomlConfigSettingsSource(settings_cls, toml_file=path)
+
+    try:
+        return OfThisHome()
+    except (ValidationError, SourceError) as error:
+        key, told = "", str(error).splitlines()[0]
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"] if isinstance(part, str) and part.isidentifier())
+            told = f"{first['msg']}, not {first['input']!r}"
+        raise SettingsError(
+            f"the setting {key or 'given'} cannot be: {told}",
+            where=f"{path} or the environment ({PREFIX}{key.upper().replace('.', '__')})",
+            remedy="correct the value",
+        ) from error
+
+
+def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tuple[str, ...]) -> None:
+    if not isinstance(values, dict):
+        return
+    for key, value in values.items():
+        if key not in section.model_fields:
+            dotted = ".".join((*path, key))
+            near = difflib.get_close_matches(dotted, _known_keys(), n=1, cutoff=0.4)
+            near = near or difflib.get_close_matches(key, list(section.model_fields), n=1, cutoff=0.0)
+            raise SettingsError(f"there is no setting {dotted!r}", where=where, remedy=f"did you mean {near[0]!r}?")
+        inner = section.model_fields[key].annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            _refuse_unknown(value, inner, where, (*path, key))
+
+
+@cache
+def _known_keys() -> tuple[str, ...]:
+    def walk(section: type[BaseModel], path: tuple[str, ...]) -> list[str]:
+        found = []
+        for key, field in section.model_fields.items():
+            found.append(".".join((*path, key)))
+            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+                found += walk(field.annotation, (*path, key))
+        return found
+
+    return tuple(walk(Settings, ()))

@@ -1,0 +1,75 @@
+"""What lies beside the Parquet of a version: `manifest.json`, and the pointer `current.json` of a table."""
+
+import datetime as dt
+import hashlib
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def to_bytes(self) -> bytes:
+        return (json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n").encode()
+
+
+class File(_Document):
+    """One Parquet file of a version, relative to the version's folder."""
+
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class Run(_Document):
+    """One run that produced the version. Two runs with the same `inputs` need not both be made."""
+
+    parents: dict[str, str] = Field(default_factory=dict)  # table or table/partition -> version
+    code: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    note: dict[str, Any] = Field(default_factory=dict)  # what does not decide the content: the file's name, counts
+    at: dt.datetime = Field(default_factory=lambda: dt.datetime.now(dt.UTC).replace(microsecond=0))
+
+    @property
+    def inputs(self) -> str:
+        """16 hex digits of all that decides what the run makes: parents, code and settings."""
+        decisive = json.dumps([self.parents, self.code, self.settings], sort_keys=True, ensure_ascii=False, default=str)
+        return hashlib.sha256(decisive.encode()).hexdigest()[:16]
+
+
+class Column(_Document):
+    """A column as it was declared when the version was written."""
+
+    name: str
+    type: str
+    description: str
+
+
+class Manifest(_Document):
+    """All about one version. It is written last: a folder without it is no version."""
+
+    table: str
+    partition: str | None
+    version: str
+    schema_version: int
+    columns: list[Column]
+    rows: int
+    dropped: int
+    reasons: dict[str, int]  # "unit: reason" -> rows dropped
+    files: list[File]
+    runs: list[Run]
+
+
+class Pointer(_Document):
+    """Which version of a table is the current one, and the inputs that were last brought up to date.
+
+    `inputs` stays when a person promotes an older version, so that a refresh does not undo the choice until
+    something upstream really changes.
+    """
+
+    version: str
+    inputs: str
+    promoted: bool = False

@@ -1,0 +1,184 @@
+"""Where versions are kept. The one place that knows of folders, renames and locks.
+
+An object store would implement the same few calls: `publish` by uploading the manifest last, `swap` by a conditional
+put. Nothing outside this module assumes that a folder can be renamed.
+"""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from pipelines.errors import StorageFull
+
+_SCRATCH = ".tmp"
+_ABANDONED_AFTER = 60.0  # seconds; between creating a lock file and locking it lie microseconds
+
+
+class Storage(Protocol):
+    """Keys are relative paths with `/`; a key is whole or absent, never half there."""
+
+    def staging(self) -> contextlib.AbstractContextManager[Path]:
+        """A new local folder to build a version in, gone afterwards whatever happens."""
+
+    def publish(self, staged: Path, prefix: str, damaged: Callable[[], bool]) -> None:
+        """Make all files of `staged` durable and readable under `prefix`, all at once.
+
+        Where `prefix` is there already it stays, for it names its content, unless `damaged()` holds.
+        """
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes under `key`, or None."""
+
+    def swap(self, key: str, old: bytes | None, new: bytes) -> bool:
+        """Put `new` under `key` if it still holds `old` (None: nothing); durable when it returns True."""
+
+    def children(self, prefix: str) -> list[str]:
+        """The names directly below `prefix`, sorted."""
+
+    def stat(self, key: str) -> tuple[int, int] | None:
+        """Size in bytes and a number that changes when the content does, or None."""
+
+    def sha256(self, key: str) -> str:
+        """The SHA-256 of the bytes under `key`, in hex."""
+
+    def uri(self, key: str) -> str:
+        """What a Parquet reader opens."""
+
+
+class LocalFolder:
+    """A folder on a local disk."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @contextlib.contextmanager
+    def staging(self) -> Iterator[Path]:
+        scratch = self.root / _SCRATCH
+        with _full_disk_reported(self.root):
+            scratch.mkdir(parents=True, exist_ok=True)
+            self._sweep(scratch)
+        name = uuid.uuid4().hex
+        lock_path = scratch / f"{name}.lock"
+        folder = scratch / name
+        # The lock tells a sweeper in another process that the owner is alive; the kernel frees it when we die.
+        with _full_disk_reported(self.root), lock_path.open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                folder.mkdir()
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+                lock_path.unlink(missing_ok=True)
+
+    @staticmethod
+    def _sweep(scratch: Path) -> None:
+        """Remove what processes that are no more left behind."""
+        for lock_path in scratch.glob("*.lock"):
+            folder = lock_path.with_suffix("")
+            with contextlib.suppress(FileNotFoundError, BlockingIOError), lock_path.open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if folder.exists() or time.time() - lock_path.stat().st_mtime > _ABANDONED_AFTER:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    lock_path.unlink(missing_ok=True)
+
+    def publish(self, staged: Path, prefix: str, damaged: Callable[[], bool]) -> None:
+        target = self.root / prefix
+        with _full_disk_reported(self.root):
+            for path in sorted(staged.rglob("*"), reverse=True):
+                _sync(path)
+            _sync(staged)
+            with self._alone():
+                if target.exists():
+                    if not damaged():
+                        return
+                    with self.staging() as scratch:
+                        target.rename(scratch / "damaged")
+                _make_folders(target.parent, self.root)
+                staged.rename(target)
+                _sync(target.parent)
+
+    def get(self, key: str) -> bytes | None:
+        try:
+            return (self.root / key).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def swap(self, key: str, old: bytes | None, new: bytes) -> bool:
+        path = self.root / key
+        with _full_disk_reported(self.root):
+            with self._alone(), self.staging() as scratch:
+                if self.get(key) != old:
+                    return False
+                fresh = scratch / "fresh"
+                fresh.write_bytes(new)
+                _sync(fresh)
+                _make_folders(path.parent, self.root)
+                fresh.replace(path)
+                _sync(path.parent)
+        return True
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other process publishes or swaps meanwhile."""
+        (self.root / _SCRATCH).mkdir(parents=True, exist_ok=True)
+        with (self.root / _SCRATCH / "alone").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def children(self, prefix: str) -> list[str]:
+        folder = self.root / prefix
+        return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+    def stat(self, key: str) -> tuple[int, int] | None:
+        try:
+            status = (self.root / key).stat()
+        except FileNotFoundError:
+            return None
+        return status.st_size, status.st_mtime_ns
+
+    def sha256(self, key: str) -> str:
+        with (self.root / key).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def uri(self, key: str) -> str:
+        return str(self.root / key)
+
+
+def _sync(path: Path) -> None:
+    """Flush a file or the entries of a folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make_folders(folder: Path, root: Path) -> None:
+    """Make `folder` and its parents below `root`, durably."""
+    missing = [path for path in (folder, *folder.parents) if path.is_relative_to(root) and not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True)
+        _sync(path.parent)
+
+
+@contextlib.contextmanager
+def _full_disk_reported(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        free = shutil.disk_usage(root).free if root.exists() else 0
+        raise StorageFull(
+            f"no room left on the device ({free / 1e6:.1f} MB free); the version before is untouched",
+            where=root,
+            remedy="free some space, then run the same command again",
+        ) from error
