@@ -8,21 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import dagster as dg
+import yaml
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 
-from pipelines.settings import home
+from pipelines.settings import ROOT, home
 
 
-def state_folder(home: Path) -> Path:
-    """The folder of Dagster's state."""
-    return home / ".dagster"
-
-
-def _at(part: str) -> dict[str, Any]:
-    return {"base_dir": str(state_folder(home()) / part)}
+def _at(part: str, folder: Path | None = None) -> str:
+    return str((folder or home()) / ".dagster" / part)
 
 
 class HomeStorage(DagsterSqliteStorage):
@@ -36,7 +33,7 @@ class HomeStorage(DagsterSqliteStorage):
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
         """Called by Dagster."""
-        return super().from_config_value(inst_data, _at("storage"))
+        return cls(base_dir=_at("storage"), inst_data=inst_data)
 
 
 class HomeArtifacts(LocalArtifactStorage):
@@ -50,7 +47,7 @@ class HomeArtifacts(LocalArtifactStorage):
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
         """Called by Dagster."""
-        return super().from_config_value(inst_data, _at("artifacts"))
+        return cls(base_dir=_at("artifacts"), inst_data=inst_data)
 
 
 class HomeComputeLogs(LocalComputeLogManager):
@@ -64,4 +61,26 @@ class HomeComputeLogs(LocalComputeLogManager):
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
         """Called by Dagster."""
-        return super().from_config_value(inst_data, _at("compute"))
+        return cls(base_dir=_at("compute"), inst_data=inst_data)
+
+
+def ensure_configured(folder: Path) -> None:
+    """Give a home other than the repository a dagster.yaml of its own, with absolute paths, if it has none."""
+    target = folder / "dagster.yaml"
+    if folder == ROOT or target.exists():
+        return
+    config = yaml.safe_load((ROOT / "dagster.yaml").read_text(encoding="utf-8"))
+    config["storage"] = {"sqlite": {"base_dir": _at("storage", folder)}}
+    for part, module, name, place in (
+        ("local_artifact_storage", "dagster._core.storage.root", "LocalArtifactStorage", "artifacts"),
+        ("compute_logs", "dagster._core.storage.local_compute_log_manager", "LocalComputeLogManager", "compute"),
+    ):
+        config[part] = {"module": module, "class": name, "config": {"base_dir": _at(place, folder)}}
+    folder.mkdir(parents=True, exist_ok=True)
+    target.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+
+
+def instance(folder: Path) -> dg.DagsterInstance:
+    """The standing Dagster instance of a home."""
+    ensure_configured(folder)
+    return dg.DagsterInstance.from_config(str(folder))

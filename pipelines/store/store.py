@@ -243,7 +243,7 @@ class Store:
         )
 
     def _complete(self, table: str, beginning: str, partition: str | None) -> str:
-        known = self._version_ids(table, partition)
+        known = self.version_ids(table, partition)
         found = [version for version in known if beginning and version.startswith(beginning)]
         if len(found) != 1:
             raise UnknownName(f"version of {table}", beginning, known)
@@ -253,7 +253,7 @@ class Store:
         """All versions of a table or partition, oldest first; damaged ones are left out (`verify` names them)."""
         self._schema(table, partition)
         found = []
-        for version in self._version_ids(table, partition):
+        for version in self.version_ids(table, partition):
             try:
                 found.append(self.version(table, version, partition))
             except DamagedVersion:
@@ -284,7 +284,7 @@ class Store:
         try:
             return Pointer.model_validate_json(content)
         except ValidationError as error:
-            known = ", ".join(self._version_ids(table, partition))
+            known = ", ".join(self.version_ids(table, partition))
             raise DamagedVersion(
                 f"the pointer of {table} cannot be read",
                 where=self.storage.uri(key),
@@ -342,7 +342,8 @@ class Store:
     def _pointer_key(self, table: str, partition: str | None) -> str:
         return f"{self._home(table, partition)}/current.json"
 
-    def _version_ids(self, table: str, partition: str | None) -> list[str]:
+    def version_ids(self, table: str, partition: str | None = None) -> list[str]:
+        """The ids of all versions that lie there, whole or damaged."""
         return [name for name in self.storage.children(self._home(table, partition)) if _VERSION.fullmatch(name)]
 
     @staticmethod

@@ -1,0 +1,325 @@
+"""The command line `gongqing`. It parses, calls, prints; heavy imports stand in the commands that need them."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.errors import GongqingError, RequestError, UnknownName
+from pipelines.settings import ROOT, home, load
+
+app = typer.Typer(
+    name="gongqing",
+    help="From public help-seeking posts and dialogues to data that trains an empathetic Chinese model.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+tables_app = typer.Typer(invoke_without_command=True, help="The tables there are, and which version is current.")
+app.add_typer(tables_app, name="tables")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+TableName = Annotated[str, typer.Argument(help="A table, such as unique_posts.")]
+Partition = Annotated[str | None, typer.Option(help="The data set, of a partitioned table.")]
+
+
+@app.callback()
+def options(
+    context: typer.Context, debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False
+) -> None:
+    """Options of every command."""
+    context.obj = debug
+    if debug:
+        os.environ["_GONGQING_DEBUG"] = "1"
+
+
+@app.command("import")
+def import_(
+    name: Annotated[str, typer.Argument(help="What it is: psyqa, smile, cpsycoun, esconv … or mapped.")],
+    path: Annotated[Path, typer.Argument(help="The file, folder or archive.")],
+    data_set: Annotated[str | None, typer.Option("--as", help="The name to keep it under (default: NAME).")] = None,
+    mapping: Annotated[Path | None, typer.Option(help="For mapped: the TOML file that maps its columns.")] = None,
+) -> None:
+    """Read a public data set into imported_posts or imported_dialogues."""
+    _import(home(), name, path, data_set, mapping)
+
+
+def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: Path | None) -> None:
+    from pipelines.defs.running import run_import
+    from pipelines.imports import target_table
+    from pipelines.store import Store
+
+    load(folder)
+    table = target_table(name, mapping)
+    kept_as = data_set or name
+    run_import(folder, table, kept_as, name, path.resolve(), mapping.resolve() if mapping else None)
+    version = Store(folder / "data").version(table, partition=kept_as)
+    _line(f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped, version {version.version}")
+
+
+@app.command()
+def refresh(
+    select: Annotated[
+        list[str] | None, typer.Option(help="Only these groups or tables; may be given several times.")
+    ] = None,
+) -> None:
+    """Make every table that is stale, in order."""
+    _refresh(home(), select or [])
+
+
+def _refresh(folder: Path, select: list[str]) -> None:
+    from pipelines import refresh as refreshing
+
+    settings = load(folder)
+
+    def run(stage: Any) -> None:
+        from pipelines.defs.running import run_stage  # imports Dagster: only where something is stale
+
+        run_stage(folder, stage)
+
+    ran = 0
+    for outcome in _progress(refreshing.refresh(folder, settings, run, select), len(refreshing.chosen(select))):
+        ran += outcome.ran
+        if outcome.ran:
+            for version in outcome.versions:
+                _line(
+                    f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped, version {version.version}"
+                    f"  ({outcome.seconds:.1f} s)"
+                )
+    _line("everything is up to date" if not ran else f"{ran} stage{'s' if ran > 1 else ''} made anew")
+
+
+@tables_app.callback()
+def tables(
+    context: typer.Context,
+    as_json: AsJson = False,
+    versions: Annotated[bool, typer.Option("--versions", help="All versions, not the current ones alone.")] = False,
+) -> None:
+    """List the tables."""
+    if context.invoked_subcommand is None:
+        _tables(home(), as_json=as_json, all_versions=versions)
+
+
+def _tables(folder: Path, *, as_json: bool = False, all_versions: bool = False) -> None:
+    from pipelines import display
+    from pipelines.store import Store
+    from schemas.tables import PARTITIONED, TABLES
+
+    store = Store(folder / "data")
+    found = [version for table in TABLES for version in store.current(table)]
+    if all_versions:
+        places = [
+            (table, place)
+            for table in TABLES
+            for place in (store.partitions(table) if table in PARTITIONED else [None])
+        ]
+        found = [version for table, place in places for version in store.versions(table, place)]
+    if as_json:
+        _print(display.as_json([display.version_record(version) for version in found]))
+    elif found:
+        _print(display.versions(found, all_versions=all_versions))
+    else:
+        _line("no tables yet: gongqing import NAME PATH, then gongqing refresh; or gongqing demo")
+
+
+@tables_app.command()
+def promote(
+    table: TableName,
+    version: Annotated[str, typer.Argument(help="The version, or the beginning of it.")],
+    partition: Partition = None,
+) -> None:
+    """Make an older version the current one, until something upstream of the table changes."""
+    promoted = _store().promote(table, version, partition)
+    _line(f"{promoted.name}: version {promoted.version} is current")
+
+
+@app.command()
+def show(
+    table: TableName,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 5,
+    version: Annotated[str | None, typer.Option(help="An older version, or the beginning of it.")] = None,
+    partition: Partition = None,
+    dropped: Annotated[bool, typer.Option("--dropped", help="The rows that were dropped, with their reasons.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """A look at the rows of a table."""
+    from pipelines import display
+
+    store = _store()
+    rows = (store.read_dropped if dropped else store.read)(table, version, partition).head(n).collect()
+    if as_json:
+        _print(display.as_json(rows.to_dicts()))
+        return
+    for values in rows.iter_rows(named=True):
+        _print(display.row("dropped" if dropped else table, values))
+    if rows.is_empty():
+        _line(f"{table} has no {'dropped ' if dropped else ''}rows")
+
+
+@app.command()
+def diff(
+    table: TableName,
+    v1: Annotated[str, typer.Argument(help="The version before, or the beginning of it.")],
+    v2: Annotated[str, typer.Argument(help="The version after.")],
+    partition: Partition = None,
+    as_json: AsJson = False,
+) -> None:
+    """What changed between two versions: rows added, removed, changed, by their key."""
+    from pipelines import display
+    from schemas.tables import TABLES
+
+    found = _store().diff(table, v1, v2, partition)
+    key = TABLES[table].key()
+    if as_json:
+        _print(
+            display.as_json(
+                {
+                    "added": found.added.select(key).to_dicts(),
+                    "removed": found.removed.select(key).to_dicts(),
+                    "changed": found.changed.to_dicts(),
+                }
+            )
+        )
+        return
+    console = _console()
+    for sign, frame in (("+", found.added), ("-", found.removed), ("~", found.changed)):
+        display.changed_keys(frame, key, console, sign)
+    _line(f"{found.added.height:,} added, {found.removed.height:,} removed, {found.changed.height:,} changed")
+
+
+@app.command()
+def why(
+    row_id: Annotated[str, typer.Argument(help="A post, an answer, a dialogue or a round.")], as_json: AsJson = False
+) -> None:
+    """The life of one row through every stage."""
+    from pipelines import display
+    from pipelines.why import why as life
+
+    found = life(_store(), row_id)
+    _print(display.as_json([event.as_dict() for event in found]) if as_json else display.events(found))
+
+
+@app.command()
+def stats(
+    against: Annotated[str | None, typer.Option(help="M or E: one paper's table alone.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The papers' tables over our posts, beside the papers' figures."""
+    from pipelines import display
+    from pipelines.stats import e_table_1, m_table_1
+
+    makers = {"M": m_table_1, "E": e_table_1}
+    if against is not None and against.upper() not in makers:
+        raise UnknownName("paper", against, makers)
+    posts = _store().read("unique_posts").collect()
+    found = {name: make(posts) for name, make in makers.items() if against is None or name == against.upper()}
+    if as_json:
+        _print(display.as_json({name: table.as_dict() for name, table in found.items()}))
+        return
+    for table in found.values():
+        _print(display.paper_table(table))
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Look at the machine, the home, and every version in it."""
+    from pipelines import display
+    from pipelines.doctor import examine
+
+    findings = list(examine(home()))
+    if as_json:
+        _print(display.as_json([finding.as_dict() for finding in findings]))
+    else:
+        for finding in findings:
+            _line(f"{finding.state:8} {finding.what}: {finding.detail}")
+    if any(finding.state == "broken" for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+def ui(
+    port: Annotated[int, typer.Option(help="The port to listen on.")] = 3000,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+) -> None:
+    """Dagster's web UI and daemon on this home, until interrupted."""
+    from pipelines.defs.instance import ensure_configured
+
+    folder = home()
+    ensure_configured(folder)
+    environment = {**os.environ, "DAGSTER_HOME": str(folder), "GONGQING_HOME": str(folder)}
+    command = ["-m", "dagster", "dev", "-m", "pipelines.definitions", "--host", host, "--port", str(port)]
+    os.chdir(folder)
+    sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, *command], environment)
+
+
+@app.command()
+def demo() -> None:
+    """The main job on samples/ (invented posts and dialogues), ending with a table of what was made."""
+    from pipelines.imports import make_author_key
+
+    folder = home()
+    make_author_key(folder)
+    for kind in ("posts", "dialogues"):
+        _import(folder, "mapped", ROOT / "samples" / f"{kind}.jsonl", "sample", ROOT / "samples" / f"{kind}.toml")
+    _refresh(folder, [])
+    _tables(folder)
+    _line("")
+    _line(f"The tables lie in {folder / 'data'}. All texts are invented. Where to look now:")
+    _line("  gongqing show grpo_cer -n 1       a prompt of the CER set, with its dialogue")
+    _line("  gongqing show clean_posts --dropped   what was dropped, and why")
+    _line("  gongqing why sample:p001          the life of one row")
+    _line("  gongqing stats                    the papers' tables over these posts")
+    _line("  gongqing ui                       the same in Dagster's web UI (make ui)")
+
+
+def _store() -> Any:
+    from pipelines.store import Store
+
+    return Store(home() / "data")
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    # Off a terminal a line is as long as it needs to be: another program reads it.
+    return Console() if sys.stdout.isatty() else Console(width=200)
+
+
+def _print(what: Any) -> None:
+    if isinstance(what, str):
+        sys.stdout.write(what + "\n")
+    else:
+        _console().print(what)
+
+
+def _line(what: str) -> None:
+    sys.stdout.write(what + "\n")
+    sys.stdout.flush()
+
+
+def _progress(outcomes: Any, total: int) -> Any:
+    """The outcomes as they come, with a bar on a terminal."""
+    if not sys.stdout.isatty():
+        return outcomes
+    from rich.progress import track
+
+    return track(outcomes, description="refresh", total=total, transient=True)
+
+
+def main() -> None:
+    """Entry point: an error of ours is a message and an exit code; a traceback only with --debug."""
+    try:
+        app()
+    except GongqingError as error:
+        if "_GONGQING_DEBUG" in os.environ:
+            raise
+        sys.stderr.write(f"gongqing: {error}\n")
+        sys.exit(error.exit_code)
+    except Exception as error:
+        if "_GONGQING_DEBUG" in os.environ:
+            raise
+        sys.stderr.write(f"gongqing: {type(error).__name__}: {error}\n  remedy: run again with --debug and report it\n")
+        sys.exit(1)

@@ -1,0 +1,26 @@
+"""The code location: all of `pipelines.defs`. `build_definitions` is the seam of the tests."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from pipelines.defs import assets, checks, schedules
+from pipelines.defs.resources import HomeResource
+
+
+def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definitions:
+    """All definitions, with some resources replaced."""
+    return dg.Definitions(
+        assets=[*assets.imports, *assets.stages],
+        asset_checks=checks.checks,
+        jobs=[schedules.refresh_job],
+        schedules=[schedules.nightly_refresh],
+        resources={"home": HomeResource(), **(resources or {})},
+        # Every process of the multiprocess executor would import everything again: three times the cost for tables
+        # of this size.
+        executor=dg.in_process_executor,
+    )
+
+
+defs = build_definitions()

@@ -1,0 +1,85 @@
+"""The assets: one multi-asset a stage, and the two tables of imported data sets. Thin: `pipelines.stages` does it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+
+from pipelines.defs.metadata import column_schema, describe
+from pipelines.defs.resources import HomeResource
+from pipelines.imports import import_file
+from pipelines.stages import STAGES, Stage, is_stale, run_stage
+from pipelines.store import Version
+from schemas.tables import TABLES
+
+data_sets = dg.DynamicPartitionsDefinition(name="data_set")
+
+
+class ImportConfig(dg.Config):
+    """Which file is read as the partition, and how."""
+
+    reader: str
+    file: str
+    mapping: str | None = None
+
+
+def _spec(table: str, group: str, parents: tuple[str, ...] = (), code: str | None = None) -> dg.AssetSpec:
+    schema = TABLES[table]
+    return dg.AssetSpec(
+        table,
+        deps=parents,
+        group_name=group,
+        description=schema.__doc__,
+        code_version=code,
+        kinds={"polars", "parquet"},
+        metadata={"dagster/column_schema": column_schema(schema)},
+    )
+
+
+def _result(version: Version, home: HomeResource) -> dg.MaterializeResult[None]:
+    return dg.MaterializeResult(
+        asset_key=version.table,
+        data_version=dg.DataVersion(version.version),
+        metadata=describe(version, home.store()),
+    )
+
+
+def _import_asset(table: str) -> dg.AssetsDefinition:
+    @dg.multi_asset(name=table, specs=[_spec(table, "sources")], partitions_def=data_sets)
+    def imported(
+        context: dg.AssetExecutionContext, config: ImportConfig, home: HomeResource
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        # One data set a run: a range run would give all partitions one data version.
+        version = import_file(
+            home.store(),
+            home.folder,
+            config.reader,
+            Path(config.file),
+            data_set=context.partition_key,
+            mapping=Path(config.mapping) if config.mapping else None,
+        )
+        yield _result(version, home)
+
+    return imported
+
+
+def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
+    @dg.multi_asset(
+        name=stage.name,
+        specs=[_spec(table, stage.group, stage.parents, stage.code) for table in stage.tables],
+    )
+    def made(context: dg.AssetExecutionContext, home: HomeResource) -> Iterator[dg.MaterializeResult[None]]:
+        store, settings = home.store(), home.settings()
+        if is_stale(stage, store, settings):
+            versions = run_stage(stage, store, settings)
+        else:
+            context.log.info("up to date: the version stands")
+            versions = [store.version(table) for table in stage.tables]
+        for version in versions:
+            yield _result(version, home)
+
+    return made
+
+
+imports = [_import_asset("imported_posts"), _import_asset("imported_dialogues")]
+stages = [_stage_asset(stage) for stage in STAGES]

@@ -1,0 +1,114 @@
+"""Is this machine, this home and every version in it sound?"""
+
+import importlib.metadata
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from pipelines import settings
+from pipelines.errors import GongqingError, SettingsError
+from pipelines.imports import author_key
+from pipelines.store.store import Store
+from schemas.tables import PARTITIONED, TABLES
+
+_LITTLE_ROOM = 2e9  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at."""
+
+    what: str
+    state: Literal["ok", "warning", "broken"]
+    detail: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+
+def examine(home: Path) -> Iterator[Finding]:
+    """Look at Python, the pins, the home, its settings and Dagster's, the author key, and every version."""
+    yield Finding("Python", "ok" if sys.version_info >= (3, 11) else "broken", sys.version.split()[0])
+    yield _pins()
+    yield _home(home)
+    yield _settings(home)
+    yield _dagster(home)
+    key = author_key(home)
+    yield Finding(
+        "author key",
+        "ok" if key and len(key) >= 16 else "warning",
+        "set" if key else "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)",
+    )
+    yield from _versions(Store(home / "data"))
+
+
+def _pins() -> Finding:
+    """Whether what is installed is what requirements/base.txt pins."""
+    wrong = []
+    for line in (settings.ROOT / "requirements" / "base.txt").read_text(encoding="utf-8").splitlines():
+        pin = re.fullmatch(r"([A-Za-z0-9._-]+)==([^ ;]+)", line.strip())  # pins with a marker are for some Pythons only
+        if pin is None:
+            continue
+        try:
+            installed = importlib.metadata.version(pin[1])
+        except importlib.metadata.PackageNotFoundError:
+            installed = "not installed"
+        if installed != pin[2]:
+            wrong.append(f"{pin[1]} {installed}, pinned {pin[2]}")
+    return Finding("pins", "warning" if wrong else "ok", "; ".join(wrong) or "installed as pinned")
+
+
+def _home(home: Path) -> Finding:
+    if not home.is_dir():
+        return Finding("home", "warning", f"{home} is not there yet; the first import makes it")
+    if not os.access(home, os.W_OK):
+        return Finding("home", "broken", f"{home} cannot be written to")
+    free = shutil.disk_usage(home).free
+    return Finding("home", "warning" if free < _LITTLE_ROOM else "ok", f"{home}, {free / 1e9:.1f} GB free")
+
+
+def _settings(home: Path) -> Finding:
+    try:
+        settings.load(home)
+    except SettingsError as error:
+        return Finding("settings", "broken", str(error))
+    return Finding("settings", "ok", "gongqing.toml" if (home / "gongqing.toml").exists() else "the defaults")
+
+
+def _dagster(home: Path) -> Finding:
+    path = home / "dagster.yaml"
+    if not path.exists():
+        return Finding("dagster.yaml", "warning", f"none in {home} yet; the first command that runs assets writes it")
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        return Finding("dagster.yaml", "broken", f"{path}: {error}")
+    missing = {"storage", "local_artifact_storage", "compute_logs"} - set(loaded or {})
+    told = f"{path} does not say where {', '.join(sorted(missing))} go: state would be lost" if missing else str(path)
+    return Finding("dagster.yaml", "broken" if missing else "ok", told)
+
+
+def _versions(store: Store) -> Iterator[Finding]:
+    """Read every version of every table again, and compare it with its manifest and its name."""
+    for table in TABLES:
+        places: list[str | None] = list(store.partitions(table)) if table in PARTITIONED else [None]
+        for place in places:
+            name = table if place is None else f"{table}/{place}"
+            try:
+                store.pointer(table, place)
+                ids = store.version_ids(table, place)
+                for version in ids:
+                    store.verify(store.version(table, version, place))
+            except GongqingError as error:
+                yield Finding(name, "broken", str(error))
+            else:
+                if ids:
+                    yield Finding(name, "ok", f"{len(ids)} version{'s' if len(ids) > 1 else ''}, read and compared")

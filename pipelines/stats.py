@@ -1,0 +1,144 @@
+"""The papers' tables over our posts, beside the papers' own figures: M Table 1 and E Table 1."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from pipelines import text
+from schemas.taxonomy import CATEGORIES, CATEGORY_OF
+
+# M Table 1: count, percentage, mean length of the description.
+_M_TABLE_1: dict[str, tuple[int, float, float]] = {
+    "Interpersonal": (474, 11.85, 288.44),
+    "Other": (167, 4.18, 268.31),
+    "Marriage": (381, 9.53, 357.37),
+    "Family": (448, 11.20, 384.48),
+    "Romantic Relationship": (399, 9.98, 326.90),
+    "Emotion": (446, 11.15, 280.74),
+    "Growth": (448, 11.20, 271.60),
+    "Therapy": (361, 9.03, 296.57),
+    "Career": (330, 8.25, 286.52),
+    "Behavior": (539, 13.48, 226.81),
+}
+_M_TOTAL = 4000
+
+# E Table 1: PsyQA, Empathy-QA.
+_E_TABLE_1: dict[str, tuple[float | None, float | None]] = {
+    "questions": (22_346, 40_959),
+    "answers": (56_063, 168_470),
+    "main topics": (9, 29),
+    "subtopics": (None, 182),
+    "characters a question": (21.6, 22.7),
+    "characters a description": (168.9, 275.9),
+    "characters an answer": (524.6, 775.6),
+    "answers a question": (2.51, 4.11),
+}
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of a paper with our figures in it. A figure of the paper that cannot be right is in `impossible`."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    impossible: set[tuple[int, int]]  # (row, column)
+    notes: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "title": self.title,
+            "rows": [dict(zip(self.columns, row, strict=True)) for row in self.rows],
+            "impossible": [
+                {"row": self.rows[row][0], "column": self.columns[column]} for row, column in sorted(self.impossible)
+            ],
+            "notes": self.notes,
+        }
+
+
+def m_table_1(posts: pl.DataFrame) -> PaperTable:
+    """M Table 1 over rows of `unique_posts`: posts, percentage and mean description length by primary category."""
+    ours = {
+        name: (count, mean)
+        for name, count, mean in posts.with_columns(
+            category=pl.col("topic").replace_strict(CATEGORY_OF, default=None, return_dtype=pl.String)
+        )
+        .group_by("category")
+        .agg(pl.len(), text.n_chars(pl.col("description")).mean().alias("mean"))
+        .iter_rows()
+    }
+    total = posts.height
+    names: list[str | None] = [*CATEGORIES, *([None] if None in ours else [])]
+    rows = []
+    for name in names:
+        count, mean = ours.get(name, (0, None))
+        paper = _M_TABLE_1.get(name or "", (None, None, None))
+        rows.append((name or "no topic given", count, _share(count, total), _rounded(mean), *paper))
+    counted = sum(count for count, _, _ in _M_TABLE_1.values())
+    shares = round(sum(share for _, share, _ in _M_TABLE_1.values()), 2)
+    overall = _rounded(posts.select(text.n_chars(pl.col("description")).mean()).item()) if total else None
+    rows.append(("all", total, _share(total, total), overall, counted, shares, None))
+    last = len(rows) - 1
+    return PaperTable(
+        "M Table 1: primary categories",
+        ("category", "posts", "%", "mean length", "M: posts", "M: %", "M: mean length"),
+        rows,
+        {(last, 4), (last, 5)},
+        [
+            f"M's counts sum to {counted:,}, its percentages are of {_M_TOTAL:,}: one of the two cannot be.",
+            "Mean length: characters of the description, white space not counted.",
+        ],
+    )
+
+
+def e_table_1(posts: pl.DataFrame) -> PaperTable:
+    """E Table 1 over rows of `unique_posts`: how many questions and answers, and how long they are."""
+    answers = (
+        posts.select(pl.col("answers").explode(empty_as_null=False)).to_series().struct.field("text").to_frame("t")
+    )
+
+    def mean(frame: pl.DataFrame, column: str) -> float | None:
+        return _rounded(frame.select(text.n_chars(pl.col(column)).mean()).item()) if frame.height else None
+
+    subtopics = posts["subtopics"].explode(empty_as_null=False)
+    ours: dict[str, float | None] = {
+        "questions": posts.height,
+        "answers": answers.height,
+        "main topics": posts["topic"].drop_nulls().n_unique(),
+        "subtopics": subtopics.n_unique(),
+        "characters a question": mean(posts, "title"),
+        "characters a description": mean(posts, "description"),
+        "characters an answer": mean(answers, "t"),
+        "answers a question": round(answers.height / posts.height, 2) if posts.height else None,
+    }
+    return PaperTable(
+        "E Table 1: the data set",
+        ("criterion", "ours", "E: PsyQA", "E: Empathy-QA"),
+        [(name, ours[name], *_E_TABLE_1[name]) for name in _E_TABLE_1],
+        {
+            (place, column)
+            for place, name in enumerate(_E_TABLE_1)
+            for column in (2, 3)
+            if name == "answers a question" and not _quotient_holds(column - 2)
+        },
+        [
+            "Characters: white space not counted. Labels of the sources that the taxonomy does not list count as subtopics."
+        ],
+    )
+
+
+def _quotient_holds(column: int) -> bool:
+    """Whether E's answers a question is its answers by its questions."""
+    questions, answers, quotient = (_E_TABLE_1[name][column] for name in ("questions", "answers", "answers a question"))
+    assert questions and answers and quotient
+    return round(answers / questions, 2) == quotient
+
+
+def _share(count: int, total: int) -> float | None:
+    return round(100 * count / total, 2) if total else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)

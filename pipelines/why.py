@@ -1,0 +1,82 @@
+"""The life of one row through every stage: where it was kept, where it was dropped, and why."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from pipelines.errors import RequestError
+from pipelines.store.store import Store, Version
+from schemas.tables import TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What became of a row, or of a part of it, in one table."""
+
+    table: str
+    partition: str | None
+    version: str
+    row_id: str
+    what: str  # kept or dropped
+    reason: str | None
+    detail: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+
+def why(store: Store, row_id: str) -> list[Event]:
+    """Every event of a post, an answer, a dialogue or a round, in the order of the stages.
+
+    With a dialogue come its rounds, with a post its answers, and with a round or an answer the row that it is part of.
+
+    Raises RequestError where no table ever saw the row.
+    """
+    events = [
+        event for table in TABLES for version in store.current(table) for event in _of_version(store, version, row_id)
+    ]
+    if not any(event.row_id == row_id or event.row_id.startswith((row_id + "#", row_id + "/")) for event in events):
+        raise RequestError(
+            f"no table holds or dropped a row {row_id!r}",
+            where=store.storage.uri(""),
+            remedy="ids look like psyqa:4394, psyqa:4394/1c9f0a2b, smile:10071, smile:10071#3",
+        )
+    return events
+
+
+def _of_version(store: Store, version: Version, row_id: str) -> Iterator[Event]:
+    where = (version.table, version.version, version.partition)
+    kept = store.read(*where)
+    for ids, marks in _ids(version.table):
+        found = kept.select(id=ids, detail=marks).explode("id", empty_as_null=False)
+        for name, detail in found.filter(_concerns(pl.col("id"), row_id)).collect().iter_rows():
+            yield Event(version.table, version.partition, version.version, name, "kept", None, detail)
+    dropped = store.read_dropped(*where).filter(_concerns(pl.col("row_id"), row_id)).collect()
+    for row in dropped.iter_rows(named=True):
+        yield Event(
+            version.table, version.partition, version.version, row["row_id"], "dropped", row["reason"], row["detail"]
+        )
+
+
+def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
+    """The ids of a table's rows as lists, and what is worth telling beside them."""
+    columns = TABLES[table].column_names()
+    told = [pl.format(f"{name} {{}}", pl.col(name)) for name in ("cluster_id", "group_id", "split") if name in columns]
+    marks = pl.concat_str(told, separator=", ", ignore_nulls=True) if told else pl.lit(None, dtype=pl.String)
+    if {"dialogue_id", "round"} <= set(columns):
+        yield pl.concat_list(pl.format("{}#{}", "dialogue_id", "round")), marks
+    else:
+        for name in ("post_id", "dialogue_id", "row_id"):
+            if name in TABLES[table].key():
+                yield pl.concat_list(pl.col(name)), marks
+    if "answers" in columns:
+        yield pl.col("answers").list.eval(pl.element().struct.field("answer_id")), pl.format("of {}", pl.col("post_id"))
+
+
+def _concerns(ids: pl.Expr, row_id: str) -> pl.Expr:
+    """Whether an id is the row, a part of it, or what it is a part of."""
+    whole = row_id.split("#", 1)[0].split("/", 1)[0]
+    return (ids == row_id) | ids.str.starts_with(row_id + "#") | ids.str.starts_with(row_id + "/") | (ids == whole)
