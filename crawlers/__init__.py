@@ -1,0 +1,1 @@
+"""Crawlers of help-seeking sites. They know the schemas alone."""

@@ -18,6 +18,7 @@ class Account:
 
     @property
     def balanced(self) -> bool:
+        """Whether nothing was lost and nothing came from nowhere."""
         return self.taken == self.kept + self.dropped
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pipelines.errors import GongqingError, RequestError, UnknownName
+from pipelines.errors import GongqingError, UnknownName
 from pipelines.settings import ROOT, home, load
 
 app = typer.Typer(
@@ -248,11 +248,15 @@ def ui(
 
     folder = home()
     ensure_configured(folder)
-    environment = {**os.environ, "DAGSTER_HOME": str(folder), "GONGQING_HOME": str(folder)}
-    command = ["-m", "dagster", "dev", "-m", "pipelines.definitions", "--host", host, "--port", str(port)]
-    os.chdir(folder)
-    sys.stdout.flush()
-    os.execve(sys.executable, [sys.executable, *command], environment)
+    environment = {
+        **os.environ,
+        "DAGSTER_HOME": str(folder),
+        "GONGQING_HOME": str(folder),
+        "VIRTUAL_ENV": sys.prefix,
+    }
+    dg = str(Path(sys.executable).with_name("dg"))
+    os.chdir(ROOT)  # dg looks for the project in the folder it is started in
+    os.execve(dg, [dg, "dev", "--host", host, "--port", str(port)], environment)
 
 
 @app.command()

@@ -22,13 +22,14 @@ def code_version(*modules: str) -> str:
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        path = _file_of(name)
-        if path is None or name in found:
+        module = _file_of(name)
+        if module is None or name in found:
             continue
-        found[name] = path
-        waiting += _imports(path)
+        found[name] = module
+        waiting += _imports(module)
+    files = {*found.values(), *(data for module in found.values() for data in _data_beside(module))}
     hashed = hashlib.sha256()
-    for path in sorted({*found.values(), *(data for path in found.values() for data in _data_beside(path))}):
+    for path in sorted(files):
         hashed.update(path.name.encode() + path.read_bytes())
     return hashed.hexdigest()[:12]
 

@@ -41,8 +41,9 @@ class Inputs:
 class Stage:
     """One step of the pipeline.
 
-    `run` gives `(kept, dropped)` by table. `standing` names tables of its own that it builds upon. `reads` names the settings that decide its result. `units` says for a
-    table in which units its rows are accounted for, each with the parents that they come from.
+    `run` gives `(kept, dropped)` by table. `reads` names the settings that decide its result. `units` says for a table
+    in which units its rows are accounted for, each with the parents that they come from. `standing` names tables of
+    its own that the stage builds upon.
     """
 
     name: str

@@ -123,17 +123,14 @@ def e_table_1(posts: pl.DataFrame) -> PaperTable:
             for column in (2, 3)
             if name == "answers a question" and not _quotient_holds(column - 2)
         },
-        [
-            "Characters: white space not counted. Labels of the sources that the taxonomy does not list count as subtopics."
-        ],
+        ["Characters: white space not counted. A label that the taxonomy does not list counts as a subtopic."],
     )
 
 
 def _quotient_holds(column: int) -> bool:
     """Whether E's answers a question is its answers by its questions."""
     questions, answers, quotient = (_E_TABLE_1[name][column] for name in ("questions", "answers", "answers a question"))
-    assert questions and answers and quotient
-    return round(answers / questions, 2) == quotient
+    return None in (questions, answers, quotient) or round((answers or 0) / (questions or 1), 2) == quotient
 
 
 def _share(count: int, total: int) -> float | None:

@@ -3,7 +3,7 @@
 import dataframely as dy
 
 from schemas import labels
-from schemas.table import FREE_TEXT, LlmMade, one_of
+from schemas.table import PRIVATE, LlmMade, one_of
 
 
 class Topics(LlmMade):
@@ -26,10 +26,10 @@ class EcotChains(LlmMade):
     """M §3.1: situation, motivation, strategy, answer. For inspection and evaluation; M trains by RL alone."""
 
     post_id = dy.String(primary_key=True, description="the post")
-    situation = dy.String(description="the seeker's emotional and social context", metadata=FREE_TEXT)
-    motivation = dy.String(description="the need beneath it", metadata=FREE_TEXT)
-    strategy = dy.String(description="how to support", metadata=FREE_TEXT)
-    answer = dy.String(description="the reply to the seeker", metadata=FREE_TEXT)
+    situation = dy.String(description="the seeker's emotional and social context", metadata=PRIVATE)
+    motivation = dy.String(description="the need beneath it", metadata=PRIVATE)
+    strategy = dy.String(description="how to support", metadata=PRIVATE)
+    answer = dy.String(description="the reply to the seeker", metadata=PRIVATE)
 
 
 class CoeChains(LlmMade):
@@ -38,13 +38,13 @@ class CoeChains(LlmMade):
     post_id = dy.String(primary_key=True, description="the question")
     answer_id = dy.String(description="the human answer that the chain leads to")
     draw_probability = dy.Float64(min=0, max=1, description="how likely this answer was drawn among its siblings")
-    L1 = dy.String(description="emotions and context", metadata=FREE_TEXT)
-    L2 = dy.String(description="causes and beliefs", metadata=FREE_TEXT)
-    L3 = dy.String(description="intent", metadata=FREE_TEXT)
-    L4 = dy.String(description="response strategy", metadata=FREE_TEXT)
-    answer = dy.String(description="the human answer, verbatim", metadata=FREE_TEXT)
+    L1 = dy.String(description="emotions and context", metadata=PRIVATE)
+    L2 = dy.String(description="causes and beliefs", metadata=PRIVATE)
+    L3 = dy.String(description="intent", metadata=PRIVATE)
+    L4 = dy.String(description="response strategy", metadata=PRIVATE)
+    answer = dy.String(description="the human answer, verbatim", metadata=PRIVATE)
     reasoning = dy.String(
-        nullable=True, description="the model's own reasoning, apart from the chain", metadata=FREE_TEXT
+        nullable=True, description="the model's own reasoning, apart from the chain", metadata=PRIVATE
     )
 
 
@@ -55,11 +55,11 @@ class CerCandidates(LlmMade):
     round = dy.Int64(primary_key=True, min=1, description="the sampled round")
     candidate = dy.Int64(primary_key=True, min=1, description="which of the models' candidates")
     stage = one_of(labels.STAGES.en, description="step 1: stage of the conversation")
-    history_reasoning = dy.String(description="step 1, free text", metadata=FREE_TEXT)
+    history_reasoning = dy.String(description="step 1, free text", metadata=PRIVATE)
     sentiment = one_of(labels.SENTIMENTS.en, description="step 2: sentiment")
     emotion = dy.String(description="step 2: fine-grained emotion")
     intensity = dy.Int8(min=1, max=5, description="step 2: intensity, 1–5")
-    emotion_reasoning = dy.String(description="step 2, free text", metadata=FREE_TEXT)
+    emotion_reasoning = dy.String(description="step 2, free text", metadata=PRIVATE)
     strategy = one_of(tuple(label.en for label in labels.ANSWERABLE_STRATEGIES), description="step 3: strategy")
-    strategy_reasoning = dy.String(description="step 3, free text", metadata=FREE_TEXT)
-    response = dy.String(description="the reply", metadata=FREE_TEXT)
+    strategy_reasoning = dy.String(description="step 3, free text", metadata=PRIVATE)
+    response = dy.String(description="the reply", metadata=PRIVATE)

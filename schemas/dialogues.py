@@ -5,7 +5,7 @@ import polars as pl
 
 from schemas import labels
 from schemas.posts import RISK
-from schemas.table import FREE_TEXT, LlmMade, Table, one_of
+from schemas.table import PRIVATE, LlmMade, Table, one_of
 
 MEDIA = dy.Struct(
     {
@@ -44,14 +44,15 @@ class Dialogues(Table):
     source_id = dy.String(description="the source's own id, or the hash of its turns where it has none")
     lang = one_of(labels.LANGUAGES, description="language, as the set says")
     topic = dy.String(nullable=True, description="topic or problem type, as the source gives it")
-    situation = dy.String(nullable=True, description="the seeker's situation in a sentence", metadata=FREE_TEXT)
+    situation = dy.String(nullable=True, description="the seeker's situation in a sentence", metadata=PRIVATE)
     emotion = dy.String(nullable=True, description="the seeker's main emotion, as the source gives it")
-    turns = dy.List(TURN, description="the turns in order; roles alternate", metadata=FREE_TEXT)
+    turns = dy.List(TURN, description="the turns in order; roles alternate", metadata=PRIVATE)
     n_rounds = dy.Int64(min=0, description="seeker turns that a supporter turn answers")
     modality = one_of(labels.MODALITIES, description="text, or text with audio, video or images")
     attributes = dy.List(
         dy.Struct({"name": dy.String(), "value": dy.String()}),
         description="what else the source records (surveys, annotators' marks), as name and value",
+        metadata=PRIVATE,
     )
     licence = dy.String(description="licence of the source")
     consent = one_of(labels.CONSENTS, description="what is known of the speakers' consent")
@@ -59,6 +60,7 @@ class Dialogues(Table):
 
     @dy.rule()
     def dialogue_id_is_source_and_source_id(cls) -> pl.Expr:
+        """The id is made in one way alone."""
         return pl.col("dialogue_id") == pl.col("source") + ":" + pl.col("source_id")
 
     @classmethod

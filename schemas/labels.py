@@ -44,10 +44,12 @@ class LabelSet:
 
     @property
     def en(self) -> tuple[str, ...]:
+        """The English names."""
         return tuple(label.en for label in self.labels)
 
     @property
     def zh(self) -> tuple[str, ...]:
+        """The Chinese names."""
         return tuple(label.zh for label in self.labels)
 
 
@@ -103,6 +105,8 @@ DISC = LabelSet(
 
 
 class NormalisedStrategies(NamedTuple):
+    """Names inside the cross-walk as our labels, and names outside it as they were."""
+
     known: list[str]
     unknown: list[str]
 

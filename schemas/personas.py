@@ -4,7 +4,7 @@ import dataframely as dy
 
 from schemas import labels
 from schemas.dialogues import TURN, Dialogues
-from schemas.table import FREE_TEXT, LlmMade, Table, one_of
+from schemas.table import PRIVATE, LlmMade, Table, one_of
 
 
 def _trait(name: str) -> dy.Float64:
@@ -17,11 +17,11 @@ class DiscProfiles(LlmMade):
     dialogue_id = dy.String(primary_key=True, description="the dialogue")
     role = one_of(labels.ROLES, primary_key=True, description="which speaker")
     D = _trait("dominance")
-    I = _trait("influence")  # noqa: E741: the trait's name
+    I = _trait("influence")  # noqa: E741  # the name of the trait
     S = _trait("steadiness")
     C = _trait("compliance")
-    evidence = dy.List(dy.String(), description="quotes of the speaker, verbatim", metadata=FREE_TEXT)
-    description = dy.String(description="the personality in a few sentences", metadata=FREE_TEXT)
+    evidence = dy.List(dy.String(), description="quotes of the speaker, verbatim", metadata=PRIVATE)
+    description = dy.String(description="the personality in a few sentences", metadata=PRIVATE)
 
 
 class Personas(Table):
@@ -32,7 +32,7 @@ class Personas(Table):
     cluster = dy.Int64(min=0, description="the cluster, from 0")
     cluster_name = dy.String(description="its leading traits")
     vector = dy.List(dy.Float64(), description="what was clustered: standardised D, I, S, C, or an embedding")
-    description = dy.String(description="the personality in a few sentences", metadata=FREE_TEXT)
+    description = dy.String(description="the personality in a few sentences", metadata=PRIVATE)
 
 
 class RewrittenDialogues(LlmMade):
@@ -43,7 +43,7 @@ class RewrittenDialogues(LlmMade):
     variant = one_of(("D", "R", "P"), description="duplicate, rewrite, or persona")
     persona_id = dy.String(nullable=True, description="the persona drawn; null but for P")
     turns = dy.List(
-        TURN, description="the turns; as many, with roles and strategies as in the source", metadata=FREE_TEXT
+        TURN, description="the turns; as many, with roles and strategies as in the source", metadata=PRIVATE
     )
     lang = Dialogues.columns()["lang"]
     group_id = dy.String(description="the group of the source dialogue")

@@ -4,7 +4,7 @@ import dataframely as dy
 import polars as pl
 
 from schemas import labels
-from schemas.table import FREE_TEXT, Table, instant, one_of
+from schemas.table import PRIVATE, Table, instant, one_of
 
 RISK = dy.Struct(
     {
@@ -39,9 +39,9 @@ class Posts(Table):
     post_id = dy.String(primary_key=True, description="`source:source_id`")
     source = dy.String(description="the site or the data set")
     source_id = dy.String(description="the source's own id of the post")
-    url = dy.String(nullable=True, description="where it stood")
-    title = dy.String(description="title or question", metadata=FREE_TEXT)
-    description = dy.String(description="body of the post", metadata=FREE_TEXT)
+    url = dy.String(nullable=True, description="where it stood", metadata=PRIVATE)
+    title = dy.String(description="title or question", metadata=PRIVATE)
+    description = dy.String(description="body of the post", metadata=PRIVATE)
     topic = dy.String(nullable=True, description="main topic, as the source gives it")
     subtopics = dy.List(dy.String(), description="subtopics and other labels of the source")
     author = dy.String(nullable=True, description="HMAC pseudonym of the seeker, null where anonymous or not given")
@@ -57,6 +57,7 @@ class Posts(Table):
 
     @dy.rule()
     def post_id_is_source_and_source_id(cls) -> pl.Expr:
+        """The id is made in one way alone."""
         return pl.col("post_id") == pl.col("source") + ":" + pl.col("source_id")
 
     @classmethod
@@ -70,7 +71,7 @@ class ImportedPosts(Posts):
     answers = dy.List(
         dy.Struct({**_ANSWER, "spans": dy.List(STRATEGY_SPAN, description="strategy labels of the source")}),
         description="the answers, in the source's order",
-        metadata=FREE_TEXT,
+        metadata=PRIVATE,
     )
 
 
@@ -81,8 +82,8 @@ class RawPosts(ImportedPosts):
 class CleanPosts(Posts):
     """Posts and answers that pass the filters (M §2, E §2)."""
 
-    answers = dy.List(dy.Struct(dict(_ANSWER)), description="the answers that were kept", metadata=FREE_TEXT)
-    text = dy.String(description="title and description, normalised", metadata=FREE_TEXT)
+    answers = dy.List(dy.Struct(dict(_ANSWER)), description="the answers that were kept", metadata=PRIVATE)
+    text = dy.String(description="title and description, normalised", metadata=PRIVATE)
     n_chars = dy.Int64(min=0, description="characters of `text`, white space not counted")
     han_ratio = dy.Float64(min=0, max=1, description="share of Chinese characters among those of `text`")
     script = one_of(labels.SCRIPTS, description="simplified, traditional, mixed, or neutral (both alike)")

@@ -18,8 +18,8 @@ def instant(**column: Any) -> dy.Datetime:
     return dy.Datetime(time_unit="us", time_zone="UTC", **column)
 
 
-# On the metadata of a column that holds what people wrote.
-FREE_TEXT = {"free_text": True}
+# On the metadata of a column that holds, or leads to, what people wrote.
+PRIVATE = {"private": True}
 
 
 class Table(dy.Schema):
@@ -32,6 +32,7 @@ class Table(dy.Schema):
 
     @classmethod
     def key(cls) -> list[str]:
+        """The columns that name a row."""
         return cls.primary_key()
 
     @classmethod
@@ -40,12 +41,13 @@ class Table(dy.Schema):
         return {name: column.description or "" for name, column in cls.columns().items()}
 
     @classmethod
-    def free_text_columns(cls) -> list[str]:
-        """The columns that hold what people wrote: shown nowhere until personal data are removed."""
-        return [name for name, column in cls.columns().items() if (column.metadata or {}).get("free_text")]
+    def private_columns(cls) -> list[str]:
+        """The columns that hold, or lead to, what people wrote: shown nowhere until personal data are removed."""
+        return [name for name, column in cls.columns().items() if (column.metadata or {}).get("private")]
 
     @classmethod
     def polars_schema(cls) -> pl.Schema:
+        """Columns and polars types."""
         return pl.Schema({name: column.dtype for name, column in cls.columns().items()})
 
     @classmethod

@@ -5,7 +5,7 @@ import dataframely as dy
 from schemas import labels
 from schemas.dialogues import SPOKEN
 from schemas.posts import RISK
-from schemas.table import FREE_TEXT, Table, instant, one_of
+from schemas.table import PRIVATE, Table, instant, one_of
 
 MESSAGE = dy.Struct(
     {
@@ -31,8 +31,8 @@ class SampledTurns(Table):
     round = dy.Int64(primary_key=True, min=1, description="the round, from 1")
     n_rounds = dy.Int64(min=1, description="rounds of the dialogue")
     probability = dy.Float64(min=0, max=1, description="p(i) of C eq. 1 for this round")
-    history = dy.List(SPOKEN, description="what was said up to the seeker's turn of this round", metadata=FREE_TEXT)
-    reference = dy.String(description="the supporter's reply in the source", metadata=FREE_TEXT)
+    history = dy.List(SPOKEN, description="what was said up to the seeker's turn of this round", metadata=PRIVATE)
+    reference = dy.String(description="the supporter's reply in the source", metadata=PRIVATE)
     reference_origin = one_of(labels.ORIGINS, description="who wrote the reference: human, model or unknown")
     strategies = dy.List(dy.String(), description="strategies of the reference, our English labels")
     emotion = dy.String(nullable=True, description="emotion of the seeker's turn, as the source labels it")
@@ -40,7 +40,7 @@ class SampledTurns(Table):
     lang = one_of(labels.LANGUAGES, description="language")
     source = dy.String(description="the data set")
     topic = dy.String(nullable=True, description="topic of the dialogue")
-    situation = dy.String(nullable=True, description="the seeker's situation", metadata=FREE_TEXT)
+    situation = dy.String(nullable=True, description="the seeker's situation", metadata=PRIVATE)
     risk = dy.List(RISK, description="signs of risk in the seeker's turns")
     group_id = dy.String(description="the group of the dialogue")
 
@@ -75,7 +75,7 @@ class PromptSet(Table):
         MESSAGE,
         min_length=2,
         description="system prompt and dialogue; the last turn is the seeker's",
-        metadata=FREE_TEXT,
+        metadata=PRIVATE,
     )
     ability = dy.String(description="informational: empathetic support")
     reward_model = dy.Struct(
@@ -84,9 +84,9 @@ class PromptSet(Table):
             "ground_truth": dy.String(description="a human answer; empty where there is none"),
         },
         description="what verl hands to the reward",
-        metadata=FREE_TEXT,
+        metadata=PRIVATE,
     )
-    extra_info = dy.Struct(EXTRA_INFO.inner, description="all that a reward or a judge needs", metadata=FREE_TEXT)
+    extra_info = dy.Struct(EXTRA_INFO.inner, description="all that a reward or a judge needs", metadata=PRIVATE)
     split = one_of(labels.SPLITS, description="train, validation or test")
 
 
@@ -106,9 +106,7 @@ class ChatSet(Table):
     """A set of chat messages to learn from."""
 
     row_id = dy.String(primary_key=True, description="the row that the sample was made from, and which sample")
-    messages = dy.List(
-        MESSAGE, min_length=2, description="the chat; every assistant turn is trained", metadata=FREE_TEXT
-    )
+    messages = dy.List(MESSAGE, min_length=2, description="the chat; every assistant turn is trained", metadata=PRIVATE)
     split = one_of(labels.SPLITS, description="train, validation or test")
     variant = one_of(labels.VARIANTS, description="D, R or P of C's rewriting, or none")
 
@@ -137,9 +135,9 @@ class RmTriplets(Table):
     """E eq. 5: triplets for the contrastive answer reward."""
 
     row_id = dy.String(primary_key=True, description="query and pair")
-    query = dy.String(description="the question", metadata=FREE_TEXT)
-    positive = dy.String(description="a professional's answer to it", metadata=FREE_TEXT)
-    negative = dy.String(description="an answer that should score lower", metadata=FREE_TEXT)
+    query = dy.String(description="the question", metadata=PRIVATE)
+    positive = dy.String(description="a professional's answer to it", metadata=PRIVATE)
+    negative = dy.String(description="an answer that should score lower", metadata=PRIVATE)
     kind = one_of(("mismatched_emotion", "generic", "other_answer"), description="E's three kinds of negatives")
     split = one_of(labels.SPLITS, description="train, validation or test")
     variant = one_of(labels.VARIANTS, description="D, R or P of C's rewriting, or none")
@@ -152,9 +150,9 @@ class Rollouts(Table):
     step = dy.Int64(primary_key=True, min=0, description="the step")
     output_index = dy.Int64(primary_key=True, min=0, description="the output within the step")
     row_id = dy.String(description="the prompt's row")
-    output = dy.String(description="what the policy wrote", metadata=FREE_TEXT)
+    output = dy.String(description="what the policy wrote", metadata=PRIVATE)
     rewards = dy.List(dy.Struct({"name": dy.String(), "value": dy.Float64()}), description="every term of the reward")
-    judge = dy.String(nullable=True, description="the judge's words", metadata=FREE_TEXT)
+    judge = dy.String(nullable=True, description="the judge's words", metadata=PRIVATE)
 
 
 class Evaluations(Table):

@@ -1,0 +1,1 @@
+"""Duplicates: found, merged, and never lost."""

@@ -1,0 +1,1 @@
+"""The only folder that imports dagster: thin assets, checks, schedules, resources."""

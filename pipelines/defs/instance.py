@@ -31,7 +31,7 @@ class HomeStorage(DagsterSqliteStorage):
         return {}
 
     @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:  # noqa: ARG003
         """Called by Dagster."""
         return cls(base_dir=_at("storage"), inst_data=inst_data)
 
@@ -45,7 +45,7 @@ class HomeArtifacts(LocalArtifactStorage):
         return {}
 
     @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:  # noqa: ARG003
         """Called by Dagster."""
         return cls(base_dir=_at("artifacts"), inst_data=inst_data)
 
@@ -59,7 +59,7 @@ class HomeComputeLogs(LocalComputeLogManager):
         return {}
 
     @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:  # noqa: ARG003
         """Called by Dagster."""
         return cls(base_dir=_at("compute"), inst_data=inst_data)
 

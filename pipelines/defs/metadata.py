@@ -1,7 +1,7 @@
 """What Dagster shows of a version: columns with descriptions, counts, drop reasons, a sample, a picture.
 
 Dagster's event log is never pruned. So until the step that removes personal data has run, nothing that people wrote
-goes there: of free text only its length.
+goes there: of a private column only its length.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ import polars as pl
 from pipelines.defs.pictures import picture
 from pipelines.store import Store, Version
 from schemas.table import Table
-from schemas.tables import TABLES
+from schemas.tables import PARTITIONED, TABLES
 
 _SAMPLE = 10
 _REASONS = 30
@@ -44,8 +44,9 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
         "dropped": version.dropped,
         "version": version.version,
         "drop_reasons": _reasons(version),
-        "sample": _sample(rows, TABLES[version.table]),
     }
+    if version.table not in PARTITIONED:  # the raw zone: not even ten rows of it
+        shown["sample"] = _sample(rows, TABLES[version.table])
     drawn = picture(version.table, rows)
     if drawn is not None:
         shown["picture"] = dg.MetadataValue.md(drawn)
@@ -63,9 +64,9 @@ def _reasons(version: Version) -> dg.TableMetadataValue:
 
 
 def _sample(rows: pl.DataFrame, table: type[Table]) -> dg.TableMetadataValue:
-    free_text = set(table.free_text_columns())
+    private = set(table.private_columns())
     records = [
-        dg.TableRecord({name: _cell(value, name in free_text) for name, value in row.items()})
+        dg.TableRecord({name: _cell(value, name in private) for name, value in row.items()})
         for row in rows.head(_SAMPLE).iter_rows(named=True)
     ]
     return _table(records, [(name, "string") for name in table.column_names()])
@@ -76,14 +77,16 @@ def _table(records: list[dg.TableRecord], columns: list[tuple[str, str]]) -> dg.
     return dg.TableMetadataValue(records, schema)
 
 
-def _cell(value: Any, free_text: bool) -> str | int | float | bool | None:
+def _cell(value: Any, private: bool) -> str | int | float | bool | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return f"{len(value)} characters" if free_text else value
-    if isinstance(value, (bool, int, float)):
+        return f"{len(value)} characters" if private else value
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, (bool, int)):
         return value
     if isinstance(value, list):
-        plain = not free_text and all(isinstance(item, str) for item in value)
+        plain = not private and all(isinstance(item, str) for item in value)
         return ", ".join(value) if plain else f"{len(value)} items"
     return f"{len(value)} fields" if isinstance(value, dict) else str(value)

@@ -1,0 +1,1 @@
+"""What leaves the house: prompt sets for training."""

@@ -50,7 +50,7 @@ class Tokens:
         )
         return len(encoded["input_ids"])
 
-    def limit(self, max_tokens: int, lang: str) -> int:  # noqa: ARG002: a token is a token in every language
+    def limit(self, max_tokens: int, lang: str) -> int:  # noqa: ARG002  # a token is a token in every language
         return max_tokens
 
 

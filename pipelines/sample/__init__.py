@@ -1,0 +1,1 @@
+"""Which rows train on what: groups, splits, sampled rounds."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from pipelines.settings import SplitSizes
 from pipelines.settings import Splits as Sizes
+from pipelines.settings import SplitSizes
 from schemas.ids import digest, unit_interval
 from schemas.training import Splits
 

@@ -1,5 +1,6 @@
 """The rounds to train on, drawn from every dialogue."""
 
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -52,7 +53,7 @@ def answered_rounds(turns: list[dict[str, Any]]) -> list[int]:
     """
     return [
         place
-        for place, (turn, after) in enumerate(zip(turns, turns[1:], strict=False))
+        for place, (turn, after) in enumerate(pairwise(turns))
         if turn["role"] == "seeker" and after["role"] == "supporter"
     ]
 

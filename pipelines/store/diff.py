@@ -15,6 +15,7 @@ class Diff:
 
     @property
     def empty(self) -> bool:
+        """Whether the two versions hold the same rows."""
         return not (self.added.height or self.removed.height or self.changed.height)
 
 

@@ -113,16 +113,15 @@ class LocalFolder:
 
     def swap(self, key: str, old: bytes | None, new: bytes) -> bool:
         path = self.root / key
-        with _full_disk_reported(self.root):
-            with self._alone(), self.staging() as scratch:
-                if self.get(key) != old:
-                    return False
-                fresh = scratch / "fresh"
-                fresh.write_bytes(new)
-                _sync(fresh)
-                _make_folders(path.parent, self.root)
-                fresh.replace(path)
-                _sync(path.parent)
+        with _full_disk_reported(self.root), self._alone(), self.staging() as scratch:
+            if self.get(key) != old:
+                return False
+            fresh = scratch / "fresh"
+            fresh.write_bytes(new)
+            _sync(fresh)
+            _make_folders(path.parent, self.root)
+            fresh.replace(path)
+            _sync(path.parent)
         return True
 
     @contextlib.contextmanager

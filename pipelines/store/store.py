@@ -408,7 +408,7 @@ def _validated(name: str, schema: type[Table], frame: pl.DataFrame | pl.LazyFram
         told = type(error).__name__ if isinstance(error, pl.exceptions.PolarsError) else error
         raise InvalidRows(
             f"rows break the schema of {name}: {told}",
-            where=f"schemas.tables.TABLES[{name.split(' ')[0]!r}]",
+            where=f"schemas.tables.TABLES[{name.split(' ', maxsplit=1)[0]!r}]",
             remedy="mend the step that made them; nothing was written",
         ) from error
 

@@ -1,0 +1,50 @@
+# Everything starts here: make demo, make test. Only Python ≥ 3.11 and make are assumed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The environment is made anew in place when a pin changes.
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test ui lint format bench pins clean help
+
+help:  ## what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+$(STAMP): requirements/base.txt requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12 …" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP)  ## the main job on samples/
+	$(BIN)/gongqing demo
+
+test: $(STAMP)  ## every test, on all cores, with coverage
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered $(ARGS)
+
+ui: $(STAMP)  ## Dagster's web UI on http://127.0.0.1:3000
+	$(BIN)/gongqing ui
+
+lint: $(STAMP)  ## formatting, rules, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)  ## put the code in order
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)  ## speed and memory beside their peers
+	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+pins:  ## resolve the requirements anew
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --upgrade \
+		pyproject.toml -o requirements/base.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --extra dev \
+		-c requirements/base.txt pyproject.toml -o requirements/dev.txt
+
+clean:  ## throw the environment away; data stay
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
