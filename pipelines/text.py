@@ -2,8 +2,9 @@
 
 import polars as pl
 
-# Zero-width and joining characters, soft hyphen, byte-order mark: invisible, so never part of a key.
-_INVISIBLE = "[\\p{Z}\\s\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\u00ad]"
+# White space, control and format characters (zero-width, bidirectional, byte-order mark, soft hyphen), what Unicode
+# calls ignorable (fillers, variation selectors), and the blank of Braille that blank names are made of.
+_INVISIBLE = r"[\p{White_Space}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]"
 
 
 def key(text: pl.Expr) -> pl.Expr:
@@ -11,7 +12,8 @@ def key(text: pl.Expr) -> pl.Expr:
 
     Two texts with the same key are the same text to a reader. For comparison only: NFKC turns ，？！ into ASCII.
     """
-    return text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INVISIBLE, "")
+    visible = text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INVISIBLE, "")
+    return visible.str.normalize("NFKC")  # what stood apart may now compose
 
 
 def n_chars(text: pl.Expr) -> pl.Expr:
@@ -25,5 +27,5 @@ def han_ratio(text: pl.Expr) -> pl.Expr:
     Punctuation is left out, so that "……" or a row of emoji neither raises nor lowers the share.
     """
     han = text.str.count_matches(r"\p{Han}")
-    letters = text.str.count_matches(r"[\p{L}\p{N}]")
+    letters = text.str.count_matches(r"[\p{Han}\p{L}\p{N}]")  # the radicals of Han are symbols, not letters
     return pl.when(letters > 0).then(han / letters).otherwise(0.0)

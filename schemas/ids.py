@@ -45,7 +45,8 @@ def stable_int(text: str) -> int:
 
 def unit_interval(*parts: str | int) -> float:
     """A number in [0, 1), uniform over the keys `parts`: seeded randomness that no other row can move."""
-    return int(digest("\x1f".join(map(str, parts)), 16), 16) / 2**64
+    # 53 bits, as many as a float holds: with 64 the greatest digests would round up to 1.
+    return (int(digest("\x1f".join(map(str, parts)), 16), 16) >> 11) / 2**53
 
 
 def pseudonym(source: str, author: str, key: bytes) -> str:

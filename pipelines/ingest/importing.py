@@ -1,0 +1,193 @@
+"""`read`: a public data set as a table, with all that could not be kept and why."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from pipelines.accounts import Account, count, require_balance
+from pipelines.errors import RequestError, UnreadableFile
+from pipelines.ingest import forms, jsons
+from pipelines.ingest.data_set import DataSet
+from pipelines.ingest.encoding import decode
+from pipelines.ingest.fields import Node
+from pipelines.ingest.files import ARCHIVES, members
+from pipelines.ingest.records import Broken, Post, Record, Source
+from pipelines.ingest.registry import find
+from pipelines.ingest.rows import DialogueRows, PostRows
+from schemas.table import Dropped
+
+_SOURCE = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A data set that was read.
+
+    Attributes:
+        table: "imported_posts" or "imported_dialogues".
+        kept: Its rows (`schemas.posts.ImportedPosts`, `schemas.dialogues.ImportedDialogues`).
+        dropped: What was not kept, in the units `record` and `answer` (`schemas.table.Dropped`).
+        unknown_strategies: Strategy names of the kept rows that the cross-walk lacks, and how often each occurs.
+        encoding: The encodings of the files, or "parquet".
+        n_records: Records that came: those kept, and those dropped.
+        n_answers: Answers that came, with posts kept and dropped.
+        notes: What was done to the rows kept: turns joined, empty utterances left out, and so on.
+    """
+
+    table: str
+    kept: pl.DataFrame
+    dropped: pl.DataFrame
+    unknown_strategies: dict[str, int]
+    encoding: str
+    n_records: int
+    n_answers: int = 0
+    notes: dict[str, int] = field(default_factory=dict)
+
+
+def read(
+    name: str,
+    path: Path,
+    *,
+    data_set: str | None = None,
+    author_key: bytes | None = None,
+    mapping: Path | None = None,
+) -> Imported:
+    """Reads the data set `name` at `path`: a file, a folder, or an archive.
+
+    Args:
+        name: One of `registry.READERS`.
+        path: Where the set lies. It is only read.
+        data_set: What the rows call it, and what their ids begin with; `name` where not given.
+        author_key: The key of the pseudonyms (16 bytes or more); needed where a mapping names authors.
+        mapping: The mapping file, for `mapped` alone.
+
+    Raises:
+        UnknownName: for a set that there is no reader of.
+        UnreadableFile: for a file that is missing, empty, in no known encoding, or of another form altogether.
+        RequestError: for a mapping that is missing or not wanted, or a missing key.
+        Unaccounted: if a record were lost.
+    """
+    stated = _stated(name, mapping, author_key)
+    source = data_set or name
+    if not _SOURCE.fullmatch(source):
+        raise RequestError(f"a data set cannot be called {source!r}", remedy="use small letters, digits, _ . and -")
+    rows = (PostRows if stated.table == "imported_posts" else DialogueRows)(stated, source, author_key)
+    encodings: set[str] = set()
+    broken: list[Broken] = []
+    n_records = 0
+    first: Source | None = None
+    for file in _sources(stated, path):
+        if isinstance(file, Broken):
+            n_records += 1
+            broken.append(file)
+            continue
+        first = first or file
+        encodings.add(file.encoding)
+        for record in stated.read(file):
+            n_records += 1
+            broken.extend(_add(rows, record))
+    if not n_records:
+        raise UnreadableFile("there is no record in it", where=path, remedy="check that it is the right file")
+    if first is not None and all(one.reason == "wrong_form" for one in broken) and not rows.ids:
+        raise _wrong_form(name, path, first, broken[0])
+    imported = Imported(
+        table=stated.table,
+        kept=rows.frame(),
+        dropped=_dropped(broken, stated.table),
+        unknown_strategies=dict(rows.unknown_strategies.most_common()),
+        encoding=", ".join(sorted(encodings)),
+        n_records=n_records,
+        n_answers=rows.n_answers if isinstance(rows, PostRows) else 0,
+        notes={note: count for note, count in sorted(rows.notes.items()) if count},
+    )
+    _account(imported)
+    return imported
+
+
+def _stated(name: str, mapping: Path | None, author_key: bytes | None) -> DataSet:
+    stated = find(name)
+    if author_key is not None and len(author_key) < 16:
+        raise RequestError("the author key is too short", remedy="use 16 bytes or more")
+    if name != "mapped":
+        if mapping is not None:
+            raise RequestError(f"{name} has a reader of its own: it takes no mapping file", remedy="import `mapped`")
+        return stated
+    if mapping is None:
+        raise RequestError("`mapped` needs a mapping file", remedy="say which field of the file goes where")
+    from pipelines.ingest import mapped
+    from pipelines.ingest.mapping import load
+
+    loaded = load(mapping)
+    if loaded.names_authors and author_key is None:
+        raise RequestError(
+            "the mapping names authors, and there is no key for their pseudonyms",
+            where=mapping,
+            remedy="set GONGQING_AUTHOR_KEY, or take the authors out of the mapping",
+        )
+    return mapped.data_set(loaded)
+
+
+def _sources(stated: DataSet, path: Path) -> Iterator[Source | Broken]:
+    """The files with their texts. One that is a record by itself and cannot be read is Broken, unless it is all."""
+    alone = path.is_file() and not path.name.lower().endswith(ARCHIVES)
+    for name, data in members(path, stated.suffixes):
+        if name.lower().endswith(".parquet"):
+            yield Source(name, data, "", "parquet")
+            continue
+        try:
+            text, encoding = decode(data, where=path if alone else f"{path}: {name}", stated=stated.encoding)
+        except UnreadableFile as error:
+            if alone or not stated.record_a_file:
+                raise
+            yield Broken(name, "unknown_encoding", error.what)
+            continue
+        if text.strip():
+            yield Source(name, data, text, encoding)
+        elif alone:
+            raise UnreadableFile("the file is empty", where=path, remedy="fetch it again")
+        else:
+            yield Broken(name, "empty_file")
+
+
+def _add(rows: PostRows | DialogueRows, record: Record | Broken) -> list[Broken]:
+    if isinstance(record, Broken):
+        return [record]
+    if isinstance(rows, PostRows):
+        assert isinstance(record, Post)
+        return rows.add(record)
+    assert not isinstance(record, Post)
+    return rows.add(record)
+
+
+def _wrong_form(name: str, path: Path, first: Source, broken: Broken) -> UnreadableFile:
+    element = next(jsons.elements(first), None) if first.text.lstrip().startswith(("[", "{")) else None
+    value = element.value if isinstance(element, jsons.Element) else None
+    found = forms.guess(Node(value)) if isinstance(value, dict) else None
+    if found is None or found[0] == name:
+        what = f"this is not {name}: the first record {broken.detail}"
+        return UnreadableFile(what, where=path, remedy=f"{name} is {find(name).about}")
+    other, words = found
+    return UnreadableFile(
+        f"this looks like {other}, not {name}: {words}", where=path, remedy=f"gongqing import {other} {path}"
+    )
+
+
+def _dropped(broken: list[Broken], table: str) -> pl.DataFrame:
+    rows = [
+        {"stage": table, "unit": one.unit, "row_id": one.where, "reason": one.reason, "detail": one.detail}
+        for one in broken
+    ]
+    return Dropped.validate(pl.DataFrame(rows, schema=Dropped.polars_schema()))
+
+
+def _account(imported: Imported) -> None:
+    """Raises Unaccounted unless records and answers that came are those kept and those dropped."""
+    units = Counter(imported.dropped["unit"])
+    accounts = [Account("record", imported.n_records, imported.kept.height, units["record"])]
+    if imported.table == "imported_posts":
+        accounts.append(Account("answer", imported.n_answers, count(imported.kept, "answer"), units["answer"]))
+    require_balance(imported.table, accounts)

@@ -1,0 +1,197 @@
+"""The mapping file of a data set that has no reader of its own: what it is, and which field goes where (TOML).
+
+.. code-block:: toml
+
+    kind = "posts"                    # or "dialogues"
+    licence = "CC BY 4.0"
+    consent = "public_licence"
+    lang = "zh"
+    origin = "human"                  # or { seeker = "human", supporter = "model" }
+
+    [columns]                         # our field = the source's, with dots for what lies deeper
+    id = "qid"
+    title = "question.title"
+
+    [answers]                         # posts; without `list` the record itself is the one answer
+    list = "replies"
+    text = "body"
+
+    [turns]                           # dialogues
+    list = "messages"
+    role = "role"
+    text = "content"
+
+    [roles]                           # the source's names of either side, beside the usual ones
+    seeker = ["poster"]
+"""
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Literal, Self
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+
+from pipelines.errors import UnreadableFile
+
+ORIGIN = Literal["human", "model", "unknown"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Columns(_Section):
+    """The fields of a post or a dialogue. A post needs a title; `id` may be missing, then the words' hash stands in."""
+
+    id: str | None = None
+    lang: str | None = None
+    topic: str | None = None
+    # posts
+    title: str | None = None
+    description: str | None = None
+    subtopics: str | None = None
+    url: str | None = None
+    author: str | None = None
+    posted_at: str | None = None
+    # dialogues
+    situation: str | None = None
+    emotion: str | None = None
+    modality: str | None = None
+
+
+class Answers(_Section):
+    """The fields of an answer."""
+
+    list: str | None = None
+    text: str
+    id: str | None = None
+    author: str | None = None
+    author_role: str | None = None
+    posted_at: str | None = None
+    likes: str | None = None
+    recommended: str | None = None
+
+
+class Clips(_Section):
+    """The fields of a clip of a turn."""
+
+    list: str
+    uri: str
+    kind: str
+    sha256: str | None = None
+    start_ms: str | None = None
+    end_ms: str | None = None
+    licence: str | None = None
+
+
+class Turns(_Section):
+    """The fields of a turn."""
+
+    list: str
+    role: str
+    text: str
+    emotion: str | None = None
+    strategies: str | None = None
+    feedback: str | None = None
+    media: Clips | None = None
+
+
+class Roles(_Section):
+    """What the source calls either side."""
+
+    seeker: tuple[str, ...] = ()
+    supporter: tuple[str, ...] = ()
+
+
+class AuthorRoles(_Section):
+    """What the source calls the writers of answers."""
+
+    professional: tuple[str, ...] = ("professional",)
+    member: tuple[str, ...] = ("member",)
+    unknown: tuple[str, ...] = ("unknown",)
+
+
+class Sides(_Section):
+    """Who wrote what either side says."""
+
+    seeker: ORIGIN
+    supporter: ORIGIN
+
+
+class Mapping(_Section):
+    """A mapping file."""
+
+    kind: Literal["posts", "dialogues"]
+    title: str = "a data set read by a mapping"
+    licence: str
+    consent: Literal["given", "public_licence", "agreement", "not_asked", "synthetic", "invented"]
+    lang: Literal["zh", "en"]
+    origin: ORIGIN | Sides = "unknown"
+    lineage: tuple[str, ...] = ()
+    encoding: str | None = None
+    timezone: str = "Asia/Shanghai"
+    columns: Columns = Columns()
+    answers: Answers | None = None
+    turns: Turns | None = None
+    roles: Roles = Roles()
+    author_roles: AuthorRoles = AuthorRoles()
+    attributes: dict[str, str] = {}
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone_exists(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (OSError, ValueError, KeyError) as error:
+            raise ValueError(f"there is no time zone {name!r}") from error
+        return name
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.kind == "posts" and self.columns.title is None:
+            raise ValueError("posts need `title` under [columns]")
+        if self.kind == "dialogues" and self.turns is None:
+            raise ValueError("dialogues need [turns]")
+        return self
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone of times that name none."""
+        return ZoneInfo(self.timezone)
+
+    @property
+    def names_authors(self) -> bool:
+        """Whether a column holds the name of a writer."""
+        return self.columns.author is not None or (self.answers is not None and self.answers.author is not None)
+
+
+def load(path: Path) -> Mapping:
+    """The mapping at `path`. Raises UnreadableFile for one that is missing or wrong; it names the nearest key."""
+    try:
+        return Mapping.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UnreadableFile("the mapping file cannot be read", where=path, remedy="check the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"the mapping file is no TOML: {error}", where=path, remedy="correct it") from error
+    except ValidationError as error:
+        problems = [_problem(str(one["type"]), one["loc"], one["msg"]) for one in error.errors()]
+        raise UnreadableFile("the mapping file is wrong: " + "; ".join(problems), where=path) from error
+
+
+def _problem(kind: str, loc: tuple[int | str, ...], message: str) -> str:
+    key = ".".join(map(str, loc))
+    if kind != "extra_forbidden":
+        return f"`{key}`: {message}" if key else message
+    near = difflib.get_close_matches(str(loc[-1]), _KEYS, n=1)
+    return f"there is no key `{key}`" + (f"; did you mean `{near[0]}`?" if near else "")
+
+
+_KEYS = sorted(
+    {
+        name
+        for section in (Mapping, Columns, Answers, Turns, Clips, Roles, AuthorRoles, Sides)
+        for name in section.model_fields
+    }
+)

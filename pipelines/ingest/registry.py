@@ -1,0 +1,229 @@
+"""Every data set that can be imported, by name."""
+
+from collections.abc import Iterator
+
+from pipelines.errors import RequestError, UnknownName
+from pipelines.ingest import (
+    avamerg,
+    cpsycoun,
+    emollm,
+    esconv,
+    esconv_tsv,
+    mesc,
+    messages,
+    psyqa,
+    qa_csv,
+    smile,
+)
+from pipelines.ingest.data_set import BY_MAPPING, DataSet, Origin
+from pipelines.ingest.records import Broken, Record, Source
+
+_POSTS = "imported_posts"
+_DIALOGUES = "imported_dialogues"
+_JSON = (".json", ".jsonl", ".ndjson")
+
+_HUMAN = Origin("human", "human")
+_MODEL = Origin("model", "model")
+_UNKNOWN = Origin("unknown", "unknown")
+_NOT_STATED = "not stated in the file: find out before use"
+
+
+def _needs_mapping(source: Source) -> Iterator[Record | Broken]:
+    raise RequestError("`mapped` reads by a mapping file", where=source.name, remedy="give one")
+
+
+_ALL = (
+    DataSet(
+        name="psyqa",
+        title="PsyQA",
+        table=_POSTS,
+        licence="no licence file (public sample; full set under agreement) - private use only, do not republish",
+        consent="agreement",
+        origin=_HUMAN,
+        lineage=("xinli001",),
+        lang="zh",
+        about="JSON list: question, description, keywords, answers with strategy spans",
+        read=psyqa.read,
+        suffixes=_JSON,
+    ),
+    DataSet(
+        name="smile",
+        title="SMILE",
+        table=_DIALOGUES,
+        licence="CC0-1.0",
+        consent="synthetic",
+        origin=_MODEL,
+        lineage=("psyqa", "xinli001"),
+        lang="zh",
+        about="a JSON file a dialogue (folder or archive): turns of client and counselor",
+        read=smile.read,
+        suffixes=(".json",),
+        record_a_file=True,
+    ),
+    DataSet(
+        name="cpsycoun",
+        title="CPsyCounD",
+        table=_DIALOGUES,
+        licence="CC BY 4.0",
+        consent="synthetic",
+        origin=_MODEL,
+        lineage=("counselling_reports",),
+        lang="zh",
+        about="a text file a dialogue (folder or archive): lines of 来访者： and 心理咨询师：",
+        read=cpsycoun.read,
+        suffixes=(".txt",),
+        record_a_file=True,
+    ),
+    DataSet(
+        name="cpsycoune",
+        title="CPsyCounE",
+        table=_DIALOGUES,
+        licence="CC BY 4.0",
+        consent="synthetic",
+        origin=_MODEL,
+        lineage=("counselling_reports",),
+        lang="zh",
+        about="a JSON file a dialogue in a folder a topic: texts of 求助者： and 支持者：",
+        read=cpsycoun.read_evaluation,
+        suffixes=(".json",),
+        record_a_file=True,
+    ),
+    DataSet(
+        name="esconv",
+        title="ESConv, FailedESConv",
+        table=_DIALOGUES,
+        licence="CC BY-NC 4.0",
+        consent="given",
+        origin=_HUMAN,
+        lineage=(),
+        lang="en",
+        about="JSON list: dialog with strategies and feedback, situation, emotion, survey",
+        read=esconv.read,
+        suffixes=_JSON,
+    ),
+    DataSet(
+        name="esconv_tsv",
+        title="ESConv, as windows of utterances",
+        table=_DIALOGUES,
+        licence="CC BY-NC 4.0",
+        consent="given",
+        origin=_HUMAN,
+        lineage=("esconv",),
+        lang="en",
+        about="overlapping windows with [Strategy] tags, put together again",
+        read=esconv_tsv.read,
+        suffixes=(".tsv",),
+    ),
+    DataSet(
+        name="emollm",
+        title="EmoLLM",
+        table=_DIALOGUES,
+        licence="MIT",
+        consent="synthetic",
+        origin=_MODEL,
+        lineage=(),
+        lang="zh",
+        about="JSON list: conversation of system, input, output",
+        read=emollm.read,
+        suffixes=_JSON,
+    ),
+    DataSet(
+        name="sharegpt",
+        title="a file in ShareGPT's form",
+        table=_DIALOGUES,
+        licence=_NOT_STATED,
+        consent="not_asked",
+        origin=_UNKNOWN,
+        lineage=(),
+        lang="zh",
+        about="JSON or JSON lines: conversations of from (human, gpt) and value",
+        read=messages.read,
+        suffixes=_JSON,
+    ),
+    DataSet(
+        name="soulchat",
+        title="SoulChatCorpus, PsyDTCorpus",
+        table=_DIALOGUES,
+        licence="Apache-2.0 (repository; the corpus is released for research)",
+        consent="synthetic",
+        origin=_MODEL,
+        lineage=(),
+        lang="zh",
+        about="JSON or JSON lines: messages of role (user, assistant) and content",
+        read=messages.read,
+        suffixes=_JSON,
+    ),
+    DataSet(
+        name="llama_factory",
+        title="a file in one of LLaMA-Factory's forms",
+        table=_DIALOGUES,
+        licence=_NOT_STATED,
+        consent="not_asked",
+        origin=_UNKNOWN,
+        lineage=(),
+        lang="zh",
+        about="JSON or JSON lines: messages, conversations, or instruction, input, output, history",
+        read=messages.read,
+        suffixes=_JSON,
+    ),
+    DataSet(
+        name="mesc",
+        title="MESC",
+        table=_DIALOGUES,
+        licence="not stated; the words are those of the TV series In Treatment (HBO), all rights reserved",
+        consent="not_asked",
+        origin=_HUMAN,
+        lineage=("in_treatment",),
+        lang="en",
+        about="CSV, an utterance a row: emotion, strategy, season, episode, times",
+        read=mesc.read,
+        suffixes=(".csv",),
+    ),
+    DataSet(
+        name="avamerg",
+        title="AvaMERG",
+        table=_DIALOGUES,
+        licence="not stated where we looked; EmpatheticDialogues, which it extends, is CC BY-NC 4.0",
+        consent="public_licence",
+        origin=_UNKNOWN,
+        lineage=("empathetic_dialogues",),
+        lang="en",
+        about="JSON list: conversations with emotion, chain of empathy, speech and faces by reference",
+        read=avamerg.read,
+        suffixes=_JSON,
+    ),
+    DataSet(
+        name="qa_csv",
+        title="questions and answers as CSV (Chinese-medical-dialogue-data and its like)",
+        table=_POSTS,
+        licence="MIT (Chinese-medical-dialogue-data; of another file: find out before use)",
+        consent="not_asked",
+        origin=_UNKNOWN,
+        lineage=(),
+        lang="zh",
+        about="CSV: title, description or ask, answer, department or topic",
+        read=qa_csv.read,
+        suffixes=(".csv",),
+    ),
+    DataSet(
+        name="mapped",
+        title="any set, by a mapping file",
+        table=BY_MAPPING,
+        licence=BY_MAPPING,
+        consent=BY_MAPPING,
+        origin=_UNKNOWN,
+        lineage=(),
+        lang=BY_MAPPING,
+        about="JSON, JSON lines, CSV or Parquet; the mapping file states the rest",
+        read=_needs_mapping,
+        suffixes=(),
+    ),
+)
+READERS: dict[str, DataSet] = {data_set.name: data_set for data_set in _ALL}
+
+
+def find(name: str) -> DataSet:
+    """The data set `name`; raises UnknownName, which names the nearest."""
+    if name not in READERS:
+        raise UnknownName("data set", name, READERS)
+    return READERS[name]

@@ -1,0 +1,105 @@
+"""Encodings: read right or refused, never read wrong."""
+
+import codecs
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.errors import UnreadableFile
+from pipelines.ingest.encoding import decode
+
+HANS = "最近总是睡不着，一想到明天的会议就心慌，不知道该怎么办才好。"
+HANT = "最近總是睡不著，一想到明天的會議就心慌，不知道該怎麼辦才好。"
+ENGLISH = "I cannot sleep; I think of tomorrow's meeting all night."
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "read"),
+    [
+        (HANS, "utf-8", "utf-8"),
+        (HANS, "utf-8-sig", "utf-8-sig"),
+        (HANS, "utf-16", "utf-16"),
+        (HANS, "utf-32", "utf-32"),
+        (HANS, "gb18030", "gb18030"),
+        (HANS, "gbk", "gb18030"),
+        (HANS, "utf-16-le", "utf-16-le"),
+        (HANS, "utf-16-be", "utf-16-be"),
+        (HANT, "utf-8", "utf-8"),
+        (HANT, "big5", "big5hkscs"),
+        (HANT, "gb18030", "gb18030"),
+        (HANT, "utf-16-be", "utf-16-be"),
+        (ENGLISH, "ascii", "utf-8"),
+        (ENGLISH, "utf-16", "utf-16"),
+        (ENGLISH, "utf-16-le", "utf-16-le"),
+        (ENGLISH, "utf-16-be", "utf-16-be"),
+        ("", "ascii", "utf-8"),
+    ],
+)
+def test_matrix(text: str, written: str, read: str) -> None:
+    assert decode(text.encode(written), where="f") == (text, read)
+
+
+def test_a_mark_of_the_other_end() -> None:
+    assert decode(codecs.BOM_UTF16_BE + HANS.encode("utf-16-be"), where="f") == (HANS, "utf-16")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (HANS.encode() + b"\xe6\x88" + HANS.encode(), "UTF-8 with a damaged byte; byte 90 "),
+        (codecs.BOM_UTF8 + b"ok\xff", "not the utf-8-sig that it is said to be; byte 5 "),
+        (HANS.encode("gb18030")[:-1], "not the gb18030 that it is said to be; byte 58 "),
+        ("Il a été déçu à Noël.".encode("latin-1"), "no other encoding stands out"),
+        ("こんにちは、世界。ありがとう。".encode("shift_jis"), "no other encoding stands out"),
+        (bytes(range(128, 256)), "no other encoding stands out"),
+        ("龘".encode("gb18030"), "no other encoding stands out"),  # too little to tell
+    ],
+)
+def test_refused(data: bytes, says: str) -> None:
+    with pytest.raises(UnreadableFile) as caught:
+        decode(data, where="f.csv")
+    assert caught.match(says)
+    assert "f.csv" in str(caught.value)
+    assert "iconv" in caught.value.remedy
+
+
+def test_stated() -> None:
+    assert decode(codecs.BOM_UTF8 + HANS.encode(), where="f", stated="UTF-8").text == HANS
+    assert decode(HANS.encode("big5", "ignore"), where="f", stated="big5").encoding == "big5"
+    with pytest.raises(UnreadableFile, match="not the gb18030"):
+        decode(b"\xff\xff", where="f", stated="gb18030")
+    with pytest.raises(UnreadableFile, match="no encoding 'klingon'"):
+        decode(b"x", where="f", stated="klingon")
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    try:
+        text, encoding = decode(data, where="f")
+    except UnreadableFile:
+        return
+    assert text == data.decode(encoding)
+
+
+def test_real_texts_are_never_read_wrong(shared: Path) -> None:
+    table = (shared / "zh_qa/medical_qa_gb18030.csv").read_bytes().decode("gb18030")
+    hans = [row[2] for row in csv.reader(io.StringIO(table))][1:]
+    article = json.loads((shared / "zh_hant/DRCD_dev_part.json").read_text(encoding="utf-8"))["data"]
+    hant = [paragraph["context"] for one in article for paragraph in one["paragraphs"]]
+    read = refused = 0
+    for texts, encodings in ((hans, ("gb18030", "utf-16-le")), (hant, ("big5", "gb18030", "utf-16-be"))):
+        for text in texts:
+            for encoding in encodings:
+                data = text.encode(encoding, "ignore")
+                try:
+                    assert decode(data, where="f").text == data.decode(encoding)
+                    read += 1
+                except UnreadableFile:
+                    refused += 1
+    assert read > 4000
+    assert refused < 0.01 * read

@@ -1,0 +1,41 @@
+"""What holds for every data set."""
+
+import subprocess
+import sys
+
+import pytest
+
+from pipelines.ingest.data_set import BY_MAPPING, DataSet
+from pipelines.ingest.registry import READERS
+from schemas.labels import CONSENTS, LANGUAGES, ORIGINS
+from schemas.tables import TABLES
+
+NAMES = (
+    "psyqa smile cpsycoun cpsycoune esconv esconv_tsv emollm sharegpt soulchat llama_factory mesc avamerg qa_csv mapped"
+)
+
+
+def test_names() -> None:
+    assert list(READERS) == NAMES.split()
+
+
+@pytest.mark.parametrize("data_set", READERS.values(), ids=READERS)
+def test_every_set_states_what_it_is(data_set: DataSet) -> None:
+    assert data_set.title
+    assert data_set.about
+    assert data_set.licence
+    assert set(data_set.origin) <= set(ORIGINS)
+    if data_set.name == "mapped":
+        assert {data_set.table, data_set.licence, data_set.consent, data_set.lang} == {BY_MAPPING}
+    else:
+        assert data_set.table in TABLES
+        assert data_set.consent in CONSENTS
+        assert data_set.lang in LANGUAGES
+        assert data_set.suffixes
+
+
+@pytest.mark.parametrize("module", ["pipelines.ingest", "pipelines.ingest.registry"])
+def test_listing_the_sets_is_light(module: str) -> None:
+    code = f"import sys, {module}; print(*{{'polars', 'dataframely', 'pydantic', 'pyarrow'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -1,0 +1,150 @@
+"""The real files: every record of them arrives, and is what the file says."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pipelines.ingest.importing import Imported, read
+from schemas.dialogues import ImportedDialogues
+from schemas.posts import ImportedPosts
+
+
+def counts(imported: Imported) -> tuple[int, int, int]:
+    return imported.n_records, imported.kept.height, imported.dropped.height
+
+
+def turns(imported: Imported) -> pl.DataFrame:
+    return imported.kept.select("dialogue_id", "turns").explode("turns").unnest("turns")
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "records", "encoding"),
+    [
+        ("psyqa", "zh_qa/PsyQA_example.json", 100, "utf-8"),
+        ("smile", "zh_multiturn/smile_raw.tar.gz", 267, "utf-8"),
+        ("cpsycoun", "zh_multiturn/cpsycound_raw.tar.gz", 359, "utf-8"),
+        ("esconv", "en_strategy/FailedESConv.json", 196, "utf-8"),
+        ("esconv_tsv", "en_strategy/esconv_devWithStrategy_short.tsv", 211, "utf-8"),
+        ("emollm", "noisy/emollm_aiwei_part.json", 250, "utf-8"),
+    ],
+)
+def test_every_record_arrives(shared: Path, name: str, file: str, records: int, encoding: str) -> None:
+    imported = read(name, shared / file)
+    assert counts(imported) == (records, records, 0)
+    assert imported.encoding == encoding
+    schema = ImportedPosts if imported.table == "imported_posts" else ImportedDialogues
+    assert schema.is_valid(imported.kept)
+    if imported.table == "imported_dialogues":
+        alternate = pl.col("turns").list.eval(
+            (pl.element().struct["role"] == pl.element().struct["role"].shift()).any()
+        )
+        assert not imported.kept.select(alternate.list.first().fill_null(value=False).any()).item()
+
+
+def test_psyqa(shared: Path) -> None:
+    file = shared / "zh_qa/PsyQA_example.json"
+    imported = read("psyqa", file)
+    assert imported.n_answers == 268
+    assert imported.unknown_strategies == {"Interpretation": 425}
+    first, said = imported.kept.row(0, named=True), json.loads(file.read_text(encoding="utf-8"))[0]
+    assert (first["post_id"], first["topic"], first["subtopics"]) == ("psyqa:4394", "恋爱", ["恋爱经营"])
+    assert (first["title"], first["description"]) == (said["question"], said["description"])
+    assert [answer["text"] for answer in first["answers"]] == [answer["answer_text"] for answer in said["answers"]]
+    spans = imported.kept.select("answers").explode("answers").unnest("answers").explode("spans").unnest("spans")
+    named = Counter(spans["source_strategy"].drop_nulls())
+    assert named["Direct Guidance"] == 295
+    assert named.total() == 888
+    ours = Counter(spans.filter(pl.col("source_strategy").is_not_null())["strategy"])
+    assert ours["Providing Suggestions"] == 295
+    assert ours[None] == 425
+
+
+def test_smile_keeps_the_dialogue_of_one_side_for_the_filters(shared: Path) -> None:
+    imported = read("smile", shared / "zh_multiturn/smile_raw.tar.gz")
+    assert imported.notes == {"joined_turns": 6, "one_sided": 1}
+    assert imported.kept.filter(n_rounds=0)["dialogue_id"].to_list() == ["smile:16110"]
+    assert imported.kept["lineage"][0].to_list() == ["psyqa", "xinli001"]
+    assert set(turns(imported)["origin"]) == {"model"}
+
+
+def test_cpsycoun_goes_on_with_the_turn_above(shared: Path) -> None:
+    imported = read("cpsycoun", shared / "zh_multiturn/cpsycound_raw.tar.gz")
+    assert "cpsycoun:10" in imported.kept["dialogue_id"]
+    assert turns(imported).filter(pl.col("text").str.contains("\r")).is_empty()
+    # 2,938 and 2,903 labels, fewer those of the same speaker in a row.
+    assert turns(imported).height == 2938 + 2903 - imported.notes["joined_turns"]
+    [listing] = (
+        turns(imported).filter(pl.col("text").str.contains("1. 多观察孩子们的行为", literal=True)).rows(named=True)
+    )
+    assert listing["role"] == "supporter"
+    assert "4. 关注自己的情绪和心理需求" in listing["text"]
+
+
+def test_failed_esconv(shared: Path) -> None:
+    file = shared / "en_strategy/FailedESConv.json"
+    imported = read("esconv", file)
+    assert imported.unknown_strategies == {}
+    raw = json.loads(file.read_text(encoding="utf-8"))
+    written = Counter(turn["annotation"].get("strategy") for one in raw for turn in one["dialog"])
+    assert (written["Direct Guidance"], written["Question"], written["Approval and Reassurance"]) == (11, 8, 7)
+    ours = set(turns(imported).explode("strategies")["strategies"].drop_nulls())
+    assert len(ours) == 8
+    assert "Direct Guidance" not in ours
+    first = imported.kept.row(0, named=True)
+    assert (first["emotion"], first["topic"]) == ("depression", "ongoing depression")
+    assert first["turns"][0]["text"] == "Hey there\nHow are you?"
+    assert first["turns"][1]["source_strategies"] == ["Other", "Questions"]
+    assert first["turns"][2]["feedback"] == 4
+    attributes = {entry["name"]: entry["value"] for entry in first["attributes"]}
+    assert attributes["survey_score.seeker.initial_emotion_intensity"] == "5"
+    assert attributes["experience_type"] == "Current Experience"
+
+
+def test_esconv_windows_come_together(shared: Path) -> None:
+    imported = read("esconv_tsv", shared / "en_strategy/esconv_devWithStrategy_short.tsv")
+    attributes = imported.kept.select("attributes").explode("attributes").unnest("attributes")
+    assert attributes.filter(name="windows")["value"].cast(pl.Int64).sum() == 2985
+    assert attributes.filter(name="missing_utterances").height == 8
+    assert imported.unknown_strategies == {}
+
+
+def test_medical_questions_in_gb18030(shared: Path) -> None:
+    imported = read("qa_csv", shared / "zh_qa/medical_qa_gb18030.csv")
+    assert imported.encoding == "gb18030"
+    assert (imported.n_records, imported.kept.height, imported.n_answers) == (1436, 1436, 1500)
+    assert imported.dropped["reason"].to_list() == ["duplicate_answer"] * 64
+    assert imported.kept["title"][0] == "高血压患者能吃党参吗？"
+    assert imported.kept["topic"][0] == "心血管科"
+
+
+def test_an_import_is_the_same_every_time(shared: Path) -> None:
+    one, other = (read("smile", shared / "zh_multiturn/smile_raw.tar.gz").kept for _ in range(2))
+    assert one.equals(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "looks_like"),
+    [
+        ("psyqa", "en_strategy/FailedESConv.json", "esconv"),
+        ("esconv", "zh_qa/PsyQA_example.json", "psyqa"),
+        ("soulchat", "noisy/emollm_aiwei_part.json", "emollm"),
+        ("emollm", "zh_qa/PsyQA_example.json", "psyqa"),
+    ],
+)
+def test_the_wrong_name_is_told_the_right_one(shared: Path, name: str, file: str, looks_like: str) -> None:
+    from pipelines.errors import UnreadableFile
+
+    with pytest.raises(UnreadableFile, match=f"looks like {looks_like}, not {name}") as caught:
+        read(name, shared / file)
+    assert f"gongqing import {looks_like}" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["smile", "cpsycoun", "cpsycoune", "esconv_tsv", "mesc", "qa_csv", "avamerg"])
+def test_a_file_of_another_form_is_refused(shared: Path, name: str) -> None:
+    from pipelines.errors import UnreadableFile
+
+    with pytest.raises(UnreadableFile):
+        read(name, shared / "zh_qa/PsyQA_example.json")

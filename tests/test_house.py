@@ -1,0 +1,79 @@
+"""The rules of the house (DESIGN §1, §6) that a reader should not have to check."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.settings import ROOT
+
+TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+SOURCES = [path for path in TRACKED if path.endswith(".py")]
+
+
+def test_imports_point_upstream():
+    """The layers and forbidden modules of pyproject.toml."""
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["schemas", "pipelines", "pipelines.store", "pipelines.clean", "pipelines.dedup", "pipelines.ingest",
+     "pipelines.sample", "pipelines.release", "pipelines.llm", "schemas.reasoning", "pipelines.cli", "crawlers"],
+)  # fmt: skip
+def test_importing_a_package_pulls_in_nothing_heavy(module):
+    heavy = "{'polars', 'pandas', 'dagster', 'scipy', 'sklearn', 'openai', 'matplotlib', 'datasketch', 'numpy'}"
+    code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_the_root_definitions_stay_short():
+    assert len((ROOT / "pipelines" / "definitions.py").read_text(encoding="utf-8").splitlines()) < 50
+
+
+def test_there_is_no_src_folder_for_dg_to_look_in():
+    assert not (ROOT / "src").exists()
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.startswith("pipelines/defs/")])
+def test_no_postponed_annotations_in_defs(path):
+    """`from __future__ import annotations` breaks Dagster's config there (spec/dagster.md)."""
+    assert "from __future__ import annotations" not in (ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if not path.startswith(("tests/", "benchmarks/"))])
+def test_no_error_is_swallowed(path):
+    """No `except Exception: pass`, no bare except."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ExceptHandler):
+            assert node.type is not None, f"{path}:{node.lineno}: bare except"
+            silent = len(node.body) == 1 and isinstance(node.body[0], ast.Pass)
+            assert not silent, f"{path}:{node.lineno}: the error is swallowed"
+
+
+def test_nothing_of_a_machine_is_tracked():
+    """No registry host, no path of a machine, no state, no large file."""
+    hosts = re.compile(r"https?://[a-z.]*(py" r"pi|python" r"hosted|npm" r"js)\.|index-url|/ro" r"ot/|/wo" r"rk/")
+    for path in TRACKED:
+        file = ROOT / path
+        assert file.stat().st_size < 1_000_000, path
+        found = hosts.search(file.read_text(encoding="utf-8", errors="replace"))
+        assert found is None, f"{path}: {found and found.group()}"
+
+
+def test_every_pin_is_exact():
+    for path in (ROOT / "requirements").glob("*.txt"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert re.match(r"[A-Za-z0-9._-]+==[^ ]+( ; .*)?$", line), f"{path.name}: {line}"
+
+
+def test_ci_calls_the_readmes_test_command():
+    assert "\nmake test\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "$ make test" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,137 @@
+"""The stages: what is stale, what is run, and that nothing vanishes on the way."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pipelines.errors import Unaccounted
+from pipelines.settings import Sampling, Settings
+from pipelines.stages import STAGES, accounts, is_stale, run_stage
+from pipelines.store import Store
+from schemas.tables import TABLES
+
+BY_NAME = {stage.name: stage for stage in STAGES}
+
+
+@pytest.fixture
+def store(sample_home: Path, tmp_path: Path) -> Store:
+    """A copy of the sample home's tables, to be written to."""
+    shutil.copytree(sample_home / "data", tmp_path / "data")
+    return Store(tmp_path / "data")
+
+
+def test_every_parent_is_made_before_it_is_needed():
+    made = {"imported_posts", "imported_dialogues", "raw_posts"}
+    for stage in STAGES:
+        assert set(stage.parents) <= made
+        made |= set(stage.tables)
+
+
+def test_settings_that_a_stage_names_exist():
+    for stage in STAGES:
+        assert set(stage.reads) <= set(Settings.model_fields)
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_after_a_run_nothing_is_stale(stage, sample_store):
+    assert not is_stale(stage, sample_store, Settings())
+
+
+@pytest.mark.parametrize("table", [table for stage in STAGES for table in stage.units])
+@pytest.mark.parametrize("home", ["sample_store", "real_store"])
+def test_rows_in_are_rows_kept_and_rows_dropped(table, home, request):
+    stage = next(stage for stage in STAGES if table in stage.units)
+    for account in accounts(stage, table, request.getfixturevalue(home)):
+        assert account.balanced, account
+        assert account.taken > 0
+
+
+def test_a_changed_setting_makes_stale_what_reads_it_and_nothing_else(sample_store):
+    changed = Settings(sampling=Sampling(n_samples=2))
+    assert [stage.name for stage in STAGES if is_stale(stage, sample_store, changed)] == ["sampled_turns"]
+
+
+def test_changed_code_makes_a_stage_stale(sample_store, monkeypatch):
+    monkeypatch.setattr("pipelines.stages.code_version", lambda *_: "another")
+    assert is_stale(BY_NAME["clean_posts"], sample_store, Settings())
+
+
+def test_code_that_changes_nothing_gives_the_same_version(store, monkeypatch):
+    before = store.version("clean_posts")
+    monkeypatch.setattr("pipelines.stages.code_version", lambda *_: "another")
+    (after,) = run_stage(BY_NAME["clean_posts"], store, Settings())
+    assert after.version == before.version
+    assert [run.code for run in after.manifest.runs] == [before.manifest.runs[0].code, "another"]
+    assert not is_stale(BY_NAME["unique"], store, Settings()) or before.version == after.version
+
+
+def test_another_parent_version_makes_stale_what_follows(store):
+    imported = store.read("imported_posts", partition="sample").collect()
+    store.write("imported_posts", imported.head(50), partition="sample")
+    stale = [stage.name for stage in STAGES if is_stale(stage, store, Settings())]
+    assert stale == ["clean_posts"]
+    run_stage(BY_NAME["clean_posts"], store, Settings())
+    assert is_stale(BY_NAME["unique"], store, Settings())
+
+
+def test_a_damaged_file_makes_its_stage_stale_and_a_run_mends_it(store):
+    version = store.version("grpo_coe")
+    (file,) = (Path(store.storage.uri("grpo_coe")) / version.version / "rows").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    fresh = Store(store.storage.uri(""))
+    assert is_stale(BY_NAME["grpo_coe"], fresh, Settings())
+    (mended,) = run_stage(BY_NAME["grpo_coe"], fresh, Settings())
+    assert mended.version == version.version
+    assert fresh.read("grpo_coe").collect().height == version.rows
+
+
+def test_a_promoted_version_is_not_undone_until_something_upstream_changes(store):
+    stage = BY_NAME["sampled_turns"]
+    first = store.version("sampled_turns")
+    run_stage(stage, store, Settings(sampling=Sampling(n_samples=1)))
+    run_stage(stage, store, Settings())
+    older = next(one for one in store.versions("sampled_turns") if one.version != first.version)
+    store.promote("sampled_turns", older.version)
+    assert not is_stale(stage, store, Settings())
+    assert is_stale(BY_NAME["grpo_cer"], store, Settings())
+    assert is_stale(stage, store, Settings(sampling=Sampling(n_samples=4)))
+
+
+def test_a_step_that_loses_rows_writes_nothing(store):
+    stage = BY_NAME["clean_dialogues"]
+    before = store.version("clean_dialogues").version
+    forgetful = replace(
+        stage,
+        run=lambda given: {"clean_dialogues": tuple(frame.head(3) for frame in stage.run(given)["clean_dialogues"])},
+    )
+    with pytest.raises(Unaccounted, match=r"dialogue: 54 in, 3 kept, 1 dropped"):
+        run_stage(forgetful, store, Settings())
+    assert store.version("clean_dialogues").version == before
+
+
+def test_a_refresh_equals_a_full_run(sample_home, tmp_path):
+    """Half of the posts first, then all: the same posts, and groups keep the split that they were given."""
+    store, all_at_once = Store(tmp_path / "data"), Store(sample_home / "data")
+    posts = all_at_once.read("imported_posts", partition="sample").collect()
+    for part in (posts.head(60), posts):
+        store.write("imported_posts", part, partition="sample")
+        for stage in STAGES:
+            run_stage(stage, store, Settings())
+        given = dict(store.read("splits").select("group_id", "split").collect().iter_rows())
+        if part.height < posts.height:
+            first = given
+    assert first.items() <= given.items()
+    kept = set(store.read("unique_posts").collect()["post_id"])
+    bridges = store.read_dropped("unique_posts").filter(pl.col("reason") == "bridges_split").collect()
+    assert kept | set(bridges["row_id"]) == set(all_at_once.read("unique_posts").collect()["post_id"])
+
+
+def test_empty_sources_make_empty_tables(tmp_path):
+    store = Store(tmp_path / "data")
+    for stage in STAGES:
+        for version in run_stage(stage, store, Settings()):
+            assert version.rows == version.dropped == 0
+            assert store.read(version.table).collect().schema == TABLES[version.table].polars_schema()
