@@ -22,7 +22,7 @@ demo: $(STAMP)  ## the main job on samples/
 	$(BIN)/gongqing demo
 
 test: $(STAMP)  ## every test, on all cores, with coverage
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term:skip-covered $(ARGS)
 
 ui: $(STAMP)  ## Dagster's web UI on http://127.0.0.1:3000
 	$(BIN)/gongqing ui

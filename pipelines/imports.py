@@ -33,6 +33,7 @@ def import_file(
             "records": imported.n_records,
             "encoding": imported.encoding,
             "unknown_strategies": imported.unknown_strategies,
+            "changes": imported.notes,
         },
     )
 

@@ -9,9 +9,9 @@ import os
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import SettingsError as SourceError
 
@@ -42,6 +42,12 @@ class SplitSizes(_Section):
 
     validation: Share | Count = 0.1
     test: Share | Count = 0.1
+
+    @model_validator(mode="after")
+    def _leaves_something_to_train(self) -> Self:
+        if isinstance(self.validation, float) and isinstance(self.test, float) and self.validation + self.test >= 1:
+            raise ValueError("validation and test leave nothing to train")
+        return self
 
 
 class Splits(_Section):

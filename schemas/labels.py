@@ -75,19 +75,19 @@ SENTIMENTS = LabelSet(
 # has no place in it. Sources keep their own names beside ours, in `source_strategies`.
 CROSSWALK_VERSION = 1
 STRATEGIES = LabelSet(
-    Label("Question", "提问", ("Questions", "询问", "开放式提问")),
+    Label("Question", "提问", ("Questions", "询问", "开放式提问", "Open question", "Open questions")),
     Label("Restatement or Paraphrasing", "复述或释义", ("Restatement", "Paraphrasing", "复述", "释义", "重述")),
     Label("Reflection of feelings", "情感反映", ("Reflection of Feeling", "情感反应", "反映情感")),
     Label("Self-disclosure", "自我暴露", ("自我表露", "自我披露")),
     Label(
         "Affirmation and Reassurance",
         "肯定与安慰",
-        ("Approval and Reassurance", "Affirmation", "Reassurance", "肯定", "肯定与鼓励", "认可与安慰"),
+        ("Approval and Reassurance", "Approval", "Affirmation", "Reassurance", "肯定", "肯定与鼓励", "认可与安慰"),
     ),
     Label(
         "Providing Suggestions",
         "提供建议",
-        ("Suggestions", "Direct Guidance", "Suggestion", "建议", "直接指导"),
+        ("Suggestions", "Direct Guidance", "Advisement", "Suggestion", "建议", "直接指导"),
     ),
     Label("Information", "提供信息", ("Providing Information", "信息")),
     Label("Others", "其他", ("Other",)),

@@ -47,6 +47,9 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
     }
     if version.table not in PARTITIONED:  # the raw zone: not even ten rows of it
         shown["sample"] = _sample(rows, TABLES[version.table])
+    note = version.manifest.runs[-1].note
+    if note:
+        shown["read"] = dg.MetadataValue.json(note)
     drawn = picture(version.table, rows)
     if drawn is not None:
         shown["picture"] = dg.MetadataValue.md(drawn)

@@ -5,7 +5,7 @@ once. A new row joins the group that it touches; one that touches groups of diff
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -39,6 +39,7 @@ def give_splits(
     standing: pl.DataFrame,
     sizes: Sizes | None = None,
     *,
+    merged: Collection[str] = (),
     seed: int = 0,
     given_at: str = "",
 ) -> Grouped:
@@ -49,6 +50,7 @@ def give_splits(
         dialogues: `row_id`, `links` of dialogues.
         standing: The table `splits` as it stands; its groups keep their split for ever.
         sizes: How much of the new groups goes to validation and test, for groups with posts and for others.
+        merged: Rows that were merged into others: they tie, but no size counts them.
         seed: Which groups these are follows from it and from the group alone.
         given_at: What to write beside new groups.
     """
@@ -67,8 +69,9 @@ def give_splits(
     # A group with a post in it is sized by its posts, any other by its dialogues.
     with_posts = {group for group, rows in new.items() if not post_ids.isdisjoint(rows)}
     for is_post, chosen, wanted in ((True, with_posts, sizes.posts), (False, new.keys() - with_posts, sizes.dialogues)):
-        weights = {group: sum((row in post_ids) is is_post for row in new[group]) for group in chosen}
-        taken = Counter(known[group].split for row, group in groups.items() if (row in post_ids) is is_post)
+        counted = {row for row in links_of if (row in post_ids) is is_post and row not in merged}
+        weights = {group: sum(row in counted for row in new[group]) for group in chosen}
+        taken = Counter(known[group].split for row, group in groups.items() if row in counted)
         given |= _allot(weights, wanted, taken, seed)
     for group, rows in new.items():
         links = {link for row in rows for link in links_of[row]}
@@ -90,7 +93,7 @@ def _join(
     links_of: Mapping[str, list[str]], known: Mapping[str, _Group]
 ) -> tuple[dict[str, str], dict[str, str], list[str]]:
     """Let rows join the standing groups: (row → group, row → why it is a bridge, rows that touch none)."""
-    owner = {link: group for group in known for link in sorted(known[group].links)}
+    owner = {link: group for group in sorted(known) for link in known[group].links}
     groups: dict[str, str] = {}
     bridges: dict[str, str] = {}
     # Walked from the standing groups outwards, in rounds: a row that joins brings its other links with it. A row that

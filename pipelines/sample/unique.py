@@ -34,9 +34,13 @@ def unique(
 
     Drops: `duplicate` (post, dialogue, answer), `bridges_split` (post, dialogue) and `post_dropped` (answer).
     """
+    links = post_links(posts)  # before they are merged: the author of a duplicate ties as well
     posts, repeated_posts = merge_posts(posts, "unique_posts")
     dialogues, repeated_dialogues = merge_dialogues(dialogues, "unique_dialogues")
-    grouped = give_splits(post_links(posts), dialogue_links(dialogues), standing, sizes, seed=seed, given_at=given_at)
+    merged = set(links["row_id"]) - set(posts["post_id"])
+    grouped = give_splits(
+        links, dialogue_links(dialogues), standing, sizes, merged=merged, seed=seed, given_at=given_at
+    )
     posts, bridging_posts = _grouped(posts, "post_id", grouped.groups, grouped.bridges)
     dialogues, bridging_dialogues = _grouped(dialogues, "dialogue_id", grouped.groups, grouped.bridges)
     orphans = bridging_posts.select("post_id", "answers").explode("answers", empty_as_null=False).unnest("answers")

@@ -3,9 +3,13 @@
 import datetime as dt
 import hashlib
 import json
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import to_jsonable_python
+
+# What is in memory is what a manifest gives back: a tuple is a list, a path is a string.
+Json = Annotated[dict[str, Any], BeforeValidator(to_jsonable_python)]
 
 
 class _Document(BaseModel):
@@ -29,14 +33,14 @@ class Run(_Document):
 
     parents: dict[str, str] = Field(default_factory=dict)  # table or table/partition -> version
     code: str = ""
-    settings: dict[str, Any] = Field(default_factory=dict)
-    note: dict[str, Any] = Field(default_factory=dict)  # what does not decide the content: the file's name, counts
-    at: dt.datetime = Field(default_factory=lambda: dt.datetime.now(dt.UTC).replace(microsecond=0))
+    settings: Json = Field(default_factory=dict)
+    note: Json = Field(default_factory=dict)  # what does not decide the content: the file's name, counts
+    at: dt.datetime = Field(default_factory=lambda: dt.datetime.now(dt.UTC))
 
     @property
     def inputs(self) -> str:
         """16 hex digits of all that decides what the run makes: parents, code and settings."""
-        decisive = json.dumps([self.parents, self.code, self.settings], sort_keys=True, ensure_ascii=False, default=str)
+        decisive = json.dumps([self.parents, self.code, self.settings], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(decisive.encode()).hexdigest()[:16]
 
 
@@ -61,6 +65,11 @@ class Manifest(_Document):
     reasons: dict[str, int]  # "unit: reason" -> rows dropped
     files: list[File]
     runs: list[Run]
+
+    @property
+    def place(self) -> tuple[str, str | None, str]:
+        """Table, partition, version."""
+        return self.table, self.partition, self.version
 
 
 class Pointer(_Document):

@@ -10,7 +10,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +18,6 @@ from typing import Protocol
 from pipelines.errors import StorageFull
 
 _SCRATCH = ".tmp"
-_ABANDONED_AFTER = 60.0  # seconds; between creating a lock file and locking it lie microseconds
 
 
 class Storage(Protocol):
@@ -65,29 +63,22 @@ class LocalFolder:
         with _full_disk_reported(self.root):
             scratch.mkdir(parents=True, exist_ok=True)
             self._sweep(scratch)
-        name = uuid.uuid4().hex
-        lock_path = scratch / f"{name}.lock"
-        folder = scratch / name
-        # The lock tells a sweeper in another process that the owner is alive; the kernel frees it when we die.
-        with _full_disk_reported(self.root), lock_path.open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = scratch / uuid.uuid4().hex
+        with _full_disk_reported(self.root), _owned(folder.with_suffix(".lock")):
             try:
                 folder.mkdir()
                 yield folder
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
-                lock_path.unlink(missing_ok=True)
 
     @staticmethod
     def _sweep(scratch: Path) -> None:
         """Remove what processes that are no more left behind."""
         for lock_path in scratch.glob("*.lock"):
-            folder = lock_path.with_suffix("")
             with contextlib.suppress(FileNotFoundError, BlockingIOError), lock_path.open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if folder.exists() or time.time() - lock_path.stat().st_mtime > _ABANDONED_AFTER:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    lock_path.unlink(missing_ok=True)
+                shutil.rmtree(lock_path.with_suffix(""), ignore_errors=True)
+                lock_path.unlink()
 
     def publish(self, staged: Path, prefix: str, damaged: Callable[[], bool]) -> None:
         target = self.root / prefix
@@ -149,6 +140,21 @@ class LocalFolder:
 
     def uri(self, key: str) -> str:
         return str(self.root / key)
+
+
+@contextlib.contextmanager
+def _owned(path: Path) -> Iterator[None]:
+    """A lock file that tells a sweeper in another process that its owner lives; the kernel frees it when we die."""
+    while True:
+        with path.open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.fstat(lock.fileno()).st_nlink:
+                continue  # a sweeper came between the two lines above
+            try:
+                yield
+            finally:
+                path.unlink()
+            return
 
 
 def _sync(path: Path) -> None:

@@ -13,6 +13,7 @@ the way, the pointer leads to a whole version: the one before or the new one.
 
 import hashlib
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -100,8 +101,7 @@ class Store:
             settings=dict(settings or {}),
             note=dict(note or {}),
         )
-        prefix = self._prefix(table, partition, version)
-        if not self._remember_run(prefix, run):
+        while not self._remember_run(table, partition, version, run):
             self._publish(schema, table, partition, version, kept, dropped, run)
         self._point(table, partition, lambda _: Pointer(version=version, inputs=run.inputs))
         return self.version(table, version, partition)
@@ -122,16 +122,12 @@ class Store:
                 _write_parquet(staged, "rows/part-00000.parquet", kept, schema),
                 _write_parquet(staged, "dropped/part-00000.parquet", dropped, Dropped),
             ]
-            described = schema.describe()
             manifest = Manifest(
                 table=table,
                 partition=partition,
                 version=version,
                 schema_version=schema.version,
-                columns=[
-                    Column(name=field.name, type=str(field.type), description=described[field.name])
-                    for field in schema.arrow_schema()
-                ],
+                columns=_columns(schema),
                 rows=kept.height,
                 dropped=dropped.height,
                 reasons=_reasons(dropped),
@@ -139,23 +135,22 @@ class Store:
                 runs=[run],
             )
             (staged / "manifest.json").write_bytes(manifest.to_bytes())
-            self.storage.publish(staged, prefix, damaged=lambda: not self._whole(prefix))
-        self._check_files(self._manifest(prefix), prefix)
+            self.storage.publish(staged, prefix, damaged=lambda: not self._whole(table, partition, version))
+        self._check_files(self._manifest(table, partition, version))
 
-    def _whole(self, prefix: str) -> bool:
+    def _whole(self, table: str, partition: str | None, version: str) -> bool:
         try:
-            self._check_files(self._manifest(prefix), prefix)
+            self._check_files(self._manifest(table, partition, version))
         except DamagedVersion:
             return False
         return True
 
-    def _remember_run(self, prefix: str, run: Run) -> bool:
+    def _remember_run(self, table: str, partition: str | None, version: str, run: Run) -> bool:
         """Add `run` to the manifest of a version that is there and whole; False where there is none."""
-        key = f"{prefix}/manifest.json"
-        while (old := self.storage.get(key)) is not None:
-            if not self._whole(prefix):
-                return False  # to be written anew
-            manifest = Manifest.model_validate_json(old)
+        key = self._manifest_key(table, partition, version)
+        while self._whole(table, partition, version):
+            old = self.storage.get(key)
+            manifest = self._manifest(table, partition, version)
             if any(known.inputs == run.inputs and known.note == run.note for known in manifest.runs):
                 return True
             if self.storage.swap(key, old, manifest.model_copy(update={"runs": [*manifest.runs, run]}).to_bytes()):
@@ -172,7 +167,7 @@ class Store:
     def promote(self, table: str, version: str, partition: str | None = None) -> Version:
         """Make an older version the current one, until something upstream of the table changes."""
         chosen = self.version(table, version, partition)
-        self._check_files(chosen.manifest, self._prefix(table, partition, chosen.version))
+        self._check_files(chosen.manifest)
 
         def move(old: bytes | None) -> Pointer:
             try:
@@ -198,7 +193,7 @@ class Store:
         return self._scan(table, version, partition, "dropped")
 
     def _scan(self, table: str, version: str | None, partition: str | None, part: str) -> pl.LazyFrame:
-        if table in PARTITIONED and partition is None:
+        if table in PARTITIONED and partition is None and version is None:
             chosen = self.current(table)
             if not chosen:
                 raise self._no_version(table, None)
@@ -207,7 +202,7 @@ class Store:
         paths = []
         for one in chosen:
             prefix = self._prefix(one.table, one.partition, one.version)
-            self._check_files(one.manifest, prefix)
+            self._check_files(one.manifest)
             paths += [
                 self.storage.uri(f"{prefix}/{file.path}")
                 for file in one.manifest.files
@@ -218,20 +213,19 @@ class Store:
     def version(self, table: str, version: str | None = None, partition: str | None = None) -> Version:
         """A version by its id or the beginning of it; the current one by default."""
         self._schema(table, partition)
-        pointer = self.pointer(table, partition)
-        if version is None:
-            if pointer is None:
-                raise self._no_version(table, partition)
-            version = pointer.version
-        elif not _VERSION.fullmatch(version):
+        try:
+            pointer = self.pointer(table, partition)
+        except DamagedVersion:
+            if version is None:
+                raise
+            pointer = None  # a damaged pointer hides no version that is named
+        if version is not None:
             version = self._complete(table, version, partition)
-        manifest = self._manifest(self._prefix(table, partition, version))
-        if (manifest.table, manifest.partition, manifest.version) != (table, partition, version):
-            raise DamagedVersion(
-                f"the manifest speaks of {manifest.table} {manifest.version}, not of {table} {version}",
-                where=self.storage.uri(self._prefix(table, partition, version) + "/manifest.json"),
-                remedy=self._remedy(table),
-            )
+        elif pointer is not None:
+            version = pointer.version
+        else:
+            raise self._no_version(table, partition)
+        manifest = self._manifest(table, partition, version)
         return Version(
             table,
             partition,
@@ -288,7 +282,7 @@ class Store:
             raise DamagedVersion(
                 f"the pointer of {table} cannot be read",
                 where=self.storage.uri(key),
-                remedy=f"choose a version: gongqing tables promote {table} VERSION (there are: {known})",
+                remedy=f"choose a version: {self._promote_command(table, partition)} (there are: {known})",
             ) from error
 
     def verify(self, version: Version) -> None:
@@ -296,21 +290,14 @@ class Store:
 
         Raises DamagedVersion.
         """
-        prefix = self._prefix(version.table, version.partition, version.version)
+        schema, manifest = TABLES[version.table], version.manifest
         self._verified.clear()
-        self._check_files(version.manifest, prefix)
         kept = self.read(version.table, version.version, version.partition).collect()
         dropped = self.read_dropped(version.table, version.version, version.partition).collect()
-        if version.manifest.schema_version == TABLES[version.table].version and [
-            column.name for column in version.manifest.columns
-        ] == list(TABLES[version.table].column_names()):
-            content = version_of(TABLES[version.table], version.table, kept, dropped)
+        if (manifest.schema_version, _types(manifest.columns)) == (schema.version, _types(_columns(schema))):
+            content = version_of(schema, version.table, kept, dropped)
             if content != version.version:
-                raise DamagedVersion(
-                    f"the rows of {version.name} are those of version {content}, not of {version.version}",
-                    where=self.storage.uri(prefix),
-                    remedy=self._remedy(version.table),
-                )
+                raise self._damaged(f"the rows are those of version {content}", *manifest.place, "")
 
     # Names and checks
 
@@ -325,7 +312,7 @@ class Store:
                 not partition
                 or partition in {".", ".."}
                 or _VERSION.fullmatch(partition)
-                or len(quote(partition)) > 200
+                or len(quote(partition, safe="")) > 200
             ):
                 raise RequestError(f"{partition!r} cannot name a partition", remedy="use the name of a data set")
         return TABLES[table]
@@ -338,6 +325,9 @@ class Store:
 
     def _prefix(self, table: str, partition: str | None, version: str) -> str:
         return f"{self._home(table, partition)}/{version}"
+
+    def _manifest_key(self, table: str, partition: str | None, version: str) -> str:
+        return f"{self._prefix(table, partition, version)}/manifest.json"
 
     def _pointer_key(self, table: str, partition: str | None) -> str:
         return f"{self._home(table, partition)}/current.json"
@@ -352,29 +342,39 @@ class Store:
         return NoVersion(f"{table} has no version yet", where=partition, remedy=f"make one: {remedy}")
 
     @staticmethod
-    def _remedy(table: str) -> str:
-        again = "import the file again" if table in PARTITIONED else f"gongqing refresh --select {table}"
-        return f"make it anew: {again}; or go back to another version: gongqing tables promote {table} VERSION"
+    def _promote_command(table: str, partition: str | None) -> str:
+        where = "" if partition is None else f" --partition {shlex.quote(partition)}"
+        return f"gongqing tables promote {table} VERSION{where}"
 
-    def _manifest(self, prefix: str) -> Manifest:
-        key = f"{prefix}/manifest.json"
-        content = self.storage.get(key)
-        table = prefix.split("/", 1)[0]
+    def _damaged(
+        self, problem: str, table: str, partition: str | None, version: str, file: str = "manifest.json"
+    ) -> DamagedVersion:
+        again = "gongqing import NAME PATH" if table in PARTITIONED else f"gongqing refresh --select {table}"
+        return DamagedVersion(
+            problem,
+            where=self.storage.uri(f"{self._prefix(table, partition, version)}/{file}"),
+            remedy=f"make it anew: {again}; or go back to another version: {self._promote_command(table, partition)}",
+        )
+
+    def _manifest(self, table: str, partition: str | None, version: str) -> Manifest:
+        """What a version says of itself; DamagedVersion where it says nothing or speaks of another."""
+        place = (table, partition, version)
+        content = self.storage.get(self._manifest_key(*place))
         if content is None:
-            raise DamagedVersion(
-                "a version without a manifest", where=self.storage.uri(key), remedy=self._remedy(table)
-            )
+            raise self._damaged("a version without a manifest", *place)
         try:
-            return Manifest.model_validate_json(content)
+            manifest = Manifest.model_validate_json(content)
         except ValidationError as error:
-            raise DamagedVersion(
-                "the manifest cannot be read", where=self.storage.uri(key), remedy=self._remedy(table)
-            ) from error
+            raise self._damaged("the manifest cannot be read", *place) from error
+        if manifest.place != place:
+            spoken_of = " ".join(filter(None, manifest.place))
+            raise self._damaged(f"the manifest speaks of {spoken_of}", *place)
+        return manifest
 
-    def _check_files(self, manifest: Manifest, prefix: str) -> None:
+    def _check_files(self, manifest: Manifest) -> None:
         """Every file is there, of the size and with the bytes that the manifest says; hashed once per process."""
         for file in manifest.files:
-            key = f"{prefix}/{file.path}"
+            key = f"{self._prefix(*manifest.place)}/{file.path}"
             status = self.storage.stat(key)
             if status is not None and self._verified.get(key) == status:
                 continue
@@ -384,33 +384,46 @@ class Store:
                 problem = f"a file has {status[0]:,} bytes and should have {file.bytes:,}"
             elif self.storage.sha256(key) != file.sha256:
                 problem = "a file's bytes are not those that were written"
+            elif (found := pl.scan_parquet(self.storage.uri(key)).select(pl.len()).collect().item()) != file.rows:
+                problem = f"a file holds {found:,} rows and should hold {file.rows:,}"
             else:
                 self._verified[key] = status
                 continue
-            raise DamagedVersion(problem, where=self.storage.uri(key), remedy=self._remedy(manifest.table))
+            raise self._damaged(problem, *manifest.place, file.path)
         counted = {"rows/": manifest.rows, "dropped/": manifest.dropped}
         for part, expected in counted.items():
             found = sum(file.rows for file in manifest.files if file.path.startswith(part))
             if found != expected:
-                raise DamagedVersion(
-                    f"the manifest counts {expected:,} rows and its files hold {found:,}",
-                    where=self.storage.uri(f"{prefix}/manifest.json"),
-                    remedy=self._remedy(manifest.table),
-                )
+                raise self._damaged(f"{expected:,} rows are counted and the files hold {found:,}", *manifest.place)
 
 
 def _validated(name: str, schema: type[Table], frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     """`frame` in the columns, types and order of its schema, by key; InvalidRows where it breaks the rules."""
     try:
-        return schema.validate(frame.lazy().collect(), cast=True).sort(schema.key())
+        valid = schema.validate(frame.lazy().collect(), cast=True)
+        # dataframely leaves the fields of a struct in the order in which they came: the hash would be another.
+        return valid.match_to_schema(schema.polars_schema()).sort(schema.key())
     except (dy.exc.ValidationError, dy.exc.SchemaError, pl.exceptions.PolarsError) as error:
-        # A polars error quotes values, and a value may be what somebody wrote.
-        told = type(error).__name__ if isinstance(error, pl.exceptions.PolarsError) else error
+        # A polars error quotes values, and a value may be what somebody wrote: it is not chained either. What comes
+        # after an empty line is polars' query plan.
+        told = type(error).__name__ if isinstance(error, pl.exceptions.PolarsError) else str(error).split("\n\n")[0]
         raise InvalidRows(
             f"rows break the schema of {name}: {told}",
-            where=f"schemas.tables.TABLES[{name.split(' ', maxsplit=1)[0]!r}]",
+            where=f"schemas.tables.TABLES[{name.partition(' ')[0]!r}]",
             remedy="mend the step that made them; nothing was written",
-        ) from error
+        ) from None
+
+
+def _types(columns: list[Column]) -> list[tuple[str, str]]:
+    return [(column.name, column.type) for column in columns]
+
+
+def _columns(schema: type[Table]) -> list[Column]:
+    described = schema.describe()
+    return [
+        Column(name=field.name, type=str(field.type), description=described[field.name])
+        for field in schema.arrow_schema()
+    ]
 
 
 def _reasons(dropped: pl.DataFrame) -> dict[str, int]:
@@ -421,7 +434,11 @@ def _reasons(dropped: pl.DataFrame) -> dict[str, int]:
 def _write_parquet(folder: Path, path: str, frame: pl.DataFrame, schema: type[Table]) -> File:
     target = folder / path
     target.parent.mkdir(parents=True)
-    pq.write_table(to_arrow(frame, schema), target, compression="zstd", row_group_size=_ROW_GROUP)
+    with pq.ParquetWriter(target, schema.arrow_schema(), compression="zstd") as writer:
+        for start in range(0, frame.height, _ROW_GROUP):
+            # Gathered, not sliced: a slice of a list carries all its elements along, and 2 GiB of text are too many.
+            rows = frame.select(pl.all().gather(pl.int_range(start, min(start + _ROW_GROUP, frame.height))))
+            writer.write_table(to_arrow(rows, schema))
     with target.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return File(path=path, rows=frame.height, bytes=target.stat().st_size, sha256=sha256)

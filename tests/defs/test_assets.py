@@ -1,0 +1,153 @@
+"""Assets and checks, run on an ephemeral instance."""
+
+import shutil
+from pathlib import Path
+
+import dagster as dg
+import polars as pl
+import pytest
+
+from pipelines.definitions import build_definitions
+from pipelines.defs import assets, checks
+from pipelines.defs.resources import HomeResource
+from pipelines.settings import ROOT
+from pipelines.store import Store
+from schemas.tables import TABLES
+
+POSTS = ROOT / "samples" / "posts.jsonl"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HomeResource:
+    """A home with an author key and nothing else."""
+    monkeypatch.setenv("GONGQING_AUTHOR_KEY", "for the tests alone, 16 bytes")
+    return HomeResource(path=str(tmp_path / "home"))
+
+
+@pytest.fixture
+def copied(sample_home: Path, tmp_path: Path) -> HomeResource:
+    """A home with the samples and every table, to be written to."""
+    shutil.copytree(sample_home, tmp_path / "home", dirs_exist_ok=True)
+    return HomeResource(path=str(tmp_path / "home"))
+
+
+def _import_posts(instance: dg.DagsterInstance, home: HomeResource) -> dg.ExecuteInProcessResult:
+    instance.add_dynamic_partitions("data_set", ["sample"])
+    config = {"reader": "mapped", "file": str(POSTS), "mapping": str(POSTS.with_suffix(".toml"))}
+    return dg.materialize(
+        [assets.imports[0]],
+        instance=instance,
+        resources={"home": home},
+        partition_key="sample",
+        run_config={"ops": {"imported_posts": {"config": config}}},
+    )
+
+
+def _event(result: dg.ExecuteInProcessResult, table: str) -> dg.AssetMaterialization:
+    return next(
+        event.materialization
+        for event in result.get_asset_materialization_events()
+        if event.asset_key and event.asset_key.to_user_string() == table
+        for event in [event.step_materialization_data]
+    )
+
+
+def test_an_import_is_one_partition_with_the_stores_version(instance, home):
+    result = _import_posts(instance, home)
+    made = _event(result, "imported_posts")
+    version = home.store().version("imported_posts", partition="sample")
+    assert made.partition == "sample"
+    assert made.tags["dagster/data_version"] == version.version
+    assert made.metadata["dagster/row_count"].value == version.rows
+    assert made.metadata["read"].data["records"] == version.rows
+
+
+def test_the_whole_job_runs_and_its_checks_pass(instance, home):
+    _import_posts(instance, home)
+    job = build_definitions({"home": home}).resolve_job_def("refresh_free_tables")
+    result = job.execute_in_process(instance=instance)
+    assert result.success
+    evaluations = result.get_asset_check_evaluations()
+    assert {evaluation.check_name for evaluation in evaluations} == {"schema", "accounts"}
+    assert all(evaluation.passed for evaluation in evaluations)
+    for table in job.asset_layer.executable_asset_keys:
+        made, version = _event(result, table.to_user_string()), home.store().version(table.to_user_string())
+        assert made.tags["dagster/data_version"] == version.version
+        assert made.metadata["dagster/row_count"].value == version.rows
+        assert sum(record.data["rows"] for record in made.metadata["drop_reasons"].records) == version.dropped
+
+
+def test_a_run_of_what_is_up_to_date_keeps_the_version(instance, copied):
+    before = copied.store().versions("unique_posts")
+    asset = next(one for one in assets.stages if dg.AssetKey("unique_posts") in one.keys)
+    result = dg.materialize([asset], instance=instance, resources={"home": copied})
+    assert _event(result, "unique_posts").tags["dagster/data_version"] == before[-1].version
+    assert copied.store().versions("unique_posts") == before
+
+
+def test_an_asset_can_be_called_directly(copied):
+    asset = next(one for one in assets.stages if dg.AssetKey("clean_posts") in one.keys)
+    (made,) = list(asset(dg.build_asset_context(), home=copied))
+    assert made.data_version == dg.DataVersion(copied.store().version("clean_posts").version)
+
+
+def test_a_check_fails_on_rows_that_were_lost(instance, copied, monkeypatch):
+    """Rows that vanish behind the store's back, as a bug in a later part would do it."""
+    store = copied.store()
+    rows, dropped = store.read("clean_posts").collect(), store.read_dropped("clean_posts").collect()
+    store.write("clean_posts", rows.head(5), dropped)
+    check = next(
+        one for one in checks.checks if any(key.asset_key == dg.AssetKey("clean_posts") for key in one.check_keys)
+    )
+    (schema, accounts) = list(check(home=copied))
+    assert schema.passed
+    assert not accounts.passed
+    assert "5 kept" in accounts.metadata["post"].text
+
+
+def test_a_failed_check_stops_what_follows_in_the_run(instance, copied, monkeypatch):
+    monkeypatch.setattr(TABLES["clean_posts"], "validate", _refuse)
+    job = build_definitions({"home": copied}).resolve_job_def("refresh_free_tables")
+    result = job.execute_in_process(instance=instance, raise_on_error=False)
+    assert not result.success
+    assert not [event for event in result.get_step_success_events() if event.step_key == "unique"]
+
+
+def _refuse(*_, **__):
+    import dataframely as dy
+
+    raise dy.exc.ValidationError("as if a rule were broken")
+
+
+def test_nothing_that_people_wrote_reaches_dagsters_metadata(instance, home):
+    """Every string of ten or more characters of every post and answer, looked for in all events."""
+    _import_posts(instance, home)
+    build_definitions({"home": home}).resolve_job_def("refresh_free_tables").execute_in_process(instance=instance)
+    logged = "".join(
+        entry.to_json() if hasattr(entry, "to_json") else repr(entry)
+        for run in instance.get_runs()
+        for entry in instance.all_logs(run.run_id)
+    )
+    assert "sample:p001" in logged
+    posts = Store(home.folder / "data").read("imported_posts", partition="sample").collect()
+    answers = posts["answers"].explode(empty_as_null=False).struct.field("text")
+    for text in pl.concat([posts["title"], posts["description"], answers]):
+        if len(text) >= 10:
+            assert text[:10] not in logged
+
+
+def test_two_partitions_are_never_one_run(home):
+    """A range run would give all partitions one data version: the run refuses, and nothing is written."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("data_set", ["a", "b"])
+        config = {"reader": "mapped", "file": str(POSTS), "mapping": str(POSTS.with_suffix(".toml"))}
+        result = dg.materialize(
+            [assets.imports[0]],
+            instance=instance,
+            resources={"home": home},
+            tags={"dagster/asset_partition_range_start": "a", "dagster/asset_partition_range_end": "b"},
+            run_config={"ops": {"imported_posts": {"config": config}}},
+            raise_on_error=False,
+        )
+        assert not result.success
+        assert home.store().partitions("imported_posts") == []

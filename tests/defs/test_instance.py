@@ -1,0 +1,66 @@
+"""Dagster's state goes to `.dagster/` of the home, from whatever folder a command is started in."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+
+from pipelines.defs.instance import ensure_configured, instance
+from pipelines.settings import ROOT
+
+ASK = "import dagster as dg; print(dg.DagsterInstance.get().get_ref().storage_data.config_yaml); dg.DagsterInstance.get().get_runs()"
+
+
+def _state(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+@pytest.mark.parametrize("start_in", ["the home", "elsewhere"])
+def test_the_committed_dagster_yaml_keeps_its_state_in_the_home(start_in, tmp_path):
+    """The repository's own file, as `DAGSTER_HOME=$PWD dagster …` reads it; the home is moved so as not to litter."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir()
+    environment = {**os.environ, "DAGSTER_HOME": str(ROOT), "GONGQING_HOME": str(home)}
+    started = home if start_in == "the home" else elsewhere
+    subprocess.run([sys.executable, "-c", ASK], cwd=started, env=environment, check=True, capture_output=True)
+    assert "storage" in _state(home / ".dagster")
+    assert _state(elsewhere) == set()
+
+
+def test_another_home_gets_a_dagster_yaml_with_absolute_paths(tmp_path):
+    ensure_configured(tmp_path)
+    config = yaml.safe_load((tmp_path / "dagster.yaml").read_text(encoding="utf-8"))
+    committed = yaml.safe_load((ROOT / "dagster.yaml").read_text(encoding="utf-8"))
+    folders = [
+        config["storage"]["sqlite"]["base_dir"],
+        config["local_artifact_storage"]["config"]["base_dir"],
+        config["compute_logs"]["config"]["base_dir"],
+    ]
+    assert len(set(folders)) == 3
+    assert all(folder.startswith(str(tmp_path / ".dagster")) for folder in folders)
+    places = {"storage", "local_artifact_storage", "compute_logs"}
+    assert {key: config[key] for key in config if key not in places} == {
+        key: committed[key] for key in committed if key not in places
+    }
+
+
+def test_a_dagster_yaml_that_is_there_is_left_alone(tmp_path):
+    (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n", encoding="utf-8")
+    ensure_configured(tmp_path)
+    assert (tmp_path / "dagster.yaml").read_text(encoding="utf-8") == "telemetry: {enabled: false}\n"
+
+
+def test_the_instance_of_a_home_is_a_standing_one(tmp_path):
+    @dg.asset
+    def something() -> None: ...
+
+    with instance(tmp_path) as standing:
+        dg.materialize([something], instance=standing)
+    with instance(tmp_path) as standing:
+        assert standing.get_runs_count() == 1
+        assert not standing.telemetry_enabled

@@ -1,0 +1,209 @@
+"""The command line: what it prints, its exit codes, its JSON."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+import typer.rich_utils
+from typer.testing import CliRunner
+
+from pipelines.cli import app, main
+from pipelines.store import Store
+
+COMMANDS = ["import", "refresh", "tables", "tables promote", "show", "diff", "why", "stats", "doctor", "ui", "demo"]
+
+
+def _run(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def _json(*arguments: str):
+    ran = _run(*arguments, "--json")
+    assert ran.exit_code == 0, ran.output
+    return json.loads(ran.output)
+
+
+def _fails(capsys, monkeypatch, *arguments: str) -> tuple[int, str]:
+    """Exit code and message of a call that goes wrong, through the entry point."""
+    monkeypatch.setattr(sys, "argv", ["gongqing", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help(command, snapshot, monkeypatch):
+    monkeypatch.setattr(typer.rich_utils, "MAX_WIDTH", 100)
+    monkeypatch.setattr(typer.rich_utils, "COLOR_SYSTEM", None)
+    ran = _run(*command.split(), "--help")
+    assert ran.exit_code == 0
+    assert "\n".join(line.rstrip() for line in ran.output.splitlines()) == snapshot
+
+
+def test_help_costs_less_than_half_a_second_of_cpu_in_imports():
+    """No heavy import for `--help` (tests/test_house.py names them): here the whole command, counted in modules."""
+    code = "import sys; sys.argv = ['gongqing', '--help']\nfrom pipelines.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    ran = subprocess.run(
+        [sys.executable, "-c", code + "print(len(sys.modules), 'polars' in sys.modules, 'dagster' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    modules, polars, dagster = ran.stdout.split()[-3:]
+    assert (polars, dagster) == ("False", "False")
+    assert int(modules) < 900
+
+
+def test_tables_lists_every_current_version(in_home):
+    listed = _json("tables")
+    assert all(set(row) == {"table", "partition", "version", "rows", "dropped"} for row in listed)
+    assert [(row["table"], row["partition"]) for row in listed] == [
+        ("imported_posts", "sample"), ("imported_dialogues", "sample"), ("clean_posts", None),
+        ("clean_dialogues", None), ("unique_posts", None), ("unique_dialogues", None), ("splits", None),
+        ("sampled_turns", None), ("grpo_ecot", None), ("grpo_coe", None), ("grpo_cer", None),
+    ]  # fmt: skip
+    printed = _run("tables").output
+    for row in listed:
+        assert row["version"] in printed
+
+
+def test_tables_of_an_empty_home_says_what_to_do():
+    assert "gongqing import" in _run("tables").output
+    assert _json("tables") == []
+
+
+def test_show_prints_rows_and_json(in_home):
+    rows = _json("show", "unique_posts", "-n", "3")
+    assert len(rows) == 3
+    printed = _run("show", "unique_posts", "-n", "1").output
+    assert rows[0]["post_id"] in printed
+    assert rows[0]["title"][:6] in printed
+
+
+def test_a_prompt_reads_as_a_conversation(in_home):
+    printed = _run("show", "grpo_cer", "-n", "1").output
+    (row,) = _json("show", "grpo_cer", "-n", "1")
+    assert "system：" in printed
+    assert "user：" in printed
+    assert row["prompt"][-1]["role"] == "user"
+
+
+def test_show_dropped_gives_reasons(in_home):
+    rows = _json("show", "clean_posts", "--dropped", "-n", "500")
+    assert {row["reason"] for row in rows} == {"too_short", "not_chinese", "post_dropped"}
+    assert "too_short" in _run("show", "clean_posts", "--dropped").output
+
+
+def test_why_follows_a_duplicate(in_home, sample_store):
+    events = _json("why", "sample:p083")
+    told = {(event["table"], event["what"], event["reason"]) for event in events if event["row_id"] == "sample:p083"}
+    assert ("clean_posts", "kept", None) in told
+    assert ("unique_posts", "dropped", "duplicate") in told
+    assert "same text as sample:p012" in _run("why", "sample:p083").output
+
+
+def test_diff_of_a_version_with_itself_is_empty(in_home, sample_store):
+    version = sample_store.version("splits").version
+    assert _json("diff", "splits", version, version[:8]) == {"added": [], "removed": [], "changed": []}
+    assert "0 added, 0 removed, 0 changed" in _run("diff", "splits", version, version).output
+
+
+def test_diff_and_promote_of_two_versions(tmp_path, sample_store, monkeypatch):
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    store, rows = Store(tmp_path / "data"), sample_store.read("splits").collect()
+    first = store.write("splits", rows)
+    second = store.write("splits", rows.tail(-2).with_columns(given_at=pl.lit("another time")))
+    found = _json("diff", "splits", first.version, second.version)
+    assert [len(found[kind]) for kind in ("added", "removed", "changed")] == [0, 2, rows.height - 2]
+    assert found["changed"][0]["columns"] == ["given_at"]
+    assert "2 removed" in _run("diff", "splits", first.version, second.version).output
+    assert first.version in _run("tables", "promote", "splits", first.version[:6]).output
+    assert store.version("splits").version == first.version
+    versions = {row["version"] for row in _json("tables", "--versions")}
+    assert versions == {first.version, second.version}
+
+
+def test_stats_stand_beside_the_papers(in_home):
+    both = _json("stats")
+    assert set(both) == {"M", "E"}
+    assert set(_json("stats", "--against", "m")) == {"M"}
+    printed = _run("stats").output
+    assert "3,993*" in printed
+    assert "168,470" in printed
+
+
+def test_doctor_finds_a_sound_home_sound(in_home):
+    assert {finding["state"] for finding in _json("doctor")} <= {"ok", "warning"}
+
+
+def test_doctor_finds_damage_and_ends_with_1(tmp_path, sample_store, monkeypatch):
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    store = Store(tmp_path / "data")
+    version = store.write("splits", sample_store.read("splits"))
+    file = tmp_path / "data" / "splits" / version.version / "rows" / "part-00000.parquet"
+    file.write_bytes(file.read_bytes()[:-1])
+    ran = _run("doctor")
+    assert ran.exit_code == 1
+    assert str(file) in ran.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["show", "grpo_cerr"], 2, "did you mean 'grpo_cer'"),
+        (["show", "coe_chains"], 1, "coe_chains has no version yet"),
+        (["show", "clean_posts", "--version", "zz"], 2, "no version of clean_posts 'zz'"),
+        (["show", "clean_posts", "--partition", "x"], 2, "has no partitions"),
+        (["why", "sample:p999"], 2, "no table holds or dropped a row 'sample:p999'"),
+        (["why", "nonsense"], 2, "ids look like"),
+        (["stats", "--against", "X"], 2, "no paper 'X'"),
+        (["import", "psyqaa", "x.json"], 2, "did you mean 'psyqa'"),
+        (["import", "psyqa", "not-there.json"], 2, "not-there.json"),
+        (["refresh", "--select", "promts"], 2, "did you mean 'prompts'"),
+        (["tables", "promote", "splits", "0000"], 2, "no version of splits '0000'"),
+        (["show"], 2, "Missing argument"),
+        (["shwo"], 2, "No such command"),
+    ],
+)  # fmt: skip
+def test_errors_say_what_and_what_to_do(arguments, code, says, in_home, capsys, monkeypatch):
+    ended, message = _fails(capsys, monkeypatch, *arguments)
+    assert ended == code
+    assert says in message
+    assert "Traceback" not in message
+
+
+def test_a_wrong_setting_is_the_requests_fault(in_home, capsys, monkeypatch):
+    monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLE", "2")
+    ended, message = _fails(capsys, monkeypatch, "refresh")
+    assert ended == 2
+    assert "did you mean 'sampling.n_samples'" in message
+
+
+def test_debug_shows_the_traceback(in_home, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["gongqing", "--debug", "show", "nothing"])
+    monkeypatch.setenv("_GONGQING_DEBUG", "")  # restored afterwards
+    with pytest.raises(Exception, match="no table 'nothing'"):
+        main()
+
+
+def test_a_damaged_table_ends_with_1_and_names_the_file(tmp_path, sample_store, monkeypatch, capsys):
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    version = Store(tmp_path / "data").write("splits", sample_store.read("splits"))
+    file = tmp_path / "data" / "splits" / version.version / "rows" / "part-00000.parquet"
+    file.unlink()
+    ended, message = _fails(capsys, monkeypatch, "show", "splits")
+    assert ended == 1
+    assert str(file) in message
+    assert "gongqing refresh --select splits" in message
+
+
+def test_output_goes_whole_into_a_pipe(in_home):
+    """Off a terminal there is no bar, no colour, and no line is cut."""
+    environment = {"GONGQING_HOME": str(in_home), "PATH": "/usr/bin:/bin"}
+    gongqing = Path(sys.executable).with_name("gongqing")
+    ran = subprocess.run([gongqing, "tables"], env=environment, capture_output=True, text=True, check=True)
+    assert "\x1b" not in ran.stdout
+    assert "imported_dialogues" in ran.stdout

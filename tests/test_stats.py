@@ -1,0 +1,62 @@
+"""M Table 1 and E Table 1 over our own posts."""
+
+import polars as pl
+import pytest
+
+from pipelines.stats import e_table_1, m_table_1
+from schemas.tables import TABLES
+
+
+@pytest.fixture
+def psyqa(real_store):
+    """The posts of PsyQA's public sample."""
+    return real_store.read("unique_posts").filter(pl.col("source") == "psyqa").collect()
+
+
+def _rows(table):
+    return {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+
+
+def test_m_table_1_on_real_posts(psyqa):
+    rows = _rows(m_table_1(psyqa))
+    # Counted apart from our code in the public sample (spec/crawling.md §1.6).
+    expected = {"Behavior": 20, "Romantic Relationship": 16, "Growth": 16, "Emotion": 15, "Interpersonal": 13,
+                "Family": 6, "Therapy": 6, "Career": 5, "Marriage": 3, "Other": 0}  # fmt: skip
+    assert {name: row["posts"] for name, row in rows.items() if name != "all"} == expected
+    assert sum(row["%"] for name, row in rows.items() if name != "all") == pytest.approx(100)
+    assert rows["Behavior"]["M: posts"] == 539
+    assert rows["all"]["posts"] == 100
+
+
+def test_the_papers_sum_is_marked_as_impossible():
+    table = m_table_1(TABLES["unique_posts"].create_empty())
+    last = len(table.rows) - 1
+    assert table.rows[last][4] == 3993
+    assert (last, 4) in table.impossible
+    assert {row["row"] for row in table.as_dict()["impossible"]} == {"all"}
+
+
+def test_m_counts_posts_without_a_topic(psyqa):
+    rows = _rows(m_table_1(psyqa.with_columns(topic=pl.lit(None, dtype=pl.String))))
+    assert rows["no topic given"]["posts"] == 100
+
+
+def test_e_table_1_on_real_posts(psyqa):
+    rows = _rows(e_table_1(psyqa))
+    ours = {name: row["ours"] for name, row in rows.items()}
+    assert (ours["questions"], ours["main topics"], ours["subtopics"]) == (100, 9, 71)
+    assert ours["answers"] == psyqa["answers"].list.len().sum()
+    assert 20 < ours["characters a question"] < 26
+    assert 160 < ours["characters a description"] < 200
+    assert 560 < ours["characters an answer"] < 660
+    assert rows["answers a question"]["E: Empathy-QA"] == 4.11
+
+
+def test_no_figure_of_e_table_1_contradicts_another(psyqa):
+    assert e_table_1(psyqa).impossible == set()
+
+
+def test_empty_tables_give_no_figures_rather_than_wrong_ones():
+    empty = TABLES["unique_posts"].create_empty()
+    assert _rows(e_table_1(empty))["answers a question"]["ours"] is None
+    assert _rows(m_table_1(empty))["all"]["mean length"] is None

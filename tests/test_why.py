@@ -1,0 +1,48 @@
+"""The life of a row."""
+
+import pytest
+
+from pipelines.errors import RequestError
+from pipelines.why import why
+
+
+def _told(events):
+    return [(event.table, event.row_id, event.what, event.reason) for event in events]
+
+
+def test_a_round_that_was_not_drawn(real_store):
+    dropped = real_store.read_dropped("sampled_turns").collect()
+    row_id = dropped["row_id"][0]
+    dialogue = row_id.split("#")[0]
+    told = _told(why(real_store, row_id))
+    assert ("imported_dialogues", dialogue, "kept", None) in told
+    assert told[-1] == ("sampled_turns", row_id, "dropped", "not_sampled")
+
+
+def test_an_answer_that_moved_to_the_survivor(sample_store):
+    """p083 repeats p012: its answers live on there."""
+    dropped = sample_store.read_dropped("clean_posts").collect()["row_id"]
+    moved = next(
+        answer["answer_id"]
+        for row in sample_store.read("unique_posts").collect().iter_rows(named=True)
+        for answer in row["answers"]
+        if not answer["answer_id"].startswith(row["post_id"] + "/")
+    )
+    assert moved not in set(dropped)
+    events = why(sample_store, moved)
+    assert ("unique_posts", moved, "kept", None) in _told(events)
+    assert any(event.table == "unique_posts" and (event.detail or "").startswith("of sample:") for event in events)
+
+
+def test_every_row_has_a_life_that_ends_in_a_table_or_with_a_reason(sample_store):
+    for table in ("imported_posts", "imported_dialogues"):
+        ids = sample_store.read(table, partition="sample").collect().to_series(0)
+        for row_id in ids[:25]:
+            events = [event for event in why(sample_store, row_id) if event.row_id == row_id]
+            assert events[0].table == table
+            assert all(event.reason for event in events if event.what == "dropped")
+
+
+def test_an_unknown_row_is_refused(sample_store):
+    with pytest.raises(RequestError, match="ids look like"):
+        why(sample_store, "sample:p000")
