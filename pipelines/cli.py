@@ -274,7 +274,7 @@ def demo() -> None:
     _line(f"The tables lie in {folder / 'data'}. All texts are invented. Where to look now:")
     _line("  gongqing show grpo_cer -n 1       a prompt of the CER set, with its dialogue")
     _line("  gongqing show clean_posts --dropped   what was dropped, and why")
-    _line("  gongqing why sample:p001          the life of one row")
+    _line("  gongqing why sample:p083          the life of one row: a repeat, merged")
     _line("  gongqing stats                    the papers' tables over these posts")
     _line("  gongqing ui                       the same in Dagster's web UI (make ui)")
 

@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 
 from pipelines.code_version import code_version
+from pipelines.errors import RequestError
 from pipelines.ingest.importing import read
 from pipelines.ingest.mapping import load as load_mapping
 from pipelines.ingest.registry import find
@@ -40,9 +41,11 @@ def import_file(
 
 def target_table(reader: str, mapping: Path | None) -> str:
     """The table that a reader fills; for `mapped` the mapping file says which."""
-    if reader == "mapped" and mapping is not None:
-        return f"imported_{load_mapping(mapping).kind}"
-    return find(reader).table
+    if reader != "mapped":
+        return find(reader).table
+    if mapping is None:
+        raise RequestError("`mapped` needs a mapping file", remedy="name one: --mapping FILE (see samples/posts.toml)")
+    return f"imported_{load_mapping(mapping).kind}"
 
 
 def author_key(home: Path) -> bytes | None:

@@ -162,6 +162,8 @@ def test_doctor_finds_damage_and_ends_with_1(tmp_path, sample_store, monkeypatch
         (["stats", "--against", "X"], 2, "no paper 'X'"),
         (["import", "psyqaa", "x.json"], 2, "did you mean 'psyqa'"),
         (["import", "psyqa", "not-there.json"], 2, "not-there.json"),
+        (["import", "mapped", "samples/posts.jsonl"], 2, "needs a mapping file"),
+        (["import", "psyqa", "README.md", "--as", "Not A Name"], 2, "a data set cannot be called 'Not A Name'"),
         (["refresh", "--select", "promts"], 2, "did you mean 'prompts'"),
         (["tables", "promote", "splits", "0000"], 2, "no version of splits '0000'"),
         (["show"], 2, "Missing argument"),

@@ -1,5 +1,6 @@
 """Running one asset on the standing instance of a home, so that the web UI shows what the command line did."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import GongqingError
 from pipelines.stages import Stage
+from pipelines.store import Store
 
 # Our own lines tell what happens; Dagster's are in the web UI.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -37,19 +39,30 @@ def run_import(home: Path, table: str, data_set: str, reader: str, file: Path, m
 
 
 def _run(home: Path, definitions: list[Any], partition: str | None = None, **options: Any) -> None:
+    resource = HomeResource(path=str(home))
     with instance(home) as standing:
-        if partition is not None:
-            standing.add_dynamic_partitions(assets.data_sets.name or "", [partition])
+        _register(standing, resource.store(), [partition] if partition else [])
         try:
             dg.materialize(
-                definitions,
-                instance=standing,
-                resources={"home": HomeResource(path=str(home))},
-                partition_key=partition,
-                **options,
+                definitions, instance=standing, resources={"home": resource}, partition_key=partition, **options
             )
         except dg.DagsterError as error:
             raise _own(error) from error
+        finally:
+            _register(standing, resource.store())
+
+
+def _register(standing: dg.DagsterInstance, store: Store, more: Iterable[str] = ()) -> None:
+    """The data sets that Dagster lists are those that the store has (and those about to be made), no others.
+
+    Dagster keeps them in its database, which may be lost, and a failed import may have left one.
+    """
+    name = assets.data_sets.name or ""
+    there = {place for asset in assets.imports for place in store.partitions(asset.key.to_user_string())} | set(more)
+    listed = set(standing.get_dynamic_partitions(name))
+    standing.add_dynamic_partitions(name, sorted(there - listed))
+    for gone in sorted(listed - there):
+        standing.delete_dynamic_partition(name, gone)
 
 
 def _own(error: BaseException) -> BaseException:

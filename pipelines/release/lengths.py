@@ -71,7 +71,7 @@ def ruler(tokenizer: Path | None) -> Ruler:
         ) from error
     try:
         loaded = AutoTokenizer.from_pretrained(tokenizer, local_files_only=True)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # of a damaged file transformers raises what its parsers happen to
         raise UnreadableFile(
             "there is no tokenizer here", where=tokenizer, remedy="name a folder with tokenizer.json"
         ) from error

@@ -1,0 +1,134 @@
+"""The samples show every rule at work, and are what their README says: invented, of all topics, belonging to nobody."""
+
+import json
+import re
+
+import polars as pl
+import pytest
+
+from pipelines.settings import ROOT
+from schemas.taxonomy import TAXONOMY
+
+
+def _read(name: str) -> list[dict]:
+    return [json.loads(line) for line in (ROOT / "samples" / name).read_text(encoding="utf-8").splitlines()]
+
+
+POSTS, DIALOGUES = _read("posts.jsonl"), _read("dialogues.jsonl")
+
+
+def _tagged(tag: str) -> set[str]:
+    return {f"sample:{row['id']}" for row in (*POSTS, *DIALOGUES) if tag in row["shows"]}
+
+
+def _dropped(store, table: str) -> dict[str, str]:
+    return dict(store.read_dropped(table).select("row_id", "reason").collect().iter_rows())
+
+
+def _ids(store, table: str) -> set[str]:
+    return set(store.read(table).collect().to_series(0))
+
+
+def test_there_are_enough_of_them():
+    assert len(POSTS) >= 120
+    assert len(DIALOGUES) >= 50
+    assert len({row["id"] for row in (*POSTS, *DIALOGUES)}) == len(POSTS) + len(DIALOGUES)
+
+
+@pytest.mark.parametrize("topic", TAXONOMY)
+def test_every_topic_has_ordinary_posts_and_dialogues(topic):
+    assert sum(row["topic"] == topic and not row["shows"] for row in POSTS) >= 8
+    assert sum(row["topic"] == topic for row in DIALOGUES) >= 3
+
+
+def test_contact_data_belong_to_nobody():
+    """Unassigned numbers, example domains."""
+    whole = (ROOT / "samples" / "posts.jsonl").read_text(encoding="utf-8")
+    whole += (ROOT / "samples" / "dialogues.jsonl").read_text(encoding="utf-8")
+    mobiles = re.findall(r"(?<!\d)1[3-9]\d{9}(?!\d)", whole)
+    assert mobiles
+    assert set(mobiles) <= {"13800138000", "19900000000"}
+    hosts = re.findall(r"(?:@|https?://)([\w-]+(?:\.[\w-]+)+)", whole, flags=re.ASCII)
+    assert hosts
+    assert {host for host in hosts if not re.search(r"(^|\.)example\.(com|org)$", host)} == set()
+
+
+def test_short_and_foreign_posts_are_dropped(sample_store):
+    dropped = _dropped(sample_store, "clean_posts")
+    assert {dropped[row] for row in _tagged("too_short")} == {"too_short"}
+    foreign = {row for row in _tagged("english") | _tagged("japanese") if row.startswith("sample:p")}
+    assert {dropped[row] for row in foreign} == {"not_chinese"}
+
+
+def test_short_answers_are_dropped_and_their_posts_stay(sample_store):
+    kept = {row["post_id"]: row["answers"] for row in sample_store.read("clean_posts").collect().iter_rows(named=True)}
+    for row in _tagged("short_answers") & kept.keys():
+        written = next(post for post in POSTS if f"sample:{post['id']}" == row)["answers"]
+        assert len(kept[row]) < len(written)
+    assert any(not kept[row] for row in _tagged("short_answers") & kept.keys())
+    assert all(row in kept for row in _tagged("no_answers"))
+
+
+def test_each_pair_of_repeats_leaves_one(sample_store):
+    for table, prefix, pairs in (("unique_posts", "sample:p", 4), ("unique_dialogues", "sample:d", 2)):
+        repeats = {row for row in _tagged("exact_repeat") if row.startswith(prefix)}
+        gone = {
+            row for row, reason in _dropped(sample_store, table).items() if reason == "duplicate" and row in repeats
+        }
+        assert len(repeats) == 2 * pairs
+        assert len(gone) == pairs
+        assert repeats - gone <= _ids(sample_store, table)
+
+
+def test_a_survivor_has_the_answers_of_both(sample_store):
+    posts = sample_store.read("unique_posts").filter(pl.col("cluster_size") == 2).collect()
+    assert posts.height == 4
+    for row in posts.iter_rows(named=True):
+        assert len({answer["answer_id"].split("/")[0] for answer in row["answers"]}) == 2
+
+
+def test_traditional_script_is_told(sample_store):
+    scripts = dict(sample_store.read("clean_posts").select("post_id", "script").collect().iter_rows())
+    traditional = {row for row, script in scripts.items() if script == "traditional"}
+    assert {row for row in _tagged("traditional") if row.startswith("sample:p")} <= traditional
+    assert traditional <= _tagged("traditional") | _tagged("cantonese")
+
+
+@pytest.mark.parametrize("tag", ["crisis", "harm_to_others", "abuse"])
+def test_no_prompt_is_made_of_a_post_or_dialogue_at_risk(tag, sample_store):
+    prompts = {
+        row.split("#")[0] for table in ("grpo_ecot", "grpo_coe", "grpo_cer") for row in _ids(sample_store, table)
+    }
+    assert _tagged(tag)
+    assert _tagged(tag).isdisjoint(prompts)
+
+
+def test_dialogues_without_a_round_are_dropped(sample_store):
+    assert {_dropped(sample_store, "clean_dialogues")[row] for row in _tagged("one_sided")} == {"no_round"}
+
+
+def test_same_openings_and_quoted_posts_share_their_group(sample_store):
+    group = dict(sample_store.read("unique_dialogues").select("dialogue_id", "group_id").collect().iter_rows())
+    group |= dict(sample_store.read("unique_posts").select("post_id", "group_id").collect().iter_rows())
+    openings: dict[str, set[str]] = {}
+    for row in DIALOGUES:
+        if "same_opening" in row["shows"]:
+            first = next(turn["text"] for turn in row["turns"] if turn["role"] == "seeker")
+            openings.setdefault(first, set()).add(group[f"sample:{row['id']}"])
+    assert len(openings) == 2
+    assert all(len(groups) == 1 for groups in openings.values())
+    for row in DIALOGUES:
+        if "quotes_post" in row["shows"]:
+            quoted = next(post for post in POSTS if post["description"] == row["turns"][0]["text"])
+            assert group[f"sample:{row['id']}"] == group[f"sample:{quoted['id']}"]
+
+
+def test_rounds_with_clips_make_no_prompt(sample_store):
+    dropped = _dropped(sample_store, "grpo_cer")
+    assert "needs_media" in dropped.values()
+    assert {row.split("#")[0] for row, reason in dropped.items() if reason == "needs_media"} <= _tagged("media")
+
+
+def test_unknown_strategies_are_kept_and_counted(sample_store):
+    note = sample_store.version("imported_dialogues", partition="sample").manifest.runs[-1].note
+    assert note["unknown_strategies"] == {"Interpretation": 1, "共情魔法": 1}
