@@ -42,7 +42,7 @@ def versions(found: list[Version], *, all_versions: bool = False) -> Table:
 
 def row(table: str, values: dict[str, Any]) -> Panel:
     """One row, every column under its name; what was said, as a conversation."""
-    key = TABLES[table].key() if table in TABLES else []
+    key = TABLES[table].key() if table in TABLES else ["row_id"]
     title = " ".join(str(values[name]) for name in key if name in values)
     parts: list[RenderableType] = []
     for name, value in values.items():

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from pipelines.code_version import code_version
-from pipelines.errors import RequestError
+from pipelines.errors import RequestError, UnreadableFile
 from pipelines.ingest.importing import read
 from pipelines.ingest.mapping import load as load_mapping
 from pipelines.ingest.registry import find
@@ -18,9 +18,18 @@ def import_file(
 ) -> Version:
     """Read `path` as the data set `reader` and make it the current version of its partition.
 
-    Raises UnknownName for a reader that does not exist, UnreadableFile for a file that is not what it should be.
+    Raises UnknownName for a reader that does not exist, UnreadableFile for a file that is not what it should be or of
+    which no record can be kept: an empty version would take the place of a good one.
     """
     imported = read(reader, path, data_set=data_set, author_key=author_key(home), mapping=mapping)
+    if imported.kept.is_empty():
+        first = imported.dropped.row(0, named=True) if imported.dropped.height else {"reason": "empty", "detail": None}
+        raise UnreadableFile(
+            f"nothing in it can be read as {reader}: {imported.dropped.height} records dropped, "
+            f"the first for {first['reason']} ({first['detail']})",
+            where=path,
+            remedy="check that this is the set, and whole; what was imported before is untouched",
+        )
     return store.write(
         imported.table,
         imported.kept,
