@@ -170,7 +170,7 @@ And it hurt.,Client,sadness,undefined,0,1,1,2,"00:00:55,200","00:00:56,000"
 A lot.,Client,anger,undefined,0,2,1,2,"00:00:56,200","00:00:57,000"
 What hurt?,Therapist,neutral,Open question,0,3,1,2,"00:01:00,000","00:01:01,500"
 Coming back.,Client,fear,undefined,0,4,1,2,"00:01:02,000","00:01:03,000"
-You came back.,Therapist,neutral,Restatement,0,5,1,2,"00:01:04,000","00:01:05,000"
+You came back.,Therapist,neutral,Structuring the therapy,0,5,1,2,"00:01:04,000","00:01:05,000"
 Hello?,Client,neutral,undefined,1,0,1,2,"00:02:00,000","00:02:01,000"
 ,Therapist,neutral,Approval,1,1,1,2,"00:02:02,000","00:02:03,000"
 Late.,Client,neutral,undefined,2,2,1,2,"00:03:02,000","00:03:03,000"
@@ -197,8 +197,9 @@ def test_mesc(importing: Importing) -> None:
             "available": False,
         }
     ]
-    assert imported.unknown_strategies == {"Open question": 1}
-    assert first["turns"][3]["strategies"] == ["Restatement or Paraphrasing"]
+    assert first["turns"][1]["strategies"] == ["Question"]
+    assert imported.unknown_strategies == {"Structuring the therapy": 1}
+    assert first["turns"][3]["strategies"] == []
     assert first["turns"][0]["source_strategies"] == []
     assert spoken(last) == [("seeker", "Early.\nLate.")]
     assert attributes(last)["missing_utterances"] == "1"
