@@ -29,14 +29,14 @@ def version_record(version: Version) -> dict[str, Any]:
 
 
 def versions(found: list[Version], *, all_versions: bool = False) -> Table:
-    """A table of tables."""
-    table = Table(title=None)
-    for name in ("table", "partition", "version", "rows", "dropped", "made", *(["current"] if all_versions else [])):
+    """A table of tables, narrow enough for a terminal: of a version as much as every command understands."""
+    table = Table()
+    for name in ("table", "version", "rows", "dropped", "made", *(["current"] if all_versions else [])):
         table.add_column(name, justify="right" if name in {"rows", "dropped"} else "left", no_wrap=True)
     for one in found:
         made = one.manifest.runs[-1].at.astimezone().strftime("%Y-%m-%d %H:%M")
         marks = ["yes" if one.current else ""] if all_versions else []
-        table.add_row(one.table, one.partition or "", one.version, f"{one.rows:,}", f"{one.dropped:,}", made, *marks)
+        table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, *marks)
     return table
 
 
@@ -93,13 +93,13 @@ def paper_table(found: PaperTable) -> Table:
 def events(found: list[Event]) -> Table:
     """The life of a row."""
     table = Table()
-    for name in ("table", "version", "row", "what", "reason", "detail"):
-        table.add_column(name, no_wrap=name in {"table", "version"}, overflow="fold")
+    for name in ("table", "row", "what", "reason", "detail"):
+        table.add_column(name, no_wrap=name == "table", overflow="fold")
     for event in found:
         where = event.table if event.partition is None else f"{event.table}/{event.partition}"
         style = "red" if event.what == "dropped" else "green"
         what = Text(event.what, style=style)
-        table.add_row(where, event.version[:8], event.row_id, what, event.reason or "", event.detail or "")
+        table.add_row(where, event.row_id, what, event.reason or "", event.detail or "")
     return table
 
 

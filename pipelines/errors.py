@@ -76,7 +76,7 @@ class InvalidRows(StoreError):
 
 
 class StorageFull(StoreError):
-    """Raised by `Store.write` when the device is full: nothing of the version is left behind."""
+    """Raised by `Store.write` when the device is full: the pointer has not moved, and no scratch is left."""
 
 
 class Unaccounted(GongqingError):

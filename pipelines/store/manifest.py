@@ -79,6 +79,6 @@ class Pointer(_Document):
     something upstream really changes.
     """
 
-    version: str
+    version: str = Field(pattern=r"^[0-9a-f]{16}$")
     inputs: str
     promoted: bool = False

@@ -153,7 +153,7 @@ def _owned(path: Path) -> Iterator[None]:
             try:
                 yield
             finally:
-                path.unlink()
+                path.unlink(missing_ok=True)
             return
 
 

@@ -60,7 +60,7 @@ class Store:
 
     def __init__(self, root: Path | str, storage: Storage | None = None) -> None:
         self.storage: Storage = storage or LocalFolder(Path(root))
-        self._verified: dict[str, tuple[int, int]] = {}
+        self._verified: dict[str, tuple[File, tuple[int, int]]] = {}
 
     # Writing
 
@@ -132,11 +132,18 @@ class Store:
                 dropped=dropped.height,
                 reasons=_reasons(dropped),
                 files=files,
-                runs=[run],
+                runs=self._runs_so_far(table, partition, version) or [run],
             )
             (staged / "manifest.json").write_bytes(manifest.to_bytes())
             self.storage.publish(staged, prefix, damaged=lambda: not self._whole(table, partition, version))
         self._check_files(self._manifest(table, partition, version))
+
+    def _runs_so_far(self, table: str, partition: str | None, version: str) -> list[Run]:
+        """The runs of a version that is about to be mended; none where there is no version, or its manifest is lost."""
+        try:
+            return self._manifest(table, partition, version).runs
+        except DamagedVersion:
+            return []
 
     def _whole(self, table: str, partition: str | None, version: str) -> bool:
         try:
@@ -297,7 +304,10 @@ class Store:
         if (manifest.schema_version, _types(manifest.columns)) == (schema.version, _types(_columns(schema))):
             content = version_of(schema, version.table, kept, dropped)
             if content != version.version:
-                raise self._damaged(f"the rows are those of version {content}", *manifest.place, "")
+                # Its manifest agrees with its files, so that a write would take it for whole.
+                raise self._damaged(
+                    f"the rows are those of version {content}: remove this folder first", *manifest.place, ""
+                )
 
     # Names and checks
 
@@ -376,7 +386,7 @@ class Store:
         for file in manifest.files:
             key = f"{self._prefix(*manifest.place)}/{file.path}"
             status = self.storage.stat(key)
-            if status is not None and self._verified.get(key) == status:
+            if status is not None and self._verified.get(key) == (file, status):
                 continue
             if status is None:
                 problem = "a file is missing"
@@ -387,7 +397,7 @@ class Store:
             elif (found := pl.scan_parquet(self.storage.uri(key)).select(pl.len()).collect().item()) != file.rows:
                 problem = f"a file holds {found:,} rows and should hold {file.rows:,}"
             else:
-                self._verified[key] = status
+                self._verified[key] = (file, status)
                 continue
             raise self._damaged(problem, *manifest.place, file.path)
         counted = {"rows/": manifest.rows, "dropped/": manifest.dropped}

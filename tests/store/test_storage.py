@@ -1,0 +1,252 @@
+"""What a local folder promises as a storage."""
+
+import errno
+import fcntl
+import hashlib
+import multiprocessing
+import os
+import time
+from pathlib import Path
+
+import pytest
+from object_store import ObjectStore
+from store_workers import count_up, open_scratch, stay_in_scratch
+
+from pipelines.errors import StorageFull
+from pipelines.store.storage import LocalFolder, Storage
+
+spawn = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture(params=["local folder", "object store"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    return LocalFolder(tmp_path / "data") if request.param == "local folder" else ObjectStore(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> LocalFolder:
+    return LocalFolder(tmp_path / "data")
+
+
+def scratch(folder: LocalFolder) -> set[str]:
+    """What lies in the scratch folder, but for the lock of publishing and swapping."""
+    return {path.name for path in (folder.root / ".tmp").iterdir()} - {"alone"}
+
+
+def put(storage: Storage, prefix: str, content: bytes, *, damaged: bool = False) -> None:
+    with storage.staging() as staged:
+        (staged / "rows").mkdir()
+        (staged / "rows" / "part").write_bytes(content)
+        (staged / "manifest.json").write_bytes(b"of " + content)
+        storage.publish(staged, prefix, lambda: damaged)
+
+
+# Keys
+
+
+def test_a_key_that_is_not_there(storage: Storage) -> None:
+    assert (storage.get("a/b"), storage.stat("a/b"), storage.children("a")) == (None, None, [])
+
+
+def test_a_swap_puts_only_where_the_old_content_still_is(storage: Storage) -> None:
+    assert storage.swap("a/pointer", None, b"1")
+    assert not storage.swap("a/pointer", None, b"2")
+    assert not storage.swap("a/pointer", b"0", b"2")
+    assert storage.get("a/pointer") == b"1"
+    assert storage.swap("a/pointer", b"1", b"2")
+    assert storage.get("a/pointer") == b"2"
+
+
+def test_what_is_published_can_be_read_and_described(storage: Storage) -> None:
+    put(storage, "a/v1", b"rows")
+    put(storage, "a/v0", b"other")
+    assert storage.get("a/v1/rows/part") == b"rows"
+    assert storage.sha256("a/v1/rows/part") == hashlib.sha256(b"rows").hexdigest()
+    assert storage.stat("a/v1/rows/part")[0] == 4
+    assert Path(storage.uri("a/v1/rows/part")).read_bytes() == b"rows"
+    assert storage.children("a") == ["v0", "v1"]
+    assert storage.children("a/v1") == ["rows"]
+
+
+def test_a_change_changes_what_stat_says(storage: Storage) -> None:
+    storage.swap("pointer", None, b"1")
+    before = storage.stat("pointer")
+    time.sleep(0.02)
+    storage.swap("pointer", b"1", b"2")
+    assert storage.stat("pointer") != before
+
+
+# Publishing
+
+
+def test_what_is_whole_stays(storage: Storage) -> None:
+    put(storage, "a/v1", b"rows")
+    before = storage.stat("a/v1/rows/part")
+    put(storage, "a/v1", b"ROWS")
+    assert storage.get("a/v1/rows/part") == b"rows"
+    assert storage.stat("a/v1/rows/part") == before
+
+
+def test_what_is_damaged_is_replaced(storage: Storage) -> None:
+    put(storage, "a/v1", b"rows")
+    put(storage, "a/v1", b"ROWS", damaged=True)
+    assert storage.get("a/v1/rows/part") == b"ROWS"
+    assert storage.get("a/v1/manifest.json") == b"of ROWS"
+
+
+def test_publishing_leaves_no_scratch(folder: LocalFolder) -> None:
+    put(folder, "a/v1", b"rows")
+    put(folder, "a/v1", b"rows")
+    put(folder, "a/v1", b"rows", damaged=True)
+    folder.swap("pointer", None, b"1")
+    folder.swap("pointer", None, b"2")
+    assert scratch(folder) == set()
+    assert folder.children("") == [".tmp", "a"]
+
+
+def test_all_is_flushed_before_it_can_be_seen_and_its_place_after(
+    folder: LocalFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the loss of power is no worse than kill −9."""
+    events: list[str] = []
+    flush, move = os.fsync, os.rename
+
+    def noting_flush(descriptor: int) -> None:
+        events.append(f"flush {Path(f'/proc/self/fd/{descriptor}').readlink().name}")
+        flush(descriptor)
+
+    def noting_move(source: Path, target: Path) -> Path:
+        events.append("move")
+        move(source, target)
+        return target
+
+    folder.swap("a/pointer", None, b"1")
+    monkeypatch.setattr(os, "fsync", noting_flush)
+    monkeypatch.setattr(Path, "rename", noting_move)
+    monkeypatch.setattr(Path, "replace", noting_move)
+
+    with folder.staging() as staged:
+        (staged / "rows").mkdir()
+        (staged / "rows" / "part").write_bytes(b"rows")
+        (staged / "manifest.json").write_bytes(b"")
+        folder.publish(staged, "a/v1", lambda: False)
+    seen = events.index("move")
+    assert set(events[:seen]) == {"flush part", "flush rows", "flush manifest.json", f"flush {staged.name}"}
+    assert events[seen:] == ["move", "flush a"]
+
+    events.clear()
+    assert folder.swap("a/pointer", b"1", b"2")
+    assert events == ["flush fresh", "move", "flush a"]
+
+
+def test_new_folders_are_flushed_into_their_parents(folder: LocalFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[Path] = []
+    flush = os.fsync
+
+    def noting_flush(descriptor: int) -> None:
+        flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting_flush)
+    folder.swap("a/b/pointer", None, b"1")
+    assert {folder.root, folder.root / "a", folder.root / "a" / "b"} <= set(flushed)
+
+
+# Scratch
+
+
+def test_scratch_is_gone_afterwards_whatever_happens(folder: LocalFolder) -> None:
+    with folder.staging() as staged:
+        (staged / "a" / "b").mkdir(parents=True)
+        assert scratch(folder) == {staged.name, f"{staged.name}.lock"}
+    with pytest.raises(KeyboardInterrupt), folder.staging():
+        raise KeyboardInterrupt
+    assert scratch(folder) == set()
+
+
+def test_the_scratch_of_the_living_stays_and_that_of_the_dead_goes(folder: LocalFolder) -> None:
+    began = spawn.Event()
+    owner = spawn.Process(target=stay_in_scratch, args=(folder.root, began))
+    owner.start()
+    try:
+        assert began.wait(60)
+        with folder.staging() as staged, folder.staging():
+            of_the_owner = scratch(folder) - {f"{staged.name}.lock", staged.name}
+            assert len(of_the_owner) == 4  # its own two, and the inner one's
+        assert len(scratch(folder)) == 2
+    finally:
+        owner.kill()
+        owner.join()
+    with folder.staging() as staged:
+        assert scratch(folder) == {staged.name, f"{staged.name}.lock"}
+    assert scratch(folder) == set()
+
+
+def test_a_lock_without_a_folder_goes_too(folder: LocalFolder) -> None:
+    """Its owner was killed before it made the folder, or when it had removed it."""
+    (folder.root / ".tmp").mkdir(parents=True)
+    (folder.root / ".tmp" / "abc.lock").touch()
+    with folder.staging():
+        pass
+    assert scratch(folder) == set()
+
+
+def test_an_owner_whose_lock_was_swept_makes_another(folder: LocalFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweeper may come between the making of a lock file and its locking."""
+    really_lock = fcntl.flock
+    swept: list[str] = []
+
+    def lock_late(file: object, how: int) -> None:
+        if how == fcntl.LOCK_EX and not swept:
+            swept.extend(scratch(folder))
+            LocalFolder._sweep(folder.root / ".tmp")
+        really_lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    with folder.staging() as staged:
+        assert swept == [f"{staged.name}.lock"]
+        assert scratch(folder) == {staged.name, f"{staged.name}.lock"}
+        LocalFolder._sweep(folder.root / ".tmp")
+        assert staged.is_dir()
+    assert scratch(folder) == set()
+
+
+# Several processes
+
+
+def finish(processes: list[multiprocessing.process.BaseProcess]) -> None:
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0] * len(processes)
+
+
+def test_a_swap_loses_no_increment(folder: LocalFolder) -> None:
+    processes, times = 4, 50
+    start = spawn.Barrier(processes)
+    finish([spawn.Process(target=count_up, args=(folder.root, times, start)) for _ in range(processes)])
+    assert folder.get("count") == str(processes * times).encode()
+    assert scratch(folder) == set()
+
+
+def test_no_process_sweeps_the_scratch_of_another(folder: LocalFolder) -> None:
+    processes = 4
+    start = spawn.Barrier(processes)
+    finish([spawn.Process(target=open_scratch, args=(folder.root, 50, start)) for _ in range(processes)])
+    assert scratch(folder) == set()
+
+
+# A device without room
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_no_room_is_told_with_the_place_and_the_remedy(folder: LocalFolder, code: int) -> None:
+    with pytest.raises(StorageFull, match="free some space") as caught, folder.staging():
+        raise OSError(code, os.strerror(code))
+    assert str(folder.root) in str(caught.value)
+
+
+def test_another_failure_of_the_system_is_itself(folder: LocalFolder) -> None:
+    with pytest.raises(PermissionError), folder.staging():
+        raise PermissionError(errno.EACCES, "not yours")

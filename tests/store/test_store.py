@@ -1,0 +1,447 @@
+"""What the store promises, on whatever storage."""
+
+import datetime as dt
+import traceback
+from pathlib import Path
+from typing import Any
+
+import dataframely as dy
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from object_store import ConnectionLost, ObjectStore
+from polars.testing import assert_frame_equal
+from store_rows import SECRET, TABLE, drops, groups
+
+from pipelines.errors import DamagedVersion, InvalidRows, NoVersion, RequestError, UnknownName
+from pipelines.store import Store, Version
+from pipelines.store import store as store_module
+from schemas.table import Dropped, to_arrow
+from schemas.tables import PARTITIONED, TABLES
+
+PARTS = {name: "a set" if name in PARTITIONED else None for name in TABLES}
+
+
+def sample(table: str, n: int = 6) -> pl.DataFrame:
+    return TABLES[table].sample(n, generator=dy.random.Generator(seed=n))
+
+
+def files(store: Store, version: Version, part: str = "rows") -> list[str]:
+    prefix = store._prefix(*version.manifest.place)
+    return [store.storage.uri(f"{prefix}/{file.path}") for file in version.manifest.files if part in file.path]
+
+
+# A version is its content
+
+
+def test_the_same_content_is_the_same_version(store: Store) -> None:
+    first = store.write(TABLE, groups(9), drops("p1", "p2"))
+    again = store.write(TABLE, groups(9), drops("p1", "p2"))
+    assert again.version == first.version
+    assert store.version_ids(TABLE) == [first.version]
+
+
+def test_the_order_of_rows_is_no_content(store: Store) -> None:
+    first = store.write(TABLE, groups(9), drops("p1", "p2"))
+    shuffled = store.write(TABLE, groups(9).sample(fraction=1, shuffle=True, seed=1), drops("p2", "p1"))
+    assert shuffled.version == first.version
+
+
+def test_the_order_of_columns_is_no_content(store: Store) -> None:
+    first = store.write(TABLE, groups(9))
+    assert store.write(TABLE, groups(9).select(reversed(groups(9).columns))).version == first.version
+
+
+def test_the_order_of_the_fields_of_a_struct_is_no_content(store: Store) -> None:
+    said = TABLES["grpo_ecot"].sample(1)
+    one = said.with_columns(reward_model=pl.struct(style=pl.lit("rule"), ground_truth=pl.lit("x")))
+    other = said.with_columns(reward_model=pl.struct(ground_truth=pl.lit("x"), style=pl.lit("rule")))
+    version = store.write("grpo_ecot", other)
+    assert store.write("grpo_ecot", one).version == version.version
+    store.verify(version)
+
+
+def test_chunks_and_row_groups_are_no_content(local: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first = local.write(TABLE, groups(9))
+    chunked = pl.concat([groups(9).slice(start, 2) for start in range(0, 9, 2)], rechunk=False)
+    assert chunked.n_chunks() > 1
+    assert local.write(TABLE, chunked).version == first.version
+
+    monkeypatch.setattr(store_module, "_ROW_GROUP", 2)
+    elsewhere = Store(tmp_path / "elsewhere")
+    assert elsewhere.write(TABLE, groups(9).lazy()).version == first.version
+    assert pq.read_metadata(files(elsewhere, elsewhere.version(TABLE))[0]).num_row_groups == 5
+    elsewhere.verify(elsewhere.version(TABLE))
+
+
+CELLS = {
+    "a value of a closed set": pl.lit("test").alias("split"),
+    "a space": pl.lit("first ").alias("given_at"),
+    "an empty list": pl.lit([], dtype=pl.List(pl.String)).alias("members"),
+    "an empty text in a list": pl.lit([""], dtype=pl.List(pl.String)).alias("members"),
+    "a digit of another script": pl.lit("g0000٤").alias("group_id"),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_one_other_cell_is_another_version(store: Store, cell: str) -> None:
+    name = CELLS[cell].meta.output_name()
+    one = pl.when(group_id="g00004").then(CELLS[cell]).otherwise(pl.col(name)).alias(name)
+    first = store.write(TABLE, groups(9))
+    other = store.write(TABLE, groups(9).with_columns(one))
+    assert other.version != first.version
+    assert store.diff(TABLE, first.version, other.version).added.height == (name == "group_id")
+
+
+def test_null_and_empty_differ(store: Store) -> None:
+    empty, null = (sample("rollouts").with_columns(judge=pl.lit(said, dtype=pl.String)) for said in ("", None))
+    assert store.write("rollouts", empty).version != store.write("rollouts", null).version
+
+
+def test_what_was_dropped_is_content(store: Store) -> None:
+    versions = [
+        store.write(TABLE, groups(9)),
+        store.write(TABLE, groups(9), drops("p1")),
+        store.write(TABLE, groups(9), drops("p1", reason="too_long")),
+        store.write(TABLE, groups(9), drops("p2")),
+    ]
+    assert len({version.version for version in versions}) == 4
+    assert [version.dropped for version in versions] == [0, 1, 1, 1]
+    assert store.read_dropped(TABLE, versions[2].version).collect()["reason"].to_list() == ["too_long"]
+    assert store.read_dropped(TABLE, versions[0].version).collect().schema == Dropped.polars_schema()
+    assert versions[2].manifest.reasons == {"post: too_long": 1}
+
+
+def test_the_table_is_part_of_the_content(store: Store) -> None:
+    empty = [store.write(table, TABLES[table].create_empty()).version for table in ("grpo_ecot", "grpo_coe")]
+    assert empty[0] != empty[1]
+
+
+# What was written is what is read
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_reads_back_as_it_was_written(local: Store, table: str) -> None:
+    rows = sample(table)
+    version = local.write(table, rows, partition=PARTS[table])
+    key = TABLES[table].key()
+    assert_frame_equal(local.read(table, partition=PARTS[table]).collect(), rows.sort(key))
+    assert (version.rows, version.dropped, version.current) == (6, 0, True)
+    local.verify(version)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_file_has_exactly_the_declared_arrow_schema(local: Store, table: str) -> None:
+    version = local.write(table, sample(table), partition=PARTS[table])
+    for part, declared in (("rows", TABLES[table]), ("dropped", Dropped)):
+        (path,) = files(local, version, part)
+        written = pq.read_schema(path)
+        assert written.equals(declared.arrow_schema(), check_metadata=True)
+        assert [written.field(name).metadata[b"description"].decode() for name in written.names] == list(
+            declared.describe().values()
+        )
+        assert not [field for field in written if "large" in str(field.type) or "view" in str(field.type)]
+    assert [column.name for column in version.manifest.columns] == TABLES[table].column_names()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_may_be_empty(local: Store, table: str) -> None:
+    version = local.write(table, TABLES[table].create_empty(), partition=PARTS[table])
+    read = local.read(table, partition=PARTS[table]).collect()
+    assert (version.rows, read.height) == (0, 0)
+    assert read.schema == TABLES[table].polars_schema()
+    local.verify(version)
+
+
+def test_a_column_of_nulls_keeps_its_type(local: Store) -> None:
+    nested = [name for name, column in TABLES["clean_posts"].columns().items() if column.nullable]
+    rows = sample("clean_posts").with_columns(
+        pl.lit(None, dtype=TABLES["clean_posts"].columns()[name].dtype).alias(name) for name in nested
+    )
+    local.verify(local.write("clean_posts", rows))
+    assert_frame_equal(local.read("clean_posts").collect(), rows.sort("post_id"))
+
+
+def test_a_row_group_takes_no_other_rows_along(local: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slice of a list column exports all its elements: past 2 GiB of text Arrow's plain strings overflow."""
+    elements = []
+
+    def exported(frame: pl.DataFrame, schema: Any) -> pa.Table:
+        table = to_arrow(frame, schema)
+        if "members" in table.column_names:
+            elements.append(sum(len(chunk.values) for chunk in table.column("members").chunks))
+        return table
+
+    monkeypatch.setattr(store_module, "to_arrow", exported)
+    monkeypatch.setattr(store_module, "_ROW_GROUP", 3)
+    local.write(TABLE, groups(9))
+    assert elements == [3, 3, 3]
+
+
+def test_old_versions_stay_readable(store: Store) -> None:
+    texts = ("first", "second", "third")
+    versions = [store.write(TABLE, groups(5, text)) for text in texts]
+    for text, version in zip(texts, versions, strict=True):
+        assert_frame_equal(store.read(TABLE, version.version).collect(), groups(5, text))
+        assert_frame_equal(store.read(TABLE, version.version[:6]).collect(), groups(5, text))
+    assert_frame_equal(store.read(TABLE).collect(), groups(5, "third"))
+
+
+def test_versions_are_listed_in_the_order_in_which_they_were_made(store: Store) -> None:
+    made = [store.write(TABLE, groups(n)).version for n in range(1, 8)]
+    store.write(TABLE, groups(3))  # again: that makes it current, not newer
+    listed = store.versions(TABLE)
+    assert [version.version for version in listed] == made
+    assert [version.version for version in listed if version.current] == [made[2]]
+    assert [version.rows for version in listed] == list(range(1, 8))
+
+
+# Promoting
+
+
+def test_promoting_moves_the_pointer_back_and_keeps_its_inputs(store: Store) -> None:
+    first = store.write(TABLE, groups(5), code="1")
+    store.write(TABLE, groups(5, "second"), code="2")
+    inputs = store.pointer(TABLE).inputs
+    promoted = store.promote(TABLE, first.version[:5])
+    assert (promoted.version, promoted.current) == (first.version, True)
+    assert store.pointer(TABLE).model_dump() == {"version": first.version, "inputs": inputs, "promoted": True}
+    assert_frame_equal(store.read(TABLE).collect(), groups(5))
+    assert [version.current for version in store.versions(TABLE)] == [True, False]
+
+
+def test_writing_ends_a_promotion(store: Store) -> None:
+    first = store.write(TABLE, groups(5), code="1")
+    store.write(TABLE, groups(5, "second"), code="2")
+    store.promote(TABLE, first.version)
+    third = store.write(TABLE, groups(5, "third"), code="3")
+    assert store.pointer(TABLE).model_dump() == {
+        "version": third.version,
+        "inputs": third.manifest.runs[0].inputs,
+        "promoted": False,
+    }
+
+
+@pytest.mark.parametrize("named", ["", "0123456789abcdef", "zz", "../../etc"])
+def test_a_version_that_is_not_there_cannot_be_named(store: Store, named: str) -> None:
+    version = store.write(TABLE, groups(5)).version
+    for call in (store.read, store.promote):
+        with pytest.raises(UnknownName, match=version):
+            call(TABLE, named)
+
+
+def test_a_beginning_of_two_versions_names_neither(store: Store) -> None:
+    versions = [store.write(TABLE, groups(n)).version for n in range(1, 18)]
+    first_digits = [version[0] for version in versions]
+    twice = next(digit for digit in first_digits if first_digits.count(digit) > 1)
+    with pytest.raises(UnknownName):
+        store.promote(TABLE, twice)
+
+
+# Runs
+
+
+def test_a_run_with_the_same_inputs_adds_no_line(store: Store) -> None:
+    parent = store.write("topics", sample("topics"))
+    given = {"parents": [parent], "code": "1", "settings": {"min": 3, "kinds": ("a", "b")}}
+    note = {"file": Path("posts.jsonl"), "at": dt.date(2026, 11, 21), "columns": ("a", "b")}
+    store.write(TABLE, groups(5), **given, note=note)
+    version = store.write(TABLE, groups(5), **given, note=note)
+    (run,) = version.manifest.runs
+    assert run.parents == {"topics": parent.version}
+    assert run.settings == {"min": 3, "kinds": ["a", "b"]}
+    assert run.note == {"file": "posts.jsonl", "at": "2026-11-21", "columns": ["a", "b"]}
+
+
+def test_a_run_with_other_inputs_adds_a_line(store: Store) -> None:
+    parents = [store.write("topics", sample("topics", n)) for n in (3, 4)]
+    store.write(TABLE, groups(5), parents=parents[:1])
+    store.write(TABLE, groups(5), parents=parents[1:])
+    store.write(TABLE, groups(5), parents=parents[1:], code="2")
+    version = store.write(TABLE, groups(5), parents=parents[1:], code="2", settings={"min": 3})
+    assert [(run.parents["topics"], run.code, run.settings) for run in version.manifest.runs] == [
+        (parents[0].version, "", {}),
+        (parents[1].version, "", {}),
+        (parents[1].version, "2", {}),
+        (parents[1].version, "2", {"min": 3}),
+    ]
+    assert len({run.inputs for run in version.manifest.runs}) == 4
+    assert store.pointer(TABLE).inputs == version.manifest.runs[-1].inputs
+
+
+# Partitions
+
+ODD = ["a b", "a/b", "../up", "...", ".hidden", "a|b", "100%", "%2F", "知乎·心理", "current.json", "rows", "x" * 200]
+
+
+def test_a_partition_may_have_any_name(store: Store) -> None:
+    for n, name in enumerate(ODD, start=1):
+        store.write("imported_posts", sample("imported_posts", n), partition=name)
+    assert sorted(store.partitions("imported_posts")) == sorted(ODD)
+    for n, name in enumerate(ODD, start=1):
+        assert store.read("imported_posts", partition=name).collect().height == n
+        assert store.version("imported_posts", partition=name).name == f"imported_posts/{name}"
+    assert {version.partition: version.rows for version in store.current("imported_posts")} == {
+        name: n for n, name in enumerate(ODD, start=1)
+    }
+
+
+def test_no_partition_leaves_the_folder_of_its_table(local: Store) -> None:
+    for name in ODD:
+        local.write("imported_posts", sample("imported_posts", 1), partition=name)
+    root = Path(local.storage.uri(""))
+    assert {path.name for path in root.iterdir()} == {".tmp", "imported_posts"}
+    assert len(list((root / "imported_posts").iterdir())) == len(ODD)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "0123456789abcdef", "x" * 201, "/" * 67])
+def test_a_name_that_cannot_be_a_folder_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(RequestError, match="cannot name a partition"):
+        store.write("imported_posts", sample("imported_posts", 1), partition=name)
+    assert store.partitions("imported_posts") == []
+
+
+def test_partitions_are_read_together(store: Store) -> None:
+    for n, name in ((2, "a"), (3, "b")):
+        store.write("imported_posts", sample("imported_posts", n), drops(f"p{n}"), partition=name)
+    assert store.read("imported_posts").collect().height == 5
+    assert store.read_dropped("imported_posts").collect().height == 2
+
+
+def test_a_partition_has_its_own_versions(store: Store) -> None:
+    rows = [sample("imported_posts", n) for n in (2, 3)]
+    first = store.write("imported_posts", rows[0], partition="a")
+    store.write("imported_posts", rows[1], partition="a")
+    same = store.write("imported_posts", rows[0], partition="b")
+    assert same.version == first.version  # the content is the same; the place is another
+    store.promote("imported_posts", first.version, "a")
+    assert store.read("imported_posts", partition="a").collect().height == 2
+    assert len(store.versions("imported_posts", "a")) == 2
+    assert len(store.versions("imported_posts", "b")) == 1
+
+
+def test_a_version_of_a_partitioned_table_needs_its_partition(store: Store) -> None:
+    version = store.write("imported_posts", sample("imported_posts", 2), partition="a").version
+    for call in (
+        lambda: store.read("imported_posts", version),
+        lambda: store.diff("imported_posts", version, version),
+        lambda: store.versions("imported_posts"),
+        lambda: store.promote("imported_posts", version),
+        lambda: store.write("imported_posts", sample("imported_posts", 2)),
+    ):
+        with pytest.raises(RequestError, match="is partitioned"):
+            call()
+
+
+def test_a_table_without_partitions_takes_none(store: Store) -> None:
+    with pytest.raises(RequestError, match="has no partitions"):
+        store.write(TABLE, groups(2), partition="a")
+    assert store.partitions(TABLE) == []
+
+
+# Requests that cannot be met
+
+
+@pytest.mark.parametrize("call", ["read", "versions", "write", "promote", "diff"])
+def test_an_unknown_table_is_answered_with_the_nearest(store: Store, call: str) -> None:
+    arguments: dict[str, tuple[Any, ...]] = {"write": (groups(1),), "promote": ("a",), "diff": ("a", "b")}
+    with pytest.raises(UnknownName, match="did you mean 'unique_posts'"):
+        getattr(store, call)("uniqe_posts", *arguments.get(call, ()))
+
+
+@pytest.mark.parametrize(("table", "partition"), [(TABLE, None), ("imported_posts", None), ("imported_posts", "a")])
+def test_a_table_that_was_never_written_says_how_to_make_it(store: Store, table: str, partition: str | None) -> None:
+    for call in (store.read, store.read_dropped):
+        with pytest.raises(NoVersion, match="make one: gongqing"):
+            call(table, partition=partition)
+    assert store.current(table) == []
+    if table == TABLE or partition:
+        assert store.versions(table, partition) == []
+
+
+INVALID = {
+    "a key twice": pl.concat([groups(3), groups(3).with_columns(given_at=pl.lit(SECRET))]),
+    "a value outside its closed set": groups(3).with_columns(split=pl.lit(SECRET)),
+    "a column less": groups(3, SECRET).drop("split"),
+    "another type": groups(3).with_columns(members=pl.lit(SECRET)),
+    "a null": groups(3, SECRET).with_columns(split=pl.lit(None, dtype=pl.String)),
+    "a null in the key": groups(3, SECRET).with_columns(group_id=pl.lit(None, dtype=pl.String)),
+    "a null in a list": groups(3, SECRET).with_columns(members=pl.lit([None], dtype=pl.List(pl.String))),
+    "a query that fails": groups(3, SECRET).lazy().with_columns(split=pl.col("given_at").cast(pl.Int64)),
+    "nothing at all": pl.DataFrame(),
+}
+
+
+@pytest.mark.parametrize("broken", INVALID)
+def test_rows_that_break_their_schema_are_refused_and_not_quoted(store: Store, broken: str) -> None:
+    before = store.write(TABLE, groups(3))
+    with pytest.raises(InvalidRows, match=TABLE) as caught:
+        store.write(TABLE, INVALID[broken])
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert "\n\n" not in str(caught.value)
+    assert store.versions(TABLE) == [store.version(TABLE)] == [before]
+
+
+def test_not_a_number_is_no_figure(store: Store) -> None:
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(InvalidRows, match="evaluations"):
+            store.write("evaluations", sample("evaluations").with_columns(value=pl.lit(value)))
+
+
+def test_dropped_rows_have_a_schema_too(store: Store) -> None:
+    with pytest.raises(InvalidRows, match=r"splits \(dropped\)") as caught:
+        store.write(TABLE, groups(3), drops("p1", reason=SECRET))
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    with pytest.raises(NoVersion):
+        store.read(TABLE)
+
+
+# Verifying
+
+
+def test_a_version_verifies(store: Store) -> None:
+    for version in (store.write(TABLE, groups(9), drops("p1")), store.write(TABLE, groups(0))):
+        store.verify(version)
+
+
+def test_verifying_finds_a_file_swapped_for_another_valid_one(local: Store) -> None:
+    other = local.write(TABLE, groups(9, "other"))
+    swapped_in = Path(files(local, other)[0]).read_bytes()
+    version = local.write(TABLE, groups(9))
+    path = Path(files(local, version)[0])
+    manifest = path.parents[1] / "manifest.json"
+    path.write_bytes(swapped_in)
+    with pytest.raises(DamagedVersion, match=str(path)):
+        local.verify(version)
+
+    # Even where the manifest was made to match: the version is its content.
+    agreed, asked = (one.manifest.files[0] for one in (other, version))
+    forged = (
+        manifest.read_text().replace(asked.sha256, agreed.sha256).replace(f": {asked.bytes},", f": {agreed.bytes},")
+    )
+    manifest.write_text(forged)
+    assert local.read(TABLE).collect().height == 9
+    with pytest.raises(DamagedVersion, match=f"are those of version {other.version}: remove this folder first"):
+        local.verify(local.version(TABLE))
+
+
+# What an interrupted upload leaves
+
+
+def test_an_object_store_that_stops_taking_objects_never_shows_a_half_version(tmp_path: Path) -> None:
+    for puts in range(4):
+        storage = ObjectStore(tmp_path)
+        store = Store(tmp_path, storage)
+        before = store.write(TABLE, groups(5))
+        storage.puts_left = puts
+        with pytest.raises(ConnectionLost):
+            store.write(TABLE, groups(5, "second"), drops("p1"))
+        assert_frame_equal(store.read(TABLE).collect(), groups(5))
+        store.verify(store.version(TABLE))
+        assert store.version(TABLE).version == before.version
+
+        storage.puts_left = float("inf")
+        after = store.write(TABLE, groups(5, "second"), drops("p1"))
+        assert_frame_equal(store.read(TABLE).collect(), groups(5, "second"))
+        store.verify(after)
