@@ -1,7 +1,6 @@
 """Fixtures that several rooms share."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -93,7 +92,7 @@ def real_store(real_home: Path) -> Store:
 
 
 @pytest.fixture
-def in_home(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def in_home(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The command line works on `sample_home`."""
     monkeypatch.setenv("GONGQING_HOME", str(sample_home))
-    yield sample_home
+    return sample_home

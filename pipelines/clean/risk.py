@@ -17,7 +17,7 @@ from schemas.posts import RISK
 
 def risk(text: pl.Expr) -> pl.Expr:
     """The rules that match `text`, in either script, as a list of {kind, rule}; empty where none does."""
-    simplified = as_simplified(text)
+    simplified = as_simplified(text).str.replace_all("著", "着", literal=True)  # 活著, 想著
     signs = [
         pl.when(simplified.str.contains(pattern)).then(pl.struct(kind=pl.lit(kind), rule=pl.lit(rule)))
         for kind, rule, pattern in _rules()

@@ -62,20 +62,27 @@ def give_splits(
         for row in standing.iter_rows(named=True)
     }
     post_ids = set(posts["row_id"])
-    groups, bridges, fresh = _join(links_of, known)
+    groups, bridging, fresh = _join(links_of, known)
     new = _new_groups(links_of, fresh)
+    rows_of = dict(new)
+    for row, group in groups.items():
+        rows_of.setdefault(group, []).append(row)
+    # A group with a post in it is sized by its posts, any other by its dialogues.
+    with_posts = {group for group, rows in rows_of.items() if not post_ids.isdisjoint(rows)}
     sizes = sizes or Sizes()
     given: dict[str, str] = {}
-    # A group with a post in it is sized by its posts, any other by its dialogues.
-    with_posts = {group for group, rows in new.items() if not post_ids.isdisjoint(rows)}
-    for is_post, chosen, wanted in ((True, with_posts, sizes.posts), (False, new.keys() - with_posts, sizes.dialogues)):
-        counted = {row for row in links_of if (row in post_ids) is is_post and row not in merged}
-        weights = {group: sum(row in counted for row in new[group]) for group in chosen}
-        taken = Counter(known[group].split for row, group in groups.items() if row in counted)
-        given |= _allot(weights, wanted, taken, seed)
+    for of_posts, wanted in ((True, sizes.posts), (False, sizes.dialogues)):
+        weights = {
+            group: sum((row in post_ids) is of_posts and row not in merged for row in rows)
+            for group, rows in rows_of.items()
+            if (group in with_posts) is of_posts
+        }
+        taken: Counter[str] = Counter()
+        for group in weights.keys() - new.keys():
+            taken[known[group].split] += weights[group]
+        given |= _allot({group: weights[group] for group in weights.keys() & new.keys()}, wanted, taken, seed)
     for group, rows in new.items():
-        links = {link for row in rows for link in links_of[row]}
-        known[group] = _Group(group, given[group], given_at, links)
+        known[group] = _Group(group, given[group], given_at)
         groups |= dict.fromkeys(rows, group)
     for row, group in groups.items():
         known[group].links.update(links_of[row])
@@ -86,34 +93,40 @@ def give_splits(
         ],
         schema=Splits.polars_schema(),
     )
-    return Grouped(groups, bridges, table.sort("group_id"))
+    return Grouped(groups, _told(bridging, links_of, known), table.sort("group_id"))
 
 
 def _join(
     links_of: Mapping[str, list[str]], known: Mapping[str, _Group]
-) -> tuple[dict[str, str], dict[str, str], list[str]]:
-    """Let rows join the standing groups: (row → group, row → why it is a bridge, rows that touch none)."""
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """Let rows join the standing groups: (row → group, rows that would be a bridge, rows that touch none)."""
     owner = {link: group for group in sorted(known) for link in known[group].links}
     groups: dict[str, str] = {}
-    bridges: dict[str, str] = {}
+    bridging: list[str] = []
     # Walked from the standing groups outwards, in rounds: a row that joins brings its other links with it. A row that
     # meets two splits is where the walk is cut, and its links go to nobody.
-    waiting, met = sorted(links_of), True
-    while met:
-        met, later = False, []
-        for row in waiting:
+    waiting = sorted(links_of)
+    while near := [row for row in waiting if not owner.keys().isdisjoint(links_of[row])]:
+        for row in near:
             touched = sorted({owner[link] for link in links_of[row] if link in owner})
-            if not touched:
-                later.append(row)
-                continue
-            met = True
             if len({known[group].split for group in touched}) > 1:
-                bridges[row] = " and ".join(f"{known[group].split} ({group})" for group in touched)
+                bridging.append(row)
             else:
                 groups[row] = touched[0]
                 owner |= {link: touched[0] for link in links_of[row] if link not in owner}
-        waiting = later
-    return groups, bridges, waiting
+        met = set(near)
+        waiting = [row for row in waiting if row not in met]
+    return groups, bridging, waiting
+
+
+def _told(bridging: Iterable[str], links_of: Mapping[str, list[str]], known: Mapping[str, _Group]) -> dict[str, str]:
+    """Of each bridge the groups that it would tie, with their splits."""
+    holders: dict[str, set[str]] = {}
+    for group, one in known.items():
+        for link in one.links:
+            holders.setdefault(link, set()).add(group)
+    tied = {row: {group for link in links_of[row] for group in holders.get(link, ())} for row in bridging}
+    return {row: " and ".join(f"{known[group].split} ({group})" for group in sorted(tied[row])) for row in tied}
 
 
 def _new_groups(links_of: Mapping[str, list[str]], rows: Iterable[str]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ import yaml
 from pipelines.defs.instance import ensure_configured, instance
 from pipelines.settings import ROOT
 
-ASK = "import dagster as dg; print(dg.DagsterInstance.get().get_ref().storage_data.config_yaml); dg.DagsterInstance.get().get_runs()"
+ASK = "import dagster as dg; dg.DagsterInstance.get().get_runs()"
 
 
 def _state(folder: Path) -> set[str]:

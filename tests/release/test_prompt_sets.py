@@ -1,0 +1,334 @@
+"""GRPO prompts in verl's schema: the dialogue asked about, every reference beside it, nothing that may not train."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dataframely as dy
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from release_rows import RISK, answer, post, posts, rounds, sampled_round, splits
+from scipy.stats import chisquare
+
+from pipelines.accounts import require_balance, settle
+from pipelines.release.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts, draw_reference, ecot_prompts
+from pipelines.settings import Prompts
+from pipelines.store import Store
+from schemas.ids import stable_int
+from schemas.labels import SPLITS
+from schemas.posts import UniquePosts
+from schemas.table import Dropped, to_arrow
+from schemas.tables import TABLES
+from schemas.training import SampledTurns
+
+STORY = "最近我和室友吵架了，晚上睡不着觉"
+ANSWERED = post(1, STORY, answer("s:1/0", "抱抱你"), topic="人际")
+OPENED = ["supporter: 你好", "seeker: 我睡不着", "supporter: 多久了？", "seeker: 一个月"]
+TRAIN = splits(g1="train", g2="validation", g3="test")
+
+Make = Callable[..., tuple[pl.DataFrame, pl.DataFrame]]
+
+
+def cer(frame: pl.DataFrame, table: pl.DataFrame, settings: Prompts | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return cer_prompts(frame, table, settings)
+
+
+# Each set with a row that passes, and how its rows are framed.
+SETS: dict[str, tuple[Make, Callable[..., pl.DataFrame], dict[str, Any], str]] = {
+    "grpo_ecot": (ecot_prompts, posts, ANSWERED, "post"),
+    "grpo_coe": (coe_prompts, posts, ANSWERED, "post"),
+    "grpo_cer": (cer, rounds, sampled_round(1, 2, OPENED, "辛苦了"), "round"),
+}
+each_set = pytest.mark.parametrize("name", SETS)
+
+
+def made(name: str, *changes: dict[str, Any], settings: Prompts | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The set `name` of one row for each of `changes` (or of its plain row)."""
+    make, framed, row, unit = SETS[name]
+    frame = framed(*(row | change for change in changes or ({},)))
+    kept, dropped = make(frame, TRAIN, settings)
+    require_balance(name, [settle(unit, [frame], kept, dropped)])
+    assert TABLES[name].is_valid(kept)
+    assert Dropped.is_valid(dropped)
+    return kept, dropped
+
+
+def only(name: str, change: dict[str, Any] | None = None, settings: Prompts | None = None) -> dict[str, Any]:
+    kept, _ = made(name, change or {}, settings=settings)
+    [row] = kept.to_dicts()
+    return row
+
+
+def refused(name: str, change: dict[str, Any], settings: Prompts | None = None) -> tuple[str, str, str]:
+    kept, dropped = made(name, change, settings=settings)
+    assert kept.is_empty()
+    [(stage, unit, row_id, reason, detail)] = dropped.iter_rows()
+    assert (stage, unit) == (name, SETS[name][3])
+    return row_id, reason, detail
+
+
+# --- the prompt
+
+
+def test_a_post_is_asked_as_it_is_under_the_system_prompt():
+    for name in ("grpo_ecot", "grpo_coe"):
+        system, user = only(name)["prompt"]
+        assert system["role"] == "system"
+        assert user == {"role": "user", "content": STORY}
+
+
+def test_a_dialogue_is_asked_turn_by_turn():
+    prompt = only("grpo_cer")["prompt"]
+    assert [turn["role"] for turn in prompt] == ["system", "assistant", "user", "assistant", "user"]
+    assert [turn["content"] for turn in prompt[1:]] == ["你好", "我睡不着", "多久了？", "一个月"]
+    assert prompt[0]["content"] == cer_system_prompt("zh").text
+
+
+def test_an_english_dialogue_is_asked_in_english():
+    row = only("grpo_cer", {"lang": "en", "history": [{"role": "seeker", "text": "I cannot sleep"}]})
+    assert row["prompt"][0]["content"] == cer_system_prompt("en").text
+    assert row["extra_info"]["lang"] == "en"
+
+
+@each_set
+def test_the_last_word_is_the_seekers(name: str):
+    assert only(name)["prompt"][-1]["role"] == "user"
+
+
+@each_set
+def test_the_data_source_is_ours_and_none_that_verl_knows(name: str):
+    assert only(name)["data_source"] == f"gongqing/{name.removeprefix('grpo_')}"
+
+
+# --- what verl hands to the reward
+
+
+@each_set
+def test_the_dialogue_and_every_reference_are_in_extra_info(name: str):
+    row = only(name)
+    extra = row["extra_info"]
+    roles = {"seeker": "user", "supporter": "assistant"}
+    asked = [{"role": roles[turn["role"]], "content": turn["text"]} for turn in extra["dialogue"]]
+    assert asked == row["prompt"][1:]
+    assert extra["references"] == ["辛苦了" if name == "grpo_cer" else "抱抱你"]
+    assert row["reward_model"] == {"style": "rule", "ground_truth": extra["references"][0]}
+    assert (extra["reference_id"], extra["draw_probability"]) == ("s:1#2" if name == "grpo_cer" else "s:1/0", 1.0)
+    assert (extra["source"], extra["topic"]) == ("s", None if name == "grpo_cer" else "人际")
+
+
+@each_set
+def test_the_row_can_be_found_again(name: str):
+    row = only(name)
+    assert row["row_id"] == row["extra_info"]["row_id"] == ("s:1#2" if name == "grpo_cer" else "s:1")
+    assert row["extra_info"]["index"] == stable_int(row["row_id"])
+    assert row["extra_info"]["prompt_version"].startswith(name.removeprefix("grpo_"))
+
+
+def test_the_index_moves_with_no_other_row():
+    few, _ = made("grpo_ecot", {})
+    many, _ = made("grpo_ecot", *({"post_id": f"s:{n}", "source_id": str(n)} for n in range(200, 0, -1)))
+    index = dict(many.select("row_id", pl.col("extra_info").struct.field("index")).iter_rows())
+    assert index["s:1"] == few["extra_info"][0]["index"]
+    assert len(set(index.values())) == 200
+    assert all(0 <= one < 2**63 for one in index.values())
+
+
+@each_set
+def test_the_split_is_that_of_the_group(name: str):
+    key = "dialogue_id" if name == "grpo_cer" else "post_id"
+    changes = [
+        {key: f"s:{n}", "group_id": f"g{n}"} | ({} if name == "grpo_cer" else {"source_id": str(n)}) for n in (1, 2, 3)
+    ]
+    kept, _ = made(name, *changes)
+    assert kept["split"].to_list() == list(SPLITS) == ["train", "validation", "test"]
+    assert kept["extra_info"].struct.field("split").to_list() == kept["split"].to_list()
+
+
+# --- references
+
+
+def test_without_an_answer_ecot_asks_all_the_same_and_coe_does_not():
+    row = only("grpo_ecot", {"answers": []})
+    assert row["reward_model"]["ground_truth"] == ""
+    extra = row["extra_info"]
+    assert (extra["references"], extra["reference_id"], extra["draw_probability"]) == ([], None, None)
+    assert refused("grpo_coe", {"answers": []})[:2] == ("s:1", "no_answer")
+
+
+MIXED = [
+    answer("a", "甲", "member"),
+    answer("b", "乙", "professional"),
+    answer("c", "丙", "unknown"),
+    answer("d", "丁", "professional"),
+    answer("e", "戊", "professional"),
+]
+
+
+def test_every_answer_is_a_reference_and_the_ground_truth_is_a_professionals():
+    row = only("grpo_coe", {"answers": MIXED})
+    assert row["extra_info"]["references"] == list("甲乙丙丁戊")
+    assert row["reward_model"]["ground_truth"] in "乙丁戊"
+    assert row["extra_info"]["draw_probability"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("answers", "drawable"),
+    [(MIXED, "bde"), ([MIXED[0], MIXED[2]], "ac"), (MIXED[:2], "b")],
+    ids=["professionals", "none of them", "one of them"],
+)
+def test_it_is_drawn_uniformly(answers: list[dict[str, Any]], drawable: str):
+    drawn = Counter(draw_reference(f"s:{n}", answers)[1] for n in range(6000))
+    assert set(drawn) == set(drawable)
+    if len(drawable) > 1:
+        assert chisquare(list(drawn.values())).pvalue > 0.001
+    by_id = {one["answer_id"]: one["text"] for one in answers}
+    text, chosen, probability = draw_reference("s:1", answers)
+    assert by_id[chosen] == text
+    assert probability == pytest.approx(1 / len(drawable))
+
+
+def test_the_draw_follows_from_seed_and_post_alone():
+    ids = [f"s:{n}" for n in range(100)]
+    first, same, other = ([draw_reference(one, MIXED, seed)[1] for one in ids] for seed in (0, 0, 1))
+    assert first == same != other
+    frame = posts(*(post(n, STORY, *MIXED) for n in range(100)))
+    kept = {seed: ecot_prompts(frame, TRAIN, seed=seed)[0] for seed in (0, 1)}
+    drawn = {seed: [row["reference_id"] for row in kept[seed]["extra_info"]] for seed in kept}
+    assert drawn == {0: first, 1: other}
+
+
+@given(st.text(max_size=20), st.integers(), st.integers(1, 6))
+def test_any_post_has_its_reference(post_id: str, seed: int, number: int):
+    answers = [answer(str(n), f"回答{n}") for n in range(number)]
+    text, chosen, probability = draw_reference(post_id, answers, seed)
+    assert (text, probability) == (f"回答{chosen}", 1 / number)
+
+
+# --- what is kept out
+
+
+@each_set
+def test_signs_of_risk_keep_a_row_out_unless_it_is_allowed_in(name: str):
+    row_id, reason, detail = refused(name, {"risk": RISK})
+    assert (row_id, reason, detail) == ("s:1#2" if name == "grpo_cer" else "s:1", "risk", "self_harm/suicide")
+    assert only(name, {"risk": RISK}, Prompts(allow_risk=True))["prompt"]
+
+
+def test_a_round_that_needs_a_clip_is_kept_out_even_where_risk_is_allowed():
+    for settings in (None, Prompts(allow_risk=True)):
+        assert refused("grpo_cer", {"needs_media": True, "risk": RISK}, settings)[:2] == ("s:1#2", "needs_media")
+
+
+@each_set
+def test_by_characters_a_prompt_may_be_as_long_as_the_limit_and_no_longer(name: str):
+    length = sum(len(turn["content"]) for turn in only(name)["prompt"])
+    extra = only(name)["extra_info"]
+    assert (extra["prompt_length"], extra["prompt_length_unit"]) == (length, "characters")
+    field = "max_tokens_cer" if name == "grpo_cer" else "max_tokens"
+    enough = next(tokens for tokens in range(1, 10_000) if int(tokens * 1.4) >= length)
+    kept, _ = made(name, settings=Prompts(**{field: enough}))
+    assert kept.height == 1
+    assert refused(name, {}, Prompts(**{field: enough - 1}))[1:] == (
+        "overlong_prompt",
+        f"{length} characters, at most {int((enough - 1) * 1.4)}",
+    )
+
+
+def tokenizer(folder: Path) -> Path:
+    """One token a word, after white space; the chat template writes each role as a word."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    made = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    fast = PreTrainedTokenizerFast(tokenizer_object=made)
+    fast.chat_template = "{% for one in messages %}{{ one.role }} {{ one.content }} {% endfor %}assistant"
+    fast.save_pretrained(folder / "words")
+    return folder / "words"
+
+
+@each_set
+def test_by_a_real_tokenizer_too(name: str, tmp_path: Path):
+    folder = tokenizer(tmp_path)
+    words = sum(1 + len(turn["content"].split()) for turn in only(name)["prompt"]) + 1
+    field = "max_tokens_cer" if name == "grpo_cer" else "max_tokens"
+    extra = only(name, settings=Prompts(tokenizer=folder, **{field: words}))["extra_info"]
+    assert (extra["prompt_length"], extra["prompt_length_unit"]) == (words, "tokens of words")
+    assert refused(name, {}, Prompts(tokenizer=folder, **{field: words - 1}))[1:] == (
+        "overlong_prompt",
+        f"{words} tokens of words, at most {words - 1}",
+    )
+
+
+# --- laws
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_the_schemas_allow_is_accounted_for(seed: int):
+    groups = {"group_id": [f"g{n % 3 + 1}" for n in range(30)]}
+    for name, table in (("grpo_ecot", UniquePosts), ("grpo_coe", UniquePosts), ("grpo_cer", SampledTurns)):
+        make, _, _, unit = SETS[name]
+        frame = table.sample(30, generator=dy.random.Generator(seed), overrides=groups)
+        before = frame.clone()
+        # `history` may end with anybody in a sample, in the real table only with the seeker.
+        for settings in (Prompts(), Prompts(allow_risk=True, max_tokens=10**6, max_tokens_cer=10**6)):
+            kept, dropped = make(frame, TRAIN, settings)
+            require_balance(name, [settle(unit, [frame], kept, dropped)])
+            assert Dropped.is_valid(dropped)
+            assert kept["row_id"].is_unique().all()
+        assert kept.height > 0
+        assert frame.equals(before)
+
+
+def test_no_rows_give_no_prompts():
+    for name, (make, framed, _, _) in SETS.items():
+        kept, dropped = make(framed(), TRAIN)
+        assert kept.schema == TABLES[name].polars_schema()
+        assert kept.is_empty()
+        assert dropped.is_empty()
+
+
+# --- the files that verl reads
+
+
+def files(store: Store) -> list[str]:
+    return sorted(str(path) for path in Path(store.storage.uri("")).glob("*/*/rows/*.parquet"))
+
+
+def test_the_three_files_load_together(tmp_path: Path):
+    """verl: files in one `train_files` list must agree on every type."""
+    store = Store(tmp_path)
+    for name in SETS:
+        # Also where a column holds nothing but nulls.
+        changes = [{"answers": []}] if name == "grpo_ecot" else [{}]
+        store.write(name, *made(name, *changes))
+    paths = files(store)
+    assert len(paths) == 3
+    schemas = [pyarrow.parquet.read_schema(path).remove_metadata() for path in paths]
+    for name, schema in zip(sorted(SETS), schemas, strict=True):
+        assert schema.equals(TABLES[name].arrow_schema().remove_metadata())
+    assert schemas[0] == schemas[1] == schemas[2]
+    assert pa.unify_schemas(schemas) == schemas[0]
+    table = pyarrow.dataset.dataset(paths, format="parquet").to_table()
+    assert sorted(table["data_source"].to_pylist()) == ["gongqing/cer", "gongqing/coe", "gongqing/ecot"]
+    assert "large_" not in str(table.schema)
+    kinds = {field.name: str(field.type) for field in table.schema}
+    assert kinds["prompt"] == "list<element: struct<role: string, content: string>>"
+    assert kinds["reward_model"] == "struct<style: string, ground_truth: string>"
+    assert table.schema.field("extra_info").type.field("index").type == pa.int64()
+
+
+@each_set
+def test_a_row_survives_the_file(name: str, tmp_path: Path):
+    store = Store(tmp_path)
+    kept, dropped = made(name)
+    store.write(name, kept, dropped)
+    [path] = files(store)
+    assert pyarrow.parquet.read_table(path).to_pylist() == kept.to_dicts()
+    assert to_arrow(kept, TABLES[name]).schema.equals(TABLES[name].arrow_schema(), check_metadata=True)

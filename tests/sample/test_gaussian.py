@@ -1,0 +1,163 @@
+"""Gaussian turn sampling (C eq. 1): the law, drawn without replacement, the same for ever."""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import permutations
+from math import exp, prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from pipelines.sample.gaussian import round_probabilities, sample_rounds
+
+ROUNDS = st.integers(1, 60)
+DRAWS = 100_000
+
+
+def subsets(n_rounds: int, n_samples: int, *, centred: bool = False) -> dict[tuple[int, ...], float]:
+    """How likely each set of rounds is: successive draws, renormalised, over all orders in which it can be drawn."""
+    law = dict(enumerate(round_probabilities(n_rounds, centred=centred), 1))
+    exact: dict[tuple[int, ...], float] = {}
+    for order in permutations(law, n_samples):
+        left = [1 - sum(law[drawn] for drawn in order[:n]) for n in range(n_samples)]
+        chosen = tuple(sorted(order))
+        exact[chosen] = exact.get(chosen, 0) + prod(law[one] / rest for one, rest in zip(order, left, strict=True))
+    return exact
+
+
+def inclusion(n_rounds: int, n_samples: int) -> list[float]:
+    exact = subsets(n_rounds, n_samples)
+    return [sum(p for chosen, p in exact.items() if number in chosen) for number in range(1, n_rounds + 1)]
+
+
+# --- p(i)
+
+
+@pytest.mark.parametrize(
+    ("n_rounds", "law"),
+    [
+        (1, [1]),
+        (2, [0.8808, 0.1192]),  # papers.md §3: half a round early, as printed
+        (3, [0.4610, 0.4610, 0.0779]),
+        (6, [0.1155, 0.2250, 0.2810, 0.2250, 0.1155, 0.0380]),
+    ],
+)
+def test_worked_values(n_rounds: int, law: list[float]):
+    assert round_probabilities(n_rounds) == pytest.approx(law, abs=5e-5)
+
+
+@given(ROUNDS, st.booleans())
+def test_it_is_the_formula(n_rounds: int, centred: bool):
+    mean, deviation = (n_rounds + 1) / 2 if centred else n_rounds / 2, n_rounds / 4
+    weights = [exp(-((i - mean) ** 2) / (2 * deviation**2)) for i in range(1, n_rounds + 1)]
+    law = round_probabilities(n_rounds, centred=centred)
+    assert law == pytest.approx([weight / sum(weights) for weight in weights])
+    assert law.shape == (n_rounds,)
+    assert law.sum() == pytest.approx(1)
+    assert (law > 0).all()
+
+
+@given(ROUNDS)
+def test_centred_it_is_symmetric(n_rounds: int):
+    law = round_probabilities(n_rounds, centred=True)
+    assert law == pytest.approx(law[::-1])
+
+
+@given(st.integers(2, 60))
+def test_as_printed_it_leans_to_the_first_half(n_rounds: int):
+    law, rounds = round_probabilities(n_rounds), np.arange(1, n_rounds + 1)
+    assert law @ rounds < (n_rounds + 1) / 2
+
+
+@given(st.integers(1, 25))
+def test_as_printed_the_middle_round_is_the_likeliest(half: int):
+    assert round_probabilities(2 * half).argmax() + 1 == half
+
+
+@pytest.mark.parametrize("n_rounds", [0, -1])
+def test_a_dialogue_without_rounds_has_no_law(n_rounds: int):
+    with pytest.raises(ValueError, match="at least one round"):
+        round_probabilities(n_rounds)
+
+
+# --- the draws
+
+
+@given(ROUNDS, st.integers(1, 70), st.text(max_size=10), st.integers(), st.booleans())
+def test_different_rounds_in_their_order(n_rounds: int, n_samples: int, key: str, seed: int, centred: bool):
+    drawn = sample_rounds(n_rounds, n_samples, key, seed, centred=centred)
+    assert drawn == sorted(set(drawn))
+    assert set(drawn) <= set(range(1, n_rounds + 1))
+    assert len(drawn) == min(n_samples, n_rounds)
+    assert drawn == sample_rounds(n_rounds, n_samples, key, seed, centred=centred)
+
+
+@given(ROUNDS, st.integers(0, 5))
+def test_where_there_are_no_more_rounds_than_wanted_all_are_kept(n_rounds: int, more: int):
+    assert sample_rounds(n_rounds, n_rounds + more, "d") == list(range(1, n_rounds + 1))
+
+
+def test_a_dialogue_of_one_round_gives_it():
+    assert sample_rounds(1, 3, "d") == [1]
+
+
+@pytest.mark.parametrize(("n_rounds", "n_samples"), [(5, 0), (5, -1)])
+def test_nothing_is_no_sample(n_rounds: int, n_samples: int):
+    with pytest.raises(ValueError, match="at least one round"):
+        sample_rounds(n_rounds, n_samples, "d")
+
+
+@given(st.integers(1, 6), st.text(max_size=5))
+def test_wanting_more_keeps_what_was_drawn(n_samples: int, key: str):
+    assert set(sample_rounds(8, n_samples, key)) <= set(sample_rounds(8, n_samples + 1, key))
+
+
+def test_another_seed_and_another_dialogue_draw_anew():
+    keys = [f"d{n}" for n in range(200)]
+    first = [tuple(sample_rounds(12, 3, key)) for key in keys]
+    assert len(set(first)) > 60
+    other_seed = [tuple(sample_rounds(12, 3, key, 1)) for key in keys]
+    assert sum(one == other for one, other in zip(first, other_seed, strict=True)) < 20
+
+
+def test_the_draws_of_published_samples_never_change():
+    """Written down once: a change here moves every sampled round of every corpus."""
+    drawn = [sample_rounds(10, 3, key) for key in ("smile:1", "smile:2", "esconv:7")]
+    assert drawn == [[1, 5, 8], [6, 7, 10], [2, 4, 6]]
+
+
+# --- the law of the draws
+
+
+def test_single_draws_follow_the_law(record_property: Callable[[str, object], None]):
+    """N_r = 12, N_s = 1."""
+    counts = Counter(sample_rounds(12, 1, f"d{n}")[0] for n in range(DRAWS))
+    observed = [counts[number] for number in range(1, 13)]
+    p = chisquare(observed, round_probabilities(12) * DRAWS).pvalue
+    record_property("p", float(p))
+    assert p > 0.001
+    # The law that is not in the paper is told apart by as many draws.
+    assert chisquare(observed, round_probabilities(12, centred=True) * DRAWS).pvalue < 1e-9
+
+
+def test_draws_of_three_follow_the_law(record_property: Callable[[str, object], None]):
+    """N_r = 6, N_s = 3: every one of the twenty sets, and every round by itself."""
+    drawn = Counter(tuple(sample_rounds(6, 3, f"d{n}")) for n in range(DRAWS))
+    exact = subsets(6, 3)
+    assert len(exact) == 20
+    assert sum(exact.values()) == pytest.approx(1)
+    p = chisquare([drawn[chosen] for chosen in exact], [p * DRAWS for p in exact.values()]).pvalue
+    record_property("p", float(p))
+    assert p > 0.001
+    for number, probability in enumerate(inclusion(6, 3), 1):
+        held = sum(count for chosen, count in drawn.items() if number in chosen)
+        of_round = chisquare([held, DRAWS - held], [probability * DRAWS, (1 - probability) * DRAWS]).pvalue
+        record_property(f"p of round {number}", float(of_round))
+        assert of_round > 0.001
+
+
+def test_the_exact_inclusion_probabilities_are_those_of_the_spec():
+    assert inclusion(6, 3) == pytest.approx([0.40, 0.66, 0.74, 0.66, 0.40, 0.15], abs=0.005)

@@ -1,0 +1,192 @@
+"""The rounds that are drawn from a dialogue, each with its history and the reply that really followed."""
+
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sample_rows import dialogue, turn, unique_dialogues
+
+from pipelines.accounts import require_balance, settle
+from pipelines.sample.gaussian import round_probabilities, sample_rounds
+from pipelines.sample.turns import answered_rounds, sample_turns
+from pipelines.settings import Sampling
+from schemas.table import Dropped
+from schemas.training import SampledTurns
+
+CLIP = {"uri": "a.mp4", "kind": "video", "available": False}
+SHORT = ("seeker: 一", "supporter: 甲", "seeker: 二", "supporter: 乙")
+
+
+def long(n_rounds: int) -> list[str]:
+    return [f"{role}: {role}{number}" for number in range(1, n_rounds + 1) for role in ("seeker", "supporter")]
+
+
+def sampled(*rows: dict[str, Any], **sampling: Any) -> list[dict[str, Any]]:
+    return sample_turns(unique_dialogues(*rows), Sampling(**sampling))[0].to_dicts()
+
+
+# --- what a round is
+
+
+@pytest.mark.parametrize(
+    ("said", "places"),
+    [
+        ("kp", [0]),
+        ("kpk", [0]),  # the last word of the seeker is not answered
+        ("pkp", [1]),  # what a supporter says first opens no round
+        ("pkpk", [1]),
+        ("kpkp", [0, 2]),
+        ("kkp", [1]),  # should a source not have joined its turns
+        ("kpp", [0]),
+        ("k", []),
+        ("p", []),
+        ("pk", []),
+        ("", []),
+    ],
+)
+def test_a_round_is_a_seeker_turn_that_a_supporter_turn_answers(said: str, places: list[int]):
+    assert answered_rounds([turn("seeker: a" if who == "k" else "supporter: b") for who in said]) == places
+
+
+# --- history and reference
+
+
+def test_the_history_ends_with_the_seeker_and_the_reference_is_the_very_next_turn():
+    first, second = sampled(dialogue(1, *SHORT))
+    assert [one["text"] for one in first["history"]] == ["一"]
+    assert first["reference"] == "甲"
+    assert [one["text"] for one in second["history"]] == ["一", "甲", "二"]
+    assert second["reference"] == "乙"
+    assert (first["round"], second["round"], first["n_rounds"]) == (1, 2, 2)
+
+
+def test_what_a_supporter_says_first_is_history():
+    [only] = sampled(dialogue(1, "supporter: 你好", "seeker: 一", "supporter: 甲"))
+    assert [one["role"] for one in only["history"]] == ["supporter", "seeker"]
+    assert (only["round"], only["n_rounds"], only["reference"]) == (1, 1, "甲")
+
+
+def test_a_last_word_without_an_answer_is_in_no_history():
+    rows = sampled(dialogue(1, *SHORT, "seeker: 三"))
+    assert len(rows) == 2
+    assert all(one["text"] != "三" for row in rows for one in row["history"])
+
+
+def test_labels_are_those_of_the_turns_they_belong_to():
+    said = [
+        turn("seeker: 一", emotion="sad"),
+        turn("supporter: 甲", strategies=["Question"], origin="model"),
+        turn("seeker: 二", emotion="calm"),
+        turn("supporter: 乙", strategies=["Information", "Others"]),
+    ]
+    signs = [{"kind": "abuse", "rule": "violence"}]
+    first, second = sampled(dialogue(1, *said, topic="家庭", situation="吵架", risk=signs, group_id="g7"))
+    assert (first["emotion"], first["strategies"], first["reference_origin"]) == ("sad", ["Question"], "model")
+    assert (second["emotion"], second["strategies"]) == ("calm", ["Information", "Others"])
+    assert second["reference_origin"] == "human"
+    for row in (first, second):
+        copied = {name: row[name] for name in ("source", "lang", "topic", "situation", "risk", "group_id")}
+        assert copied == {
+            "source": "s",
+            "lang": "zh",
+            "topic": "家庭",
+            "situation": "吵架",
+            "risk": signs,
+            "group_id": "g7",
+        }
+
+
+def test_media_are_needed_from_the_turn_that_has_them_on():
+    said = [
+        "seeker: 一",
+        "supporter: 甲",
+        turn("seeker: 二", media=[CLIP]),
+        "supporter: 乙",
+        "seeker: 三",
+        "supporter: 丙",
+    ]
+    assert [row["needs_media"] for row in sampled(dialogue(1, *said))] == [False, True, True]
+
+
+def test_a_clip_of_the_reply_itself_is_not_needed_to_write_it():
+    [only] = sampled(dialogue(1, "seeker: 一", turn("supporter: 甲", media=[CLIP])))
+    assert only["needs_media"] is False
+
+
+# --- which rounds
+
+
+def test_the_rounds_are_those_that_the_law_draws():
+    drawn = sample_rounds(10, 3, "s:1")
+    rows = sampled(dialogue(1, *long(10)))
+    assert [row["round"] for row in rows] == drawn
+    assert [row["probability"] for row in rows] == pytest.approx([round_probabilities(10)[n - 1] for n in drawn])
+    assert [row["reference"] for row in rows] == [f"supporter{number}" for number in drawn]
+
+
+def test_another_dialogue_moves_no_draw():
+    alone = sampled(dialogue(1, *long(9)))
+    among = sampled(*(dialogue(n, *long(n + 8)) for n in range(5, 0, -1)))
+    assert [row for row in among if row["dialogue_id"] == "s:1"] == [row | {"group_id": "g4"} for row in alone]
+
+
+def test_how_many_and_where_are_settings():
+    row = dialogue(1, *long(12))
+    assert [len(sampled(row, n_samples=wanted)) for wanted in (1, 3, 12, 20)] == [1, 3, 12, 12]
+    centred = sampled(row, centred=True)
+    assert [one["round"] for one in centred] == sample_rounds(12, 3, "s:1", centred=True)
+    assert centred[0]["probability"] == pytest.approx(round_probabilities(12, centred=True)[centred[0]["round"] - 1])
+
+
+def test_the_seed_decides():
+    frame = unique_dialogues(*(dialogue(n, *long(12)) for n in range(30)))
+    one, same, other = (sample_turns(frame, seed=seed)[0] for seed in (0, 0, 1))
+    assert one.equals(same)
+    assert not one.select("dialogue_id", "round").equals(other.select("dialogue_id", "round"))
+
+
+def test_a_round_that_is_not_drawn_says_so():
+    _, dropped = sample_turns(unique_dialogues(dialogue(1, *long(5))))
+    left_out = sorted(set(range(1, 6)) - set(sample_rounds(5, 3, "s:1")))
+    assert dropped.rows() == [
+        ("sampled_turns", "round", f"s:1#{number}", "not_sampled", "3 of 5 rounds were drawn") for number in left_out
+    ]
+
+
+# --- laws
+
+SPEAKERS = st.lists(st.sampled_from(["seeker", "supporter"]), min_size=2, max_size=16).filter(
+    lambda said: ("seeker", "supporter") in pairwise(said)
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(SPEAKERS, max_size=4), st.integers(1, 4), st.integers(0, 3))
+def test_whatever_was_said_every_round_is_drawn_or_accounted_for(drawn: list[list[str]], wanted: int, seed: int):
+    rows = [dialogue(n, *(f"{who}: {place}" for place, who in enumerate(said))) for n, said in enumerate(drawn)]
+    frame = unique_dialogues(*rows)
+    before = frame.clone()
+    kept, dropped = sample_turns(frame, Sampling(n_samples=wanted), seed)
+    require_balance("sampled_turns", [settle("round", [frame], kept, dropped)])
+    assert SampledTurns.is_valid(kept)
+    assert Dropped.is_valid(dropped)
+    assert frame.equals(before)
+    turns = {row["dialogue_id"]: row["turns"] for row in rows}
+    for row in kept.iter_rows(named=True):
+        said, length = turns[row["dialogue_id"]], len(row["history"])
+        assert [one["text"] for one in row["history"]] == [one["text"] for one in said[:length]]
+        assert row["history"][-1]["role"] == "seeker"
+        assert (said[length]["role"], said[length]["text"]) == ("supporter", row["reference"])
+    per_dialogue = dict(kept.group_by("dialogue_id").len().iter_rows())
+    assert per_dialogue == {row["dialogue_id"]: min(wanted, row["n_rounds"]) for row in rows}
+
+
+def test_no_dialogues_give_no_rounds():
+    kept, dropped = sample_turns(unique_dialogues())
+    assert kept.schema == SampledTurns.polars_schema()
+    assert isinstance(kept, pl.DataFrame)
+    assert kept.is_empty()
+    assert dropped.is_empty()

@@ -1,0 +1,318 @@
+"""Splits without leaks: what is tied stays together, what was given stays given, and what would tie is dropped."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.sample.splits import Grouped, give_splits
+from pipelines.settings import Splits as Sizes
+from pipelines.settings import SplitSizes
+from schemas.training import Splits
+
+Rows = Mapping[str, Iterable[str]]
+
+NONE = Splits.create_empty()
+# Much of everything, so that groups of different splits meet often.
+EVEN = Sizes(posts=SplitSizes(test=0.35, validation=0.35), dialogues=SplitSizes(test=0.35, validation=0.35))
+
+
+def sizes(**posts: float) -> Sizes:
+    return Sizes(posts=SplitSizes(**posts), dialogues=SplitSizes(**posts))
+
+
+def frame(rows: Rows) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"row_id": list(rows), "links": [list(links) for links in rows.values()]},
+        schema={"row_id": pl.String, "links": pl.List(pl.String)},
+    )
+
+
+def give(
+    rows: Rows, standing: pl.DataFrame = NONE, wanted: Sizes = EVEN, seed: int = 0, dialogues: Rows | None = None
+) -> Grouped:
+    return give_splits(frame(rows), frame(dialogues or {}), standing, wanted, seed=seed, given_at="now")
+
+
+def splits_of(given: Grouped) -> dict[str, str]:
+    """The split of every row that was kept."""
+    by_group = dict(given.splits.select("group_id", "split").iter_rows())
+    return {row: by_group[group] for row, group in given.groups.items()}
+
+
+def singletons(number: int, prefix: str = "r") -> dict[str, list[str]]:
+    return {f"{prefix}{n}": [f"t:{prefix}{n}"] for n in range(number)}
+
+
+# --- groups
+
+
+def test_rows_that_share_a_link_are_one_group_and_so_on():
+    given = give({"a": ["1", "2"], "b": ["2", "3"], "c": ["3"], "d": ["4"]})
+    assert given.groups["a"] == given.groups["b"] == given.groups["c"] != given.groups["d"]
+    assert given.bridges == {}
+    assert set(map(tuple, given.splits["members"])) == {("1", "2", "3"), ("4",)}
+
+
+def test_posts_and_dialogues_are_grouped_together():
+    given = give({"post": ["1"]}, dialogues={"dialogue": ["1"]})
+    assert given.groups["post"] == given.groups["dialogue"]
+
+
+def test_a_new_row_joins_the_group_that_it_touches_and_brings_its_links():
+    first = give({"a": ["1"]})
+    second = give({"a": ["1"], "b": ["1", "2"]}, first.splits)
+    third = give({"c": ["2"]}, second.splits)
+    assert third.groups["c"] == second.groups["b"] == first.groups["a"]
+    assert third.splits["members"].to_list() == [["1", "2"]]
+
+
+def standing(**groups: tuple[str, list[str]]) -> pl.DataFrame:
+    rows = [
+        {"group_id": name, "split": split, "given_at": "then", "members": links}
+        for name, (split, links) in groups.items()
+    ]
+    return pl.DataFrame(rows, schema=Splits.polars_schema())
+
+
+TWO = standing(g1=("test", ["1"]), g2=("train", ["2"]), g3=("train", ["3"]))
+
+
+def test_a_row_that_would_tie_test_to_train_is_dropped_and_names_both_groups():
+    given = give({"b": ["1", "2"]}, TWO)
+    assert given.bridges == {"b": "test (g1) and train (g2)"}
+    assert given.groups == {}
+
+
+def test_a_row_may_tie_two_groups_of_one_split():
+    given = give({"b": ["2", "3"]}, TWO)
+    assert given.bridges == {}
+    assert splits_of(given) == {"b": "train"}
+
+
+def test_the_links_of_a_dropped_row_tie_nobody():
+    given = give({"b": ["1", "2", "9"], "c": ["9"]}, TWO)
+    assert given.bridges.keys() == {"b"}
+    assert given.groups["c"] not in {"g1", "g2", "g3"}
+
+
+def test_a_chain_of_new_rows_is_cut_where_two_splits_meet():
+    given = give({"a": ["1", "x"], "b": ["x", "y"], "c": ["y", "2"]}, TWO)
+    assert splits_of(given) == {"a": "test", "c": "train"}
+    assert given.bridges == {"b": "test (g1) and train (g2)"}
+
+
+def test_a_row_merged_into_another_ties_but_takes_no_room():
+    rows = {"a": ["1"], "a2": ["1", "author"], "b": ["author"], **singletons(7)}
+    given = give_splits(frame(rows), frame({}), NONE, sizes(test=9, validation=0), merged={"a2"})
+    assert given.groups["a"] == given.groups["b"]
+    split = dict(given.splits.select("group_id", "split").iter_rows())
+    assert {split[group] for group in given.groups.values()} == {"test"}
+
+
+# --- laws over random refreshes
+
+LINKS = [f"l{number}" for number in range(12)]
+BATCHES = st.lists(
+    st.lists(st.tuples(st.integers(0, 25), st.sets(st.sampled_from(LINKS), min_size=1, max_size=3)), max_size=8),
+    min_size=1,
+    max_size=5,
+)
+WANTED = st.sampled_from(
+    [EVEN, sizes(test=3, validation=2), sizes(test=0.4, validation=1), sizes(test=0, validation=0)]
+)
+
+
+def require_no_leak(rows: Rows, given: Grouped) -> None:
+    split = splits_of(given)
+    for one, other in combinations(split, 2):
+        if not set(rows[one]).isdisjoint(rows[other]):
+            assert split[one] == split[other], (one, other)
+
+
+@settings(deadline=None, max_examples=100)
+@given(BATCHES, WANTED, st.integers(0, 3), st.randoms(use_true_random=False))
+def test_refresh_after_refresh(
+    batches: list[list[tuple[int, set[str]]]], wanted: Sizes, seed: int, chance: random.Random
+):
+    rows: dict[str, list[str]] = {}
+    table = NONE
+    for batch in batches:
+        # A refresh sees all rows so far: new ones, and some that say something else than before.
+        rows |= {f"r{number}": sorted(links) for number, links in batch}
+        given = give(rows, table, wanted, seed)
+
+        assert Splits.is_valid(given.splits)
+
+        # Nothing vanishes, nothing leaks.
+        assert given.groups.keys() | given.bridges.keys() == rows.keys()
+        assert given.groups.keys().isdisjoint(given.bridges)
+        require_no_leak(rows, given)
+
+        # What was given stays; a group only grows.
+        after = {row["group_id"]: row for row in given.splits.iter_rows(named=True)}
+        for before in table.iter_rows(named=True):
+            now = after[before["group_id"]]
+            assert (now["split"], now["given_at"]) == (before["split"], before["given_at"])
+            assert set(now["members"]) >= set(before["members"])
+        # No link belongs to two splits.
+        split_of_link: dict[str, set[str]] = {}
+        for row in after.values():
+            for link in row["members"]:
+                split_of_link.setdefault(link, set()).add(row["split"])
+        assert all(len(found) == 1 for found in split_of_link.values())
+
+        # A dropped row names the groups that it would tie, in different splits, and truly touches each of them.
+        for row, told in given.bridges.items():
+            named = re.findall(r"(train|validation|test) \((g\w+)\)", told)
+            assert len({split for split, _ in named}) > 1
+            for split, group in named:
+                assert after[group]["split"] == split
+                assert not set(after[group]["members"]).isdisjoint(rows[row])
+
+        # In any order of rows and of the table it is the same; so it is once more with its own result standing.
+        order = list(rows)
+        chance.shuffle(order)
+        shuffled = table.sample(fraction=1, shuffle=True, seed=chance.randrange(1000))
+        other = give({row: rows[row] for row in order}, shuffled, wanted, seed)
+        assert (other.groups, other.bridges) == (given.groups, given.bridges)
+        assert other.splits.equals(given.splits)
+        again = give(rows, given.splits, wanted, seed)
+        assert (again.groups, again.bridges) == (given.groups, given.bridges)
+        assert again.splits.equals(given.splits)
+        table = given.splits
+
+
+def test_those_refreshes_meet_bridges():
+    """The law above is not empty: over random refreshes of that shape rows are dropped, and most are not."""
+    chance, bridges, kept = random.Random(1), 0, 0
+    for seed in range(60):
+        rows: dict[str, list[str]] = {}
+        table = NONE
+        for _ in range(3):
+            rows |= {f"r{len(rows) + n}": chance.sample(LINKS, chance.randint(1, 2)) for n in range(4)}
+            given = give(rows, table, EVEN, seed)
+            table = given.splits
+        bridges += len(given.bridges)
+        kept += len(given.groups)
+    assert bridges > 30
+    assert kept > 3 * bridges
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.sets(st.sampled_from(LINKS), min_size=1, max_size=3))
+)
+def test_the_first_time_groups_are_what_hangs_together_and_nobody_is_dropped(rows: dict[str, set[str]]):
+    given = give(rows)
+    assert given.bridges == {}
+    together = {row: {row} for row in rows}
+    for one, other in combinations(rows, 2):
+        if rows[one] & rows[other]:
+            merged = together[one] | together[other]
+            for row in merged:
+                together[row] = merged
+    assert {frozenset(group) for group in together.values()} == {
+        frozenset(row for row in rows if given.groups[row] == group) for group in given.groups.values()
+    }
+
+
+# --- sizes
+
+
+def test_numbers_are_kept_exactly_where_groups_are_single():
+    """M: 4,000 and 500 of 4,500 posts."""
+    given = give(singletons(4500), wanted=sizes(test=500, validation=0))
+    assert Counter(splits_of(given).values()) == {"train": 4000, "test": 500}
+
+
+def test_both_numbers_are_kept():
+    given = give(singletons(5000), wanted=sizes(test=2000, validation=250))
+    assert Counter(splits_of(given).values()) == {"train": 2750, "test": 2000, "validation": 250}
+
+
+def test_a_number_is_filled_up_over_refreshes_and_never_passed():
+    wanted, rows, table = sizes(test=50, validation=20), {}, NONE
+    for batch in range(4):
+        rows |= singletons(30, prefix=f"b{batch}_")
+        given = give(rows, table, wanted)
+        table = given.splits
+    assert Counter(splits_of(given).values()) == {"train": 50, "test": 50, "validation": 20}
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(1, 9), max_size=30), st.integers(0, 20), st.integers(0, 10), st.integers(0, 5))
+def test_large_groups_never_pass_a_number(heights: list[int], test: int, validation: int, seed: int):
+    rows = {f"r{group}_{n}": [f"t:{group}"] for group, height in enumerate(heights) for n in range(height)}
+    given = give(rows, wanted=sizes(test=test, validation=validation), seed=seed)
+    counted = Counter(splits_of(given).values())
+    assert counted["test"] <= test
+    assert counted["validation"] <= validation
+    # What is left to train would not have fitted.
+    split = splits_of(given)
+    left = [height for group, height in enumerate(heights) if split[f"r{group}_0"] == "train"]
+    assert all(height > test - counted["test"] for height in left)
+    assert all(height > validation - counted["validation"] for height in left)
+
+
+@pytest.mark.parametrize(("test", "validation"), [(0.1, 0.1), (0.5, 0.2), (0.05, 0.9)])
+def test_shares_are_kept_within_chance(test: float, validation: float):
+    """5,000 single groups: within five standard deviations of a binomial draw."""
+    counted = Counter(splits_of(give(singletons(5000), wanted=sizes(test=test, validation=validation))).values())
+    assert counted.total() == 5000
+    for split, share in (("test", test), ("validation", validation), ("train", 1 - test - validation)):
+        assert abs(counted[split] - 5000 * share) < 5 * (5000 * share * (1 - share)) ** 0.5
+
+
+def test_a_share_and_a_number_go_together():
+    counted = Counter(splits_of(give(singletons(5000), wanted=sizes(test=500, validation=0.2))).values())
+    assert counted["test"] == 500
+    assert abs(counted["validation"] - 4500 * 0.2) < 5 * (4500 * 0.2 * 0.8) ** 0.5
+
+
+def test_posts_and_dialogues_are_sized_apart_and_a_mixed_group_by_its_posts():
+    wanted = Sizes(posts=SplitSizes(test=10, validation=0), dialogues=SplitSizes(test=20, validation=0))
+    posts = singletons(50, "p")
+    made_from_posts = {f"m{n}": [f"t:p{n}"] for n in range(50)}
+    dialogues = {**made_from_posts, **singletons(60, "d")}
+
+    def tested(given: Grouped) -> Counter[str]:
+        return Counter(row[0] for row, split in splits_of(given).items() if split == "test")
+
+    assert tested(give(posts, dialogues=dialogues, wanted=wanted)) == {"p": 10, "m": 10, "d": 20}
+    # Whatever comes first.
+    assert tested(give(posts, give(posts, wanted=wanted).splits, wanted, dialogues=dialogues)) == {
+        "p": 10,
+        "m": 10,
+        "d": 20,
+    }
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 5))
+def test_by_share_no_other_row_moves_a_group(few: int, more: int, seed: int):
+    alone = splits_of(give(singletons(few), seed=seed))
+    among = splits_of(give({**singletons(few), **singletons(more, "x")}, seed=seed))
+    assert alone.items() <= among.items()
+
+
+def test_another_seed_tests_on_others():
+    first, second = (splits_of(give(singletons(500), seed=seed)) for seed in (0, 1))
+    assert 100 < sum(first[row] == second[row] for row in first) < 400
+
+
+def test_a_new_group_says_when_it_was_first_seen_and_an_old_one_keeps_saying_it():
+    given = give({"a": ["1"], "b": ["new"]}, TWO)
+    told = dict(given.splits.select("group_id", "given_at").iter_rows())
+    assert told == {"g1": "then", "g2": "then", "g3": "then", given.groups["b"]: "now"}
+
+
+def test_nothing_gives_nothing_and_forgets_nothing():
+    assert give({}).splits.is_empty()
+    assert give({}, TWO).splits.equals(TWO)

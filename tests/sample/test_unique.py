@@ -1,0 +1,187 @@
+"""Posts and dialogues together: without duplicates, in groups, each group with its split; every row accounted for."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sample_rows import dialogue, dialogues, post, posts
+
+from pipelines.accounts import require_balance, settle
+from pipelines.sample.links import dialogue_links, post_links
+from pipelines.sample.unique import unique
+from pipelines.settings import Splits as Sizes
+from pipelines.settings import SplitSizes
+from schemas.dialogues import UniqueDialogues
+from schemas.posts import UniquePosts
+from schemas.table import Dropped
+from schemas.training import Splits
+
+Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+
+NONE = Splits.create_empty()
+ALL_TEST = Sizes(posts=SplitSizes(test=10**6), dialogues=SplitSizes(test=10**6))
+ALL_TRAIN = Sizes(posts=SplitSizes(test=0, validation=0), dialogues=SplitSizes(test=0, validation=0))
+STORY, OTHER = "最近我和室友吵架了，晚上睡不着觉", "我考试没有考好，爸爸妈妈都很失望"
+
+
+def make(
+    some_posts: list[dict[str, Any]],
+    some_dialogues: list[dict[str, Any]] | None = None,
+    standing: pl.DataFrame = NONE,
+    sizes: Sizes | None = None,
+) -> Made:
+    clean = posts(*some_posts), dialogues(*some_dialogues or [])
+    made = unique(*clean, standing, sizes, given_at="clean_posts@1")
+    for table, frame, units in (
+        ("unique_posts", clean[0], ("post", "answer")),
+        ("unique_dialogues", clean[1], ("dialogue",)),
+    ):
+        require_balance(table, [settle(unit, [frame], *made[table]) for unit in units])
+        assert Dropped.is_valid(made[table][1])
+    assert UniquePosts.is_valid(UniquePosts.cast(made["unique_posts"][0]))
+    assert UniqueDialogues.is_valid(UniqueDialogues.cast(made["unique_dialogues"][0]))
+    assert Splits.is_valid(made["splits"][0])
+    return made
+
+
+def reasons(made: Made, table: str) -> dict[str, tuple[str, str]]:
+    return {row: (reason, detail) for _, _, row, reason, detail in made[table][1].iter_rows()}
+
+
+def split_of(made: Made) -> dict[str, str]:
+    """The split of every post and dialogue that was kept."""
+    split = dict(made["splits"][0].select("group_id", "split").iter_rows())
+    rows = [
+        *made["unique_posts"][0].select("post_id", "group_id").iter_rows(),
+        *made["unique_dialogues"][0].select("dialogue_id", "group_id").iter_rows(),
+    ]
+    return {row: split[group] for row, group in rows}
+
+
+def test_a_post_and_the_dialogue_made_from_it_are_one_group():
+    made = make([post(1, STORY)], [dialogue("d", f"seeker: {STORY}", "supporter: 嗯")])
+    [group] = set(made["unique_posts"][0]["group_id"]) | set(made["unique_dialogues"][0]["group_id"])
+    assert made["splits"][0]["group_id"].to_list() == [group]
+    assert made["splits"][0]["given_at"].to_list() == ["clean_posts@1"]
+
+
+def test_a_bridge_is_dropped_with_the_groups_that_it_would_tie_and_its_answers_with_it():
+    tested = make([post(1, STORY)], sizes=ALL_TEST)["splits"][0]
+    both = make([post(1, STORY), post(2, OTHER)], standing=tested, sizes=ALL_TRAIN)["splits"][0]
+    made = make([post(1, STORY), post(2, OTHER), post(3, STORY, "答", title=OTHER)], standing=both)
+    group = {split: group for group, split in made["splits"][0].select("group_id", "split").iter_rows()}
+    reason, detail = reasons(made, "unique_posts")["s:3"]
+    assert reason == "bridges_split"
+    assert sorted(detail.removeprefix("ties ").split(" and ")) == [
+        f"test ({group['test']})",
+        f"train ({group['train']})",
+    ]
+    assert reasons(made, "unique_posts")["s:3/0"] == ("post_dropped", "s:3")
+    assert split_of(made) == {"s:1": "test", "s:2": "train"}
+
+
+def test_an_author_in_test_who_posts_a_text_of_train_is_a_bridge():
+    tested = make([post(1, STORY, author="u_1")], sizes=ALL_TEST)["splits"][0]
+    both = make([post(1, STORY, author="u_1"), post(2, OTHER)], standing=tested, sizes=ALL_TRAIN)["splits"][0]
+    made = make([post(3, OTHER, author="u_1")], [dialogue("d", f"seeker: {STORY}", "supporter: 嗯")], both)
+    assert reasons(made, "unique_posts")["s:3"][0] == "bridges_split"
+    assert split_of(made) == {"s:d": "test"}
+
+
+def test_answers_that_moved_to_a_bridge_go_with_it():
+    standing = make([post(1, STORY), post(2, OTHER)], sizes=ALL_TRAIN)["splits"][0]
+    standing = standing.with_columns(split=pl.Series(["test", "train"]))
+    twins = [post(n, STORY, f"答{n}", title=OTHER) for n in (3, 4)]
+    made = make([post(1, STORY), post(2, OTHER), *twins], standing=standing)
+    assert reasons(made, "unique_posts")["s:3"][0] == "bridges_split"
+    assert reasons(made, "unique_posts")["s:4"][0] == "duplicate"
+    assert {row: reason for row, (reason, _) in reasons(made, "unique_posts").items() if "/" in row} == {
+        "s:3/0": "post_dropped",
+        "s:4/0": "post_dropped",
+    }
+
+
+def test_the_author_of_a_duplicate_ties_as_well():
+    """The survivor is anonymous, its re-post is not: what its author wrote elsewhere must not be learnt from."""
+    early, late = (datetime(2025, 3, day, tzinfo=UTC) for day in (1, 2))
+    rows = [post(1, STORY, posted_at=early), post(2, STORY, author="u_1", posted_at=late), post(3, OTHER, author="u_1")]
+    made = make(rows)
+    assert made["unique_posts"][0]["post_id"].to_list() == ["s:1", "s:3"]
+    assert made["unique_posts"][0]["group_id"].n_unique() == 1
+    assert split_of(make(rows[2:], standing=make(rows[:2], sizes=ALL_TEST)["splits"][0])) == {"s:3": "test"}
+
+
+def test_a_duplicate_takes_no_room():
+    rows = [post(1, STORY), post(2, STORY), post(3, OTHER)]
+    made = make(rows, sizes=Sizes(posts=SplitSizes(test=1, validation=1)))
+    assert sorted(split_of(made).values()) == ["test", "validation"]
+
+
+@pytest.mark.parametrize("sizes", [ALL_TEST, ALL_TRAIN])
+def test_nothing_gives_three_empty_tables(sizes: Sizes):
+    made = make([], sizes=sizes)
+    assert [(len(kept), len(dropped)) for kept, dropped in made.values()] == [(0, 0)] * 3
+
+
+# --- laws
+
+PIECES = st.sampled_from(
+    [STORY, OTHER, f" {STORY}", "你好", "我不知道该怎么和妈妈说这件事", "工作压力太大了，想要辞职又不敢"]
+)
+POSTS = st.lists(
+    st.tuples(PIECES, PIECES, st.sampled_from([None, "u_1", "u_2"]), st.lists(PIECES, max_size=2)), max_size=6
+)
+DIALOGUES = st.lists(st.lists(PIECES, min_size=1, max_size=2), max_size=5)
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.tuples(POSTS, DIALOGUES), min_size=1, max_size=3), st.integers(0, 3))
+def test_over_refreshes_no_link_of_a_test_row_is_in_train(batches: list[Any], seed: int):
+    sizes = Sizes(posts=SplitSizes(test=0.4, validation=0.2), dialogues=SplitSizes(test=0.4, validation=0.2))
+    some_posts: list[dict[str, Any]] = []
+    some_dialogues: list[dict[str, Any]] = []
+    standing = NONE
+    given_before: dict[str, str] = {}
+    for drawn_posts, drawn_dialogues in batches:
+        for title, body, author, answers in drawn_posts:
+            some_posts.append(post(f"p{len(some_posts)}", body, *answers, title=title, author=author))
+        for asked in drawn_dialogues:
+            said = [turn for words in asked for turn in (f"seeker: {words}", "supporter: 嗯")]
+            some_dialogues.append(dialogue(f"d{len(some_dialogues)}", *said))
+        made = make(some_posts, some_dialogues, standing, sizes)
+        split = split_of(made)
+        links = dict(
+            [
+                *post_links(made["unique_posts"][0]).iter_rows(),
+                *dialogue_links(made["unique_dialogues"][0]).iter_rows(),
+            ]
+        )
+        assert links.keys() == split.keys()
+        of = {
+            name: {link for row in links if split[row] == name for link in links[row]} for name in set(split.values())
+        }
+        assert not any(of[a] & of[b] for a in of for b in of if a < b)
+        groups = dict(made["splits"][0].select("group_id", "split").iter_rows())
+        assert given_before.items() <= groups.items()
+        again = make(some_posts, some_dialogues, made["splits"][0], sizes)
+        assert all(again[table][part].equals(made[table][part]) for table in made for part in (0, 1))
+        standing, given_before = made["splits"][0], groups
+
+
+@settings(deadline=None, max_examples=8)
+@given(POSTS, DIALOGUES, st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(drawn_posts: list[Any], drawn_dialogues: list[Any], chance: Any):
+    rows = [
+        post(n, body, *answers, title=title, author=who) for n, (title, body, who, answers) in enumerate(drawn_posts)
+    ]
+    talks = [dialogue(f"d{n}", f"seeker: {asked[0]}", "supporter: 嗯") for n, asked in enumerate(drawn_dialogues)]
+    one = make(rows, talks)
+    chance.shuffle(rows)
+    chance.shuffle(talks)
+    other = make(rows, talks)
+    for table in one:
+        assert one[table][0].equals(other[table][0])
+        assert one[table][1].sort("unit", "row_id").equals(other[table][1].sort("unit", "row_id"))

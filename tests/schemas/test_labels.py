@@ -1,0 +1,129 @@
+"""Closed label sets: found by any of their names, never ambiguous, and wide enough for the sources."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas import labels
+from schemas.labels import ANSWERABLE_STRATEGIES, DISC, SENTIMENTS, STAGES, STRATEGIES, Label, LabelSet
+
+SETS = {"stages": STAGES, "sentiments": SENTIMENTS, "strategies": STRATEGIES, "disc": DISC}
+ALL_LABELS = st.sampled_from([(labels, label) for labels in SETS.values() for label in labels.labels])
+
+
+# --- what papers.md §2 lists
+
+
+def test_the_stages_are_those_of_esconv():
+    assert STAGES.en == ("exploration", "comforting", "action")
+    assert STAGES.zh == ("探索", "安慰", "行动")
+
+
+def test_the_sentiments_are_three():
+    assert SENTIMENTS.en == ("positive", "negative", "neutral")
+    assert SENTIMENTS.zh == ("积极", "消极", "中性")
+
+
+def test_the_strategies_are_esconvs_eight():
+    assert STRATEGIES.en == (
+        "Question",
+        "Restatement or Paraphrasing",
+        "Reflection of feelings",
+        "Self-disclosure",
+        "Affirmation and Reassurance",
+        "Providing Suggestions",
+        "Information",
+        "Others",
+    )
+    assert len(set(STRATEGIES.zh)) == 8
+
+
+def test_a_generator_never_answers_others():
+    assert [label.en for label in ANSWERABLE_STRATEGIES] == list(STRATEGIES.en[:-1])
+
+
+# --- how a label is found
+
+
+@given(ALL_LABELS, st.data())
+def test_a_label_is_found_by_every_name_whatever_the_case_and_the_white_space(
+    one: tuple[LabelSet, Label], data: st.DataObject
+):
+    among, label = one
+    name = data.draw(st.sampled_from([label.en, label.zh, *label.aliases]))
+    gap = data.draw(st.sampled_from([" ", "  ", "\t", "_", "-", "\u3000"]))
+    written = data.draw(st.sampled_from([str.upper, str.lower, str.title]))(name).replace(" ", gap)
+    assert among.find(f" {written}\n") is label
+
+
+@given(st.text(max_size=20))
+def test_a_name_outside_the_set_is_no_label(name: str):
+    names = {" ".join(name.replace("_", " ").replace("-", " ").split()).casefold()}
+    known = {
+        each.replace("-", " ").casefold()
+        for label in STRATEGIES.labels
+        for each in (label.en, label.zh, *label.aliases)
+    }
+    assert (STRATEGIES.find(name) is None) == names.isdisjoint(known)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        Label("question", "问"),
+        Label("Query", "提问"),
+        Label("Query", "问", ("QUESTION",)),
+        Label("Query", "问", ("asking_things",)),
+    ],
+    ids=["its name", "its Chinese name", "an alias", "two aliases"],
+)
+def test_a_name_that_stands_for_two_labels_is_refused(second: Label):
+    with pytest.raises(ValueError, match="stands for two labels"):
+        LabelSet(Label("Question", "提问", ("Asking things",)), second)
+
+
+def test_a_label_may_have_the_same_name_twice():
+    assert LabelSet(Label("5", "5", ("5",))).find("5") is not None
+
+
+# --- strategies of the sources
+
+
+def test_every_spelling_of_failed_esconv_resolves(shared: Path):
+    dialogues = json.loads((shared / "en_strategy" / "FailedESConv.json").read_text(encoding="utf-8"))
+    written = Counter(
+        turn["annotation"]["strategy"]
+        for one in dialogues
+        for turn in one["dialog"]
+        if turn["annotation"].get("strategy")
+    )
+    assert {name: written[name] for name in ("Question", "Approval and Reassurance", "Direct Guidance")} == {
+        "Question": 8,
+        "Approval and Reassurance": 7,
+        "Direct Guidance": 11,
+    }
+    resolved: Counter[str] = Counter()
+    for name, count in written.items():
+        label = STRATEGIES.find(name)
+        assert label is not None, name
+        resolved[label.en] += count
+    assert set(resolved) == set(STRATEGIES.en)
+    assert resolved.total() == written.total()
+    assert resolved["Question"] == written["Questions"] + written["Question"]
+
+
+def test_strategies_come_once_each_and_in_order_and_unknown_ones_apart():
+    known, unknown = labels.normalise_strategies(["建议", "Interpretation", "询问", "Suggestions", "Interpretation"])
+    assert known == ["Providing Suggestions", "Question"]
+    assert unknown == ["Interpretation"]
+
+
+@given(st.lists(st.sampled_from([*STRATEGIES.en, "Interpretation", "hello"])))
+def test_no_strategy_vanishes(names: list[str]):
+    known, unknown = labels.normalise_strategies(names)
+    assert set(known) | set(unknown) == set(names)
+    assert len(known) + len(unknown) == len(set(names))

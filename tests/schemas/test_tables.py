@@ -1,0 +1,208 @@
+"""Every table: what it holds, by what key, in which Arrow types; and the names that others may rely on (DESIGN §4)."""
+
+from collections.abc import Iterator
+
+import dataframely as dy
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from schemas.table import Dropped, LlmMade, Table, one_of, to_arrow
+from schemas.tables import PARTITIONED, TABLES
+
+EVERY = {**TABLES, "dropped": Dropped}
+each_table = pytest.mark.parametrize("table", EVERY.values(), ids=EVERY.keys())
+
+_POST = (
+    "post_id source source_id url title description topic subtopics author posted_at posted_at_precision fetched_at "
+    "licence consent answers layout"
+)
+_CLEAN = "text n_chars han_ratio script pii risk"
+_DIALOGUE = "dialogue_id source lang topic situation turns modality n_rounds licence lineage"
+_PROVENANCE = "provider model_asked model_served prompt_version request_key"
+_VERL = "data_source prompt ability reward_model extra_info split"
+_MESSAGES = "messages split variant"
+
+# DESIGN §4: columns that others may rely on; more may be added, none renamed.
+DESIGNED = {
+    "raw_posts": _POST,
+    "imported_posts": _POST,
+    "clean_posts": f"{_POST} {_CLEAN}",
+    "unique_posts": f"{_POST} {_CLEAN} cluster_id cluster_size group_id",
+    "imported_dialogues": _DIALOGUE,
+    "clean_dialogues": _DIALOGUE,
+    "unique_dialogues": f"{_DIALOGUE} group_id",
+    "coherent_dialogues": f"{_DIALOGUE} group_id {_PROVENANCE}",
+    "splits": "group_id split given_at",
+    "topics": f"topic subtopic {_PROVENANCE}",
+    "emotions": f"emotion {_PROVENANCE}",
+    "sampled_turns": "dialogue_id round history reference needs_media",
+    "ecot_chains": f"post_id situation motivation strategy answer {_PROVENANCE}",
+    "coe_chains": f"post_id answer_id L1 L2 L3 L4 answer reasoning {_PROVENANCE}",
+    "cer_candidates": f"dialogue_id round response {_PROVENANCE}",
+    "cer_labels": "step1 step2 step3 preference annotators consensus",
+    "disc_profiles": f"role D I S C {_PROVENANCE}",
+    "personas": "role cluster",
+    "rewritten_dialogues": f"source_dialogue_id persona_id turns {_PROVENANCE}",
+    "grpo_ecot": _VERL,
+    "grpo_coe": _VERL,
+    "grpo_cer": _VERL,
+    "sft_coe": _MESSAGES,
+    "sft_cer": _MESSAGES,
+    "rm_process": _MESSAGES,
+    "rm_outcome": _MESSAGES,
+    "rm_unified": _MESSAGES,
+    "rm_triplets": "query positive negative kind split variant",
+    "rollouts": "step output rewards judge",
+    "evaluations": "metric value mode model",
+    "dropped": "row_id stage reason detail",
+}
+NESTED = {
+    ("imported_posts", "answers"): "answer_id author author_role text posted_at likes recommended",
+    ("clean_posts", "answers"): "answer_id author author_role text posted_at likes recommended",
+    ("imported_dialogues", "turns"): "role text strategies emotion origin media",
+    ("imported_dialogues", "turns.media"): "uri kind sha256 start_ms end_ms licence available",
+    ("grpo_cer", "prompt"): "role content",
+    ("grpo_cer", "reward_model"): "style ground_truth",
+    ("grpo_cer", "extra_info"): "split index",
+    ("sft_cer", "messages"): "role content",
+}
+
+
+@pytest.mark.parametrize("name", DESIGNED)
+def test_the_table_has_the_columns_that_others_rely_on(name: str):
+    missing = set(DESIGNED[name].split()) - set(EVERY[name].column_names())
+    assert missing == set()
+
+
+def test_every_table_is_in_the_design():
+    assert set(EVERY) == set(DESIGNED)
+
+
+@pytest.mark.parametrize(("name", "path"), NESTED, ids=".".join)
+def test_what_is_nested_has_the_fields_that_others_rely_on(name: str, path: str):
+    inner: pa.DataType = pa.struct(list(EVERY[name].arrow_schema()))
+    for step in path.split("."):
+        inner = inner.field(step).type
+        inner = inner.value_type if pa.types.is_list(inner) else inner
+    assert set(NESTED[name, path].split()) <= {field.name for field in inner}
+
+
+def test_tables_fed_from_outside_have_a_version_a_partition():
+    assert {"raw_posts", "imported_posts", "imported_dialogues"} == PARTITIONED
+
+
+@each_table
+def test_every_column_says_what_it_holds(table: type[Table]):
+    assert [name for name, words in table.describe().items() if not words.strip()] == []
+
+
+@each_table
+def test_the_table_says_what_it_is(table: type[Table]):
+    assert (table.__doc__ or "").strip()
+    assert table.__doc__ != Table.__doc__
+
+
+@each_table
+def test_rows_have_a_key_that_is_never_null(table: type[Table]):
+    assert table.key()
+    assert all(not table.columns()[name].nullable for name in table.key())
+
+
+def test_what_people_wrote_or_what_leads_to_it_is_private():
+    private = {name: set(table.private_columns()) for name, table in TABLES.items()}
+    assert private["unique_posts"] == {"url", "title", "description", "answers", "text"}
+    assert private["unique_dialogues"] == {"situation", "turns", "attributes"}
+    assert private["sampled_turns"] == {"situation", "history", "reference"}
+    assert private["grpo_coe"] == {"prompt", "reward_model", "extra_info"}
+    assert private["splits"] == set()
+
+
+def test_rows_that_a_model_made_name_their_provider():
+    made = {name for name, table in TABLES.items() if issubclass(table, LlmMade)}
+    assert made == {name for name, columns in DESIGNED.items() if _PROVENANCE in columns}
+
+
+# --- Arrow
+
+
+def kinds(kind: pa.DataType) -> Iterator[pa.DataType]:
+    yield kind
+    for index in range(kind.num_fields):
+        yield from kinds(kind.field(index).type)
+
+
+@each_table
+def test_arrow_types_are_the_plain_ones_that_verl_reads_together(table: type[Table]):
+    refused = ("large_", "_view", "dictionary")
+    written = {str(kind) for field in table.arrow_schema() for kind in kinds(field.type)}
+    assert [kind for kind in written if any(word in kind.replace(" ", "") for word in refused)] == []
+
+
+def test_that_check_would_see_the_types_that_polars_writes():
+    frame = pl.DataFrame({"a": [["x"]], "b": pl.Series(["y"], dtype=pl.Categorical)})
+    written = {str(kind) for field in frame.to_arrow().schema for kind in kinds(field.type)}
+    assert {word for kind in written for word in ("large_", "_view", "dictionary") if word in kind} >= {
+        "large_",
+        "dictionary",
+    }
+
+
+@each_table
+def test_arrow_fields_carry_the_descriptions(table: type[Table]):
+    assert {field.name: field.metadata[b"description"].decode() for field in table.arrow_schema()} == table.describe()
+
+
+# --- rows
+
+
+@each_table
+def test_a_sample_is_valid_and_survives_arrow_and_back(table: type[Table]):
+    sample = table.sample(20, generator=dy.random.Generator(7))
+    assert table.is_valid(sample)
+    arrow = to_arrow(sample, table)
+    assert arrow.schema.equals(table.arrow_schema(), check_metadata=True)
+    assert table.cast(pl.DataFrame(pl.from_arrow(arrow))).equals(sample)
+
+
+@each_table
+def test_the_empty_table_is_valid(table: type[Table]):
+    empty = table.create_empty()
+    assert table.is_valid(empty)
+    assert empty.schema == table.polars_schema()
+
+
+@each_table
+def test_a_key_twice_is_refused(table: type[Table]):
+    row = table.sample(1, generator=dy.random.Generator(7))
+    assert not table.is_valid(pl.concat([row, row]))
+
+
+def test_the_id_of_a_post_or_dialogue_is_its_source_and_its_source_id():
+    for name, column in (("imported_posts", "post_id"), ("imported_dialogues", "dialogue_id")):
+        row = TABLES[name].sample(1, generator=dy.random.Generator(7))
+        assert not TABLES[name].is_valid(row.with_columns(pl.lit("elsewhere:1").alias(column)))
+
+
+@pytest.mark.parametrize("value", ["b", "ab", "a\n", "", "A", "a.c ", "abc"])
+def test_a_closed_set_is_closed(value: str):
+    class Closed(Table):
+        """One column."""
+
+        column = one_of(("a", "a.c"), primary_key=True, description="a or a.c")
+
+    assert Closed.is_valid(pl.DataFrame({"column": ["a", "a.c"]}))
+    assert not Closed.is_valid(pl.DataFrame({"column": [value]}))
+
+
+def test_a_reason_is_one_word():
+    def valid(reason: str) -> bool:
+        return Dropped.is_valid(
+            pl.DataFrame(
+                {"stage": ["s"], "unit": ["post"], "row_id": ["1"], "reason": [reason], "detail": [None]},
+                schema=Dropped.polars_schema(),
+            )
+        )
+
+    assert valid("too_short")
+    assert not any(map(valid, ["", "Too short", "too short", "1st", "太短"]))

@@ -1,0 +1,73 @@
+"""Nothing vanishes: a step whose rows do not add up is stopped, and told which unit went wrong."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.accounts import Account, count, require_balance, settle
+from pipelines.drops import drops, gather
+from pipelines.errors import Unaccounted
+from schemas.table import Dropped
+
+COUNTS = st.integers(0, 10**9)
+
+
+@given(COUNTS, COUNTS, COUNTS)
+def test_an_account_balances_when_what_came_is_what_stayed_and_what_left(taken: int, kept: int, dropped: int):
+    account = Account("post", taken, kept, dropped)
+    assert account.balanced == (taken - kept == dropped)
+    if account.balanced:
+        require_balance("clean_posts", [account])
+    else:
+        with pytest.raises(Unaccounted):
+            require_balance("clean_posts", [account])
+
+
+def test_the_error_names_the_table_and_only_the_units_that_are_wrong():
+    with pytest.raises(Unaccounted) as caught:
+        require_balance("clean_posts", [Account("post", 3, 2, 1), Account("answer", 9, 5, 3)])
+    assert "clean_posts" in str(caught.value)
+    assert "answer: 9 in, 5 kept, 3 dropped" in str(caught.value)
+    assert "post: 3" not in str(caught.value)
+
+
+def test_a_row_from_nowhere_is_as_wrong_as_a_lost_one():
+    with pytest.raises(Unaccounted):
+        require_balance("clean_posts", [Account("post", 1, 2, 0)])
+
+
+POSTS = pl.DataFrame({"post_id": ["a", "b", "c"], "answers": [["x", "y"], [], ["z"]]})
+DIALOGUES = pl.DataFrame({"dialogue_id": ["a", "b"], "n_rounds": [3, 4]})
+ROUNDS = pl.DataFrame({"dialogue_id": ["a", "a"], "round": [1, 2], "n_rounds": [3, 3]})
+
+
+@pytest.mark.parametrize(
+    ("frame", "unit", "number"),
+    [
+        (POSTS, "post", 3),
+        (POSTS, "answer", 3),
+        (POSTS.clear(), "answer", 0),
+        (DIALOGUES, "dialogue", 2),
+        (DIALOGUES, "round", 7),
+        (DIALOGUES.clear(), "round", 0),
+        (ROUNDS, "round", 2),
+    ],
+)
+def test_a_unit_is_counted_where_it_lives(frame: pl.DataFrame, unit: str, number: int):
+    assert count(frame, unit) == number
+
+
+def test_an_account_takes_all_parents_and_the_drops_of_its_unit_alone():
+    dropped = gather(
+        drops(POSTS.head(1), "s", "post", "post_id", pl.lit("too_short"), pl.lit("2 characters")),
+        drops(POSTS, "s", "answer", "post_id", pl.lit("post_dropped"), pl.lit(None)),
+    )
+    assert Dropped.is_valid(dropped)
+    assert settle("post", [POSTS, POSTS.head(1)], POSTS, dropped) == Account("post", 4, 3, 1)
+    assert settle("answer", [POSTS], POSTS.tail(1), dropped) == Account("answer", 3, 1, 3)
+
+
+def test_no_drops_are_a_table_all_the_same():
+    assert gather().schema == Dropped.polars_schema()
+    assert gather().is_empty()

@@ -1,0 +1,105 @@
+"""The main job on real public data, by the command line, as a person would run it (needs ../shared/data)."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from schemas.reasoning import CER_TAGS
+from tests.conftest import REAL_SETS
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("real-data")]
+
+# Rows kept and dropped, by table and partition.
+EXPECTED = {
+    ("imported_posts", "psyqa"): (100, 0),
+    ("imported_dialogues", "cpsycoun"): (359, 0),
+    ("imported_dialogues", "esconv"): (196, 0),
+    ("imported_dialogues", "smile"): (267, 0),
+    ("clean_posts", None): (100, 0),
+    ("clean_dialogues", None): (821, 1),
+    ("unique_posts", None): (100, 0),
+    ("unique_dialogues", None): (819, 2),
+    ("splits", None): (840, 0),
+    ("sampled_turns", None): (2408, 3855),
+    ("grpo_ecot", None): (0, 0),
+    ("grpo_coe", None): (0, 0),
+    ("grpo_cer", None): (0, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
+    """A home after the four imports and a refresh."""
+    home = tmp_path_factory.mktemp("real-home-by-command")
+    for name, path in REAL_SETS.items():
+        _gongqing(home, "import", name, str(shared / path))
+    assert "7 stages made anew" in _gongqing(home, "refresh")
+    return home
+
+
+def _gongqing(home: Path, *arguments: str) -> str:
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("gongqing"), *arguments],
+        env={**os.environ, "GONGQING_HOME": str(home)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_every_table_has_the_rows_to_expect(home):
+    listed = json.loads(_gongqing(home, "tables", "--json"))
+    assert {(row["table"], row["partition"]): (row["rows"], row["dropped"]) for row in listed} == EXPECTED
+
+
+def test_a_second_refresh_makes_no_new_version(home):
+    """benchmarks/refresh.py shows how much quicker it is."""
+    before = _gongqing(home, "tables", "--versions", "--json")
+    assert _gongqing(home, "refresh").strip() == "everything is up to date"
+    assert _gongqing(home, "tables", "--versions", "--json") == before
+
+
+def test_the_same_files_give_the_same_versions_anywhere(home, real_store):
+    listed = json.loads(_gongqing(home, "tables", "--json"))
+    for row in listed:
+        assert real_store.version(row["table"], partition=row["partition"]).version == row["version"]
+
+
+def test_a_prompt_is_one_that_a_counsellor_could_answer(home):
+    """A system prompt with the grammar, then the conversation up to the seeker; the reply waits in extra_info."""
+    (row,) = json.loads(_gongqing(home, "show", "grpo_cer", "-n", "1", "--json"))
+    system, *conversation = row["prompt"]
+    assert all(f"<{tag}>" in system["content"] for tag in CER_TAGS)
+    assert [message["role"] for message in conversation] == ["user", "assistant"] * (len(conversation) // 2) + ["user"]
+    assert [turn["text"] for turn in row["extra_info"]["dialogue"]] == [message["content"] for message in conversation]
+    assert row["extra_info"]["references"] == [row["reward_model"]["ground_truth"]]
+    printed = _gongqing(home, "show", "grpo_cer", "-n", "1")
+    assert conversation[-1]["content"][:20] in printed
+
+
+def test_smiles_repeated_openings_do_not_leak(real_store):
+    """267 dialogues of the shared file; by dialogue, equal first turns would stand on both sides."""
+    import polars as pl
+
+    dialogues = (
+        real_store.read("unique_dialogues")
+        .collect()
+        .join(real_store.read("splits").select("group_id", "split").collect(), on="group_id")
+    )
+    first = (
+        pl.col("turns")
+        .list.eval(pl.element().struct.field("text").filter(pl.element().struct.field("role") == "seeker"))
+        .list.first()
+    )
+    crossing = (
+        dialogues.filter(first.str.len_chars() >= 10)
+        .group_by(first.alias("opening"))
+        .agg(pl.col("split").n_unique())
+        .filter(pl.col("split") > 1)
+    )
+    assert crossing.is_empty()

@@ -1,0 +1,190 @@
+"""Settings: defaults, the file over them, the environment over both; what cannot be says so and names the key."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines import settings
+from pipelines.errors import SettingsError
+from pipelines.settings import Settings, load
+
+
+def written(home: Path, content: str) -> Path:
+    (home / "gongqing.toml").write_text(content, encoding="utf-8")
+    return home
+
+
+def refusal(home: Path) -> str:
+    with pytest.raises(SettingsError) as caught:
+        load(home)
+    assert caught.value.exit_code == 2
+    assert caught.value.where
+    assert caught.value.remedy
+    return str(caught.value)
+
+
+# --- where a value comes from
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path):
+    assert load(tmp_path).model_dump() == Settings().model_dump()
+
+
+def test_the_defaults_are_the_papers():
+    given = Settings()
+    assert (given.filters.min_post_chars, given.filters.min_answer_chars) == (20, 100)  # M §2, E §2
+    assert given.sampling.n_samples == 3
+    assert given.sampling.centred is False  # C eq. 1 as printed
+    assert given.prompts.max_tokens == 1024  # M, E
+    assert given.prompts.allow_risk is False
+
+
+def test_the_file_goes_over_the_defaults(tmp_path: Path):
+    written(tmp_path, "seed = 7\n[filters]\nmin_post_chars = 30\n[splits.posts]\ntest = 500\n")
+    loaded = load(tmp_path)
+    assert (loaded.seed, loaded.filters.min_post_chars, loaded.splits.posts.test) == (7, 30, 500)
+    assert loaded.filters.min_answer_chars == 100
+    assert loaded.splits.posts.validation == 0.1
+
+
+def test_the_environment_goes_over_the_file_key_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    written(tmp_path, "seed = 7\n[sampling]\nn_samples = 5\ncentred = true\n")
+    monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLES", "2")
+    loaded = load(tmp_path)
+    assert (loaded.seed, loaded.sampling.n_samples, loaded.sampling.centred) == (7, 2, True)
+
+
+@pytest.mark.parametrize(("given", "size"), [("500", 500), ("0.2", 0.2), ("0", 0), ("1", 1)])
+def test_a_size_is_a_share_or_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, size: float):
+    monkeypatch.setenv("GONGQING_SPLITS__DIALOGUES__TEST", given)
+    test = load(tmp_path).splits.dialogues.test
+    assert test == size
+    assert type(test) is type(size)
+
+
+def test_a_section_may_come_whole_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GONGQING_SPLITS__POSTS", '{"test": 2000, "validation": 0}')
+    assert load(tmp_path).splits.posts.model_dump() == {"validation": 0, "test": 2000}
+
+
+def test_two_homes_have_two_files(tmp_path: Path):
+    homes = [tmp_path / "one", tmp_path / "other"]
+    for seed, home in enumerate(homes, 1):
+        home.mkdir()
+        written(home, f"seed = {seed}")
+    assert [load(home).seed for home in homes] == [1, 2]
+
+
+# --- unknown keys
+
+
+@pytest.mark.parametrize(
+    ("content", "named", "near"),
+    [
+        ("sed = 1", "'sed'", "'seed'"),
+        ("[filters]\nmin_post_char = 1", "'filters.min_post_char'", "'filters.min_post_chars'"),
+        ("[filter]\nmin_post_chars = 1", "'filter'", "'filters'"),
+        ("[splits.posts]\ntests = 1", "'splits.posts.tests'", "'splits.posts.test'"),
+        ("min_post_chars = 1", "'min_post_chars'", "'filters.min_post_chars'"),
+        ("[sampling]\nzzz = 1", "'sampling.zzz'", "'sampling"),
+    ],
+)
+def test_an_unknown_key_of_the_file_names_the_nearest(tmp_path: Path, content: str, named: str, near: str):
+    told = refusal(written(tmp_path, content))
+    assert f"there is no setting {named}" in told
+    assert f"did you mean {near}" in told
+    assert "gongqing.toml" in told
+
+
+@pytest.mark.parametrize(
+    ("variable", "named", "near"),
+    [
+        ("GONGQING_SED", "'sed'", "'seed'"),
+        ("GONGQING_SAMPLING__N_SAMPLE", "'sampling.n_sample'", "'sampling.n_samples'"),
+        ("GONGQING_SAMPLING_N_SAMPLES", "'sampling_n_samples'", "'sampling.n_samples'"),
+        ("GONGQING_", "''", "'"),
+    ],
+)
+def test_an_unknown_variable_names_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, named: str, near: str
+):
+    monkeypatch.setenv(variable, "1")
+    told = refusal(tmp_path)
+    assert f"there is no setting {named}" in told
+    assert f"did you mean {near}" in told
+    assert variable in told
+
+
+def test_variables_of_others_and_the_two_that_are_no_settings_are_let_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for variable in ("GONGQIN_SED", "SEED", "GONGQING_HOME", "GONGQING_AUTHOR_KEY"):
+        monkeypatch.setenv(variable, "anything")
+    assert load(tmp_path).model_dump() == Settings().model_dump()
+
+
+# --- impossible values
+
+
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        ("seed = 'x'", "seed"),
+        ("[filters]\nmin_han_ratio = 1.5", "filters.min_han_ratio"),
+        ("[filters]\nmin_post_chars = -1", "filters.min_post_chars"),
+        ("[sampling]\nn_samples = 0", "sampling.n_samples"),
+        ("[sampling]\ncentred = 'perhaps'", "sampling.centred"),
+        ("[splits.posts]\ntest = 1.5", "splits.posts.test"),
+        ("[splits.posts]\ntest = -1", "splits.posts.test"),
+        ("[splits.dialogues]\ntest = 0.5\nvalidation = 0.5", "splits.dialogues"),
+        ("[prompts]\nmax_tokens = 0", "prompts.max_tokens"),
+        ("filters = 3", "filters"),
+    ],
+)
+def test_an_impossible_value_names_its_key(tmp_path: Path, content: str, key: str):
+    told = refusal(written(tmp_path, content))
+    assert f"the setting {key} cannot be" in told
+
+
+def test_an_impossible_variable_names_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLES", "many")
+    told = refusal(tmp_path)
+    assert "GONGQING_SAMPLING__N_SAMPLES" in told
+    assert "'many'" in told
+
+
+def test_a_section_that_is_not_json_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GONGQING_SAMPLING", "{many")
+    assert "sampling" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"seed = ", b"[filters", b"\xff\xfe", b"seed = 1\nseed = 2"])
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes):
+    (tmp_path / "gongqing.toml").write_bytes(content)
+    assert "not valid TOML" in refusal(tmp_path)
+
+
+def test_half_for_test_and_a_number_for_validation_is_possible(tmp_path: Path):
+    written(tmp_path, "[splits.dialogues]\ntest = 0.9\nvalidation = 500")
+    assert load(tmp_path).splits.dialogues.test == 0.9
+
+
+# --- home
+
+
+def test_the_home_is_the_repository_unless_the_environment_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "a" / ".." / "b"))
+    assert settings.home() == tmp_path / "b"
+    monkeypatch.setenv("GONGQING_HOME", "")
+    assert settings.home() == settings.ROOT
+    monkeypatch.delenv("GONGQING_HOME")
+    assert settings.home() == settings.ROOT
+
+
+def test_settings_cannot_be_changed_once_loaded(tmp_path: Path):
+    from pydantic import ValidationError
+
+    with pytest.raises(ValidationError):
+        load(tmp_path).filters.min_post_chars = 1

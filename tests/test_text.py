@@ -1,0 +1,153 @@
+"""What several stages do to a string: the key, the length, the share of Chinese."""
+
+import re
+import unicodedata
+
+import polars as pl
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipelines import text
+
+# Characters as people type them, and those that break naive code.
+CHARACTERS = st.one_of(
+    st.characters(exclude_categories=["Cs"]),
+    st.sampled_from("我难过ＡＢab１2，,。？! \n\t\u3000\u200b\u200d\ufeff\u00ad\u2066\u0301é😀❤\ufe0f⼀⺀〇々ㄅアß"),
+)
+TEXTS = st.text(CHARACTERS, max_size=25)
+
+
+def measured(*texts: str | None) -> list[tuple[str, int, float]]:
+    frame = pl.DataFrame({"text": texts}, schema={"text": pl.String})
+    column = pl.col("text")
+    return frame.select(text.key(column), n=text.n_chars(column), ratio=text.han_ratio(column)).rows()
+
+
+def key(one: str) -> str:
+    return measured(one)[0][0]
+
+
+def n_chars(one: str) -> int:
+    return measured(one)[0][1]
+
+
+def han_ratio(one: str) -> float:
+    return measured(one)[0][2]
+
+
+# --- key
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        "我 很 难过,怎么办? ABC123",
+        "我很难过，怎么办？ＡＢＣ１２３",
+        "我很\u3000难过，\n怎么办？\tabc123",
+        "\ufeff我很\u200b难过，怎么\u200d办？abc\u00ad123",
+        "\u2066我很难过\u2069，怎么办？abc123",
+        "\u3164我很难过，怎么办？abc123\u2800",
+        "我很难过，怎么办？\x00abc123\ufe0f",
+    ],
+    ids=["spaces", "full width", "white space", "zero width", "bidirectional", "fillers", "control and variation"],
+)
+def test_what_a_reader_does_not_see_does_not_make_another_text(edited: str):
+    assert key(edited) == key("我很难过，怎么办？abc123") == "我很难过,怎么办?abc123"
+
+
+@pytest.mark.parametrize(
+    "other", ["我很难过", "我很难过怎么办?abc123", "我很難過，怎么办？abc123", "", "我很难过，怎么办？abc124"]
+)
+def test_what_a_reader_sees_does(other: str):
+    assert key(other) != key("我很难过，怎么办？abc123")
+
+
+def test_an_accent_is_one_text_however_it_is_typed():
+    assert key("caf\u00e9") == key("cafe\u0301") == key("cafe\u200b\u0301")
+
+
+@given(TEXTS)
+@example("e\u200b\u0301")
+@example("a¨")
+def test_a_key_is_its_own_key(one: str):
+    assert key(key(one)) == key(one)
+
+
+@given(TEXTS)
+def test_a_key_is_normal_and_holds_nothing_invisible(one: str):
+    made = key(one)
+    assert unicodedata.is_normalized("NFKC", made)
+    assert not re.search(r"\s", made)
+    assert [character for character in made if unicodedata.category(character) in {"Cc", "Cf", "Zs", "Zl", "Zp"}] == []
+
+
+@given(st.lists(st.sampled_from(["我", "难过", "abc", "，", "😀"])), st.data())
+def test_white_space_anywhere_changes_nothing(words: list[str], data: st.DataObject):
+    gaps = [data.draw(st.text(" \n\t\r\u3000\u00a0\u200b\ufeff", max_size=3)) for _ in words]
+    spaced = "".join(word + gap for word, gap in zip(words, gaps, strict=True))
+    assert measured(spaced) == measured("".join(words))
+
+
+# --- length
+
+
+def test_length_is_what_a_reader_sees():
+    assert n_chars(" 我 很\u200b难过\n。") == 5
+    assert n_chars("ＡＢ１２") == 4
+    assert n_chars("😀😀") == 2
+    assert n_chars(" \n\u3000\u200b") == 0
+
+
+@given(TEXTS)
+def test_length_is_never_more_than_all_characters(one: str):
+    assert 0 <= n_chars(one) <= len(one)
+
+
+@given(TEXTS, TEXTS)
+def test_lengths_add_up(one: str, other: str):
+    assert n_chars(one + other) == n_chars(one) + n_chars(other)
+
+
+# --- share of Chinese
+
+
+@pytest.mark.parametrize(
+    ("one", "ratio"),
+    [
+        ("我很难过", 1),
+        ("我ab", 1 / 3),
+        ("我很难过！！！😀😀😀……", 1),
+        ("我1", 1 / 2),
+        ("hello", 0),
+        ("", 0),
+        ("😀😀", 0),
+        ("……", 0),
+        ("ひらがな", 0),
+        ("⼀⼆⼈", 1),  # radicals, as PDF readers copy them
+        ("⺀⺀a", 2 / 3),
+        ("〇", 1),
+    ],
+)
+def test_the_share_is_of_letters_and_digits(one: str, ratio: float):
+    assert han_ratio(one) == pytest.approx(ratio)
+
+
+@given(TEXTS)
+@example("⺀⺀a")
+def test_the_share_is_a_share(one: str):
+    assert 0 <= han_ratio(one) <= 1
+
+
+@given(TEXTS)
+def test_more_chinese_never_lowers_the_share(one: str):
+    assert han_ratio(one + "我") >= han_ratio(one)
+
+
+# --- nothing and no text at all
+
+
+def test_no_text_has_no_key_and_no_length():
+    assert measured(None) == [(None, None, 0.0)]
+    assert measured("") == [("", 0, 0.0)]
+    assert measured() == []
