@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pipelines.errors import GongqingError, UnknownName
+from pipelines.errors import DamagedVersion, GongqingError, RequestError, UnknownName
 from pipelines.settings import ROOT, home, load
 
 app = typer.Typer(
@@ -31,6 +31,8 @@ def options(
 ) -> None:
     """Options of every command."""
     context.obj = debug
+    if home().exists() and not home().is_dir():
+        raise RequestError("the home is a file", where=home(), remedy="set GONGQING_HOME to a folder")
     if debug:
         os.environ["_GONGQING_DEBUG"] = "1"
 
@@ -108,7 +110,12 @@ def _tables(folder: Path, *, as_json: bool = False, all_versions: bool = False) 
     from schemas.tables import PARTITIONED, TABLES
 
     store = Store(folder / "data")
-    found = [version for table in TABLES for version in store.current(table)]
+    found, damaged = [], []
+    for table in TABLES:
+        try:
+            found += store.current(table)
+        except DamagedVersion as error:
+            damaged.append(error)
     if all_versions:
         places = [
             (table, place)
@@ -120,8 +127,10 @@ def _tables(folder: Path, *, as_json: bool = False, all_versions: bool = False) 
         _print(display.as_json([display.version_record(version) for version in found]))
     elif found:
         _print(display.versions(found, all_versions=all_versions))
-    else:
+    elif not damaged:
         _line("no tables yet: gongqing import NAME PATH, then gongqing refresh; or gongqing demo")
+    if damaged:
+        raise damaged[0]
 
 
 @tables_app.command()
@@ -240,14 +249,14 @@ def doctor(as_json: AsJson = False) -> None:
 
 @app.command()
 def ui(
-    port: Annotated[int, typer.Option(help="The port to listen on.")] = 3000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 3000,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
 ) -> None:
     """Dagster's web UI and daemon on this home, until interrupted."""
-    from pipelines.defs.instance import ensure_configured
+    from pipelines.defs.instance import instance
 
     folder = home()
-    ensure_configured(folder)
+    instance(folder).dispose()
     environment = {
         **os.environ,
         "DAGSTER_HOME": str(folder),
@@ -288,7 +297,7 @@ def _store() -> Any:
 def _console() -> Any:
     from rich.console import Console
 
-    # Off a terminal a line is as long as it needs to be: another program reads it.
+    # Off a terminal there is no width to keep to; 200 is as wide as a reader of a log can bear.
     return Console() if sys.stdout.isatty() else Console(width=200)
 
 

@@ -45,7 +45,9 @@ def examine(home: Path) -> Iterator[Finding]:
     yield Finding(
         "author key",
         "ok" if key and len(key) >= 16 else "warning",
-        "set" if key else "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)",
+        ("set" if len(key) >= 16 else "too short: 16 bytes or more are needed")
+        if key
+        else "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)",
     )
     yield from _versions(Store(home / "data"))
 

@@ -11,6 +11,7 @@ from pipelines.ingest.importing import read
 from pipelines.ingest.mapping import load as load_mapping
 from pipelines.ingest.registry import find
 from pipelines.store.store import Store, Version
+from schemas.labels import CROSSWALK_VERSION
 
 
 def import_file(
@@ -25,7 +26,7 @@ def import_file(
     if imported.kept.is_empty():
         first = imported.dropped.row(0, named=True) if imported.dropped.height else {"reason": "empty", "detail": None}
         raise UnreadableFile(
-            f"nothing in it can be read as {reader}: {imported.dropped.height} records dropped, "
+            f"nothing in it can be read as {reader}: {imported.dropped.height} dropped, "
             f"the first for {first['reason']} ({first['detail']})",
             where=path,
             remedy="check that this is the set, and whole; what was imported before is untouched",
@@ -36,7 +37,7 @@ def import_file(
         imported.dropped,
         partition=data_set or reader,
         code=code_version("pipelines.ingest.importing"),
-        settings={"reader": reader, "mapping": _digest(mapping)},
+        settings={"reader": reader, "mapping": _digest(mapping), "crosswalk": CROSSWALK_VERSION},
         note={
             "file": path.name,
             "sha256": _digest(path),

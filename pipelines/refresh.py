@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime as dt
-import fcntl
 import json
 import os
 import socket
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.errors import Busy, RequestError, UnknownName
+from pipelines.locks import held
 from pipelines.settings import Settings
 from pipelines.stages import STAGES, Stage, is_stale
 from pipelines.store.store import Store, Version
@@ -66,12 +66,11 @@ def refresh(
 
 @contextlib.contextmanager
 def _alone(home: Path) -> Iterator[None]:
-    """Hold the home's refresh lock; the kernel gives it back when the process ends, however it ends."""
-    home.mkdir(parents=True, exist_ok=True)
+    """Hold the home's refresh lock, with a note of who does."""
     path = home / "refresh.lock"
-    with path.open("a+", encoding="utf-8") as lock:
+    with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock = stack.enter_context(held(path, wait=False))
         except BlockingIOError as error:
             holder = json.loads(path.read_text(encoding="utf-8") or "{}")
             raise Busy(

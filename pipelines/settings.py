@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import SettingsError as SourceError
 
@@ -25,8 +25,15 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _whole(size: Any) -> Any:
+    if isinstance(size, float) and size >= 1:
+        raise ValueError("a share lies below 1, and a number of rows is written without a point")
+    return size
+
+
 Share = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=0)]
+Size = Annotated[Share | Count, BeforeValidator(_whole)]
 
 
 class Filters(_Section):
@@ -40,8 +47,8 @@ class Filters(_Section):
 class SplitSizes(_Section):
     """How much of the new groups goes where: a share below 1, or a number of rows. The rest trains."""
 
-    validation: Share | Count = 0.1
-    test: Share | Count = 0.1
+    validation: Size = 0.1
+    test: Size = 0.1
 
     @model_validator(mode="after")
     def _leaves_something_to_train(self) -> Self:
@@ -106,8 +113,8 @@ def load(home: Path) -> Settings:
         raise SettingsError(f"not valid TOML: {error}", where=path, remedy="mend the line that is named") from error
     _refuse_unknown(written, Settings, str(path), ())
     for variable in os.environ:
-        name = variable.removeprefix(PREFIX)
-        if name != variable and name not in ENVIRONMENT_ONLY:
+        name = variable.upper().removeprefix(PREFIX)  # pydantic-settings knows no case either
+        if variable.upper() != name and name not in ENVIRONMENT_ONLY:
             nested: Any = None
             for part in reversed(name.lower().split("__")):
                 nested = {part: nested}

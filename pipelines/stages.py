@@ -13,14 +13,14 @@ import polars as pl
 from pipelines.accounts import Account, require_balance, settle
 from pipelines.clean import clean_dialogues, clean_posts
 from pipelines.code_version import code_version
-from pipelines.errors import DamagedVersion
+from pipelines.errors import DamagedVersion, NoVersion
 from pipelines.release.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
 from pipelines.sample.turns import sample_turns
-from pipelines.sample.unique import unique
+from pipelines.sample.unique import require_training_rows, unique
 from pipelines.settings import Settings
 from pipelines.store.manifest import Run
 from pipelines.store.store import Store, Version
-from schemas.tables import TABLES
+from schemas.tables import PARTITIONED, TABLES
 
 Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 
@@ -67,6 +67,19 @@ class Stage:
         return {name: dumped[name] for name in self.reads}
 
 
+def _unique(given: Inputs) -> Made:
+    made = unique(
+        given.rows["clean_posts"],
+        given.rows["clean_dialogues"],
+        given.standing["splits"],
+        given.settings.splits,
+        seed=given.settings.seed,
+        given_at=" ".join(f"{table}@{version}" for table, version in sorted(given.versions.items())),
+    )
+    require_training_rows(made, given.settings.splits)
+    return made
+
+
 STAGES: tuple[Stage, ...] = (
     Stage(
         "clean_posts",
@@ -96,14 +109,7 @@ STAGES: tuple[Stage, ...] = (
         # `splits` is written first: killed after it, the next run finds the groups standing and gives the same rows.
         tables=("splits", "unique_posts", "unique_dialogues"),
         parents=("clean_posts", "clean_dialogues"),
-        run=lambda given: unique(
-            given.rows["clean_posts"],
-            given.rows["clean_dialogues"],
-            given.standing["splits"],
-            given.settings.splits,
-            seed=given.settings.seed,
-            given_at=" ".join(f"{table}@{version}" for table, version in sorted(given.versions.items())),
-        ),
+        run=_unique,
         modules=("pipelines.sample.unique",),
         reads=("splits", "seed"),
         units={
@@ -177,6 +183,8 @@ def is_stale(stage: Stage, store: Store, settings: Settings) -> bool:
             pointer = store.pointer(table)
             if pointer is None or pointer.inputs != inputs:
                 return True
+            if pointer.promoted and table in stage.standing:  # what is built upon it has to follow
+                return True
             store.read(table)
         except DamagedVersion:
             return True
@@ -189,12 +197,12 @@ def run_stage(stage: Stage, store: Store, settings: Settings) -> list[Version]:
     Raises Unaccounted where rows vanish, and what `Store` raises.
     """
     parents = parents_of(stage, store)
-    rows = {table: _rows(store, table) for table in stage.parents}
+    rows = _rows(store, stage.parents, parents)
     made = stage.run(
         Inputs(
             rows=rows,
             versions={parent.name: parent.version for parent in parents},
-            standing={table: _rows(store, table) for table in stage.standing},
+            standing={table: _standing(store, table) for table in stage.standing},
             settings=settings,
         )
     )
@@ -210,17 +218,33 @@ def run_stage(stage: Stage, store: Store, settings: Settings) -> list[Version]:
 
 
 def accounts(stage: Stage, table: str, store: Store) -> list[Account]:
-    """The accounts of a table as it is stored, against its parents as they are stored."""
+    """The accounts of a table as it is stored, against the versions that it was made from."""
+    made = store.version(table)
     kept, dropped = store.read(table).collect(), store.read_dropped(table).collect()
+    parents = []
+    for name, version in made.manifest.runs[-1].parents.items():
+        source, _, partition = name.partition("/")
+        parents.append(store.version(source, version, partition or None))
+    rows = _rows(store, stage.parents, parents)
     return [
-        settle(unit, [_rows(store, name) for name in names], kept, dropped)
+        settle(unit, [rows[name] for name in names], kept, dropped)
         for unit, names in stage.units.get(table, {}).items()
     ]
 
 
 def parents_of(stage: Stage, store: Store) -> list[Version]:
-    """The current versions of a stage's parents."""
-    return [version for table in stage.parents for version in store.current(table)]
+    """The current versions of a stage's parents.
+
+    Raises NoVersion where a stage before this one never ran.
+    """
+    found = {table: store.current(table) for table in stage.parents}
+    for table, versions in found.items():
+        if not versions and table not in PARTITIONED:
+            raise NoVersion(
+                f"{stage.name} is made from {table}, and that was never made",
+                remedy="gongqing refresh, without --select",
+            )
+    return [version for versions in found.values() for version in versions]
 
 
 def _run(stage: Stage, parents: list[Version], settings: Settings) -> Run:
@@ -231,6 +255,28 @@ def _run(stage: Stage, parents: list[Version], settings: Settings) -> Run:
     )
 
 
-def _rows(store: Store, table: str) -> pl.DataFrame:
-    """The current rows of a table; an empty frame where it was never written."""
-    return store.read(table).collect() if store.current(table) else TABLES[table].create_empty()
+def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dict[str, pl.DataFrame]:
+    """The rows of each table in exactly these versions; none where no data set of its kind was imported."""
+    frames: dict[str, list[pl.DataFrame]] = {table: [TABLES[table].create_empty()] for table in tables}
+    for one in versions:
+        frames[one.table].append(store.read(one.table, one.version, one.partition).collect())
+    return {table: pl.concat(found) for table, found in frames.items()}
+
+
+def _standing(store: Store, table: str) -> pl.DataFrame:
+    """The rows of a table that its stage builds upon.
+
+    Raises DamagedVersion: what was given once cannot be made anew from anything else.
+    """
+    if store.pointer(table) is None:
+        return TABLES[table].create_empty()
+    try:
+        return store.read(table).collect()
+    except DamagedVersion as error:
+        raise DamagedVersion(
+            f"{error.what}; {table} remembers what was given once, and cannot be made anew",
+            where=error.where,
+            remedy=f"restore it from a backup, or go back to another version: gongqing tables promote {table} VERSION. "
+            f"Without either, remove the folder of {table}: all splits are then given anew, and what was held out "
+            "before may train",
+        ) from error

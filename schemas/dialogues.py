@@ -43,9 +43,11 @@ class Dialogues(Table):
     source = dy.String(description="the data set")
     source_id = dy.String(description="the source's own id, or the hash of its turns where it has none")
     lang = one_of(labels.LANGUAGES, description="language, as the set says")
-    topic = dy.String(nullable=True, description="topic or problem type, as the source gives it")
+    topic = dy.String(nullable=True, description="topic or problem type, as the source gives it", metadata=PRIVATE)
     situation = dy.String(nullable=True, description="the seeker's situation in a sentence", metadata=PRIVATE)
-    emotion = dy.String(nullable=True, description="the seeker's main emotion, as the source gives it")
+    emotion = dy.String(
+        nullable=True, description="the seeker's main emotion, as the source gives it", metadata=PRIVATE
+    )
     turns = dy.List(TURN, description="the turns in order; roles alternate", metadata=PRIVATE)
     n_rounds = dy.Int64(min=0, description="seeker turns that a supporter turn answers")
     modality = one_of(labels.MODALITIES, description="text, or text with audio, video or images")

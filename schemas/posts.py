@@ -42,8 +42,8 @@ class Posts(Table):
     url = dy.String(nullable=True, description="where it stood", metadata=PRIVATE)
     title = dy.String(description="title or question", metadata=PRIVATE)
     description = dy.String(description="body of the post", metadata=PRIVATE)
-    topic = dy.String(nullable=True, description="main topic, as the source gives it")
-    subtopics = dy.List(dy.String(), description="subtopics and other labels of the source")
+    topic = dy.String(nullable=True, description="main topic, as the source gives it", metadata=PRIVATE)
+    subtopics = dy.List(dy.String(), description="subtopics and other labels of the source", metadata=PRIVATE)
     author = dy.String(nullable=True, description="HMAC pseudonym of the seeker, null where anonymous or not given")
     posted_at = instant(nullable=True, description="when the post was written (UTC)")
     posted_at_precision = one_of(labels.PRECISIONS, nullable=True, description="how exact `posted_at` is")
@@ -83,7 +83,7 @@ class CleanPosts(Posts):
     """Posts and answers that pass the filters (M §2, E §2)."""
 
     answers = dy.List(dy.Struct(dict(_ANSWER)), description="the answers that were kept", metadata=PRIVATE)
-    text = dy.String(description="title and description, normalised", metadata=PRIVATE)
+    text = dy.String(description="title and description, each stripped, one below the other", metadata=PRIVATE)
     n_chars = dy.Int64(min=0, description="characters of `text`, white space not counted")
     han_ratio = dy.Float64(min=0, max=1, description="share of Chinese characters among those of `text`")
     script = one_of(labels.SCRIPTS, description="simplified, traditional, mixed, or neutral (both alike)")

@@ -35,11 +35,13 @@ class SampledTurns(Table):
     reference = dy.String(description="the supporter's reply in the source", metadata=PRIVATE)
     reference_origin = one_of(labels.ORIGINS, description="who wrote the reference: human, model or unknown")
     strategies = dy.List(dy.String(), description="strategies of the reference, our English labels")
-    emotion = dy.String(nullable=True, description="emotion of the seeker's turn, as the source labels it")
+    emotion = dy.String(
+        nullable=True, description="emotion of the seeker's turn, as the source labels it", metadata=PRIVATE
+    )
     needs_media = dy.Bool(description="the history holds a clip that text alone does not replace")
     lang = one_of(labels.LANGUAGES, description="language")
     source = dy.String(description="the data set")
-    topic = dy.String(nullable=True, description="topic of the dialogue")
+    topic = dy.String(nullable=True, description="topic of the dialogue", metadata=PRIVATE)
     situation = dy.String(nullable=True, description="the seeker's situation", metadata=PRIVATE)
     risk = dy.List(RISK, description="signs of risk in the seeker's turns")
     group_id = dy.String(description="the group of the dialogue")
@@ -56,7 +58,8 @@ EXTRA_INFO = dy.Struct(
         "dialogue": dy.List(
             SPOKEN, description="what the seeker (and the supporter) said: verl's reward sees no prompt"
         ),
-        "references": dy.List(dy.String(), description="every human answer or reply at hand"),
+        "references": dy.List(dy.String(), description="every answer or reply of the source"),
+        "reference_origin": one_of(labels.ORIGINS, description="who wrote these: human, model or unknown"),
         "reference_id": dy.String(nullable=True, description="the answer that is the ground truth"),
         "draw_probability": dy.Float64(nullable=True, description="how likely it was drawn among its siblings"),
         "prompt_version": dy.String(description="id and version of the system prompt"),
@@ -81,7 +84,7 @@ class PromptSet(Table):
     reward_model = dy.Struct(
         {
             "style": dy.String(description="informational: rule"),
-            "ground_truth": dy.String(description="a human answer; empty where there is none"),
+            "ground_truth": dy.String(description="an answer of the source; empty where there is none"),
         },
         description="what verl hands to the reward",
         metadata=PRIVATE,
@@ -95,7 +98,7 @@ class GrpoEcot(PromptSet):
 
 
 class GrpoCoe(PromptSet):
-    """E: a question with human answers, to be answered in CoE."""
+    """E: a question with answers, to be answered in CoE. E's are human: see `extra_info.reference_origin`."""
 
 
 class GrpoCer(PromptSet):

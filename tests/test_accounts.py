@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.accounts import Account, count, require_balance, settle
@@ -10,9 +10,12 @@ from pipelines.drops import drops, gather
 from pipelines.errors import Unaccounted
 from schemas.table import Dropped
 
+LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
+
 COUNTS = st.integers(0, 10**9)
 
 
+@LAW
 @given(COUNTS, COUNTS, COUNTS)
 def test_an_account_balances_when_what_came_is_what_stayed_and_what_left(taken: int, kept: int, dropped: int):
     account = Account("post", taken, kept, dropped)

@@ -189,6 +189,30 @@ def test_a_wrong_setting_is_the_requests_fault(in_home, capsys, monkeypatch):
     assert "did you mean 'sampling.n_samples'" in message
 
 
+def test_a_home_that_is_a_file_is_refused(tmp_path, capsys, monkeypatch):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "file"))
+    for command in ("tables", "doctor", "demo"):
+        ended, message = _fails(capsys, monkeypatch, command)
+        assert ended == 2
+        assert "the home is a file" in message
+
+
+def test_tables_lists_the_others_where_one_is_damaged(tmp_path, sample_store, monkeypatch, capsys):
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    store = Store(tmp_path / "data")
+    for table in ("splits", "unique_posts"):
+        store.write(table, sample_store.read(table))
+    (tmp_path / "data" / "splits" / "current.json").write_text("{", encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["gongqing", "tables"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    assert ended.value.code == 1
+    assert "unique_posts" in printed.out
+    assert "tables promote splits" in printed.err
+
+
 def test_debug_shows_the_traceback(in_home, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["gongqing", "--debug", "show", "nothing"])
     monkeypatch.setenv("_GONGQING_DEBUG", "")  # restored afterwards

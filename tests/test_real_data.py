@@ -23,11 +23,11 @@ EXPECTED = {
     ("clean_dialogues", None): (821, 1),
     ("unique_posts", None): (100, 0),
     ("unique_dialogues", None): (819, 2),
-    ("splits", None): (840, 0),
+    ("splits", None): (814, 0),
     ("sampled_turns", None): (2408, 3855),
-    ("grpo_ecot", None): (0, 0),
-    ("grpo_coe", None): (0, 0),
-    ("grpo_cer", None): (0, 0),
+    ("grpo_ecot", None): (92, 8),
+    ("grpo_coe", None): (92, 8),
+    ("grpo_cer", None): (2243, 165),
 }
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipelines.errors import Unaccounted
-from pipelines.settings import Sampling, Settings
+from pipelines.errors import DamagedVersion, NoVersion, RequestError, Unaccounted
+from pipelines.settings import Sampling, Settings, Splits, SplitSizes
 from pipelines.stages import STAGES, accounts, is_stale, run_stage
 from pipelines.store import Store
 from schemas.tables import TABLES
@@ -135,3 +135,54 @@ def test_empty_sources_make_empty_tables(tmp_path):
         for version in run_stage(stage, store, Settings()):
             assert version.rows == version.dropped == 0
             assert store.read(version.table).collect().schema == TABLES[version.table].polars_schema()
+
+
+def test_an_older_parent_does_not_unbalance_the_books(store):
+    """The accounts of a promoted version are those of the versions that it was made from."""
+    posts = store.read("imported_posts", partition="sample").collect()
+    first = store.version("unique_posts").version
+    store.write("imported_posts", posts.head(100), partition="sample")
+    for name in ("clean_posts", "unique"):
+        run_stage(BY_NAME[name], store, Settings())
+    store.promote("unique_posts", first)
+    assert all(account.balanced for account in accounts(BY_NAME["unique"], "unique_posts", store))
+
+
+def test_promoted_splits_are_built_upon_again(store):
+    """Groups that the older splits do not know are given one; no prompt is left without a split."""
+    older = store.write("splits", store.read("splits").collect().head(20))
+    store.promote("splits", older.version)
+    assert is_stale(BY_NAME["unique"], store, Settings())
+    for stage in STAGES:
+        run_stage(stage, store, Settings())
+    groups = set(store.read("splits").collect()["group_id"])
+    assert set(store.read("unique_posts").collect()["group_id"]) <= groups
+
+
+def test_damaged_splits_say_that_they_cannot_be_made_anew(store):
+    (file,) = (Path(store.storage.uri("splits")) / store.version("splits").version / "rows").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:50])
+    fresh = Store(store.storage.uri(""))
+    with pytest.raises(DamagedVersion, match="cannot be made anew") as error:
+        run_stage(BY_NAME["unique"], fresh, Settings())
+    assert "may train" in error.value.remedy
+
+
+def test_numbers_that_leave_nothing_to_train_on_are_refused(tmp_path, sample_store):
+    store = Store(tmp_path / "data")
+    store.write("imported_posts", sample_store.read("imported_posts", partition="sample"), partition="sample")
+    for name in ("clean_posts", "clean_dialogues"):
+        run_stage(BY_NAME[name], store, Settings())
+    with pytest.raises(RequestError, match="none of 141 posts to train on"):
+        run_stage(BY_NAME["unique"], store, Settings(splits=Splits(posts=SplitSizes(test=500))))
+    assert store.current("splits") == []
+    run_stage(BY_NAME["unique"], store, Settings(splits=Splits(posts=SplitSizes(test=40, validation=0))))
+    posts = store.read("unique_posts").collect().join(store.read("splits").collect(), on="group_id")
+    assert posts.filter(pl.col("split") == "test").height == 40
+
+
+def test_a_stage_whose_parents_were_never_made_says_so(tmp_path, sample_store):
+    store = Store(tmp_path / "data")
+    store.write("imported_posts", sample_store.read("imported_posts", partition="sample"), partition="sample")
+    with pytest.raises(NoVersion, match="made from unique_posts"):
+        run_stage(BY_NAME["grpo_ecot"], store, Settings())

@@ -8,6 +8,7 @@ import dagster as dg
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.imports import import_file
+from pipelines.locks import held
 from pipelines.stages import STAGES, Stage, is_stale, run_stage
 from pipelines.store import Version
 from schemas.tables import TABLES
@@ -70,11 +71,13 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
     )
     def made(context: dg.AssetExecutionContext, home: HomeResource) -> Iterator[dg.MaterializeResult[None]]:
         store, settings = home.store(), home.settings()
-        if is_stale(stage, store, settings):
-            versions = run_stage(stage, store, settings)
-        else:
-            context.log.info("up to date: the version stands")
-            versions = [store.version(table) for table in stage.tables]
+        # `splits` is read, added to and written: two runs of a stage at once would lose what one of them gave.
+        with held(home.folder / ".locks" / stage.name):
+            if is_stale(stage, store, settings):
+                versions = run_stage(stage, store, settings)
+            else:
+                context.log.info("up to date: the version stands")
+                versions = [store.version(table) for table in stage.tables]
         for version in versions:
             yield _result(version, home)
 

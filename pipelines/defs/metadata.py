@@ -47,9 +47,10 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
     }
     if version.table not in PARTITIONED:  # the raw zone: not even ten rows of it
         shown["sample"] = _sample(rows, TABLES[version.table])
-    note = version.manifest.runs[-1].note
+    note = dict(version.manifest.runs[-1].note)
     if note:
-        shown["read"] = dg.MetadataValue.json(note)
+        # The names themselves are the file's own words: they stay in the manifest.
+        shown["read"] = dg.MetadataValue.json({**note, "unknown_strategies": sum(note["unknown_strategies"].values())})
     drawn = picture(version.table, rows)
     if drawn is not None:
         shown["picture"] = dg.MetadataValue.md(drawn)

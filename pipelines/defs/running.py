@@ -1,6 +1,5 @@
 """Running one asset on the standing instance of a home, so that the web UI shows what the command line did."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from pipelines.errors import GongqingError
 from pipelines.stages import Stage
 from pipelines.store import Store
 
+_NAME = assets.data_sets.name or ""
 # Our own lines tell what happens; Dagster's are in the web UI.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -41,7 +41,7 @@ def run_import(home: Path, table: str, data_set: str, reader: str, file: Path, m
 def _run(home: Path, definitions: list[Any], partition: str | None = None, **options: Any) -> None:
     resource = HomeResource(path=str(home))
     with instance(home) as standing:
-        _register(standing, resource.store(), [partition] if partition else [])
+        _list_data_sets(standing, resource.store(), partition)
         try:
             dg.materialize(
                 definitions, instance=standing, resources={"home": resource}, partition_key=partition, **options
@@ -49,20 +49,23 @@ def _run(home: Path, definitions: list[Any], partition: str | None = None, **opt
         except dg.DagsterError as error:
             raise _own(error) from error
         finally:
-            _register(standing, resource.store())
+            _forget(standing, resource.store(), partition)
 
 
-def _register(standing: dg.DagsterInstance, store: Store, more: Iterable[str] = ()) -> None:
-    """The data sets that Dagster lists are those that the store has (and those about to be made), no others.
+def _list_data_sets(standing: dg.DagsterInstance, store: Store, partition: str | None) -> None:
+    """Dagster lists the data sets of the store, for its database may have been lost, and the one about to be made."""
+    there = _data_sets(store) | ({partition} if partition else set())
+    standing.add_dynamic_partitions(_NAME, sorted(there - set(standing.get_dynamic_partitions(_NAME))))
 
-    Dagster keeps them in its database, which may be lost, and a failed import may have left one.
-    """
-    name = assets.data_sets.name or ""
-    there = {place for asset in assets.imports for place in store.partitions(asset.key.to_user_string())} | set(more)
-    listed = set(standing.get_dynamic_partitions(name))
-    standing.add_dynamic_partitions(name, sorted(there - listed))
-    for gone in sorted(listed - there):
-        standing.delete_dynamic_partition(name, gone)
+
+def _forget(standing: dg.DagsterInstance, store: Store, partition: str | None) -> None:
+    """A failed import of a new data set leaves no partition; those of others, who may be at work, stay."""
+    if partition and partition not in _data_sets(store):
+        standing.delete_dynamic_partition(_NAME, partition)
+
+
+def _data_sets(store: Store) -> set[str]:
+    return {place for asset in assets.imports for place in store.partitions(asset.key.to_user_string())}
 
 
 def _own(error: BaseException) -> BaseException:

@@ -177,10 +177,13 @@ def _wrong_form(name: str, path: Path, first: Source, broken: Broken) -> Unreada
 
 
 def _dropped(broken: list[Broken], table: str) -> pl.DataFrame:
-    rows = [
-        {"stage": table, "unit": one.unit, "row_id": one.where, "reason": one.reason, "detail": one.detail}
-        for one in broken
-    ]
+    seen: Counter[tuple[str, str]] = Counter()
+    rows = []
+    for one in broken:
+        seen[one.unit, one.where] += 1
+        again = seen[one.unit, one.where]  # an archive may hold two members of one name
+        where = one.where if again == 1 else f"{one.where} ({again})"
+        rows.append({"stage": table, "unit": one.unit, "row_id": where, "reason": one.reason, "detail": one.detail})
     return Dropped.validate(pl.DataFrame(rows, schema=Dropped.polars_schema()))
 
 

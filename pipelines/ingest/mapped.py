@@ -229,7 +229,9 @@ class _Picked:
 
     def _at(self, path: str | None) -> tuple[Node, str]:
         """The object that holds the field, and its key there. A key that holds a dot itself is found first."""
-        node, key = self.node, path or ""
+        if path is None:
+            return Node({}, self.node.path), ""
+        node, key = self.node, path
         while key not in node.value and "." in key:
             head, key = key.split(".", 1)
             node = node.node(head) if node.has(head) else Node({}, f"{node.path}{head}.")

@@ -1,5 +1,6 @@
 """From what was said, utterance by utterance, to turns in which seeker and supporter alternate."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import groupby, pairwise
@@ -58,7 +59,7 @@ def join(utterances: Sequence[Utterance], origin: Origin) -> Joined:
     Raises Unfit for a role that stands for neither side, and where nobody says anything.
     """
     spoken = [(_role(utterance, i), utterance) for i, utterance in enumerate(utterances)]
-    said = [(role, utterance) for role, utterance in spoken if utterance.text.strip()]
+    said = [(role, utterance) for role, utterance in spoken if _visible(utterance.text)]
     groups = [(role, [utterance for _, utterance in group]) for role, group in groupby(said, key=lambda pair: pair[0])]
     if not groups:
         raise Unfit("no_turns", "nobody says anything")
@@ -78,6 +79,11 @@ def join(utterances: Sequence[Utterance], origin: Origin) -> Joined:
     if notes["empty_turns"]:
         attributes.append(("empty_turns", str(notes["empty_turns"])))
     return Joined([_turn(role, group, origin) for role, group in groups], attributes, notes, unknown)
+
+
+def _visible(text: str) -> bool:
+    """Whether anything is to be seen: not only white space, control and zero-width characters."""
+    return any(unicodedata.category(character)[0] not in "ZC" for character in text)
 
 
 def _role(utterance: Utterance, i: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from pipelines.errors import RequestError
 from pipelines.llm.prompts import Prompt, load
 from pipelines.release.lengths import Ruler, ruler
 from pipelines.settings import Prompts
@@ -29,7 +30,7 @@ def ecot_prompts(posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | 
 
 
 def coe_prompts(posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None, seed: int = 0) -> Result:
-    """E: one prompt a question that has a human answer. Drops, in the unit `post`: no_answer, risk, overlong_prompt."""
+    """E: one prompt a question that has an answer. Drops, in the unit `post`: no_answer, risk, overlong_prompt."""
     return _post_prompts("grpo_coe", load(_HERE / "coe.md"), posts, splits, settings or Prompts(), seed)
 
 
@@ -75,7 +76,7 @@ def _post_prompts(
     for row in posts.iter_rows(named=True):
         answers = row["answers"]
         if table == "grpo_coe" and not answers:
-            sets.drop(row["post_id"], "no_answer", "a question without a human answer")
+            sets.drop(row["post_id"], "no_answer", "a question without an answer")
             continue
         sets.add(
             row["post_id"],
@@ -137,7 +138,13 @@ class _Builder:
         if length > limit:
             return self.drop(row_id, "overlong_prompt", f"{length} {self.ruler.unit}, at most {limit}")
         text, reference_id, probability = reference
-        split = self.split_of[row["group_id"]]
+        split = self.split_of.get(row["group_id"])
+        if split is None:
+            raise RequestError(
+                f"the group of {row_id} has no split",
+                where="splits",
+                remedy="an older version of it was promoted: gongqing refresh, without --select",
+            )
         self.kept.append(
             {
                 "row_id": row_id,
@@ -154,6 +161,7 @@ class _Builder:
                     "topic": row["topic"],
                     "dialogue": dialogue,
                     "references": references,
+                    "reference_origin": row.get("reference_origin") or row["origin"],
                     "reference_id": reference_id,
                     "draw_probability": probability,
                     "prompt_version": system.name,

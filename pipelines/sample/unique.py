@@ -7,6 +7,7 @@ import polars as pl
 
 from pipelines.dedup.exact import merge_dialogues, merge_posts
 from pipelines.drops import drops, gather
+from pipelines.errors import RequestError
 from pipelines.sample.links import dialogue_links, post_links
 from pipelines.sample.splits import give_splits
 from pipelines.settings import Splits
@@ -63,6 +64,21 @@ def unique(
             ),
         ),
     }
+
+
+def require_training_rows(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]], sizes: Splits) -> None:
+    """Raises RequestError where numbers of rows leave none to train on: a split is given once and stays."""
+    splits = made["splits"][0]
+    training = splits.filter(pl.col("split") == "train")["group_id"].implode()
+    for kind, wanted in (("posts", sizes.posts), ("dialogues", sizes.dialogues)):
+        rows = made[f"unique_{kind}"][0]
+        by_number = not (isinstance(wanted.test, float) and isinstance(wanted.validation, float))
+        if by_number and rows.height and not rows["group_id"].is_in(training).any():
+            raise RequestError(
+                f"the split sizes leave none of {rows.height} {kind} to train on",
+                where=f"splits.{kind} (test = {wanted.test}, validation = {wanted.validation})",
+                remedy="ask for fewer, or for shares below 1; nothing was written",
+            )
 
 
 def _grouped(

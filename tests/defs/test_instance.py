@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from pipelines.defs.instance import ensure_configured, instance
+from pipelines.errors import SettingsError
 from pipelines.settings import ROOT
 
 ASK = "import dagster as dg; dg.DagsterInstance.get().get_runs()"
@@ -50,9 +51,31 @@ def test_another_home_gets_a_dagster_yaml_with_absolute_paths(tmp_path):
 
 
 def test_a_dagster_yaml_that_is_there_is_left_alone(tmp_path):
-    (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n", encoding="utf-8")
     ensure_configured(tmp_path)
-    assert (tmp_path / "dagster.yaml").read_text(encoding="utf-8") == "telemetry: {enabled: false}\n"
+    with (tmp_path / "dagster.yaml").open("a", encoding="utf-8") as file:
+        file.write("code_servers: {local_startup_timeout: 120}\n")
+    before = (tmp_path / "dagster.yaml").read_text(encoding="utf-8")
+    ensure_configured(tmp_path)
+    assert (tmp_path / "dagster.yaml").read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize(
+    "content", ["", "telemetry: {enabled: false}\n", "storage: {sqlite: {base_dir: /elsewhere}}\n"]
+)
+def test_a_dagster_yaml_that_would_keep_state_elsewhere_is_refused(content, tmp_path):
+    """Cut short, or of a home that was moved."""
+    (tmp_path / "dagster.yaml").write_text(content, encoding="utf-8")
+    with pytest.raises(SettingsError, match="remove the file"):
+        instance(tmp_path)
+
+
+def test_several_processes_open_a_new_home_at_once(tmp_path):
+    """Dagster's own migrations know no lock."""
+    code = f"from pathlib import Path; from pipelines.defs.instance import instance; instance(Path({str(tmp_path)!r}))"
+    opened = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(4)]
+    for one in opened:
+        assert one.wait(120) == 0, one.stderr.read().decode()
+        one.stderr.close()
 
 
 def test_the_instance_of_a_home_is_a_standing_one(tmp_path):

@@ -1,5 +1,8 @@
 """Running assets on the standing instance of a home."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,24 @@ def test_a_failed_import_raises_our_error_and_leaves_no_partition(tmp_path):
     with pytest.raises(RequestError, match="remedy: "):
         run_import(tmp_path, "imported_posts", "Not A Name", "psyqa", ROOT / "README.md", None)
     assert _partitions(tmp_path) == []
+
+
+def test_several_imports_at_once(tmp_path):
+    """Five processes on a new home, one data set each: all of them are there, and Dagster lists them."""
+    make_author_key(tmp_path)
+    names = [f"set{number}" for number in range(5)]
+    gongqing = Path(sys.executable).with_name("gongqing")
+    mapped = ["import", "mapped", str(POSTS), "--mapping", str(POSTS.with_suffix(".toml")), "--as"]
+    environment = {**os.environ, "GONGQING_HOME": str(tmp_path)}
+    at_work = [
+        subprocess.Popen([gongqing, *mapped, name], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for name in names
+    ]
+    for one in at_work:
+        assert one.wait(180) == 0, one.stderr.read().decode()
+        one.stderr.close()
+    assert sorted(_partitions(tmp_path)) == names
+    assert Store(tmp_path / "data").partitions("imported_posts") == names
 
 
 def test_a_lost_database_finds_its_partitions_again(tmp_path):

@@ -1,11 +1,15 @@
 """What is broken is a row with its place, never a crash, and never a quotation."""
 
+import io
 import json
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipelines.errors import RequestError, UnknownName, UnreadableFile
+from pipelines.ingest.importing import read
 from tests.ingest.conftest import Importing
 
 SECRET = "我叫王小明电话一三八"
@@ -247,3 +251,25 @@ def test_large_sets_are_packed_as_they_come(importing: Importing, monkeypatch: p
     imported = importing("emollm", [*records, records[0]])
     assert [turns[0]["text"] for turns in imported.kept["turns"]] == [f"第{i}个" for i in range(5)]
     assert imported.dropped["reason"].to_list() == ["duplicate_id"]
+
+
+def test_two_members_of_one_name_are_two_drops(tmp_path: Path) -> None:
+    archive = tmp_path / "smile.tar"
+    with tarfile.open(archive, "w") as tar:
+        good = json.dumps(
+            [{"role": "client", "content": "我很烦"}, {"role": "counselor", "content": "怎么了"}]
+        ).encode()
+        for name, data in (("1.json", b"["), ("1.json", b"{"), ("2.json", good)):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    imported = read("smile", archive)
+    assert (imported.kept.height, imported.dropped.height) == (1, 2)
+    assert imported.dropped["row_id"].n_unique() == 2
+
+
+def test_a_turn_that_shows_nothing_is_an_empty_one(importing: Importing) -> None:
+    turns = [("client", "\u200b"), ("client", "我很烦"), ("counselor", "怎么了"), ("client", "\u2060\ufeff")]
+    imported = importing("smile", {"1.json": [{"role": role, "content": text} for role, text in turns]})
+    assert imported.notes["empty_turns"] == 2
+    assert [turn["text"] for turn in imported.kept["turns"][0]] == ["我很烦", "怎么了"]

@@ -13,6 +13,7 @@ from pipelines.ingest.importing import Imported, read
 from pipelines.ingest.mapping import Mapping
 from schemas.ids import pseudonym
 from schemas.labels import CONSENTS
+from tests.ingest.conftest import Importing
 
 KEY = b"sixteen bytes or more"
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -258,3 +259,16 @@ def test_the_samples(kind: str) -> None:
         first = next(line for line in lines if line["answers"])
         row = imported.kept.row(by_predicate=pl.col("source_id") == first["id"], named=True)
         assert row["answers"][0]["answer_id"] == f"samples:{first['id']}/{first['answers'][0]['id']}"
+
+
+def test_a_column_without_a_name_is_nobodys_field(importing: Importing, tmp_path: Path) -> None:
+    """The index that pandas writes: what the mapping does not name is not read from it."""
+    mapping = tmp_path / "set.toml"
+    mapping.write_text(
+        'kind = "posts"\nlicence = "x"\nconsent = "invented"\nlang = "zh"\norigin = "human"\n[columns]\ntitle = "t"\n',
+        encoding="utf-8",
+    )
+    imported = importing("mapped", ",t\n0,我很烦\n1,睡不着\n", file="set.csv", mapping=mapping)
+    assert imported.kept["title"].to_list() == ["我很烦", "睡不着"]
+    assert imported.kept["url"].is_null().all()
+    assert imported.dropped.is_empty()

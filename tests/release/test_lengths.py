@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.errors import UnreadableFile
 from pipelines.release.lengths import Characters, ruler
+
+LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
 
 PROMPT = [
     {"role": "system", "content": "你是一位温和的倾听者。"},
@@ -116,6 +118,7 @@ def test_without_transformers_a_tokenizer_is_refused(folder: Path, monkeypatch: 
 MESSAGES = st.lists(st.fixed_dictionaries({"role": st.just("user"), "content": st.text(max_size=20)}))
 
 
+@LAW
 @given(MESSAGES)
 def test_without_a_tokenizer_the_characters_of_all_messages_are_counted(prompt: list[dict[str, str]]):
     assert Characters().length(prompt) == sum(len(message["content"]) for message in prompt)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from release_rows import RISK, answer, post, posts, rounds, sampled_round, splits
 from scipy.stats import chisquare
@@ -26,6 +26,8 @@ from schemas.posts import UniquePosts
 from schemas.table import Dropped, to_arrow
 from schemas.tables import TABLES
 from schemas.training import SampledTurns
+
+LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
 
 STORY = "最近我和室友吵架了，晚上睡不着觉"
 ANSWERED = post(1, STORY, answer("s:1/0", "抱抱你"), topic="人际")
@@ -203,6 +205,7 @@ def test_the_draw_follows_from_seed_and_post_alone():
     assert drawn == {0: first, 1: other}
 
 
+@LAW
 @given(st.text(max_size=20), st.integers(), st.integers(1, 6))
 def test_any_post_has_its_reference(post_id: str, seed: int, number: int):
     answers = [answer(str(n), f"回答{n}") for n in range(number)]
@@ -221,8 +224,8 @@ def test_signs_of_risk_keep_a_row_out_unless_it_is_allowed_in(name: str):
 
 
 def test_a_round_that_needs_a_clip_is_kept_out_even_where_risk_is_allowed():
-    for settings in (None, Prompts(allow_risk=True)):
-        assert refused("grpo_cer", {"needs_media": True, "risk": RISK}, settings)[:2] == ("s:1#2", "needs_media")
+    for chosen in (None, Prompts(allow_risk=True)):
+        assert refused("grpo_cer", {"needs_media": True, "risk": RISK}, chosen)[:2] == ("s:1#2", "needs_media")
 
 
 @each_set
@@ -277,8 +280,8 @@ def test_whatever_the_schemas_allow_is_accounted_for(seed: int):
         frame = table.sample(30, generator=dy.random.Generator(seed), overrides=groups)
         before = frame.clone()
         # `history` may end with anybody in a sample, in the real table only with the seeker.
-        for settings in (Prompts(), Prompts(allow_risk=True, max_tokens=10**6, max_tokens_cer=10**6)):
-            kept, dropped = make(frame, TRAIN, settings)
+        for chosen in (Prompts(), Prompts(allow_risk=True, max_tokens=10**6, max_tokens_cer=10**6)):
+            kept, dropped = make(frame, TRAIN, chosen)
             require_balance(name, [settle(unit, [frame], kept, dropped)])
             assert Dropped.is_valid(dropped)
             assert kept["row_id"].is_unique().all()

@@ -7,11 +7,13 @@ from math import exp, prod
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from pipelines.sample.gaussian import round_probabilities, sample_rounds
+
+LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
 
 ROUNDS = st.integers(1, 60)
 DRAWS = 100_000
@@ -49,6 +51,7 @@ def test_worked_values(n_rounds: int, law: list[float]):
     assert round_probabilities(n_rounds) == pytest.approx(law, abs=5e-5)
 
 
+@LAW
 @given(ROUNDS, st.booleans())
 def test_it_is_the_formula(n_rounds: int, centred: bool):
     mean, deviation = (n_rounds + 1) / 2 if centred else n_rounds / 2, n_rounds / 4
@@ -60,18 +63,21 @@ def test_it_is_the_formula(n_rounds: int, centred: bool):
     assert (law > 0).all()
 
 
+@LAW
 @given(ROUNDS)
 def test_centred_it_is_symmetric(n_rounds: int):
     law = round_probabilities(n_rounds, centred=True)
     assert law == pytest.approx(law[::-1])
 
 
+@LAW
 @given(st.integers(2, 60))
 def test_as_printed_it_leans_to_the_first_half(n_rounds: int):
     law, rounds = round_probabilities(n_rounds), np.arange(1, n_rounds + 1)
     assert law @ rounds < (n_rounds + 1) / 2
 
 
+@LAW
 @given(st.integers(1, 25))
 def test_as_printed_the_middle_round_is_the_likeliest(half: int):
     assert round_probabilities(2 * half).argmax() + 1 == half
@@ -86,6 +92,7 @@ def test_a_dialogue_without_rounds_has_no_law(n_rounds: int):
 # --- the draws
 
 
+@LAW
 @given(ROUNDS, st.integers(1, 70), st.text(max_size=10), st.integers(), st.booleans())
 def test_different_rounds_in_their_order(n_rounds: int, n_samples: int, key: str, seed: int, centred: bool):
     drawn = sample_rounds(n_rounds, n_samples, key, seed, centred=centred)
@@ -95,6 +102,7 @@ def test_different_rounds_in_their_order(n_rounds: int, n_samples: int, key: str
     assert drawn == sample_rounds(n_rounds, n_samples, key, seed, centred=centred)
 
 
+@LAW
 @given(ROUNDS, st.integers(0, 5))
 def test_where_there_are_no_more_rounds_than_wanted_all_are_kept(n_rounds: int, more: int):
     assert sample_rounds(n_rounds, n_rounds + more, "d") == list(range(1, n_rounds + 1))
@@ -110,6 +118,7 @@ def test_nothing_is_no_sample(n_rounds: int, n_samples: int):
         sample_rounds(n_rounds, n_samples, "d")
 
 
+@LAW
 @given(st.integers(1, 6), st.text(max_size=5))
 def test_wanting_more_keeps_what_was_drawn(n_samples: int, key: str):
     assert set(sample_rounds(8, n_samples, key)) <= set(sample_rounds(8, n_samples + 1, key))

@@ -153,7 +153,7 @@ def test_sixty_questions_edited_do_not_cross(questions: pl.DataFrame):
             post_row(question, "repost", edited(title, way), edited(body, way)),
             post_row(question, "retitled", f"求助{name}", edited(body, way + 1)),
             post_row(question, "untitled", "", edited(f"{title}\n{body}", way + 2)),
-            post_row(question, "near", f"{title}（再发一次）", f"大家好，{body}谢谢大家！"),
+            post_row(question, "near", f"{title}（再发一次）", f"大家好，{body}谢谢大家！") | {"answers": []},
         ]
         openings = {
             "whole": edited(f"{title}\n{body}", way),
@@ -165,8 +165,10 @@ def test_sixty_questions_edited_do_not_cross(questions: pl.DataFrame):
         for kind, opening in openings.items():
             said = ["seeker: 你好", "supporter: 你好，请讲。"] if kind == "greeted" else []
             more_dialogues.append(dialogue(f"{name}-{kind}", *said, f"seeker: {opening}", f"supporter: {name}{kind}"))
+        asked = f"seeker: {name}号来访者想聊一聊自己的近况"
+        more_dialogues.append(dialogue(f"{name}-answered", asked, f"supporter: {edited(quoted, way + 2)}"))
         equal[name] = [question["post_id"], *(f"psyqa:{name}-{kind}" for kind in ("repost", "retitled", "untitled"))]
-        equal[name] += [f"s:{name}-{kind}" for kind in ("whole", "body", "greeted")]
+        equal[name] += [f"s:{name}-{kind}" for kind in ("whole", "body", "greeted", "answered")]
         near[name] = [question["post_id"], f"psyqa:{name}-near", f"s:{name}-longer", f"s:{name}-quote"]
     edits = pl.DataFrame(more_posts, schema=questions.schema)
     together = pl.concat([questions, edits])

@@ -1,10 +1,10 @@
-"""What ties two rows together: an equal text, title, body or opening, or one author."""
+"""What ties two rows together: an equal text, title, body, opening, long answer or long turn, or one author."""
 
 import polars as pl
 import pytest
 from sample_rows import dialogue, dialogues, post, posts
 
-from pipelines.sample.links import TELLING, dialogue_links, post_links
+from pipelines.sample.links import LONG, TELLING, dialogue_links, post_links
 
 STORY = "最近我和室友吵架了，晚上睡不着觉，不知道怎么办才好"
 TITLE = "和室友吵架了怎么办才好呢？"
@@ -77,6 +77,23 @@ def test_how_long_a_title_must_be(length: int, tied: bool):
 )
 def test_a_dialogue_made_from_a_post(said: tuple[str, ...], tied: bool):
     assert linked(ASKED, dialogue(2, *said)) is tied
+
+
+@pytest.mark.parametrize(("length", "tied"), [(LONG - 1, False), (LONG, True)])
+def test_an_answer_that_is_given_twice_or_quoted_whole_ties_when_it_is_long(length: int, tied: bool):
+    quoted = ("你已经很努力了，请不要责怪自己，先好好睡一觉" * 5)[:length]
+    asked, other = post(1, STORY, "短", quoted), "这是另一件事，说来话长，请听我慢慢说"
+    assert linked(asked, post(2, other, "嗯", f" {quoted}\n")) is tied
+    assert linked(asked, post(2, quoted, title="有人这样回答我，大家怎么看")) is tied
+    assert linked(asked, dialogue(2, f"seeker: {other}", f"supporter: {quoted}")) is tied
+    assert linked(asked, dialogue(2, f"seeker: {other}", "supporter: 嗯", f"seeker: {quoted}", "supporter: 嗯")) is tied
+    assert (
+        linked(
+            dialogue(1, "seeker: 我想和您聊聊我的室友", f"supporter: {quoted}"),
+            dialogue(2, f"seeker: {other}", f"supporter: {quoted}"),
+        )
+        is tied
+    )
 
 
 def test_dialogues_with_one_opening_are_tied_whatever_follows():

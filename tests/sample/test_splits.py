@@ -109,11 +109,9 @@ def test_a_chain_of_new_rows_is_cut_where_two_splits_meet():
 
 
 def test_a_row_merged_into_another_ties_but_takes_no_room():
-    rows = {"a": ["1"], "a2": ["1", "author"], "b": ["author"], **singletons(7)}
-    given = give_splits(frame(rows), frame({}), NONE, sizes(test=9, validation=0), merged={"a2"})
-    assert given.groups["a"] == given.groups["b"]
-    split = dict(given.splits.select("group_id", "split").iter_rows())
-    assert {split[group] for group in given.groups.values()} == {"test"}
+    rows = {"a": ["1"], "a2": ["1", "author"], "b": ["author"], "c": ["2"], "d": ["2"], "e": ["2"]}
+    given = give_splits(frame(rows), frame({}), NONE, sizes(test=2, validation=0), merged={"a2"})
+    assert splits_of(given) == dict.fromkeys(("a", "a2", "b"), "test") | dict.fromkeys("cde", "train")
 
 
 # --- laws over random refreshes
@@ -238,12 +236,19 @@ def test_both_numbers_are_kept():
 
 
 def test_a_number_is_filled_up_over_refreshes_and_never_passed():
-    wanted, rows, table = sizes(test=50, validation=20), {}, NONE
-    for batch in range(4):
+    wanted, table = sizes(test=50, validation=20), NONE
+    rows: dict[str, list[str]] = {f"large{n}": ["t:large"] for n in range(100)}  # fits nowhere
+    counted = []
+    for batch in range(3):
         rows |= singletons(30, prefix=f"b{batch}_")
         given = give(rows, table, wanted)
         table = given.splits
-    assert Counter(splits_of(given).values()) == {"train": 50, "test": 50, "validation": 20}
+        counted.append(Counter(splits_of(given).values()))
+    assert counted == [
+        {"train": 100, "test": 30},
+        {"train": 100, "test": 50, "validation": 10},
+        {"train": 120, "test": 50, "validation": 20},
+    ]
 
 
 @settings(deadline=None, max_examples=50)

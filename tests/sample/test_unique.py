@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from sample_rows import dialogue, dialogues, post, posts
 
 from pipelines.accounts import require_balance, settle
+from pipelines.errors import RequestError
 from pipelines.sample.links import dialogue_links, post_links
-from pipelines.sample.unique import unique
+from pipelines.sample.unique import require_training_rows, unique
 from pipelines.settings import Splits as Sizes
 from pipelines.settings import SplitSizes
 from schemas.dialogues import UniqueDialogues
@@ -22,7 +23,8 @@ from schemas.training import Splits
 Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 
 NONE = Splits.create_empty()
-ALL_TEST = Sizes(posts=SplitSizes(test=10**6), dialogues=SplitSizes(test=10**6))
+_ALL = SplitSizes(test=0.999999, validation=1e-9)
+ALL_TEST = Sizes(posts=_ALL, dialogues=_ALL)
 ALL_TRAIN = Sizes(posts=SplitSizes(test=0, validation=0), dialogues=SplitSizes(test=0, validation=0))
 STORY, OTHER = "最近我和室友吵架了，晚上睡不着觉", "我考试没有考好，爸爸妈妈都很失望"
 
@@ -91,6 +93,15 @@ def test_an_author_in_test_who_posts_a_text_of_train_is_a_bridge():
     assert split_of(made) == {"s:d": "test"}
 
 
+def test_a_dialogue_that_opens_like_test_and_quotes_an_answer_of_train_is_a_bridge():
+    long_answer = "你已经很努力了，请不要责怪自己，先好好睡一觉。" * 3
+    rows = [post(1, STORY), post(2, OTHER, long_answer)]
+    standing = make(rows, sizes=ALL_TRAIN, standing=make(rows[:1], sizes=ALL_TEST)["splits"][0])["splits"][0]
+    made = make(rows, [dialogue("d", f"seeker: {STORY}", f"supporter: {long_answer}")], standing)
+    assert reasons(made, "unique_dialogues")["s:d"][0] == "bridges_split"
+    assert split_of(made) == {"s:1": "test", "s:2": "train"}
+
+
 def test_answers_that_moved_to_a_bridge_go_with_it():
     standing = make([post(1, STORY), post(2, OTHER)], sizes=ALL_TRAIN)["splits"][0]
     standing = standing.with_columns(split=pl.Series(["test", "train"]))
@@ -115,9 +126,29 @@ def test_the_author_of_a_duplicate_ties_as_well():
 
 
 def test_a_duplicate_takes_no_room():
-    rows = [post(1, STORY), post(2, STORY), post(3, OTHER)]
-    made = make(rows, sizes=Sizes(posts=SplitSizes(test=1, validation=1)))
-    assert sorted(split_of(made).values()) == ["test", "validation"]
+    third = "工作压力太大了，想要辞职又不敢开口"
+    rows = [post(1, STORY), post(2, STORY), post(3, OTHER, author="u_1"), post(4, third, author="u_1")]
+    made = make(rows, sizes=Sizes(posts=SplitSizes(test=1, validation=0)))
+    assert split_of(made) == {"s:1": "test", "s:3": "train", "s:4": "train"}
+
+
+@pytest.mark.parametrize("size", [SplitSizes(test=2, validation=0), SplitSizes(test=500, validation=0.1)])
+def test_numbers_that_leave_nothing_to_train_on_are_refused(size: SplitSizes):
+    """A split is given once: what was all given to test by mistake could never train."""
+    rows, talks = [post(1, STORY), post(2, OTHER)], [dialogue("d", f"seeker: {STORY}", "supporter: 嗯")]
+    by_number = Sizes(posts=size, dialogues=size)
+    with pytest.raises(RequestError, match="leave none of 2 posts to train on") as caught:
+        require_training_rows(make(rows, talks, sizes=by_number), by_number)
+    assert f"splits.posts (test = {size.test}, " in str(caught.value.where)
+    with pytest.raises(RequestError, match="leave none of 1 dialogues to train on"):
+        require_training_rows(make([], talks, sizes=by_number), by_number)
+
+
+def test_shares_may_leave_nothing_of_a_handful_and_so_may_no_rows():
+    made = make([post(1, STORY)], sizes=ALL_TEST)
+    assert split_of(made) == {"s:1": "test"}
+    require_training_rows(made, ALL_TEST)
+    require_training_rows(make([], sizes=ALL_TRAIN), ALL_TRAIN)
 
 
 @pytest.mark.parametrize("sizes", [ALL_TEST, ALL_TRAIN])

@@ -5,11 +5,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas import labels
 from schemas.labels import ANSWERABLE_STRATEGIES, DISC, SENTIMENTS, STAGES, STRATEGIES, Label, LabelSet
+
+LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
 
 SETS = {"stages": STAGES, "sentiments": SENTIMENTS, "strategies": STRATEGIES, "disc": DISC}
 ALL_LABELS = st.sampled_from([(labels, label) for labels in SETS.values() for label in labels.labels])
@@ -49,6 +51,7 @@ def test_a_generator_never_answers_others():
 # --- how a label is found
 
 
+@LAW
 @given(ALL_LABELS, st.data())
 def test_a_label_is_found_by_every_name_whatever_the_case_and_the_white_space(
     one: tuple[LabelSet, Label], data: st.DataObject
@@ -60,6 +63,7 @@ def test_a_label_is_found_by_every_name_whatever_the_case_and_the_white_space(
     assert among.find(f" {written}\n") is label
 
 
+@LAW
 @given(st.text(max_size=20))
 def test_a_name_outside_the_set_is_no_label(name: str):
     names = {" ".join(name.replace("_", " ").replace("-", " ").split()).casefold()}
@@ -122,6 +126,7 @@ def test_strategies_come_once_each_and_in_order_and_unknown_ones_apart():
     assert unknown == ["Interpretation"]
 
 
+@LAW
 @given(st.lists(st.sampled_from([*STRATEGIES.en, "Interpretation", "hello"])))
 def test_no_strategy_vanishes(names: list[str]):
     known, unknown = labels.normalise_strategies(names)

@@ -111,9 +111,9 @@ def test_rows_have_a_key_that_is_never_null(table: type[Table]):
 
 def test_what_people_wrote_or_what_leads_to_it_is_private():
     private = {name: set(table.private_columns()) for name, table in TABLES.items()}
-    assert private["unique_posts"] == {"url", "title", "description", "answers", "text"}
-    assert private["unique_dialogues"] == {"situation", "turns", "attributes"}
-    assert private["sampled_turns"] == {"situation", "history", "reference"}
+    assert private["unique_posts"] == {"url", "title", "description", "topic", "subtopics", "answers", "text"}
+    assert private["unique_dialogues"] == {"topic", "situation", "emotion", "turns", "attributes"}
+    assert private["sampled_turns"] == {"topic", "situation", "emotion", "history", "reference"}
     assert private["grpo_coe"] == {"prompt", "reward_model", "extra_info"}
     assert private["splits"] == set()
 
