@@ -5,6 +5,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from pipelines.defs.checks import of_import, specs_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.imports import import_file
@@ -46,10 +47,10 @@ def _result(version: Version, home: HomeResource) -> dg.MaterializeResult[None]:
 
 
 def _import_asset(table: str) -> dg.AssetsDefinition:
-    @dg.multi_asset(name=table, specs=[_spec(table, "sources")], partitions_def=data_sets)
+    @dg.multi_asset(name=table, specs=[_spec(table, "sources")], check_specs=specs_of(table), partitions_def=data_sets)
     def imported(
         context: dg.AssetExecutionContext, config: ImportConfig, home: HomeResource
-    ) -> Iterator[dg.MaterializeResult[None]]:
+    ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
         # One data set a run: a range run would give all partitions one data version.
         version = import_file(
             home.store(),
@@ -60,6 +61,7 @@ def _import_asset(table: str) -> dg.AssetsDefinition:
             mapping=Path(config.mapping) if config.mapping else None,
         )
         yield _result(version, home)
+        yield from of_import(version, home.store())
 
     return imported
 

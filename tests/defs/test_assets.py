@@ -60,6 +60,10 @@ def test_an_import_is_one_partition_with_the_stores_version(instance, home):
     assert made.tags["dagster/data_version"] == version.version
     assert made.metadata["dagster/row_count"].value == version.rows
     assert made.metadata["read"].data["records"] == version.rows
+    checked = {evaluation.check_name: evaluation for evaluation in result.get_asset_check_evaluations()}
+    assert set(checked) == {"schema", "accounts"}
+    assert all(evaluation.passed for evaluation in checked.values())
+    assert checked["accounts"].metadata["record"].text == f"record: {version.rows} in, {version.rows} kept, 0 dropped"
 
 
 def test_the_whole_job_runs_and_its_checks_pass(instance, home):
