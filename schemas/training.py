@@ -18,7 +18,7 @@ MESSAGE = dy.Struct(
 class Splits(Table):
     """The split of every group, given once and kept (DESIGN §2.8)."""
 
-    group_id = dy.String(primary_key=True, description="rows that share a text, an opening or an author")
+    group_id = dy.String(primary_key=True, description="rows that share a text, an opening, an answer or an author")
     split = one_of(labels.SPLITS, description="train, validation or test")
     given_at = dy.String(description="the tables and versions in which the group was first seen")
     members = dy.List(dy.String(), description="hashes of the texts and authors that tie a row to this group")
