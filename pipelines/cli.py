@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,7 +57,8 @@ def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: 
     load(folder)
     table = target_table(name, mapping)
     kept_as = data_set or name
-    run_import(folder, table, kept_as, name, path.resolve(), mapping.resolve() if mapping else None)
+    with _working(f"reading {path.name}"):
+        run_import(folder, table, kept_as, name, path.resolve(), mapping.resolve() if mapping else None)
     version = Store(folder / "data").version(table, partition=kept_as)
     _line(f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped, version {version.version}")
 
@@ -311,6 +313,11 @@ def _print(what: Any) -> None:
 def _line(what: str) -> None:
     sys.stdout.write(what + "\n")
     sys.stdout.flush()
+
+
+def _working(what: str) -> AbstractContextManager[Any]:
+    """A sign of life on a terminal while something of unknown length goes on."""
+    return _console().status(what) if sys.stdout.isatty() else nullcontext()
 
 
 def _progress(outcomes: Any, total: int) -> Any:
