@@ -4,11 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pipelines.imports import import_file, make_author_key
 from pipelines.settings import ROOT, Settings
 from pipelines.stages import STAGES, run_stage
 from pipelines.store import Store
+
+
+# How long one example takes says nothing on a busy machine.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -42,9 +48,9 @@ def shared() -> Path:
 
 
 def _make_all(home: Path) -> None:
-    store, settings = Store(home / "data"), Settings()
+    store = Store(home / "data")
     for stage in STAGES:
-        run_stage(stage, store, settings)
+        run_stage(stage, store, Settings())
 
 
 @pytest.fixture(scope="session")
