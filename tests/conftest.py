@@ -11,7 +11,6 @@ from pipelines.settings import ROOT, Settings
 from pipelines.stages import STAGES, run_stage
 from pipelines.store import Store
 
-
 # How long one example takes says nothing on a busy machine.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
