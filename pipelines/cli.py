@@ -27,11 +27,8 @@ Partition = Annotated[str | None, typer.Option(help="The data set, of a partitio
 
 
 @app.callback()
-def options(
-    context: typer.Context, debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False
-) -> None:
+def options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False) -> None:
     """Options of every command."""
-    context.obj = debug
     if home().exists() and not home().is_dir():
         raise RequestError("the home is a file", where=home(), remedy="set GONGQING_HOME to a folder")
     if debug:

@@ -7,7 +7,7 @@ committed; so dagster.yaml names these classes, which ask the home.
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import dagster as dg
 import yaml
@@ -20,51 +20,45 @@ from pipelines.errors import SettingsError
 from pipelines.locks import held
 from pipelines.settings import ROOT, home
 
+_STATE = ("storage", "local_artifact_storage", "compute_logs")
+
 
 def _at(part: str, folder: Path | None = None) -> str:
     return str((folder or home()) / ".dagster" / part)
 
 
-class HomeStorage(DagsterSqliteStorage):
+class _OfHome:
+    """A part of Dagster's state that is configured by nothing: its place follows from the home."""
+
+    part: ClassVar[str]
+
+    @classmethod
+    def config_type(cls) -> dict[str, Any]:
+        """Called by Dagster."""
+        return {}
+
+    @classmethod
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:  # noqa: ARG003
+        """Called by Dagster."""
+        return cls(base_dir=_at(cls.part), inst_data=inst_data)  # type: ignore[call-arg]  # the storages take both
+
+
+class HomeStorage(_OfHome, DagsterSqliteStorage):
     """Runs, events and schedules, in SQLite."""
 
-    @classmethod
-    def config_type(cls) -> dict[str, Any]:
-        """Nothing is configured: the place follows from the home."""
-        return {}
-
-    @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:  # noqa: ARG003
-        """Called by Dagster."""
-        return cls(base_dir=_at("storage"), inst_data=inst_data)
+    part = "storage"
 
 
-class HomeArtifacts(LocalArtifactStorage):
+class HomeArtifacts(_OfHome, LocalArtifactStorage):
     """Files that runs leave."""
 
-    @classmethod
-    def config_type(cls) -> dict[str, Any]:
-        """Nothing is configured: the place follows from the home."""
-        return {}
-
-    @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:  # noqa: ARG003
-        """Called by Dagster."""
-        return cls(base_dir=_at("artifacts"), inst_data=inst_data)
+    part = "artifacts"
 
 
-class HomeComputeLogs(LocalComputeLogManager):
+class HomeComputeLogs(_OfHome, LocalComputeLogManager):
     """What runs print."""
 
-    @classmethod
-    def config_type(cls) -> dict[str, Any]:
-        """Nothing is configured: the place follows from the home."""
-        return {}
-
-    @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:  # noqa: ARG003
-        """Called by Dagster."""
-        return cls(base_dir=_at("compute"), inst_data=inst_data)
+    part = "compute"
 
 
 def ensure_configured(folder: Path) -> None:
@@ -79,17 +73,25 @@ def ensure_configured(folder: Path) -> None:
         fresh = target.with_name(f"dagster.yaml.{os.getpid()}")
         fresh.write_text(yaml.safe_dump(_configuration(folder), sort_keys=False), encoding="utf-8")
         fresh.replace(target)
-    found = yaml.safe_load(target.read_text(encoding="utf-8")) or {}
-    wanted = _configuration(folder)
-    if any(found.get(part) != wanted[part] for part in _STATE):
+    try:
+        found = yaml.safe_load(target.read_text(encoding="utf-8"))
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, dict) or any(_strays(found.get(part), folder) for part in _STATE):
         raise SettingsError(
-            f"dagster.yaml does not keep Dagster's state in {folder / '.dagster'}",
+            f"dagster.yaml does not say that Dagster's state is kept in {folder / '.dagster'}, or in a database",
             where=target,
             remedy="remove the file: the next command writes it anew (what you changed in it, change again)",
         )
 
 
-_STATE = ("storage", "local_artifact_storage", "compute_logs")
+def _strays(place: Any, folder: Path) -> bool:
+    """Whether a part of the state is configured nowhere, or in the `.dagster` of another home."""
+    if not isinstance(place, dict) or not place:
+        return True
+    inner = next((value for value in place.values() if isinstance(value, dict)), {})
+    state = Path(str(inner.get("base_dir", ""))).parent
+    return state.name == ".dagster" and state != folder / ".dagster"
 
 
 def _configuration(folder: Path) -> dict[str, Any]:

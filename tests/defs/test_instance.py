@@ -60,13 +60,30 @@ def test_a_dagster_yaml_that_is_there_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "telemetry: {enabled: false}\n", "storage: {sqlite: {base_dir: /elsewhere}}\n"]
+    "content",
+    ["", "- a list\n", "half: [", "telemetry: {enabled: false}\n", "storage: {sqlite: {base_dir: /elsewhere}}\n"],
 )
 def test_a_dagster_yaml_that_would_keep_state_elsewhere_is_refused(content, tmp_path):
     """Cut short, or of a home that was moved."""
     (tmp_path / "dagster.yaml").write_text(content, encoding="utf-8")
     with pytest.raises(SettingsError, match="remove the file"):
         instance(tmp_path)
+
+
+def test_the_dagster_yaml_of_a_home_that_was_moved_is_refused(tmp_path):
+    (tmp_path / "old").mkdir()
+    ensure_configured(tmp_path / "old")
+    (tmp_path / "old").rename(tmp_path / "new")
+    with pytest.raises(SettingsError, match="remove the file"):
+        ensure_configured(tmp_path / "new")
+
+
+def test_runs_may_be_kept_in_a_database(tmp_path):
+    ensure_configured(tmp_path)
+    config = yaml.safe_load((tmp_path / "dagster.yaml").read_text(encoding="utf-8"))
+    config["storage"] = {"postgres": {"postgres_url": {"env": "DAGSTER_PG_URL"}}}
+    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    ensure_configured(tmp_path)
 
 
 def test_several_processes_open_a_new_home_at_once(tmp_path):
