@@ -5,10 +5,13 @@ BIN := $(VENV)/bin
 # The environment is made anew in place when a pin changes.
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test ui lint format bench pins clean help
+BENCHMARKS := refresh store cleaning near_duplicates
+PEERS := text-dedup datatrove data-juicer
+
+.PHONY: demo test ui lint format bench bench-peers pins clean help
 
 help:  ## what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 $(STAMP): requirements/base.txt requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -38,7 +41,19 @@ format: $(STAMP)  ## put the code in order
 	$(BIN)/ruff check --fix .
 
 bench: $(STAMP)  ## speed and memory beside their peers
-	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+bench-peers: $(PEERS:%=benchmarks/peers/.venv-%/.installed)  ## the peers of the benchmarks, each in its own environment
+
+# One that cannot be installed leaves the reason behind, and the benchmarks tell it.
+benchmarks/peers/.venv-%/.installed: benchmarks/peers/%.txt | $(STAMP)
+	@echo "== $*"
+	@rm -rf $(@D) && $(BIN)/python -m venv $(@D)
+	@if $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< 2>$(@D)/pip.log; then \
+		touch $@; \
+	else \
+		grep '^ERROR' $(@D)/pip.log | head -n 1 | tee $(@D)/why-not.txt; \
+	fi
 
 pins:  ## resolve the requirements anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --upgrade \
@@ -47,4 +62,4 @@ pins:  ## resolve the requirements anew
 		-c requirements/base.txt pyproject.toml -o requirements/dev.txt
 
 clean:  ## throw the environment away; data stay
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) benchmarks/peers/.venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

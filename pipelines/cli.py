@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pipelines.errors import DamagedVersion, GongqingError, RequestError, UnknownName
-from pipelines.settings import ROOT, home, load
+from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
 
 app = typer.Typer(
     name="gongqing",
@@ -65,8 +65,13 @@ def refresh(
     select: Annotated[
         list[str] | None, typer.Option(help="Only these groups or tables; may be given several times.")
     ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help=f"Where near-duplicates are searched: {' or '.join(ENGINES)}.")
+    ] = None,
 ) -> None:
     """Make every table that is stale, in order."""
+    if engine is not None:  # the environment hands it to Dagster's processes as well
+        os.environ[PREFIX + "ENGINE"] = engine
     _refresh(home(), select or [])
 
 

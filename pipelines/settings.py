@@ -9,7 +9,7 @@ import os
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
@@ -42,6 +42,14 @@ class Filters(_Section):
     min_post_chars: Count = 20
     min_answer_chars: Count = 100  # an answer must have more
     min_han_ratio: float = Field(0.5, ge=0, le=1)
+    min_emotional_context: float = Field(0.0, ge=0, le=1)  # of a post; 0 keeps all, the score stands on every row
+
+
+class Cleaning(_Section):
+    """What is taken out of every text. Personal data always are; M cleans by `paper`."""
+
+    profile: Literal["default", "paper"] = "default"  # paper: all that is not Chinese goes
+    names: bool = True  # whether names, schools, employers, hospitals and addresses are looked for as well
 
 
 class SplitSizes(_Section):
@@ -87,18 +95,35 @@ class Settings(BaseSettings):
 
     seed: int = 0
     filters: Filters = Filters()
+    cleaning: Cleaning = Cleaning()
     splits: Splits = Splits()
     sampling: Sampling = Sampling()
     prompts: Prompts = Prompts()
 
 
 # Of the environment alone: where things are, and secrets. They decide no content, so no version depends on them.
-ENVIRONMENT_ONLY = ("HOME", "AUTHOR_KEY")
+ENVIRONMENT_ONLY = ("HOME", "AUTHOR_KEY", "ENGINE", "RAY_ADDRESS")
+ENGINES = ("one", "ray")
 
 
 def home() -> Path:
     """The folder of data, Dagster's state, the author key and the takedown list (default: the repository)."""
     return Path(os.environ.get(PREFIX + "HOME") or ROOT).expanduser().resolve()
+
+
+def engine() -> str:
+    """Where the near-duplicate search runs: `one` process (default) or `ray`. It decides nothing but speed.
+
+    Raises SettingsError for another name.
+    """
+    named = os.environ.get(PREFIX + "ENGINE") or ENGINES[0]
+    if named not in ENGINES:
+        raise SettingsError(
+            f"there is no engine {named!r}",
+            where=f"the environment variable {PREFIX}ENGINE",
+            remedy=f"known: {', '.join(ENGINES)}",
+        )
+    return named
 
 
 def load(home: Path) -> Settings:

@@ -6,6 +6,7 @@ what its current version was made from: the parents' versions, the code, the set
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,11 +14,12 @@ import polars as pl
 from pipelines.accounts import Account, require_balance, settle
 from pipelines.clean import clean_dialogues, clean_posts
 from pipelines.code_version import code_version
+from pipelines.dedup.search import searching
 from pipelines.errors import DamagedVersion, NoVersion
 from pipelines.release.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
 from pipelines.sample.turns import sample_turns
 from pipelines.sample.unique import require_training_rows, unique
-from pipelines.settings import Settings
+from pipelines.settings import Settings, engine
 from pipelines.store.manifest import Run
 from pipelines.store.store import Store, Version
 from schemas.tables import PARTITIONED, TABLES
@@ -28,13 +30,15 @@ Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 @dataclass(frozen=True)
 class Inputs:
     """What a run of a stage is given: rows and versions of its parents by table, rows of the tables that it builds
-    upon, and all settings (it reads those that it named).
+    upon, all settings (it reads those that it named), and a folder to remember work in, on which no result depends,
+    or None.
     """
 
     rows: Mapping[str, pl.DataFrame]
     versions: Mapping[str, str]
     standing: Mapping[str, pl.DataFrame]
     settings: Settings
+    cache: Path | None
 
 
 @dataclass(frozen=True)
@@ -68,14 +72,16 @@ class Stage:
 
 
 def _unique(given: Inputs) -> Made:
-    made = unique(
-        given.rows["clean_posts"],
-        given.rows["clean_dialogues"],
-        given.standing["splits"],
-        given.settings.splits,
-        seed=given.settings.seed,
-        given_at=" ".join(f"{table}@{version}" for table, version in sorted(given.versions.items())),
-    )
+    with searching(engine(), given.cache) as search:
+        made = unique(
+            given.rows["clean_posts"],
+            given.rows["clean_dialogues"],
+            given.standing["splits"],
+            given.settings.splits,
+            seed=given.settings.seed,
+            given_at=" ".join(f"{table}@{version}" for table, version in sorted(given.versions.items())),
+            search=search,
+        )
     require_training_rows(made, given.settings.splits)
     return made
 
@@ -86,9 +92,11 @@ STAGES: tuple[Stage, ...] = (
         group="clean",
         tables=("clean_posts",),
         parents=("imported_posts",),
-        run=lambda given: {"clean_posts": clean_posts(given.rows["imported_posts"], given.settings.filters)},
+        run=lambda given: {
+            "clean_posts": clean_posts(given.rows["imported_posts"], given.settings.filters, given.settings.cleaning)
+        },
         modules=("pipelines.clean.posts",),
-        reads=("filters",),
+        reads=("filters", "cleaning"),
         units={"clean_posts": {"post": ("imported_posts",), "answer": ("imported_posts",)}},
     ),
     Stage(
@@ -97,10 +105,12 @@ STAGES: tuple[Stage, ...] = (
         tables=("clean_dialogues",),
         parents=("imported_dialogues",),
         run=lambda given: {
-            "clean_dialogues": clean_dialogues(given.rows["imported_dialogues"], given.settings.filters)
+            "clean_dialogues": clean_dialogues(
+                given.rows["imported_dialogues"], given.settings.filters, given.settings.cleaning
+            )
         },
         modules=("pipelines.clean.dialogues",),
-        reads=("filters",),
+        reads=("filters", "cleaning"),
         units={"clean_dialogues": {"dialogue": ("imported_dialogues",)}},
     ),
     Stage(
@@ -191,8 +201,14 @@ def is_stale(stage: Stage, store: Store, settings: Settings) -> bool:
     return False
 
 
-def run_stage(stage: Stage, store: Store, settings: Settings) -> list[Version]:
+def run_stage(stage: Stage, store: Store, settings: Settings, cache: Path | None = None) -> list[Version]:
     """Make the tables of a stage from its parents' current versions.
+
+    Args:
+        stage: What to run.
+        store: Where its parents are, and its tables go.
+        settings: All settings.
+        cache: A folder that stages may remember work in, the home's `index/`; without it all work is done anew.
 
     Raises Unaccounted where rows vanish, and what `Store` raises.
     """
@@ -204,6 +220,7 @@ def run_stage(stage: Stage, store: Store, settings: Settings) -> list[Version]:
             versions={parent.name: parent.version for parent in parents},
             standing={table: _standing(store, table) for table in stage.standing},
             settings=settings,
+            cache=cache,
         )
     )
     for table, units in stage.units.items():

@@ -1,10 +1,39 @@
 """What several stages do to a string, as polars expressions over a column."""
 
+from collections.abc import Iterable
+
 import polars as pl
+
+from pipelines.errors import RequestError
 
 # White space, control and format characters (zero-width, bidirectional, byte-order mark, soft hyphen), what Unicode
 # calls ignorable (fillers, variation selectors), and the blank of Braille that blank names are made of.
 _INVISIBLE = r"[\p{White_Space}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]"
+
+
+def column(texts: pl.Series | Iterable[str | bytes | None]) -> pl.Series:
+    """Texts as a column of strings, whatever they came as.
+
+    What is no Unicode (a lone surrogate, invalid UTF-8) becomes U+FFFD, so that the row still counts; a null stays one.
+
+    Raises RequestError for anything that is no text.
+    """
+    if isinstance(texts, pl.Series) and texts.dtype in (pl.String, pl.Null):
+        return texts.cast(pl.String)
+    return pl.Series([_unicode(place, one) for place, one in enumerate(texts)], dtype=pl.String)
+
+
+def _unicode(place: int, one: str | bytes | None) -> str | None:
+    if one is None:
+        return None
+    if isinstance(one, bytes):
+        return one.decode("utf-8", "replace")
+    if isinstance(one, str):
+        # Two surrogates that belong together become their character; one alone is no character.
+        return one.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    raise RequestError(
+        f"a text must be a string, not {type(one).__name__}", where=f"text {place}", remedy="convert the column first"
+    )
 
 
 def key(text: pl.Expr) -> pl.Expr:

@@ -4,7 +4,7 @@ import dataframely as dy
 import polars as pl
 
 from schemas import labels
-from schemas.posts import RISK
+from schemas.posts import PII, RISK
 from schemas.table import PRIVATE, LlmMade, Table, one_of
 
 MEDIA = dy.Struct(
@@ -75,25 +75,28 @@ class ImportedDialogues(Dialogues):
 
 
 class CleanDialogues(Dialogues):
-    """Dialogues that pass the filters."""
+    """Dialogues without artefacts and personal data that pass the filters."""
 
+    version = 2
+
+    situation = dy.String(nullable=True, description="the seeker's situation in a sentence, cleaned")
+    turns = dy.List(TURN, description="the turns in order, cleaned; roles alternate")
     n_chars = dy.Int64(min=0, description="characters of all turns, white space not counted")
     han_ratio = dy.Float64(min=0, max=1, description="share of Chinese characters among those")
-    script = one_of(labels.SCRIPTS, description="simplified, traditional, mixed, or neutral (both alike)")
-    pii = dy.List(
-        dy.Struct({"kind": dy.String(), "count": dy.Int64(min=1)}),
-        nullable=True,
-        description="personal data removed, counted by kind; null until the step that removes them has run",
+    script = one_of(
+        labels.SCRIPTS, description="script it was written in: simplified, traditional, mixed, or neutral (both alike)"
     )
+    pii = dy.List(PII, description="personal data replaced, counted by kind")
     risk = dy.List(RISK, description="signs of risk in the seeker's turns; empty where none was found")
+    under_18 = dy.Bool(description="the seeker says to be younger than 18: out of everything that trains")
 
 
 class UniqueDialogues(CleanDialogues):
-    """Dialogues without duplicates, each in the group that a split may not tear apart."""
+    """Dialogues without near-duplicates, each in the group that a split may not tear apart."""
 
     cluster_id = dy.String(description="`dialogue_id` of the survivor")
-    cluster_size = dy.Int64(min=1, description="dialogues that were one and the same")
-    group_id = dy.String(description="dialogues and posts with the same opening share it: see `splits`")
+    cluster_size = dy.Int64(min=1, description="dialogues that were one and the same, or nearly so")
+    group_id = dy.String(description="dialogues and posts with (nearly) the same opening share it: see `splits`")
 
 
 class CoherentDialogues(UniqueDialogues, LlmMade):

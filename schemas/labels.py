@@ -13,6 +13,12 @@ PRECISIONS = ("second", "minute", "hour", "day", "month", "year")
 SCRIPTS = ("simplified", "traditional", "mixed", "neutral")
 RISKS = ("self_harm", "harm_to_others", "abuse")
 PREFERENCES = ("first", "second", "both", "neither")
+PII_KINDS = (
+    *("phone", "qq", "wechat", "email", "id_card", "bank_card", "licence_plate", "url", "account"),
+    *("name", "school", "employer", "hospital", "address"),
+)
+EDITS = ("signature", "credential")
+DOUBTS = ("advertisement", "contact_harvesting", "recruitment", "not_psychological", "not_user_content")
 CONSENTS = ("given", "public_licence", "agreement", "not_asked", "synthetic", "invented")
 VARIANTS = ("none", "D", "R", "P")
 

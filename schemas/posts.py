@@ -13,6 +13,21 @@ RISK = dy.Struct(
     }
 )
 
+PII = dy.Struct(
+    {
+        "kind": one_of(labels.PII_KINDS, description="what was replaced: phone, qq, wechat, name, school …"),
+        "count": dy.Int64(min=1, description="how many times"),
+    }
+)
+
+EDIT = dy.Struct(
+    {
+        "row_id": dy.String(description="the answer that was cut"),
+        "rule": one_of(labels.EDITS, description="signature (repeated over the corpus) or credential (a claim of one)"),
+        "removed": dy.String(description="the words, personal data replaced"),
+    }
+)
+
 STRATEGY_SPAN = dy.Struct(
     {
         "strategy": dy.String(nullable=True, description="our label, null where the cross-walk has none"),
@@ -80,24 +95,42 @@ class RawPosts(ImportedPosts):
 
 
 class CleanPosts(Posts):
-    """Posts and answers that pass the filters (M §2, E §2)."""
+    """Posts and answers without artefacts and personal data that pass the filters (M §2, E §2)."""
 
-    answers = dy.List(dy.Struct(dict(_ANSWER)), description="the answers that were kept", metadata=PRIVATE)
-    text = dy.String(description="title and description, each stripped, one below the other", metadata=PRIVATE)
+    version = 2
+
+    title = dy.String(description="title or question, cleaned")
+    description = dy.String(description="body of the post, cleaned")
+    answers = dy.List(dy.Struct(dict(_ANSWER)), description="the answers that were kept, cleaned")
+    text = dy.String(description="title and description, one below the other")
     n_chars = dy.Int64(min=0, description="characters of `text`, white space not counted")
     han_ratio = dy.Float64(min=0, max=1, description="share of Chinese characters among those of `text`")
-    script = one_of(labels.SCRIPTS, description="simplified, traditional, mixed, or neutral (both alike)")
-    pii = dy.List(
-        dy.Struct({"kind": dy.String(), "count": dy.Int64(min=1)}),
-        nullable=True,
-        description="personal data removed, counted by kind; null until the step that removes them has run",
+    script = one_of(
+        labels.SCRIPTS, description="script it was written in: simplified, traditional, mixed, or neutral (both alike)"
+    )
+    pii = dy.List(PII, description="personal data replaced in the post and its answers, counted by kind")
+    edits = dy.List(EDIT, description="what was cut from the answers that were kept, and by which rule")
+    emotional_context = dy.Float64(min=0, max=1, description="how much of a feeling person's story the post tells")
+    doubts = dy.List(
+        one_of(labels.DOUBTS), description="what the rules could not decide, for the LLM filter; empty where clear"
     )
     risk = dy.List(RISK, description="signs of risk to life or limb; empty where none was found")
+    under_18 = dy.Bool(description="the writer says to be younger than 18: out of everything that trains")
 
 
 class UniquePosts(CleanPosts):
-    """Posts without duplicates; the survivor of a cluster has the answers of all its members."""
+    """Posts without near-duplicates; the survivor of a cluster has the answers of all its members."""
 
+    answers = dy.List(
+        dy.Struct(
+            {
+                **_ANSWER,
+                "cluster_id": dy.String(description="`answer_id` of the first of all nearly equal answers"),
+                "n_questions": dy.Int64(min=1, description="questions under which a nearly equal answer stands"),
+            }
+        ),
+        description="the answers of all members, nearly equal ones once",
+    )
     cluster_id = dy.String(description="`post_id` of the survivor")
-    cluster_size = dy.Int64(min=1, description="posts that were one and the same")
+    cluster_size = dy.Int64(min=1, description="posts that were one and the same, or nearly so")
     group_id = dy.String(description="what a split may never tear apart: see `splits`")

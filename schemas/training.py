@@ -44,6 +44,7 @@ class SampledTurns(Table):
     topic = dy.String(nullable=True, description="topic of the dialogue", metadata=PRIVATE)
     situation = dy.String(nullable=True, description="the seeker's situation", metadata=PRIVATE)
     risk = dy.List(RISK, description="signs of risk in the seeker's turns")
+    under_18 = dy.Bool(description="the seeker says to be younger than 18: out of everything that trains")
     group_id = dy.String(description="the group of the dialogue")
 
 

@@ -116,7 +116,7 @@ def version_if(monkeypatch: pytest.MonkeyPatch, ending: str, modules: tuple[str,
 RESTS_ON = {
     "clean_posts": ["pipelines/clean/lexicons/risk.toml", "pipelines/text.py", "schemas/posts.py"],
     "clean_dialogues": ["pipelines/clean/lexicons/risk.toml", "pipelines/clean/script.py", "schemas/labels.py"],
-    "unique": ["pipelines/dedup/exact.py", "pipelines/sample/splits.py", "pipelines/text.py"],
+    "unique": ["pipelines/dedup/merge.py", "pipelines/sample/splits.py", "pipelines/text.py"],
     "sampled_turns": ["pipelines/sample/gaussian.py", "schemas/ids.py"],
     "grpo_ecot": ["pipelines/release/prompts/ecot.md", "pipelines/release/lengths.py", "pipelines/llm/prompts.py"],
     "grpo_coe": ["pipelines/release/prompts/coe.md"],

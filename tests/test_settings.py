@@ -115,10 +115,10 @@ def test_an_unknown_variable_names_the_nearest(
     assert variable in told
 
 
-def test_variables_of_others_and_the_two_that_are_no_settings_are_let_be(
+def test_variables_of_others_and_those_that_are_no_settings_are_let_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    for variable in ("GONGQIN_SED", "SEED", "GONGQING_HOME", "GONGQING_AUTHOR_KEY"):
+    for variable in ("GONGQIN_SED", "SEED", "GONGQING_HOME", "GONGQING_AUTHOR_KEY", "GONGQING_ENGINE"):
         monkeypatch.setenv(variable, "anything")
     assert load(tmp_path).model_dump() == Settings().model_dump()
 
@@ -188,3 +188,18 @@ def test_settings_cannot_be_changed_once_loaded(tmp_path: Path):
 
     with pytest.raises(ValidationError):
         load(tmp_path).filters.min_post_chars = 1
+
+
+# --- the engine
+
+
+def test_the_engine_is_one_process_unless_the_environment_says_ray(monkeypatch: pytest.MonkeyPatch):
+    assert settings.engine() == "one"
+    monkeypatch.setenv("GONGQING_ENGINE", "ray")
+    assert settings.engine() == "ray"
+
+
+def test_an_unknown_engine_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GONGQING_ENGINE", "spark")
+    with pytest.raises(SettingsError, match="GONGQING_ENGINE"):
+        settings.engine()

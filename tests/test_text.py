@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines import text
+from pipelines.errors import RequestError
 
 LAW = settings(deadline=None, max_examples=60)  # how long one example takes says nothing on a busy machine
 
@@ -160,3 +161,38 @@ def test_no_text_has_no_key_and_no_length():
     assert measured(None) == [(None, None, 0.0)]
     assert measured("") == [("", 0, 0.0)]
     assert measured() == []
+
+
+# --- a column of whatever texts came as
+
+
+@pytest.mark.parametrize(
+    ("given", "column"),
+    [
+        (["我", None, ""], ["我", None, ""]),
+        (["难\ud800过"], ["难\ufffd过"]),  # a lone surrogate: what a broken export leaves of an emoji
+        (["\ud83d\ude00"], ["😀"]),  # two that belong together
+        (["难过".encode(), b"\xe9\x9a"], ["难过", "\ufffd"]),
+        (pl.Series(["我", None]), ["我", None]),
+        (pl.Series([None, None]), [None, None]),
+        ((one for one in "甲乙"), ["甲", "乙"]),
+        ([], []),
+    ],
+)
+def test_a_column_is_made_of_whatever_texts_came_as(given, column: list[str | None]):
+    made = text.column(given)
+    assert made.dtype == pl.String
+    assert made.to_list() == column
+
+
+@LAW
+@given(st.lists(st.none() | st.text(st.characters(), max_size=8)))
+def test_a_text_of_unicode_stays_as_it_is(texts: list[str | None]):
+    whole = [one for one in texts if one is None or one.isprintable() or not re.search("[\ud800-\udfff]", one)]
+    assert text.column(whole).to_list() == whole
+
+
+@pytest.mark.parametrize("other", [[1], pl.Series([1.5]), [["难"]]])
+def test_what_is_no_text_is_named(other):
+    with pytest.raises(RequestError, match="text 0"):
+        text.column(other)

@@ -1,52 +1,56 @@
-"""The first filters of posts and answers (M §2, E §2)."""
+"""Posts and answers: cleaned, and filtered (M §2, E §2)."""
 
 import polars as pl
 
 from pipelines import text
+from pipelines.clean.answers import signatures, without_credentials, without_signatures
+from pipelines.clean.cells import NO_PII, cleaned, counted, said
+from pipelines.clean.language import language
+from pipelines.clean.minors import under_14, under_18
+from pipelines.clean.relevance import relevance
 from pipelines.clean.risk import risk
 from pipelines.clean.script import script
 from pipelines.drops import drops, gather
-from pipelines.settings import Filters
-from schemas.posts import CleanPosts
+from pipelines.settings import Cleaning, Filters
+from schemas.posts import EDIT, CleanPosts, ImportedPosts
 from schemas.table import Dropped
 
 STAGE = "clean_posts"
 
+_OF_AN_ANSWER = [field.name for field in CleanPosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
+_NO_EDITS = pl.lit(pl.Series([[]], dtype=pl.List(EDIT.dtype)))
+_FOREIGN = ("cantonese", "japanese", "korean", "english", "classical")
+
 
 def clean_posts(
-    frame: pl.DataFrame | pl.LazyFrame, filters: Filters | None = None
+    frame: pl.DataFrame | pl.LazyFrame, filters: Filters | None = None, cleaning: Cleaning | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Posts of at least 20 Chinese characters' length that are mostly Chinese, their answers of more than 100.
+    """Posts in Mandarin of at least 20 characters that ask for help, their answers of more than 100.
+
+    Artefacts and personal data are taken out first, and everything is measured on what is left.
 
     Args:
         frame: Rows of `imported_posts` or `raw_posts`.
         filters: The thresholds; the papers' where none are given.
+        cleaning: How texts are cleaned.
 
     Returns:
         `(kept, dropped)`: rows of `clean_posts`, and drops in the units `post` and `answer`. A post left without
         answers stays; the answers of a dropped post are dropped with it.
     """
-    filters = filters or Filters()
-    posts = (
-        frame.lazy()
-        .with_columns(text=_text())
-        .with_columns(n_chars=text.n_chars(pl.col("text")), han_ratio=text.han_ratio(pl.col("text")))
-        .with_columns(
-            reason=pl.when(pl.col("n_chars") < filters.min_post_chars)
-            .then(pl.lit("too_short"))
-            .when(pl.col("han_ratio") < filters.min_han_ratio)
-            .then(pl.lit("not_chinese"))
-        )
-        .collect()
-    )
-    kept, refused = posts.filter(pl.col("reason").is_null()), posts.filter(pl.col("reason").is_not_null())
-    answers = _answers(kept).with_columns(n_chars=text.n_chars(pl.col("text")))
-    short = pl.col("n_chars") <= filters.min_answer_chars
+    filters, cleaning = filters or Filters(), cleaning or Cleaning()
+    posts = frame.lazy().select(ImportedPosts.column_names()).collect().with_row_index("group")
+    cells = cleaned(_cells(posts), cleaning)
+    judged = _judged(_with_texts(posts, cells), filters)
+    kept, refused = judged.filter(pl.col("reason").is_null()), judged.filter(pl.col("reason").is_not_null())
+    answers, edits = _cut(_answers(kept))
+    answers = answers.with_columns(n_chars=text.n_chars(pl.col("text")))
+    long_enough = pl.col("n_chars") > filters.min_answer_chars
     dropped = gather(
-        drops(refused, STAGE, "post", "post_id", pl.col("reason"), _measured()),
+        drops(refused, STAGE, "post", "post_id", pl.col("reason"), pl.col("detail")),
         drops(_answers(refused), STAGE, "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
         drops(
-            answers.filter(short),
+            answers.filter(~long_enough),
             STAGE,
             "answer",
             "answer_id",
@@ -54,31 +58,118 @@ def clean_posts(
             pl.format("{} characters", pl.col("n_chars")),
         ),
     )
-    long_enough = text.n_chars(pl.element().struct.field("text")) > filters.min_answer_chars
-    fields = [pl.element().struct.field(name) for name in CleanPosts.columns()["answers"].inner.inner]  # type: ignore[attr-defined]
-    kept = kept.with_columns(
-        answers=pl.col("answers").list.eval(pl.struct(fields).filter(long_enough)),
-        script=script(pl.col("text")),
-        pii=pl.lit(None),
-        risk=risk(pl.col("text")),
-    )
+    kept = _with_answers(kept, answers.filter(long_enough), edits).with_columns(risk=risk(pl.col("text")))
     return CleanPosts.cast(kept.select(CleanPosts.column_names())), Dropped.cast(dropped)
 
 
-def _text() -> pl.Expr:
-    """Title and description, each stripped, joined by a line end; once where they are the same."""
-    title, body = pl.col("title").str.strip_chars(), pl.col("description").str.strip_chars()
-    return pl.when(body.str.starts_with(title)).then(body).when(body == "").then(title).otherwise(title + "\n" + body)
-
-
-def _answers(posts: pl.DataFrame) -> pl.DataFrame:
-    """One row an answer: the post's id and the fields of the answer."""
-    return posts.select("post_id", "answers").explode("answers", empty_as_null=False).unnest("answers")
-
-
-def _measured() -> pl.Expr:
-    return (
-        pl.when(pl.col("reason") == "too_short")
-        .then(pl.format("{} characters", pl.col("n_chars")))
-        .otherwise(pl.format("Chinese share {}", pl.col("han_ratio").round(2)))
+def _cells(posts: pl.DataFrame) -> pl.DataFrame:
+    """`group`, `lang`, `place` (-2 title, -1 description, from 0 the answers) and `text`."""
+    answers = posts.select("group", "lang", text=pl.col("answers").list.eval(pl.element().struct.field("text")))
+    answers = answers.explode("text", empty_as_null=False)
+    return pl.concat(
+        [
+            posts.select("group", "lang", place=pl.lit(-2, pl.Int64), text="title"),
+            posts.select("group", "lang", place=pl.lit(-1, pl.Int64), text="description"),
+            answers.select("group", "lang", place=pl.int_range(pl.len(), dtype=pl.Int64).over("group"), text="text"),
+        ]
     )
+
+
+def _with_texts(posts: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
+    """The posts with the cleaned texts in their places, `text`, `script` as they were written in, and `pii`."""
+    title, description = (cells.filter(place=place).get_column("text") for place in (-2, -1))
+    written = cells.filter(pl.col("place") >= 0).select("group", "place", cleaned="text")
+    answers = (
+        _answers(posts, "group")
+        .with_columns(place=pl.int_range(pl.len(), dtype=pl.Int64).over("group"))
+        .join(written, on=["group", "place"], how="left", maintain_order="left")
+        .with_columns(text="cleaned")
+    )
+    return (
+        posts.with_columns(script=script(pl.concat_str("title", "description", separator="\n")))
+        .with_columns(title=title, description=description)
+        .drop("answers")
+        .join(_gathered(answers, "group"), on="group", how="left", maintain_order="left")
+        .join(counted(cells), on="group", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("answers").fill_null([]),
+            pl.col("pii").fill_null(NO_PII),
+            text=_text(),
+        )
+    )
+
+
+def _judged(posts: pl.DataFrame, filters: Filters) -> pl.DataFrame:
+    """What is measured of each post, and the `reason` (with its `detail`) to drop it, null where there is none."""
+    measured = posts.lazy().with_columns(
+        n_chars=text.n_chars(pl.col("text")),
+        han_ratio=text.han_ratio(said(pl.col("text"))),
+        language=language(pl.col("text")),
+        relevance=relevance(pl.col("text"), pl.col("title")),
+        under_14=under_14(pl.col("text")),
+        under_18=under_18(pl.col("text")),
+    )
+    relevant = pl.col("relevance").struct
+    share = pl.format("Chinese share {}", pl.col("han_ratio").round(2))
+    reasons = (
+        (
+            pl.col("n_chars") < filters.min_post_chars,
+            pl.lit("too_short"),
+            pl.format("{} characters", pl.col("n_chars")),
+        ),
+        (pl.col("language").is_in(_FOREIGN), pl.col("language"), share),
+        (pl.col("han_ratio") < filters.min_han_ratio, pl.lit("not_chinese"), share),
+        (relevant.field("reason").is_not_null(), relevant.field("reason"), relevant.field("detail")),
+        (pl.col("under_14"), pl.lit("under_14"), pl.lit("the writer says to be younger than 14")),
+        (
+            relevant.field("emotional_context") < filters.min_emotional_context,
+            pl.lit("little_emotional_context"),
+            pl.format("score {}", relevant.field("emotional_context").round(2)),
+        ),
+    )
+    first = pl.coalesce(pl.when(holds).then(pl.struct(reason=name, detail=told)) for holds, name, told in reasons)
+    return (
+        measured.with_columns(first.struct.unnest(), doubts=relevant.field("doubts"))
+        .with_columns(emotional_context=relevant.field("emotional_context"))
+        .collect()
+    )
+
+
+def _cut(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The answers without claims of a credential and signatures, and what was cut: `row_id`, `rule`, `removed`."""
+    cells = answers.select("author", "source", "text", row_id="answer_id", group="post_id")
+    honest, credentials = without_credentials(cells)
+    plain, formulas = without_signatures(honest, signatures(honest))
+    return answers.with_columns(text=plain["text"]), pl.concat([credentials, formulas])
+
+
+def _with_answers(posts: pl.DataFrame, answers: pl.DataFrame, edits: pl.DataFrame) -> pl.DataFrame:
+    """The posts with the answers that stay, and the `edits` of these."""
+    of_post = answers.select("post_id", row_id="answer_id")
+    told = of_post.join(edits, on="row_id", maintain_order="left_right")
+    told = told.group_by("post_id").agg(edits=pl.struct("row_id", "rule", "removed").cast(EDIT.dtype))
+    return (
+        posts.drop("answers")
+        .join(_gathered(answers, "post_id"), on="post_id", how="left", maintain_order="left")
+        .join(told, on="post_id", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("answers").fill_null([]),
+            pl.col("edits").fill_null(_NO_EDITS),
+        )
+    )
+
+
+def _answers(posts: pl.DataFrame, by: str = "post_id") -> pl.DataFrame:
+    """One row an answer: `by` and `source` of its post and the fields of the answer."""
+    return posts.select(by, "source", "answers").explode("answers", empty_as_null=False).unnest("answers")
+
+
+def _gathered(answers: pl.DataFrame, by: str) -> pl.DataFrame:
+    """`by`, `answers`: the answers of each post that has any, in their order."""
+    return answers.group_by(by, maintain_order=True).agg(answers=pl.struct(_OF_AN_ANSWER))
+
+
+def _text() -> pl.Expr:
+    """Title and description, one below the other; once where the description begins with the title."""
+    title, body = pl.col("title"), pl.col("description")
+    return pl.when(body.str.starts_with(title)).then(body).when(body == "").then(title).otherwise(title + "\n" + body)

@@ -4,34 +4,53 @@ A sign keeps a text out of everything that trains; it says nothing about the per
 "我不想死" is flagged as well.
 """
 
-import tomllib
 from functools import cache
-from pathlib import Path
 
 import polars as pl
 
+from pipelines.clean.lexicon import alternation, lexicon
 from pipelines.clean.script import as_simplified
 from schemas.labels import RISKS
 from schemas.posts import RISK
 
+_SIGNS = pl.List(RISK.dtype)
 
-def risk(text: pl.Expr) -> pl.Expr:
-    """The rules that match `text`, in either script, as a list of {kind, rule}; empty where none does."""
-    simplified = as_simplified(text).str.replace_all("著", "着", literal=True)  # 活著, 想著
+
+def risk(text: pl.Expr, *, simplified: bool = False) -> pl.Expr:
+    """The rules that match `text`, as a list of {kind, rule}; empty where none does, or where there is no text.
+
+    Args:
+        text: What was said, in either script.
+        simplified: Whether it has been turned into Simplified characters already, which spares doing so again.
+    """
+    if not simplified:
+        text = as_simplified(text).str.replace_all("著", "着", literal=True)  # 活著, 想著
+    return text.map_batches(_risk, return_dtype=_SIGNS, is_elementwise=True)
+
+
+def _risk(texts: pl.Series) -> pl.Series:
+    rules, text = _rules(), pl.col("text")
+    # A bit a rule, and the lists looked up: making a list of structs in every row costs more than all of the rules.
+    bits = [text.str.contains(pattern).cast(pl.UInt32) * (1 << place) for place, (_, _, pattern) in enumerate(rules)]
+    rows = texts.alias("text").to_frame().with_row_index("row")
+    signs = rows.filter(text.str.contains(lexicon("risk")["near"])).select("row", found=pl.sum_horizontal(bits))
+    found = rows.join(signs, on="row", how="left", maintain_order="left")["found"]
+    return _lists().gather(found.fill_null(0)).alias(texts.name)
+
+
+@cache
+def _lists() -> pl.Series:
+    """For every set of rules, as the number whose bits are theirs, the list of its signs."""
+    rules = _rules()
     signs = [
-        pl.when(simplified.str.contains(pattern)).then(pl.struct(kind=pl.lit(kind), rule=pl.lit(rule)))
-        for kind, rule, pattern in _rules()
+        [{"kind": kind, "rule": rule} for place, (kind, rule, _) in enumerate(rules) if chosen >> place & 1]
+        for chosen in range(1 << len(rules))
     ]
-    return pl.concat_list(signs).list.drop_nulls().cast(pl.List(RISK.dtype))
+    return pl.Series(signs, dtype=_SIGNS)
 
 
 @cache
 def _rules() -> tuple[tuple[str, str, str], ...]:
-    path = Path(__file__).parent / "lexicons" / "risk.toml"
-    rules = tomllib.loads(path.read_text(encoding="utf-8"))
-    assert set(rules) <= set(RISKS), f"{path}: a kind that schemas.labels.RISKS does not list"
-    return tuple(
-        (kind, name, "|".join(f"({pattern})" for pattern in patterns))
-        for kind in rules
-        for name, patterns in rules[kind].items()
-    )
+    kinds = {kind: rules for kind, rules in lexicon("risk").items() if kind != "near"}
+    assert set(kinds) <= set(RISKS), "lexicons/risk.toml: a kind that schemas.labels.RISKS does not list"
+    return tuple((kind, name, alternation(patterns)) for kind in kinds for name, patterns in kinds[kind].items())

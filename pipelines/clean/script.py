@@ -1,11 +1,24 @@
-"""Which Chinese script a text is written in."""
+"""Which Chinese script a text is written in, and Simplified Chinese from either."""
 
 from functools import cache
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
+
+from pipelines.clean.buffers import buffers, in_slices, strings, with_rows
+from pipelines.clean.counting import CODES, Classes, counted
 
 # A marker of the other script in ten still is no mixture: 后, 里 and 干 stand in both.
 _TOLERATED = 0.1
+
+# Characters that OpenCC converts only inside phrases: 藉口 反覆 瞭解 沈默 甦醒 英哩 衹得. A test holds them against its
+# dictionaries.
+IN_PHRASES = "哩沈甦瞭藉衹覆"
+
+_CLASSES = ("simplified", "traditional", "in_phrases")
+_SIMPLIFIED, _TRADITIONAL, _IN_PHRASES = 1, 2, 3
 
 
 def script(text: pl.Expr) -> pl.Expr:
@@ -36,19 +49,111 @@ def as_simplified(text: pl.Expr) -> pl.Expr:
     return text.str.replace_many(traditional_only)
 
 
+def simplified(text: pl.Expr) -> pl.Expr:
+    """`text` in Simplified Chinese, by OpenCC's phrases and characters; a null stays one.
+
+    Only a row that holds something to convert is touched, and in it no character that only Simplified has: alone,
+    OpenCC turns 打坏 into 打坯, for in Traditional 坏 is another word. A row that is rather Traditional is read as
+    typed in Taiwan (看著 becomes 看着), one that is rather Simplified is not (显著 stays). No word is exchanged for
+    the mainland's: 憂鬱症 becomes 忧郁症.
+    """
+    return text.map_batches(lambda texts: in_slices(_simplified, texts), return_dtype=pl.String, is_elementwise=True)
+
+
+def _simplified(texts: pl.Series) -> pl.Series:
+    counts = counted(texts, _gate(), _CLASSES)
+    rather_traditional = counts["traditional"] >= counts["simplified"]
+    gated = counts["traditional"] + counts["in_phrases"] > 0
+    for config, mask in (("tw2s", gated & rather_traditional), ("t2s", gated & ~rather_traditional)):
+        rows = np.flatnonzero(mask)
+        if len(rows):
+            texts = with_rows(texts, rows, _converted(texts.gather(rows), config))
+    return texts
+
+
+def _converted(texts: pl.Series, config: str) -> pl.Series:
+    """All rows in one call of OpenCC, a line end between them; its dictionaries keep the number of characters."""
+    data, offsets = buffers(texts + "\n")
+    joined = data[offsets[0] : offsets[-1]].tobytes().decode()
+    given = _points(joined)
+    made = _points(_opencc(config).convert(joined.replace("\0", "\n")))  # it stops at a NUL
+    assert len(made) == len(given), "OpenCC has changed the number of characters"
+    kept = (given == 0) | (_gate()[np.minimum(given, CODES - 1)] == _SIMPLIFIED)
+    made = np.where(kept, given, made)
+    widths = 1 + (made > 0x7F) + (made > 0x7FF) + (made > 0xFFFF)
+    ends = np.concatenate([[0], np.cumsum(widths)])
+    begins = np.concatenate([[0], np.cumsum(texts.str.len_chars().to_numpy() + 1, dtype=np.int64)])
+    encoded = np.frombuffer(made.tobytes().decode("utf-32-le").encode(), np.uint8)
+    return strings(encoded, ends[begins]).str.head(-1)
+
+
+def _points(text: str) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+
+
+def in_both_scripts(pattern: str) -> str:
+    """A regex that matches what `pattern`, written in Simplified Chinese, does, each character in any form."""
+    return "".join(f"[{one}{others}]" if (others := _forms().get(one)) else one for one in pattern)
+
+
+def convertible() -> str:
+    """All characters that become another one when Traditional Chinese is turned into Simplified."""
+    return "".join(_forms().values())
+
+
+@cache
+def _forms() -> dict[str, str]:
+    """Per character of Simplified Chinese all others that become it."""
+    forms = {"复": "覆", "了": "瞭", "借": "藉", "沉": "沈"}  # inside phrases
+    for config in ("t2s", "tw2s"):
+        for one, made in _each(config).items():
+            if one != made and one not in forms.get(made, ""):
+                forms[made] = forms.get(made, "") + one
+    return forms
+
+
+@cache
+def _gate() -> Classes:
+    """The class of each character that tells the scripts apart, or that OpenCC converts in some phrases."""
+    simplified_only, traditional_only = _markers()
+    of_taiwan = [one for one, made in _each("tw2s").items() if one != made and one not in traditional_only]
+    classes = np.zeros(CODES, np.uint8)
+    for characters, what in (
+        (of_taiwan, _IN_PHRASES),
+        (IN_PHRASES, _IN_PHRASES),
+        (traditional_only, _TRADITIONAL),
+        (simplified_only, _SIMPLIFIED),
+    ):
+        classes[[ord(one) for one in characters]] = what
+    return classes
+
+
 @cache
 def _markers() -> tuple[dict[str, str], dict[str, str]]:
     """The characters that only Simplified has and those that only Traditional has, each with its counterpart."""
-    from opencc import OpenCC
-
-    # One character a line, so that no phrase of the dictionaries matches.
-    characters = [chr(code) for code in range(0x4E00, 0xA000)]
-    to_simplified = OpenCC("t2s").convert("\n".join(characters)).split("\n")
-    to_traditional = OpenCC("s2t").convert("\n".join(characters)).split("\n")
+    to_simplified, to_traditional = _each("t2s"), _each("s2t")
     simplified, traditional = {}, {}
-    for character, in_simplified, in_traditional in zip(characters, to_simplified, to_traditional, strict=True):
+    for character, in_simplified in to_simplified.items():
+        in_traditional = to_traditional[character]
         if in_simplified != character and in_traditional == character:
             traditional[character] = in_simplified
         elif in_traditional != character and in_simplified == character:
             simplified[character] = in_traditional
+    # 么 has lost its own meaning (幺) to 麼: it is what Simplified writes.
+    simplified["么"] = to_traditional["么"]
     return simplified, traditional
+
+
+@cache
+def _each(config: str) -> dict[str, str]:
+    """What OpenCC makes of each character alone."""
+    # One character a line, so that no phrase of the dictionaries matches.
+    characters = [chr(code) for code in range(0x3400, 0xA000)]
+    return dict(zip(characters, _opencc(config).convert("\n".join(characters)).split("\n"), strict=True))
+
+
+@cache
+def _opencc(config: str) -> Any:
+    from opencc import OpenCC
+
+    return OpenCC(config)

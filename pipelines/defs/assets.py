@@ -76,7 +76,7 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
         # `splits` is read, added to and written: two runs of a stage at once would lose what one of them gave.
         with held(home.folder / ".locks" / stage.name):
             if is_stale(stage, store, settings):
-                versions = run_stage(stage, store, settings)
+                versions = run_stage(stage, store, settings, cache=home.folder / "index")
             else:
                 context.log.info("up to date: the version stands")
                 versions = [store.version(table) for table in stage.tables]

@@ -1,21 +1,24 @@
-"""What Dagster shows of a version: columns with descriptions, counts, drop reasons, a sample, a picture.
+"""What Dagster shows of a version: columns with descriptions, counts, drop reasons, a sample, merged pairs, pictures.
 
-Dagster's event log is never pruned. So until the step that removes personal data has run, nothing that people wrote
-goes there: of a private column only its length.
+Dagster's event log is never pruned. So of a private column, written before personal data are removed or leading to
+it, only the length goes there; and of a row with signs of risk, or by somebody below 18, nothing at all.
 """
 
+from collections.abc import Container
 from typing import Any
 
 import dagster as dg
 import polars as pl
 
-from pipelines.defs.pictures import picture
+from pipelines.defs.pairs import merged_pairs, presentable
+from pipelines.defs.pictures import PICTURES, picture
 from pipelines.store import Store, Version
 from schemas.table import Table
 from schemas.tables import PARTITIONED, TABLES
 
 _SAMPLE = 10
 _REASONS = 30
+_CHARACTERS = 200  # of a cell
 
 
 def column_schema(table: type[Table]) -> dg.TableSchema:
@@ -46,14 +49,20 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
         "drop_reasons": _reasons(version),
     }
     if version.table not in PARTITIONED:  # the raw zone: not even ten rows of it
+        dropped = store.read_dropped(version.table, version.version).collect()
         shown["sample"] = _sample(rows, TABLES[version.table])
+        pairs = merged_pairs(version, rows, dropped, store)
+        if pairs is not None:
+            kinds = [(name, "float" if kind.is_float() else "string") for name, kind in pairs.schema.items()]
+            shown["merged_pairs"] = _table([dg.TableRecord(_cells(row)) for row in pairs.to_dicts()], kinds)
+        for name in PICTURES:
+            drawn = picture(name, version.table, rows, dropped)
+            if drawn is not None:
+                shown[name] = dg.MetadataValue.md(drawn)
     note = dict(version.manifest.runs[-1].note)
     if note:
         # The names themselves are the file's own words: they stay in the manifest.
         shown["read"] = dg.MetadataValue.json({**note, "unknown_strategies": sum(note["unknown_strategies"].values())})
-    drawn = picture(version.table, rows)
-    if drawn is not None:
-        shown["picture"] = dg.MetadataValue.md(drawn)
     return shown
 
 
@@ -69,10 +78,8 @@ def _reasons(version: Version) -> dg.TableMetadataValue:
 
 def _sample(rows: pl.DataFrame, table: type[Table]) -> dg.TableMetadataValue:
     private = set(table.private_columns())
-    records = [
-        dg.TableRecord({name: _cell(value, name in private) for name, value in row.items()})
-        for row in rows.head(_SAMPLE).iter_rows(named=True)
-    ]
+    shown = rows.filter(presentable(rows)).head(_SAMPLE)
+    records = [dg.TableRecord(_cells(row, private)) for row in shown.to_dicts()]
     return _table(records, [(name, "string") for name in table.column_names()])
 
 
@@ -81,16 +88,30 @@ def _table(records: list[dg.TableRecord], columns: list[tuple[str, str]]) -> dg.
     return dg.TableMetadataValue(records, schema)
 
 
+def _cells(row: dict[str, Any], private: Container[str] = ()) -> dict[str, Any]:
+    return {name: _cell(value, name in private) for name, value in row.items()}
+
+
 def _cell(value: Any, private: bool) -> str | int | float | bool | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return f"{len(value)} characters" if private else value
+        return f"{len(value)} characters" if private else _short(value)
     if isinstance(value, float):
         return round(value, 4)
     if isinstance(value, (bool, int)):
         return value
     if isinstance(value, list):
-        plain = not private and all(isinstance(item, str) for item in value)
-        return ", ".join(value) if plain else f"{len(value)} items"
-    return f"{len(value)} fields" if isinstance(value, dict) else str(value)
+        return f"{len(value)} items" if private else _short(f"{len(value)}: {' · '.join(map(_told, value))}")
+    return f"{len(value)} fields" if isinstance(value, dict) else _short(str(value))
+
+
+def _told(item: Any) -> str:
+    """An item of a list: what was said, where it says something, or its fields."""
+    if isinstance(item, dict):
+        return str(item.get("text") or " ".join(str(value) for value in item.values() if value is not None))
+    return str(item)
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= _CHARACTERS else words[:_CHARACTERS] + "…"

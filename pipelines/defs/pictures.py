@@ -1,4 +1,4 @@
-"""One picture a table, where it says more than numbers: lengths, topics, rounds, splits.
+"""Pictures, where they say more than numbers: lengths, topics, rounds, splits; clusters; what was dropped and whose.
 
 Labels are English: a machine without Chinese fonts would draw empty boxes.
 """
@@ -18,18 +18,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_BYTES = 50_000  # it stays in Dagster's event log for ever
+_MOST_BARS = 12
 
 
-def picture(table: str, rows: pl.DataFrame) -> str | None:
-    """The picture of a table as Markdown with a PNG inside, or None where none is drawn."""
-    draw = _PICTURES.get(table)
-    if draw is None or rows.is_empty():
+def picture(name: str, table: str, rows: pl.DataFrame, dropped: pl.DataFrame) -> str | None:
+    """A picture of a table as Markdown with a PNG inside, or None where there is nothing to draw.
+
+    Args:
+        name: A key of `PICTURES`.
+        table: Whose rows.
+        rows: The rows that were kept.
+        dropped: The rows that were not.
+    """
+    draw = PICTURES[name](table, rows, dropped)
+    if draw is None:
         return None
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 3.2), dpi=80, layout="constrained")
     axes = figure.subplots()
-    draw(axes, rows)
+    draw(axes)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     png = io.BytesIO()
@@ -87,7 +95,35 @@ def _prompt_lengths(axes: "Axes", rows: pl.DataFrame) -> None:
     _histogram("length", "Prompt lengths", unit)(axes, lengths.to_frame())
 
 
-_PICTURES: dict[str, Callable[["Axes", pl.DataFrame], None]] = {
+def _drops(axes: "Axes", dropped: pl.DataFrame) -> None:
+    """What was dropped and why, each reason parted by the source of its rows; the rarest reasons are left out."""
+    counted = (
+        dropped.select(source=pl.col("row_id").str.extract(r"^([^:]+):"), reason=pl.format("{}: {}", "unit", "reason"))
+        .group_by("reason", "source")
+        .len("rows")
+        .with_columns(total=pl.col("rows").sum().over("reason"))
+        .sort("total", "reason", "source", nulls_last=True)
+    )
+    reasons = counted["reason"].unique(maintain_order=True).to_list()[-_MOST_BARS:]
+    left = dict.fromkeys(reasons, 0)
+    for source in counted["source"].unique().sort(nulls_last=True):
+        of_source = dict(counted.filter(pl.col("source").eq_missing(source)).select("reason", "rows").iter_rows())
+        rows = [of_source.get(reason, 0) for reason in reasons]
+        axes.barh(reasons, rows, left=list(left.values()), label=source or "other")
+        left = {reason: left[reason] + more for reason, more in zip(reasons, rows, strict=True)}
+    axes.set(title="Dropped, by reason and source", xlabel="rows")
+    axes.legend(fontsize="small")
+
+
+def _clusters(axes: "Axes", rows: pl.DataFrame) -> None:
+    """How many rows were merged of how many."""
+    counted = rows.group_by("cluster_size").len("clusters").sort("cluster_size")
+    sizes = [str(size) for size in counted["cluster_size"]]
+    axes.bar_label(axes.bar(sizes, counted["clusters"].to_list(), color="#4c72b0"))
+    axes.set(title="Near-duplicates: rows by size of cluster", xlabel="rows that are one", ylabel="rows", yscale="log")
+
+
+_OF_ROWS: dict[str, Callable[["Axes", pl.DataFrame], None]] = {
     "clean_posts": _histogram("n_chars", "Lengths of posts", "characters"),
     "clean_dialogues": _histogram("n_rounds", "Rounds a dialogue", "rounds"),
     "unique_posts": _topics,
@@ -97,4 +133,25 @@ _PICTURES: dict[str, Callable[["Axes", pl.DataFrame], None]] = {
     "grpo_ecot": _prompt_lengths,
     "grpo_coe": _prompt_lengths,
     "grpo_cer": _prompt_lengths,
+}
+
+Draw = Callable[["Axes"], None]
+
+
+def _of_rows(table: str, rows: pl.DataFrame, _: pl.DataFrame) -> Draw | None:
+    return (lambda axes: _OF_ROWS[table](axes, rows)) if table in _OF_ROWS and rows.height else None
+
+
+def _of_clusters(_: str, rows: pl.DataFrame, __: pl.DataFrame) -> Draw | None:
+    return (lambda axes: _clusters(axes, rows)) if "cluster_size" in rows.columns and rows.height else None
+
+
+def _of_drops(_: str, __: pl.DataFrame, dropped: pl.DataFrame) -> Draw | None:
+    return (lambda axes: _drops(axes, dropped)) if dropped.height else None
+
+
+PICTURES: dict[str, Callable[[str, pl.DataFrame, pl.DataFrame], Draw | None]] = {
+    "picture": _of_rows,
+    "cluster_sizes": _of_clusters,
+    "drops_by_source": _of_drops,
 }

@@ -25,17 +25,17 @@ Result = tuple[pl.DataFrame, pl.DataFrame]
 
 
 def ecot_prompts(posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None, seed: int = 0) -> Result:
-    """M: one prompt a post. Drops, in the unit `post`: risk, overlong_prompt."""
+    """M: one prompt a post. Drops, in the unit `post`: under_18, risk, overlong_prompt."""
     return _post_prompts("grpo_ecot", load(_HERE / "ecot.md"), posts, splits, settings or Prompts(), seed)
 
 
 def coe_prompts(posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None, seed: int = 0) -> Result:
-    """E: one prompt a question that has an answer. Drops, in the unit `post`: no_answer, risk, overlong_prompt."""
+    """E: one prompt a question with answers. Drops, in the unit `post`: no_answer, under_18, risk, overlong_prompt."""
     return _post_prompts("grpo_coe", load(_HERE / "coe.md"), posts, splits, settings or Prompts(), seed)
 
 
 def cer_prompts(turns: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None) -> Result:
-    """C: one prompt a sampled round. Drops, in the unit `round`: needs_media, risk, overlong_prompt."""
+    """C: one prompt a sampled round. Drops, in the unit `round`: needs_media, under_18, risk, overlong_prompt."""
     settings = settings or Prompts()
     measure = ruler(settings.tokenizer)
     sets = _Builder("grpo_cer", "round", splits, settings, settings.max_tokens_cer, measure)
@@ -127,6 +127,8 @@ class _Builder:
         references: list[str],
         reference: tuple[str, str | None, float | None],
     ) -> None:
+        if row["under_18"]:
+            return self.drop(row_id, "under_18", "the writer says to be younger than 18")
         if row["risk"] and not self.settings.allow_risk:
             rules = ", ".join(f"{sign['kind']}/{sign['rule']}" for sign in row["risk"])
             return self.drop(row_id, "risk", rules)

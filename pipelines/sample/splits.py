@@ -1,11 +1,12 @@
 """Train, validation and test, given to groups and kept (DESIGN §2.8).
 
-Rows that share a link (`pipelines.sample.links`) form a group; later also near-duplicates. A group gets its split
-once. A new row joins the group that it touches; one that touches groups of different splits is dropped.
+Rows that share a link (`pipelines.sample.links`) or a tie (`pipelines.sample.ties`) form a group. A group gets its
+split once, and remembers the links of its rows; ties are found anew each time. A new row joins the group that it
+touches; one that touches groups of different splits is dropped.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -39,7 +40,8 @@ def give_splits(
     standing: pl.DataFrame,
     sizes: Sizes | None = None,
     *,
-    merged: Collection[str] = (),
+    ties: Mapping[str, Sequence[str]] | None = None,
+    clusters: Mapping[str, str] | None = None,
     seed: int = 0,
     given_at: str = "",
 ) -> Grouped:
@@ -50,7 +52,9 @@ def give_splits(
         dialogues: `row_id`, `links` of dialogues.
         standing: The table `splits` as it stands; its groups keep their split for ever.
         sizes: How much of the new groups goes to validation and test, for groups with posts and for others.
-        merged: Rows that were merged into others: they tie, but no size counts them.
+        ties: What ties rows beyond their links; no row need have any.
+        clusters: Rows of one cluster will be merged: all of them tie, but a size counts them as one. A row that is
+            not named is a cluster of its own.
         seed: Which groups these are follows from it and from the group alone.
         given_at: What to write beside new groups.
     """
@@ -62,8 +66,9 @@ def give_splits(
         for row in standing.iter_rows(named=True)
     }
     post_ids = set(posts["row_id"])
-    groups, bridging, fresh = _join(links_of, known)
-    new = _new_groups(links_of, fresh)
+    ties, clusters = ties or {}, clusters or {}
+    groups, bridging, fresh = _join(links_of, ties, known)
+    new = _new_groups(links_of, ties, fresh)
     rows_of = dict(new)
     for row, group in groups.items():
         rows_of.setdefault(group, []).append(row)
@@ -73,7 +78,7 @@ def give_splits(
     given: dict[str, str] = {}
     for of_posts, wanted in ((True, sizes.posts), (False, sizes.dialogues)):
         weights = {
-            group: sum((row in post_ids) is of_posts and row not in merged for row in rows)
+            group: len({clusters.get(row, row) for row in rows if (row in post_ids) is of_posts})
             for group, rows in rows_of.items()
             if (group in with_posts) is of_posts
         }
@@ -93,53 +98,91 @@ def give_splits(
         ],
         schema=Splits.polars_schema(),
     )
-    return Grouped(groups, _told(bridging, links_of, known), table.sort("group_id"))
+    return Grouped(groups, _told(bridging, links_of, ties, groups, known), table.sort("group_id"))
+
+
+def standing_rows(links: pl.DataFrame, standing: pl.DataFrame) -> pl.DataFrame:
+    """`row_id`, `split` of the rows that have their split already: every link of theirs stands in groups of one.
+
+    Args:
+        links: `row_id`, `links` of rows.
+        standing: The table `splits` as it stands.
+    """
+    split_of = standing.select("split", link="members").explode("link").unique("link")
+    found = links.select("row_id", link="links").explode("link").join(split_of, on="link", how="left")
+    one = (pl.col("split").null_count() == 0) & (pl.col("split").n_unique() == 1)
+    return found.group_by("row_id").agg(pl.col("split").first(), one=one).filter("one").drop("one").sort("row_id")
 
 
 def _join(
-    links_of: Mapping[str, list[str]], known: Mapping[str, _Group]
+    links_of: Mapping[str, list[str]], ties: Mapping[str, Sequence[str]], known: Mapping[str, _Group]
 ) -> tuple[dict[str, str], list[str], list[str]]:
     """Let rows join the standing groups: (row → group, rows that would be a bridge, rows that touch none)."""
     owner = {link: group for group in sorted(known) for link in known[group].links}
     groups: dict[str, str] = {}
     bridging: list[str] = []
-    # Walked from the standing groups outwards, in rounds: a row that joins brings its other links with it. A row that
-    # meets two splits is where the walk is cut, and its links go to nobody.
-    waiting = sorted(links_of)
-    while near := [row for row in waiting if not owner.keys().isdisjoint(links_of[row])]:
+    waiting = dict.fromkeys(sorted(links_of))
+
+    def touches(row: str) -> bool:
+        return any(name in owner for name in (*links_of[row], *ties.get(row, ())))
+
+    def place(row: str) -> None:
+        del waiting[row]
+        by_link = {owner[link] for link in links_of[row] if link in owner}
+        touched = by_link | {owner[tie] for tie in ties.get(row, ()) if tie in owner}
+        if len({known[group].split for group in touched}) > 1:
+            bridging.append(row)
+            return
+        groups[row] = min(by_link or touched)
+        for name in (*links_of[row], *ties.get(row, ())):
+            owner.setdefault(name, groups[row])
+
+    # Rows that were there before come first, so that no new one takes their place. Then it is walked outwards, in
+    # rounds: a row that joins brings its links and ties with it. A row that meets two splits is where the walk is cut,
+    # and what it brings goes to nobody.
+    for row in [row for row in waiting if all(link in owner for link in links_of[row])]:
+        place(row)
+    while near := [row for row in waiting if touches(row)]:
         for row in near:
-            touched = sorted({owner[link] for link in links_of[row] if link in owner})
-            if len({known[group].split for group in touched}) > 1:
-                bridging.append(row)
-            else:
-                groups[row] = touched[0]
-                owner |= {link: touched[0] for link in links_of[row] if link not in owner}
-        met = set(near)
-        waiting = [row for row in waiting if row not in met]
-    return groups, bridging, waiting
+            place(row)
+    return groups, bridging, list(waiting)
 
 
-def _told(bridging: Iterable[str], links_of: Mapping[str, list[str]], known: Mapping[str, _Group]) -> dict[str, str]:
+def _told(
+    bridging: Iterable[str],
+    links_of: Mapping[str, list[str]],
+    ties: Mapping[str, Sequence[str]],
+    groups: Mapping[str, str],
+    known: Mapping[str, _Group],
+) -> dict[str, str]:
     """Of each bridge the groups that it would tie, with their splits."""
     holders: dict[str, set[str]] = {}
     for group, one in known.items():
         for link in one.links:
             holders.setdefault(link, set()).add(group)
-    tied = {row: {group for link in links_of[row] for group in holders.get(link, ())} for row in bridging}
+    for row, group in groups.items():
+        for tie in ties.get(row, ()):
+            holders.setdefault(tie, set()).add(group)
+    tied = {
+        row: {group for name in (*links_of[row], *ties.get(row, ())) for group in holders.get(name, ())}
+        for row in bridging
+    }
     return {row: " and ".join(f"{known[group].split} ({group})" for group in sorted(tied[row])) for row in tied}
 
 
-def _new_groups(links_of: Mapping[str, list[str]], rows: Iterable[str]) -> dict[str, list[str]]:
+def _new_groups(
+    links_of: Mapping[str, list[str]], ties: Mapping[str, Sequence[str]], rows: Iterable[str]
+) -> dict[str, list[str]]:
     """Group the rows that touch no standing group; a group is named by the first of its links."""
-    fresh = {row: links_of[row] for row in rows}
+    names_of = {row: [*links_of[row], *ties.get(row, ())] for row in rows}
     return {
-        "g" + digest(min(link for row in component for link in fresh[row])): sorted(component)
-        for component in _components(fresh)
+        "g" + digest(min(link for row in component for link in links_of[row])): sorted(component)
+        for component in _components(names_of)
     }
 
 
-def _components(links_of: Mapping[str, list[str]]) -> Iterator[list[str]]:
-    """Rows that hang together by links."""
+def _components(names_of: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    """Rows that hang together by the names that they share."""
     parent: dict[str, str] = {}
 
     def root(node: str) -> str:
@@ -147,12 +190,12 @@ def _components(links_of: Mapping[str, list[str]]) -> Iterator[list[str]]:
             parent[node] = node = parent[above]
         return node
 
-    for links in links_of.values():
-        for link in links[1:]:
-            parent[root(link)] = root(links[0])
+    for names in names_of.values():
+        for name in names[1:]:
+            parent[root(name)] = root(names[0])
     components: dict[str, list[str]] = {}
-    for row, links in links_of.items():
-        components.setdefault(root(links[0]), []).append(row)
+    for row, names in names_of.items():
+        components.setdefault(root(names[0]), []).append(row)
     yield from components.values()
 
 

@@ -14,7 +14,7 @@ from schemas.training import SampledTurns
 
 STAGE = "sampled_turns"
 
-_COPIED = ("dialogue_id", "lang", "source", "topic", "situation", "risk", "group_id")
+_COPIED = ("dialogue_id", "lang", "source", "topic", "situation", "risk", "under_18", "group_id")
 
 
 def sample_turns(

@@ -1,15 +1,18 @@
-"""Posts and dialogues without duplicates, in groups, each group with its split.
+"""Posts and dialogues without near-duplicates, in groups, each group with its split.
 
-Posts and dialogues are grouped together: a dialogue made from a post opens with its words.
+Posts and dialogues are grouped together: a dialogue made from a post opens with its words. Rows that would tie two
+splits fall first, with all that they hold; then what is left of a cluster on one side of the splits is merged.
 """
 
 import polars as pl
 
-from pipelines.dedup.exact import merge_dialogues, merge_posts
+from pipelines.dedup.merge import dialogue_clusters, merge_dialogues, merge_posts, post_clusters
+from pipelines.dedup.search import Search, search_by
 from pipelines.drops import drops, gather
 from pipelines.errors import RequestError
-from pipelines.sample.links import dialogue_links, post_links
-from pipelines.sample.splits import give_splits
+from pipelines.sample.links import dialogue_links, dialogue_texts, post_links, post_texts
+from pipelines.sample.splits import Grouped, give_splits, standing_rows
+from pipelines.sample.ties import ties
 from pipelines.settings import Splits
 from schemas.table import Dropped
 
@@ -22,6 +25,7 @@ def unique(
     *,
     seed: int = 0,
     given_at: str = "",
+    search: Search | None = None,
 ) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
     """`(kept, dropped)` of `unique_posts`, `unique_dialogues` and `splits`.
 
@@ -32,18 +36,23 @@ def unique(
         sizes: How much of the new groups goes to validation and test.
         seed: Which groups these are follows from it.
         given_at: What to write beside new groups: the versions in which they were first seen.
+        search: What finds near-duplicates; nothing depends on it but speed.
 
-    Drops: `duplicate` (post, dialogue, answer), `bridges_split` (post, dialogue) and `post_dropped` (answer).
+    Drops: `duplicate`, `near_duplicate` (post, dialogue, answer), `bridges_split` (post, dialogue) and `post_dropped`
+    (answer).
     """
-    links = post_links(posts)  # before they are merged: the author of a duplicate ties as well
-    posts, repeated_posts = merge_posts(posts, "unique_posts")
-    dialogues, repeated_dialogues = merge_dialogues(dialogues, "unique_dialogues")
-    merged = set(links["row_id"]) - set(posts["post_id"])
-    grouped = give_splits(
-        links, dialogue_links(dialogues), standing, sizes, merged=merged, seed=seed, given_at=given_at
+    search = search or search_by()
+    clusters = post_clusters(posts, search), dialogue_clusters(dialogues, search)
+    grouped = _groups(posts, dialogues, clusters, standing, sizes, search, seed, given_at)
+    split_of = dict(grouped.splits.select("group_id", "split").iter_rows())
+    posts, bridging_posts = _grouped(posts.with_columns(cluster=clusters[0]), "post_id", grouped, split_of)
+    dialogues, bridging_dialogues = _grouped(
+        dialogues.with_columns(cluster=clusters[1]), "dialogue_id", grouped, split_of
     )
-    posts, bridging_posts = _grouped(posts, "post_id", grouped.groups, grouped.bridges)
-    dialogues, bridging_dialogues = _grouped(dialogues, "dialogue_id", grouped.groups, grouped.bridges)
+    posts, repeated_posts = merge_posts(posts.drop("cluster"), "unique_posts", posts["cluster"], search)
+    dialogues, repeated_dialogues = merge_dialogues(
+        dialogues.drop("cluster"), "unique_dialogues", dialogues["cluster"], search
+    )
     orphans = bridging_posts.select("post_id", "answers").explode("answers", empty_as_null=False).unnest("answers")
     tied = pl.format("ties {}", pl.col("bridge"))
     return {
@@ -81,13 +90,44 @@ def require_training_rows(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]], si
             )
 
 
+def _groups(
+    posts: pl.DataFrame,
+    dialogues: pl.DataFrame,
+    clusters: tuple[pl.Series, pl.Series],
+    standing: pl.DataFrame,
+    sizes: Splits | None,
+    search: Search,
+    seed: int,
+    given_at: str,
+) -> Grouped:
+    """The rows as they hang together, before any is merged: what a duplicate's author wrote elsewhere ties as well."""
+    of_posts, of_dialogues = post_texts(posts), dialogue_texts(dialogues)
+    links = post_links(posts, of_posts), dialogue_links(dialogues, of_dialogues)
+    tied = ties(pl.concat([of_posts, of_dialogues]), standing_rows(pl.concat(links), standing), search)
+    ids = posts["post_id"].to_list() + dialogues["dialogue_id"].to_list()
+    return give_splits(
+        *links,
+        standing,
+        sizes,
+        ties=dict(tied.iter_rows()),
+        clusters=dict(zip(ids, clusters[0].to_list() + clusters[1].to_list(), strict=True)),
+        seed=seed,
+        given_at=given_at,
+    )
+
+
 def _grouped(
-    frame: pl.DataFrame, row_id: str, groups: dict[str, str], bridges: dict[str, str]
+    frame: pl.DataFrame, row_id: str, grouped: Grouped, split_of: dict[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows with their `group_id`, and the rows that would tie groups of different splits together."""
+    """The rows with their `group_id`, and the rows that would tie groups of different splits together.
+
+    A cluster whose middle fell may have rows on two sides of a split: these are not one row.
+    """
     ids = frame.get_column(row_id)
     marked = frame.with_columns(
-        group_id=pl.Series([groups.get(row) for row in ids], dtype=pl.String),
-        bridge=pl.Series([bridges.get(row) for row in ids], dtype=pl.String),
+        group_id=pl.Series([grouped.groups.get(row) for row in ids], dtype=pl.String),
+        bridge=pl.Series([grouped.bridges.get(row) for row in ids], dtype=pl.String),
+    ).with_columns(
+        cluster=pl.concat_str("cluster", pl.col("group_id").replace(split_of), separator=" ", ignore_nulls=True)
     )
     return marked.filter(pl.col("bridge").is_null()).drop("bridge"), marked.filter(pl.col("bridge").is_not_null())

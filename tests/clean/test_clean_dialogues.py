@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipelines.accounts import require_balance, settle
 from pipelines.clean import clean_dialogues
 from pipelines.ingest.importing import read
-from pipelines.settings import Filters
+from pipelines.settings import Cleaning, Filters
 from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.table import Dropped
 
@@ -80,6 +80,64 @@ def test_risk_is_looked_for_in_what_the_seeker_says():
     assert [[sign["kind"] for sign in signs] for signs in kept["risk"].to_list()] == [[], ["self_harm"]]
 
 
+# --- what is cleaned, and what is added
+
+
+def test_personal_data_and_artefacts_are_taken_out_of_every_turn_and_counted():
+    frame = dialogues(
+        dialogue(
+            1,
+            "seeker: 我的电话是13812345678，看这里 https://example.com/a 好难过😭[泪]",
+            "supporter: 收到，13812345678 我会打的。",
+            "seeker: 也可以打13987654321",
+            "supporter: 好的，我记下了。",
+            situation="发帖人的邮箱是 nobody@example.com",
+        )
+    )
+    kept, _ = clean_dialogues(frame)
+    assert [turn["text"] for turn in kept["turns"].to_list()[0]] == [
+        "我的电话是[电话]，看这里 好难过",
+        "收到，[电话]我会打的。",
+        "也可以打[电话2]",
+        "好的，我记下了。",
+    ]
+    assert kept["situation"].to_list() == ["发帖人的邮箱是[邮箱]"]
+    assert kept["pii"].to_list() == [
+        [{"kind": "email", "count": 1}, {"kind": "phone", "count": 3}, {"kind": "url", "count": 1}]
+    ]
+
+
+def test_a_turn_of_nothing_but_emoji_keeps_its_place():
+    kept, _ = clean_dialogues(dialogues(dialogue(1, "seeker: 😭😭", "supporter: 你看起来很难过。")))
+    assert [turn["text"] for turn in kept["turns"].to_list()[0]] == ["[表情]", "你看起来很难过。"]
+    assert kept["han_ratio"].to_list() == [1.0]  # what nobody wrote is not measured
+
+
+def test_the_paper_profile_leaves_english_dialogues_alone():
+    frame = dialogues(
+        dialogue(1, "seeker: 我是INFP，996三年了", "supporter: 辛苦了。"),
+        dialogue(2, "seeker: I feel sad.", "supporter: I am sorry.", lang="en"),
+    )
+    kept, _ = clean_dialogues(frame, cleaning=Cleaning(profile="paper"))
+    assert [turns[0]["text"] for turns in kept["turns"].to_list()] == ["我是，三年了", "I feel sad."]
+
+
+def test_traditional_script_is_simplified_and_remembered():
+    kept, _ = clean_dialogues(dialogues(dialogue(1, "seeker: 我看著窗外，覺得孤單", "supporter: 這樣多久了？")))
+    assert kept["script"].to_list() == ["traditional"]
+    assert [turn["text"] for turn in kept["turns"].to_list()[0]] == ["我看着窗外，觉得孤单", "这样多久了？"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason", "under_18"),
+    [("我今年13岁，总睡不着", "under_14", None), ("我今年17岁，总睡不着", None, True), ("我今年30岁", None, False)],
+)
+def test_a_child_is_dropped_and_a_minor_marked(asked: str, reason: str | None, under_18: bool | None):
+    kept, dropped = clean_dialogues(dialogues(dialogue(1, f"seeker: {asked}", "supporter: 我在听。")))
+    assert dropped["reason"].to_list() == ([reason] if reason else [])
+    assert kept["under_18"].to_list() == ([] if reason else [under_18])
+
+
 SAID = st.sampled_from(["难过", "sad", "😀", "", "a难"])
 
 
@@ -118,15 +176,15 @@ def test_whatever_the_schema_allows_is_accounted_for(seed: int):
     assert 0 < kept.height < 30
     assert frame.equals(before)
     again, dropped_again = clean_dialogues(kept)
-    assert again.equals(kept)
+    assert again.drop("pii", "script").equals(kept.drop("pii", "script"))
     assert dropped_again.is_empty()
 
 
 def test_the_real_sets(shared: Path):
     sets = {
         "smile": ("zh_multiturn/smile_raw.tar.gz", {"no_round": 1}),
-        "cpsycoun": ("zh_multiturn/cpsycound_raw.tar.gz", {}),
-        "esconv": ("en_strategy/FailedESConv.json", {}),
+        "cpsycoun": ("zh_multiturn/cpsycound_raw.tar.gz", {"under_14": 2}),  # two boys of eleven
+        "esconv": ("en_strategy/FailedESConv.json", {"under_14": 1}),  # "I am 13"
         "emollm": ("noisy/emollm_aiwei_part.json", {"not_chinese": 1}),  # the supporter falls into German
     }
     for name, (file, reasons) in sets.items():

@@ -1,13 +1,15 @@
 """Signs of risk: sentences written for this test, those that must be flagged and those that only look like it."""
 
-import tomllib
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from opencc import OpenCC
 
-from pipelines.clean import risk as module
+from pipelines.clean.lexicon import lexicon
 from pipelines.clean.risk import risk
 from schemas.labels import RISKS
 from schemas.posts import RISK
@@ -190,6 +192,13 @@ UNFLAGGED = """
     this job beats everything
     I missed the deadline
 """
+PATTERNS = [
+    (kind, rule, pattern)
+    for kind, rules in lexicon("risk").items()
+    if kind != "near"
+    for rule, patterns in rules.items()
+    for pattern in patterns
+]
 
 
 def lines(block: str) -> list[str]:
@@ -246,25 +255,34 @@ def test_no_sign_is_an_empty_list():
     assert frame["signs"].to_list() == [[], [], []]
 
 
+def test_no_text_is_no_sign():
+    frame = pl.DataFrame({"text": [None, "我想死", None]}).select(signs=risk(pl.col("text")))
+    assert frame["signs"].list.len().to_list() == [0, 1, 0]
+    assert pl.DataFrame(schema={"text": pl.String}).select(risk(pl.col("text"))).height == 0
+
+
+def test_what_is_simplified_already_gives_the_same():
+    sentences = [one for block in (*FLAGGED.values(), UNFLAGGED) for one in lines(block)]
+    frame = pl.DataFrame({"text": sentences})
+    assert frame.select(risk(pl.col("text"), simplified=True)).equals(frame.select(risk(pl.col("text"))))
+
+
 def test_every_rule_of_the_lexicon_is_used_by_a_sentence_here():
-    rules = tomllib.loads((Path(module.__file__).parent / "lexicons" / "risk.toml").read_text(encoding="utf-8"))
     sentences = [one for block in FLAGGED.values() for one in lines(block)]
     frame = pl.DataFrame({"text": sentences}).select(signs=risk(pl.col("text")))
     used = {(sign["kind"], sign["rule"]) for signs in frame["signs"] for sign in signs}
-    assert used == {(kind, rule) for kind in rules for rule in rules[kind]}
+    assert used == {(kind, rule) for kind, rule, _ in PATTERNS}
 
 
-@pytest.mark.parametrize(
-    ("kind", "rule", "pattern"),
-    [
-        (kind, rule, pattern)
-        for kind, rules in tomllib.loads(
-            (Path(module.__file__).parent / "lexicons" / "risk.toml").read_text(encoding="utf-8")
-        ).items()
-        for rule, patterns in rules.items()
-        for pattern in patterns
-    ],
-)
+@settings(max_examples=30)
+@given(st.data())
+@pytest.mark.parametrize("pattern", [pattern for _, _, pattern in PATTERNS])
+def test_whatever_matches_a_pattern_is_near_enough_to_be_looked_at(pattern: str, data: st.DataObject):
+    text = data.draw(st.from_regex(re.sub(r"\(\?i-u:(.*)\)$", r"(?i:\1)", pattern)))
+    assert pl.Series([text]).str.contains(lexicon("risk")["near"]).all()
+
+
+@pytest.mark.parametrize(("kind", "rule", "pattern"), PATTERNS)
 def test_every_pattern_finds_something_and_is_not_one_that_finds_all(kind: str, rule: str, pattern: str):
     sentences = pl.Series(lines(FLAGGED[kind]))
     assert sentences.str.contains(pattern).any()

@@ -3,10 +3,13 @@
 import base64
 import re
 
+import polars as pl
 import pytest
 
 from pipelines.defs.metadata import column_schema, describe
-from pipelines.defs.pictures import picture
+from pipelines.defs.pairs import presentable
+from pipelines.defs.pictures import PICTURES, picture
+from schemas.table import Dropped
 from schemas.tables import TABLES
 
 PICTURED = ["clean_posts", "clean_dialogues", "unique_posts", "unique_dialogues", "splits", "sampled_turns",
@@ -21,28 +24,79 @@ def test_columns_have_types_and_descriptions(table):
     assert any(column.constraints.unique for column in columns) == (len(TABLES[table].key()) == 1)
 
 
+def png_of(drawn: str) -> bytes:
+    return base64.b64decode(re.fullmatch(r"!\[.+\]\(data:image/png;base64,(.+)\)", drawn)[1])
+
+
 @pytest.mark.parametrize("table", PICTURED)
 @pytest.mark.parametrize("home", ["sample_store", "real_store"])
 def test_pictures_are_small_pngs(table, home, request):
     store = request.getfixturevalue(home)
-    drawn = picture(table, store.read(table).collect())
-    png = base64.b64decode(re.fullmatch(r"!\[.+\]\(data:image/png;base64,(.+)\)", drawn)[1])
-    assert png.startswith(b"\x89PNG")
-    assert len(png) < 50_000
+    rows, dropped = store.read(table).collect(), store.read_dropped(table).collect()
+    drawn = {name: picture(name, table, rows, dropped) for name in PICTURES}
+    assert (drawn["cluster_sizes"] is not None) == table.startswith("unique_")
+    assert (drawn["drops_by_source"] is not None) == (dropped.height > 0)
+    assert drawn["picture"] is not None
+    for one in filter(None, drawn.values()):
+        assert png_of(one).startswith(b"\x89PNG")
+        assert len(png_of(one)) < 50_000
+
+
+def test_a_table_that_drops_from_many_sources_for_many_reasons_is_still_drawn():
+    rows = [("t", "post", f"{source}:{n}", f"reason_{n % 20}", None) for source in "abcdefgh" for n in range(60)]
+    dropped = pl.DataFrame(
+        [*rows, ("t", "record", "a file, line 7", "unreadable", None)], Dropped.polars_schema(), orient="row"
+    )
+    drawn = picture("drops_by_source", "clean_posts", pl.DataFrame(), dropped)
+    assert png_of(drawn).startswith(b"\x89PNG")
 
 
 def test_an_empty_table_has_no_picture():
-    assert picture("clean_posts", TABLES["clean_posts"].create_empty()) is None
+    for name in PICTURES:
+        assert picture(name, "unique_posts", TABLES["unique_posts"].create_empty(), Dropped.create_empty()) is None
 
 
-def test_a_sample_shows_lengths_and_ids_of_ten_rows(sample_store):
+def test_a_sample_shows_ten_rows_as_they_were_cleaned(sample_store):
     shown = describe(sample_store.version("unique_posts"), sample_store)["sample"]
-    rows = sample_store.read("unique_posts").head(10).collect()
+    rows = sample_store.read("unique_posts").collect()
+    rows = rows.filter(pl.col("risk").list.len() == 0, ~pl.col("under_18")).head(10)
     assert [record.data["post_id"] for record in shown.records] == rows["post_id"].to_list()
-    assert [record.data["title"] for record in shown.records] == [f"{len(title)} characters" for title in rows["title"]]
+    assert [record.data["title"] for record in shown.records] == rows["title"].to_list()
+    for record, words in zip(shown.records, rows["text"], strict=True):
+        assert record.data["text"] == (words if len(words) <= 200 else words[:200] + "…")
+        assert record.data["topic"].endswith(" characters")  # private still: the source's own words
     assert all(isinstance(record.data["n_chars"], int) for record in shown.records)
+
+
+@pytest.mark.parametrize("table", ["clean_posts", "clean_dialogues", "unique_posts", "unique_dialogues"])
+def test_no_row_with_risk_or_by_a_minor_is_shown(sample_store, table):
+    version = sample_store.version(table)
+    rows = sample_store.read(table).collect()
+    hidden = rows.filter((pl.col("risk").list.len() > 0) | pl.col("under_18"))
+    assert hidden.height > 0
+    shown = describe(version, sample_store)
+    ids = {record.data[rows.columns[0]] for record in shown["sample"].records}
+    ids |= {record.data[name] for record in records(shown, "merged_pairs") for name in ("row", "survivor")}
+    assert ids.isdisjoint(hidden[rows.columns[0]])
+    first_there = rows.with_columns(pl.lit([{"kind": "abuse", "rule": "r"}]).alias("risk"))
+    assert first_there.filter(presentable(first_there)).is_empty()
+
+
+def records(shown, name):
+    return shown[name].records if name in shown else []
+
+
+def test_merged_pairs_stand_side_by_side_with_their_similarity(real_store):
+    version = real_store.version("unique_dialogues")
+    pairs = [record.data for record in describe(version, real_store)["merged_pairs"].records]
+    assert len(pairs) == 10
+    dropped = dict(real_store.read_dropped("unique_dialogues").collect().select("row_id", "detail").iter_rows())
+    for pair in pairs:
+        assert dropped[pair["row"]] == f"{pair['similarity']:.2f} like {pair['survivor']}"
+        assert pair["row_text"] != pair["survivor_text"]
+    assert [pair["similarity"] for pair in pairs] == sorted(pair["similarity"] for pair in pairs)
 
 
 def test_the_raw_zone_shows_no_sample_at_all(sample_store):
     version = sample_store.version("imported_posts", partition="sample")
-    assert "sample" not in describe(version, sample_store)
+    assert {"sample", "merged_pairs", "drops_by_source"}.isdisjoint(describe(version, sample_store))

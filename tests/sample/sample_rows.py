@@ -9,7 +9,7 @@ from schemas.dialogues import CleanDialogues, UniqueDialogues
 from schemas.posts import CleanPosts
 
 _SAID = {"lang": "zh", "lineage": [], "licence": "CC0-1.0", "consent": "invented", "source": "s"}
-_CLEAN = {"han_ratio": 1.0, "script": "simplified", "risk": []}
+_CLEAN = {"han_ratio": 1.0, "script": "simplified", "pii": [], "risk": [], "under_18": False}
 
 
 def post(source_id: int | str, description: str, *answers: str, title: str = "", **more: Any) -> dict[str, Any]:
@@ -26,6 +26,9 @@ def post(source_id: int | str, description: str, *answers: str, title: str = "",
         "n_chars": len(words),
         "subtopics": [],
         "origin": "human",
+        "edits": [],
+        "emotional_context": 0.5,
+        "doubts": [],
         "answers": [
             {"answer_id": f"{post_id}/{n}", "author_role": "unknown", "text": answer}
             for n, answer in enumerate(answers)

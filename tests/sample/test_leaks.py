@@ -1,13 +1,12 @@
-"""Real data: what is told twice never stands on two sides of a split.
+"""Real data: what is told twice, or nearly so, or quoted in part, never stands on two sides of a split.
 
 SMILE was made from PsyQA, several dialogues a question: a third of its first turns are exact repeats of another.
 """
 
 import json
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
@@ -20,6 +19,7 @@ from pipelines.sample.links import TELLING
 from pipelines.sample.unique import unique
 from pipelines.settings import Splits as Sizes
 from pipelines.settings import SplitSizes
+from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.training import Splits
 
 NONE = Splits.create_empty()
@@ -32,15 +32,15 @@ def keys(texts: list[str]) -> list[str]:
 
 
 def split_of(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]]) -> dict[str, str]:
-    """The split of every row; a duplicate has that of the row it was merged into."""
+    """The split of every row that is no bridge; a duplicate has that of the row it was merged into."""
     split = dict(made["splits"][0].select("group_id", "split").iter_rows())
     found = {}
     for table, row_id in (("unique_posts", "post_id"), ("unique_dialogues", "dialogue_id")):
         kept, dropped = made[table]
         found |= {row: split[group] for row, group in kept.select(row_id, "group_id").iter_rows()}
-        for row, detail in dropped.filter(reason="duplicate").select("row_id", "detail").iter_rows():
-            if "/" not in row:
-                found[row] = found[detail.removeprefix("same text as ")]
+        merged = dropped.filter(pl.col("reason").str.ends_with("duplicate"), pl.col("unit") != "answer")
+        for row, detail in merged.select("row_id", "detail").iter_rows():
+            found[row] = found[detail.rsplit(" ", 1)[1]]
     return found
 
 
@@ -48,10 +48,6 @@ def sides(split: dict[str, str], tied: dict[Any, list[str]]) -> tuple[int, int]:
     """How many of the ties hold more than one row, and how many of these stand on more than one side."""
     several = [rows for rows in tied.values() if len(rows) > 1]
     return len(several), sum(len({split[row] for row in rows if row in split}) > 1 for rows in several)
-
-
-def told(*figures: object) -> None:
-    sys.stdout.write(" ".join(map(str, figures)) + "\n")
 
 
 # --- SMILE
@@ -76,7 +72,7 @@ def test_equal_first_turns_of_smile(shared: Path):
     several, crossing = sides(split, equal)
     assert several == 319
     assert crossing == 0
-    told("near-duplicate clusters of first turns that still stand on two sides:", *sides(split, near))
+    assert sides(split, near) == (351, 0)
 
 
 def test_whole_dialogues_of_smile(shared: Path):
@@ -141,11 +137,22 @@ def post_row(question: dict[str, Any], kind: str, title: str, description: str) 
     return question | changed | {"answers": answers}
 
 
-def test_sixty_questions_edited_do_not_cross(questions: pl.DataFrame):
-    assert questions.height == 60
-    equal: dict[str, list[str]] = {}
-    near: dict[str, list[str]] = {}
+class Told(NamedTuple):
+    """The questions told again: as posts, as dialogues, and which rows tell one question, by the way in which."""
+
+    posts: pl.DataFrame
+    dialogues: pl.DataFrame
+    rows: dict[str, dict[str, str]]
+
+
+EQUAL = ("repost", "retitled", "untitled", "whole", "body", "greeted", "answered")
+NEAR = ("near", "longer", "quote", "cut")
+
+
+@pytest.fixture(scope="module")
+def told_again(questions: pl.DataFrame) -> Told:
     more_posts, more_dialogues = [], []
+    rows: dict[str, dict[str, str]] = {}
     for way, question in enumerate(questions.iter_rows(named=True)):
         name, title, body = question["source_id"], question["title"], question["description"]
         quoted = question["answers"][0]["text"]
@@ -161,35 +168,53 @@ def test_sixty_questions_edited_do_not_cross(questions: pl.DataFrame):
             "greeted": edited(body, way + 3),
             "longer": f"老师您好，我想请教一件事。{title}{body}我该怎么办？",
             "quote": f"有人这样回答我：“{quoted[:120]}”您觉得呢？",
+            "cut": f"{body[: max(40, len(body) // 3)]}……我说不下去了，{name}",
         }
         for kind, opening in openings.items():
             said = ["seeker: 你好", "supporter: 你好，请讲。"] if kind == "greeted" else []
-            more_dialogues.append(dialogue(f"{name}-{kind}", *said, f"seeker: {opening}", f"supporter: {name}{kind}"))
-        asked = f"seeker: {name}号来访者想聊一聊自己的近况"
-        more_dialogues.append(dialogue(f"{name}-answered", asked, f"supporter: {edited(quoted, way + 2)}"))
-        equal[name] = [question["post_id"], *(f"psyqa:{name}-{kind}" for kind in ("repost", "retitled", "untitled"))]
-        equal[name] += [f"s:{name}-{kind}" for kind in ("whole", "body", "greeted", "answered")]
-        near[name] = [question["post_id"], f"psyqa:{name}-near", f"s:{name}-longer", f"s:{name}-quote"]
-    edits = pl.DataFrame(more_posts, schema=questions.schema)
-    together = pl.concat([questions, edits])
-    clean, _ = clean_posts(together)
-    assert clean.height == 5 * 60
-    talks = dialogues(*more_dialogues)
+            asked = [*said, f"seeker: {opening}", f"supporter: {name}{kind}，我在听，请说吧。"]
+            more_dialogues.append(dialogue(f"{name}-{kind}", *asked))
+        asked = [f"seeker: {name}号来访者想聊一聊自己的近况", f"supporter: {edited(quoted, way + 2)}"]
+        more_dialogues.append(dialogue(f"{name}-answered", *asked))
+        rows[name] = {kind: f"psyqa:{name}-{kind}" for kind in ("repost", "retitled", "untitled", "near")}
+        rows[name] |= {kind: f"s:{name}-{kind}" for kind in ("answered", *openings)}
+        rows[name]["itself"] = question["post_id"]
+    posts = pl.concat([questions, pl.DataFrame(more_posts, schema=questions.schema)])
+    dialogues = pl.DataFrame(more_dialogues, schema=CleanDialogues.polars_schema())
+    return Told(posts, dialogues.select(ImportedDialogues.column_names()), rows)
 
-    at_once = split_of(unique(clean, talks, NONE, MANY))
-    assert all(row in at_once for rows in equal.values() for row in rows)
-    assert len({at_once[rows[0]] for rows in equal.values()}) == 3
-    assert sides(at_once, equal) == (60, 0)
 
-    # The same when the edits come in a later crawl, and the dialogues in one after it.
-    first = unique(clean_posts(questions)[0], dialogues(), NONE, MANY)["splits"][0]
-    second = unique(clean, dialogues(), first, MANY)["splits"][0]
-    later = unique(clean, talks, second, MANY)
-    assert sides(split_of(later), equal) == (60, 0)
-    given = dict(later["splits"][0].select("group_id", "split").iter_rows())
-    assert dict(first.select("group_id", "split").iter_rows()).items() <= given.items()
-
-    crossing = Counter(
-        row.split("-")[1] for rows in near.values() for row in rows[1:] if at_once[row] != at_once[rows[0]]
+def crossings(told: Told, split: dict[str, str]) -> Counter[str]:
+    """In how many of the questions a way of telling stands on another side than the question."""
+    return Counter(
+        kind
+        for rows in told.rows.values()
+        for kind, row in rows.items()
+        if row in split and split[row] != split[rows["itself"]]
     )
-    told("near edits of sixty questions that still stand on another side (held from part 2 on):", dict(crossing))
+
+
+def test_sixty_questions_told_again_do_not_cross(questions: pl.DataFrame, told_again: Told):
+    assert questions.height == 60
+    posts, talks = clean_posts(told_again.posts)[0], clean_dialogues(told_again.dialogues)[0]
+    assert (posts.height, talks.height) == (5 * 60, told_again.dialogues.height)
+    split = split_of(unique(posts, talks, NONE, MANY))
+    there = Counter(kind for rows in told_again.rows.values() for kind, row in rows.items() if row in split)
+    assert there == dict.fromkeys(("itself", *EQUAL, *NEAR), 60)
+    assert len({split[rows["itself"]] for rows in told_again.rows.values()}) == 3
+    assert crossings(told_again, split) == {}
+
+
+def test_nor_when_they_come_crawl_after_crawl(questions: pl.DataFrame, told_again: Told):
+    """The questions, then the posts, then the dialogues: no split moves, and what would tie two of them falls."""
+    posts, talks = clean_posts(told_again.posts)[0], clean_dialogues(told_again.dialogues)[0]
+    first = unique(clean_posts(questions)[0], talks.clear(), NONE, MANY)
+    second = unique(posts, talks.clear(), first["splits"][0], MANY)
+    third = unique(posts, talks, second["splits"][0], MANY)
+    given = dict(third["splits"][0].select("group_id", "split").iter_rows())
+    assert dict(first["splits"][0].select("group_id", "split").iter_rows()).items() <= given.items()
+    before, split = split_of(first), split_of(third)
+    assert before.items() <= split.items()
+    assert crossings(told_again, split) == {}
+    fallen = sum(row not in split for rows in told_again.rows.values() for row in rows.values())
+    assert fallen == 0

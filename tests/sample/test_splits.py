@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.sample.splits import Grouped, give_splits
+from pipelines.sample.splits import Grouped, give_splits, standing_rows
 from pipelines.settings import Splits as Sizes
 from pipelines.settings import SplitSizes
 from schemas.training import Splits
@@ -35,9 +35,14 @@ def frame(rows: Rows) -> pl.DataFrame:
 
 
 def give(
-    rows: Rows, standing: pl.DataFrame = NONE, wanted: Sizes = EVEN, seed: int = 0, dialogues: Rows | None = None
+    rows: Rows,
+    standing: pl.DataFrame = NONE,
+    wanted: Sizes = EVEN,
+    seed: int = 0,
+    dialogues: Rows | None = None,
+    ties: Mapping[str, list[str]] | None = None,
 ) -> Grouped:
-    return give_splits(frame(rows), frame(dialogues or {}), standing, wanted, seed=seed, given_at="now")
+    return give_splits(frame(rows), frame(dialogues or {}), standing, wanted, ties=ties, seed=seed, given_at="now")
 
 
 def splits_of(given: Grouped) -> dict[str, str]:
@@ -108,15 +113,89 @@ def test_a_chain_of_new_rows_is_cut_where_two_splits_meet():
     assert given.bridges == {"b": "test (g1) and train (g2)"}
 
 
-def test_a_row_merged_into_another_ties_but_takes_no_room():
+def test_rows_that_will_be_merged_tie_but_take_the_room_of_one():
     rows = {"a": ["1"], "a2": ["1", "author"], "b": ["author"], "c": ["2"], "d": ["2"], "e": ["2"]}
-    given = give_splits(frame(rows), frame({}), NONE, sizes(test=2, validation=0), merged={"a2"})
+    given = give_splits(frame(rows), frame({}), NONE, sizes(test=2, validation=0), clusters={"a2": "a"})
     assert splits_of(given) == dict.fromkeys(("a", "a2", "b"), "test") | dict.fromkeys("cde", "train")
+
+
+def test_which_rows_have_their_split():
+    links = frame({"old": ["1"], "both": ["2", "3"], "more": ["1", "new"], "torn": ["1", "2"], "new": ["new"]})
+    assert standing_rows(links, TWO).rows() == [("both", "train"), ("old", "test")]
+    assert standing_rows(links, NONE).is_empty()
+
+
+# --- ties
+
+
+def test_a_tie_holds_like_a_link_but_no_table_remembers_it():
+    ties = {"a": ["n:1"], "b": ["n:1", "p:2"], "c": ["p:2"], "d": ["p:3"]}
+    rows = {row: [f"t:{row}"] for row in "abcd"}
+    given = give(rows, ties=ties)
+    assert given.groups["a"] == given.groups["b"] == given.groups["c"] != given.groups["d"]
+    assert set(map(tuple, given.splits["members"])) == {("t:a", "t:b", "t:c"), ("t:d",)}
+    alone = give(rows)
+    assert given.groups["a"] in alone.groups.values()  # named by links alone
+
+
+def test_a_tie_to_two_splits_drops_the_new_row_and_no_other():
+    ties = {"a": ["n:1"], "b": ["n:2"], "0": ["n:1", "n:2"]}
+    given = give({"a": ["1"], "b": ["2"], "0": ["new"]}, TWO, ties=ties)
+    assert splits_of(given) == {"a": "test", "b": "train"}
+    assert given.bridges == {"0": "test (g1) and train (g2)"}
+
+
+def test_a_row_that_was_there_is_placed_before_a_new_one_that_is_nearer():
+    """The new row comes first by its id and shares a link with test; what stands in train stays there."""
+    given = give({"b": ["2"], "0": ["1", "new"]}, TWO, ties={"b": ["n:1"], "0": ["n:1"]})
+    assert splits_of(given) == {"b": "train"}
+    assert given.bridges == {"0": "test (g1) and train (g2)"}
+
+
+def test_a_row_joins_by_its_links_before_its_ties():
+    given = give({"a": ["2"], "b": ["3", "new"]}, TWO, ties={"a": ["n:1"], "b": ["n:1"]})
+    assert given.groups == {"a": "g2", "b": "g3"}
+
+
+LINKS = [f"l{number}" for number in range(12)]
+TIES = [f"n:{number}" for number in range(6)]
+# Ties follow from texts, and so do links: a row has the ties of its links.
+TIES_OF = st.fixed_dictionaries({link: st.sets(st.sampled_from(TIES), max_size=1) for link in LINKS})
+NEW_ROWS = st.lists(
+    st.lists(st.tuples(st.integers(0, 25), st.sets(st.sampled_from(LINKS), min_size=1, max_size=2)), max_size=8),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(NEW_ROWS, TIES_OF, st.integers(0, 3), st.randoms(use_true_random=False))
+def test_refresh_after_refresh_with_ties(
+    batches: list[list[tuple[int, set[str]]]], ties_of: dict[str, set[str]], seed: int, chance: random.Random
+):
+    rows: dict[str, list[str]] = {}
+    table, before = NONE, {}
+    for batch in batches:
+        for number, links in batch:
+            rows.setdefault(f"r{number}", sorted(links))
+        ties = {row: sorted(set.union(*(ties_of[link] for link in links))) for row, links in rows.items()}
+        given = give(rows, table, seed=seed, ties=ties)
+        assert given.groups.keys() | given.bridges.keys() == rows.keys()
+        require_no_leak({row: [*rows[row], *ties[row]] for row in rows}, given)
+        assert {member for members in given.splits["members"] for member in members} <= set(LINKS)
+        split = splits_of(given)
+        assert before.items() <= split.items()  # no row that stood moves, or falls for a new one
+        order = chance.sample(sorted(rows), len(rows))
+        other = give({row: rows[row] for row in order}, table, seed=seed, ties={row: ties[row] for row in order})
+        again = give(rows, given.splits, seed=seed, ties=ties)
+        for one in (other, again):
+            assert (one.groups, one.bridges) == (given.groups, given.bridges)
+            assert one.splits.equals(given.splits)
+        table, before = given.splits, split
 
 
 # --- laws over random refreshes
 
-LINKS = [f"l{number}" for number in range(12)]
 BATCHES = st.lists(
     st.lists(st.tuples(st.integers(0, 25), st.sets(st.sampled_from(LINKS), min_size=1, max_size=3)), max_size=8),
     min_size=1,

@@ -1,5 +1,6 @@
 """Posts and dialogues together: without duplicates, in groups, each group with its split; every row accounted for."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 from sample_rows import dialogue, dialogues, post, posts
 
 from pipelines.accounts import require_balance, settle
+from pipelines.dedup.search import Search, search_by
 from pipelines.errors import RequestError
-from pipelines.sample.links import dialogue_links, post_links
+from pipelines.sample.links import dialogue_links, dialogue_texts, post_links, post_texts
+from pipelines.sample.ties import ties
 from pipelines.sample.unique import require_training_rows, unique
 from pipelines.settings import Splits as Sizes
 from pipelines.settings import SplitSizes
@@ -34,9 +37,10 @@ def make(
     some_dialogues: list[dict[str, Any]] | None = None,
     standing: pl.DataFrame = NONE,
     sizes: Sizes | None = None,
+    search: Search | None = None,
 ) -> Made:
     clean = posts(*some_posts), dialogues(*some_dialogues or [])
-    made = unique(*clean, standing, sizes, given_at="clean_posts@1")
+    made = unique(*clean, standing, sizes, given_at="clean_posts@1", search=search)
     for table, frame, units in (
         ("unique_posts", clean[0], ("post", "answer")),
         ("unique_dialogues", clean[1], ("dialogue",)),
@@ -102,17 +106,84 @@ def test_a_dialogue_that_opens_like_test_and_quotes_an_answer_of_train_is_a_brid
     assert split_of(made) == {"s:1": "test", "s:2": "train"}
 
 
-def test_answers_that_moved_to_a_bridge_go_with_it():
+def test_every_copy_of_a_bridge_falls_with_its_answers():
     standing = make([post(1, STORY), post(2, OTHER)], sizes=ALL_TRAIN)["splits"][0]
     standing = standing.with_columns(split=pl.Series(["test", "train"]))
     twins = [post(n, STORY, f"答{n}", title=OTHER) for n in (3, 4)]
     made = make([post(1, STORY), post(2, OTHER), *twins], standing=standing)
-    assert reasons(made, "unique_posts")["s:3"][0] == "bridges_split"
-    assert reasons(made, "unique_posts")["s:4"][0] == "duplicate"
-    assert {row: reason for row, (reason, _) in reasons(made, "unique_posts").items() if "/" in row} == {
-        "s:3/0": "post_dropped",
-        "s:4/0": "post_dropped",
+    fallen = {row: reason for row, (reason, _) in reasons(made, "unique_posts").items()}
+    assert fallen == {
+        **dict.fromkeys(("s:3", "s:4"), "bridges_split"),
+        **dict.fromkeys(("s:3/0", "s:4/0"), "post_dropped"),
     }
+
+
+# --- near-duplicates
+
+NIGHTS = "最近半年我一直睡不好，夜里醒来就再也睡不着，白天上课没有精神，成绩也掉了下来，我不知道该跟谁说这件事。"
+NIGHTS_2 = NIGHTS.replace("半年", "一年")
+NIGHTS_3 = NIGHTS_2.replace("没有", "没什")  # like NIGHTS_2, and not enough like NIGHTS
+LETTER = "谢谢你愿意把这些说出来。半年没有睡好，任谁都会累，先别急着责怪自己，可以试着每天在同一个时间躺下，" * 2
+
+
+def test_a_post_told_again_in_nearly_the_same_words_is_one_post_with_all_answers():
+    made = make([post(1, NIGHTS, LETTER), post(2, NIGHTS_2, LETTER + "祝好。", "抱抱")])
+    [row] = made["unique_posts"][0].to_dicts()
+    assert (row["post_id"], row["cluster_id"], row["cluster_size"]) == ("s:1", "s:1", 2)
+    assert [(one["answer_id"], one["n_questions"]) for one in row["answers"]] == [("s:2/0", 1), ("s:2/1", 1)]
+    assert reasons(made, "unique_posts") == {
+        "s:2": ("near_duplicate", "0.88 like s:1"),
+        "s:1/0": ("near_duplicate", "0.94 like s:2/0"),
+    }
+
+
+def test_a_dialogue_that_opens_nearly_like_a_post_is_of_its_group():
+    for opening in (NIGHTS_2, f"您好，我第一次来。{NIGHTS}"):
+        made = make([post(1, NIGHTS)], [dialogue("d", f"seeker: {opening}", "supporter: 嗯")])
+        assert made["splits"][0].height == 1
+
+
+def test_a_dialogue_that_quotes_a_part_of_an_answer_is_of_its_group():
+    quoted = f"seeker: 有人劝我说：“{LETTER[:32]}”可我做不到"
+    assert make([post(1, OTHER, LETTER)], [dialogue("d", quoted, "supporter: 嗯")])["splits"][0].height == 1
+
+
+@pytest.fixture
+def on_two_sides() -> pl.DataFrame:
+    """Splits in which one story is tested on and one that is rather like it is learnt from."""
+    tested = make([post(1, NIGHTS)], sizes=ALL_TEST)["splits"][0]
+    made = make([post(1, NIGHTS)], [dialogue("d", f"seeker: {STORY}", "supporter: 嗯")], tested, ALL_TRAIN)
+    assert split_of(made) == {"s:1": "test", "s:d": "train"}
+    return made["splits"][0]
+
+
+def test_what_is_nearly_like_both_sides_falls_and_both_sides_stay(on_two_sides: pl.DataFrame):
+    """However early it was posted, and wherever it stands in the order of ids."""
+    early = datetime(2020, 1, 1, tzinfo=UTC)
+    middle = post(0, NIGHTS_2, LETTER, title=STORY, posted_at=early)
+    made = make([middle, post(1, NIGHTS)], [dialogue("d", f"seeker: {STORY}", "supporter: 嗯")], on_two_sides)
+    assert split_of(made) == {"s:1": "test", "s:d": "train"}
+    assert reasons(made, "unique_posts")["s:0"][0] == "bridges_split"
+    assert reasons(made, "unique_posts")["s:0/0"] == ("post_dropped", "s:0")
+
+
+def test_a_chain_of_near_duplicates_is_one_post_unless_its_ends_were_given_apart():
+    first, middle, last = post(1, NIGHTS), post(2, NIGHTS_2), post(3, NIGHTS_3)
+    assert make([first, middle, last])["unique_posts"][0]["cluster_size"].to_list() == [3]
+    tested = make([first], sizes=ALL_TEST)["splits"][0]
+    apart = make([first, last], standing=tested, sizes=ALL_TRAIN)
+    assert split_of(apart) == {"s:1": "test", "s:3": "train"}
+    made = make([first, middle, last], standing=apart["splits"][0])
+    assert split_of(made) == split_of(apart)
+    assert made["unique_posts"][0]["cluster_size"].to_list() == [1, 1]
+    assert reasons(made, "unique_posts")["s:2"][0] == "bridges_split"
+
+
+def test_a_near_copy_takes_no_room():
+    rows = [post(1, NIGHTS), post(2, NIGHTS_2), post(3, STORY), post(4, OTHER)]
+    made = make(rows, sizes=Sizes(posts=SplitSizes(test=2, validation=0)))
+    kept = Counter(split_of(made).values())
+    assert kept == {"test": 2, "train": 1}
 
 
 def test_the_author_of_a_duplicate_ties_as_well():
@@ -160,7 +231,10 @@ def test_nothing_gives_three_empty_tables(sizes: Sizes):
 # --- laws
 
 PIECES = st.sampled_from(
-    [STORY, OTHER, f" {STORY}", "你好", "我不知道该怎么和妈妈说这件事", "工作压力太大了，想要辞职又不敢"]
+    [
+        *(STORY, OTHER, f" {STORY}", "你好", "我不知道该怎么和妈妈说这件事", "工作压力太大了，想要辞职又不敢"),
+        *(NIGHTS, NIGHTS_2, NIGHTS_3, f"老师您好。{NIGHTS}{STORY}", f"{OTHER}{NIGHTS_3[12:]}", LETTER, LETTER[9:60]),
+    ]
 )
 POSTS = st.lists(
     st.tuples(PIECES, PIECES, st.sampled_from([None, "u_1", "u_2"]), st.lists(PIECES, max_size=2)), max_size=6
@@ -168,9 +242,19 @@ POSTS = st.lists(
 DIALOGUES = st.lists(st.lists(PIECES, min_size=1, max_size=2), max_size=5)
 
 
+def ties_of(made: Made) -> pl.DataFrame:
+    """What ties the rows that were kept, seen by themselves."""
+    texts = pl.concat([post_texts(made["unique_posts"][0]), dialogue_texts(made["unique_dialogues"][0])])
+    return ties(texts, pl.DataFrame(schema={"row_id": pl.String, "split": pl.String}), search_by())
+
+
 @settings(deadline=None, max_examples=10)
-@given(st.lists(st.tuples(POSTS, DIALOGUES), min_size=1, max_size=3), st.integers(0, 3))
-def test_over_refreshes_no_link_of_a_test_row_is_in_train(batches: list[Any], seed: int):
+@given(batches=st.lists(st.tuples(POSTS, DIALOGUES), min_size=1, max_size=3), seed=st.integers(0, 3))
+def test_over_refreshes_nothing_that_ties_a_test_row_is_in_train(
+    batches: list[Any], seed: int, tmp_path_factory: pytest.TempPathFactory
+):
+    """And with an index, whatever that has seen before, everything is the same as without."""
+    index = tmp_path_factory.mktemp("index")
     sizes = Sizes(posts=SplitSizes(test=0.4, validation=0.2), dialogues=SplitSizes(test=0.4, validation=0.2))
     some_posts: list[dict[str, Any]] = []
     some_dialogues: list[dict[str, Any]] = []
@@ -191,14 +275,17 @@ def test_over_refreshes_no_link_of_a_test_row_is_in_train(batches: list[Any], se
             ]
         )
         assert links.keys() == split.keys()
+        for row, tied in dict(ties_of(made).iter_rows()).items():
+            links[row] += tied
         of = {
             name: {link for row in links if split[row] == name for link in links[row]} for name in set(split.values())
         }
         assert not any(of[a] & of[b] for a in of for b in of if a < b)
         groups = dict(made["splits"][0].select("group_id", "split").iter_rows())
         assert given_before.items() <= groups.items()
-        again = make(some_posts, some_dialogues, made["splits"][0], sizes)
-        assert all(again[table][part].equals(made[table][part]) for table in made for part in (0, 1))
+        for before in (standing, made["splits"][0]):
+            again = make(some_posts, some_dialogues, before, sizes, search_by("one", index))
+            assert all(again[table][part].equals(made[table][part]) for table in made for part in (0, 1))
         standing, given_before = made["splits"][0], groups
 
 

@@ -1,0 +1,61 @@
+"""Our index: what 1 % of new documents cost where 99 % are known, against a run over all of them.
+
+Called like its neighbours; the setting is the mode. The result holds CPU seconds: `full_seconds` (find_duplicates
+over all), `add_seconds` (Index.add of the new, the index opened from its folder), `clusters_seconds` (Index.clusters
+over all, which gives every row of the full run's result anew).
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pyarrow.parquet as pq
+from measure import cpu_seconds
+
+from pipelines.dedup import find_duplicates
+from pipelines.dedup.index import Index
+from pipelines.dedup.minhash import Mode
+
+NEW = 0.01
+
+
+def measured(texts: pl.Series, mode: Mode, folder: Path) -> dict[str, float]:
+    ids = pl.int_range(len(texts), eager=True).cast(pl.String).str.zfill(9)
+    n_known = round(len(texts) * (1 - NEW))
+    start = cpu_seconds()
+    find_duplicates(texts, mode=mode, ids=ids)
+    full = cpu_seconds() - start
+
+    warm, other = folder / "warm", folder / "other"
+    Index(warm, mode=mode).clusters(ids[:n_known], texts[:n_known])
+    shutil.copytree(warm, other)
+    start = cpu_seconds()
+    index = Index(warm, mode=mode)
+    index.add(ids[n_known:], texts[n_known:], lambda wanted: texts.gather(wanted.cast(pl.UInt32)))
+    add = cpu_seconds() - start
+    start = cpu_seconds()
+    Index(other, mode=mode).clusters(ids, texts)
+    clusters = cpu_seconds() - start
+    return {
+        "documents": len(texts),
+        "hashed": index.report.hashed,
+        "full_seconds": full,
+        "add_seconds": add,
+        "clusters_seconds": clusters,
+    }
+
+
+def main() -> None:
+    corpus, result, mode = sys.argv[1:]
+    texts = pl.Series("text", pq.read_table(corpus, columns=["text"]).column("text"))
+    place = Path(result).parent
+    with tempfile.TemporaryDirectory(dir=place) as folder, tempfile.TemporaryDirectory(dir=place) as other:
+        measured(texts[:2000], mode, Path(folder))  # the compiler
+        Path(result).write_text(json.dumps(measured(texts, mode, Path(other))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""Contact data: what a stranger could reach or identify somebody by."""
+
+import polars as pl
+
+from pipelines.clean.personal_data.handles import find_handles, find_nicknames
+from pipelines.clean.personal_data.links import find_links
+from pipelines.clean.personal_data.numbers import find_numbers
+from pipelines.clean.personal_data.patterns import CHINESE_DIGITS, SEPARATOR
+from pipelines.clean.personal_data.plates import find_plates
+from pipelines.clean.personal_data.spans import gather
+
+# Where no four letters or digits follow each other and nobody is mentioned there is nothing but, perhaps, a nickname.
+_SIGN = rf"[0-9A-Za-z{''.join(CHINESE_DIGITS)}]"
+_GATE = rf"@|{_SIGN}(?:{SEPARATOR}{{0,3}}{_SIGN}){{3}}"
+
+
+def find_contact(texts: pl.Series) -> pl.DataFrame:
+    """Contact data in folded texts, as a frame of SPANS."""
+    rows = texts.str.contains(_GATE).arg_true()
+    some = texts.gather(rows)
+    found = gather(finder(some) for finder in (find_links, find_numbers, find_handles, find_plates))
+    return gather([found.with_columns(row=rows.gather(found["row"]).cast(pl.UInt32)), find_nicknames(texts)])

@@ -1,0 +1,133 @@
+"""Names of persons, and the accounts that people go by: 张伟, 陈阿姨, 小周, 阿强, 婷婷, "我叫…", Lucy."""
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pipelines.clean.personal_data import lattice as la
+from pipelines.clean.personal_data import vocabulary as voc
+from pipelines.clean.personal_data.lattice import best_apart
+from pipelines.clean.personal_data.reading import Reading, read
+from pipelines.clean.personal_data.spans import SPANS, gather, matches, spans
+
+# What each make must bring, in nats (see `reading`), before it is a name.
+_NEEDED = {la.FULL: 0.5, la.TITLED: 0.5, la.CALLED: 1.5, la.DEAR: 2.5, la.DOUBLED: 2.0, la.GIVEN: 2.5, la.CUED: 0.0}
+
+# What stands before and behind it, the strongest evidence first; nats.
+_LEFT = {la.NAMED: 8.0, la.CUE: 5.0, la.PERSON: 4.0, la.WEAK: 3.5, la.VERB: 2.0, la.EDGE: 1.5, la.LINK: 0.5}
+_RIGHT = {la.END: 3.0, la.RIGHT: 2.0, la.TITLE: 2.0, la.EDGE: 1.5, la.LINK: 0.5}
+_NOTHING_BEHIND = -2.0  # an ordinary word that does not follow names as a rule
+_ADDRESSED = 2.0  # a form of address, taken into the name
+
+
+def find_names(texts: pl.Series) -> pl.DataFrame:
+    """Spans of names and accounts in folded texts."""
+    return names_in(read(texts))
+
+
+def names_in(reading: Reading) -> pl.DataFrame:
+    """Spans of names and accounts in texts that have been read."""
+    chinese = _chosen(_scored(reading.names), reading.offsets)
+    return gather([_as_spans(chinese, reading), _family(reading.texts), _latin(reading.texts), _english(reading.texts)])
+
+
+def _has(column: str, role: int) -> pl.Expr:
+    return (pl.col(column) & role) != 0
+
+
+def _evidence(column: str, weights: dict[int, float], otherwise: float) -> pl.Expr:
+    evidence = pl.lit(otherwise)
+    for role, weight in reversed(weights.items()):
+        evidence = pl.when(_has(column, role)).then(weight).otherwise(evidence)
+    return evidence
+
+
+def _scored(names: pl.DataFrame) -> pl.DataFrame:
+    """The candidates that may be names, with their `score` in nats; the better, the surer."""
+    cued = pl.col("made") == la.CUED
+    ordinary, refused = _has("own", la.ORDINARY), _has("own", la.REFUSED)
+    free = ~refused & (_has("left", la.NAMED) | ~ordinary)
+    long_enough = pl.col("core") - pl.col("start") >= 6
+    addressed = _has("own", la.TITLE) | _has("own", la.SHORT_TITLE)
+    score = (
+        pl.col("margin")
+        + _evidence("left", _LEFT, 0.0)
+        + _evidence("right", _RIGHT, _NOTHING_BEHIND)
+        + pl.when(addressed & (pl.col("core") < pl.col("end"))).then(_ADDRESSED).otherwise(0.0)
+        - pl.col("made").replace_strict(_NEEDED, return_dtype=pl.Float64)
+    )
+    return (
+        names.filter(
+            ~cued | free & long_enough,
+            ~_has("own", la.PUBLIC),
+            ~_has("own", la.ANONYMOUS),
+        )
+        # A name made in no particular way is only as sure as what announces it.
+        .with_columns(score=pl.when(cued).then(1.0).otherwise(score))
+        .filter(pl.col("score") > 0)
+    )
+
+
+def _chosen(names: pl.DataFrame, offsets: npt.NDArray[np.int64]) -> pl.DataFrame:
+    """Of candidates that overlap, those that are the surest together."""
+    names = names.sort("row", "end", "start")
+    base = offsets[names["row"].to_numpy()]
+    chosen = best_apart(base + names["start"].to_numpy(), base + names["end"].to_numpy(), names["score"].to_numpy())
+    return names.filter(pl.Series(chosen, dtype=pl.Boolean))
+
+
+def _as_spans(names: pl.DataFrame, reading: Reading) -> pl.DataFrame:
+    """Chosen names as spans. The value leaves out the form of address behind a name that is one without it."""
+    data = reading.texts.gather(names["row"]).cast(pl.Binary)
+    core = pl.when(pl.col("made").is_in([la.TITLED, la.DEAR])).then("end").otherwise("core")
+    return names.with_columns(data=data).select(
+        "row",
+        "start",
+        "end",
+        kind=pl.lit("name"),
+        value=pl.col("data").bin.slice(pl.col("start"), core - pl.col("start")).cast(pl.String),
+    ).cast(SPANS)  # type: ignore[arg-type]
+
+
+def _family(texts: pl.Series) -> pl.DataFrame:
+    """Surnames that are told: 我姓何, 免贵姓欧阳."""
+    surnames = voc.lexicon("surnames")
+    hit = f"(?:{'|'.join(surnames['compound'])}|[{''.join(surnames['single'])}])"
+    return spans(
+        matches(texts, hit, cue=r"(?:^|[^百同异随冠改小])姓", tail=r"(?:$|[^\p{Han}]|的|今年|名|呢|啊|吧|哈)"), "name"
+    )
+
+
+@cache
+def _foreign() -> str:
+    return "|".join(sorted(voc.lexicon("given_names")["foreign"], key=len, reverse=True))
+
+
+def _latin(texts: pl.Series) -> pl.DataFrame:
+    """English given names in Chinese sentences: 我朋友Tony."""
+    found = matches(texts, rf"(?:{_foreign()})(?: [A-Z][a-z]+)?", cue=r"(?:^|[^A-Za-z.@_\-/ ]|\p{Han} )", tail=r"(?:$|[^A-Za-z0-9_@.])")
+    chinese = r"[\p{Han}\x{3000}-\x{303f}\x{ff00}-\x{ffef}“”‘’…]"
+    beside = pl.col("before").str.contains(chinese + r" ?$") | pl.col("after").str.contains("^ ?" + chinese)
+    public = pl.col("hit").is_in(_public_foreign())
+    return spans(found.filter(beside, ~public), "name")
+
+
+def _english(texts: pl.Series) -> pl.DataFrame:
+    """Given names in English sentences, after what announces a person: my friend Tom, I am Sarah."""
+    words = {key: [one.replace("_", " ") for one in listed] for key, listed in voc.lexicon("english").items()}
+    cue = (
+        rf"(?:^|[^A-Za-z])(?i:(?:my |our |his |her |their )?(?:{'|'.join(words['kin'])})|{'|'.join(words['cue'])})[,:]? "
+    )
+    listed = matches(texts, rf"(?:{_foreign()})(?: [A-Z][a-z]+)?", cue=cue, tail=r"(?:$|[^A-Za-z])")
+    named = rf"(?:^|[^A-Za-z])(?i:{'|'.join(words['named'])}) "
+    free = matches(texts, r"[A-Z][a-z]+(?: [A-Z][a-z]+)?", cue=named, tail=r"(?:$|[^A-Za-z])")
+    titled = matches(texts, r"(?:Mr|Mrs|Ms|Dr|Miss|Professor|Prof)\.? [A-Z][a-z]+", cue=r"(?:^|[^A-Za-z])")
+    public = pl.col("hit").is_in(_public_foreign())
+    return gather(spans(found.filter(~public), "name") for found in (listed, free, titled))
+
+
+@cache
+def _public_foreign() -> list[str]:
+    return [one.replace("_", " ") for one in voc.lexicon("english")["public"]]

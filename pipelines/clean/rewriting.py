@@ -1,0 +1,248 @@
+"""The inner loop of `pipelines.clean.characters`: a column's bytes in, its bytes in unified characters out.
+
+A row is read into code points, each of them folded by a table, and then written as often as it takes until nothing
+changes: what has come together may be a run now, or stand in Chinese context.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from pipelines.clean.buffers import Bytes, Offsets, decoded, kernel
+
+Codes = npt.NDArray[np.int32]
+Traits = npt.NDArray[np.uint32]
+
+CODES = 0x40000  # nothing but tags, selectors and private use lies beyond
+
+# The traits of a character are one number: what is done with it, what it is to its neighbours, how often it may stand
+# in a row, and the sign that it is to the rules for artefacts.
+KEPT, DROPPED, ACCENT, KEYCAP, DOUBLE, PLACEHOLDER = range(6)
+ACTION = 0b111
+HAN, TIGHT, WESTERN, DOT, PAPER, TRAILING, KEY, SPACE, SPECIAL, PLAIN = (1 << n for n in range(3, 13))
+LIMIT = 13  # two bits: at most so many in a row; 0: any number
+SIGNS = 15
+
+_BLANK, _LINE, _RETURN = 32, 10, 13
+_OPEN, _CLOSE = 0xE000, 0xE001
+_FULL_STOP, _IDEOGRAPHIC_STOP, _ELLIPSIS = _STOPS = 0x2E, 0x3002, 0x2026  # . 。 …
+_NUMERALS = tuple(ord(one) for one in "〇零一二三四五六七八九十百千万")
+_COMMA, _TO_FULL_WIDTH = 0x2C, 0xFEE0
+_FULL_QUESTION, _FULL_EXCLAMATION = 0xFF1F, 0xFF01
+_MARKS = (0x2C, 0x21, 0x3F, 0x3A, 0x3B)  # , ! ? : ;
+_EYES, _MOUTHS = (0x3A, 0x3B), (0x29, 0x2D)  # :) ;-(
+_ROUNDS = 16
+
+
+@kernel
+def rewrite(
+    data: Bytes, offsets: Offsets, traits: Traits, folded: Codes, paper: bool
+) -> tuple[Bytes, Offsets, npt.NDArray[np.uint32]]:
+    """The bytes and offsets of the rewritten rows, and the signs that each row holds.
+
+    Args:
+        data: Valid UTF-8.
+        offsets: Where each row begins, n + 1 of them.
+        traits: Per code point below CODES.
+        folded: Per code point below CODES what is written for it, or the second half of it (DOUBLE).
+        paper: Write nothing but PAPER, line ends and placeholders.
+    """
+    rows = len(offsets) - 1
+    longest = 0
+    for row in range(rows):
+        longest = max(longest, offsets[row + 1] - offsets[row])
+    # A sign of one byte may become one of three, and one character two.
+    out = np.empty(3 * (offsets[rows] - offsets[0]), np.uint8)
+    ends, signs = np.zeros(rows + 1, np.int64), np.zeros(rows, np.uint32)
+    read, made = np.empty(2 * longest + 2, np.int32), np.empty(2 * longest + 2, np.int32)
+    end = 0
+    for row in range(rows):
+        n, found = _read(data, offsets[row], offsets[row + 1], traits, folded, read)
+        if found & SPACE and _spaced_out(read, n, traits):
+            n = _closed_up(read, n, traits)
+        of_chinese = found & HAN != 0
+        n, settled = _write(read, n, traits, of_chinese, paper, made)
+        rounds = 1
+        while not settled and rounds < _ROUNDS:
+            for i in range(n):
+                read[i] = made[i]
+            n, settled = _write(read, n, traits, of_chinese, paper, made)
+            rounds += 1
+        end = _encode(made, n, out, end)
+        ends[row + 1], signs[row] = end, found >> SIGNS
+    return out[:end], ends, signs
+
+
+@kernel
+def _read(data: Bytes, at: int, end: int, traits: Traits, folded: Codes, line: Codes) -> tuple[int, np.uint32]:
+    """A row as folded code points without the invisible ones: how many, and the traits of all of them."""
+    n, found, inside = 0, np.uint32(0), False
+    while at < end:
+        code, at = decoded(data, at)
+        if code >= CODES:
+            continue
+        of = traits[code]
+        action = of & ACTION
+        if inside:
+            inside = code != _CLOSE
+        elif action != KEPT:
+            before = traits[line[n - 1]] if n > 0 else np.uint32(0)
+            if action == DROPPED:
+                continue
+            if action == ACCENT and not before & WESTERN:  # on a Chinese character it strikes through or decorates
+                continue
+            if action == KEYCAP:  # the digit under the key goes with it
+                if before & KEY:
+                    line[n - 1] = _BLANK
+                continue
+            if action == DOUBLE:  # ⁇ and ⁈ begin with ？, ‼ and ⁉ with ！
+                line[n], n = _FULL_QUESTION if code in (0x2047, 0x2048) else _FULL_EXCLAMATION, n + 1
+            inside = action == PLACEHOLDER
+        found |= of
+        line[n], n = folded[code], n + 1
+    return n, found
+
+
+@kernel
+def _spaced_out(line: Codes, n: int, traits: Traits) -> bool:
+    """Whether a blank stands between any two Chinese characters, as in a text that was cut into characters."""
+    spaced, last = 0, 0  # where the last Chinese character stood, from 1
+    for i in range(n):
+        if traits[line[i]] & HAN:
+            if i > 0 and last == i:
+                return False
+            spaced += last > 0 and line[last] == _BLANK and line[i - 1] == _BLANK
+            last = i + 1
+    return spaced > 2
+
+
+@kernel
+def _closed_up(line: Codes, n: int, traits: Traits) -> int:
+    """Takes the blanks between Chinese characters out of `line`: what is left of its length."""
+    m = 0
+    for i in range(n):
+        behind = traits[line[m - 1]] if m > 0 else 0
+        ahead = traits[line[i + 1]] if i + 1 < n else 0
+        if line[i] == _BLANK and behind & HAN and ahead & (HAN | SPACE):
+            continue
+        line[m], m = line[i], m + 1
+    return m
+
+
+@kernel
+def _write(line: Codes, n: int, traits: Traits, of_chinese: bool, paper: bool, made: Codes) -> tuple[int, bool]:
+    """`line` with its white space and punctuation unified, into `made`: its length, and whether nothing has changed.
+
+    A line end is written before the next character, and a blank if neither that nor the last one is Chinese
+    punctuation; so none is left at an end.
+    """
+    m, i, run, lines, blank, last, settled = 0, 0, 0, 0, False, _LINE, True
+    while i < n:
+        code = line[i]
+        of = traits[code]
+        if of & PLAIN and not blank and lines == 0 and (not paper or of & PAPER):  # most characters
+            settled &= m == i
+            made[m], m, i, last = code, m + 1, i + 1, code
+            continue
+        if code in (_BLANK, _LINE, _RETURN):
+            blank = code == _BLANK
+            lines += code == _LINE or (code == _RETURN and (i + 1 == n or line[i + 1] != _LINE))
+            i += 1
+            continue
+        begin, times = i, 1
+        behind = _LINE if lines else last
+        i += 1
+        if of & SPECIAL:
+            i = _end(line, n, begin, traits)
+            code, times = _unified(line, begin, i, behind, line[i] if i < n else _LINE, traits, of_chinese)
+            of = traits[code]
+        if paper and (not of & PAPER or (of & TRAILING and behind == _LINE)):
+            continue
+
+        if lines:
+            lines = min(lines, 2) if m > 0 else 0
+            for _ in range(lines):
+                made[m], m = _LINE, m + 1
+            last, lines = _LINE, 0
+        elif blank and m > 0 and not paper and not (traits[last] | of) & TIGHT:
+            made[m], m, last = _BLANK, m + 1, _BLANK
+        blank = False
+        settled &= m == begin and code == line[begin] and times == 1
+
+        if code == _OPEN:
+            for at in range(begin, i):
+                made[m], m = line[at], m + 1
+            last = _CLOSE
+            continue
+        run = run + times if code == last else times
+        last, limit = code, of >> LIMIT & 0b11
+        if limit == 0 or run <= limit:
+            for _ in range(times):
+                made[m], m = code, m + 1
+    return m, settled and m == n
+
+
+@kernel
+def _end(line: Codes, n: int, begin: int, traits: Traits) -> int:
+    """Where what belongs to the character at `begin` ends: a placeholder, a run of dots, or the character alone."""
+    end = begin + 1
+    if line[begin] == _OPEN:
+        while end < n and line[end - 1] != _CLOSE:
+            end += 1
+    elif traits[line[begin]] & DOT:
+        stops = line[begin] in _STOPS
+        while end < n and (line[end] in _STOPS if stops else line[end] == line[begin]):
+            end += 1
+    return end
+
+
+@kernel
+def _unified(
+    line: Codes, begin: int, end: int, behind: int, ahead: int, traits: Traits, of_chinese: bool
+) -> tuple[int, int]:
+    """What is written for a mark, or for a run of dots, between two characters: a code point, and how many of it.
+
+    `of_chinese`: the row holds Chinese characters.
+    """
+    code, before, after = line[begin], traits[behind], traits[ahead]
+    chinese = before & (HAN | TIGHT) != 0
+    if code in _MARKS:
+        full = chinese and not (code in _EYES and ahead in _MOUTHS)
+        return code + (_TO_FULL_WIDTH if full or (code == _COMMA and after & HAN) else 0), 1
+    if traits[code] & DOT and (code == _ELLIPSIS or end > begin + 1):
+        western = not chinese and not after & (HAN | TIGHT) and (not of_chinese or (before | after) & WESTERN != 0)
+        return _dots(line, begin, end, western)
+    if code == _FULL_STOP and chinese and (ahead in (_BLANK, _LINE, _RETURN) or after & HAN):
+        code = _FULL_STOP if behind in _NUMERALS and ahead in _NUMERALS else _IDEOGRAPHIC_STOP
+    return code, 1
+
+
+@kernel
+def _dots(line: Codes, begin: int, end: int, western: bool) -> tuple[int, int]:
+    """What is written for several dots: an ellipsis, in Western text of three dots at most."""
+    if end == begin + 2 and line[begin] + line[begin + 1] == _FULL_STOP + _IDEOGRAPHIC_STOP:
+        return _IDEOGRAPHIC_STOP, 1
+    if not western:
+        return _ELLIPSIS, 2
+    dots = 0
+    for at in range(begin, end):
+        dots += 1 if line[at] == _FULL_STOP else 3
+    return _FULL_STOP, min(dots, 3)
+
+
+@kernel
+def _encode(line: Codes, n: int, out: Bytes, end: int) -> int:
+    """The first `n` code points of `line` as UTF-8 into `out` from `end`; where they end."""
+    for i in range(n):
+        code = line[i]
+        if code < 0x80:
+            out[end], end = code, end + 1
+        elif code < 0x800:
+            out[end], out[end + 1], end = 0xC0 | code >> 6, 0x80 | code & 0x3F, end + 2
+        elif code < 0x10000:
+            out[end], out[end + 1], out[end + 2] = 0xE0 | code >> 12, 0x80 | code >> 6 & 0x3F, 0x80 | code & 0x3F
+            end += 3
+        else:
+            out[end], out[end + 1] = 0xF0 | code >> 18, 0x80 | code >> 12 & 0x3F
+            out[end + 2], out[end + 3] = 0x80 | code >> 6 & 0x3F, 0x80 | code & 0x3F
+            end += 4
+    return end

@@ -1,0 +1,222 @@
+"""Signatures and formulas: what stands at either end of answers under ever other questions.
+
+A formula is one clause to four. By its key (letters and digits alone, 您 read as 你) it is counted under how many
+questions it stands and beside how many different clauses: a formula has ever other neighbours (accessor variety, Feng
+et al. 2004), while a copied answer brings its own along, and half a formula always has the other half beside it.
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from pipelines.clean.clauses import clauses, closed, ends_strongly, opened, without_leading_over
+
+SIDES = ("opening", "closing")
+FORMULAS = pl.Schema(
+    {
+        "side": pl.String(),
+        "round": pl.UInt32(),
+        "key": pl.String(),
+        "edges": pl.List(pl.String),
+        "owner": pl.String(),
+        "text": pl.String(),
+        "n_answers": pl.UInt32(),
+        "n_questions": pl.UInt32(),
+    }
+)
+
+# A formula is so many clauses at most.
+_MOST_CLAUSES = 4
+# How many characters of each end of an answer are looked at.
+_REACH = 100
+_LEAST = 3
+# Of its occurrences, those in sentences of its own: what mostly is a part of one can not be cut out of it.
+_ON_ITS_OWN = 1 / 3
+_PARTICLES = "呀啊哦呢吧喔哟噢哈啦嘛"
+
+
+class Threshold(NamedTuple):
+    """From how many characters on, a formula stands under how many questions at least, and what share of them."""
+
+    n_chars: int
+    n_questions: int
+    share: float
+
+
+# The shorter, the more often must it be seen. One writer's own signature is weighed against the writer's answers.
+OF_ALL = (Threshold(12, 3, 0.0002), Threshold(6, 5, 0.001), Threshold(4, 5, 0.02))
+OF_ONE_WRITER = (Threshold(4, 3, 0.05),)
+
+
+def signatures(answers: pl.DataFrame) -> pl.DataFrame:
+    """The openings and closings that are repeated under different questions.
+
+    What stands behind a formula comes to an end of the answer once it is cut, and may be one itself: formulas are
+    looked for and cut in rounds until there are no more.
+
+    Args:
+        answers: `row_id`, `group` (the question), `author` and `source` (each may be null), `text`.
+
+    Returns:
+        `side` (opening or closing), `round`, `key`, `edges` (the keys of its outermost clause), `owner` (whose
+        signature it is, null for everybody's), `text` (as it was written once), `n_answers`, `n_questions`. Answers
+        that have been cut by it have no formula left.
+    """
+    left, found = _Answers(answers), pl.DataFrame(schema=FORMULAS)
+    changed = left.texts.select("row")
+    while True:
+        more = pl.concat([left.formulas(side, changed) for side in SIDES])
+        if more.is_empty():
+            return found
+        in_round = more.with_columns(pl.lit(found["round"].n_unique()).alias("round"))
+        in_round = in_round.select(FORMULAS.names()).cast(FORMULAS).sort("side", "key", "owner")
+        found = pl.concat([found, in_round])
+        changed = pl.concat(left.cut(in_round, found)).select("row").unique()
+
+
+def without_signatures(answers: pl.DataFrame, formulas: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The answers without these formulas at their ends.
+
+    Args:
+        answers: As for `signatures`.
+        formulas: What `signatures` gave.
+
+    Returns:
+        `(answers, edits)`: the same rows with `text` cut, and `row_id`, `rule` ("signature"), `removed`, one row a cut.
+    """
+    left, cuts = _Answers(answers), [pl.DataFrame(schema={"row": pl.UInt32, "removed": pl.String})]
+    for n in formulas["round"].unique().sort():
+        cuts += left.cut(formulas.filter(pl.col("round") == n), formulas.filter(pl.col("round") <= n))
+    numbered = answers.select("row_id").with_row_index("row")
+    edits = pl.concat(cuts).join(numbered, on="row", maintain_order="left")
+    return (
+        answers.with_columns(left.texts.sort("row")["text"]),
+        edits.select("row_id", rule=pl.lit("signature"), removed="removed"),
+    )
+
+
+class _Answers:
+    """Answers that are being cut: `texts`, and the clauses at each of their `ends`, kept up with them."""
+
+    def __init__(self, answers: pl.DataFrame) -> None:
+        written = "author" in answers.columns
+        owner = pl.concat_str("source", "author", separator=":") if written else pl.lit(None, pl.String)
+        self.texts = answers.select("group", "text", owner=owner).with_row_index("row")
+        self.ends = {side: _ends(self.texts, side) for side in SIDES}
+        self._n_questions = self.texts["group"].n_unique()
+        of_writers = self.texts.drop_nulls("owner").group_by("owner")
+        self._of_writers = of_writers.agg(n_of_writer=pl.col("group").n_unique())
+
+    def formulas(self, side: str, changed: pl.DataFrame) -> pl.DataFrame:
+        """The formulas at one end of the answers as they are now (but for their `round`) that are new by the `changed`."""
+        ends = self.ends[side]
+        # What ends with a rare clause is rare, and no more frequent where none has changed that ends with it.
+        edges = ends.join(ends.join(changed, on="row", how="semi").select("edge").unique(), on="edge", how="semi")
+        edges = edges.group_by("edge").agg(seen=pl.col("group").n_unique()).filter(pl.col("seen") >= _LEAST)
+        candidates = _candidates(ends.join(edges, on="edge", how="semi"), side)
+        of_all = _counted(candidates, ["key"]).filter(_often(OF_ALL, pl.lit(self._n_questions)))
+        of_one = _counted(candidates.drop_nulls("owner"), ["key", "owner"]).join(self._of_writers, on="owner")
+        of_one = of_one.filter(_often(OF_ONE_WRITER, pl.col("n_of_writer"))).join(of_all, on="key", how="anti")
+        found = pl.concat([of_all.with_columns(owner=pl.lit(None, pl.String)), of_one], how="diagonal")
+        return found.with_columns(side=pl.lit(side))
+
+    def cut(self, formulas: pl.DataFrame, known: pl.DataFrame) -> list[pl.DataFrame]:
+        """Cuts `formulas` off all answers, then all that is `known` off these until none is left: `row`, `removed`."""
+        cuts, changed = [], self.texts.select("row")
+        while not changed.is_empty():
+            made = []
+            for side in SIDES:
+                ends = self.ends[side].join(changed, on="row", how="semi")
+                made.append(self._cut(ends, formulas.filter(side=side), side))
+            cuts += made
+            changed, formulas = pl.concat(made).select("row").unique(), known
+        return cuts
+
+    def _cut(self, ends: pl.DataFrame, formulas: pl.DataFrame, side: str) -> pl.DataFrame:
+        """Cuts the longest formula off each of the answers that have one at this end."""
+        edges = formulas.select(edge="edges").explode("edge")
+        candidates = _candidates(ends.join(edges, on="edge", how="semi"), side)
+        found = candidates.join(formulas.select("key", of="owner"), on="key", maintain_order="left")
+        found = found.filter(pl.col("of").is_null() | (pl.col("of") == pl.col("owner")))
+        longest = found.select("row", "words").unique("row", keep="first", maintain_order=True)
+        cut = longest.join(self.texts, on="row", maintain_order="left")
+        text, n_cut = pl.col("text"), pl.col("words").str.len_chars()
+        if side == "opening":
+            cut = cut.with_columns(text=opened(text.str.slice(n_cut)), removed="words")
+        else:
+            rest = without_leading_over(text.str.head(text.str.len_chars() - n_cut))
+            cut = cut.with_columns(text=closed(rest), removed=text.str.slice(rest.str.len_chars()))
+        self._replace(cut.select(self.texts.columns))
+        return cut.select("row", pl.col("removed").str.strip_chars())
+
+    def _replace(self, changed: pl.DataFrame) -> None:
+        self.texts = pl.concat([self.texts.join(changed, on="row", how="anti"), changed])
+        for side, ends in self.ends.items():
+            self.ends[side] = pl.concat([ends.join(changed, on="row", how="anti"), _ends(changed, side)])
+
+
+def _ends(answers: pl.DataFrame, side: str) -> pl.DataFrame:
+    """The outermost clauses of each answer, from the end inwards, how many of them are `whole`, and the first's key."""
+    text = pl.col("text")
+    near = clauses(text.str.head(_REACH)) if side == "opening" else clauses(text.str.tail(_REACH)).list.reverse()
+    reaches_over = (text.str.len_chars() > _REACH).cast(pl.Int64)
+    return answers.select(
+        "row",
+        "group",
+        "owner",
+        clauses=near.list.head(_MOST_CLAUSES + 1),
+        whole=near.list.len() - reaches_over,
+        edge=_key(near.list.first()),
+    )
+
+
+def _candidates(ends: pl.DataFrame, side: str) -> pl.DataFrame:
+    """What the outermost clauses of each answer are, one to four of them, the most first.
+
+    `key`, `edge`, `words`, the `neighbour` behind which they stand, and whether they begin or end `alone`.
+    """
+    return pl.concat([_outermost(ends, side, n_clauses) for n_clauses in range(_MOST_CLAUSES, 0, -1)])
+
+
+def _outermost(ends: pl.DataFrame, side: str, n_clauses: int) -> pl.DataFrame:
+    clause = pl.col("clauses").list
+    taken, last, neighbour = clause.head(n_clauses), clause.get(n_clauses - 1), clause.get(n_clauses, null_on_oob=True)
+    opening = side == "opening"
+    return (
+        ends.filter(pl.col("whole") >= n_clauses)
+        .filter(~last.str.contains(rf"^\P{{L}}*[{_PARTICLES}]+\P{{L}}*$"))  # 哈哈 belongs to what follows
+        .with_columns(
+            words=(taken if opening else taken.list.reverse()).list.join(""),
+            neighbour=_key(neighbour).fill_null(pl.format("\n{}", "row")),
+            alone=ends_strongly(last if opening else neighbour).fill_null(True),
+        )
+        .select("row", "group", "owner", "edge", "words", "neighbour", "alone", key=_key(pl.col("words")))
+    )
+
+
+def _key(words: pl.Expr) -> pl.Expr:
+    """Letters and digits in lower case; 您 read as 你, placeholders without their number, no particle at the end."""
+    numberless = words.str.replace_all(r"\[(\p{Han}+)\d+\]", "[$1]")
+    letters = numberless.str.replace_all(r"[^\p{L}\p{N}]+", "").str.to_lowercase()
+    return letters.str.replace_all("您", "你", literal=True).str.replace(rf"[{_PARTICLES}]+$", "")
+
+
+def _counted(candidates: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Each candidate with how often it occurs: under how many questions, beside how many neighbours, how much alone."""
+    return candidates.group_by(by).agg(
+        edges=pl.col("edge").unique().sort(),
+        text=pl.col("words").min(),
+        n_answers=pl.col("row").n_unique(),
+        n_questions=pl.col("group").n_unique(),
+        variety=pl.col("neighbour").n_unique(),
+        alone=pl.col("alone").mean(),
+    )
+
+
+def _often(thresholds: tuple[Threshold, ...], n_questions: pl.Expr) -> pl.Expr:
+    n_chars = pl.col("key").str.len_chars()
+    seen = pl.min_horizontal("n_questions", "variety")
+    enough = pl.any_horizontal(
+        (n_chars >= one.n_chars) & (seen >= one.n_questions) & (seen >= one.share * n_questions) for one in thresholds
+    )
+    return enough & (pl.col("alone") >= _ON_ITS_OWN)

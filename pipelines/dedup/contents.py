@@ -1,0 +1,81 @@
+"""Texts by their content: a digest of 128 bits each, and the number under which the index knows it."""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pipelines.dedup.kernels import Keys, Places, kernel
+
+Seeds = tuple[int, int]
+
+
+def digests(texts: pl.Series, seeds: Seeds) -> Keys:
+    """Digests of texts without nulls, uint64 [n, 2].
+
+    The seeds are drawn anew for each index: nobody can write two texts that collide, nor look a text up in an index
+    by a table made before. The hash is polars', which holds for one version of polars.
+    """
+    return np.stack([texts.hash(seed).to_numpy() for seed in seeds], axis=1)
+
+
+def numbered(known: Keys, asked: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Looks digests up among those known: number i is the i-th known one, new ones are counted on from there.
+
+    Args:
+        known: uint64 [n, 2], all different.
+        asked: uint64 [m, 2], in any order, some perhaps the same.
+
+    Returns:
+        numbers: int64 [m], of each digest that was asked.
+        firsts: int64 [number of new digests], where each was asked first.
+        met: bool [n], which of the known were asked.
+    """
+    n, m = len(known), len(asked)
+    slots = np.zeros(1 << max(1, (2 * m).bit_length()), np.int64)
+    firsts, distinct_of = np.empty(m, np.int64), np.empty(m, np.int64)
+    distinct = _collapse(asked, slots, firsts, distinct_of)
+    number_of, met = np.full(distinct, -1, np.int64), np.zeros(n, np.bool_)
+    _look_up(known, asked, slots, firsts, number_of, met)
+    new = number_of < 0
+    number_of[new] = n + np.arange(new.sum())
+    return number_of[distinct_of], firsts[:distinct][new], met
+
+
+@kernel
+def _collapse(asked: Keys, slots: Places, firsts: Places, distinct_of: Places) -> int:
+    """Counts the different digests, in the order in which they come; `slots` is a table of them, open, 0 for free."""
+    mask = np.uint64(slots.shape[0] - 1)
+    distinct = 0
+    for row in range(asked.shape[0]):
+        slot = asked[row, 0] & mask
+        while True:
+            held = slots[slot]
+            if held == 0:
+                firsts[distinct] = row
+                distinct += 1
+                slots[slot] = distinct
+                distinct_of[row] = distinct - 1
+                break
+            first = firsts[held - 1]
+            if asked[first, 0] == asked[row, 0] and asked[first, 1] == asked[row, 1]:
+                distinct_of[row] = held - 1
+                break
+            slot = (slot + np.uint64(1)) & mask
+    return distinct
+
+
+@kernel
+def _look_up(
+    known: Keys, asked: Keys, slots: Places, firsts: Places, number_of: Places, met: NDArray[np.bool_]
+) -> None:
+    mask = np.uint64(slots.shape[0] - 1)
+    for number in range(known.shape[0]):
+        slot = known[number, 0] & mask
+        while slots[slot] != 0:
+            distinct = slots[slot] - 1
+            first = firsts[distinct]
+            if asked[first, 0] == known[number, 0] and asked[first, 1] == known[number, 1]:
+                number_of[distinct] = number
+                met[number] = True
+                break
+            slot = (slot + np.uint64(1)) & mask

@@ -1,0 +1,185 @@
+"""Near-duplicates merged: of each cluster one row survives, and what the others had is not lost with them.
+
+Rows are compared by the keys of their texts (`pipelines.text.key`): equal keys are one text, and keys whose
+char-5-grams have a Jaccard similarity of 0.8 are nearly so. A cluster is what hangs together by such pairs. Its
+survivor is the earliest, then the longest, then the one with the smallest id. A post's survivor takes the answers of
+all members, and of answers that are nearly the same the one that survives by the same rule; a sign of risk in one
+member, or a writer below 18, counts for the survivor as well, for its answers may speak of that.
+"""
+
+import numpy as np
+import polars as pl
+
+from pipelines import text
+from pipelines.dedup.jaccard import similarities
+from pipelines.dedup.search import Search, search_by
+from pipelines.dedup.shingles import buffers
+from pipelines.drops import drops, gather
+from schemas.posts import EDIT, PII, RISK, UniquePosts
+
+_OF_AN_ANSWER = [field.name for field in UniquePosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
+
+
+def post_clusters(posts: pl.DataFrame, search: Search) -> pl.Series:
+    """The name of each post's cluster; posts of one cluster are one post."""
+    return search("posts", posts.select(text.key(pl.col("text"))).to_series())
+
+
+def dialogue_clusters(dialogues: pl.DataFrame, search: Search) -> pl.Series:
+    """The name of each dialogue's cluster; dialogues are compared whole, with who says what."""
+    return search("dialogues", dialogues.select(_whole()).to_series())
+
+
+def merge_posts(
+    posts: pl.DataFrame, stage: str, clusters: pl.Series | None = None, search: Search | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Posts with `cluster_id` and `cluster_size`, one a cluster, each answer with the `cluster_id` of answers like it.
+
+    Args:
+        posts: Rows of `clean_posts`.
+        stage: The table that is made.
+        clusters: A name for each post, those of one name being one post; `post_clusters` where not given.
+        search: What finds near-duplicates.
+
+    Returns:
+        `(kept, dropped)`: the drops are `duplicate` or `near_duplicate`, in the units `post` and `answer`.
+    """
+    search = search or search_by()
+    members = _clustered(
+        posts.with_columns(key=text.key(pl.col("text"))),
+        post_clusters(posts, search) if clusters is None else clusters,
+        "post_id",
+    )
+    answers = _answers(members, search)
+    stay = answers.filter(pl.col("answer_id") == pl.col("survivor"))
+    kept = members.filter(pl.col("post_id") == pl.col("survivor"))
+    for column in (_united(stay), _risks(members), _pii(members, stay), _edits(members, stay)):
+        (name,) = set(column.columns) - {"survivor"}
+        none = pl.lit(pl.Series([[]], dtype=UniquePosts.polars_schema()[name]))
+        kept = kept.drop(name).join(column, on="survivor", how="left", maintain_order="left")
+        kept = kept.with_columns(pl.col(name).fill_null(none))
+    return kept.select(*posts.columns, "cluster_size", cluster_id="survivor"), gather(
+        _merged(members, stage, "post", "post_id"), _merged(answers, stage, "answer", "answer_id")
+    )
+
+
+def merge_dialogues(
+    dialogues: pl.DataFrame, stage: str, clusters: pl.Series | None = None, search: Search | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Dialogues with `cluster_id` and `cluster_size`, one a cluster; arguments and drops as of `merge_posts`."""
+    members = _clustered(
+        dialogues.with_columns(key=_whole(), posted_at=None),
+        dialogue_clusters(dialogues, search or search_by()) if clusters is None else clusters,
+        "dialogue_id",
+    )
+    kept = members.filter(pl.col("dialogue_id") == pl.col("survivor"))
+    kept = kept.drop("risk").join(_risks(members), on="survivor", how="left", maintain_order="left")
+    return kept.select(*dialogues.columns, "cluster_size", cluster_id="survivor"), _merged(
+        members, stage, "dialogue", "dialogue_id"
+    )
+
+
+def _whole() -> pl.Expr:
+    turn = pl.element().struct
+    return pl.col("turns").list.eval(turn.field("role") + ":" + text.key(turn.field("text"))).list.join("\n")
+
+
+def _clustered(frame: pl.DataFrame, clusters: pl.Series, row_id: str) -> pl.DataFrame:
+    """The rows, best first, each with the `survivor` of its cluster and its `cluster_size`."""
+    return (
+        frame.with_columns(cluster=clusters)
+        .sort("posted_at", -pl.col("key").str.len_chars().cast(pl.Int64), row_id, nulls_last=True)
+        .with_columns(
+            survivor=pl.col(row_id).first().over("cluster"), cluster_size=pl.len().over("cluster").cast(pl.Int64)
+        )
+        .with_columns(pl.col("under_18").any().over("cluster"))
+    )
+
+
+def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:
+    """All answers, in the order of their posts and lists, each with its `question` and the `survivor` of those like it
+    under the same question; `cluster_id` and `n_questions` hold for the corpus.
+    """
+    answers = (
+        members.select("post_id", question="survivor", of="answers")
+        .explode("of", empty_as_null=False)
+        .select("post_id", "question", pl.col("of").struct.unnest())
+        .with_columns(key=text.key(pl.col("text")))
+        .with_row_index("place")
+    )
+    like = pl.col("like")
+    best = answers.with_columns(like=search("answers", answers["key"])).sort(
+        "posted_at", -pl.col("key").str.len_chars().cast(pl.Int64), "answer_id", nulls_last=True
+    )
+    return best.with_columns(
+        survivor=pl.col("answer_id").first().over("question", like),
+        cluster_id=pl.col("answer_id").first().over(like),
+        n_questions=pl.col("question").n_unique().over(like).cast(pl.Int64),
+    ).sort("place")
+
+
+def _united(answers: pl.DataFrame) -> pl.DataFrame:
+    """`answers` of each surviving post."""
+    return answers.group_by(survivor="question", maintain_order=True).agg(answers=pl.struct(_OF_AN_ANSWER))
+
+
+def _risks(members: pl.DataFrame) -> pl.DataFrame:
+    """`risk` of each survivor: the signs in any member, those of the survivor first."""
+    signs = members.select("survivor", "risk").explode("risk", empty_as_null=False)
+    found = signs.group_by("survivor", maintain_order=True).agg(pl.col("risk").unique(maintain_order=True))
+    return (
+        members.select("survivor")
+        .unique()
+        .join(found, on="survivor", how="left")
+        .with_columns(pl.col("risk").fill_null(pl.lit(pl.Series([[]], dtype=pl.List(RISK.dtype)))))
+    )
+
+
+def _pii(members: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """`pii` of each survivor: what was replaced in it, and in the members of whose answers it has any."""
+    gives = pl.col("post_id").is_in(answers["post_id"].unique().implode()) | (pl.col("post_id") == pl.col("survivor"))
+    return (
+        members.filter(gives)
+        .select("survivor", "pii")
+        .explode("pii", empty_as_null=False)
+        .select("survivor", pl.col("pii").struct.unnest())
+        .group_by("survivor", "kind")
+        .agg(pl.col("count").sum())
+        .sort("kind")
+        .group_by("survivor")
+        .agg(pii=pl.struct("kind", "count").cast(PII.dtype))
+    )
+
+
+def _edits(members: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """`edits` of each survivor: those of the answers that it has now."""
+    edits = members.select("survivor", "edits").explode("edits", empty_as_null=False)
+    there = edits["edits"].struct.field("row_id").is_in(answers["answer_id"].implode())
+    return edits.filter(there).group_by("survivor", maintain_order=True).agg(pl.col("edits").cast(EDIT.dtype))
+
+
+def _merged(rows: pl.DataFrame, stage: str, unit: str, row_id: str) -> pl.DataFrame:
+    """The drops of the rows that did not survive; each says like what, and how much."""
+    first = rows.select(survivor=row_id, first_key="key")
+    gone = rows.filter(pl.col(row_id) != pl.col("survivor")).join(
+        first, on="survivor", how="left", maintain_order="left"
+    )
+    gone = gone.with_columns(similarity=_similarity(gone["first_key"], gone["key"]))
+    equal = pl.col("key") == pl.col("first_key")
+    hundredths = (pl.col("similarity") * 100).floor().cast(pl.Int64).cast(pl.String).str.zfill(3)
+    nearly = pl.format("{}.{} like {}", hundredths.str.head(1), hundredths.str.tail(2), pl.col("survivor"))
+    return drops(
+        gone,
+        stage,
+        unit,
+        row_id,
+        pl.when(equal).then(pl.lit("duplicate")).otherwise(pl.lit("near_duplicate")),
+        pl.when(equal).then(pl.format("same text as {}", pl.col("survivor"))).otherwise(nearly),
+    )
+
+
+def _similarity(one: pl.Series, other: pl.Series) -> pl.Series:
+    """The Jaccard similarity of the char-5-grams of two columns of texts, row by row."""
+    data, offsets = buffers(pl.concat([one, other]))
+    rows = np.arange(len(one), dtype=np.uint32)
+    return pl.Series(similarities(data, offsets, rows, rows + np.uint32(len(one))), dtype=pl.Float64)

@@ -1,0 +1,193 @@
+"""MinHash signatures of char-5-gram sets: those of datasketch 2.0, bit for bit, or the same with a cheaper hash.
+
+A shingle's 32-bit hash is mixed once, then each permutation p maps it to a_p · h + b_p mod 2^32, a_p odd; the signature
+holds the smallest value of each permutation (datasketch 2.0's scheme "affine32", the source of the numbers here).
+
+Modes: "exact" hashes a shingle by SHA-1, as datasketch does; "fast" by a sum of products, which costs almost nothing.
+Both estimate the same Jaccard similarity with the same error; their signatures do not compare with each other.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.dedup.kernels import Bytes, Places, Words, kernel, part
+from pipelines.dedup.sha1 import sha1_hashes
+from pipelines.dedup.shingles import BLOCK, LANES, ROOM, SIZE, Texts, buffers, read_characters
+from pipelines.errors import RequestError, UnknownName
+
+Mode = Literal["exact", "fast"]
+
+NOTHING = np.uint32(0xFFFFFFFF)  # what datasketch's MinHash holds before it has seen a shingle
+STEP = 4096  # texts that a thread takes at a time
+
+# Odd numbers of 64 bits, drawn once, for the five places of a shingle.
+_FACTORS = tuple(
+    np.uint64(factor)
+    for factor in (0xCE14ABEEABB8E5A9, 0xCED5352505CC99F5, 0x83EC603F7806ADC1, 0x492A477CA1570477, 0x0DCE670AFAC210ED)
+)
+
+
+def signatures(
+    texts: Texts, num_perm: int = 128, seed: int = 1, mode: Mode = "exact", *, threads: int = 1
+) -> NDArray[np.uint32]:
+    """MinHash signatures over UTF-8 char-5-grams, uint32 [n, num_perm].
+
+    In mode "exact" row i equals `datasketch.MinHash(num_perm, seed)`'s `hashvalues` after an update with every shingle
+    of text i (datasketch 2.0). A text of 1 to 4 characters is one shingle; an empty text or a null has none, and all
+    values at their highest. To hand a row over: `MinHash(seed=seed, hashvalues=row, scheme="affine32")`.
+
+    Raises:
+        RequestError: for an unknown mode, no permutation, or what is no text.
+    """
+    exact = is_exact(mode)
+    a, b = permutations(num_perm, seed)
+    data, offsets = buffers(texts)
+    made = np.empty((len(offsets) - 1, num_perm), np.uint32)
+    in_steps(lambda first, last: _sign_all(data, offsets, first, last, exact, a, b, made), len(made), threads)
+    return made
+
+
+def is_exact(mode: str) -> bool:
+    """Whether `mode` is "exact"; raises UnknownName if it is not "fast" either."""
+    if mode not in get_args(Mode):
+        raise UnknownName("mode", mode, get_args(Mode))
+    return mode == "exact"
+
+
+@cache
+def permutations(num_perm: int, seed: int) -> tuple[Words, Words]:
+    """The factors and summands of datasketch's permutations, uint32 [num_perm] each."""
+    if num_perm < 1:
+        raise RequestError(f"a signature needs permutations, not {num_perm}", remedy="128 is the usual number")
+    from datasketch import MinHash  # type: ignore[import-untyped]
+
+    a, b = MinHash(num_perm=num_perm, seed=seed).permutations
+    return np.ascontiguousarray(a, np.uint32), np.ascontiguousarray(b, np.uint32)
+
+
+def in_steps(work: Callable[[int, int], None], n: int, threads: int) -> None:
+    """Calls `work(first, last)` for steps of 0 … n - 1, on so many threads."""
+    firsts = range(0, n, STEP)
+    lasts = [min(first + STEP, n) for first in firsts]
+    if threads == 1:
+        for first, last in zip(firsts, lasts, strict=True):
+            work(first, last)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, firsts, lasts))
+
+
+@kernel
+def _sign_all(
+    data: Bytes, offsets: Places, first: int, last: int, exact: bool, a: Words, b: Words, made: Words
+) -> None:
+    characters, sizes, words, hashes = room()
+    for row in range(first, last):
+        sign(data, offsets[row], offsets[row + 1], exact, a, b, characters, sizes, words, hashes, made[row])
+
+
+@kernel
+def room() -> tuple[Words, Words, Words, Words]:
+    """Room for one block of a text: characters, their sizes, words of SHA-1, hashes."""
+    return (
+        np.zeros(ROOM + SIZE, np.uint32),
+        np.zeros(ROOM + SIZE, np.uint32),
+        np.empty((7, ROOM), np.uint32),
+        np.empty(ROOM, np.uint32),
+    )
+
+
+@kernel
+def sign(
+    data: Bytes,
+    start: int,
+    stop: int,
+    exact: bool,
+    a: Words,
+    b: Words,
+    characters: Words,
+    sizes: Words,
+    words: Words,
+    hashes: Words,
+    signature: Words,
+) -> None:
+    """The signature of the text `data[start:stop]`, block by block, into `signature`."""
+    signature[:] = NOTHING
+    held = 0
+    while start < stop:
+        start, held = read_characters(data, start, stop, characters, sizes, held, BLOCK + SIZE - 1)
+        for i in range(held, SIZE):  # a text shorter than a shingle
+            characters[i] = 0
+            sizes[i] = 0
+        n = max(held - SIZE + 1, 1)
+        padded = (n + LANES - 1) // LANES * LANES
+        if exact:
+            sha1_hashes(characters, sizes, padded, words, hashes)
+        else:
+            cheap_hashes(characters, padded, hashes)
+        for i in range(n, padded):
+            hashes[i] = hashes[n - 1]  # a minimum does not mind seeing a value twice
+        _mix(hashes, padded)
+        _lower(hashes, padded, a, b, signature)
+        if start < stop:  # the next block begins with the last characters of this one
+            held -= SIZE - 1
+            for i in range(SIZE - 1):
+                characters[i] = characters[held + i]
+                sizes[i] = sizes[held + i]
+            held = SIZE - 1
+
+
+@part
+def cheap_hashes(characters: Words, n: int, hashes: Words) -> None:
+    """The cheap hashes of shingles 0 … n - 1."""
+    for s in range(n):
+        hashes[s] = shingle_hash(characters, s)
+
+
+@part
+def shingle_hash(characters: Words, s: int) -> np.uint32:
+    """A 32-bit hash of shingle s, characters s … s + 4: the upper half of a sum of products, one odd factor a place.
+
+    Multilinear hashing: two shingles collide with a chance of about 2^-32 over the choice of factors.
+    """
+    total = (
+        np.uint64(characters[s]) * _FACTORS[0]
+        + np.uint64(characters[s + 1]) * _FACTORS[1]
+        + np.uint64(characters[s + 2]) * _FACTORS[2]
+        + np.uint64(characters[s + 3]) * _FACTORS[3]
+        + np.uint64(characters[s + 4]) * _FACTORS[4]
+    )
+    return np.uint32(total >> np.uint64(32))
+
+
+@part
+def _mix(hashes: Words, n: int) -> None:
+    """MurmurHash3's finaliser, as datasketch applies it before the permutations."""
+    for s in range(n):
+        h = hashes[s]
+        h ^= h >> np.uint32(16)
+        h = np.uint32(h * np.uint32(0x85EBCA6B))
+        h ^= h >> np.uint32(13)
+        h = np.uint32(h * np.uint32(0xC2B2AE35))
+        h ^= h >> np.uint32(16)
+        hashes[s] = h
+
+
+@part
+def _lower(hashes: Words, n: int, a: Words, b: Words, signature: Words) -> None:
+    """Lowers each value of `signature` to the smallest that its permutation gives of hashes 0 … n - 1.
+
+    Some hashes for all permutations, then the next: permutations lie side by side in a register, so that no minimum
+    has to be taken across one.
+    """
+    for first in range(0, n, LANES):
+        for p in range(signature.shape[0]):
+            least, factor, summand = signature[p], a[p], b[p]
+            for s in range(LANES):
+                least = min(least, np.uint32(factor * hashes[first + s] + summand))
+            signature[p] = least

@@ -1,0 +1,310 @@
+"""Near-duplicates on several machines: the kernels of one process, through Ray Data.
+
+    keys       every block of texts → its band keys
+    links      keys shuffled by their upper bits, sorted within a part → who shares a bucket with whom
+    groups     on the driver: texts that share a bucket, directly or through others, are a group of candidates
+    clusters   texts of candidates shuffled by group → `find_duplicates` in each part
+
+Texts that share a bucket are never parted, so that the parts find just the links that one process would find, and the
+clusters are the same to the last row. Of texts only candidates travel, once. The driver holds a few bytes a text, the
+links of candidates, and the result; no text that it was not given.
+"""
+
+import contextlib
+import logging
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipelines.dedup.bands import BANDS, band_keys, runs
+from pipelines.dedup.components import roots, singletons, unite_pairs
+from pipelines.dedup.duplicates import find_duplicates, require_threshold
+from pipelines.dedup.kernels import Keys, Words
+from pipelines.dedup.minhash import Mode
+from pipelines.dedup.shingles import Texts, arrow, buffers
+from pipelines.errors import GongqingError, RequestError
+from pipelines.settings import PREFIX
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+ROWS_A_BLOCK = 20_000
+ROWS_A_PART = 2_000_000  # keys that are sorted at a time
+OBJECT_STORE = 512 * 2**20  # bytes, of a cluster of our own
+
+
+def find_duplicates_on_ray(
+    texts: Texts,
+    threshold: float = 0.8,
+    mode: Mode = "exact",
+    *,
+    earliest: pl.Series | None = None,
+    ids: pl.Series | None = None,
+    num_perm: int = 128,
+    bands: tuple[int, int] = BANDS,
+    seed: int = 1,
+    parts: int | None = None,
+) -> pl.DataFrame:
+    """What `find_duplicates` gives, found by the cluster that `connected` gives.
+
+    Args:
+        parts: into how many parts keys and candidates are shuffled; by the number of texts and of CPUs if None.
+
+    Raises:
+        RequestError: as `find_duplicates` does.
+        GongqingError: where Ray is not installed, or cannot be reached.
+    """
+    column = arrow(texts)
+    n = len(column)
+    for series in (earliest, ids):
+        if series is not None and len(series) != n:
+            raise RequestError(f"{n} texts cannot be ordered by a series of {len(series)}", remedy="give one of each")
+    require_threshold(threshold)
+    if not n:
+        return find_duplicates(column)
+    rows = pl.Series(np.arange(n, dtype=np.uint32))
+    table = pl.DataFrame(
+        {
+            "row": rows,
+            "text": pl.Series(column, dtype=pl.String),
+            "earliest": pl.Series([None]).new_from_index(0, n) if earliest is None else earliest,
+            "id": rows if ids is None else ids,
+        }
+    )
+    with connected() as ray:
+        blocks = [block.to_arrow(compat_level=pl.CompatLevel.oldest()) for block in table.iter_slices(ROWS_A_BLOCK)]
+        return find_duplicates_in_dataset(
+            ray.data.from_arrow(blocks), n, threshold, mode,
+            num_perm=num_perm, bands=bands, seed=seed, parts=parts,
+        )  # fmt: skip
+
+
+def find_duplicates_in_dataset(
+    dataset: "Dataset",
+    n: int,
+    threshold: float = 0.8,
+    mode: Mode = "exact",
+    *,
+    num_perm: int = 128,
+    bands: tuple[int, int] = BANDS,
+    seed: int = 1,
+    parts: int | None = None,
+) -> pl.DataFrame:
+    """What `find_duplicates` gives, for a dataset that need not pass through this process.
+
+    Args:
+        dataset: columns `row` (0 … n - 1, each once, in any order), `text`, and `earliest` and `id` for the rule of
+            survivors. It is read twice.
+        n: the number of its rows.
+
+    The rest as in `find_duplicates_on_ray`. Ray is to be connected.
+    """
+    require_threshold(threshold)
+    parts = parts or _parts(n * bands[0])
+    kernel = {"mode": mode, "num_perm": num_perm, "bands": bands, "seed": seed}
+    row = np.arange(n, dtype=np.uint32)
+    survivors, sizes, similarity = row.copy(), np.ones(n, np.uint32), np.ones(n)
+
+    keyed = _mapped(dataset.select_columns(["row", "text"]), _keyed, parts=parts, **kernel)
+    links = _gathered(_by_part(keyed, parts, _linked))
+    if links is not None:
+        part_of = _parted(n, links["row"].to_numpy(), links["other"].to_numpy(), parts)
+        candidates = _mapped(dataset, _chosen, part_of=_shared(part_of))
+        found = _gathered(_by_part(candidates, parts, _clustered, threshold=threshold, **kernel))
+        if found is not None:
+            rows = found["row"].to_numpy()
+            survivors[rows] = found["cluster_id"].to_numpy()
+            sizes[rows] = found["cluster_size"].to_numpy()
+            similarity[rows] = found["similarity"].to_numpy()
+    return pl.DataFrame(
+        {
+            "row": row,
+            "cluster_id": survivors,
+            "keep": survivors == row,
+            "cluster_size": sizes,
+            "similarity": similarity,
+        }
+    )
+
+
+@contextlib.contextmanager
+def connected(cpus: int | None = None) -> Iterator[Any]:
+    """The module `ray`, connected.
+
+    To what it is connected to already; else to the cluster at `GONGQING_RAY_ADDRESS` or `RAY_ADDRESS`; else to a
+    cluster of its own with so many CPUs (all if None). That one listens on the loopback device alone, wants a token
+    that only this process and its children know, and is stopped at the end; no file of it stays.
+
+    Raises:
+        GongqingError: where Ray is not installed, or cannot be reached.
+    """
+    address = os.environ.get(PREFIX + "RAY_ADDRESS") or os.environ.get("RAY_ADDRESS")
+    with contextlib.ExitStack() as stack:
+        if not address:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True))
+            stack.enter_context(_environment(_OWN_CLUSTER | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}))
+        try:
+            import ray
+            import ray.data
+        except ImportError as error:
+            raise GongqingError(
+                "Ray is not installed", remedy='install the extra: pip install -e ".[ray]", or use the engine "one"'
+            ) from error
+        if not ray.is_initialized():
+            quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING}
+            try:
+                if address:
+                    ray.init(address=address, **quiet)
+                else:
+                    own: dict[str, Any] = {"num_cpus": cpus, "object_store_memory": OBJECT_STORE, "_temp_dir": scratch}
+                    ray.init(address="local", include_dashboard=False, **own, **quiet)
+            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+                raise GongqingError(
+                    f"Ray cannot be reached: {error}",
+                    where=address or "a cluster on this machine",
+                    remedy=f"correct {PREFIX}RAY_ADDRESS, or unset it for a cluster on this machine (docs/ray.md)",
+                ) from error
+            stack.callback(ray.shutdown)
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        yield ray
+
+
+# Ray names the first of these by its other use: without "clusters" a node takes the loopback address.
+_OWN_CLUSTER = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+@contextlib.contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _parts(n_keys: int) -> int:
+    import ray
+
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return max(2 * int(resources.get("CPU", 1)), -(-n_keys // ROWS_A_PART))
+
+
+# What a worker does. Tables come and go in Arrow; a dataset's blocks are worked on as they are.
+
+
+def _keyed(texts: pa.Table, parts: int, mode: Mode, num_perm: int, bands: tuple[int, int], seed: int) -> pa.Table:
+    """`part`, `key`, `row`: the keys of all bands of texts that are no nulls.
+
+    A text that stood in this block before has the same keys: the first of them is enough to link it.
+    """
+    frame = _frame(texts).drop_nulls("text")
+    first = frame["text"].is_first_distinct().to_numpy()
+    keys: Keys = band_keys(*buffers(frame["text"]), mode, num_perm, bands, seed)
+    wanted = np.ones(keys.shape, np.bool_)
+    wanted[1:, ~first] = False
+    rows = np.broadcast_to(frame["row"].to_numpy(), keys.shape)
+    key = keys[wanted]
+    return pa.table({"part": _part(key, parts), "key": key, "row": rows[wanted]})
+
+
+def _linked(keys: pa.Table) -> pa.Table:
+    """`row`, `other`: each row that shares a key with others, and the first of these."""
+    rows = keys["row"].to_numpy()
+    found = runs(keys["key"].to_numpy())
+    members = rows[found.rows]
+    first = np.repeat(members[found.starts[:-1]], np.diff(found.starts))
+    links = pl.DataFrame({"row": members, "other": first}).filter(pl.col("row") != pl.col("other")).unique()
+    return links.to_arrow()
+
+
+def _parted(n: int, left: Words, right: Words, parts: int) -> NDArray[np.int32]:
+    """The part of each of n texts: one for all that are linked, directly or through others; -1 where none is."""
+    parents = singletons(n)
+    unite_pairs(parents, left, right)
+    groups = roots(parents)
+    alone = np.bincount(groups, minlength=n)[groups] == 1
+    return np.where(alone, np.int32(-1), _part(groups.astype(np.uint64) * _MIX, parts))
+
+
+def _chosen(texts: pa.Table, part_of: Any) -> pa.Table:
+    """The candidates among texts, each with its `part`."""
+    part = _unshared(part_of)[texts["row"].to_numpy()]
+    return texts.append_column("part", pa.array(part)).filter(pa.array(part >= 0))
+
+
+def _clustered(
+    texts: pa.Table, threshold: float, mode: Mode, num_perm: int, bands: tuple[int, int], seed: int
+) -> pa.Table:
+    """The clusters of a part, by the rows of the whole."""
+    frame = _frame(texts)
+    found = find_duplicates(
+        frame["text"], threshold, mode, earliest=frame["earliest"], ids=frame["id"],
+        num_perm=num_perm, bands=bands, seed=seed,
+    )  # fmt: skip
+    rows = frame["row"]
+    return found.with_columns(row=rows, cluster_id=rows.gather(found["cluster_id"])).drop("keep").to_arrow()
+
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _part(keys: Keys, parts: int) -> NDArray[np.int32]:
+    return ((keys >> np.uint64(32)) * np.uint64(parts) >> np.uint64(32)).astype(np.int32)
+
+
+def _frame(table: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+# Ray's calls.
+
+
+def _mapped(dataset: "Dataset", work: Any, **arguments: Any) -> "Dataset":
+    return dataset.map_batches(work, batch_format="pyarrow", batch_size=None, fn_kwargs=arguments)
+
+
+def _by_part(dataset: "Dataset", parts: int, work: Any, **arguments: Any) -> "Dataset":
+    """Hash-shuffled by the column `part`, of which a worker takes one value at a time."""
+    grouped = dataset.groupby("part", num_partitions=parts)
+    return grouped.map_groups(work, batch_format="pyarrow", fn_kwargs=arguments)
+
+
+def _gathered(dataset: "Dataset") -> pl.DataFrame | None:
+    """All rows of a dataset, here; None where it has none."""
+    import ray
+
+    tables = [table for table in ray.get(dataset.to_arrow_refs()) if table.num_rows]
+    return _frame(pa.concat_tables(tables)) if tables else None
+
+
+def _shared(array: NDArray[Any]) -> Any:
+    """An array in the object store: one copy for all workers of a machine."""
+    import ray
+
+    return [ray.put(array)]
+
+
+def _unshared(shared: Any) -> NDArray[Any]:
+    import ray
+
+    array: NDArray[Any] = ray.get(shared[0])
+    return array

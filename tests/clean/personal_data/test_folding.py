@@ -1,0 +1,40 @@
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.clean.personal_data.folding import fold
+from pipelines.clean.personal_data.spans import matches, spans
+
+WIDE = "１２３①❸⑴㊀ａＺ＠．一二a1 微信電話\u200b\u200d\ufe0f\u20e3\ufdd0\ufdd1\u3000\n😭"
+AWKWARD = st.text(st.sampled_from(WIDE) | st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+def folded(text: str) -> str:
+    return fold(pl.Series([text])).texts.item()
+
+
+def test_digits_letters_and_scripts_are_one():
+    assert folded("１３８①❷⑶㊀1️⃣ⓥＸ＠．電話號碼") == "13812" + "3一1vX@.电话号码"
+    assert folded("微\u200b信\u2060\ufeff") == "微信"
+    assert folded("一二三，：！？") == "一二三，：！？"
+
+
+@given(st.lists(AWKWARD | st.none(), max_size=20))
+def test_every_span_of_the_folded_text_is_one_of_the_text(texts):
+    """Each folded character leads back to what folds to it, and between two of them nothing is lost."""
+    result = fold(pl.Series(texts, dtype=pl.String))
+    assert len(result.texts) == len(texts)
+    found = spans(matches(result.texts, r"(?s:.)"), "phone", pl.col("hit"))
+    back = result.back(found)
+    for (row, start, end, _, _), character in zip(back.iter_rows(), found["value"], strict=True):
+        written = (texts[row] or "").encode()[start:end].decode()
+        assert folded(written) == character
+    ends = back.group_by("row", maintain_order=True).agg(pl.col("start"), pl.col("end"))
+    for starts, stops in ends.select("start", "end").iter_rows():
+        assert starts[1:] == stops[:-1]
+
+
+@given(st.lists(AWKWARD, max_size=10))
+def test_folding_twice_is_folding_once(texts):
+    once = fold(pl.Series(texts, dtype=pl.String)).texts
+    assert fold(once).texts.equals(once)

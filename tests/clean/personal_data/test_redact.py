@@ -1,0 +1,177 @@
+"""What `redact` promises, whatever the text."""
+
+import re
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.clean.personal_data import placeholders, redact
+from pipelines.clean.personal_data.redaction import find
+from pipelines.errors import RequestError
+from schemas.labels import PII_KINDS
+
+# Pieces that meet each other in awkward ways: cues, numbers, seams, placeholders, prose.
+PIECES = st.sampled_from(
+    [
+        *(
+            "我的微信是",
+            "➕V：",
+            "QQ",
+            "加我",
+            "电话",
+            "邮箱",
+            "身份证",
+            "卡号",
+            "车牌",
+            "网名叫",
+            "@",
+            "＠",
+            "vx",
+            "q",
+        ),
+        *("13822095514", "138 2209 5514", "一三八二二零九五五一四", "914207336", "moon_2207", "quiet@163.com"),
+        *("11010519491231002X", "6222021234567890128", "https://example.com/a?b=1", "0571-87650021", "浙A7K235"),
+        *("小树不说话", "12356", "[电话]", "[电话2]", "[微信]", "[表情]", "[", "]", "，", "。", " ", "\n", "\u200b"),
+        *(
+            "\ufe0f\u20e3",
+            "１",
+            "①",
+            "😭",
+            "\x00",
+            "\ufdd0",
+            "我",
+            "张老师",
+            "妈妈",
+            "在杭州市第一中学",
+            "的",
+            "a",
+            "Z",
+            "0",
+        ),
+    ]
+)
+TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join)
+
+# A call reads a whole column, so a few dozen calls try hundreds of texts.
+few = settings(max_examples=25)
+
+
+def counted(texts: pl.Series) -> dict[str, int]:
+    """Placeholders by kind in all texts."""
+    kinds = {name: kind for kind, name in placeholders.NAMES.items()}
+    found = [kinds[match.group(1)] for text in texts.drop_nulls() for match in re.finditer(placeholders.NAMED, text)]
+    return {kind: found.count(kind) for kind in set(found)}
+
+
+def total(counts: pl.DataFrame) -> dict[str, int]:
+    return dict(counts.group_by("kind").agg(pl.col("count").sum()).iter_rows())
+
+
+@pytest.mark.parametrize("names", [False, True])
+@few
+@given(st.lists(TEXTS | st.none(), max_size=20))
+def test_redacting_twice_is_redacting_once(names, texts):
+    once = redact(texts, names=names)
+    again = redact(once.texts, names=names)
+    assert again.texts.equals(once.texts)
+    assert again.counts.is_empty()
+
+
+@pytest.mark.parametrize("names", [False, True])
+@few
+@given(st.lists(TEXTS, max_size=20))
+def test_counts_equal_replacements_and_placeholders_stay(names, texts):
+    before = counted(pl.Series(texts, dtype=pl.String))
+    result = redact(texts, names=names)
+    after = counted(result.texts)
+    assert {kind: n - before.get(kind, 0) for kind, n in after.items() if n != before.get(kind, 0)} == total(
+        result.counts
+    )
+    for text, redacted in zip(texts, result.texts, strict=True):
+        given_before = re.findall(placeholders.PATTERN, text)
+        left = iter(re.findall(placeholders.PATTERN, redacted))
+        assert all(one in left for one in given_before)  # in their order
+
+
+@few
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["N", "Cs"], exclude_characters="@＠"), max_size=40), max_size=20)
+)
+def test_a_text_without_letters_digits_or_mentions_has_no_contact_data(texts):
+    plain = [re.sub(r"[^\W_]", lambda m: m.group() if "一" <= m.group() <= "鿿" else "", text) for text in texts]
+    plain = [re.sub("[零〇一二两三四五六七八九]", "", text) for text in plain]
+    # A nickname is all that is told in Chinese characters alone.
+    assert set(find(pl.Series(plain, dtype=pl.String), names=False)["kind"]) <= {"account"}
+
+
+@few
+@given(st.lists(TEXTS, max_size=12))
+def test_spans_lie_in_the_text_in_order_on_characters(texts):
+    found = find(pl.Series(texts, dtype=pl.String))
+    assert found.equals(found.sort("row", "start"))
+    assert set(found["kind"]) <= set(PII_KINDS)
+    ends: dict[int, int] = {}
+    for row, start, end, _, _ in found.iter_rows():
+        data = texts[row].encode()
+        assert ends.get(row, 0) <= start < end <= len(data)
+        data[start:end].decode()  # neither end cuts a character
+        ends[row] = end
+
+
+def test_the_same_value_has_the_same_placeholder_however_it_is_written():
+    texts = [
+        "打13822095514，或者138-2209-5514",
+        "一三八二二零九五五一四打不通就打15922307741",
+        "微信moon_2207，VX：MOON_2207",
+    ]
+    result = redact(texts, pl.Series(["a", "a", "a"]), names=False)
+    assert result.texts.to_list() == ["打[电话]，或者[电话]", "[电话]打不通就打[电话2]", "微信[微信]，VX：[微信]"]
+    assert result.counts.rows() == [(0, "phone", 2), (1, "phone", 2), (2, "wechat", 2)]
+
+
+def test_another_group_starts_anew():
+    texts = ["打15922307741", "打13822095514", "打13822095514", "打15922307741"]
+    assert redact(texts, pl.Series([1, 1, 2, None]), names=False).texts.to_list() == [
+        "打[电话]",
+        "打[电话2]",
+        "打[电话]",
+        "打[电话]",
+    ]
+    assert redact(texts, names=False).texts.to_list() == ["打[电话]"] * 4
+
+
+def test_a_number_that_stands_in_the_group_is_taken():
+    texts = ["他的是[电话2]", "打13822095514"]
+    assert redact(texts, pl.Series(["a", "a"]), names=False).texts.to_list() == ["他的是[电话2]", "打[电话3]"]
+
+
+def test_what_cannot_be_text_is_read_all_the_same():
+    texts = [None, "", "\ud83d打13822095514", "打13822095514".encode() + b"\xff", "1️⃣3️⃣8️⃣2️⃣2️⃣0️⃣9️⃣5️⃣5️⃣1️⃣4️⃣", "😭" * 50]
+    expected = [None, "", "\ufffd打[电话]", "打[电话]\ufffd", "[电话]", "😭" * 50]
+    assert redact(texts, names=False).texts.to_list() == expected
+
+
+def test_groups_must_be_as_many_as_texts():
+    with pytest.raises(RequestError, match="2 groups for 1 texts"):
+        redact(["a"], pl.Series([1, 2]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["13822095514，" * 60_000, "一 " * 500_000, "@" * 500_000, "1" * 1_000_000, "\ufeff１" * 300_000, "微信" * 500_000],
+)
+def test_a_huge_text_is_read_in_bounded_memory(text):
+    result = redact([text], names=False)
+    assert total(result.counts).get("phone", 0) == text.count("13822095514")
+
+
+def test_a_text_made_to_draw_out_the_readings_ends():
+    result = redact(["q1234567" * 2000], names=False)
+    assert 0 < result.counts["count"].sum() <= 2000
+
+
+def test_public_lines_stay():
+    lines = "危险时打110、120，心理援助12356、12355、12338、12320，希望24热线400-161-9995、4001619995，北京010-82951332"
+    assert redact([lines], names=False).texts.to_list() == [lines]

@@ -1,0 +1,211 @@
+"""Who says to be a minor: sentences written for this test, of writers who do and of those who only look like it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.clean.minors import _patterns, minors, under_14, under_18
+from pipelines.ingest.importing import read
+
+UNDER_14 = """
+    我今年13岁
+    我今年才十二岁，没有人信我
+    我今年11，爸妈要离婚
+    本人13岁女
+    我12岁了，还是怕黑
+    我是一个十三岁的女孩，很内向
+    我是13岁的初一学生
+    12岁女生，被同桌孤立怎么办
+    13岁，不想上学
+    我上小学六年级，同学都不理我
+    我是一名五年级的学生
+    本人小学六年级
+    我是小学生，可以在这里说话吗
+    六年级学生，怕小升初
+    我还没满14岁
+    楼主今年10岁
+    今年我们搬家了。我九岁，弟弟五岁
+    I'm 13 and nobody at school talks to me. I'm 13.
+    i am 12 years old
+    I just turned 11!
+    I’m in 5th grade and I hate it
+"""
+UNDER_18 = """
+    我今年15岁
+    我今年刚满十六岁
+    我是一名十七岁的高中女生
+    我是一个16岁的男孩，辍学两年了
+    我17岁，总觉得自己惹人厌
+    我快18岁了
+    15岁女生，夜里总是哭
+    女，16岁，重度抑郁
+    我上初二，在班里像空气
+    我今年初三
+    我现在高一，住校
+    本人高三，压力很大
+    我才高二就想退学
+    我是个高二女生
+    我是一名初三的学生
+    我是高中生，不敢和人说话
+    高三学生，模考越考越差
+    初中生，被好朋友背叛
+    高二女生，太敏感怎么办
+    我九年级了，没有朋友
+    作为一个高三党，我已经撑不住了
+    身为一名初中生，我也有烦恼
+    我还未成年，能去看心理科吗
+    我没成年，医生要求家长陪
+    我还有一个月就高考了
+    我马上中考，晚上睡不着
+    还有三十天就要高考，心慌
+    高考在即，静不下心
+    我在读中专，十六岁
+    我14岁，进入青春期了
+    我是一名17岁高二女生
+    我15岁自己住校，别人都有人接。我今年15岁
+    I'm 15 and I can't sleep
+    I am a 16 year old girl
+    as a 17-year-old I feel lost
+    I am in 8th grade
+    I'm in high school and my parents fight
+    I'm a sophomore in high school
+    I am still a minor
+"""
+NEITHER = """
+    我女儿13岁，不肯上学
+    我家孩子上初二，整天关着门
+    我儿子今年15岁，叛逆
+    我有个女儿，今年12岁，怎么教育
+    15岁孩子厌学怎么办
+    儿子六年级，被同学欺负
+    高二女生总顶嘴，我女儿是不是不爱我了
+    我13岁那年，爸爸走了
+    我十五岁的时候被孤立过
+    我16岁开始打工
+    我高中毕业十年了
+    我初中同学要结婚了
+    我上高中以后变得内向
+    小时候我很怕黑
+    小学六年级那年的事，我到现在都记得
+    我今年28岁，还像个孩子
+    我今年25了，初三那年的事过不去
+    我二十岁，大二
+    我是大学生，不想回宿舍
+    我是大一新生，今年18岁
+    我今年18岁，高三
+    我十八岁，高三，压力大
+    我上班十五年了
+    我结婚13年了
+    我们恋爱16年
+    她小我10岁，我不敢追
+    我比他大12岁
+    我弟弟17岁，天天打游戏
+    我学生今年14岁，家长不管
+    我是高中老师，带高三
+    我是初二班主任，很累
+    我在小学当老师
+    我等了15分钟
+    我每天睡6个小时
+    我考研失败了
+    我家住15楼
+    她是我初中同学
+    I'm 15 minutes late
+    I am 13 weeks pregnant
+    I'm 25 years old
+    when I was 15 my father left
+    my son is 14 years old
+    I am a high school teacher
+    I work in a primary school
+"""
+
+
+def lines(block: str) -> list[str]:
+    return [line.strip() for line in block.strip().splitlines()]
+
+
+def limits(texts: list[str | None]) -> list[str]:
+    frame = pl.DataFrame({"text": texts}, schema={"text": pl.String}).select(minors(pl.col("text")).struct.unnest())
+    return ["under_14" if young else "under_18" if minor else "neither" for young, minor in frame.iter_rows()]
+
+
+@pytest.mark.parametrize(("block", "expected"), [(UNDER_14, "under_14"), (UNDER_18, "under_18"), (NEITHER, "neither")])
+def test_writers_are_taken_at_their_word(block: str, expected: str):
+    told = {text: limit for text, limit in zip(lines(block), limits(lines(block)), strict=True) if limit != expected}
+    assert told == {}
+
+
+@pytest.mark.parametrize(("block", "expected"), [(UNDER_14, "under_14"), (UNDER_18, "under_18")])
+def test_it_is_found_in_a_later_paragraph(block: str, expected: str):
+    framed = [f"怎么办\n{text}\n谢谢大家" for text in lines(block)]
+    assert [text for text, limit in zip(framed, limits(framed), strict=True) if limit != expected] == []
+
+
+def test_who_is_under_14_is_under_18():
+    frame = pl.DataFrame({"text": lines(UNDER_14)})
+    assert frame.select(under_18(pl.col("text"))).to_series().all()
+    assert frame.select(under_14(pl.col("text"))).to_series().all()
+
+
+def test_no_text_says_nothing():
+    assert limits([None, "", "😀", "岁"]) == ["neither"] * 4
+    assert limits([]) == []
+
+
+def test_an_age_of_now_outweighs_one_of_then():
+    assert limits(["我今年30岁。我13岁，他打我，我躲在床底"]) == ["neither"]
+    assert limits(["我今年15岁，等我18岁了就走"]) == ["under_18"]
+
+
+@pytest.mark.parametrize(
+    ("text", "year", "expected"),
+    [
+        ("我是2009年的，今天很难过", 2024, (False, True)),
+        ("我是一名09年的女生", 2024, (False, True)),
+        ("我是12年出生的", 2024, (True, True)),
+        ("我是03年的，刚上班", 2024, (False, False)),
+        ("我是95年的", 2024, (False, False)),
+        ("我是09年的", None, (False, False)),
+        ("我是09年的老员工", 2010, (False, False)),
+    ],
+)
+def test_a_year_of_birth_counts_where_the_day_of_the_post_is_known(
+    text: str, year: int | None, expected: tuple[bool, bool]
+):
+    frame = pl.DataFrame(
+        {"text": [text], "posted_at": [year and datetime(year, 6, 1, tzinfo=UTC)]},
+        schema={"text": pl.String, "posted_at": pl.Datetime("us", "UTC")},
+    )
+    text_, posted_at = pl.col("text"), pl.col("posted_at")
+    assert frame.select(a=under_14(text_, posted_at), b=under_18(text_, posted_at)).row(0) == expected
+
+
+def test_what_any_pattern_finds_is_near_enough_to_be_looked_at(shared: Path):
+    turns = pl.read_ndjson(shared / "near_dup" / "smile_first_turns.jsonl")["text"].to_list()
+    texts = pl.Series([*lines(UNDER_14), *lines(UNDER_18), *lines(NEITHER), *turns])
+    near = texts.str.contains(_patterns()["near"])
+    for name, pattern in _patterns().items():
+        if name != "child":
+            assert not (texts.str.contains(pattern) & ~near).any(), name
+
+
+@given(st.lists(st.text(max_size=30) | st.none(), max_size=5))
+def test_every_text_gets_an_answer_and_the_same_one_beside_others(texts: list[str | None]):
+    assert limits(texts) == [limits([text])[0] for text in texts]
+
+
+@given(st.integers(1, 99), st.sampled_from(["我今年{}岁", "我今年{}岁，很难过", "I am {} years old"]))
+def test_an_age_in_figures_decides_by_the_age(age: int, sentence: str):
+    [limit] = limits([sentence.format(age)])
+    assert limit == ("neither" if age >= 18 or age < 6 else "under_14" if age < 14 else "under_18")
+
+
+def test_adults_of_real_posts_are_left_alone(shared: Path):
+    """Of 100 real posts, three writers say to be minors."""
+    posts = read("psyqa", shared / "zh_qa" / "PsyQA_example.json").kept
+    text = pl.concat_str("title", "description", separator="\n")
+    told = posts.select(minors(text).struct.unnest())
+    assert told.sum().row(0) == (0, 3)

@@ -1,0 +1,108 @@
+"""Similarities are those of the sets; what is linked is what the similarities of all pairs would link."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from near_texts import TEXTS, edited, jaccard, linked, partition, random_text, smile
+
+from pipelines.dedup.bands import Runs
+from pipelines.dedup.components import roots, singletons, unite
+from pipelines.dedup.jaccard import link, similarities
+from pipelines.dedup.shingles import buffers
+
+
+def measured(texts: list[str], pairs: list[tuple[int, int]]) -> list[float]:
+    left, right = np.array(pairs, np.uint32).reshape(-1, 2).T.copy()
+    return similarities(*buffers(texts), left, right).tolist()
+
+
+@given(st.lists(st.one_of(TEXTS, st.text(max_size=12)), min_size=1, max_size=6))
+def test_similarity_is_that_of_the_sets(texts: list[str]) -> None:
+    pairs = [(i, j) for i in range(len(texts)) for j in range(len(texts))]
+    assert measured(texts, pairs) == [jaccard(texts[i], texts[j]) for i, j in pairs]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("", "", 1.0),
+        ("", "我", 0.0),
+        ("a", "a", 1.0),
+        ("a", "a\0", 0.0),  # a missing character is none
+        ("\0", "", 0.0),
+        ("abcd", "abcde", 0.0),
+        ("abcde" * 40, "abcde" * 9, 1.0),  # sets, not lists
+        ("哈" * 5, "哈" * 500, 1.0),
+    ],
+)
+def test_short_and_repetitive_texts(one: str, other: str, expected: float) -> None:
+    assert measured([one, other], [(0, 1), (1, 0)]) == [expected, expected]
+
+
+def test_real_dialogues_and_edits_of_them(shared: Path) -> None:
+    random = Random(3)
+    texts = smile(shared)[:80]
+    texts += [edited(text, random, random.choice([0.003, 0.02, 0.2])) for text in texts]
+    pairs = [(i, j) for i in range(0, 160, 7) for j in range(160)] + [(i, i + 80) for i in range(80)]
+    assert measured(texts, pairs) == [jaccard(texts[i], texts[j]) for i, j in pairs]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.text("ab我", min_size=4, max_size=14), min_size=2, max_size=14),
+    st.sampled_from([0.2, 0.5, 0.8, 1.0]),
+    st.lists(st.tuples(st.integers(0, 13), st.integers(0, 13)), max_size=3),
+)
+def test_a_run_is_linked_as_all_its_pairs_would_be(
+    texts: list[str], threshold: float, known: list[tuple[int, int]]
+) -> None:
+    """Also where some rows were united before: `known` stands for what other bands found."""
+    n = len(texts)
+    whole = Runs(np.arange(n, dtype=np.uint32), np.array([0, n]))
+    parents = singletons(n)
+    edges = link(*buffers(texts), whole, threshold, parents)
+    assert partition(roots(parents).tolist()) == linked(texts, threshold)
+    assert [jaccard(texts[i], texts[j]) for i, j in zip(edges.left, edges.right, strict=True)] == list(edges.similarity)
+    assert all(edges.similarity >= threshold)
+
+    parents = singletons(n)
+    before = [(i, j) for i, j in known if i < n and j < n and jaccard(texts[i], texts[j]) >= threshold]
+    for i, j in before:
+        unite(parents, i, j)
+    link(*buffers(texts), whole, threshold, parents)
+    assert partition(roots(parents).tolist()) == linked(texts, threshold)
+
+
+def test_runs_share_nothing_but_the_forest() -> None:
+    texts = ["我们都睡不着", "我们都睡不着！", "谁来帮帮我们", "谁来帮帮我们！"]
+    parents = singletons(4)
+    runs = Runs(np.array([0, 2, 1, 3, 0, 1], np.uint32), np.array([0, 2, 4, 6]))
+    before = runs.rows.copy()
+    link(*buffers(texts), runs, 0.5, parents)
+    assert roots(parents).tolist() == [0, 0, 2, 3]
+    np.testing.assert_array_equal(runs.rows, before)
+
+
+def test_a_similarity_just_at_the_threshold_links() -> None:
+    """4 of 5, 8 of 10, … shingles: 0.8, however it is reached."""
+    for k in range(1, 40):
+        one = random_text(4 * k + 4, seed=k)
+        other = one + random_text(k, seed=100 + k)
+        parents = singletons(2)
+        link(*buffers([one, other]), Runs(np.array([0, 1], np.uint32), np.array([0, 2])), 0.8, parents)
+        assert jaccard(one, other) == 0.8
+        assert roots(parents).tolist() == [0, 0]
+
+
+def test_a_long_run_of_like_texts_costs_no_square() -> None:
+    """20,000 texts that differ in a number: 2 · 10^8 pairs, of which 20,000 need to be looked at."""
+    stem = random_text(200, seed=1)
+    texts = [f"{stem}{number}" for number in range(20_000)]
+    parents = singletons(len(texts))
+    edges = link(*buffers(texts), Runs(singletons(len(texts)), np.array([0, len(texts)])), 0.8, parents)
+    assert len(edges.left) == len(texts) - 1
+    assert not roots(parents).any()

