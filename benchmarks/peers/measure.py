@@ -24,8 +24,11 @@ def cpu_seconds() -> float:
 
 def peak_megabytes() -> float:
     """The most memory that this process ever held."""
-    unit = 1e6 if sys.platform == "darwin" else 1e3  # ru_maxrss: bytes there, KiB on Linux
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss would begin at what the parent held when it started this process
+        (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024 / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # macOS gives bytes
 
 
 def strings(texts: pa.ChunkedArray) -> list[str]:

@@ -127,29 +127,24 @@ def _pictures_and_codes() -> str:
 
 
 def _without_stock_phrases(texts: pl.Series, *, traditional: bool = False) -> pl.Series:
-    groups = _stock_phrases(traditional)
-    rows = texts.str.contains(alternation(words for words, _ in groups)).arg_true()
-    some = texts.gather(rows)
-    for words, phrases in groups:
-        hits = some.str.contains(words).arg_true()
-        some = with_rows(some, hits, some.gather(hits).str.replace_all(phrases, "${mark}"))
-    return with_rows(texts, rows, some)
+    words, phrases = _stock_phrases(traditional)
+    rows = texts.str.contains(words).arg_true()
+    return with_rows(texts, rows, texts.gather(rows).str.replace_all(phrases, "${mark}"))
 
 
 @cache
-def _stock_phrases(traditional: bool) -> list[tuple[str, str]]:
-    """Per group the pattern of its words and that of its phrases.
+def _stock_phrases(traditional: bool) -> tuple[str, str]:
+    """The words without which there is no phrase, and the phrases.
 
     `traditional`: in both scripts, for what is a phrase after the conversion should be one before. Patterns of so many
     forms are slow, so they are for texts alone that hold a Traditional character.
     """
-    groups = []
-    for group in lexicon("artefacts")["stock"].values():
-        words, phrases = alternation(group["words"]), rf"(?m)^ ?(?:{group['lines']})$"
-        if "ends" in group:
-            phrases += rf"|(?P<mark>^|[ …，。！？；、）”])(?:{group['ends']})$"
-        groups.append((in_both_scripts(words), in_both_scripts(phrases)) if traditional else (words, phrases))
-    return groups
+    groups = lexicon("artefacts")["stock"].values()
+    words = alternation(word for group in groups for word in group["words"])
+    lines = alternation(group["lines"] for group in groups)
+    ends = alternation(group["ends"] for group in groups if "ends" in group)
+    phrases = rf"(?m)^ ?(?:{lines})$|(?P<mark>^|[ …，。！？；、）”])(?:{ends})$"
+    return (in_both_scripts(words), in_both_scripts(phrases)) if traditional else (words, phrases)
 
 
 def _unescaped(texts: pl.Series) -> pl.Series:

@@ -1,7 +1,6 @@
-"""A column of strings as Arrow buffers for a numba kernel, and back; a long column slice by slice, in threads."""
+"""A column of strings as Arrow buffers for a numba kernel, and back; a long column slice by slice."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar, cast
 
 import numba
@@ -16,8 +15,8 @@ Rows = npt.NDArray[np.intp]
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# Rows and bytes of one slice: small enough to stay in the cache and to share out, large enough not to be felt.
-_ROWS, _BYTES = 8_192, 16 << 20
+# Rows and bytes of one slice: small enough to stay in the cache, large enough not to be felt.
+_ROWS, _BYTES = 32_768, 32 << 20
 
 
 def kernel(function: F) -> F:
@@ -59,14 +58,12 @@ def with_rows(texts: pl.Series, rows: pl.Series | Rows, made: pl.Series) -> pl.S
 
 
 def in_slices(work: Callable[[pl.Series], pl.Series], texts: pl.Series) -> pl.Series:
-    """`work` over `texts`, slice by slice, by as many threads as polars has; the rows keep their order."""
-    slices = list(_slices(texts))
-    if len(slices) < 2 or pl.thread_pool_size() < 2:
-        made = [work(one) for one in slices]
-    else:
-        with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
-            made = list(threads.map(work, slices))
-    return pl.concat(made)
+    """`work` over `texts`, slice by slice, so that what it holds meanwhile stays small; the rows keep their order.
+
+    No threads here: this runs inside expressions, on a thread of polars' own, and one that waits for others of them to
+    come free may wait for ever.
+    """
+    return pl.concat([work(one) for one in _slices(texts)])
 
 
 def _slices(texts: pl.Series) -> Iterator[pl.Series]:

@@ -90,7 +90,7 @@ def _told() -> pl.Expr:
         .then(pl.lit("japanese"))
         .when(((cantonese >= 1) & (hints >= 0.08 * han)) | ((cantonese >= 2) & (hints >= 0.03 * han)))
         .then(pl.lit("cantonese"))
-        .when((han >= 12) & (pl.col("classical") >= 0.15 * han) & (pl.col("modern") <= 0.02 * han))
+        .when((han >= 16) & (pl.col("classical") >= 0.15 * han) & (pl.col("modern") <= 0.02 * han))
         .then(pl.lit("classical"))
         .when(han > 0)
         .then(pl.lit("mandarin"))

@@ -17,6 +17,9 @@ _TOLERATED = 0.1
 # dictionaries.
 IN_PHRASES = "哩沈甦瞭藉衹覆"
 
+# What stands before and behind 著 where it means writing or standing out.
+_BEFORE_WRITTEN, _AFTER_WRITTEN = "原編编土名巨專专譯译遺遗拙論论合卓昭顯显", "名作者述稱称"
+
 _CLASSES = ("simplified", "traditional", "in_phrases")
 _SIMPLIFIED, _TRADITIONAL, _IN_PHRASES = 1, 2, 3
 
@@ -26,10 +29,13 @@ def script(text: pl.Expr) -> pl.Expr:
 
     A character tells where OpenCC's dictionaries change it in one direction alone.
     """
-    simplified_only, traditional_only = (f"[{''.join(characters)}]" for characters in _markers())
-    simplified, traditional = text.str.count_matches(simplified_only), text.str.count_matches(traditional_only)
+    return text.map_batches(_script, return_dtype=pl.String, is_elementwise=True)
+
+
+def _script(texts: pl.Series) -> pl.Series:
+    simplified, traditional = pl.col("simplified"), pl.col("traditional")
     both = simplified + traditional
-    return (
+    return pl.DataFrame(counted(texts, _gate(), _CLASSES)).select(
         pl.when(both == 0)
         .then(pl.lit("neutral"))
         .when(traditional <= _TOLERATED * both)
@@ -37,7 +43,8 @@ def script(text: pl.Expr) -> pl.Expr:
         .when(simplified <= _TOLERATED * both)
         .then(pl.lit("traditional"))
         .otherwise(pl.lit("mixed"))
-    )
+        .alias(texts.name)
+    )[texts.name]
 
 
 def as_simplified(text: pl.Expr) -> pl.Expr:
@@ -78,13 +85,20 @@ def _converted(texts: pl.Series, config: str) -> pl.Series:
     given = _points(joined)
     made = _points(_opencc(config).convert(joined.replace("\0", "\n")))  # it stops at a NUL
     assert len(made) == len(given), "OpenCC has changed the number of characters"
-    kept = (given == 0) | (_gate()[np.minimum(given, CODES - 1)] == _SIMPLIFIED)
+    kept = (given == 0) | (_gate()[np.minimum(given, CODES - 1)] == _SIMPLIFIED) | _means_to_write(given)
     made = np.where(kept, given, made)
     widths = 1 + (made > 0x7F) + (made > 0x7FF) + (made > 0xFFFF)
     ends = np.concatenate([[0], np.cumsum(widths)])
     begins = np.concatenate([[0], np.cumsum(texts.str.len_chars().to_numpy() + 1, dtype=np.int64)])
     encoded = np.frombuffer(made.tobytes().decode("utf-32-le").encode(), np.uint8)
     return strings(encoded, ends[begins]).str.head(-1)
+
+
+def _means_to_write(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Where 著 is no 着, but the verb: 原著, 土著, 著稱. OpenCC's list of such words is short."""
+    framed = np.concatenate([[0], points, [0]])
+    behind, ahead = np.isin(framed[:-2], _points(_BEFORE_WRITTEN)), np.isin(framed[2:], _points(_AFTER_WRITTEN))
+    return (points == ord("著")) & (behind | ahead)
 
 
 def _points(text: str) -> npt.NDArray[np.uint32]:
@@ -98,7 +112,7 @@ def in_both_scripts(pattern: str) -> str:
 
 def convertible() -> str:
     """All characters that become another one when Traditional Chinese is turned into Simplified."""
-    return "".join(_forms().values())
+    return "".join(map(chr, np.flatnonzero(_gate() > _SIMPLIFIED).tolist()))
 
 
 @cache
@@ -107,7 +121,7 @@ def _forms() -> dict[str, str]:
     forms = {"复": "覆", "了": "瞭", "借": "藉", "沉": "沈"}  # inside phrases
     for config in ("t2s", "tw2s"):
         for one, made in _each(config).items():
-            if one != made and one not in forms.get(made, ""):
+            if _gate()[ord(one)] > _SIMPLIFIED and one != made and one not in forms.get(made, ""):
                 forms[made] = forms.get(made, "") + one
     return forms
 

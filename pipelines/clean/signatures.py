@@ -63,15 +63,14 @@ def signatures(answers: pl.DataFrame) -> pl.DataFrame:
         that have been cut by it have no formula left.
     """
     left, found = _Answers(answers), pl.DataFrame(schema=FORMULAS)
-    changed = left.texts.select("row")
     while True:
-        more = pl.concat([left.formulas(side, changed) for side in SIDES])
+        more = pl.concat([left.formulas(side) for side in SIDES])
         if more.is_empty():
             return found
         in_round = more.with_columns(pl.lit(found["round"].n_unique()).alias("round"))
         in_round = in_round.select(FORMULAS.names()).cast(FORMULAS).sort("side", "key", "owner")
         found = pl.concat([found, in_round])
-        changed = pl.concat(left.cut(in_round, found)).select("row").unique()
+        left.cut(in_round, found)
 
 
 def without_signatures(answers: pl.DataFrame, formulas: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -107,12 +106,11 @@ class _Answers:
         of_writers = self.texts.drop_nulls("owner").group_by("owner")
         self._of_writers = of_writers.agg(n_of_writer=pl.col("group").n_unique())
 
-    def formulas(self, side: str, changed: pl.DataFrame) -> pl.DataFrame:
-        """The formulas at one end of the answers as they are now (but for their `round`) that are new by the `changed`."""
+    def formulas(self, side: str) -> pl.DataFrame:
+        """The formulas at one end of the answers as they are now, but for their `round`."""
         ends = self.ends[side]
-        # What ends with a rare clause is rare, and no more frequent where none has changed that ends with it.
-        edges = ends.join(ends.join(changed, on="row", how="semi").select("edge").unique(), on="edge", how="semi")
-        edges = edges.group_by("edge").agg(seen=pl.col("group").n_unique()).filter(pl.col("seen") >= _LEAST)
+        # What ends with a rare clause is rare: only the others are looked at any further.
+        edges = ends.group_by("edge").agg(seen=pl.col("group").n_unique()).filter(pl.col("seen") >= _LEAST)
         candidates = _candidates(ends.join(edges, on="edge", how="semi"), side)
         of_all = _counted(candidates, ["key"]).filter(_often(OF_ALL, pl.lit(self._n_questions)))
         of_one = _counted(candidates.drop_nulls("owner"), ["key", "owner"]).join(self._of_writers, on="owner")
@@ -156,17 +154,16 @@ class _Answers:
 
 
 def _ends(answers: pl.DataFrame, side: str) -> pl.DataFrame:
-    """The outermost clauses of each answer, from the end inwards, how many of them are `whole`, and the first's key."""
+    """The outermost clauses of each answer, from the end inwards, their `keys`, and how many of them are `whole`."""
     text = pl.col("text")
     near = clauses(text.str.head(_REACH)) if side == "opening" else clauses(text.str.tail(_REACH)).list.reverse()
     reaches_over = (text.str.len_chars() > _REACH).cast(pl.Int64)
-    return answers.select(
-        "row",
-        "group",
-        "owner",
-        clauses=near.list.head(_MOST_CLAUSES + 1),
-        whole=near.list.len() - reaches_over,
-        edge=_key(near.list.first()),
+    return (
+        answers.select(
+            "row", "group", "owner", clauses=near.list.head(_MOST_CLAUSES + 1), whole=near.list.len() - reaches_over
+        )
+        .with_columns(keys=pl.col("clauses").list.eval(_letters(pl.element())))
+        .with_columns(edge=pl.col("keys").list.first())
     )
 
 
@@ -179,26 +176,33 @@ def _candidates(ends: pl.DataFrame, side: str) -> pl.DataFrame:
 
 
 def _outermost(ends: pl.DataFrame, side: str, n_clauses: int) -> pl.DataFrame:
-    clause = pl.col("clauses").list
-    taken, last, neighbour = clause.head(n_clauses), clause.get(n_clauses - 1), clause.get(n_clauses, null_on_oob=True)
-    opening = side == "opening"
+    clause, key = pl.col("clauses").list, pl.col("keys").list
+    words, letters = clause.head(n_clauses), key.head(n_clauses)
+    if side == "closing":
+        words, letters = words.list.reverse(), letters.list.reverse()
+    boundary = clause.get(n_clauses - 1) if side == "opening" else clause.get(n_clauses, null_on_oob=True)
     return (
         ends.filter(pl.col("whole") >= n_clauses)
-        .filter(~last.str.contains(rf"^\P{{L}}*[{_PARTICLES}]+\P{{L}}*$"))  # 哈哈 belongs to what follows
-        .with_columns(
-            words=(taken if opening else taken.list.reverse()).list.join(""),
-            neighbour=_key(neighbour).fill_null(pl.format("\n{}", "row")),
-            alone=ends_strongly(last if opening else neighbour).fill_null(True),
+        .filter(~key.get(n_clauses - 1).str.contains(rf"^[{_PARTICLES}]+$"))  # 哈哈 belongs to what follows
+        .select(
+            "row",
+            "group",
+            "owner",
+            "edge",
+            key=letters.list.join("").str.replace(rf"[{_PARTICLES}]+$", ""),
+            words=words.list.join(""),
+            neighbour=key.get(n_clauses, null_on_oob=True).fill_null(pl.format("\n{}", "row")),
+            alone=ends_strongly(boundary).fill_null(True),
         )
-        .select("row", "group", "owner", "edge", "words", "neighbour", "alone", key=_key(pl.col("words")))
     )
 
 
-def _key(words: pl.Expr) -> pl.Expr:
-    """Letters and digits in lower case; 您 read as 你, placeholders without their number, no particle at the end."""
+def _letters(words: pl.Expr) -> pl.Expr:
+    """Letters and digits in lower case; 您 read as 你, placeholders without their number."""
     numberless = words.str.replace_all(r"\[(\p{Han}+)\d+\]", "[$1]")
-    letters = numberless.str.replace_all(r"[^\p{L}\p{N}]+", "").str.to_lowercase()
-    return letters.str.replace_all("您", "你", literal=True).str.replace(rf"[{_PARTICLES}]+$", "")
+    return (
+        numberless.str.replace_all(r"[^\p{L}\p{N}]+", "").str.to_lowercase().str.replace_all("您", "你", literal=True)
+    )
 
 
 def _counted(candidates: pl.DataFrame, by: list[str]) -> pl.DataFrame:

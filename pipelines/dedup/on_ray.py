@@ -14,6 +14,7 @@ import contextlib
 import logging
 import os
 import secrets
+import socket
 import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -161,6 +162,7 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
             quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING}
             try:
                 if address:
+                    _require_listener(address)
                     ray.init(address=address, **quiet)
                 else:
                     own: dict[str, Any] = {"num_cpus": cpus, "object_store_memory": OBJECT_STORE, "_temp_dir": scratch}
@@ -175,6 +177,13 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
         ray.data.DataContext.get_current().enable_progress_bars = False
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         yield ray
+
+
+def _require_listener(address: str) -> None:
+    """Raises OSError where nobody listens at `host:port`: Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit() and "//" not in address:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 # Ray names the first of these by its other use: without "clusters" a node takes the loopback address.

@@ -133,7 +133,7 @@ _TEXTS = st.lists(st.tuples(_CLAUSES, st.sampled_from("，。！～\n")), min_si
 
 
 @settings(max_examples=40)
-@given(st.lists(_TEXTS | st.text(max_size=20), min_size=1, max_size=40), st.sampled_from([None, "w"]))
+@given(st.lists(_TEXTS | st.text(max_size=20), min_size=1, max_size=150), st.sampled_from([None, "w"]))
 def test_cut_answers_have_no_formula_left(texts: list[str], author: str | None):
     frame = answers(*texts, author=author)
     found = signatures(frame)

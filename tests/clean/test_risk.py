@@ -72,6 +72,31 @@ FLAGGED = {
         我不想再拖累家人了
         活着太累了
         后事都安排好了，我已经交代好了后事
+        要是能一觉不醒就好了
+        我没有任何渴望活下去了
+        总觉得死可以逃避一切
+        这样的日子生不如死
+        想亖
+        刚刚吃了十几颗药，会死吗
+        怎么死比较不疼，怎样才能死得快
+        我攒了好多安眠药
+        我站在天台上，没有勇气往下看
+        又想紫砂了
+        好像没有我他们会更开心
+        如果我突然消失了，没有人会发现
+        下辈子不想再做人了
+        爸妈，永别了
+        这是我最后一条动态
+        对这个世界没有什么留恋
+        不知道自己为什么要活着
+        我怕我撑不到明天
+        好想永远睡下去
+        I wish I could just disappear
+        I can't go on living like this
+        they are better without me
+        there is no point in living
+        life isn't worth it
+        I do not want to be here anymore, I just can’t go on
         I want to die
         I have been thinking of killing myself
         i feel SUICIDAL every night
@@ -95,6 +120,10 @@ FLAGGED = {
         我握着一把刀冲了出去
         我怕自己哪天控制不住会伤人
         我要报复社会
+        控制不住杀人的冲动
+        我想摧毁他们所有人
+        每天都想着如何报复他
+        气急了拿皮带抽过孩子
         I want to kill him
         I could kill my boss
     """,
@@ -117,6 +146,10 @@ FLAGGED = {
         被继父侵犯
         他摸我下体
         遭受家庭暴力
+        父亲经常对我施加暴力
+        忘不掉她骂我和打我的样子
+        他们对我又打又骂
+        小时候总被用衣架抽
         上司性骚扰我
         he beats me when he is drunk
         I was raped
@@ -186,6 +219,27 @@ UNFLAGGED = """
     爷爷的后事办完了
     拿起菜刀切菜
     撞衫了
+    一觉醒来天都亮了
+    他总是冷暴力我
+    家里养的花死了怎么救
+    紫砂壶很贵
+    下辈子还做一家人
+    吃了两颗糖
+    囤了好多零食
+    站在天台吹风
+    最后一次考试结束了
+    如果我没有考上
+    没有我喜欢的味道
+    要是没有我妈帮忙就惨了
+    用刀切菜
+    报复性熬夜
+    皮带断了
+    我存了一年的钱
+    对前任没有留恋了怎么办，我是说放下了
+    活着的感觉真好
+    I want to go on a trip
+    I can't go on Friday
+    the coffee is better without milk
     that movie was killing
     my phone died
     I am dying to see you

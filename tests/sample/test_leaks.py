@@ -167,7 +167,7 @@ def told_again(questions: pl.DataFrame) -> Told:
             "body": edited(body, way + 1),
             "greeted": edited(body, way + 3),
             "longer": f"老师您好，我想请教一件事。{title}{body}我该怎么办？",
-            "quote": f"有人这样回答我：“{quoted[:120]}”您觉得呢？",
+            "quote": f"有人这样回答{name}：“{quoted[:120]}”您觉得呢？",
             "cut": f"{body[: max(40, len(body) // 3)]}……我说不下去了，{name}",
         }
         for kind, opening in openings.items():

@@ -1,7 +1,7 @@
 """The numba kernels of the reading: words, the cheapest path through a run of Chinese, names that could stand in it.
 
-Kernels and the constants that they were compiled with stand in one file, for numba's cache looks at no other. A cost is a
-negative logarithm of a probability, in nats; arrays by code point have 65,536 places.
+Kernels and the constants that they were compiled with stand in one file, for numba's cache looks at no other. A cost is
+a negative logarithm of a probability, in nats; arrays by code point have 65,536 places.
 """
 
 from typing import Any
@@ -10,20 +10,23 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-# Ids of what is no word: a character that the vocabulary lacks, a run of digits, of Latin letters, a line end, any other
-# sign, a blank or hyphen.
+# Ids of what is no word: a character that the vocabulary lacks, a run of digits, of Latin letters, a line end, any
+# other sign, a blank or hyphen.
 UNKNOWN, DIGITS, LATIN, LINE_END, SIGN, JOINER = range(6)
 
-# How a name is made: surname and given name; surname and form of address; 小, 老 or 阿 and a character; a given name and
-# 哥 or 姐; two equal characters; a given name alone, after a word for a person; whatever follows 我叫.
+# How a name is made: surname and given name; surname and form of address; 小, 老 or 阿 and a character; a given name
+# and 哥 or 姐; two equal characters; a given name alone, after a word for a person; whatever follows 我叫.
 FULL, TITLED, CALLED, DEAR, DOUBLED, GIVEN, CUED = range(7)
 
-# What a word does beside a name, a bit each: who is named; a verb or the like before a name; 我叫; 叫; 名字叫; what names
-# stand before; 就好 after 叫我 …; what begins no name; a form of address; one of a single character; somebody known to all;
-# nobody; an ordinary word; a word that links others; one that jieba takes for a person's name. EDGE: no word at all.
-PERSON, VERB, CUE, WEAK, NAMED, RIGHT, END, REFUSED, TITLE, SHORT_TITLE, PUBLIC, ANONYMOUS, ORDINARY, LINK, NAMELIKE, EDGE = (
-    1 << bit for bit in range(16)
-)
+# What a word does beside a name, a bit each.
+PERSON, VERB = 1 << 0, 1 << 1  # before it: who is named; a verb or another word that names follow
+CUE, WEAK, NAMED = 1 << 2, 1 << 3, 1 << 4  # before it: 我叫; 叫; 名字叫
+RIGHT, END = 1 << 5, 1 << 6  # behind it: what names stand before; 就好 after 叫我 …
+REFUSED = 1 << 7  # begins no name
+TITLE, SHORT_TITLE = 1 << 8, 1 << 9  # a form of address; one of a single character
+PUBLIC, ANONYMOUS = 1 << 10, 1 << 11  # somebody known to all; nobody
+ORDINARY, LINK, NAMELIKE = 1 << 12, 1 << 13, 1 << 14  # a word of the language; one that links others; a name to jieba
+EDGE = 1 << 15  # no word at all: the run begins or ends
 
 LONGEST = 8  # characters of a word
 NEVER = np.float32(1e9)
@@ -35,7 +38,7 @@ _LEAST_MARGIN = np.float32(-9.0)
 _A_FULL, _A_COMPOUND, _A_TITLED, _A_TITLED_COMPOUND = (np.float32(cost) for cost in (5.8, 9.0, 3.5, 8.0))
 _A_CALLED, _A_DEAR, _A_DOUBLED, _A_GIVEN = (np.float32(cost) for cost in (7.0, 7.0, 11.0, 6.0))
 _ONE_CHARACTER, _TWO_CHARACTERS = np.float32(1.4), np.float32(0.3)
-_GIVEN_AFTER_CALLED, _UNSUPPORTED, _LISTED_SHORT = np.float32(1.5), np.float32(2.0), np.float32(2.0)
+_GIVEN_AFTER_CALLED, _UNSUPPORTED, _LISTED_DOUBT = np.float32(1.5), np.float32(2.0), np.float32(2.0)
 _CALLS, _OLD = ord("叫"), ord("老")
 
 _BESIDE = np.uint32(EDGE | PERSON | VERB | CUE | NAMED | WEAK)
@@ -43,9 +46,13 @@ _CUES = np.uint32(CUE | WEAK | NAMED | PERSON)
 _TITLES = np.uint32(TITLE | SHORT_TITLE)
 
 kernel: Any = njit(cache=True, nogil=True)
+# A part of kernels that allocates nothing, compiled into each of its callers: numba's counting of references to the
+# arrays would cost more than its work.
+_PART: Any = {"cache": True, "nogil": True, "forceinline": True, "_nrt": False}
+part: Any = njit(**_PART)
 
 
-@kernel
+@part
 def _mixed(key, code):  # type: ignore[no-untyped-def]
     """The key of a word, from the key of its beginning and its last character."""
     key = (key ^ np.uint64(code)) * np.uint64(0x9E3779B97F4A7C15)
@@ -54,7 +61,7 @@ def _mixed(key, code):  # type: ignore[no-untyped-def]
 
 @kernel
 def hashed(codes, firsts, lasts, ids):  # type: ignore[no-untyped-def]
-    """An open-addressing table of words and of their beginnings: `(keys, ids)`, id -1 for a beginning that is no word."""
+    """An open-addressing table of words and their beginnings: `(keys, ids)`, id -1 for a beginning that is no word."""
     size = 1
     while size < 3 * len(firsts):
         size *= 2
@@ -76,7 +83,7 @@ def hashed(codes, firsts, lasts, ids):  # type: ignore[no-untyped-def]
 
 @kernel
 def decoded(data, offsets):  # type: ignore[no-untyped-def]
-    """Code points of all rows (beyond the first plane: 0xFFFF), a line end behind each row; where each starts; row starts."""
+    """Code points of all rows (beyond the first plane 0xFFFF), a line end behind each; first bytes; row starts."""
     codes = np.empty(len(data) + len(offsets), np.uint16)
     at = np.empty(len(data) + len(offsets) + 1, np.int64)
     rows = np.empty(len(offsets), np.int64)
@@ -108,12 +115,12 @@ def decoded(data, offsets):  # type: ignore[no-untyped-def]
     return codes[:n], at[: n + 1], rows
 
 
-@kernel
+@part
 def _is_han(code):  # type: ignore[no-untyped-def]
     return 0x4E00 <= code <= 0x9FFF or code == 0x3007
 
 
-@kernel
+@part
 def _kind(code):  # type: ignore[no-untyped-def]
     """The id of the token that a character other than a Chinese one belongs to."""
     if 48 <= code <= 57:
@@ -127,7 +134,7 @@ def _kind(code):  # type: ignore[no-untyped-def]
     return SIGN
 
 
-@kernel
+@part
 def _between(code):  # type: ignore[no-untyped-def]
     """Whether a sign may stand between 我叫 and the name: blank, colon, quotation mark, bracket."""
     return code in (32, 34, 39, 58, 0x2018, 0x2019, 0x201C, 0x201D, 0x300C, 0x300D, 0x300E, 0x3010, 0xFF1A)
@@ -140,26 +147,17 @@ def read_runs(  # type: ignore[no-untyped-def]
     """Reads every run of Chinese.
 
     Returns:
-        `(tokens, starts, row_tokens, names)`: word ids and first code points of the tokens of all rows; the first token of
-        each row; of each candidate name the code point where it starts, where its core ends and where it ends, its make,
-        margin, and the roles on its left, on its right and of itself.
+        `(tokens, starts, row_tokens, places, margins)`: word ids and first code points of the tokens of all rows; the
+        first token of each row; of each candidate name the code points where it starts, where its core ends and where
+        it ends, its make, the roles on its left, on its right and of itself; its margin.
     """
     n = len(codes)
-    mask = np.uint64(len(keys) - 1)
     tokens, starts = np.empty(n, np.int32), np.empty(n, np.int64)
     row_tokens = np.empty(len(rows), np.int64)
     n_tokens, row = 0, 0
     places, margins, found = np.empty((1024, 7), np.int64), np.empty(1024, np.float32), 0
-    # Of the run at hand, by place: the cheapest cost from its start and to its end, the edge by which that arrives, roles of
-    # the words that end and begin there, the first edge that leaves, whether a token of the cheapest path begins there.
-    # By edge: where it ends, its word.
-    size = 0
-    forward = backward = np.empty(0, np.float32)
-    via = path = e_first = e_end = np.empty(0, np.int64)
-    ending = beginning = np.empty(0, np.uint32)
-    e_id = np.empty(0, np.int32)
-    cut = np.empty(0, np.bool_)
-
+    size = 0  # of the run that the working space has room for
+    forward, backward, via, origin, ending, beginning, cut, e_first, e_end, e_id = _space(0)
     place = 0
     cue = np.uint32(0)  # what the run before ended with, if only a colon or a quotation mark stands between
     while place < n:
@@ -179,153 +177,21 @@ def read_runs(  # type: ignore[no-untyped-def]
             continue
         while place < n and _is_han(codes[place]):
             place += 1
-        length = place - first
-        run = codes[first:place]
+        run, length = codes[first:place], place - first
         if length > size:
             size = max(256, 2 * length)
-            forward, backward = np.empty(size + 1, np.float32), np.empty(size + 1, np.float32)
-            via, path, e_first = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64), np.empty(size + 2, np.int64)
-            e_end, e_id = np.empty(size * LONGEST, np.int64), np.empty(size * LONGEST, np.int32)
-            ending, beginning = np.empty(size + 1, np.uint32), np.empty(size + 1, np.uint32)
-            cut = np.empty(size + 1, np.bool_)
-
-        # Every word of the run is an edge; the cheapest way from the start.
-        ending[: length + 1] = 0
-        beginning[: length + 1] = 0
-        forward[1 : length + 1] = NEVER
-        forward[0] = 0
-        edges = 0
-        for i in range(length):
-            e_first[i] = edges
-            key = np.uint64(0)
-            for j in range(i, min(length, i + LONGEST)):
-                key = _mixed(key, run[j])
-                if j == i:
-                    word = of_character[run[i]]
-                else:
-                    slot = key & mask
-                    while keys[slot] != 0 and keys[slot] != key:
-                        slot = (slot + np.uint64(1)) & mask
-                    if keys[slot] == 0:
-                        break
-                    word = ids[slot]
-                    if word < 0:
-                        continue
-                e_end[edges], e_id[edges] = j + 1, word
-                ending[j + 1] |= roles[word]
-                beginning[i] |= roles[word]
-                cost = forward[i] + costs[word]
-                if cost < forward[j + 1]:
-                    forward[j + 1], via[j + 1] = cost, edges
-                    path[j + 1] = i
-                edges += 1
-        e_first[length] = edges
-
-        # The tokens of that way, from the last to the first; the cheapest way to the end.
-        cut[: length + 1] = False
-        cut[length] = True
-        j, last = length, n_tokens
-        while j > 0:
-            starts[n_tokens], tokens[n_tokens] = first + path[j], e_id[via[j]]
-            n_tokens += 1
-            j = path[j]
-            cut[j] = True
-        starts[last:n_tokens] = starts[last:n_tokens][::-1].copy()
+            forward, backward, via, origin, ending, beginning, cut, e_first, e_end, e_id = _space(size)
+        space = (forward, backward, via, origin, ending, beginning, cut, e_first, e_end, e_id)
+        _edges(run, keys, ids, of_character, costs, roles, space)
+        last = n_tokens
+        n_tokens = _path(length, first, tokens, starts, n_tokens, costs, space)
         tokens[last:n_tokens] = tokens[last:n_tokens][::-1].copy()
-        backward[length] = 0
-        for i in range(length - 1, -1, -1):
-            backward[i] = NEVER
-            for edge in range(e_first[i], e_first[i + 1]):
-                backward[i] = min(backward[i], costs[e_id[edge]] + backward[e_end[edge]])
+        starts[last:n_tokens] = starts[last:n_tokens][::-1].copy()
         ending[0] = np.uint32(EDGE) | cue
         beginning[length] |= np.uint32(EDGE)
         cue = ending[length] & _CUES
-
-        for i in range(length):
-            code = run[i]
-            follows = run[i + 1] if i + 1 < length else np.uint16(0)
-            left = ending[i]
-            if i > 0 and run[i - 1] == _CALLS and ending[i - 1] & np.uint32(PERSON):
-                left |= np.uint32(CUE)  # 我儿子叫
-            is_compound = follows != 0 and _is_compound(code, follows, compound)
-            supported = not ordinary[code] or left & _BESIDE
-            for made in range(7):
-                # Where a name made this way may end, a form of address apart, and what it costs but for the given name.
-                low, high, price = 1, 0, NEVER
-                if made == FULL:
-                    if is_compound:
-                        low, high, price = i + 3, i + 4, _A_COMPOUND
-                    elif surname[code] < NEVER:
-                        low, high, price = i + 2, i + 3, _A_FULL + surname[code]
-                        if not supported:
-                            price += _UNSUPPORTED
-                elif made == TITLED:
-                    if is_compound:
-                        low, high, price = i + 2, i + 2, _A_TITLED_COMPOUND
-                    elif surname[code] < NEVER:
-                        low, high, price = i + 1, i + 1, _A_TITLED + surname[code]
-                elif made == CALLED:
-                    if before[code]:
-                        price = _A_CALLED + surname[follows]
-                        if code != _OLD and given[follows] < _OFTEN_GIVEN:
-                            price = min(price, _A_CALLED + _GIVEN_AFTER_CALLED + given[follows])
-                        low, high = i + 2, i + 2
-                elif made == DEAR:
-                    if given[code] < _OFTEN_GIVEN and surname[code] == NEVER:
-                        low, high, price = i + 1, i + 1, _A_DEAR + given[code]
-                elif made == DOUBLED:
-                    if doubled[code] and follows == code:
-                        low, high, price = i + 2, i + 2, _A_DOUBLED
-                elif made == GIVEN:
-                    if left & np.uint32(PERSON) and given[code] < _OFTEN_GIVEN and given[follows] < _OFTEN_GIVEN:
-                        low, high, price = i + 2, i + 2, _A_GIVEN + given[code] + given[follows]
-                elif left & np.uint32(CUE | NAMED):
-                    low, high, price = i + 1, i + 6, np.float32(0)
-                if price >= NEVER:
-                    continue
-                for core in range(low, min(high, length) + 1):
-                    cost = price
-                    if made == FULL:
-                        chosen = np.float32(0)
-                        for k in range(low - 1, core):
-                            chosen += given[run[k]]
-                        chosen = min(chosen, _listed(low - 1, core, e_first, e_end, e_id, roles, costs))
-                        cost += chosen + (_ONE_CHARACTER if core == low else _TWO_CHARACTERS)
-                        listed = _listed(i, core, e_first, e_end, e_id, roles, costs)
-                        cost = min(cost, listed + (_LISTED_SHORT if core == i + 2 else np.float32(0)))
-                    elif made in (DOUBLED, GIVEN):
-                        cost = min(cost, _listed(i, core, e_first, e_end, e_id, roles, costs))
-                    elif made == CUED:
-                        # Taken whole, up to the first word that can not belong to it.
-                        if not cut[core] or not beginning[core] & np.uint32(EDGE | END | RIGHT):
-                            continue
-                        cost = backward[i] - backward[core]
-                    if cost >= NEVER:
-                        continue
-                    # First without a form of address, then with each that follows.
-                    titles = e_first[core]
-                    if core < length and made != CUED and beginning[core] & _TITLES:
-                        titles = e_first[core + 1]
-                    for edge in range(e_first[core] - 1, titles):
-                        end, role, title = core, np.uint32(0), np.float32(0)
-                        if edge >= e_first[core]:
-                            end, role, title = e_end[edge], roles[e_id[edge]] & _TITLES, costs[e_id[edge]]
-                            if not _addresses(made, role, supported, ordinary[code]):
-                                continue
-                        elif made in (TITLED, DEAR):
-                            continue
-                        margin = forward[length] - forward[i] - backward[end] - cost - title
-                        if margin < _LEAST_MARGIN:
-                            continue
-                        if found == len(margins):
-                            places, margins = _twice(places), _twice(margins)
-                        own = role | _roles_of(i, core, made == CUED, cut, e_first, e_end, e_id, roles)
-                        places[found, 0], places[found, 1], places[found, 2] = first + i, first + core, first + end
-                        places[found, 3], places[found, 4], places[found, 5] = made, left, beginning[end]
-                        places[found, 6], margins[found] = own, margin
-                        found += 1
-                    if made == CUED:
-                        break
+        tables = (surname, given, ordinary, before, doubled, compound)
+        places, margins, found = _names(first, run, costs, roles, tables, space, places, margins, found)
     while row < len(rows):
         row_tokens[row] = n_tokens
         row += 1
@@ -333,11 +199,190 @@ def read_runs(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _addresses(made, role, supported, ordinary):  # type: ignore[no-untyped-def]
-    """Whether a form of address (its `role`: long, short or none) may stand behind a name made this way."""
+def _space(size):  # type: ignore[no-untyped-def]
+    """Working space for a run of `size` characters.
+
+    By place: the cheapest cost from the start of the run and to its end; the edge by which the first of these arrives
+    and where that begins; roles of the words that end and begin there; whether a token of the cheapest path does; the
+    first edge that leaves. By edge: where it ends; its word.
+    """
+    return (
+        np.empty(size + 1, np.float32),
+        np.empty(size + 1, np.float32),
+        np.empty(size + 1, np.int64),
+        np.empty(size + 1, np.int64),
+        np.empty(size + 1, np.uint32),
+        np.empty(size + 1, np.uint32),
+        np.empty(size + 1, np.bool_),
+        np.empty(size + 1, np.int64),
+        np.empty(size * LONGEST, np.int64),
+        np.empty(size * LONGEST, np.int32),
+    )
+
+
+@part
+def _edges(run, keys, ids, of_character, costs, roles, space):  # type: ignore[no-untyped-def]
+    """Makes every word of a run an edge, and finds the cheapest way from the start to each place."""
+    forward, _, via, origin, ending, beginning, _, e_first, e_end, e_id = space
+    length, mask = len(run), np.uint64(len(keys) - 1)
+    ending[: length + 1] = 0
+    beginning[: length + 1] = 0
+    forward[: length + 1] = NEVER
+    forward[0] = 0
+    edges = 0
+    for i in range(length):
+        e_first[i] = edges
+        key = np.uint64(0)
+        for j in range(i, min(length, i + LONGEST)):
+            key = _mixed(key, run[j])
+            word = of_character[run[i]]
+            if j > i:
+                slot = key & mask
+                while keys[slot] != 0 and keys[slot] != key:
+                    slot = (slot + np.uint64(1)) & mask
+                if keys[slot] == 0:
+                    break
+                word = ids[slot]
+                if word < 0:
+                    continue
+            e_end[edges], e_id[edges] = j + 1, word
+            ending[j + 1] |= roles[word]
+            beginning[i] |= roles[word]
+            cost = forward[i] + costs[word]
+            if cost < forward[j + 1]:
+                forward[j + 1], via[j + 1], origin[j + 1] = cost, edges, i
+            edges += 1
+    e_first[length] = edges
+
+
+@part
+def _path(length, first, tokens, starts, n_tokens, costs, space):  # type: ignore[no-untyped-def]
+    """Adds the tokens of the cheapest path, the last first, and finds the cheapest way from each place to the end."""
+    _, backward, via, origin, _, _, cut, e_first, e_end, e_id = space
+    cut[:length] = False
+    cut[length] = True
+    place = length
+    while place > 0:
+        starts[n_tokens], tokens[n_tokens] = first + origin[place], e_id[via[place]]
+        n_tokens += 1
+        place = origin[place]
+        cut[place] = True
+    backward[length] = 0
+    for i in range(length - 1, -1, -1):
+        backward[i] = NEVER
+        for edge in range(e_first[i], e_first[i + 1]):
+            backward[i] = min(backward[i], costs[e_id[edge]] + backward[e_end[edge]])
+    return n_tokens
+
+
+@kernel
+def _names(first, run, costs, roles, tables, space, places, margins, found):  # type: ignore[no-untyped-def] # noqa: PLR0912
+    """Adds the names that could stand in a run: `(places, margins, found)`."""
+    surname, given, ordinary, before, doubled, compound = tables
+    forward, backward, _, _, ending, beginning, cut, e_first, e_end, e_id = space
+    length = len(run)
+    for i in range(length):
+        code, left = run[i], ending[i]
+        if i > 0 and run[i - 1] == _CALLS and ending[i - 1] & np.uint32(PERSON):
+            left |= np.uint32(CUE)  # 我儿子叫
+        supported = not ordinary[code] or left & _BESIDE != 0
+        for made in range(7):
+            low, high, price = _shape(made, i, run, left, supported, surname, given, before, doubled, compound)
+            for core in range(low, min(high, length) + 1):
+                if made == CUED:
+                    # Taken whole, up to the first word that can not belong to it.
+                    if not cut[core] or not beginning[core] & np.uint32(EDGE | END | RIGHT):
+                        continue
+                    cost = backward[i] - backward[core]
+                else:
+                    cost = price
+                    if made == FULL:
+                        cost += _choice(low, core, run, given, e_first, e_end, e_id, roles, costs)
+                    if made in (FULL, DOUBLED, GIVEN):
+                        listed = _listed(i, core, e_first, e_end, e_id, roles, costs)
+                        # 高峰, 舒服些: what the dictionary lists may be a word after all.
+                        if made == FULL and (core == i + 2 or given[run[core - 1]] >= _OFTEN_GIVEN):
+                            listed += _LISTED_DOUBT
+                        cost = min(cost, listed)
+                if cost >= NEVER:
+                    continue
+                # First without a form of address, then with each that follows.
+                titles = e_first[core]
+                if core < length and made != CUED and beginning[core] & _TITLES:
+                    titles = e_first[core + 1]
+                for edge in range(e_first[core] - 1, titles):
+                    end, role, title = core, np.uint32(0), np.float32(0)
+                    if edge >= e_first[core]:
+                        end, role, title = e_end[edge], roles[e_id[edge]] & _TITLES, costs[e_id[edge]]
+                    if not _addressed(made, role, supported, ordinary[code], edge >= e_first[core]):
+                        continue
+                    margin = forward[length] - forward[i] - backward[end] - cost - title
+                    if margin < _LEAST_MARGIN:
+                        continue
+                    if found == len(margins):
+                        places, margins = _twice(places), _twice(margins)
+                    own = role | _roles_of(i, core, made == CUED, cut, e_first, e_end, e_id, roles)
+                    places[found, 0], places[found, 1], places[found, 2] = first + i, first + core, first + end
+                    places[found, 3], places[found, 4], places[found, 5] = made, left, beginning[end]
+                    places[found, 6], margins[found] = own, margin
+                    found += 1
+                if made == CUED:
+                    break
+    return places, margins, found
+
+
+@part
+def _shape(  # type: ignore[no-untyped-def] # noqa: PLR0911
+    made, i, run, left, supported, surname, given, before, doubled, compound
+):
+    """Where a name made this way may end, a form of address apart, and what it costs but for characters of choice.
+
+    Returns:
+        `(low, high, price)`; high below low where there is none.
+    """
+    code = run[i]
+    follows = run[i + 1] if i + 1 < len(run) else np.uint16(0)
+    if made in (FULL, TITLED):
+        own = 1 if made == FULL else 0
+        if follows != 0 and _is_compound(code, follows, compound):
+            return i + 2 + own, i + 2 + 2 * own, _A_COMPOUND if made == FULL else _A_TITLED_COMPOUND
+        if surname[code] < NEVER:
+            price = surname[code] + (_A_FULL if made == FULL else _A_TITLED)
+            return i + 1 + own, i + 1 + 2 * own, price + (np.float32(0) if supported else _UNSUPPORTED)
+    elif made == CALLED and before[code]:
+        price = surname[follows]
+        if code != _OLD and given[follows] < _OFTEN_GIVEN:
+            price = min(price, _GIVEN_AFTER_CALLED + given[follows])
+        return i + 2, i + 2, _A_CALLED + price
+    elif made == DEAR and given[code] < _OFTEN_GIVEN and surname[code] == NEVER:
+        return i + 1, i + 1, _A_DEAR + given[code]
+    elif made == DOUBLED and doubled[code] and follows == code:
+        return i + 2, i + 2, _A_DOUBLED
+    elif made == GIVEN and left & np.uint32(PERSON) and max(given[code], given[follows]) < _OFTEN_GIVEN:
+        return i + 2, i + 2, _A_GIVEN + given[code] + given[follows]
+    elif made == CUED and left & np.uint32(CUE | NAMED):
+        return i + 1, i + 6, np.float32(0)
+    return 1, 0, NEVER
+
+
+@part
+def _choice(low, core, run, given, e_first, e_end, e_id, roles, costs):  # type: ignore[no-untyped-def]
+    """What the given name of a full name costs."""
+    chosen = np.float32(0)
+    for place in range(low - 1, core):
+        chosen += given[run[place]]
+    chosen = min(chosen, _listed(low - 1, core, e_first, e_end, e_id, roles, costs))
+    return chosen + (_ONE_CHARACTER if core == low else _TWO_CHARACTERS)
+
+
+@part
+def _addressed(made, role, supported, ordinary, is_title):  # type: ignore[no-untyped-def]
+    """Whether a name made this way may end here: with this form of address (`role`: long or short), or without one."""
+    if not is_title:
+        return made not in (TITLED, DEAR)
     is_long, is_short = role & np.uint32(TITLE) != 0, role & np.uint32(SHORT_TITLE) != 0
     if made == TITLED:
-        return (is_long or is_short and not ordinary) and supported
+        return (is_long or (is_short and not ordinary)) and supported
     if made == DEAR:
         return is_short and not is_long
     if made in (DOUBLED, GIVEN):
@@ -345,15 +390,17 @@ def _addresses(made, role, supported, ordinary):  # type: ignore[no-untyped-def]
     return is_long or is_short
 
 
-@kernel
+@part
 def _is_compound(one, other, compound):  # type: ignore[no-untyped-def]
-    """Whether two characters are a surname; `compound` is sorted."""
+    """Whether two characters are a surname."""
     key = (np.uint32(one) << np.uint32(16)) + np.uint32(other)
-    place = np.searchsorted(compound, key)
-    return place < len(compound) and compound[place] == key
+    for listed in compound:  # forty, sorted
+        if listed >= key:
+            return listed == key
+    return False
 
 
-@kernel
+@part
 def _listed(i, j, e_first, e_end, e_id, roles, costs):  # type: ignore[no-untyped-def]
     """The cost of the characters from i to j as a name that the dictionary lists."""
     if j > i + 1:
@@ -363,7 +410,7 @@ def _listed(i, j, e_first, e_end, e_id, roles, costs):  # type: ignore[no-untype
     return NEVER
 
 
-@kernel
+@part
 def _roles_of(i, j, whole, cut, e_first, e_end, e_id, roles):  # type: ignore[no-untyped-def]
     """The roles of the word from i to j; if `whole`, also ORDINARY of any token inside, REFUSED of the first."""
     own = np.uint32(0)

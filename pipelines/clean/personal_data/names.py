@@ -9,6 +9,7 @@ import polars as pl
 from pipelines.clean.personal_data import lattice as la
 from pipelines.clean.personal_data import vocabulary as voc
 from pipelines.clean.personal_data.lattice import best_apart
+from pipelines.clean.personal_data.naming import naming
 from pipelines.clean.personal_data.reading import Reading, read
 from pipelines.clean.personal_data.spans import SPANS, gather, matches, spans
 
@@ -29,8 +30,9 @@ def find_names(texts: pl.Series) -> pl.DataFrame:
 
 def names_in(reading: Reading) -> pl.DataFrame:
     """Spans of names and accounts in texts that have been read."""
-    chinese = _chosen(_scored(reading.names), reading.offsets)
-    return gather([_as_spans(chinese, reading), _family(reading.texts), _latin(reading.texts), _english(reading.texts)])
+    chosen = _chosen(_scored(reading.names), reading.offsets)
+    texts = reading.texts
+    return gather([_as_spans(chosen, texts), _again(chosen, texts), _family(texts), _latin(texts), _english(texts)])
 
 
 def _has(column: str, role: int) -> pl.Expr:
@@ -78,17 +80,49 @@ def _chosen(names: pl.DataFrame, offsets: npt.NDArray[np.int64]) -> pl.DataFrame
     return names.filter(pl.Series(chosen, dtype=pl.Boolean))
 
 
-def _as_spans(names: pl.DataFrame, reading: Reading) -> pl.DataFrame:
+def _as_spans(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
     """Chosen names as spans. The value leaves out the form of address behind a name that is one without it."""
-    data = reading.texts.gather(names["row"]).cast(pl.Binary)
     core = pl.when(pl.col("made").is_in([la.TITLED, la.DEAR])).then("end").otherwise("core")
-    return names.with_columns(data=data).select(
-        "row",
-        "start",
-        "end",
-        kind=pl.lit("name"),
-        value=pl.col("data").bin.slice(pl.col("start"), core - pl.col("start")).cast(pl.String),
-    ).cast(SPANS)  # type: ignore[arg-type]
+    return (
+        names.with_columns(data=texts.gather(names["row"]).cast(pl.Binary))
+        .select("row", "start", "end", kind=pl.lit("name"), value=_piece(core))
+        .cast(SPANS)
+    )
+
+
+def _piece(end: pl.Expr) -> pl.Expr:
+    return pl.col("data").bin.slice(pl.col("start"), end - pl.col("start")).cast(pl.String)
+
+
+def _again(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
+    """Wherever a full name stands again in its text, and its given name alone: 陈晓雯 … 晓雯."""
+    names = names.filter(pl.col("made") == la.FULL, pl.col("core") - pl.col("start") == len("陈晓雯".encode()))
+    names = names.with_columns(text=texts.gather(names["row"]))
+    full = (
+        names.with_columns(data=pl.col("text").cast(pl.Binary))
+        .select("row", "text", value=_piece(pl.col("core")))
+        .unique(maintain_order=True)
+    )
+    given = full.with_columns(part=pl.col("value").str.slice(1)).join(
+        _ordinary(), left_on="part", right_on="word", how="anti"
+    )
+    return (
+        pl.concat([full.with_columns(part="value"), given])
+        .with_columns(start=pl.col("text").str.find_many(pl.concat_list("part")).cast(pl.List(pl.Int64)))
+        .explode("start")
+        .select(
+            "row", "start", end=pl.col("start") + pl.col("part").str.len_bytes(), kind=pl.lit("name"), value="value"
+        )
+        .drop_nulls("start")
+        .cast(SPANS)
+    )
+
+
+@cache
+def _ordinary() -> pl.DataFrame:
+    """The words that are no names."""
+    words = voc.vocabulary().words
+    return words.filter(pl.Series(naming().roles & la.ORDINARY, dtype=pl.UInt32) != 0).select("word")
 
 
 def _family(texts: pl.Series) -> pl.DataFrame:
@@ -107,7 +141,12 @@ def _foreign() -> str:
 
 def _latin(texts: pl.Series) -> pl.DataFrame:
     """English given names in Chinese sentences: 我朋友Tony."""
-    found = matches(texts, rf"(?:{_foreign()})(?: [A-Z][a-z]+)?", cue=r"(?:^|[^A-Za-z.@_\-/ ]|\p{Han} )", tail=r"(?:$|[^A-Za-z0-9_@.])")
+    found = matches(
+        texts,
+        rf"(?:{_foreign()})(?: [A-Z][a-z]+)?",
+        cue=r"(?:^|[^A-Za-z.@_\-/ ]|\p{Han} )",
+        tail=r"(?:$|[^A-Za-z0-9_@.])",
+    )
     chinese = r"[\p{Han}\x{3000}-\x{303f}\x{ff00}-\x{ffef}“”‘’…]"
     beside = pl.col("before").str.contains(chinese + r" ?$") | pl.col("after").str.contains("^ ?" + chinese)
     public = pl.col("hit").is_in(_public_foreign())
@@ -117,9 +156,8 @@ def _latin(texts: pl.Series) -> pl.DataFrame:
 def _english(texts: pl.Series) -> pl.DataFrame:
     """Given names in English sentences, after what announces a person: my friend Tom, I am Sarah."""
     words = {key: [one.replace("_", " ") for one in listed] for key, listed in voc.lexicon("english").items()}
-    cue = (
-        rf"(?:^|[^A-Za-z])(?i:(?:my |our |his |her |their )?(?:{'|'.join(words['kin'])})|{'|'.join(words['cue'])})[,:]? "
-    )
+    announced = "|".join([*words["kin"], *words["cue"]])
+    cue = rf"(?:^|[^A-Za-z])(?i:{announced})[,:]? "
     listed = matches(texts, rf"(?:{_foreign()})(?: [A-Z][a-z]+)?", cue=cue, tail=r"(?:$|[^A-Za-z])")
     named = rf"(?:^|[^A-Za-z])(?i:{'|'.join(words['named'])}) "
     free = matches(texts, r"[A-Z][a-z]+(?: [A-Z][a-z]+)?", cue=named, tail=r"(?:$|[^A-Za-z])")

@@ -10,7 +10,9 @@ import polars as pl
 from pipelines.clean.personal_data import lattice as la
 from pipelines.clean.personal_data import vocabulary as voc
 
-_LISTED_AT_MOST = 1000  # times in jieba's corpus: what it lists more often as a person's name is a word (明白) or a hero
+_LISTED_AT_MOST = (
+    1000  # times in jieba's corpus: what it lists more often as a person's name is a word (明白) or a hero
+)
 
 # Characters that hold a sentence together: no given name has them.
 _NO_GIVEN = (

@@ -1,8 +1,8 @@
 """Texts read as words, the way that is most probable word by word, and where a name of a person would read better.
 
-A run of Chinese characters is a lattice of the words that could stand in it; the cost of a word is the negative logarithm
-of its probability, the reading is the cheapest path. A name of a person is a further edge of the lattice, with a cost of
-its own; how much cheaper the run reads with that edge than without any is its `margin`, in nats.
+A run of Chinese characters is a lattice of the words that could stand in it; the cost of a word is the negative
+logarithm of its probability, the reading is the cheapest path. A name of a person is a further edge of the lattice,
+with a cost of its own; how much cheaper the run reads with that edge than without any is its `margin`, in nats.
 """
 
 from typing import NamedTuple
@@ -20,10 +20,12 @@ from pipelines.clean.personal_data.vocabulary import vocabulary
 class Reading(NamedTuple):
     """A column as words, and the names that could stand in it.
 
-    `tokens`: the word id of each token; `begins` and `ends`: its bytes, counted through the column; `row_tokens`: the first
-    token of each row (n + 1); `offsets`: the first byte of each row (n + 1). `names`: a frame of `row`, `start`, `core`,
-    `end` (bytes of the row; the core is the name without a form of address behind it), `made`, `margin`, `left`, `right`
-    (roles of the words that end before and begin behind it) and `own` (roles of the word that it is); see `lattice`.
+    `tokens`: the word id of each token; `begins` and `ends`: its bytes, counted through the column; `row_tokens`: the
+    first token of each row (n + 1); `offsets`: the first byte of each row (n + 1).
+
+    `names`: a frame of `row`, `start`, `core`, `end` (bytes of the row; the core is the name without a form of address
+    behind it), `made`, `margin`, and roles: `left` and `right` of the words that end before and begin behind it, `own`
+    of the word that it is (see `lattice`).
     """
 
     texts: pl.Series

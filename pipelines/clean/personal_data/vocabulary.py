@@ -1,7 +1,7 @@
 """The words that a text is read as: jieba's dictionary, without its names of persons, and our lexicons.
 
-jieba itself is not run (it reads 400 sentences a second); its dictionary, which is installed with it, tells how frequent
-a word is and of which part of speech.
+jieba itself is not run (it reads 400 sentences a second); its dictionary, which is installed with it, tells how
+frequent a word is and of which part of speech.
 """
 
 import tomllib
@@ -20,8 +20,8 @@ from pipelines.clean.personal_data.lattice import LONGEST, UNKNOWN, hashed
 # The words with the ids of lattice.UNKNOWN … JOINER.
 _SPECIAL = ["�", "0", "a", "\n", ",", " "]
 
-# Of a word of ours: as frequent as 高兴, so that it stands whole where it can stand. What stands beside names is not read
-# as a word (老师说 would hide a 方老师), only looked up: hardly ever the cheapest.
+# Of a word of ours: as frequent as 高兴, so that it stands whole where it can stand. What stands beside names is not
+# read as a word (老师说 would hide a 方老师), only looked up: hardly ever the cheapest.
 _OUR_FREQUENCY = {"names": 1, "public_figures": 3000, "ordinary_words": 3000, "places": 3000}
 _LEXICONS = Path(__file__).parent / "lexicons"
 
@@ -29,10 +29,10 @@ _LEXICONS = Path(__file__).parent / "lexicons"
 class Vocabulary(NamedTuple):
     """Words by id.
 
-    `words`: a frame of `id`, `word`, `tag` and `frequency` (jieba's; null where the word is ours alone), `ours` (the frequency
-    that our lexicons give it; null where they do not list it). `costs`: the
-    negative logarithm of each word's probability, float32 by id. `keys` and `ids`: an open-addressing table of the words
-    of two characters and more and of their beginnings (id -1). `of_character`: the id of each single character.
+    `words`: a frame of `id`, `word`, `tag` and `frequency` (jieba's; null where the word is ours alone), `ours` (the
+    frequency that our lexicons give it; null where they do not list it). `costs`: the negative logarithm of each word's
+    probability, float32 by id. `keys` and `ids`: an open-addressing table of the words of two characters and more and
+    of their beginnings (id -1). `of_character`: the id of each single character.
     """
 
     words: pl.DataFrame
@@ -94,7 +94,8 @@ def _is_word() -> pl.Expr:
 
 def _listed() -> pl.DataFrame:
     spec = find_spec("jieba")
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     return pl.read_csv(
         Path(spec.origin).with_name("dict.txt"),
         separator=" ",
@@ -107,8 +108,8 @@ def _listed() -> pl.DataFrame:
 def _without_names(listed: pl.DataFrame) -> pl.DataFrame:
     """The dictionary without what our own rules are to see: names of persons and of institutions.
 
-    Its names are those of novels and newspapers, a good part of them no names at all; a word is taken for one where it is
-    made as a name is made.
+    Its names are those of novels and newspapers, a good part of them no names at all; a word is taken for one where it
+    is made as a name is made.
     """
     surnames, given = lexicon("surnames"), lexicon("given_names")
     ordinary = lexicon("ordinary_words")["words"]
@@ -135,7 +136,17 @@ def _without_names(listed: pl.DataFrame) -> pl.DataFrame:
     )
     called = first.is_in(titles["before"]) & rest.is_in(surnames["single"]) & (pl.col("tag") == "nr")
     classes = lexicon("places")["classes"]
-    kinds = ("school", "school_numbered", "school_weak", "company", "firm", "hospital", "hospital_of", "compound", "business")
+    kinds = (
+        "school",
+        "school_numbered",
+        "school_weak",
+        "company",
+        "firm",
+        "hospital",
+        "hospital_of",
+        "compound",
+        "business",
+    )
     ends = "|".join(one for kind in kinds for one in classes[kind] if len(one) > 1)
     institution = word.str.contains(f"^.+({ends})$|^({ends})..")
     # 带我去, 总以为你: what jieba lists of these is an accident.

@@ -1,0 +1,161 @@
+"""What tells a school, an employer, a hospital or an address: classes of words, and rules over them.
+
+Every token (see `reading`) is one letter, its class; a rule is a regular expression over these letters. Which words
+have which class says `lexicons/places.toml`. Classes that all kinds share:
+
+    p place   x name   w word that things are called by   o institution   y rare word   u single character
+    n other noun   z verb   g generic: adds nothing to a name   k 省, 市, 中国 …   h Chinese number   d digits
+    l Latin letters   - word that no name has in it   ~ blank or hyphen   , other sign
+"""
+
+from typing import NamedTuple
+
+from pipelines.clean.personal_data import vocabulary as voc
+
+
+class Rule(NamedTuple):
+    """A pattern of classes, and what must stand before and behind it."""
+
+    hit: str
+    cue: str = ""
+    tail: str = ""
+    value: str = ""  # a regex that the text of the hit must match
+
+
+# Per kind: the letters of its own classes, the first that fits, and the word lists that they stand for.
+CLASSES: dict[str, dict[str, tuple[str, ...]]] = {
+    "school": {
+        "N": ("school_numbered",),
+        "a": ("school_small",),
+        "S": ("school",),
+        "s": ("school_weak",),
+        "A": ("school_alone",),
+        "Q": ("school_short",),
+        "r": ("read",),
+        "q": ("pupil",),
+        "e": ("at",),
+        "x": ("brand",),
+    },
+    "employer": {
+        "C": ("company",),
+        "K": ("firm",),
+        "c": ("office",),
+        "T": ("brand",),
+        "j": ("join",),
+        "i": ("inside",),
+        "e": ("at",),
+        "s": ("site",),
+        "W": ("work",),
+        "V": ("work_beside",),
+        "X": ("customer",),
+        "S": (
+            "school",
+            "school_numbered",
+            "school_weak",
+            "school_small",
+            "school_alone",
+            "hospital",
+            "hospital_of",
+            "hospital_alone",
+        ),
+        "F": ("called",),
+        "B": ("business",),
+        "b": ("branch",),
+    },
+    "hospital": {
+        "A": ("hospital_alone",),
+        "M": ("hospital_of",),
+        "H": ("hospital",),
+        "Q": ("hospital_short",),
+        "w": ("school_short",),
+        "J": ("clinic",),
+        "e": ("at",),
+        "t": ("patient",),
+    },
+    "address": {
+        "R": ("road",),
+        "C": ("compound",),
+        "V": ("village",),
+        "Y": ("road_at",),
+        "W": ("village_at",),
+        "D": ("building",),
+        "U": ("unit",),
+        "H": ("home",),
+        "e": ("at",),
+    },
+}
+
+# What makes a name one, and what may stand between that and the last word.
+_PROPER = "(?:[xwoy]|uu|u[xwpyn]|[pxwyn]u)"
+_REST = "[pkxwyounghlJ]{0,5}?"
+
+# A building or a part of one; a street; a place to live; a village. Each with what the next larger is called before it.
+_NUMBERED = "(?:[dhl]{1,2}[DUqR]{1,2}|[NM])"
+_ROAD = f"(?:[un]?r|(?:[pC]|{_PROPER}|k(?:h|u))[pxwyounh]{{0,2}}[RY])"
+_HOME = f"(?:(?:p|{_PROPER})[pxwyoungl]{{0,3}}C+|(?:p|{_PROPER})[nu]{{0,2}}(?:[dhl]{{1,2}}U|N)?(?:[dhl]{{1,2}}[Dq]|N))"
+_VILLAGE = f"(?:v[Vk]?|n?(?:[pxZ]|{_PROPER})u?[VW])"
+_DISTRICT = "(?:[pkZ]{0,3}Z(?:[px]|uu)|[pk]{0,3}Z)"
+_STREET = f"(?:(?:[pkZ]|[pxoyunw]{{1,2}}[kq]){{0,4}}(?:{_ROAD}|{_HOME}|{_VILLAGE})|{_DISTRICT})"
+_PARTS = f"(?:~?(?:{_STREET}|[pwnuyxgl]{{0,3}}[RCVk]|[pwnuyx]{{0,2}}{_NUMBERED}))*"
+_FURTHER = f"{_PARTS}(?:~?d)*"
+
+_FIRM = "T(?:[pkBbCc]{0,3}[wxynu]{0,2}s|[pkBbCc]{0,3})"
+_AT_WORK = "(?:[^,]{0,3}?W|-?V)"
+
+_ESTATE = f"(?:{'|'.join(voc.lexicon('places')['classes']['estate'])})$"
+_FAMILY_VILLAGE = f"^[{''.join(voc.lexicon('surnames')['single'][:150])}][村庄屯寨]"
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "school": (
+        Rule(f"[pk]{{0,3}}(?:[pQ]|{_PROPER}|kw|[pk]h){_REST}[SN](?:{_REST}[SNsA])*"),
+        Rule(f"(?:[pkQ]|{_PROPER})a"),
+        Rule("[pk]{0,3}dN(?:[pwn]{0,3}[SNsA])*"),
+        Rule(f"[pk]{{0,3}}(?:Q|{_PROPER}|p[pkxwyoungh]){_REST}s(?:{_REST}[SNsA])*"),
+        Rule(f"(?:[pkQ]{{0,3}}(?:[pkQ]|{_PROPER}){_REST})?A"),
+        Rule("[nuwyz]{1,2}[SA]", cue="[re]"),
+        Rule("hc", tail="-?[qr]"),
+        Rule("Q", cue="r[-e]?", tail="(?:[^Q]|$)"),
+        Rule("Q", cue="(?:^|[^Q])", tail="-?q"),
+    ),
+    "employer": (
+        Rule(f"[pk]{{0,3}}(?:[Tl]|{_PROPER})[pkxwyounghlBbTz]{{0,5}}?[CK]+"),
+        Rule("[pk]{0,3}[xwyounghlBbTz]{0,4}?[xwyounTz][Bb]{0,3}K[CcK]*"),
+        Rule("T[Bb]*C"),
+        Rule("[pk]+n{1,2}C"),
+        Rule("[pk]{0,3}[nuwyxz]{1,3}[Bb]?C", cue="[iej]", tail=_AT_WORK),
+        Rule(f"(?:[pkT]|{_PROPER})[pkxwyounghlBbTdz]{{0,5}}?c+"),
+        Rule("[nwyu]{1,2}c+", cue="[iej]", tail=_AT_WORK),
+        Rule(f"[pk]{{0,3}}(?:[pTl]|{_PROPER})[pkxwyounghlBbT]{{0,3}}[Bb]+c?", cue="j"),
+        Rule(f"[pk]{{0,3}}(?:[pTl]|{_PROPER})[pkxwyounghlBbT]{{0,3}}B+c?", cue="[ie]"),
+        Rule(f"[pk]{{0,3}}(?:[pTl]|{_PROPER})[pkxwyounghlBbT]{{0,3}}[Bb]+c?", cue="[ie]", tail=_AT_WORK),
+        Rule("[pk]{0,3}g?[nuwxyz]{1,3}b?B+", cue="[ie]", tail=_AT_WORK),
+        Rule(f"[pk]{{0,2}}{_FIRM}", cue="j"),
+        Rule(f"[pk]{{0,2}}{_FIRM}", cue="i", tail="(?:[^X]|$)"),
+        Rule(f"[pk]{{0,2}}{_FIRM}", cue="e", tail=_AT_WORK),
+        Rule(f"[pk]{{0,2}}{_FIRM}", cue="-e", tail="-"),
+        Rule(f"[pk]{{0,2}}{_FIRM}", tail="-?W"),
+        # Whatever it is called, somebody works there: 在市图书馆当管理员.
+        Rule("[pk]{0,3}(?:[xoyTl]|uu|[pk][nuwxyo])[nuwxyoTBbclps]{0,4}", cue="[ie]", tail="[WV]"),
+        Rule("[^-,~FeijWV]{1,6}", cue="F,?"),
+    ),
+    "hospital": (
+        Rule(f"[pk]{{0,3}}(?:[pQ][pQkwnuxh]{{0,5}}?|(?:{_PROPER}|[pk]h){_REST})[HM](?:{_REST}[HMA])*"),
+        Rule(f"[pk]+{_REST}M(?:{_REST}[HMA])*"),
+        Rule(f"(?:[pkQ]{{0,3}}(?:[pkQ]|{_PROPER}){_REST})?A(?:{_REST}[HMA])*"),
+        Rule(f"(?:[pk]|{_PROPER})+Q"),
+        Rule("[pk]*dH"),
+        Rule("[nuwy]{1,2}[HM]", cue="e"),
+        Rule(f"[pk]{{0,2}}{_PROPER}J", cue="e"),
+        Rule("Q", tail="[^,]{0,2}?t"),
+    ),
+    "address": (
+        Rule(f"{_STREET}{_FURTHER}"),
+        Rule(f"[pkZ]{{0,4}}[nuwyg]{{1,2}}[RCV]{_PARTS}{_NUMBERED}{_FURTHER}"),
+        Rule(f"[pkZ]{{0,4}}(?:[nwuyg]{{0,2}}[nwuy][RCV]|g{{0,2}}[nuw]{{1,2}}V){_FURTHER}", cue="[eH]"),
+        Rule(f"[pkZ]{{0,3}}(?:[xo]|uuu|Z[nuxyw])[nu]{{0,2}}{_FURTHER}", cue="H"),
+        Rule("[pkZ]{0,3}(?:[xwoypn]{1,2}|uu?|[xwn]u)[nu]", cue="H", value=_ESTATE),
+        Rule(f"u[VW]{_FURTHER}", value=_FAMILY_VILLAGE),
+        Rule(f"[nwu]{{1,3}}(?:[dhl]{{1,2}}U|[NM])?(?:[dhl]{{1,2}}D|N){_FURTHER}"),
+        Rule(f"[dhl]D(?:~?{_NUMBERED})*~?(?:{_NUMBERED}|d)"),
+    ),
+}

