@@ -31,8 +31,8 @@ class SampledTurns(Table):
     round = dy.Int64(primary_key=True, min=1, description="the round, from 1")
     n_rounds = dy.Int64(min=1, description="rounds of the dialogue")
     probability = dy.Float64(min=0, max=1, description="p(i) of C eq. 1 for this round")
-    history = dy.List(SPOKEN, description="what was said up to the seeker's turn of this round", metadata=PRIVATE)
-    reference = dy.String(description="the supporter's reply in the source", metadata=PRIVATE)
+    history = dy.List(SPOKEN, description="what was said up to the seeker's turn of this round")
+    reference = dy.String(description="the supporter's reply in the source")
     reference_origin = one_of(labels.ORIGINS, description="who wrote the reference: human, model or unknown")
     strategies = dy.List(dy.String(), description="strategies of the reference, our English labels")
     emotion = dy.String(
@@ -42,7 +42,7 @@ class SampledTurns(Table):
     lang = one_of(labels.LANGUAGES, description="language")
     source = dy.String(description="the data set")
     topic = dy.String(nullable=True, description="topic of the dialogue", metadata=PRIVATE)
-    situation = dy.String(nullable=True, description="the seeker's situation", metadata=PRIVATE)
+    situation = dy.String(nullable=True, description="the seeker's situation")
     risk = dy.List(RISK, description="signs of risk in the seeker's turns")
     under_18 = dy.Bool(description="the seeker says to be younger than 18: out of everything that trains")
     group_id = dy.String(description="the group of the dialogue")
@@ -79,7 +79,6 @@ class PromptSet(Table):
         MESSAGE,
         min_length=2,
         description="system prompt and dialogue; the last turn is the seeker's",
-        metadata=PRIVATE,
     )
     ability = dy.String(description="informational: empathetic support")
     reward_model = dy.Struct(
@@ -88,7 +87,6 @@ class PromptSet(Table):
             "ground_truth": dy.String(description="an answer of the source; empty where there is none"),
         },
         description="what verl hands to the reward",
-        metadata=PRIVATE,
     )
     extra_info = dy.Struct(EXTRA_INFO.inner, description="all that a reward or a judge needs", metadata=PRIVATE)
     split = one_of(labels.SPLITS, description="train, validation or test")

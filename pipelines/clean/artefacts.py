@@ -36,7 +36,7 @@ _REPLY = rf"回[复覆復] ?@(?:{_REMOVED_ACCOUNT}|{_NAME}{{1,20}}) ?[:：]"
 # A nickname ends before a blank or a colon, or it is short: whoever writes on without a blank means the words.
 _MENTION = (
     rf"(?P<before>^|[^\p{{Latin}}\p{{Nd}}._@-])"
-    rf"(?:@(?:{_REMOVED_ACCOUNT}[:：]?|{_NAME}{{1,20}}(?:[:：]|\s)|{_NAME}{{1,8}}\b))+"
+    rf"(?:@(?:{_REMOVED_ACCOUNT}[:：]?|{_NAME}{{1,20}}(?:[:：]|\s)|{_NAME}{{2,8}}\b))+"
 )
 
 # A topic of more than ten characters is rather a sentence that its writer made a heading of: it loses the signs alone.
@@ -127,24 +127,29 @@ def _pictures_and_codes() -> str:
 
 
 def _without_stock_phrases(texts: pl.Series, *, traditional: bool = False) -> pl.Series:
-    words, phrases = _stock_phrases(traditional)
+    words, whole, end = _stock_phrases(traditional)
     rows = texts.str.contains(words).arg_true()
-    return with_rows(texts, rows, texts.gather(rows).str.replace_all(phrases, "${mark}"))
+    line = pl.col("line")
+    lines = pl.DataFrame({"row": rows, "line": texts.gather(rows).str.split("\n")}).explode("line")
+    hit = lines.with_columns(hit=line.str.contains(whole) | line.str.contains(end)).filter(pl.col("hit").any().over("row"))
+    cut = pl.when(line.str.contains(whole)).then(pl.lit("")).otherwise(line.str.replace(end, "${mark}"))
+    made = hit.with_columns(line=cut).group_by("row", maintain_order=True).agg(line.str.join("\n"))
+    return with_rows(texts, made["row"], made["line"])
 
 
 @cache
-def _stock_phrases(traditional: bool) -> tuple[str, str]:
-    """The words without which there is no phrase, and the phrases.
+def _stock_phrases(traditional: bool) -> tuple[str, str, str]:
+    """The words without which there is no phrase; the phrases that are a whole line, and those that end one.
 
     `traditional`: in both scripts, for what is a phrase after the conversion should be one before. Patterns of so many
     forms are slow, so they are for texts alone that hold a Traditional character.
     """
     groups = lexicon("artefacts")["stock"].values()
     words = alternation(word for group in groups for word in group["words"])
-    lines = alternation(group["lines"] for group in groups)
+    whole = f"^ ?(?:{alternation(group['lines'] for group in groups)})$"
     ends = alternation(group["ends"] for group in groups if "ends" in group)
-    phrases = rf"(?m)^ ?(?:{lines})$|(?P<mark>^|[ …，。！？；、）”])(?:{ends})$"
-    return (in_both_scripts(words), in_both_scripts(phrases)) if traditional else (words, phrases)
+    patterns = words, whole, rf"(?P<mark>^|[ …，。！？；、）”])(?:{ends})$"
+    return tuple(in_both_scripts(pattern) for pattern in patterns) if traditional else patterns
 
 
 def _unescaped(texts: pl.Series) -> pl.Series:

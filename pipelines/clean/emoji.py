@@ -23,5 +23,5 @@ FACE = "|".join(
 FACE_SIGNS = f"{MOUTHS}^_ω⌒﹏▽△□▿‿∀дДㅂㅅ益エзᴗ◡∇﹃ヮ≧≦￣¯´╥╯ಠಥ"  # every face has one of them
 
 # Faces that lie on their side. :) alone may end a bracket, but not a line.
-LYING_FACE = r"(?m)[:;]-[)(]|[：；]-[）)（(]|[:;]\)+$"
+LYING_FACE = r"(?m)[:;]-[)(]|[：；]-[）)（(]|(?:[:;]\)+ ?)+$"
 LYING_FACE_SIGNS = ":;：；"

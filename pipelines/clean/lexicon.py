@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 FOLDER = Path(__file__).parent / "lexicons"
 
 
@@ -20,12 +18,3 @@ def lexicon(name: str) -> dict[str, Any]:
 def alternation(patterns: Iterable[str]) -> str:
     """One pattern that matches where any of `patterns` does."""
     return "|".join(f"(?:{pattern})" for pattern in patterns)
-
-
-def near(text: pl.Expr, words: str) -> pl.Expr:
-    """`text` where one of `words` (an alternation of literals) stands in it, "" elsewhere.
-
-    Looking for literals is several times faster than the patterns of a rule, and an empty text costs these nothing; a
-    null would: polars matches what lies under it.
-    """
-    return pl.when(text.str.contains(words)).then(text).otherwise(pl.lit(""))

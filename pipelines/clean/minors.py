@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.clean.lexicon import alternation, lexicon
+from pipelines.clean.words import Words, spelled
 
 LIMITS = {"under_14": 14, "under_18": 18}
 _NEVER = r"[^\s\S]"
@@ -41,7 +42,7 @@ def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
 
 def _minors(posts: pl.Series) -> pl.Series:
     rows = posts.struct.unnest().with_row_index("row")
-    told = rows.filter(_holds("near")).with_columns(
+    told = rows.filter(_near().counted(rows["text"])["near"] > 0).with_columns(
         adult=_holds("adult"), writes_of_child=_holds("child"), age_at_most=pl.col("year") - 2000 - _born()
     )
     of_now = {
@@ -61,6 +62,11 @@ def _minors(posts: pl.Series) -> pl.Series:
             pl.col("under_14").fill_null(False), under_18=(pl.col("under_14") | pl.col("under_18")).fill_null(False)
         ).alias(posts.name)
     ).to_series()
+
+
+@cache
+def _near() -> Words:
+    return Words({"near": spelled("|".join(lexicon("minors")["near"]))})
 
 
 def _holds(name: str) -> pl.Expr:
@@ -93,7 +99,7 @@ def _patterns() -> dict[str, str]:
         }
         return alternation(_filled(pattern, {**shared, **own}) for pattern in patterns)
 
-    patterns = {"near": words["near"], "child": words["child"]}
+    patterns = {"child": words["child"]}
     for limit in LIMITS:
         patterns[f"now {limit}"] = made(now["age"] + now["plain"][limit] + words["english"][limit], limit)
         patterns[f"opening {limit}"] = made(now["opening"], limit)

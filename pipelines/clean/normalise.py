@@ -12,9 +12,9 @@ from pipelines.clean.characters import CLOSE, MARK, OPEN, rewritten
 Profile = Literal["default", "paper"]
 
 # How often a text is looked at again after a rule has changed it. Entities in entities are all that needs more than
-# two or three; a text made to need more loses the signs that start a rule.
+# two or three; a text that was made to need more loses every sign that may start something.
 _ROUNDS = 12
-_STARTERS = r"[&<>@#\[\]/]"
+_SIGNS = r"[!-/:-@\[-`{-~]"
 _EMPTIED = "（）|《》|【】|“”|‘’"
 
 
@@ -67,7 +67,7 @@ def _without_artefacts(texts: pl.Series) -> pl.Series:
     for round_ in range(_ROUNDS + 1):
         some = made.gather(rows) if round_ else made
         if round_ == _ROUNDS:
-            some = some.str.replace_all(_STARTERS, " ")
+            some = some.str.replace_all(_SIGNS, " ")
         unified, signs = rewritten(some)
         marked = np.flatnonzero(signs & MARK)
         composed = with_rows(unified, marked, unified.gather(marked).str.normalize("NFC"))

@@ -5,20 +5,21 @@ together. A clear case has a reason to be dropped; what only looks like one has 
 Whoever writes much of themselves is never dropped by signs: a person in distress may mention a price, a job or a pill.
 """
 
-from functools import reduce
+from functools import cache, reduce
 from operator import add
-from typing import Any
 
 import polars as pl
 
 from pipelines.clean.lexicon import lexicon
+from pipelines.clean.words import Words, spelled
 from schemas.labels import DOUBTS
 
 RELEVANCE = pl.Struct(
     {"reason": pl.String, "detail": pl.String, "doubts": pl.List(pl.String), "emotional_context": pl.Float64}
 )
 
-# Below this score nothing is dropped, but a text may have too little of a story to be one.
+_SIGNED = [label for label in DOUBTS if label != "not_psychological"]
+# Below this score, and without a word of a feeling or a person, a text has too little of a story to be sure of.
 _HARDLY_A_STORY = 0.2
 
 
@@ -32,8 +33,8 @@ def relevance(text: pl.Expr, title: pl.Expr) -> pl.Expr:
     Returns:
         A struct of `reason` (one of `schemas.labels.DOUBTS`, null where there is none), `detail` (the signs found, null
         without a reason), `doubts` (such labels, empty where there is a reason or no doubt) and `emotional_context`
-        (0 … 1): 0.40 · (1 − 0.7^feelings) + 0.20 · min(1, self / 4) + 0.15 · min(1, people / 3) + 0.10 · asking
-        + 0.15 · min(1, characters / 100), where `feelings`, `people` and `self` (I, me, myself) count words of the
+        (0 … 1): 0.40 · (1 − 0.7^feelings) + 0.20 · min(1, own / 4) + 0.15 · min(1, people / 3) + 0.10 · asking
+        + 0.15 · min(1, characters / 100), where `feelings`, `people` and `own` (I, me, myself) count words of the
         lexicon and `asking` is whether help is asked for; 0 for an empty text.
     """
     both = pl.struct(text=text.fill_null(""), title=title.fill_null(""))
@@ -41,14 +42,17 @@ def relevance(text: pl.Expr, title: pl.Expr) -> pl.Expr:
 
 
 def _relevance(posts: pl.Series) -> pl.Series:
-    counted = _counted(posts.struct.unnest()).with_row_index("row")
-    found = pl.concat([*(_signed(counted, label) for label in _SIGNED), _elsewhere(counted)]).sort(
-        "row", maintain_order=True
+    text = posts.struct.field("text").alias("text")
+    counted = (
+        text.to_frame().with_columns(_words().counted(text).values()).with_row_index("row").with_columns(score=_score())
     )
+    signed = (_signed(counted, label) for label in _SIGNED)
+    found = pl.concat([*signed, _elsewhere(counted)]).sort("row", maintain_order=True)
     clear = found.filter("clear").unique("row", keep="first", maintain_order=True)
     doubtful = found.join(clear, on="row", how="anti").group_by("row").agg(doubts="label")
     return (
-        counted.join(clear.select("row", "detail", reason="label"), on="row", how="left", maintain_order="left")
+        counted.select("row", "score")
+        .join(clear.select("row", "detail", reason="label"), on="row", how="left", maintain_order="left")
         .join(doubtful, on="row", how="left", maintain_order="left")
         .select(
             pl.struct(
@@ -59,21 +63,35 @@ def _relevance(posts: pl.Series) -> pl.Series:
     )
 
 
-def _counted(posts: pl.DataFrame) -> pl.DataFrame:
-    """The posts with the words of their stories counted (`feelings`, `people`, `own`: of the writer), and the `score`."""
-    story = lexicon("relevance")["story"]
-    text = pl.col("text")
-    counts = {name: text.str.count_matches("|".join(story[name])).cast(pl.Int32) for name in ("feelings", "people")}
-    own = text.str.count_matches(story["self"]).cast(pl.Int32) - text.str.count_matches(story["we"]).cast(pl.Int32)
-    asking = text.str.contains(story["asking"])
-    parts = (
-        0.40 * (1 - 0.7 ** pl.col("feelings").cast(pl.Float64)),
-        0.20 * (pl.col("own") / 4).clip(0, 1),
-        0.15 * (pl.col("people") / 3).clip(0, 1),
-        0.10 * pl.col("asking").cast(pl.Float64),
-        0.15 * (text.str.len_chars() / 100).clip(0, 1),
+@cache
+def _words() -> Words:
+    """What is counted in every text: the parts of a story, topics, and what stands near the signs of each label."""
+    words = lexicon("relevance")
+    story, topics = words["story"], words["not_psychological"]["topics"]
+    lists = {**story, **topics, **{_near(label): words[label]["near"] for label in _SIGNED}}
+    return Words({name: spelled("|".join(one) if isinstance(one, list) else one) for name, one in lists.items()})
+
+
+def _near(label: str) -> str:
+    return f"near {label}"
+
+
+def _score() -> pl.Expr:
+    return reduce(
+        add,
+        (
+            0.40 * (1 - 0.7 ** pl.col("feelings").cast(pl.Float64)),
+            0.20 * (_own() / 4).clip(0, 1),
+            0.15 * (pl.col("people") / 3).clip(0, 1),
+            0.10 * (pl.col("asking") > 0).cast(pl.Float64),
+            0.15 * (pl.col("text").str.len_chars() / 100).clip(0, 1),
+        ),
     )
-    return posts.with_columns(**counts, own=own, asking=asking).with_columns(score=reduce(add, parts))
+
+
+def _own() -> pl.Expr:
+    """Words of the writer alone: 我们 is what shops and moderators say."""
+    return pl.col("self") - pl.col("we")
 
 
 def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
@@ -85,16 +103,13 @@ def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
     rules = lexicon("relevance")[label]
     signs = {name: pl.col("text").str.contains(pattern) for name, pattern in rules["signs"].items()}
     n_signs = pl.sum_horizontal(pl.col(name).cast(pl.UInt32) for name in signs)
-    impersonal = (pl.col("own") <= rules["self"]) & (pl.col("feelings") <= rules["feelings"])
+    impersonal = (pl.col("own") <= rules["own"]) & (pl.col("feelings") <= rules["feelings"])
     return (
-        posts.filter(pl.col("text").str.contains(rules["near"]))
-        .select("row", "own", "feelings", **signs)
+        posts.filter(pl.col(_near(label)) > 0)
+        .select("row", "feelings", own=_own(), **signs)
         .filter(pl.col(rules["needs"]) & (n_signs >= rules["doubtful"]))
         .select("row", label=pl.lit(label), clear=(n_signs >= rules["clear"]) & impersonal, detail=_named(list(signs)))
     )
-
-
-_SIGNED = [label for label in DOUBTS if label != "not_psychological"]
 
 
 def _elsewhere(posts: pl.DataFrame) -> pl.DataFrame:
@@ -103,26 +118,15 @@ def _elsewhere(posts: pl.DataFrame) -> pl.DataFrame:
     Clear where a topic has three words and no feeling and no couple is spoken of. Doubtful where topics outweigh the
     feelings, or where there is hardly a story at all.
     """
-    topics: dict[str, Any] = lexicon("relevance")["not_psychological"]["topics"]
-    couples = pl.col("text").str.contains(lexicon("relevance")["story"]["people"][1])
-    cool = posts.filter((pl.col("feelings") <= 2) & (pl.col("own") <= 6))
-    counts = {name: pl.col("text").str.count_matches(pattern) for name, pattern in topics.items()}
-    most = pl.max_horizontal(list(topics))
-    no_story = (pl.col("score") < _HARDLY_A_STORY) & (pl.col("feelings") + pl.col("people") == 0)
-    return (
-        cool.with_columns(**counts, couples=couples)
-        .select(
-            "row",
-            "score",
-            "feelings",
-            "people",
-            label=pl.lit("not_psychological"),
-            clear=(most >= 3) & (pl.col("feelings") == 0) & ~pl.col("couples"),
-            doubtful=most >= 2 + pl.col("feelings"),
-            detail=_named(list(topics), at_least=2),
-        )
-        .filter(pl.col("clear") | pl.col("doubtful") | no_story)
-        .select("row", "label", "clear", "detail")
+    topics = list(lexicon("relevance")["not_psychological"]["topics"])
+    feelings, most = pl.col("feelings"), pl.max_horizontal(topics)
+    no_story = (pl.col("score") < _HARDLY_A_STORY) & (feelings + pl.col("people") == 0)
+    doubtful = (most >= 2 + feelings) & (feelings <= 2) & (_own() <= 6)
+    return posts.filter(doubtful | no_story).select(
+        "row",
+        label=pl.lit("not_psychological"),
+        clear=(most >= 3) & (feelings == 0) & (pl.col("couples") == 0) & (_own() <= 6),
+        detail=_named(topics, at_least=2),
     )
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from pipelines.clean.lexicon import alternation, lexicon
 from pipelines.clean.script import as_simplified
+from pipelines.clean.words import Words, spelled
 from schemas.labels import RISKS
 from schemas.posts import RISK
 
@@ -29,13 +30,21 @@ def risk(text: pl.Expr, *, simplified: bool = False) -> pl.Expr:
 
 
 def _risk(texts: pl.Series) -> pl.Series:
-    rules, text = _rules(), pl.col("text")
+    counted = texts.alias("text").to_frame().with_columns(_near().counted(texts).values())
     # A bit a rule, and the lists looked up: making a list of structs in every row costs more than all of the rules.
-    bits = [text.str.contains(pattern).cast(pl.UInt32) * (1 << place) for place, (_, _, pattern) in enumerate(rules)]
-    rows = texts.alias("text").to_frame().with_row_index("row")
-    signs = rows.filter(text.str.contains(lexicon("risk")["near"])).select("row", found=pl.sum_horizontal(bits))
-    found = rows.join(signs, on="row", how="left", maintain_order="left")["found"]
-    return _lists().gather(found.fill_null(0)).alias(texts.name)
+    bits = [_holds(*rule).cast(pl.UInt32) * (1 << place) for place, rule in enumerate(_rules())]
+    return _lists().gather(counted.select(pl.sum_horizontal(bits)).to_series()).alias(texts.name)
+
+
+def _holds(kind: str, rule: str, pattern: str) -> pl.Expr:
+    """Whether the pattern matches; it is put to the texts alone that hold one of the rule's words."""
+    return pl.when(pl.col(f"{kind} {rule}") > 0).then("text").otherwise(pl.lit("")).str.contains(pattern)
+
+
+@cache
+def _near() -> Words:
+    near = lexicon("risk")["near"]
+    return Words({f"{kind} {rule}": spelled(near[kind][rule]) for kind, rule, _ in _rules()})
 
 
 @cache

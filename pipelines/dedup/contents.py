@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 
 from pipelines.dedup.kernels import Keys, Places, kernel
 
+Flags = NDArray[np.bool_]
+
 Seeds = tuple[int, int]
 
 
@@ -18,7 +20,7 @@ def digests(texts: pl.Series, seeds: Seeds) -> Keys:
     return np.stack([texts.hash(seed).to_numpy() for seed in seeds], axis=1)
 
 
-def numbered(known: Keys, asked: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+def numbered(known: Keys, asked: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64], Flags]:
     """Looks digests up among those known: number i is the i-th known one, new ones are counted on from there.
 
     Args:
@@ -30,15 +32,33 @@ def numbered(known: Keys, asked: Keys) -> tuple[NDArray[np.int64], NDArray[np.in
         firsts: int64 [number of new digests], where each was asked first.
         met: bool [n], which of the known were asked.
     """
-    n, m = len(known), len(asked)
-    slots = np.zeros(1 << max(1, (2 * m).bit_length()), np.int64)
-    firsts, distinct_of = np.empty(m, np.int64), np.empty(m, np.int64)
-    distinct = _collapse(asked, slots, firsts, distinct_of)
-    number_of, met = np.full(distinct, -1, np.int64), np.zeros(n, np.bool_)
-    _look_up(known, asked, slots, firsts, number_of, met)
+    numbers, met = np.full(len(asked), -1, np.int64), np.zeros(len(known), np.bool_)
+    _walk(known, asked, numbers, met)
+    rest = np.flatnonzero(numbers < 0)
+    others = asked[rest]
+    slots = np.zeros(1 << max(1, (2 * len(rest)).bit_length()), np.int64)
+    firsts, distinct_of = np.empty(len(rest), np.int64), np.empty(len(rest), np.int64)
+    distinct = _collapse(others, slots, firsts, distinct_of)
+    number_of = np.full(distinct, -1, np.int64)
+    if distinct:
+        _look_up(known, others, slots, firsts, number_of, met)
     new = number_of < 0
-    number_of[new] = n + np.arange(new.sum())
-    return number_of[distinct_of], firsts[:distinct][new], met
+    number_of[new] = len(known) + np.arange(new.sum())
+    numbers[rest] = number_of[distinct_of]
+    return numbers, rest[firsts[:distinct][new]], met
+
+
+@kernel
+def _walk(known: Keys, asked: Keys, numbers: Places, met: Flags) -> None:
+    """Numbers what is asked in the order in which it is known, as a table that grew since is: no search is needed."""
+    next_known = 0
+    for row in range(asked.shape[0]):
+        if next_known == known.shape[0]:
+            return
+        if known[next_known, 0] == asked[row, 0] and known[next_known, 1] == asked[row, 1]:
+            numbers[row] = next_known
+            met[next_known] = True
+            next_known += 1
 
 
 @kernel
@@ -65,9 +85,7 @@ def _collapse(asked: Keys, slots: Places, firsts: Places, distinct_of: Places) -
 
 
 @kernel
-def _look_up(
-    known: Keys, asked: Keys, slots: Places, firsts: Places, number_of: Places, met: NDArray[np.bool_]
-) -> None:
+def _look_up(known: Keys, asked: Keys, slots: Places, firsts: Places, number_of: Places, met: Flags) -> None:
     mask = np.uint64(slots.shape[0] - 1)
     for number in range(known.shape[0]):
         slot = known[number, 0] & mask

@@ -31,7 +31,7 @@ from pipelines.dedup.minhash import Mode
 from pipelines.dedup.remembered import LOCK, Missing, Remembered, clear
 from pipelines.dedup.runs import Damaged
 from pipelines.dedup.shingles import buffers
-from pipelines.errors import RequestError
+from pipelines.errors import GongqingError, RequestError
 from pipelines.locks import held
 
 BLOCK = 1 << 20  # texts whose keys are in memory at a time: 144 bytes each with 18 bands
@@ -116,6 +116,7 @@ class Index:
 
         Raises:
             RequestError: where ids are null or repeated, or a text that was fetched is not the one that was added.
+            GongqingError: where the index is damaged, or of other settings or code: what it knew is not known here.
             OSError: where the folder cannot be written; the index is what it was.
         """
         column = text.column(texts)
@@ -125,10 +126,15 @@ class Index:
         if ids.n_unique() != len(ids):
             raise RequestError("an id stands twice among those to add", remedy="give each text once")
         with held(self.folder / LOCK):
+            self.report = Report()
             try:
-                return self._add(self._remembered(), ids, column, fetch)
+                return self._add(self._opened(), ids, column, fetch)
             except Damaged as error:
-                return self._add(self._anew(error), ids, column, fetch)
+                raise GongqingError(
+                    f"the index can be added to no more: {error}",
+                    where=self.folder,
+                    remedy="make it anew with all texts (Index.clusters), or remove the folder and add them again",
+                ) from error
 
     def forget(self, ids: pl.Series) -> pl.Series:
         """Removes ids, and every byte of the texts that no other id bears; what is damaged goes as a whole.
@@ -210,22 +216,14 @@ class Index:
         self, state: Remembered, ids: pl.Series, texts: pl.Series, fetch: Callable[[pl.Series], pl.Series]
     ) -> pl.DataFrame:
         given = len(ids)
-        bearers, borne = state.members()
-        found = digests(texts, state.seeds)
-        numbers, new, _ = numbered(state.digests, found)
-        again = bearers.is_in(ids.implode())
-        if again.any():
-            before = pl.DataFrame({"id": bearers, "before": borne}).filter(again)
-            now = pl.DataFrame({"id": ids, "now": numbers})
-            changed = before.join(now, on="id").filter(pl.col("before") != pl.col("now"))["id"]
-            if len(changed):
-                others = self._forget(state, changed, save=False)
-                ids, texts = pl.concat([ids, others]), pl.concat([texts, text.column(fetch(others))])
-                bearers, borne = state.members()
-                found = digests(texts, state.seeds)
-                numbers, new, _ = numbered(state.digests, found)
-                again = bearers.is_in(ids.implode())
+        numbers, new, _ = numbered(state.digests, found := digests(texts, state.seeds))
+        if len(changed := _changed(state, ids, numbers)):
+            others = self._forget(state, changed, save=False)
+            others = others.filter(~others.is_in(ids.implode()))
+            ids, texts = pl.concat([ids, others]), pl.concat([texts, text.column(fetch(others))])
+            numbers, new, _ = numbered(state.digests, found := digests(texts, state.seeds))
 
+        bearers, borne = state.members()
         places = _first_places(borne, len(state))
 
         def fetch_known(wanted: NDArray[np.int64]) -> pl.Series:
@@ -245,7 +243,7 @@ class Index:
 
         known = len(state)
         self._learn(state, found[new], texts.gather(new), fetch_known)
-        fresh = ~ids.is_in(bearers.filter(again).implode())
+        fresh = ~ids.is_in(bearers.filter(bearers.is_in(ids.implode())).implode())
         state.bear(ids.filter(fresh), numbers.astype(np.uint32)[fresh.to_numpy()], too=True)
         state.save()
         self.report = replace(self.report, known=known, hashed=len(new), saved=True)
@@ -314,8 +312,15 @@ class Index:
     def _remembered(self) -> Remembered:
         self.report = Report()
         try:
-            state = Remembered.load(self.folder, self._made_by())
+            return self._opened()
         except Damaged as error:
+            return self._anew(error)
+
+    def _opened(self) -> Remembered:
+        """The state in the folder, or an empty one where there is none. Raises Damaged where it is of no use."""
+        try:
+            state = Remembered.load(self.folder, self._made_by())
+        except Missing as error:
             return self._anew(error)
         state.sweep()
         return state
@@ -368,6 +373,15 @@ def _first_places(numbers: NDArray[np.integer], n: int) -> NDArray[np.int64]:
     places = np.zeros(n, np.int64)
     places[numbers[::-1]] = np.arange(len(numbers))[::-1]
     return places
+
+
+def _changed(state: Remembered, ids: pl.Series, numbers: NDArray[np.int64]) -> pl.Series:
+    """Those of `ids` that bear other texts than those of these numbers."""
+    bearers, borne = state.members()
+    again = bearers.is_in(ids.implode())
+    before = pl.DataFrame({"id": bearers.filter(again), "before": borne[again.to_numpy()]})
+    now = pl.DataFrame({"id": ids, "now": numbers})
+    return before.join(now, on="id").filter(pl.col("before") != pl.col("now"))["id"]
 
 
 def _linked(state: Remembered, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -186,11 +186,13 @@ def _require_listener(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
-# Ray names the first of these by its other use: without "clusters" a node takes the loopback address.
 _OWN_CLUSTER = {
+    # Named by its other use: where nothing may cluster, a node takes the loopback address.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # A worker takes seconds to import all that it needs: let it wait for the next step.
+    "RAY_idle_worker_killing_time_threshold_ms": "60000",
 }
 
 

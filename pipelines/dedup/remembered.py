@@ -40,6 +40,7 @@ FORMAT = 1
 OURS = re.compile(r"((run|found|members)-|index\.json\.)[0-9a-f]{16}")
 MANIFEST = "index.json"
 LOCK = "lock"
+MOST_MEMBERS = 16  # files of ids, before they are made one
 NOBODY = np.uint32(0xFFFFFFFF)
 _UPPER = np.uint64(0xFFFFFFFF00000000)
 _LOWER = np.uint64(0x00000000FFFFFFFF)
@@ -69,6 +70,7 @@ class Remembered:
         self._runs: list[Entry] = []
         self._found: Entry | None = None
         self._members: list[Entry] = []
+        self._borne: tuple[pl.Series, Words] | None = None  # what `members` gives, once it was asked for
 
     def __len__(self) -> int:
         return len(self.digests)
@@ -154,25 +156,32 @@ class Remembered:
 
     def members(self) -> tuple[pl.Series, Words]:
         """The ids, and the number of the text that each bears (uint32)."""
-        parts = [
-            pa.LargeStringArray.from_buffers(
-                runs.length(entry, "numbers"),
-                *(pa.py_buffer(runs.read(self.folder, entry, name)) for name in ("offsets", "ids")),
-            )
-            for entry in self._members
-        ]
-        numbers = [runs.read(self.folder, entry, "numbers") for entry in self._members]
-        ids = pl.Series(pa.chunked_array(parts, pa.large_string()), dtype=pl.String)
-        return ids, np.concatenate([np.empty(0, np.uint32), *numbers])
+        if self._borne is None:
+            ids, numbers = [pl.Series([], dtype=pl.String)], [np.empty(0, np.uint32)]
+            for entry in self._members:
+                numbers.append(runs.read(self.folder, entry, "numbers"))
+                raw = (pa.py_buffer(runs.read(self.folder, entry, name)) for name in ("offsets", "ids"))
+                ids.append(pl.Series(pa.LargeStringArray.from_buffers(len(numbers[-1]), *raw), dtype=pl.String))
+            self._borne = pl.concat(ids), np.concatenate(numbers)
+        return self._borne
 
     def bear(self, ids: pl.Series, numbers: Words, *, too: bool = False) -> None:
         """Remember which id bears which text: these alone, or these `too`."""
+        before, borne = self.members() if too else (ids.clear(), np.empty(0, np.uint32))
+        self._borne = pl.concat([before, ids]), np.concatenate([borne, numbers])
+        if too and len(self._members) < MOST_MEMBERS:
+            self._members = [*self._members, *self._written(ids, numbers)]
+        else:
+            self._members = self._written(*self._borne)
+
+    def _written(self, ids: pl.Series, numbers: Words) -> list[Entry]:
         held = ids.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+        if not len(held):
+            return []
         offsets = np.frombuffer(held.buffers()[1], np.int64)[held.offset : held.offset + len(held) + 1]
         raw = np.frombuffer(held.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-        arrays = [("offsets", offsets - offsets[0]), ("ids", raw), ("numbers", numbers.astype(np.uint32))]
-        written = [runs.write(self.folder, "members", arrays)] if len(ids) else []
-        self._members = [*self._members, *written] if too else written
+        arrays = [("offsets", offsets - offsets[0]), ("ids", raw), ("numbers", numbers)]
+        return [runs.write(self.folder, "members", arrays)]
 
     def save(self) -> None:
         """Make this the state of the folder, and remove what is no part of it.

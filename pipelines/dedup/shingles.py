@@ -71,7 +71,11 @@ def _valid(texts: pa.Array) -> pa.LargeStringArray:
         texts.validate(full=True)
         return texts.cast(pa.large_string())
     except pa.ArrowInvalid:
-        pass  # broken UTF-8, which is repaired, or broken offsets, which cannot be
+        return _repaired(texts)
+
+
+def _repaired(texts: pa.Array) -> pa.LargeStringArray:
+    """The texts with U+FFFD for what is no UTF-8; raises RequestError for broken offsets, which no one can mend."""
     try:
         raw = texts.cast(pa.large_binary())
         raw.validate(full=True)

@@ -97,11 +97,11 @@ def test_personal_data_and_artefacts_are_taken_out_of_every_turn_and_counted():
     kept, _ = clean_dialogues(frame)
     assert [turn["text"] for turn in kept["turns"].to_list()[0]] == [
         "我的电话是[电话]，看这里 好难过",
-        "收到，[电话]我会打的。",
+        "收到，[电话] 我会打的。",
         "也可以打[电话2]",
         "好的，我记下了。",
     ]
-    assert kept["situation"].to_list() == ["发帖人的邮箱是[邮箱]"]
+    assert kept["situation"].to_list() == ["发帖人的邮箱是 [邮箱]"]
     assert kept["pii"].to_list() == [
         [{"kind": "email", "count": 1}, {"kind": "phone", "count": 3}, {"kind": "url", "count": 1}]
     ]

@@ -184,7 +184,7 @@ def test_what_is_cut_from_an_answer_is_recorded():
 
 def test_a_formula_under_many_questions_is_cut():
     def answer(n: int) -> str:
-        return "我想慢慢说给你听。" + f"你在第{n}段里写到的那种累，我读了{n}遍。" * 8 + "愿你被这个世界温柔相待。"
+        return f"关于第{n}段，" + f"你在第{n}段里写到的那种累，我读了{n}遍。" * 8 + "愿你被这个世界温柔相待。"
 
     frame = posts(*(post(n, "", f"{STORY}这是第{n}个夜晚。", answer(n)) for n in range(40)))
     kept, _ = clean_posts(frame)

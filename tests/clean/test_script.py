@@ -1,16 +1,21 @@
 """Simplified or Traditional: told by the characters that only one of them has."""
 
 import json
+import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
+import opencc
 import polars as pl
 import pytest
+from columns import anything, over, patchwork
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opencc import OpenCC
 
-from pipelines.clean.script import as_simplified, script
+from pipelines.clean import script as module
+from pipelines.clean.script import IN_PHRASES, as_simplified, in_both_scripts, script
 from pipelines.ingest.importing import read
 
 
@@ -93,3 +98,115 @@ def test_it_is_settled_at_once(text: str):
     [once] = simplified([text])
     assert simplified([once]) == [once]
     assert len(once) == len(text)
+
+
+# --- conversion
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("這個問題我想了很久", "这个问题我想了很久"),
+        ("頭髮、發現、皇后、後來、乾燥、乾坤、餅乾乾淨", "头发、发现、皇后、后来、干燥、乾坤、饼干干净"),
+        ("我只是看著你，想著他", "我只是看着你，想着他"),  # 看著 has no character that only Traditional has
+        ("他的著作很著名，是原著、名著", "他的著作很著名，是原著、名著"),
+        ("這位土著顯著地走著", "这位土著显著地走着"),
+        ("憂鬱症、資訊、網路", "忧郁症、资讯、网路"),  # no word is exchanged for the mainland's
+        ("這是什麼？什么？么么哒", "这是什么？什么？么么哒"),  # ungated: 幺幺
+        ("反覆、藉口、瞭解、沈默、回覆", "反复、借口、了解、沉默、回复"),
+        ("覆盖、慰藉、瞭望、姓沈", "覆盖、慰藉、瞭望、姓沈"),
+        ("愛\x00\n愛\n\n", "爱\x00\n爱\n\n"),
+        ("[電話]這[姓名2]", "[电话]这[姓名2]"),
+        ("", ""),
+    ],
+)
+def test_traditional_becomes_simplified(text: str, expected: str):
+    assert over(module.simplified, text) == [expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "他把我打坏了",
+        "玩坏、拉坏、捏坏",
+        "北上广土著，显著，原著",
+        "有这样的人么",
+        "了、着、后、里、干、面、只、发",
+        "INFP 5mg",
+    ],
+)
+def test_simplified_text_passes_untouched(text: str):
+    assert over(module.simplified, text) == [text]
+    mixed = f"{text}，我愛你"  # and so do its characters beside a Traditional one
+    assert over(module.simplified, mixed) == [f"{text}，我爱你"]
+
+
+def test_real_simplified_text_passes_untouched(simplified_texts: list[str]):
+    assert over(module.simplified, *simplified_texts) == simplified_texts
+
+
+def test_real_traditional_text_becomes_what_opencc_makes_of_it(traditional_texts: list[str]):
+    converter = OpenCC("tw2s")
+    made = over(module.simplified, *traditional_texts)
+    assert set(scripts(made)) == {"simplified"}
+    other = [
+        (a, b)
+        for given, text in zip(traditional_texts, made, strict=True)
+        for a, b in zip(converter.convert(given), text, strict=True)
+        if a != b
+    ]
+    assert set(other) <= {("着", "著")}  # 土著, 原著: in OpenCC's phrases for Taiwan they are missing
+    assert len(other) < 10
+
+
+def test_a_null_stays_one():
+    assert over(module.simplified, None, "愛", None) == [None, "爱", None]
+
+
+def test_ten_megabytes_in_one_row():
+    long = "我愛你\n😀" * 800_000
+    assert len(long.encode()) > 10_000_000
+    assert over(module.simplified, "愛", long) == ["爱", long.replace("愛", "爱")]
+
+
+HAN = st.text(st.sampled_from(sorted({*module.convertible(), *"你我的么着后里干打坏看口解默生得"})), max_size=12)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.one_of(HAN, HAN, anything, patchwork), max_size=8))
+def test_converting_twice_changes_nothing(texts: list[str]):
+    once = over(module.simplified, *texts)
+    assert over(module.simplified, *once) == once
+    assert [len(text) for text in once] == [len(text) for text in texts]
+
+
+def test_the_gate_knows_every_character_of_openccs_dictionaries(tmp_path: Path):
+    """The dictionaries are the installed wheel's own, by the tool in it that writes them out."""
+    home = Path(opencc.__file__).parent / "clib"
+    phrases = []
+    for name in ("TSPhrases", "TSCharacters", "TWVariantsRevPhrases", "TWVariantsRev"):
+        source, text = home / "share" / "opencc" / f"{name}.ocd2", tmp_path / name
+        subprocess.run([home / "bin" / "opencc_dict", "-i", source, "-o", text, "-f", "ocd2", "-t", "text"], check=True)
+        phrases += [line.split("\t")[0] for line in text.read_text(encoding="utf-8").splitlines()]
+    assert len(phrases) > 5_000
+    simplified_only, traditional_only = module._markers()
+    gating = set(traditional_only) | {one for one, made in module._each("tw2s").items() if one != made}
+    in_phrases = set()
+    for config in ("t2s", "tw2s"):
+        converter = OpenCC(config)
+        alone = {one: converter.convert(one) for one in set("".join(phrases))}
+        for phrase in phrases:
+            made = converter.convert(phrase)
+            assert len(made) == len(phrase)
+            if set(phrase) & gating:
+                continue
+            in_phrases |= {a for a, b in zip(phrase, made, strict=True) if a != b and alone[a] == a}
+    assert in_phrases - set(simplified_only) == set(IN_PHRASES)
+    assert gating - set(simplified_only) <= set(module.convertible())
+
+
+def test_a_pattern_in_both_scripts_matches_either():
+    pattern = in_both_scripts("来自.{1,4}客户端|回复")
+    for text in ("来自我的客户端", "來自我的客戶端", "来自我的客戶端", "回覆", "回復"):
+        assert re.fullmatch(pattern, text)
+    assert not re.search(pattern, "来自我的客人")

@@ -192,6 +192,29 @@ def test_what_is_added_piece_by_piece_is_clustered_as_in_a_full_run(pieces):
         shutil.rmtree(folder)
 
 
+def test_a_changed_text_takes_its_cluster_along(tmp_path):
+    """What was linked through the old text is looked at anew, whether it is given again or not."""
+    first, middle, last = chain()
+    table = {"post:1": first, "post:2": middle, "post:3": last}
+    opened = Index(tmp_path)
+    assert opened.add(*columns(table), fetch_from(table))["cluster_size"].to_list() == [3, 3, 3]
+    table["post:2"] = "另一段话，和前后都没有关系。"
+    given = {"post:2": table["post:2"], "post:3": last}
+    assert opened.add(*columns(given), fetch_from(table))["cluster_size"].to_list() == [1, 1]
+    table["post:2"] = middle
+    assert opened.add(*columns({"post:2": middle}), fetch_from(table))["cluster_size"].to_list() == [3]
+    assert is_a_full_run(tmp_path, table).report.hashed == 0
+
+
+def test_many_additions_leave_few_files(tmp_path):
+    random, table = Random(1), {}
+    for i in range(40):
+        table[f"post:{i:02d}"] = sentence(random, 50)
+        Index(tmp_path).add(*columns({f"post:{i:02d}": table[f"post:{i:02d}"]}), fetch_from(table))
+    assert len(list(tmp_path.glob("members-*"))) <= remembered.MOST_MEMBERS
+    assert is_a_full_run(tmp_path, table).report.hashed == 0
+
+
 def test_add_asks_for_texts_that_share_a_bucket_alone(tmp_path):
     table = {f"post:{i}": text for i, text in enumerate(families(40, seed=2))}
     opened = Index(tmp_path)

@@ -22,6 +22,7 @@ from polars.testing import assert_frame_equal
 
 from pipelines.dedup import find_duplicates, remembered
 from pipelines.dedup.index import Index
+from pipelines.errors import GongqingError
 
 TABLE: dict[str, str | None] = {f"post:{i:02d}": text for i, text in enumerate(POOL)}
 LESS = dict(list(TABLE.items())[:-8])
@@ -131,6 +132,18 @@ def test_the_index_of_another_format_is_made_anew(made, caplog, monkeypatch):
 def test_the_index_of_other_code_is_made_anew(made, caplog, monkeypatch):
     monkeypatch.setattr("pipelines.dedup.index.code_version", lambda *modules: "another")
     is_rebuilt(made, "other code", caplog)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_index_is_not_added_to(made, kind):
+    """It cannot be made anew from the new texts alone."""
+    path = next(path for path in files(made) if path.name.startswith(kind))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(GongqingError, match="added to no more"):
+        Index(made).add(*columns({"post:new": POOL[10]}), lambda ids: pl.Series([TABLE[one] for one in ids]))
+    is_right(made, TABLE)
+    with pytest.raises(GongqingError, match="other settings"):
+        Index(made, seed=2).add(*columns({"post:new": POOL[10]}), lambda ids: ids)
 
 
 def test_a_damaged_index_is_forgotten_as_a_whole(made):

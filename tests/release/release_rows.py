@@ -11,7 +11,7 @@ RISK = [{"kind": "self_harm", "rule": "suicide"}]
 
 
 def answer(answer_id: str, text: str, role: str = "unknown") -> dict[str, Any]:
-    return {"answer_id": answer_id, "text": text, "author_role": role}
+    return {"answer_id": answer_id, "text": text, "author_role": role, "cluster_id": answer_id, "n_questions": 1}
 
 
 def post(source_id: int | str, text: str, *answers: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -33,7 +33,12 @@ def post(source_id: int | str, text: str, *answers: dict[str, Any], **more: Any)
         "licence": "CC0-1.0",
         "consent": "invented",
         "answers": list(answers),
+        "pii": [],
+        "edits": [],
+        "emotional_context": 0.5,
+        "doubts": [],
         "risk": [],
+        "under_18": False,
         "cluster_id": f"s:{source_id}",
         "cluster_size": 1,
         "group_id": "g1",
@@ -61,6 +66,7 @@ def sampled_round(source_id: int | str, number: int, history: list[str], referen
         "lang": "zh",
         "source": "s",
         "risk": [],
+        "under_18": False,
         "group_id": "g1",
         **more,
     }

@@ -109,12 +109,14 @@ def test_rows_have_a_key_that_is_never_null(table: type[Table]):
     assert all(not table.columns()[name].nullable for name in table.key())
 
 
-def test_what_people_wrote_or_what_leads_to_it_is_private():
+def test_what_people_wrote_is_private_until_personal_data_are_removed_and_what_leads_to_it_stays_so():
     private = {name: set(table.private_columns()) for name, table in TABLES.items()}
-    assert private["unique_posts"] == {"url", "title", "description", "topic", "subtopics", "answers", "text"}
-    assert private["unique_dialogues"] == {"topic", "situation", "emotion", "turns", "attributes"}
-    assert private["sampled_turns"] == {"topic", "situation", "emotion", "history", "reference"}
-    assert private["grpo_coe"] == {"prompt", "reward_model", "extra_info"}
+    assert private["imported_posts"] == {"url", "title", "description", "topic", "subtopics", "answers"}
+    assert private["imported_dialogues"] == {"topic", "situation", "emotion", "turns", "attributes"}
+    assert private["clean_posts"] == private["unique_posts"] == {"url", "topic", "subtopics"}
+    assert private["clean_dialogues"] == private["unique_dialogues"] == {"topic", "emotion", "attributes"}
+    assert private["sampled_turns"] == {"topic", "emotion"}
+    assert private["grpo_coe"] == {"extra_info"}
     assert private["splits"] == set()
 
 

@@ -39,6 +39,8 @@ _A_FULL, _A_COMPOUND, _A_TITLED, _A_TITLED_COMPOUND = (np.float32(cost) for cost
 _A_CALLED, _A_DEAR, _A_DOUBLED, _A_GIVEN = (np.float32(cost) for cost in (7.0, 7.0, 11.0, 6.0))
 _ONE_CHARACTER, _TWO_CHARACTERS = np.float32(1.4), np.float32(0.3)
 _GIVEN_AFTER_CALLED, _UNSUPPORTED, _LISTED_DOUBT = np.float32(1.5), np.float32(2.0), np.float32(2.0)
+_BLOCK = 64  # places of a run whose names are looked for at once
+_MOST_NAMES = 64  # that start at one place: eight without a form of address, each with the few that can follow
 _CALLS, _OLD = ord("叫"), ord("老")
 
 _BESIDE = np.uint32(EDGE | PERSON | VERB | CUE | NAMED | WEAK)
@@ -155,7 +157,7 @@ def read_runs(  # type: ignore[no-untyped-def]
     tokens, starts = np.empty(n, np.int32), np.empty(n, np.int64)
     row_tokens = np.empty(len(rows), np.int64)
     n_tokens, row = 0, 0
-    places, margins, found = np.empty((1024, 7), np.int64), np.empty(1024, np.float32), 0
+    places, margins, found = np.empty((8192, 7), np.int64), np.empty(8192, np.float32), 0
     size = 0  # of the run that the working space has room for
     forward, backward, via, origin, ending, beginning, cut, e_first, e_end, e_id = _space(0)
     place = 0
@@ -179,7 +181,7 @@ def read_runs(  # type: ignore[no-untyped-def]
             place += 1
         run, length = codes[first:place], place - first
         if length > size:
-            size = max(256, 2 * length)
+            size = max(256, 2 * size, length)
             forward, backward, via, origin, ending, beginning, cut, e_first, e_end, e_id = _space(size)
         space = (forward, backward, via, origin, ending, beginning, cut, e_first, e_end, e_id)
         _edges(run, keys, ids, of_character, costs, roles, space)
@@ -191,7 +193,11 @@ def read_runs(  # type: ignore[no-untyped-def]
         beginning[length] |= np.uint32(EDGE)
         cue = ending[length] & _CUES
         tables = (surname, given, ordinary, before, doubled, compound)
-        places, margins, found = _names(first, run, costs, roles, tables, space, places, margins, found)
+        for block in range(0, length, _BLOCK):
+            while len(margins) - found < _BLOCK * _MOST_NAMES:
+                places, margins = _twice(places), _twice(margins)
+            until = min(length, block + _BLOCK)
+            found = _names(block, until, first, run, costs, roles, tables, space, places, margins, found)
     while row < len(rows):
         row_tokens[row] = n_tokens
         row += 1
@@ -207,8 +213,8 @@ def _space(size):  # type: ignore[no-untyped-def]
     first edge that leaves. By edge: where it ends; its word.
     """
     return (
-        np.empty(size + 1, np.float32),
-        np.empty(size + 1, np.float32),
+        np.empty(size + 1, np.float64),  # in a run of a million characters the costs of single words still count
+        np.empty(size + 1, np.float64),
         np.empty(size + 1, np.int64),
         np.empty(size + 1, np.int64),
         np.empty(size + 1, np.uint32),
@@ -275,13 +281,15 @@ def _path(length, first, tokens, starts, n_tokens, costs, space):  # type: ignor
     return n_tokens
 
 
-@kernel
-def _names(first, run, costs, roles, tables, space, places, margins, found):  # type: ignore[no-untyped-def] # noqa: PLR0912
-    """Adds the names that could stand in a run: `(places, margins, found)`."""
+@part
+def _names(  # type: ignore[no-untyped-def] # noqa: PLR0912
+    since, until, first, run, costs, roles, tables, space, places, margins, found
+):
+    """Adds the names that could start at places `since` to `until` of a run; how many there are now."""
     surname, given, ordinary, before, doubled, compound = tables
     forward, backward, _, _, ending, beginning, cut, e_first, e_end, e_id = space
     length = len(run)
-    for i in range(length):
+    for i in range(since, until):
         code, left = run[i], ending[i]
         if i > 0 and run[i - 1] == _CALLS and ending[i - 1] & np.uint32(PERSON):
             left |= np.uint32(CUE)  # 我儿子叫
@@ -319,8 +327,6 @@ def _names(first, run, costs, roles, tables, space, places, margins, found):  # 
                     margin = forward[length] - forward[i] - backward[end] - cost - title
                     if margin < _LEAST_MARGIN:
                         continue
-                    if found == len(margins):
-                        places, margins = _twice(places), _twice(margins)
                     own = role | _roles_of(i, core, made == CUED, cut, e_first, e_end, e_id, roles)
                     places[found, 0], places[found, 1], places[found, 2] = first + i, first + core, first + end
                     places[found, 3], places[found, 4], places[found, 5] = made, left, beginning[end]
@@ -328,7 +334,7 @@ def _names(first, run, costs, roles, tables, space, places, margins, found):  # 
                     found += 1
                 if made == CUED:
                     break
-    return places, margins, found
+    return found
 
 
 @part

@@ -97,23 +97,21 @@ def _piece(end: pl.Expr) -> pl.Expr:
 def _again(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
     """Wherever a full name stands again in its text, and its given name alone: 陈晓雯 … 晓雯."""
     names = names.filter(pl.col("made") == la.FULL, pl.col("core") - pl.col("start") == len("陈晓雯".encode()))
-    names = names.with_columns(text=texts.gather(names["row"]))
     full = (
-        names.with_columns(data=pl.col("text").cast(pl.Binary))
-        .select("row", "text", value=_piece(pl.col("core")))
+        names.with_columns(data=texts.gather(names["row"]).cast(pl.Binary))
+        .select("row", value=_piece(pl.col("core")))
         .unique(maintain_order=True)
     )
-    given = full.with_columns(part=pl.col("value").str.slice(1)).join(
-        _ordinary(), left_on="part", right_on="word", how="anti"
-    )
+    given = full.with_columns(part=pl.col("value").str.slice(1))
+    given = given.join(_ordinary(), left_on="part", right_on="word", how="anti", maintain_order="left")
+    parts = pl.concat([full.with_columns(part="value"), given])
     return (
-        pl.concat([full.with_columns(part="value"), given])
-        .with_columns(start=pl.col("text").str.find_many(pl.concat_list("part")).cast(pl.List(pl.Int64)))
+        parts.with_columns(text=texts.gather(parts["row"]))
+        .select("row", "value", "part", start=pl.col("text").str.find_many(pl.concat_list("part")))
         .explode("start")
-        .select(
-            "row", "start", end=pl.col("start") + pl.col("part").str.len_bytes(), kind=pl.lit("name"), value="value"
-        )
         .drop_nulls("start")
+        .with_columns(pl.col("start").cast(pl.Int64))
+        .select("row", "start", end=pl.col("start") + pl.col("part").str.len_bytes(), kind=pl.lit("name"), value="value")
         .cast(SPANS)
     )
 

@@ -1,0 +1,151 @@
+"""Names: the forms they have, the words that look like them, real posts, awkward input."""
+
+import json
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.clean.personal_data import redact
+from pipelines.clean.personal_data.entities import find_entities
+from pipelines.clean.personal_data.folding import fold
+from pipelines.clean.personal_data.names import find_names
+from pipelines.clean.personal_data.places import find_places
+from pipelines.clean.personal_data.redaction import find
+from pipelines.clean.personal_data.spans import SPANS
+
+
+def names_in(text):
+    data = text.encode()
+    found = find(pl.Series([text])).filter(pl.col("kind") == "name")
+    return [data[start:end].decode() for start, end in found.select("start", "end").rows()]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("我叫陈静怡，今年二十岁。", ["陈静怡"]),
+        ("昨天周凯给我打电话了。", ["周凯"]),
+        ("我被罗敏和彭飞骂了一顿。", ["罗敏", "彭飞"]),
+        ("欧阳雪是我的同桌。", ["欧阳雪"]),
+        ("司徒老师批评了我。", ["司徒老师"]),
+        ("陈阿姨总来我家。", ["陈阿姨"]),
+        ("张总又在群里点名。", ["张总"]),
+        ("我和小周、老李一起吃饭。", ["小周", "老李"]),
+        ("阿强又去赌了。", ["阿强"]),
+        ("涛哥劝我放手。", ["涛哥"]),
+        ("婷婷是我最好的朋友。", ["婷婷"]),
+        ("我女儿佳怡才五岁。", ["佳怡"]),
+        ("她叫阿依古丽，是我的室友。", ["阿依古丽"]),
+        ("我主治医生姓郭。", ["郭"]),
+        ("我的外教Lucy让我去看医生。", ["Lucy"]),
+        ("My name is Sarah and I feel lost.", ["Sarah"]),
+        ("my husband Mark left me", ["Mark"]),
+        ("陳阿姨說我不孝。", ["陳阿姨"]),
+        ("姓名：王建国", ["王建国"]),
+        ("我和男友(陈柏林)吵架了。", ["陈柏林"]),
+    ],
+)
+def test_forms_of_names(text, names):
+    assert names_in(text) == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我高兴得不得了，方便的话请告诉我，任何人都行。",
+        "他张开双臂，成长路上白天黑夜都安全，金钱不重要。",
+        "我马上毕业了，老是陈述同一件事，每天睡三四个小时。",
+        "他整天打王者荣耀，明明说好不玩的。",
+        "妈妈、老公、爷爷和叔叔都不理解我，对于老师我也无话可说。",
+        "弗洛伊德、荣格、鲁迅、海子和曾奇峰老师都写过。",
+        "小明和某某、小A、Z先生、张三李四都一样。",
+        "我叫他滚，他叫外卖，这种病叫做焦虑症。",
+        "我是高中生，本人单身，他是山东人。",
+        "每天吃舍曲林和阿普唑仑。",
+        "老百姓的百家姓，跟妈妈姓也行。",
+        "I am tired and this is hard, will you help me?",
+    ],
+)
+def test_words_that_look_like_names_stay(text):
+    assert names_in(text) == []
+
+
+def test_a_given_name_alone_is_the_same_person():
+    text = redact(pl.Series(["我喜欢陈晓雯。后来晓雯走了，陈晓雯没有回头，陈晓雯老师也没有。周凯点头。"])).texts[0]
+    assert text == "我喜欢[姓名]。后来[姓名]走了，[姓名]没有回头，[姓名]也没有。[姓名2]点头。"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "王", "我叫", "姓", "老师", "叫" * 50, "王" * 3000, "小" * 3000, "😀" * 100, "a" * 5000, "我叫" * 2000],
+)
+def test_awkward_texts(text):
+    found = find_entities(pl.Series([text, "我是张伟。"]))
+    assert found.schema == SPANS
+    assert found.filter(pl.col("row") == 1).height == 1
+
+
+def test_no_texts():
+    assert find_entities(pl.Series([], dtype=pl.String)).schema == SPANS
+
+
+def test_ten_megabytes_without_a_stop():
+    text = "今天王建国和李秀英说他们不高兴" * 220_000
+    found = find_names(pl.Series([text]))
+    # Each is found where it stands, and no more, however long the run.
+    found = found.unique(["start", "end", "value"])
+    assert found["value"].value_counts().sort("value").rows() == [("李秀英", 220_000), ("王建国", 220_000)]
+
+
+PIECES = st.sampled_from("王张小老阿伟芳叫我是的在路村号3a，。 []\n\u3007𠀀😀é".replace("[]", "")) | st.sampled_from(
+    [
+        "老师",
+        "医院",
+        "大学",
+        "我叫",
+        "他叫",
+        "姓名：",
+        "住在",
+        "公司",
+        "[姓名]",
+        "欧阳",
+        "静静",
+        "Tom",
+        "陈晓雯",
+        "中山路",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(PIECES, max_size=25).map("".join), max_size=6))
+def test_spans_lie_in_their_rows_and_rows_do_not_touch_each_other(texts):
+    found = find_entities(pl.Series(texts, dtype=pl.String))
+    for row, text in enumerate(texts):
+        data = text.encode()
+        spans = found.filter(pl.col("row") == row).drop("row")
+        for start, end in spans.select("start", "end").rows():
+            assert 0 <= start < end <= len(data)
+            assert data[start:end].decode()
+        alone = find_entities(pl.Series([text])).drop("row")
+        assert alone.sort(alone.columns).equals(spans.sort(spans.columns))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(PIECES, max_size=25).map("".join), max_size=6))
+def test_one_reading_finds_what_two_find(texts):
+    column = pl.Series(texts, dtype=pl.String)
+    both = pl.concat([find_places(column), find_names(column)])
+    assert find_entities(column).sort(SPANS.names()).equals(both.sort(SPANS.names()))
+
+
+def test_real_posts_hold_few_names(shared):
+    """Read by eye: in 180,000 characters of questions and answers stand four people's names and a dozen signatures."""
+    posts = json.loads((shared / "zh_qa" / "PsyQA_example.json").read_text(encoding="utf-8"))
+    texts = [post[part] for post in posts for part in ("question", "description")]
+    texts += [answer["answer_text"] for post in posts for answer in post["answers"]]
+    found = find_entities(fold(pl.Series(texts)).texts)
+    assert found.filter(pl.col("kind") == "name").height <= 15
+    assert found.filter(pl.col("kind") != "name").unique(["row", "start", "kind"]).height <= 6

@@ -1,0 +1,170 @@
+"""The stored form of a text: laws over all texts, both profiles, bad input, and real data that must lose nothing."""
+
+import csv
+import json
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+import regex
+from columns import PIECES, anything, over, patchwork
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.clean.normalise import normalised
+from pipelines.clean.personal_data.placeholders import EMOTICON, NAMES, placeholder
+from pipelines.clean.script import simplified
+from pipelines.ingest.importing import read
+
+paper = partial(normalised, profile="paper")
+
+
+def chain(text: pl.Expr) -> pl.Expr:
+    return simplified(normalised(text))
+
+
+def chain_of_the_paper(text: pl.Expr) -> pl.Expr:
+    return simplified(paper(text))
+
+
+STEPS = {"default": normalised, "paper": paper, "chain": chain, "chain of the paper": chain_of_the_paper}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+@settings(max_examples=100)
+@given(texts=st.lists(st.one_of(anything, patchwork, patchwork), max_size=8))
+def test_what_is_clean_stays_as_it_is(step, texts: list[str]):
+    once = over(step, *texts)
+    assert over(step, *once) == once
+
+
+@settings(max_examples=50)
+@given(st.lists(patchwork, min_size=1, max_size=6))
+def test_no_row_sees_its_neighbours(texts: list[str]):
+    assert over(chain, *texts) == [over(chain, text)[0] for text in texts]
+
+
+@settings(max_examples=50)
+@given(st.lists(patchwork, max_size=8))
+def test_the_paper_leaves_nothing_but_chinese(texts: list[str]):
+    words = "|".join((*NAMES.values(), "表情", "電話"))  # in Traditional Chinese a placeholder as well
+    allowed = regex.compile(rf"(?:[\p{{Han}}，。！？；：、（）《》〈〉【】〔〕〖〗“”‘’…—～·\n]|\[(?:{words})\d*\])*")
+    assert [made for made in over(paper, *texts) if not allowed.fullmatch(made)] == []
+
+
+# --- placeholders
+
+KEPT = [placeholder(kind, number) for kind in NAMES if kind != "url" for number in (1, 2, 12)] + [EMOTICON]
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_placeholders_stay(step):
+    sentences = [f"我说{one}，{one}呢" for one in KEPT]
+    assert over(step, *sentences) == sentences
+    assert over(step, *KEPT) == KEPT
+
+
+def test_a_placeholder_counts_as_chinese():
+    assert over(normalised, "[电话],[姓名2]?") == ["[电话]，[姓名2]？"]
+
+
+def test_links_and_mentions_go_with_their_placeholders():
+    assert over(normalised, "看[网址3]@[账号2]好") == ["看 好"]
+    assert over(paper, "看[网址3]@[账号2]好，找[账号2]") == ["看好，找[账号2]"]
+
+
+# --- both profiles
+
+SENTENCE = "我是INFP，吃了5mg，996一年，PUA、ＰＴＳＤ都有😭http://t.cn/a"
+
+
+def test_the_default_keeps_what_carries_meaning():
+    assert over(normalised, SENTENCE) == ["我是INFP，吃了5mg，996一年，PUA、PTSD都有"]
+
+
+def test_the_paper_keeps_chinese_alone():
+    assert over(paper, SENTENCE) == ["我是，吃了，一年，、都有"]
+    assert over(paper, "我（INFP）今年25，《Friends》很好看") == ["我今年，很好看"]
+
+
+# --- bad input
+
+
+def test_a_null_stays_one_and_nothing_stays_nothing():
+    assert over(normalised, None, "", "   \n ", "😀😀", "\u200b", "你") == [None, "", "", "", "", "你"]
+    assert over(normalised) == []
+    assert over(normalised, None) == [None]
+
+
+def test_ten_megabytes_in_one_row():
+    long = "我好累😭，真的...[泪]http://t.cn/abc 展开全文\n" * 180_000
+    assert len(long.encode()) > 10_000_000
+    alone, among = over(normalised, long)[0], over(normalised, "好", long, None)
+    assert among == ["好", alone, None]
+    assert alone.startswith("我好累，真的……\n我好累") or alone.startswith("我好累，真的……")
+    assert not regex.search(r"http|泪|😭|展开全文|\.\.\.", alone)
+
+
+@pytest.mark.parametrize("piece", [*PIECES, "[[泪]", "&am&#112;;", "<<b>b>", "&#38;", "#a", "@a ", "(((", "？！"])
+def test_a_piece_repeated_without_end_is_settled(piece: str):
+    once = over(normalised, piece * 2_000)
+    assert over(normalised, *once) == once
+
+
+def test_entities_in_entities_are_taken_apart_or_broken():
+    nested = "lt;b>好"
+    for _ in range(40):
+        nested = "&am&#112;;" + nested
+    [made] = over(normalised, nested)
+    assert over(normalised, made) == [made]
+    assert made.endswith("好")
+
+
+def test_a_long_column_is_worked_on_in_slices():
+    texts = [f"第{n}个😀" for n in range(70_000)]
+    assert over(normalised, *texts) == [f"第{n}个" for n in range(70_000)]
+
+
+def test_the_streaming_engine_gives_the_same():
+    frame = pl.DataFrame({"text": [f"第{n}个😀http://t.cn/a 這是[泪]" for n in range(50_000)]})
+    steps = frame.lazy().select(chain(pl.col("text")))
+    assert steps.collect(engine="streaming").equals(steps.collect())
+
+
+# --- real data: little is taken, and nothing that was said
+
+
+def _letters(text: str) -> Counter[str]:
+    return Counter(regex.findall(r"\p{Han}", text))
+
+
+def _lost(texts: list[str]) -> float:
+    """Share of the Chinese characters that the step takes away."""
+    made = over(normalised, *texts)
+    lost = sum((_letters(text) - _letters(after)).total() for text, after in zip(texts, made, strict=True))
+    return lost / sum(_letters(text).total() for text in texts)
+
+
+def test_help_seeking_posts_lose_no_word(shared: Path):
+    kept = read("psyqa", shared / "zh_qa" / "PsyQA_example.json").kept
+    assert _lost(kept["title"].to_list() + kept["description"].to_list()) == 0
+    answers = kept["answers"].list.eval(pl.element().struct.field("text")).explode().to_list()
+    assert _lost(answers) < 0.000_5  # two headings between #, an emoticon
+
+
+def test_dialogues_lose_no_word(shared: Path):
+    lines = (shared / "near_dup" / "smile_first_turns.jsonl").read_text(encoding="utf-8").splitlines()
+    assert _lost([json.loads(line)["text"] for line in lines]) < 0.000_1
+
+
+def test_comments_lose_emoticons_and_mentions_alone(shared: Path):
+    with (shared / "noisy" / "COLDataset_dev.csv").open(encoding="utf-8-sig") as lines:
+        texts = [row["TEXT"] for row in csv.DictReader(lines)]
+    assert _lost(texts) < 0.01
+
+
+def test_traditional_articles_lose_no_word(shared: Path):
+    articles = json.loads((shared / "zh_hant" / "DRCD_dev_part.json").read_text(encoding="utf-8"))["data"]
+    assert _lost([one["context"] for article in articles for one in article["paragraphs"]]) == 0
