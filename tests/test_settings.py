@@ -115,9 +115,7 @@ def test_an_unknown_variable_names_the_nearest(
     assert variable in told
 
 
-def test_variables_of_others_and_those_that_are_no_settings_are_let_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_variables_of_others_and_those_that_are_no_settings_are_let_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for variable in ("GONGQIN_SED", "SEED", "GONGQING_HOME", "GONGQING_AUTHOR_KEY", "GONGQING_ENGINE"):
         monkeypatch.setenv(variable, "anything")
     assert load(tmp_path).model_dump() == Settings().model_dump()

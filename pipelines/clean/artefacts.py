@@ -131,7 +131,7 @@ def _without_stock_phrases(texts: pl.Series, *, traditional: bool = False) -> pl
     rows = texts.str.contains(words).arg_true()
     line = pl.col("line")
     lines = pl.DataFrame({"row": rows, "line": texts.gather(rows).str.split("\n")}).explode("line")
-    hit = lines.with_columns(hit=line.str.contains(whole) | line.str.contains(end)).filter(pl.col("hit").any().over("row"))
+    hit = lines.filter((line.str.contains(whole) | line.str.contains(end)).any().over("row"))
     cut = pl.when(line.str.contains(whole)).then(pl.lit("")).otherwise(line.str.replace(end, "${mark}"))
     made = hit.with_columns(line=cut).group_by("row", maintain_order=True).agg(line.str.join("\n"))
     return with_rows(texts, made["row"], made["line"])
@@ -148,8 +148,10 @@ def _stock_phrases(traditional: bool) -> tuple[str, str, str]:
     words = alternation(word for group in groups for word in group["words"])
     whole = f"^ ?(?:{alternation(group['lines'] for group in groups)})$"
     ends = alternation(group["ends"] for group in groups if "ends" in group)
-    patterns = words, whole, rf"(?P<mark>^|[ …，。！？；、）”])(?:{ends})$"
-    return tuple(in_both_scripts(pattern) for pattern in patterns) if traditional else patterns
+    end = rf"(?P<mark>^|[ …，。！？；、）”])(?:{ends})$"
+    if traditional:
+        return in_both_scripts(words), in_both_scripts(whole), in_both_scripts(end)
+    return words, whole, end
 
 
 def _unescaped(texts: pl.Series) -> pl.Series:

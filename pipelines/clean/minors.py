@@ -14,7 +14,6 @@ from pipelines.clean.lexicon import alternation, lexicon
 from pipelines.clean.words import Words, spelled
 
 LIMITS = {"under_14": 14, "under_18": 18}
-_NEVER = r"[^\s\S]"
 
 
 def under_14(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
@@ -41,72 +40,71 @@ def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
 
 
 def _minors(posts: pl.Series) -> pl.Series:
-    rows = posts.struct.unnest().with_row_index("row")
-    told = rows.filter(_near().counted(rows["text"])["near"] > 0).with_columns(
-        adult=_holds("adult"), writes_of_child=_holds("child"), age_at_most=pl.col("year") - 2000 - _born()
-    )
-    of_now = {
-        limit: _holds(f"now {limit}") | (_holds(f"opening {limit}") & ~pl.col("writes_of_child")) for limit in LIMITS
-    }
-    perhaps = {
-        limit: _holds(f"perhaps {limit}") | (_holds(f"perhaps opening {limit}") & ~pl.col("writes_of_child"))
-        for limit in LIMITS
-    }
-    born_late = {limit: (pl.col("age_at_most") < years).fill_null(False) for limit, years in LIMITS.items()}
+    told = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
+    told = told.select("year", *(_near_enough(kind) for kind in _near().names))
     told = told.select(
-        "row", **{limit: of_now[limit] | born_late[limit] | (perhaps[limit] & ~pl.col("adult")) for limit in LIMITS}
+        *(pl.col(kind).str.contains(pattern).alias(f"{kind} {name}") for kind, name, pattern in _patterns()),
+        age=pl.col("year") - 2000 - _born(),  # of who was born on the first of January: others are younger
     )
-    found = rows.select("row").join(told, on="row", how="left", maintain_order="left")
-    return found.select(
-        pl.struct(
-            pl.col("under_14").fill_null(False), under_18=(pl.col("under_14") | pl.col("under_18")).fill_null(False)
-        ).alias(posts.name)
-    ).to_series()
+    of_child = pl.any_horizontal("age of_child", "grade of_child")
+    adult = pl.any_horizontal("age adult", "english adult")
+    said = {
+        limit: pl.col(f"age now {limit}")
+        | pl.col(f"english {limit}")
+        | (pl.col(f"age opening {limit}") & ~of_child)
+        | ((pl.col(f"age perhaps {limit}") | pl.col(f"grade {limit}")) & ~adult)
+        | (pl.col(f"grade opening {limit}") & ~of_child & ~adult)
+        | (pl.col("age") < years).fill_null(False)
+        for limit, years in LIMITS.items()
+    }
+    under_18 = said["under_14"] | said["under_18"]
+    return told.select(pl.struct(under_14=said["under_14"], under_18=under_18).alias(posts.name)).to_series()
 
 
 @cache
 def _near() -> Words:
-    return Words({"near": spelled("|".join(lexicon("minors")["near"]))})
+    return Words({kind: spelled(words) for kind, words in lexicon("minors")["near"].items()})
 
 
-def _holds(name: str) -> pl.Expr:
-    return pl.col("text").str.contains(_patterns()[name])
+def _near_enough(kind: str) -> pl.Expr:
+    """The texts that hold a word of this kind; the patterns are put to no others."""
+    return pl.when(pl.col(kind) > 0).then("text").otherwise(pl.lit("")).alias(kind)
 
 
 def _born() -> pl.Expr:
     """The last two figures of the year in which the writer says to be born."""
-    return pl.coalesce(pl.col("text").str.extract(pattern) for pattern in _born_patterns()).cast(pl.Int32)
-
-
-@cache
-def _born_patterns() -> tuple[str, ...]:
     words = lexicon("minors")
-    return tuple(_filled(pattern, {"self": words["self"]}) for pattern in words["born"]["year"])
+    years = (_filled(pattern, {"self": words["self"]}) for pattern in words["born"]["year"])
+    return pl.coalesce(pl.col("born").str.extract(year) for year in years).cast(pl.Int32)
 
 
 @cache
-def _patterns() -> dict[str, str]:
-    """One pattern for each question that is asked of a text."""
+def _patterns() -> list[tuple[str, str, str]]:
+    """The kind of words that must be near, what is asked of a text, and the pattern."""
     words: dict[str, Any] = lexicon("minors")
-    now, perhaps = words["now"], words["perhaps"]
+    now, perhaps, english = words["now"], words["perhaps"], words["english"]
     shared = {name: words[name] for name in ("self", "before", "after", "during", "opening", "not_yet")}
 
     def made(patterns: list[str], who: str) -> str:
-        own = {
-            "age": words["ages"][who],
-            "grade": words["grades"].get(who, _NEVER),
-            "exam": words["exams"].get(who, _NEVER),
-        }
+        own = {name: words[f"{name}s"].get(who, "") for name in ("age", "grade", "exam")}
         return alternation(_filled(pattern, {**shared, **own}) for pattern in patterns)
 
-    patterns = {"child": words["child"]}
+    asked = [
+        ("age", "of_child", words["child"]),
+        ("grade", "of_child", words["child"]),
+        ("age", "adult", made(now["age"] + now["opening"] + perhaps["age"], "adult")),
+        ("english", "adult", alternation(english["adult"])),
+    ]
     for limit in LIMITS:
-        patterns[f"now {limit}"] = made(now["age"] + now["plain"][limit] + words["english"][limit], limit)
-        patterns[f"opening {limit}"] = made(now["opening"], limit)
-        patterns[f"perhaps {limit}"] = made(perhaps["age"] + perhaps["grade"] + perhaps["plain"][limit], limit)
-        patterns[f"perhaps opening {limit}"] = made(perhaps["opening"], limit)
-    grown = now["age"] + now["opening"] + perhaps["age"] + words["english"]["adult"]
-    return {**patterns, "adult": made(grown, "adult")}
+        asked += [
+            ("age", f"now {limit}", made(now["age"] + now["plain"][limit], limit)),
+            ("age", f"opening {limit}", made(now["opening"], limit)),
+            ("age", f"perhaps {limit}", made(perhaps["age"], limit)),
+            ("grade", limit, made(perhaps["grade"] + perhaps["plain"][limit], limit)),
+            ("grade", f"opening {limit}", made(perhaps["opening"], limit)),
+            ("english", limit, alternation(english[limit])),
+        ]
+    return asked
 
 
 def _filled(pattern: str, words: dict[str, str]) -> str:

@@ -28,7 +28,7 @@ def relevance(text: pl.Expr, title: pl.Expr) -> pl.Expr:
 
     Args:
         text: The whole post, title and all, in Simplified Chinese and without personal data; null counts as empty.
-        title: Its title.
+        title: Its title, which may be a sign by itself ("【公告】…").
 
     Returns:
         A struct of `reason` (one of `schemas.labels.DOUBTS`, null where there is none), `detail` (the signs found, null
@@ -42,10 +42,8 @@ def relevance(text: pl.Expr, title: pl.Expr) -> pl.Expr:
 
 
 def _relevance(posts: pl.Series) -> pl.Series:
-    text = posts.struct.field("text").alias("text")
-    counted = (
-        text.to_frame().with_columns(_words().counted(text).values()).with_row_index("row").with_columns(score=_score())
-    )
+    counts = _words().counted(posts.struct.field("text")).values()
+    counted = posts.struct.unnest().with_columns(counts).with_columns(score=_score()).with_row_index("row")
     signed = (_signed(counted, label) for label in _SIGNED)
     found = pl.concat([*signed, _elsewhere(counted)]).sort("row", maintain_order=True)
     clear = found.filter("clear").unique("row", keep="first", maintain_order=True)
@@ -101,7 +99,10 @@ def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
     themselves.
     """
     rules = lexicon("relevance")[label]
-    signs = {name: pl.col("text").str.contains(pattern) for name, pattern in rules["signs"].items()}
+    signs = {
+        name: pl.col("title" if name == "title" else "text").str.contains(pattern)
+        for name, pattern in rules["signs"].items()
+    }
     n_signs = pl.sum_horizontal(pl.col(name).cast(pl.UInt32) for name in signs)
     impersonal = (pl.col("own") <= rules["own"]) & (pl.col("feelings") <= rules["feelings"])
     return (

@@ -98,7 +98,8 @@ def _means_to_write(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     """Where 著 is no 着, but the verb: 原著, 土著, 著稱. OpenCC's list of such words is short."""
     framed = np.concatenate([[0], points, [0]])
     behind, ahead = np.isin(framed[:-2], _points(_BEFORE_WRITTEN)), np.isin(framed[2:], _points(_AFTER_WRITTEN))
-    return (points == ord("著")) & (behind | ahead)
+    written: npt.NDArray[np.bool_] = (points == ord("著")) & (behind | ahead)
+    return written
 
 
 def _points(text: str) -> npt.NDArray[np.uint32]:

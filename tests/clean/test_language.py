@@ -128,7 +128,7 @@ def _texts(shared: Path) -> Iterator[tuple[str, list[str]]]:
     yield "DRCD, Traditional", [one["context"] for article in articles for one in article["paragraphs"]]
 
 
-# Rows that are in truth something else: two comments in Cantonese, two replies that slip into German, two without words.
+# Rows that are in truth something else: comments in Cantonese, replies that slip into German, rows without words.
 FOREIGN = {"COLDataset": 4, "EmoLLM": 2}
 
 

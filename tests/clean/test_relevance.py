@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.clean.lexicon import lexicon
@@ -80,7 +80,9 @@ def lines(block: str) -> list[str]:
 
 
 def judged(texts: list[str | None], titles: list[str | None] | None = None) -> pl.DataFrame:
-    frame = pl.DataFrame({"text": texts, "title": titles or [""] * len(texts)}, schema_overrides={"text": pl.String})
+    frame = pl.DataFrame(
+        {"text": texts, "title": titles or texts}, schema_overrides=dict.fromkeys(["text", "title"], pl.String)
+    )
     return frame.select("text", relevance(pl.col("text"), pl.col("title")).alias("of")).unnest("of")
 
 
@@ -145,6 +147,7 @@ def test_the_score_grows_with_the_story():
     assert scores == sorted(set(scores))
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(max_size=50) | st.none(), max_size=4))
 def test_the_score_lies_between_0_and_1_and_a_text_is_judged_by_itself(texts: list[str | None]):
     told = judged(texts)

@@ -215,14 +215,14 @@ def test_a_process_killed_at_any_step_leaves_the_state_before_or_after(tmp_path,
     with _started(tmp_path / "whole", what) as counting:
         told, errors = counting.communicate(timeout=240)
     assert counting.returncode == 0, errors
-    n_steps, n_kills = int(told), 12
+    n_steps, n_kills = int(told), 8
 
     found: Counter[str] = Counter()
     for i in range(n_kills):
         folder = tmp_path / f"killed-{i}"
         shutil.copytree(before, folder)
         # The last steps, from the manifest on, are few; half of the kills fall among them.
-        step = n_steps * i * 2 // n_kills if i < n_kills // 2 else n_steps - 1 - (i - n_kills // 2) * 6
+        step = n_steps * i * 2 // n_kills if i < n_kills // 2 else n_steps - 1 - (i - n_kills // 2) * 8
         with _started(folder, what, str(step)) as killed:
             _, errors = killed.communicate(timeout=240)
         assert killed.returncode == -signal.SIGKILL, errors
@@ -241,11 +241,11 @@ def test_a_process_killed_at_a_random_moment(tmp_path):
     with _started(tmp_path / "whole", "grow") as whole:
         whole.communicate(timeout=240)
     lasts = time.monotonic() - started
-    for i in range(8):
+    for i in range(6):
         folder = tmp_path / f"killed-{i}"
         shutil.copytree(tmp_path / "before", folder)
         with _started(folder, "grow") as process:
-            time.sleep(lasts * (0.3 + 0.08 * i))
+            time.sleep(lasts * (0.3 + 0.1 * i))
             process.kill()
             process.communicate(timeout=240)
         _after_a_kill(folder, "grow")

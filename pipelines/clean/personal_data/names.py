@@ -111,7 +111,9 @@ def _again(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
         .explode("start")
         .drop_nulls("start")
         .with_columns(pl.col("start").cast(pl.Int64))
-        .select("row", "start", end=pl.col("start") + pl.col("part").str.len_bytes(), kind=pl.lit("name"), value="value")
+        .select(
+            "row", "start", end=pl.col("start") + pl.col("part").str.len_bytes(), kind=pl.lit("name"), value="value"
+        )
         .cast(SPANS)
     )
 

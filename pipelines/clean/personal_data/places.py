@@ -31,11 +31,14 @@ def find_places(texts: pl.Series) -> pl.DataFrame:
 
 def places_in(reading: Reading) -> pl.DataFrame:
     """Spans of schools, employers, hospitals and addresses in texts that have been read."""
-    return gather(_found(reading, kind, rule) for kind, rules in RULES.items() for rule in rules)
+    found = []
+    for kind, rules in RULES.items():
+        classes = strings(_letters(kind)[reading.tokens], reading.row_tokens)
+        found += [_found(reading, classes, kind, rule) for rule in rules]
+    return gather(found)
 
 
-def _found(reading: Reading, kind: str, rule: Rule) -> pl.DataFrame:
-    classes = strings(_letters(kind)[reading.tokens], reading.row_tokens)
+def _found(reading: Reading, classes: pl.Series, kind: str, rule: Rule) -> pl.DataFrame:
     found = matches(classes, rule.hit, cue=rule.cue, tail=rule.tail)
     if found.is_empty():
         return pl.DataFrame(schema=SPANS)

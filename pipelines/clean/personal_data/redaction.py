@@ -98,10 +98,9 @@ def find(texts: pl.Series, *, names: bool = True) -> pl.DataFrame:
 def _finders(names: bool) -> tuple[Finder, ...]:
     if not names:
         return (find_contact,)
-    from pipelines.clean.personal_data.names import find_names
-    from pipelines.clean.personal_data.places import find_places
+    from pipelines.clean.personal_data.entities import find_entities
 
-    return find_contact, find_places, find_names
+    return find_contact, find_entities
 
 
 def _apart(found: pl.DataFrame) -> pl.DataFrame:

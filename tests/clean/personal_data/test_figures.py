@@ -8,12 +8,17 @@ from figures import HERE, compare, figures, found, labelled, rate
 
 CONTACT = ("phone", "qq", "wechat", "email", "id_card", "bank_card", "licence_plate", "url", "account")
 NAMED = ("name", "school", "employer", "hospital", "address")
-# Sentences written beside the rules, and apart from them by somebody who did not know them.
-SETS = {"rules": ("sentences_rules.toml", "sentences_rules_names.toml"), "apart": ("sentences_apart.toml",)}
+# Sentences written beside the rules; apart from them by somebody who did not know them, though the figures over these
+# told the rules' writers where to look; and fresh, measured only when the rules were finished: the honest rate.
+SETS = {
+    "rules": ("sentences_rules.toml", "sentences_rules_names.toml"),
+    "apart": ("sentences_apart.toml",),
+    "fresh": ("sentences_fresh.toml",),
+}
 # Kinds, precision, recall.
 FLOORS = {"contact": (CONTACT, 0.97, 0.99), "named": (NAMED, 0.8, 0.95)}
 # Where rules do not get there: what they do reach.
-REACHED = {("apart", "named"): (0.8, 0.83)}
+REACHED = {("apart", "named"): (0.85, 0.86), ("fresh", "contact"): (0.98, 0.97), ("fresh", "named"): (0.9, 0.82)}
 
 
 @pytest.fixture(scope="module", params=SETS)
@@ -44,7 +49,7 @@ def test_there_are_enough_sentences():
     """At least 300, a third of them written apart from the rules."""
     sizes = {name: sum(len(labelled(HERE / file)[0]) for file in files) for name, files in SETS.items()}
     assert sum(sizes.values()) >= 300
-    assert sizes["apart"] * 3 >= sum(sizes.values())
+    assert (sizes["apart"] + sizes["fresh"]) * 3 >= sum(sizes.values())
 
 
 def test_a_span_is_right_only_where_it_covers_and_is_of_the_kind():
