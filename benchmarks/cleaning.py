@@ -3,8 +3,8 @@
     python -m benchmarks.cleaning [--documents 100000] [--repeat 5] [--no-peers]
 
 Speed is documents per CPU-second, user and system, of one thread: characters and artefacts, script, language, length,
-share of Han, exact duplicates; then the same behind the rules for contact data, and behind those for names and places as
-well. Each runs in a process of its own, in turn, and the median counts; the first run of a process, with the compiler,
+share of Han, exact duplicates; then the same behind the rules for contact data, and behind those for names and places
+too. Each runs in a process of its own, in turn, and the median counts; the first run of a process, with the compiler,
 is its warm-up. `make bench-peers` makes Data-Juicer's environment; it gets fewer documents. A second table has what is
 asked of ours beside what it reaches. Two threads are compared by the clock, so on a machine that does nothing else.
 """
@@ -115,8 +115,8 @@ def summary(tool: Tool) -> dict:
 def speeds(measured: dict) -> Table:
     tools = measured["tools"]
     table = Table(title="Cleaning, one thread", caption="median of n runs; warm-up: the first time, and later")
-    for name in ("", "n", "documents", "kept", "docs/CPU-s", "ours is", "MB", "warm-up s", "µs a document by step"):
-        table.add_column(name, justify="left" if name in ("", "µs a document by step") else "right")
+    for name in ("", "n", "documents", "kept", "docs/CPU-s", "ours is", "MB", "warm-up s"):
+        table.add_column(name, justify="right" if name else "left")
     own = {tool["setting"]: tool.get("documents_per_cpu_second") for tool in tools[: len(OURS)]}
     for place, tool in enumerate(tools):
         if place == len(OURS):
@@ -136,9 +136,19 @@ def speeds(measured: dict) -> Table:
             f"{ours / speed:.0f} ×" if ours and place >= len(OURS) else "",
             f"{tool['peak_megabytes']:,.0f}",
             " / ".join(f"{seconds:.1f}" for seconds in tool["warm_up_seconds"]),
-            "\n".join(f"{one:8.1f}  {name}" for name, one in tool["microseconds_by_step"].items()),
-            end_section=True,
         )
+    return table
+
+
+def steps(measured: dict) -> Table:
+    table = Table(title="Of which, in µs a document")
+    table.add_column("")
+    ours = [tool for tool in measured["tools"][: len(OURS)] if "failure" not in tool]
+    for tool in ours:
+        table.add_column(tool["setting"], justify="right")
+    for name in dict.fromkeys(name for tool in ours for name in tool["microseconds_by_step"]):
+        spent = [tool["microseconds_by_step"].get(name) for tool in ours]
+        table.add_row(name, *("" if one is None else f"{one:.1f}" for one in spent))
     return table
 
 
@@ -175,7 +185,7 @@ def main() -> None:
     measured["aims"] = [{"aim": aim, "value": value, "reached": reached} for aim, value, _, reached in aims(measured)]
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
-    console.print(speeds(measured), verdicts(measured), f"written to {RESULTS.relative_to(ROOT)}")
+    console.print(speeds(measured), steps(measured), verdicts(measured), f"written to {RESULTS.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

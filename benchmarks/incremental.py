@@ -35,13 +35,9 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "incremental.json"
 MODES: tuple[Mode, ...] = ("exact", "fast")
 NEW = 0.01
-FULL, BUILD = "a full run", "the first run, which makes the index"
-CLUSTERS, ADD, NOTHING, CHANGED = (
-    "1 % new: every row's cluster, as in a full run (Index.clusters)",
-    "1 % new: the clusters of the new (Index.add)",
-    "nothing new",
-    "1 % changed: old texts go, new ones come",
-)
+FULL, BUILD, NOTHING = "full run", "first run", "nothing new"
+CLUSTERS, ADD = "1 % new, all rows", "1 % new, these alone"  # Index.clusters, Index.add
+CHANGED = "1 % changed"  # old texts go, new ones come
 
 
 class Stopwatch:
@@ -120,8 +116,8 @@ def measure(n: int, repeat: int, console: Console) -> dict[str, object]:
 
 def picture(measured: dict) -> Table:
     n = measured["documents"]
-    table = Table(title=f"{n:,} documents; median of {measured['rounds']} rounds")
-    for name in ("", *(f"{mode}: {unit}" for mode in MODES for unit in ("CPU s", "of a full run"))):
+    table = Table(title=f"{n:,} documents; CPU seconds, median of {measured['rounds']} rounds")
+    for name in ("", *(part for mode in MODES for part in (mode, "of full"))):
         table.add_column(name, justify="right" if name else "left")
     for name in measured["cpu_seconds"][MODES[0]]:
         cells = []
@@ -134,7 +130,7 @@ def picture(measured: dict) -> Table:
     for mode in MODES:
         few, many = measured["pass_1_megabytes"][mode]
         cells += [f"{few:.0f} → {many:.0f} MB", f"+ {many - few:.0f} MB"]
-    table.add_row(f"memory added in pass 1: {n // 10:,} → {n:,}", *cells)
+    table.add_row(f"pass 1, memory: {n // 10:,} → {n:,}", *cells)
     return table
 
 

@@ -20,14 +20,14 @@ EXPECTED = {
     ("imported_dialogues", "esconv"): (196, 0),
     ("imported_dialogues", "smile"): (267, 0),
     ("clean_posts", None): (100, 0),
-    ("clean_dialogues", None): (821, 1),
-    ("unique_posts", None): (100, 0),
-    ("unique_dialogues", None): (819, 2),
-    ("splits", None): (814, 0),
-    ("sampled_turns", None): (2408, 3855),
-    ("grpo_ecot", None): (92, 8),
-    ("grpo_coe", None): (92, 8),
-    ("grpo_cer", None): (2243, 165),
+    ("clean_dialogues", None): (818, 4),
+    ("unique_posts", None): (99, 1),
+    ("unique_dialogues", None): (790, 28),
+    ("splits", None): (779, 0),
+    ("sampled_turns", None): (2321, 3671),
+    ("grpo_ecot", None): (87, 12),
+    ("grpo_coe", None): (87, 12),
+    ("grpo_cer", None): (2092, 229),
 }
 
 

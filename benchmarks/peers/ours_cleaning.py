@@ -19,7 +19,8 @@ from pipelines.clean.personal_data import redact
 from pipelines.clean.script import simplified
 from pipelines.settings import Filters
 
-SLICE = 8_192  # rows that a thread takes at a time
+SHARES = 4  # slices that each thread takes in turn, so that none waits long for the last
+SLICE = 8_192  # and not fewer rows than this in one
 
 seconds: dict[str, float] = defaultdict(float)
 wall = 0.0
@@ -62,7 +63,8 @@ def clean(texts: pl.Series, setting: str) -> list[int]:
     global wall  # noqa: PLW0603
     seconds.clear()
     begun = time.perf_counter()
-    slices = [texts.slice(begin, SLICE) for begin in range(0, len(texts), SLICE)]
+    size = max(SLICE, -(-len(texts) // (SHARES * pl.thread_pool_size())))
+    slices = [texts.slice(begin, size) for begin in range(0, len(texts), size)]
     with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
         rows = pl.concat(threads.map(lambda part: cleaned(part, setting), slices))
     start, filters = cpu_seconds(), Filters()

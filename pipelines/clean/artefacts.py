@@ -157,19 +157,17 @@ def _stock_phrases(traditional: bool) -> tuple[str, str, str]:
 def _unescaped(texts: pl.Series) -> pl.Series:
     """Entities as the characters they stand for: &nbsp; &#39; &amp;lt;"""
     once = texts.str.replace_all(r"&(?i:amp;|#0*38;|#x0*26;)+", "&")
-    numbers = once.str.extract_all(r"&#(?:[0-9]{1,7}|[xX][0-9a-fA-F]{1,6});").explode(empty_as_null=False).unique()
-    named = _entities() | {one: _character(one) for one in numbers.drop_nulls().to_list()}
-    return once.str.replace_many(list(named), list(named.values()), leftmost=True)
-
-
-@cache
-def _entities() -> dict[str, str]:
-    named = {f"&{name}": character for name, character in html5.items() if name.endswith(";")}
-    # Those that are seen without their semicolon, last: of two that begin together the first counts.
-    return named | {"&nbsp": " ", "&lt": "<", "&gt": ">", "&quot": '"'}
+    entity = r"&(?:#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[a-zA-Z][a-zA-Z0-9]{1,30};|nbsp|lt|gt|quot)"
+    found = once.str.extract_all(entity).explode(empty_as_null=False).unique(maintain_order=True).to_list()
+    # Of two that begin together the longer one counts: &lt; before &lt.
+    characters = {one: _character(one) for one in sorted(found, key=len, reverse=True)}
+    return once.str.replace_many(list(characters), list(characters.values()), leftmost=True) if characters else once
 
 
 def _character(entity: str) -> str:
+    """What an entity stands for; itself where there is none of this name."""
+    if not entity.startswith("&#"):
+        return html5.get(entity[1:]) or html5.get(f"{entity[1:]};") or entity
     digits = entity[2:-1]
     code = int(digits[1:], 16) if digits[0] in "xX" else int(digits)
     return " " if code > 0x10FFFF or 0xD800 <= code < 0xF900 else chr(code)  # no surrogate, no OPEN

@@ -37,7 +37,7 @@ def clean_dialogues(
     judged = _judged(_with_texts(dialogues, cells), filters)
     refused = judged.filter(pl.col("reason").is_not_null())
     dropped = gather(drops(refused, STAGE, "dialogue", "dialogue_id", pl.col("reason"), pl.col("detail")))
-    kept = judged.filter(pl.col("reason").is_null()).with_columns(risk=risk(pl.col("asked")))
+    kept = judged.filter(pl.col("reason").is_null()).with_columns(risk=risk(pl.col("asked"), simplified=True))
     return CleanDialogues.cast(kept.select(CleanDialogues.column_names())), Dropped.cast(dropped)
 
 

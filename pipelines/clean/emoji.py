@@ -12,7 +12,7 @@ MOUTHS = "︵︶︿﹀"  # by their names brackets of vertical text
 _EYE = r"[\^><;；=≧≦￣¯´`‵′'ˊˋ•·｡°◕◔●ಠಥ╥╯╰┬TQoOuU@*xX×╬☉⊙∩⊂つд๑⁄~～-]"
 _MOUTH = rf"[{MOUTHS}_ω⌒﹏▽△□▿‿∀дДерㅂㅅ皿益エзᴗ◡∇﹃ヮ—.。oOvw]"
 _AROUND = r"[^()（）\n0-9A-Za-z一-鿿]{0,3}"
-_LEFT, _RIGHT = r"[ヾヽ╮╭ԅง٩つづ╰o]?[(（][oづっつ]?", r"[づっつo]?[)）][ノﾉゞっつづง╯╭╮و]?(?:[︵彡]?┻━┻)?"
+_LEFT, _RIGHT = r"[ヾヽ╮╭ԅง٩つづ╰oO\\]?[(（][oづっつ]?", r"[づっつo]?[)）][ノﾉゞっつづง╯╭╮وoO/]?(?:[︵彡]?┻━┻)?"
 FACE = "|".join(
     (
         rf"{_LEFT}{_AROUND}{_EYE}{{1,3}} ?{_MOUTH}{{1,3}} ?{_EYE}{{1,3}}{_AROUND}{_RIGHT}",

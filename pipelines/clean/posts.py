@@ -58,7 +58,7 @@ def clean_posts(
             pl.format("{} characters", pl.col("n_chars")),
         ),
     )
-    kept = _with_answers(kept, answers.filter(long_enough), edits).with_columns(risk=risk(pl.col("text")))
+    kept = _with_answers(kept, answers.filter(long_enough), edits).with_columns(risk=risk(pl.col("text"), simplified=True))
     return CleanPosts.cast(kept.select(CleanPosts.column_names())), Dropped.cast(dropped)
 
 
@@ -106,8 +106,8 @@ def _judged(posts: pl.DataFrame, filters: Filters) -> pl.DataFrame:
         han_ratio=text.han_ratio(said(pl.col("text"))),
         language=language(pl.col("text")),
         relevance=relevance(pl.col("text"), pl.col("title")),
-        under_14=under_14(pl.col("text")),
-        under_18=under_18(pl.col("text")),
+        under_14=under_14(pl.col("text"), pl.col("posted_at")),
+        under_18=under_18(pl.col("text"), pl.col("posted_at")),
     )
     relevant = pl.col("relevance").struct
     share = pl.format("Chinese share {}", pl.col("han_ratio").round(2))

@@ -1,5 +1,6 @@
 """The first filters of posts: what passes, what does not and why, and that nothing vanishes."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,12 @@ def test_what_is_no_trouble_of_a_grown_person_is_dropped_with_its_reason(descrip
 def test_a_minor_of_fourteen_or_more_is_kept_and_marked():
     kept, _ = clean_posts(posts(post(1, "", "我今年16岁，" + STORY), post(2, "", "我今年36岁，" + STORY)))
     assert kept["under_18"].to_list() == [True, False]
+
+
+def test_a_year_of_birth_counts_where_it_is_known_when_the_post_was_written():
+    when = datetime(2025, 3, 1, tzinfo=UTC)
+    frame = posts(*(post(n, "", f"我是{year}年的，" + STORY, posted_at=when) for n, year in enumerate(("09", "99"))))
+    assert clean_posts(frame)[0]["under_18"].to_list() == [True, False]
 
 
 def test_how_much_feeling_a_post_must_show_is_a_setting():
