@@ -19,13 +19,14 @@ def _rows(table):
 
 def test_m_table_1_on_real_posts(psyqa):
     rows = _rows(m_table_1(psyqa))
-    # Counted apart from our code in the public sample (spec/crawling.md §1.6).
-    expected = {"Behavior": 20, "Romantic Relationship": 16, "Growth": 16, "Emotion": 15, "Interpersonal": 13,
+    # Counted apart from our code in the public sample (spec/crawling.md §1.6: 16 of Romantic Relationship), less one
+    # post that is nearly another.
+    expected = {"Behavior": 20, "Romantic Relationship": 15, "Growth": 16, "Emotion": 15, "Interpersonal": 13,
                 "Family": 6, "Therapy": 6, "Career": 5, "Marriage": 3, "Other": 0}  # fmt: skip
     assert {name: row["posts"] for name, row in rows.items() if name != "all"} == expected
-    assert sum(row["%"] for name, row in rows.items() if name != "all") == pytest.approx(100)
+    assert sum(row["%"] for name, row in rows.items() if name != "all") == pytest.approx(100, abs=0.05)
     assert rows["Behavior"]["M: posts"] == 539
-    assert rows["all"]["posts"] == 100
+    assert rows["all"]["posts"] == 99
 
 
 def test_the_papers_sum_is_marked_as_impossible():
@@ -38,13 +39,13 @@ def test_the_papers_sum_is_marked_as_impossible():
 
 def test_m_counts_posts_without_a_topic(psyqa):
     rows = _rows(m_table_1(psyqa.with_columns(topic=pl.lit(None, dtype=pl.String))))
-    assert rows["no topic given"]["posts"] == 100
+    assert rows["no topic given"]["posts"] == 99
 
 
 def test_e_table_1_on_real_posts(psyqa):
     rows = _rows(e_table_1(psyqa))
     ours = {name: row["ours"] for name, row in rows.items()}
-    assert (ours["questions"], ours["main topics"], ours["subtopics"]) == (100, 9, 71)
+    assert (ours["questions"], ours["main topics"], ours["subtopics"]) == (99, 9, 71)
     assert ours["answers"] == psyqa["answers"].list.len().sum()
     assert 20 < ours["characters a question"] < 26
     assert 160 < ours["characters a description"] < 200

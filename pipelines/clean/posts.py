@@ -58,7 +58,9 @@ def clean_posts(
             pl.format("{} characters", pl.col("n_chars")),
         ),
     )
-    kept = _with_answers(kept, answers.filter(long_enough), edits).with_columns(risk=risk(pl.col("text"), simplified=True))
+    kept = _with_answers(kept, answers.filter(long_enough), edits).with_columns(
+        risk=risk(pl.col("text"), simplified=True)
+    )
     return CleanPosts.cast(kept.select(CleanPosts.column_names())), Dropped.cast(dropped)
 
 
