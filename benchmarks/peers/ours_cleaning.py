@@ -12,8 +12,8 @@ import polars as pl
 import pyarrow as pa
 from measure import cpu_seconds, run
 
-from pipelines import text
 from pipelines.clean.language import language
+from pipelines.clean.measures import han_ratio, n_chars
 from pipelines.clean.normalise import normalised
 from pipelines.clean.personal_data import redact
 from pipelines.clean.script import simplified
@@ -41,8 +41,8 @@ def cleaned(texts: pl.Series, setting: str) -> pl.DataFrame:
         "of the paper": lambda: rows.with_columns(text=normalised(one, "paper")),
         "script": lambda: rows.with_columns(text=simplified(one)),
         "language": lambda: rows.with_columns(language=language(one)),
-        "length": lambda: rows.with_columns(n_chars=text.n_chars(one)),
-        "share of Han": lambda: rows.with_columns(han_ratio=text.han_ratio(one)),
+        "length": lambda: rows.with_columns(n_chars=n_chars(one)),
+        "share of Han": lambda: rows.with_columns(han_ratio=han_ratio(one)),
     }
     left_out = {
         "default": {"contact data", "personal data", "of the paper"},

@@ -129,12 +129,7 @@ def _pictures_and_codes() -> str:
 def _without_stock_phrases(texts: pl.Series, *, traditional: bool = False) -> pl.Series:
     words, whole, end = _stock_phrases(traditional)
     rows = texts.str.contains(words).arg_true()
-    line = pl.col("line")
-    lines = pl.DataFrame({"row": rows, "line": texts.gather(rows).str.split("\n")}).explode("line")
-    hit = lines.filter((line.str.contains(whole) | line.str.contains(end)).any().over("row"))
-    cut = pl.when(line.str.contains(whole)).then(pl.lit("")).otherwise(line.str.replace(end, "${mark}"))
-    made = hit.with_columns(line=cut).group_by("row", maintain_order=True).agg(line.str.join("\n"))
-    return with_rows(texts, made["row"], made["line"])
+    return with_rows(texts, rows, texts.gather(rows).str.replace_all(whole, "").str.replace_all(end, "${mark}"))
 
 
 @cache
@@ -146,9 +141,9 @@ def _stock_phrases(traditional: bool) -> tuple[str, str, str]:
     """
     groups = lexicon("artefacts")["stock"].values()
     words = alternation(word for group in groups for word in group["words"])
-    whole = f"^ ?(?:{alternation(group['lines'] for group in groups)})$"
+    whole = f"(?m)^ ?(?:{alternation(group['lines'] for group in groups)})$"
     ends = alternation(group["ends"] for group in groups if "ends" in group)
-    end = rf"(?P<mark>^|[ …，。！？；、）”])(?:{ends})$"
+    end = rf"(?m)(?P<mark>^|[ …，。！？；、）”])(?:{ends})$"
     if traditional:
         return in_both_scripts(words), in_both_scripts(whole), in_both_scripts(end)
     return words, whole, end

@@ -6,7 +6,8 @@ import polars as pl
 
 from pipelines.clean.buffers import Bytes, Offsets, buffers, decoded, kernel
 
-CODES = 0x40000  # every character with letters or signs lies below
+CODES = 0x40000  # every character with letters or signs lies below; what lies above counts as the last one
+_TAGS = 0xE0000  # but for these, which are invisible and never counted
 
 Classes = npt.NDArray[np.uint8]
 """One entry a code point: its class, from 1; 0 for what is not counted."""
@@ -31,6 +32,6 @@ def _counts(data: Bytes, offsets: Offsets, classes: Classes, n_classes: int) -> 
         at, end, here = offsets[row], offsets[row + 1], counts[row]
         while at < end:
             code, at = decoded(data, at)
-            if code < len(classes):
-                here[classes[code]] += 1
+            if not _TAGS <= code < _TAGS + 0x1000:
+                here[classes[min(code, len(classes) - 1)]] += 1
     return counts

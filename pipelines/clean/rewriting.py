@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.clean.buffers import Bytes, Offsets, decoded, kernel
+from pipelines.clean.counting import CODES  # nothing but tags, selectors and private use lies beyond
 
 Codes = npt.NDArray[np.int32]
 Traits = npt.NDArray[np.uint32]
-
-CODES = 0x40000  # nothing but tags, selectors and private use lies beyond
 
 # The traits of a character are one number: what is done with it, what it is to its neighbours, how often it may stand
 # in a row, and the sign that it is to the rules for artefacts.

@@ -37,6 +37,8 @@ from pipelines.locks import held
 BLOCK = 1 << 20  # texts whose keys are in memory at a time: 144 bytes each with 18 bands
 MOST_PAIRS = 1 << 22  # of new and known texts in one band, that are compared pair by pair
 
+Fetch = Callable[[NDArray[np.int64]], pl.Series]
+
 log = logging.getLogger(__name__)
 
 
@@ -226,9 +228,13 @@ class Index:
         bearers, borne = state.members()
         places = _first_places(borne, len(state))
 
+        known = len(state)
+
         def fetch_known(wanted: NDArray[np.int64]) -> pl.Series:
+            of_now = texts.gather(new[wanted[wanted >= known] - known])
+            wanted = wanted[wanted < known]
             asked = bearers.gather(places[wanted])
-            fetched = text.column(fetch(asked))
+            fetched = text.column(fetch(asked)) if len(asked) else asked
             if (
                 len(fetched) != len(asked)
                 or fetched.null_count()
@@ -239,9 +245,8 @@ class Index:
                     where=self.folder,
                     remedy="add the changed text, or forget its id",
                 )
-            return fetched
+            return pl.concat([fetched, of_now])
 
-        known = len(state)
         self._learn(state, found[new], texts.gather(new), fetch_known)
         fresh = ~ids.is_in(bearers.filter(bearers.is_in(ids.implode())).implode())
         state.bear(ids.filter(fresh), numbers.astype(np.uint32)[fresh.to_numpy()], too=True)
@@ -271,40 +276,49 @@ class Index:
         self.report = replace(self.report, gone=int(gone.sum()), saved=bool(leaving.any()))
         return bearers.filter(~leaving & ~staying).alias("id")
 
-    def _learn(
-        self, state: Remembered, new: Keys, texts: pl.Series, fetch: Callable[[NDArray[np.int64]], pl.Series]
-    ) -> None:
+    def _learn(self, state: Remembered, new: Keys, texts: pl.Series, fetch: Fetch) -> None:
         """Adds distinct new texts, with their digests, and links them with each other and with known ones.
 
-        All texts that share a bucket with a new one are linked among themselves, known ones included, by the kernels of
-        a full run: what is found is all that a new text adds, and nothing depends on what was compared before.
+        `fetch` gives the texts of known ones by their numbers, which rise.
         """
         for start in range(0, len(new), BLOCK):
             block = texts[start : start + BLOCK]
             keys = self._keys(block)
-            pairs, crowd = state.candidates(keys, MOST_PAIRS)
-            left, right = (pairs >> np.uint64(32)).astype(np.int64), (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
-            known = np.unique(right) if crowd is None else np.flatnonzero(crowd)
-            others = fetch(known) if len(known) else pl.Series([], dtype=pl.String)
-            data, offsets = buffers(pl.concat([block, others.cast(pl.String)]))
-            m = len(block)
-            numbers = np.concatenate([len(state) + np.arange(m), known]).astype(np.uint32)
-
-            parents = singletons(len(numbers))
-            _, places, component = np.unique(state.components()[known], return_index=True, return_inverse=True)
-            before = m + np.arange(len(known), dtype=np.uint32), (m + places[component]).astype(np.uint32)
-            unite_pairs(parents, *before)
-            if crowd is None:
-                for of_band in keys:
-                    link(data, offsets, runs(of_band), self._threshold, parents)
-                two = np.stack([left, m + np.searchsorted(known, right)], axis=1).astype(np.uint32)
-                link(data, offsets, Runs(two.ravel(), np.arange(0, 2 * len(two) + 1, 2)), self._threshold, parents)
-            else:
-                for of_block, of_others in zip(keys, self._keys(others), strict=True):
-                    link(data, offsets, runs(np.concatenate([of_block, of_others])), self._threshold, parents)
-            links = np.stack([numbers, numbers[roots(parents)]], axis=1)
-            state.links = np.concatenate([state.links, links[links[:, 0] != links[:, 1]]])
+            state.links = np.concatenate([state.links, self._links(state, block, keys, fetch)])
             state.append(new[start : start + BLOCK], keys)
+
+    def _links(self, state: Remembered, texts: pl.Series, keys: Keys, fetch: Fetch) -> Words:
+        """The links that new texts make, by the kernels of a full run: uint32 [m, 2], numbers.
+
+        New texts are compared as in a full run; with known ones in pairs, since those have been compared with each
+        other. Where pairs would be too many, all texts of all buckets are compared as in a full run.
+        """
+        pairs, crowd = state.candidates(keys, MOST_PAIRS)
+        left, right = (pairs >> np.uint64(32)).astype(np.int64), (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        known = np.unique(right) if crowd is None else np.flatnonzero(crowd)
+        others = fetch(known) if len(known) else texts.clear()
+        data, offsets = buffers(pl.concat([texts, others]))
+        # Here new texts are counted from 0, and known ones after them.
+        first = len(texts)
+        numbers = np.concatenate([len(state) + np.arange(first), known]).astype(np.uint32)
+        parents = singletons(len(numbers))
+        _, representatives, place = np.unique(state.components()[known], return_index=True, return_inverse=True)
+        unite_pairs(
+            parents,
+            np.arange(first, len(numbers), dtype=np.uint32),
+            (first + representatives[place]).astype(np.uint32),
+        )
+        if crowd is None:
+            for of_band in keys:
+                link(data, offsets, runs(of_band), self._threshold, parents)
+            two = np.stack([left, first + np.searchsorted(known, right)], axis=1).astype(np.uint32)
+            link(data, offsets, Runs(two.ravel(), np.arange(0, 2 * len(two) + 1, 2)), self._threshold, parents)
+        else:
+            for of_band in np.concatenate([keys, self._keys(others)], axis=1):
+                link(data, offsets, runs(of_band), self._threshold, parents)
+        links: Words = np.stack([numbers, numbers[roots(parents)]], axis=1)
+        linked: Words = links[links[:, 0] != links[:, 1]]
+        return linked
 
     def _keys(self, texts: pl.Series) -> Keys:
         return band_keys(*buffers(texts), self._mode, self._num_perm, self._bands, self._seed, threads=self._threads)

@@ -174,9 +174,11 @@ def test_many_small_additions_leave_few_runs(tmp_path):
 
 
 @settings(max_examples=40)
-@given(st.lists(tables, min_size=1, max_size=5))
-def test_what_is_added_piece_by_piece_is_clustered_as_in_a_full_run(pieces):
+@given(st.lists(tables, min_size=1, max_size=5), st.integers(1, 30))
+def test_what_is_added_piece_by_piece_is_clustered_as_in_a_full_run(pieces, block):
     folder, table = new_folder(), {}
+    patch = pytest.MonkeyPatch()
+    patch.setattr(index, "BLOCK", block)
     try:
         for drawn in pieces:
             piece = {one: text for one, text in drawn.items() if text is not None}
@@ -189,6 +191,7 @@ def test_what_is_added_piece_by_piece_is_clustered_as_in_a_full_run(pieces):
                 assert size == len(expected[one])
         assert is_a_full_run(folder, table).report.hashed == 0
     finally:
+        patch.undo()
         shutil.rmtree(folder)
 
 
