@@ -20,7 +20,6 @@ from pipelines.clean.script import simplified
 from pipelines.settings import Filters
 
 SHARES = 4  # slices that each thread takes in turn, so that none waits long for the last
-SLICE = 8_192  # and not fewer rows than this in one
 
 seconds: dict[str, float] = defaultdict(float)
 wall = 0.0
@@ -63,7 +62,7 @@ def clean(texts: pl.Series, setting: str) -> list[int]:
     global wall  # noqa: PLW0603
     seconds.clear()
     begun = time.perf_counter()
-    size = max(SLICE, -(-len(texts) // (SHARES * pl.thread_pool_size())))
+    size = -(-len(texts) // (SHARES * pl.thread_pool_size()))
     slices = [texts.slice(begin, size) for begin in range(0, len(texts), size)]
     with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
         rows = pl.concat(threads.map(lambda part: cleaned(part, setting), slices))
