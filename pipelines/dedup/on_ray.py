@@ -11,6 +11,7 @@ links of candidates, and the result; no text that it was not given.
 """
 
 import contextlib
+import functools
 import logging
 import os
 import secrets
@@ -150,7 +151,7 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         if not address:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True))
-            stack.enter_context(_environment(_OWN_CLUSTER | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}))
+            stack.enter_context(_environment(_OWN_CLUSTER | {"RAY_AUTH_TOKEN": _token()}))
         try:
             import ray
             import ray.data
@@ -194,6 +195,12 @@ _OWN_CLUSTER = {
     # A worker takes seconds to import all that it needs: let it wait for the next step.
     "RAY_idle_worker_killing_time_threshold_ms": "60000",
 }
+
+
+@functools.cache
+def _token() -> str:
+    """One for all clusters of this process: Ray reads it once, and would show the first one to the second cluster."""
+    return secrets.token_hex(32)
 
 
 @contextlib.contextmanager
