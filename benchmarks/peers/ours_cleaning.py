@@ -3,7 +3,6 @@
 import sys
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -17,9 +16,8 @@ from pipelines.clean.measures import han_ratio, n_chars
 from pipelines.clean.normalise import normalised
 from pipelines.clean.personal_data import redact
 from pipelines.clean.script import simplified
+from pipelines.clean.shares import in_shares
 from pipelines.settings import Filters
-
-SHARES = 4  # slices that each thread takes in turn, so that none waits long for the last
 
 seconds: dict[str, float] = defaultdict(float)
 wall = 0.0
@@ -29,10 +27,9 @@ def column(texts: pa.ChunkedArray) -> pl.Series:
     return pl.Series("text", texts).rechunk()
 
 
-def cleaned(texts: pl.Series, setting: str) -> pl.DataFrame:
-    """The texts, each after all steps that look at one text alone, with what is asked of them."""
+def cleaned(rows: pl.DataFrame, setting: str) -> pl.DataFrame:
+    """The texts (`text`), each after all steps that look at one text alone, with what is asked of them."""
     one = pl.col("text")
-    rows = texts.to_frame()
     steps = {
         "contact data": lambda: rows.with_columns(text=redact(rows["text"], names=False).texts),
         "personal data": lambda: rows.with_columns(text=redact(rows["text"]).texts),
@@ -62,10 +59,7 @@ def clean(texts: pl.Series, setting: str) -> list[int]:
     global wall  # noqa: PLW0603
     seconds.clear()
     begun = time.perf_counter()
-    size = -(-len(texts) // (SHARES * pl.thread_pool_size()))
-    slices = [texts.slice(begin, size) for begin in range(0, len(texts), size)]
-    with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
-        rows = pl.concat(threads.map(lambda part: cleaned(part, setting), slices))
+    rows = in_shares(lambda some: cleaned(some, setting), texts.to_frame())
     start, filters = cpu_seconds(), Filters()
     kept = (
         rows.with_row_index()

@@ -14,12 +14,12 @@ import numpy.typing as npt
 import polars as pl
 
 from pipelines.clean import characters
-from pipelines.clean.buffers import with_rows
 from pipelines.clean.characters import CLOSE, OPEN
 from pipelines.clean.emoji import FACE, LYING_FACE
 from pipelines.clean.lexicon import alternation, lexicon
 from pipelines.clean.personal_data.placeholders import PATTERN
 from pipelines.clean.script import in_both_scripts
+from pipelines.clean.slices import with_rows
 
 _ADDRESS = r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%|-]"
 _LINK = (

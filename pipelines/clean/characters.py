@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from pipelines.buffers import buffers, strings
 from pipelines.clean import rewriting as do
-from pipelines.clean.buffers import buffers, strings
 from pipelines.clean.counting import CODES, every_character
 from pipelines.clean.emoji import EMOJI, FACE_SIGNS, KEYCAP, KEYS, LYING_FACE_SIGNS, MOUTHS
 from pipelines.clean.rewriting import Codes, Traits

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipelines.clean.buffers import Bytes, Offsets, buffers, decoded, kernel
+from pipelines.buffers import buffers, decoded
+from pipelines.kernels import Bytes, Places, kernel
 
 CODES = 0x40000  # every character with letters or signs lies below; what lies above counts as the last one
 _TAGS = 0xE0000  # but for these, which are invisible and never counted
@@ -25,7 +26,7 @@ def counted(texts: pl.Series, classes: Classes, names: tuple[str, ...]) -> dict[
 
 
 @kernel
-def _counts(data: Bytes, offsets: Offsets, classes: Classes, n_classes: int) -> npt.NDArray[np.int64]:
+def _counts(data: Bytes, offsets: Places, classes: Classes, n_classes: int) -> npt.NDArray[np.int64]:
     rows = len(offsets) - 1
     counts = np.zeros((rows, n_classes), np.int64)
     for row in range(rows):

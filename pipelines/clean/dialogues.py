@@ -2,11 +2,12 @@
 
 import polars as pl
 
-from pipelines import text
 from pipelines.clean.cells import NO_PII, cleaned, counted, said
+from pipelines.clean.measures import han_ratio, n_chars
 from pipelines.clean.minors import under_14, under_18
 from pipelines.clean.risk import risk
 from pipelines.clean.script import script
+from pipelines.clean.shares import in_shares
 from pipelines.drops import drops, gather
 from pipelines.settings import Cleaning, Filters
 from schemas.dialogues import CleanDialogues, ImportedDialogues
@@ -33,8 +34,7 @@ def clean_dialogues(
     """
     filters, cleaning = filters or Filters(), cleaning or Cleaning()
     dialogues = frame.lazy().select(ImportedDialogues.column_names()).collect().with_row_index("group")
-    cells = cleaned(_cells(dialogues), cleaning)
-    judged = _judged(_with_texts(dialogues, cells), filters)
+    judged = in_shares(lambda some: _judged(_with_texts(some, cleaned(_cells(some), cleaning)), filters), dialogues)
     refused = judged.filter(pl.col("reason").is_not_null())
     dropped = gather(drops(refused, STAGE, "dialogue", "dialogue_id", pl.col("reason"), pl.col("detail")))
     kept = judged.filter(pl.col("reason").is_null()).with_columns(risk=risk(pl.col("asked"), simplified=True))
@@ -86,8 +86,8 @@ def _judged(dialogues: pl.DataFrame, filters: Filters) -> pl.DataFrame:
         dialogues.lazy()
         .with_columns(said=_said(), asked=_said(of_seeker=True))
         .with_columns(
-            n_chars=text.n_chars(pl.col("said")),
-            han_ratio=text.han_ratio(said(pl.col("said"))),
+            n_chars=n_chars(pl.col("said")),
+            han_ratio=han_ratio(said(pl.col("said"))),
             under_14=under_14(pl.col("asked")),
             under_18=under_18(pl.col("asked")),
         )

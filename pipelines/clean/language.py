@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from pipelines.clean.buffers import in_slices
 from pipelines.clean.counting import CODES, Classes, counted, every_character
 from pipelines.clean.lexicon import lexicon
 from pipelines.clean.personal_data.placeholders import PATTERN
+from pipelines.clean.slices import in_slices
 
 LANGUAGES = ("mandarin", "cantonese", "japanese", "korean", "english", "classical", "other", "unknown")
 

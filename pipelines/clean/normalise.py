@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from pipelines.clean.artefacts import enclosed, without_artefacts
-from pipelines.clean.buffers import in_slices, with_rows
 from pipelines.clean.characters import CLOSE, MARK, OPEN, rewritten
+from pipelines.clean.slices import in_slices, with_rows
 
 Profile = Literal["default", "paper"]
 

@@ -2,14 +2,15 @@
 
 import polars as pl
 
-from pipelines import text
 from pipelines.clean.answers import signatures, without_credentials, without_signatures
 from pipelines.clean.cells import NO_PII, cleaned, counted, said
 from pipelines.clean.language import language
+from pipelines.clean.measures import han_ratio, n_chars
 from pipelines.clean.minors import under_14, under_18
 from pipelines.clean.relevance import relevance
 from pipelines.clean.risk import risk
 from pipelines.clean.script import script
+from pipelines.clean.shares import in_shares
 from pipelines.drops import drops, gather
 from pipelines.settings import Cleaning, Filters
 from schemas.posts import EDIT, CleanPosts, ImportedPosts
@@ -40,11 +41,10 @@ def clean_posts(
     """
     filters, cleaning = filters or Filters(), cleaning or Cleaning()
     posts = frame.lazy().select(ImportedPosts.column_names()).collect().with_row_index("group")
-    cells = cleaned(_cells(posts), cleaning)
-    judged = _judged(_with_texts(posts, cells), filters)
+    judged = in_shares(lambda some: _judged(_with_texts(some, cleaned(_cells(some), cleaning)), filters), posts)
     kept, refused = judged.filter(pl.col("reason").is_null()), judged.filter(pl.col("reason").is_not_null())
     answers, edits = _cut(_answers(kept))
-    answers = answers.with_columns(n_chars=text.n_chars(pl.col("text")))
+    answers = answers.with_columns(n_chars=n_chars(pl.col("text")))
     long_enough = pl.col("n_chars") > filters.min_answer_chars
     dropped = gather(
         drops(refused, STAGE, "post", "post_id", pl.col("reason"), pl.col("detail")),
@@ -104,8 +104,8 @@ def _with_texts(posts: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
 def _judged(posts: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     """What is measured of each post, and the `reason` (with its `detail`) to drop it, null where there is none."""
     measured = posts.lazy().with_columns(
-        n_chars=text.n_chars(pl.col("text")),
-        han_ratio=text.han_ratio(said(pl.col("text"))),
+        n_chars=n_chars(pl.col("text")),
+        han_ratio=han_ratio(said(pl.col("text"))),
         language=language(pl.col("text")),
         relevance=relevance(pl.col("text"), pl.col("title")),
         under_14=under_14(pl.col("text"), pl.col("posted_at")),

@@ -7,8 +7,9 @@ changes: what has come together may be a run now, or stand in Chinese context.
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.clean.buffers import Bytes, Offsets, decoded, kernel
+from pipelines.buffers import decoded
 from pipelines.clean.counting import CODES  # nothing but tags, selectors and private use lies beyond
+from pipelines.kernels import Bytes, Places, kernel
 
 Codes = npt.NDArray[np.int32]
 Traits = npt.NDArray[np.uint32]
@@ -34,8 +35,8 @@ _ROUNDS = 16
 
 @kernel
 def rewrite(
-    data: Bytes, offsets: Offsets, traits: Traits, folded: Codes, paper: bool
-) -> tuple[Bytes, Offsets, npt.NDArray[np.uint32]]:
+    data: Bytes, offsets: Places, traits: Traits, folded: Codes, paper: bool
+) -> tuple[Bytes, Places, npt.NDArray[np.uint32]]:
     """The bytes and offsets of the rewritten rows, and the signs that each row holds.
 
     Args:

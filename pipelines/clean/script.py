@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipelines.clean.buffers import buffers, in_slices, strings, with_rows
+from pipelines.buffers import buffers, strings
 from pipelines.clean.counting import CODES, Classes, counted
+from pipelines.clean.slices import in_slices, with_rows
 
 # A marker of the other script in ten still is no mixture: 后, 里 and 干 stand in both.
 _TOLERATED = 0.1

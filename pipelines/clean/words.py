@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipelines.clean.buffers import Bytes, Offsets, buffers, decoded, kernel
+from pipelines.buffers import buffers, decoded
 from pipelines.clean.counting import CODES
+from pipelines.kernels import Bytes, Places, kernel
 
 Counts = npt.NDArray[np.int32]
 Table = npt.NDArray[np.signedinteger]
@@ -118,7 +119,7 @@ def _automaton(lists: list[set[str]]) -> tuple[Table, Table, Table, Table]:
 
 @kernel
 def _counts(
-    data: Bytes, offsets: Offsets, symbols: Table, following: Table, begins: Table, found: Table, n_lists: int
+    data: Bytes, offsets: Places, symbols: Table, following: Table, begins: Table, found: Table, n_lists: int
 ) -> Counts:
     rows = len(offsets) - 1
     counts = np.zeros((rows, n_lists), np.int32)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from pipelines.dedup.jaccard import Edges
-from pipelines.dedup.kernels import Keys, Shares, Words
+from pipelines.kernels import Keys, Shares, Words
 
 Order = Callable[[Words], pl.DataFrame]
 Similarity = Callable[[Words, Words], Shares]

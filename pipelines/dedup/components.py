@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipelines.dedup.kernels import Words, kernel, part
+from pipelines.kernels import Words, kernel, part
 
 
 def singletons(n: int) -> Words:

@@ -15,16 +15,16 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pipelines.buffers import Texts, arrow, buffers_of
 from pipelines.dedup.bands import BANDS, Runs, band_keys, require_bands, runs
 from pipelines.dedup.clusters import clusters, remembering
 from pipelines.dedup.components import roots, singletons
 from pipelines.dedup.contents import Seeds, digests, numbered
 from pipelines.dedup.jaccard import link, similarities
-from pipelines.dedup.kernels import Keys, Shares, Words
 from pipelines.dedup.minhash import Mode
-from pipelines.dedup.shingles import Texts, arrow, buffers_of
 from pipelines.dedup.spill import Source, Spill, batches, chosen
 from pipelines.errors import RequestError
+from pipelines.kernels import Keys, Shares, Words
 
 
 def find_duplicates(

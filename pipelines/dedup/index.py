@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipelines import text
+from pipelines.buffers import buffers
 from pipelines.code_version import code_version
 from pipelines.dedup.bands import BANDS, Runs, band_keys, runs
 from pipelines.dedup.clusters import clusters
@@ -26,12 +27,11 @@ from pipelines.dedup.components import roots, singletons, unite_pairs
 from pipelines.dedup.contents import digests, numbered
 from pipelines.dedup.duplicates import find_duplicates, require_threshold
 from pipelines.dedup.jaccard import link, similarities
-from pipelines.dedup.kernels import Keys, Words
 from pipelines.dedup.minhash import Mode
 from pipelines.dedup.remembered import LOCK, Missing, Remembered, clear
 from pipelines.dedup.runs import Damaged
-from pipelines.dedup.shingles import buffers
 from pipelines.errors import GongqingError, RequestError
+from pipelines.kernels import Keys, Words
 from pipelines.locks import held
 
 BLOCK = 1 << 20  # texts whose keys are in memory at a time: 144 bytes each with 18 bands

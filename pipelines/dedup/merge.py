@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from pipelines import text
+from pipelines.buffers import buffers
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.search import Search, search_by
-from pipelines.dedup.shingles import buffers
 from pipelines.drops import drops, gather
 from schemas.posts import EDIT, PII, RISK, UniquePosts
 

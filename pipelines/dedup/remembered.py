@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from pipelines.dedup import runs
 from pipelines.dedup.components import roots, singletons, unite_pairs
 from pipelines.dedup.contents import Seeds
-from pipelines.dedup.kernels import Keys, Words, kernel
 from pipelines.dedup.runs import Array, Damaged, Entry
+from pipelines.kernels import Keys, Words, kernel
 
 FORMAT = 1
 OURS = re.compile(r"((run|found|members)-|index\.json\.)[0-9a-f]{16}")

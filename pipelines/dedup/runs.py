@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from pipelines.dedup.kernels import Keys, kernel
+from xxhash import xxh3_64_intdigest
 
 Array = NDArray[Any]
 Entry = dict[str, Any]
@@ -46,7 +45,7 @@ def write(folder: Path, kind: str, arrays: Iterable[tuple[str, Array]]) -> Entry
                     "dtype": laid.dtype.str,
                     "shape": laid.shape,
                     "offset": file.tell(),
-                    "sum": total(raw),
+                    "sum": xxh3_64_intdigest(raw.data),
                 }
                 file.write(raw.data)
             size = file.tell()
@@ -76,43 +75,9 @@ def read(folder: Path, entry: Entry, name: str) -> Array:
         array = np.fromfile(path, dtype, count, offset=described["offset"])
     except OSError as error:
         raise Damaged(f"{path.name} cannot be read: {error.strerror}") from error
-    if len(array) != count or total(array.view(np.uint8)) != described["sum"]:
+    if len(array) != count or xxh3_64_intdigest(array.view(np.uint8).data) != described["sum"]:
         raise Damaged(f"{path.name} does not hold the bytes that were written")
     return array.reshape(described["shape"])
-
-
-def total(raw: NDArray[np.uint8]) -> int:
-    """What bytes sum up to, in 64 bits: for chance to alter them unseen, not against malice."""
-    whole = len(raw) // 8 * 8
-    return int(_total(raw[:whole].view(np.uint64), np.uint64(int.from_bytes(raw[whole:].tobytes(), "little"))))
-
-
-@kernel
-def _total(words: Keys, rest: np.uint64) -> np.uint64:
-    """Four sums side by side, so that the processor need not wait for each product.
-
-    One altered word always alters its sum: to add a word and to multiply by an odd number can both be undone.
-    """
-    odd = np.uint64(0x9E3779B97F4A7C15)
-    a, b, c, d = odd, np.uint64(words.shape[0]), rest, np.uint64(1)
-    shift = np.uint64(29)
-    whole = words.shape[0] // 4 * 4
-    for i in range(0, whole, 4):
-        a = (a + words[i]) * odd
-        b = (b + words[i + 1]) * odd
-        c = (c + words[i + 2]) * odd
-        d = (d + words[i + 3]) * odd
-        a ^= a >> shift
-        b ^= b >> shift
-        c ^= c >> shift
-        d ^= d >> shift
-    for i in range(whole, words.shape[0]):
-        a = (a + words[i]) * odd
-        a ^= a >> shift
-    for other in (b, c, d):
-        a = (a + other) * odd
-        a ^= a >> shift
-    return a
 
 
 def length(entry: Entry, name: str) -> int:

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.dedup.kernels import Bytes, Places
-from pipelines.dedup.shingles import arrow, buffers_of, read_only
+from pipelines.buffers import arrow, buffers_of, read_only
 from pipelines.errors import RequestError, UnreadableFile
+from pipelines.kernels import Bytes, Places
 
 # A Parquet file, a folder of such, or a call that gives batches of the columns asked for: the same rows each time.
 Source = Path | Callable[[list[str]], Iterable[pa.RecordBatch]]

@@ -9,10 +9,10 @@ passage that already stands on two sides, or that so many texts have that it is 
 import numpy as np
 import polars as pl
 
+from pipelines.buffers import buffers
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.passages import LENGTH, passages
 from pipelines.dedup.search import Search
-from pipelines.dedup.shingles import buffers
 from pipelines.sample.links import TELLING
 
 SIMILAR = 0.8

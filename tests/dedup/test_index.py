@@ -25,10 +25,10 @@ from index_texts import (
 )
 from polars.testing import assert_frame_equal
 
+from pipelines.buffers import buffers
 from pipelines.dedup import find_duplicates, index, remembered
 from pipelines.dedup.bands import band_keys
 from pipelines.dedup.index import Index
-from pipelines.dedup.shingles import buffers
 from pipelines.errors import RequestError
 
 Table = dict[str, str | None]

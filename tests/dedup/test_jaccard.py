@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from near_texts import TEXTS, edited, jaccard, linked, partition, random_text, smile
 
+from pipelines.buffers import buffers
 from pipelines.dedup.bands import Runs
 from pipelines.dedup.components import roots, singletons, unite
 from pipelines.dedup.jaccard import link, similarities
-from pipelines.dedup.shingles import buffers
 
 
 def measured(texts: list[str], pairs: list[tuple[int, int]]) -> list[float]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipelines.clean.buffers import strings
+from pipelines.buffers import strings
 from pipelines.clean.personal_data import lattice
 from pipelines.clean.personal_data import vocabulary as voc
 from pipelines.clean.personal_data.place_rules import CLASSES, RULES, Rule

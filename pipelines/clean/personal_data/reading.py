@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipelines.clean.buffers import Offsets, buffers
+from pipelines.buffers import buffers
 from pipelines.clean.personal_data.lattice import decoded, read_runs
 from pipelines.clean.personal_data.naming import naming
 from pipelines.clean.personal_data.vocabulary import vocabulary
+from pipelines.kernels import Places
 
 
 class Reading(NamedTuple):
@@ -30,10 +31,10 @@ class Reading(NamedTuple):
 
     texts: pl.Series
     tokens: npt.NDArray[np.int32]
-    begins: Offsets
-    ends: Offsets
-    row_tokens: Offsets
-    offsets: Offsets
+    begins: Places
+    ends: Places
+    row_tokens: Places
+    offsets: Places
     names: pl.DataFrame
 
 

@@ -26,7 +26,7 @@ def kernel(function: F) -> F:
     """`function`, compiled when first called.
 
     Kernels are plain loops over arrays. Indices are not checked: whoever calls one has made sure of them
-    (`pipelines.dedup.shingles.buffers`).
+    (`pipelines.buffers`).
     """
     return _compiled(function)
 
@@ -52,5 +52,5 @@ def _compiled(function: F, **options: bool) -> F:
 @cache
 def _source_digest() -> str:
     """A digest of all kernels' sources: numba itself would not see that a kernel called from another file changed."""
-    sources = [path.read_bytes() for path in sorted(HERE.glob("*.py"))]
-    return hashlib.sha256(b"".join(source for source in sources if b"dedup.kernels import" in source)).hexdigest()[:16]
+    sources = [path.read_bytes() for path in sorted(HERE.rglob("*.py"))]
+    return hashlib.sha256(b"".join(source for source in sources if b".kernels import" in source)).hexdigest()[:16]

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipelines.dedup import kernels
+from pipelines import kernels
 
-PART = "from dedup.kernels import part\n\n\n@part\ndef doubled(x):\n    return {}\n"
-WHOLE = """from dedup.kernels import kernel
-from dedup.part import doubled
+PART = "from house.kernels import part\n\n\n@part\ndef doubled(x):\n    return {}\n"
+WHOLE = """from house.kernels import kernel
+from house.part import doubled
 
 
 @kernel
@@ -22,14 +22,14 @@ print(answer(20), sum(answer.stats.cache_hits.values()))
 
 
 def test_a_change_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> None:
-    package = tmp_path / "dedup"
+    package = tmp_path / "house"
     package.mkdir()
     (package / "kernels.py").write_bytes(Path(kernels.__file__).read_bytes())
     (package / "whole.py").write_text(WHOLE)
 
     def answered(doubled: str) -> str:
         (package / "part.py").write_text(PART.format(doubled))
-        command = [sys.executable, "-m", "dedup.whole"]
+        command = [sys.executable, "-m", "house.whole"]
         environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
         return subprocess.run(
             command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True

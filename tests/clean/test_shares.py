@@ -1,0 +1,54 @@
+"""A frame cut into shares gives what it gives in one piece."""
+
+from functools import partial
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from pipelines.clean import dialogues, posts
+from pipelines.clean.dialogues import clean_dialogues
+from pipelines.clean.posts import clean_posts
+from pipelines.clean.shares import in_shares
+from pipelines.settings import Cleaning
+
+
+@given(rows=st.integers(0, 50), size=st.integers(1, 500))
+def test_the_rows_keep_their_order(rows, size):
+    frame = pl.DataFrame({"row": range(rows)}, schema={"row": pl.Int64})
+    doubled = in_shares(lambda some: some.with_columns(twice=2 * pl.col("row")), frame, size)
+    assert_frame_equal(doubled, frame.with_columns(twice=2 * pl.col("row")))
+
+
+def test_every_row_is_in_one_share_and_small_frames_are_not_cut():
+    frame = pl.DataFrame({"row": range(1000)})
+    seen: list[int] = []
+    in_shares(lambda some: (seen.append(len(some)), some)[1], frame, size=frame.estimated_size() // 4)
+    assert sorted(seen) == [250] * 4
+    seen.clear()
+    in_shares(lambda some: (seen.append(len(some)), some)[1], frame)
+    assert seen == [1000]
+
+
+def test_an_error_of_a_share_is_raised():
+    def work(some: pl.DataFrame) -> pl.DataFrame:
+        raise ValueError(f"row {some['row'][0]}")
+
+    with pytest.raises(ValueError, match="row 0"):
+        in_shares(work, pl.DataFrame({"row": range(100)}), size=80)
+
+
+@pytest.mark.parametrize(
+    ("module", "clean", "table"),
+    [(posts, clean_posts, "imported_posts"), (dialogues, clean_dialogues, "imported_dialogues")],
+)
+@pytest.mark.parametrize("names", [True, False])
+def test_cleaning_in_shares_gives_what_it_gives_at_once(module, clean, table, names, sample_store, monkeypatch):
+    frame = sample_store.read(table).collect()
+    cleaning = Cleaning(names=names)
+    whole = clean(frame, cleaning=cleaning)
+    monkeypatch.setattr(module, "in_shares", partial(in_shares, size=frame.estimated_size() // 7))
+    for cut, of_whole in zip(clean(frame, cleaning=cleaning), whole, strict=True):
+        assert_frame_equal(cut, of_whole)
