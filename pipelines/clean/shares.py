@@ -5,12 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
-BYTES = 8 << 20  # of one share: few enough for every thread to have several, many enough for what a call costs
+# Bytes. A call costs some tenths of a second whatever it is given, mostly regexes compiled anew; and what it is given
+# it holds several times over.
+LEAST, MOST = 8 << 20, 32 << 20
 
 Work = Callable[[pl.DataFrame], pl.DataFrame]
 
 
-def in_shares(work: Work, frame: pl.DataFrame, size: int = BYTES) -> pl.DataFrame:
+def in_shares(work: Work, frame: pl.DataFrame, *, least: int = LEAST, most: int = MOST) -> pl.DataFrame:
     """What `work` makes of `frame`, where it looks at one row at a time.
 
     Not to be called inside an expression: a thread of polars' own that waits for others of them may wait for ever.
@@ -18,14 +20,16 @@ def in_shares(work: Work, frame: pl.DataFrame, size: int = BYTES) -> pl.DataFram
     Args:
         work: Gets some rows that follow one another, and returns as many rows as it likes.
         frame: Any frame.
-        size: How many bytes a share has, roughly.
+        least: Bytes of a frame that is worth sharing.
+        most: Bytes of a share, roughly.
 
     Returns:
         The results below each other, in the order of the rows; an error is the first share's that has one.
     """
-    shares = max(1, min(len(frame), round(frame.estimated_size() / size)))
-    rows = -(-len(frame) // shares)
-    if shares == 1:
+    size, threads = frame.estimated_size(), pl.thread_pool_size()
+    if size < least or len(frame) < threads:
         return work(frame)
-    with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
-        return pl.concat(threads.map(work, frame.iter_slices(rows)))
+    shares = threads * -(-size // (threads * most))
+    rows = -(-len(frame) // shares)
+    with ThreadPoolExecutor(threads) as pool:
+        return pl.concat(pool.map(work, frame.iter_slices(rows)))

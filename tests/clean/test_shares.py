@@ -18,18 +18,26 @@ from pipelines.settings import Cleaning
 @given(rows=st.integers(0, 50), size=st.integers(1, 500))
 def test_the_rows_keep_their_order(rows, size):
     frame = pl.DataFrame({"row": range(rows)}, schema={"row": pl.Int64})
-    doubled = in_shares(lambda some: some.with_columns(twice=2 * pl.col("row")), frame, size)
+    doubled = in_shares(lambda some: some.with_columns(twice=2 * pl.col("row")), frame, least=0, most=size)
     assert_frame_equal(doubled, frame.with_columns(twice=2 * pl.col("row")))
 
 
-def test_every_row_is_in_one_share_and_small_frames_are_not_cut():
-    frame = pl.DataFrame({"row": range(1000)})
+def shares_of(frame: pl.DataFrame, **sizes: int) -> list[int]:
+    """The rows of each share."""
     seen: list[int] = []
-    in_shares(lambda some: (seen.append(len(some)), some)[1], frame, size=frame.estimated_size() // 4)
-    assert sorted(seen) == [250] * 4
-    seen.clear()
-    in_shares(lambda some: (seen.append(len(some)), some)[1], frame)
-    assert seen == [1000]
+    in_shares(lambda some: (seen.append(len(some)), some)[1], frame, **sizes)
+    return sorted(seen)
+
+
+def test_every_thread_has_as_many_shares_and_small_frames_are_not_cut():
+    frame, threads = pl.DataFrame({"row": range(1200)}), pl.thread_pool_size()
+    assert shares_of(frame) == [1200]
+    size = frame.estimated_size()
+    for most, a_thread in ((size, 1), (size // threads, 1), (size // threads // 2, 2), (size // threads // 3, 3)):
+        shares = shares_of(frame, least=0, most=most)
+        assert len(shares) == a_thread * threads
+        assert sum(shares) == 1200
+        assert max(shares) - min(shares) <= len(shares)
 
 
 def test_an_error_of_a_share_is_raised():
@@ -37,7 +45,7 @@ def test_an_error_of_a_share_is_raised():
         raise ValueError(f"row {some['row'][0]}")
 
     with pytest.raises(ValueError, match="row 0"):
-        in_shares(work, pl.DataFrame({"row": range(100)}), size=80)
+        in_shares(work, pl.DataFrame({"row": range(100)}), least=0, most=80)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +57,6 @@ def test_cleaning_in_shares_gives_what_it_gives_at_once(module, clean, table, na
     frame = sample_store.read(table).collect()
     cleaning = Cleaning(names=names)
     whole = clean(frame, cleaning=cleaning)
-    monkeypatch.setattr(module, "in_shares", partial(in_shares, size=frame.estimated_size() // 7))
+    monkeypatch.setattr(module, "in_shares", partial(in_shares, least=0, most=frame.estimated_size() // 7))
     for cut, of_whole in zip(clean(frame, cleaning=cleaning), whole, strict=True):
         assert_frame_equal(cut, of_whole)

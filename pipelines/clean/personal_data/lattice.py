@@ -27,21 +27,23 @@ TITLE, SHORT_TITLE = 1 << 8, 1 << 9  # a form of address; one of a single charac
 PUBLIC, ANONYMOUS = 1 << 10, 1 << 11  # somebody known to all; nobody
 ORDINARY, LINK, NAMELIKE = 1 << 12, 1 << 13, 1 << 14  # a word of the language; one that links others; a name to jieba
 EDGE = 1 << 15  # no word at all: the run begins or ends
+SPEECH = 1 << 16  # behind it: what people say or do: 说, 骂我
 
 LONGEST = 8  # characters of a word
 NEVER = np.float32(1e9)
 RARE_GIVEN = np.float32(11.5)  # a character that hardly a name has
 _OFTEN_GIVEN = np.float32(8.0)  # below: one that names are made of
-_LEAST_MARGIN = np.float32(-9.0)
+_LEAST_MARGIN = np.float32(-12.0)
 
 # What a name of each make costs, its characters apart. A given name has two characters three times out of four.
 _A_FULL, _A_COMPOUND, _A_TITLED, _A_TITLED_COMPOUND = (np.float32(cost) for cost in (5.8, 9.0, 3.5, 8.0))
-_A_CALLED, _A_DEAR, _A_DOUBLED, _A_GIVEN = (np.float32(cost) for cost in (7.0, 7.0, 11.0, 6.0))
+_A_CALLED, _A_DEAR, _A_DOUBLED, _A_GIVEN, _A_GIVEN_ANYWHERE = (np.float32(cost) for cost in (7.0, 7.0, 11.0, 6.0, 11.0))
 _ONE_CHARACTER, _TWO_CHARACTERS = np.float32(1.4), np.float32(0.3)
+_DOUBLED_GIVEN = np.float32(7.0)
 _GIVEN_AFTER_CALLED, _UNSUPPORTED, _LISTED_DOUBT = np.float32(1.5), np.float32(2.0), np.float32(2.0)
 _BLOCK = 64  # places of a run whose names are looked for at once
 _MOST_NAMES = 64  # that start at one place: eight without a form of address, each with the few that can follow
-_CALLS, _OLD = ord("叫"), ord("老")
+_CALLS, _OLD, _DEAR_TO_ALL = ord("叫"), ord("老"), ord("阿")
 
 _BESIDE = np.uint32(EDGE | PERSON | VERB | CUE | NAMED | WEAK)
 _CUES = np.uint32(CUE | WEAK | NAMED | PERSON)
@@ -293,7 +295,7 @@ def _names(  # type: ignore[no-untyped-def] # noqa: PLR0912
         code, left = run[i], ending[i]
         if i > 0 and run[i - 1] == _CALLS and ending[i - 1] & np.uint32(PERSON):
             left |= np.uint32(CUE)  # 我儿子叫
-        supported = not ordinary[code] or left & _BESIDE != 0
+        supported = not ordinary[code] or (left & _BESIDE != 0 and (i == 0 or cut[i]))
         for made in range(7):
             low, high, price = _shape(made, i, run, left, supported, surname, given, before, doubled, compound)
             for core in range(low, min(high, length) + 1):
@@ -305,7 +307,7 @@ def _names(  # type: ignore[no-untyped-def] # noqa: PLR0912
                 else:
                     cost = price
                     if made == FULL:
-                        cost += _choice(low, core, run, given, e_first, e_end, e_id, roles, costs)
+                        cost += _choice(low, core, run, given, doubled, e_first, e_end, e_id, roles, costs)
                     if made in (FULL, DOUBLED, GIVEN):
                         listed = _listed(i, core, e_first, e_end, e_id, roles, costs)
                         # 高峰, 舒服些: what the dictionary lists may be a word after all.
@@ -357,26 +359,29 @@ def _shape(  # type: ignore[no-untyped-def] # noqa: PLR0911
             return i + 1 + own, i + 1 + 2 * own, price + (np.float32(0) if supported else _UNSUPPORTED)
     elif made == CALLED and before[code]:
         price = surname[follows]
-        if code != _OLD and given[follows] < _OFTEN_GIVEN:
+        if code == _DEAR_TO_ALL or (code != _OLD and given[follows] < _OFTEN_GIVEN):
             price = min(price, _GIVEN_AFTER_CALLED + given[follows])
         return i + 2, i + 2, _A_CALLED + price
     elif made == DEAR and given[code] < _OFTEN_GIVEN and surname[code] == NEVER:
         return i + 1, i + 1, _A_DEAR + given[code]
     elif made == DOUBLED and doubled[code] and follows == code:
         return i + 2, i + 2, _A_DOUBLED
-    elif made == GIVEN and left & np.uint32(PERSON) and max(given[code], given[follows]) < _OFTEN_GIVEN:
-        return i + 2, i + 2, _A_GIVEN + given[code] + given[follows]
+    elif made == GIVEN and left & _BESIDE and max(given[code], given[follows]) < _OFTEN_GIVEN:
+        price = _A_GIVEN if left & np.uint32(PERSON) else _A_GIVEN_ANYWHERE
+        return i + 2, i + 2, price + given[code] + given[follows]
     elif made == CUED and left & np.uint32(CUE | NAMED):
         return i + 1, i + 6, np.float32(0)
     return 1, 0, NEVER
 
 
 @part
-def _choice(low, core, run, given, e_first, e_end, e_id, roles, costs):  # type: ignore[no-untyped-def]
+def _choice(low, core, run, given, doubled, e_first, e_end, e_id, roles, costs):  # type: ignore[no-untyped-def]
     """What the given name of a full name costs."""
     chosen = np.float32(0)
     for place in range(low - 1, core):
         chosen += given[run[place]]
+    if core > low and run[core - 1] == run[core - 2] and doubled[run[core - 1]]:
+        chosen = min(chosen, _DOUBLED_GIVEN)
     chosen = min(chosen, _listed(low - 1, core, e_first, e_end, e_id, roles, costs))
     return chosen + (_ONE_CHARACTER if core == low else _TWO_CHARACTERS)
 

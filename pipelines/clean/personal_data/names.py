@@ -14,13 +14,15 @@ from pipelines.clean.personal_data.reading import Reading, read
 from pipelines.clean.personal_data.spans import SPANS, gather, matches, spans
 
 # What each make must bring, in nats (see `reading`), before it is a name.
-_NEEDED = {la.FULL: 0.5, la.TITLED: 0.5, la.CALLED: 1.5, la.DEAR: 2.5, la.DOUBLED: 2.0, la.GIVEN: 2.5, la.CUED: 0.0}
+_NEEDED = {la.FULL: -1.5, la.TITLED: 0.5, la.CALLED: 1.0, la.DEAR: 2.5, la.DOUBLED: 1.5, la.GIVEN: 2.5, la.CUED: 0.0}
 
 # What stands before and behind it, the strongest evidence first; nats.
-_LEFT = {la.NAMED: 8.0, la.CUE: 5.0, la.PERSON: 4.0, la.WEAK: 3.5, la.VERB: 2.0, la.EDGE: 1.5, la.LINK: 0.5}
-_RIGHT = {la.END: 3.0, la.RIGHT: 2.0, la.TITLE: 2.0, la.EDGE: 1.5, la.LINK: 0.5}
-_NOTHING_BEHIND = -2.0  # an ordinary word that does not follow names as a rule
+_LEFT = {la.NAMED: 8.0, la.CUE: 7.0, la.PERSON: 5.0, la.WEAK: 4.0, la.VERB: 2.0, la.EDGE: 1.5, la.LINK: 0.5}
+_RIGHT = {la.SPEECH: 3.5, la.END: 3.0, la.RIGHT: 2.0, la.TITLE: 2.0, la.EDGE: 1.5, la.LINK: 0.5}
+_NOTHING_BEHIND = -1.0  # an ordinary word that does not follow names as a rule
 _ADDRESSED = 2.0  # a form of address, taken into the name
+_REFUSED = -3.0  # made like a name, and a verb or the like
+_CALLED_WORD = -3.0  # 小时: a word of the language
 
 
 def find_names(texts: pl.Series) -> pl.DataFrame:
@@ -32,7 +34,7 @@ def names_in(reading: Reading) -> pl.DataFrame:
     """Spans of names and accounts in texts that have been read."""
     chosen = _chosen(_scored(reading.names), reading.offsets)
     texts = reading.texts
-    return gather([_as_spans(chosen, texts), _again(chosen, texts), _family(texts), _latin(texts), _english(texts)])
+    return gather([_as_spans(chosen, texts), _again(chosen, texts), _family(texts), _minority(texts), _latin(texts), _english(texts)])
 
 
 def _has(column: str, role: int) -> pl.Expr:
@@ -58,11 +60,15 @@ def _scored(names: pl.DataFrame) -> pl.DataFrame:
         + _evidence("left", _LEFT, 0.0)
         + _evidence("right", _RIGHT, _NOTHING_BEHIND)
         + pl.when(addressed & (pl.col("core") < pl.col("end"))).then(_ADDRESSED).otherwise(0.0)
+        + pl.when((pl.col("made") == la.CALLED) & ordinary).then(_CALLED_WORD).otherwise(0.0)
+        + pl.when(refused).then(_REFUSED).otherwise(0.0)
         - pl.col("made").replace_strict(_NEEDED, return_dtype=pl.Float64)
     )
     return (
         names.filter(
             ~cued | free & long_enough,
+            # 才华, 真爱: a given name alone must be no word.
+            (pl.col("made") != la.GIVEN) | ~ordinary,
             ~_has("own", la.PUBLIC),
             ~_has("own", la.ANONYMOUS),
         )
@@ -134,6 +140,13 @@ def _family(texts: pl.Series) -> pl.DataFrame:
     )
 
 
+def _minority(texts: pl.Series) -> pl.DataFrame:
+    """Names in other languages of the country, made of parts that Chinese words do not have: 扎西次仁, 艾尔肯."""
+    listed = voc.lexicon("given_names")
+    parts = "|".join(sorted((*listed["minority"], *listed["minority_weak"]), key=len, reverse=True))
+    return spans(matches(texts, f"(?:{'|'.join(listed['minority'])})(?:{parts})*|(?:{parts}){{2,3}}"), "name")
+
+
 @cache
 def _foreign() -> str:
     return "|".join(sorted(voc.lexicon("given_names")["foreign"], key=len, reverse=True))
@@ -141,12 +154,20 @@ def _foreign() -> str:
 
 def _latin(texts: pl.Series) -> pl.DataFrame:
     """English given names in Chinese sentences: 我朋友Tony."""
-    found = matches(
-        texts,
-        rf"(?:{_foreign()})(?: [A-Z][a-z]+)?",
-        cue=r"(?:^|[^A-Za-z.@_\-/ ]|\p{Han} )",
-        tail=r"(?:$|[^A-Za-z0-9_@.])",
-    )
+    words = voc.lexicon("names")
+    titled = rf"(?: [A-Z][a-z]+)?(?: ?(?:{'|'.join(words['title']['latin'])}))?"
+    rows = texts.str.contains("[A-Z][a-z]").arg_true()
+    texts = texts.gather(rows)
+    end = r"(?:$|[^A-Za-z0-9_@.])"
+    found = pl.concat(
+        [
+            matches(texts, rf"(?:{_foreign()}){titled}", cue=r"(?:^|[^A-Za-z.@_\-/ ]|\p{Han} )", tail=end),
+            # Not listed: 阿May, 外教Yvette, Kiki跟我说.
+            matches(texts, f"阿[A-Z][a-z]+{titled}", tail=end),
+            matches(texts, f"[A-Z][a-z]{{1,9}}{titled}", cue=f"(?:{'|'.join(words['left']['person'])})", tail=end),
+            matches(texts, "[A-Z][a-z]{1,9}", cue="(?:^|[^A-Za-z ])", tail=f"(?:{'|'.join(words['right']['latin'])})"),
+        ]
+    ).pipe(lambda found: found.with_columns(row=rows.gather(found["row"])))
     chinese = r"[\p{Han}\x{3000}-\x{303f}\x{ff00}-\x{ffef}“”‘’…]"
     beside = pl.col("before").str.contains(chinese + r" ?$") | pl.col("after").str.contains("^ ?" + chinese)
     public = pl.col("hit").is_in(_public_foreign())

@@ -135,7 +135,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule(f"[pk]{{0,2}}{_FIRM}", cue="-e", tail="-"),
         Rule(f"[pk]{{0,2}}{_FIRM}", tail="-?W"),
         # Whatever it is called, somebody works there: 在市图书馆当管理员.
-        Rule("[pk]{0,3}(?:[xoyTl]|uu|[pk][nuwxyo])[nuwxyoTBbclps]{0,4}", cue="[ie]", tail="[WV]"),
+        Rule("[pk]{0,3}(?:[xoyTl]|uu|[pk][nuwxyo])[nuwxyoTBbclps]{0,4}", cue="[ie]", tail="[WV]", value="^[^阿小老]"),
         Rule("[^-,~FeijWV]{1,6}", cue="F,?"),
     ),
     "hospital": (
