@@ -48,9 +48,17 @@ def _found(reading: Reading, classes: pl.Series, kind: str, rule: Rule) -> pl.Da
     end = reading.ends[first + found["end"].to_numpy() - 1] - reading.offsets[row]
     data = reading.texts.gather(row).cast(pl.Binary)
     value = pl.col("data").bin.slice(pl.col("start"), pl.col("end") - pl.col("start")).cast(pl.String)
+    value = value.str.replace(rule.cut, "") if rule.cut else value
     return (
         pl.DataFrame({"row": row, "start": start, "end": end, "data": data})
-        .select("row", "start", "end", kind=pl.lit(kind), value=value.str.to_lowercase())
+        .with_columns(value=value)
+        .select(
+            "row",
+            "start",
+            end=pl.col("start") + pl.col("value").str.len_bytes().cast(pl.Int64),
+            kind=pl.lit(kind),
+            value=pl.col("value").str.to_lowercase(),
+        )
         .filter(pl.col("value").str.contains(rule.value) & ~pl.col("value").str.contains(_HIDDEN))
         .cast(SPANS)
     )
@@ -93,7 +101,12 @@ _SIGNS: Classes = [
 
 
 def _of_schools(_: Lists) -> Classes:
-    return [(_WORD.str.contains(f"^{_NUMERAL}+中$"), "A"), (_WORD == "中", "c")]
+    return [
+        (_WORD.str.contains(f"^{_NUMERAL}+中$"), "A"),
+        (_WORD.str.contains("^.{1,3}[交师财工农医科民林]大$"), "Q"),
+        (_WORD == "中", "c"),
+        (_WORD == "小", "i"),
+    ]
 
 
 def _of_employers(_: Lists) -> Classes:
@@ -120,7 +133,11 @@ def _of_addresses(listed: Lists) -> Classes:
     ]
 
 
-_OWN = {"school": _of_schools, "employer": _of_employers, "address": _of_addresses}
+def _of_hospitals(_: Lists) -> Classes:
+    return [(_WORD == "爱", "u")]
+
+
+_OWN = {"hospital": _of_hospitals, "school": _of_schools, "employer": _of_employers, "address": _of_addresses}
 
 
 def _shared(listed: Lists) -> Classes:

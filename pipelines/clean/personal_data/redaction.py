@@ -12,7 +12,8 @@ from pipelines.clean.personal_data.folding import fold
 from pipelines.clean.personal_data.spans import Finder, gather, matches, spans
 from pipelines.errors import RequestError
 
-# Who wins where spans overlap: first the smaller rank, then the longer span, then the one that starts first.
+# Who wins where spans overlap: first the smaller rank, then the longer span, then the one that starts first, then an
+# employer: what says so is that somebody works there, be it a kindergarten.
 _KEPT = "placeholder"  # what an earlier run replaced: nothing touches it
 _RANKS = {
     kind: rank
@@ -114,7 +115,7 @@ def _apart(found: pl.DataFrame) -> pl.DataFrame:
         reach = pl.col("end").cum_max().shift(1).over("row")
         left = left.with_columns(run=((pl.col("start") >= reach) | reach.is_null()).cum_sum())
         length = pl.col("end") - pl.col("start")
-        best = left.group_by("run", maintain_order=True).agg(pl.all().sort_by("rank", -length, "start").first())
+        best = left.group_by("run", maintain_order=True).agg(pl.all().sort_by("rank", -length, "start", pl.col("kind") != "employer").first())
         chosen.append(best)
         left = (
             left.join(best.select("run", first="start", last="end"), on="run", maintain_order="left")
