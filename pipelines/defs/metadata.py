@@ -19,6 +19,7 @@ from schemas.tables import PARTITIONED, TABLES
 _SAMPLE = 10
 _REASONS = 30
 _CHARACTERS = 200  # of a cell
+_LINE = 40  # characters that a browser shows in one line
 
 
 def column_schema(table: type[Table]) -> dg.TableSchema:
@@ -50,7 +51,7 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
     }
     if version.table not in PARTITIONED:  # the raw zone: not even ten rows of it
         dropped = store.read_dropped(version.table, version.version).collect()
-        shown["sample"] = _sample(rows, TABLES[version.table])
+        shown |= _samples(rows, TABLES[version.table])
         pairs = merged_pairs(version, rows, dropped, store)
         if pairs is not None:
             kinds = [(name, "float" if kind.is_float() else "string") for name, kind in pairs.schema.items()]
@@ -76,11 +77,20 @@ def _reasons(version: Version) -> dg.TableMetadataValue:
     return _table(records, columns)
 
 
-def _sample(rows: pl.DataFrame, table: type[Table]) -> dg.TableMetadataValue:
-    private = set(table.private_columns())
+def _samples(rows: pl.DataFrame, table: type[Table]) -> dict[str, dg.TableMetadataValue]:
+    """Some rows: what was written, and apart from it all else, for a browser squeezes texts between many columns."""
+    private, key = set(table.private_columns()), table.key()
     shown = rows.filter(presentable(rows)).head(_SAMPLE)
-    records = [dg.TableRecord(_cells(row, private)) for row in shown.to_dicts()]
-    return _table(records, [(name, "string") for name in table.column_names()])
+    records = [_cells(row, private) for row in shown.to_dicts()]
+    texts = [name for name in table.column_names() if any(len(str(record[name] or "")) > _LINE for record in records)]
+    others = [name for name in table.column_names() if name not in texts]
+    return {
+        name: _table(
+            [dg.TableRecord({column: record[column] for column in columns}) for record in records],
+            [(column, "string") for column in columns],
+        )
+        for name, columns in (("sample", list(dict.fromkeys([*key, *texts]))), ("sample_fields", others))
+    }
 
 
 def _table(records: list[dg.TableRecord], columns: list[tuple[str, str]]) -> dg.TableMetadataValue:

@@ -57,15 +57,23 @@ def test_an_empty_table_has_no_picture():
 
 
 def test_a_sample_shows_ten_rows_as_they_were_cleaned(sample_store):
-    shown = describe(sample_store.version("unique_posts"), sample_store)["sample"]
+    """Texts in one table, all else in another: in one they would leave each other no room."""
+    described = describe(sample_store.version("unique_posts"), sample_store)
+    texts, fields = ([record.data for record in described[name].records] for name in ("sample", "sample_fields"))
     rows = sample_store.read("unique_posts").collect()
     rows = rows.filter(pl.col("risk").list.len() == 0, ~pl.col("under_18")).head(10)
-    assert [record.data["post_id"] for record in shown.records] == rows["post_id"].to_list()
-    assert [record.data["title"] for record in shown.records] == rows["title"].to_list()
-    for record, words in zip(shown.records, rows["text"], strict=True):
-        assert record.data["text"] == (words if len(words) <= 200 else words[:200] + "…")
-        assert record.data["topic"].endswith(" characters")  # private still: the source's own words
-    assert all(isinstance(record.data["n_chars"], int) for record in shown.records)
+    for shown in (texts, fields):
+        assert [record["post_id"] for record in shown] == rows["post_id"].to_list()
+    assert {*texts[0], *fields[0]} == set(rows.columns)
+    assert len(texts[0]) + len(fields[0]) == len(rows.columns) + 1
+    assert {"text", "answers"} <= set(texts[0])
+    assert len(texts[0]) <= 8
+    for record, words in zip(texts, rows["text"], strict=True):
+        assert record["text"] == (words if len(words) <= 200 else words[:200] + "…")
+    for record in fields:
+        assert record["topic"].endswith(" characters")  # private still: the source's own words
+        assert isinstance(record["n_chars"], int)
+        assert all(len(str(cell)) <= 40 for cell in record.values())
 
 
 @pytest.mark.parametrize("table", ["clean_posts", "clean_dialogues", "unique_posts", "unique_dialogues"])
@@ -75,7 +83,7 @@ def test_no_row_with_risk_or_by_a_minor_is_shown(sample_store, table):
     hidden = rows.filter((pl.col("risk").list.len() > 0) | pl.col("under_18"))
     assert hidden.height > 0
     shown = describe(version, sample_store)
-    ids = {record.data[rows.columns[0]] for record in shown["sample"].records}
+    ids = {record.data[rows.columns[0]] for name in ("sample", "sample_fields") for record in shown[name].records}
     ids |= {record.data[name] for record in records(shown, "merged_pairs") for name in ("row", "survivor")}
     assert ids.isdisjoint(hidden[rows.columns[0]])
     first_there = rows.with_columns(pl.lit([{"kind": "abuse", "rule": "r"}]).alias("risk"))
@@ -99,4 +107,4 @@ def test_merged_pairs_stand_side_by_side_with_their_similarity(real_store):
 
 def test_the_raw_zone_shows_no_sample_at_all(sample_store):
     version = sample_store.version("imported_posts", partition="sample")
-    assert {"sample", "merged_pairs", "drops_by_source"}.isdisjoint(describe(version, sample_store))
+    assert {"sample", "sample_fields", "merged_pairs", "drops_by_source"}.isdisjoint(describe(version, sample_store))
