@@ -1,5 +1,6 @@
 """A frame worked on share by share, by as many threads as polars has."""
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -29,7 +30,7 @@ def in_shares(work: Work, frame: pl.DataFrame, *, least: int = LEAST, most: int 
     size, threads = frame.estimated_size(), pl.thread_pool_size()
     if size < least or len(frame) < threads:
         return work(frame)
-    shares = threads * -(-size // (threads * most))
+    shares = threads * math.ceil(size / (threads * most))
     rows = -(-len(frame) // shares)
     with ThreadPoolExecutor(threads) as pool:
         return pl.concat(pool.map(work, frame.iter_slices(rows)))

@@ -19,7 +19,7 @@ from schemas.tables import PARTITIONED, TABLES
 _SAMPLE = 10
 _REASONS = 30
 _CHARACTERS = 200  # of a cell
-_LINE = 40  # characters that a browser shows in one line
+_LINE, _FEW = 40, 8  # characters that a browser shows in one line: of Latin, and of Chinese
 
 
 def column_schema(table: type[Table]) -> dg.TableSchema:
@@ -82,7 +82,7 @@ def _samples(rows: pl.DataFrame, table: type[Table]) -> dict[str, dg.TableMetada
     private, key = set(table.private_columns()), table.key()
     shown = rows.filter(presentable(rows)).head(_SAMPLE)
     records = [_cells(row, private) for row in shown.to_dicts()]
-    texts = [name for name in table.column_names() if any(len(str(record[name] or "")) > _LINE for record in records)]
+    texts = [name for name in table.column_names() if any(map(_reads, (record[name] for record in records)))]
     others = [name for name in table.column_names() if name not in texts]
     return {
         name: _table(
@@ -91,6 +91,11 @@ def _samples(rows: pl.DataFrame, table: type[Table]) -> dict[str, dg.TableMetada
         )
         for name, columns in (("sample", list(dict.fromkeys([*key, *texts]))), ("sample_fields", others))
     }
+
+
+def _reads(cell: str | float | bool | None) -> bool:
+    """Whether it is Chinese to be read, that a browser may break anywhere, or longer than a column is wide."""
+    return isinstance(cell, str) and len(cell) > (_LINE if cell.isascii() else _FEW)
 
 
 def _table(records: list[dg.TableRecord], columns: list[tuple[str, str]]) -> dg.TableMetadataValue:
