@@ -40,7 +40,7 @@ def fold(texts: pl.Series) -> Folded:
     texts = texts.fill_null("")
     rows = texts.str.contains(_changing()).arg_true()
     if rows.is_empty():
-        return Folded(texts, Back(np.empty(0, np.int64), *([np.empty(0, np.int64)] * 4)))
+        return Folded(texts, Back(*([np.empty(0, np.int64)] * 6)))
     written = texts.gather(rows)
     codes = np.frombuffer("".join(written.to_list()).encode("utf-32-le"), np.uint32)
     table = _table()
@@ -63,6 +63,7 @@ def fold(texts: pl.Series) -> Folded:
         folded_starts=folded_starts,
         # What was put aside after a character belongs to it: the sign that makes a keycap of a digit.
         written_starts=np.append(written_starts[kept], written_starts[-1]),
+        written_ends=written_starts[row_chars[1:]],
     )
     return Folded(texts.scatter(rows, series) if len(rows) < len(texts) else series, back)
 
@@ -75,6 +76,7 @@ class Back(NamedTuple):
     written_bases: np.ndarray
     folded_starts: np.ndarray
     written_starts: np.ndarray
+    written_ends: np.ndarray
 
     def __call__(self, spans: pl.DataFrame) -> pl.DataFrame:
         """A frame of SPANS over the texts as written."""
@@ -88,7 +90,8 @@ class Back(NamedTuple):
         for side in ("start", "end"):
             at = spans[side].to_numpy().copy()
             character = np.searchsorted(self.folded_starts, at[here] + self.folded_bases[place])
-            at[here] = self.written_starts[character] - self.written_bases[place]
+            # No further than the row: what was put aside at the start of the next is not its own.
+            at[here] = np.minimum(self.written_starts[character], self.written_ends[place]) - self.written_bases[place]
             taken[side] = at
         return spans.with_columns(start=pl.Series(taken["start"]), end=pl.Series(taken["end"])).cast(SPANS)
 

@@ -70,7 +70,7 @@ _SAYS = r"(?:[:： ]|(?:一直|以前|现在|曾经|原来)?[也就都还]{0,2}(
 _TOLD = (
     rf"(?:{_NICKNAMED}[上里的]?(?:名字|网名|昵称|用户名|名称|名|id){_SAYS}?|(?:网名|昵称){_SAYS}|"
     rf"(?:(?:^|[^\p{{L}}\p{{N}}])(?:网名|昵称|笔名)|(?:[我他她你]|ta)的?(?:网名|昵称|笔名|用户名|id)){_SAYS}?|"
-    rf"(?-u:\b)id(?:[:：]|是|叫做?)|{_SOCIAL}[上里的]?(?:[:：]|叫做?)|(?:我的?|关注){_SOCIAL}{_SAYS}?)"
+    rf"{_SOCIAL}[上里的]?(?:[账帐][号户]|用户名)(?:[:：]|是|叫做?|为)|(?-u:\b)id(?:[:：]|是|叫做?)|{_SOCIAL}[上里的]?(?:[:：]|叫做?)|(?:我的?|关注){_SOCIAL}{_SAYS}?)"
 )
 # What a nickname does not start with, nor end with.
 _PROSE = (
@@ -105,6 +105,7 @@ def _amount(digits: pl.Expr) -> pl.Expr:
 
 def _wechat(texts: pl.Series) -> pl.DataFrame:
     after_cue = matches(texts, rf"(?:{_ID}|{_NUMBER}|{_SPACED_ID})", cue=rf"(?i:{_WECHAT}{_GLUE})")
+    given = matches(texts, "(?i:wxid)_[A-Za-z0-9_-]{6,}")  # by WeChat itself
     anywhere = matches(texts, rf"(?:[A-Za-z]{_ID})", cue=rf"(?i:{_ANYWHERE})")
     near_cue = matches(texts, rf"[A-Za-z]{_ID}", cue=rf"(?i:{_WECHAT_WORD}{_NEAR})")
     before_cue = matches(texts, _ID, tail=rf"(?i:{_POINTS_BACK}{_WECHAT}{_CLOSED})")
@@ -117,6 +118,7 @@ def _wechat(texts: pl.Series) -> pl.DataFrame:
     return gather(
         [
             spans(after_cue.filter(_is_id(or_where=chinese)), "wechat"),
+            spans(given, "wechat"),
             spans(anywhere.filter(_is_id()), "wechat"),
             spans(before_cue.filter(_is_id()), "wechat"),
             spans(near_cue.filter(_is_id() & looks), "wechat"),

@@ -37,13 +37,13 @@ _LEAST_MARGIN = np.float32(-12.0)
 
 # What a name of each make costs, its characters apart. A given name has two characters three times out of four.
 _A_FULL, _A_COMPOUND, _A_TITLED, _A_TITLED_COMPOUND = (np.float32(cost) for cost in (5.8, 9.0, 3.5, 8.0))
-_A_CALLED, _A_DEAR, _A_DOUBLED, _A_GIVEN, _A_GIVEN_ANYWHERE = (np.float32(cost) for cost in (7.0, 7.0, 11.0, 6.0, 11.0))
+_A_CALLED, _A_DEAR, _A_DOUBLED, _A_GIVEN, _A_GIVEN_ANYWHERE = (np.float32(cost) for cost in (7.0, 7.0, 11.0, 6.0, 9.5))
 _ONE_CHARACTER, _TWO_CHARACTERS = np.float32(1.4), np.float32(0.3)
 _DOUBLED_GIVEN = np.float32(7.0)
 _GIVEN_AFTER_CALLED, _UNSUPPORTED, _LISTED_DOUBT = np.float32(1.5), np.float32(2.0), np.float32(2.0)
 _BLOCK = 64  # places of a run whose names are looked for at once
 _MOST_NAMES = 64  # that start at one place: eight without a form of address, each with the few that can follow
-_CALLS, _OLD, _DEAR_TO_ALL = ord("叫"), ord("老"), ord("阿")
+_CALLS, _OLD, _DEAR_TO_ALL = ord("叫"), ord("老"), (ord("阿"), ord("小"))
 
 _BESIDE = np.uint32(EDGE | PERSON | VERB | CUE | NAMED | WEAK)
 _CUES = np.uint32(CUE | WEAK | NAMED | PERSON)
@@ -359,7 +359,7 @@ def _shape(  # type: ignore[no-untyped-def] # noqa: PLR0911
             return i + 1 + own, i + 1 + 2 * own, price + (np.float32(0) if supported else _UNSUPPORTED)
     elif made == CALLED and before[code]:
         price = surname[follows]
-        if code == _DEAR_TO_ALL or (code != _OLD and given[follows] < _OFTEN_GIVEN):
+        if code in _DEAR_TO_ALL or (code != _OLD and given[follows] < _OFTEN_GIVEN):
             price = min(price, _GIVEN_AFTER_CALLED + given[follows])
         return i + 2, i + 2, _A_CALLED + price
     elif made == DEAR and given[code] < _OFTEN_GIVEN and surname[code] == NEVER:

@@ -14,7 +14,7 @@ from pipelines.clean.personal_data.reading import Reading, read
 from pipelines.clean.personal_data.spans import SPANS, gather, matches, spans
 
 # What each make must bring, in nats (see `reading`), before it is a name.
-_NEEDED = {la.FULL: -1.5, la.TITLED: 0.5, la.CALLED: 1.0, la.DEAR: 2.5, la.DOUBLED: 1.5, la.GIVEN: 2.5, la.CUED: 0.0}
+_NEEDED = {la.FULL: -2.5, la.TITLED: 0.5, la.CALLED: 0.5, la.DEAR: 0.0, la.DOUBLED: 1.5, la.GIVEN: 2.5, la.CUED: 0.0}
 
 # What stands before and behind it, the strongest evidence first; nats.
 _LEFT = {la.NAMED: 8.0, la.CUE: 7.0, la.PERSON: 5.0, la.WEAK: 4.0, la.VERB: 2.0, la.EDGE: 1.5, la.LINK: 0.5}
@@ -22,7 +22,6 @@ _RIGHT = {la.SPEECH: 3.5, la.END: 3.0, la.RIGHT: 2.0, la.TITLE: 2.0, la.EDGE: 1.
 _NOTHING_BEHIND = -1.0  # an ordinary word that does not follow names as a rule
 _ADDRESSED = 2.0  # a form of address, taken into the name
 _REFUSED = -3.0  # made like a name, and a verb or the like
-_CALLED_WORD = -3.0  # 小时: a word of the language
 
 
 def find_names(texts: pl.Series) -> pl.DataFrame:
@@ -34,7 +33,10 @@ def names_in(reading: Reading) -> pl.DataFrame:
     """Spans of names and accounts in texts that have been read."""
     chosen = _chosen(_scored(reading.names), reading.offsets)
     texts = reading.texts
-    return gather([_as_spans(chosen, texts), _again(chosen, texts), _family(texts), _minority(texts), _latin(texts), _english(texts)])
+    again = _again(chosen, texts)
+    # A given name that stood with its surname before is that person.
+    found = _as_spans(chosen, texts).join(again, on=["row", "start", "end"], how="anti")
+    return gather([found, again, _family(texts), _minority(texts), _latin(texts), _english(texts)])
 
 
 def _has(column: str, role: int) -> pl.Expr:
@@ -60,7 +62,6 @@ def _scored(names: pl.DataFrame) -> pl.DataFrame:
         + _evidence("left", _LEFT, 0.0)
         + _evidence("right", _RIGHT, _NOTHING_BEHIND)
         + pl.when(addressed & (pl.col("core") < pl.col("end"))).then(_ADDRESSED).otherwise(0.0)
-        + pl.when((pl.col("made") == la.CALLED) & ordinary).then(_CALLED_WORD).otherwise(0.0)
         + pl.when(refused).then(_REFUSED).otherwise(0.0)
         - pl.col("made").replace_strict(_NEEDED, return_dtype=pl.Float64)
     )
@@ -134,10 +135,21 @@ def _ordinary() -> pl.DataFrame:
 def _family(texts: pl.Series) -> pl.DataFrame:
     """Surnames that are told: 我姓何, 免贵姓欧阳."""
     surnames = voc.lexicon("surnames")
-    hit = f"(?:{'|'.join(surnames['compound'])}|[{''.join(surnames['single'])}])"
-    return spans(
-        matches(texts, hit, cue=r"(?:^|[^百同异随冠改小])姓", tail=r"(?:$|[^\p{Han}]|的|今年|名|呢|啊|吧|哈)"), "name"
+    compound = "|".join(surnames["compound"])
+    told = matches(
+        texts,
+        f"(?:{compound}|[{''.join(surnames['single'])}])",
+        cue=r"(?:^|[^百同异随冠改小])姓",
+        tail=r"(?:$|[^\p{Han}]|的|今年|名|呢|啊|吧|哈)",
     )
+    # Those that are no word besides also go alone: 欧阳把我删了.
+    alone = matches(
+        texts,
+        f"(?:{'|'.join(surnames['alone'])})",
+        cue=r"(?:^|[^\p{Han}]|[和跟与给被对找问])",
+        tail=r"(?:$|[^\p{Han}]|[说把对跟和给是在也就的问让又总还走])",
+    )
+    return gather(spans(found, "name") for found in (told, alone))
 
 
 def _minority(texts: pl.Series) -> pl.DataFrame:

@@ -54,10 +54,16 @@ def naming() -> Naming:
         of_given,
         _flags(surnames["ordinary"]),
         _flags(voc.lexicon("names")["title"]["before"]),
-        _flags(given["doubled"]),
+        _flags([*given["doubled"], *_not_doubled_in_words(given["frequent"])]),
         np.sort(np.array([(one << 16) + other for one, other in compound], np.uint32)),
         _roles(),
     )
+
+
+def _not_doubled_in_words(characters: list[str]) -> list[str]:
+    """Those that no word of the language doubles: 晨晨, but not 常常."""
+    words = set(voc.vocabulary().words["word"])
+    return [one for one in characters if one + one not in words]
 
 
 def _codes(characters: list[str]) -> list[int]:
@@ -84,14 +90,14 @@ def _roles() -> la.Roles:
     no_name = tag.is_in(["v", "d", "p", "c", "r", "t", "i", "l", "m", "y"]) | word.str.contains("[我你您他她它]")
     roles = {
         la.PERSON: word.is_in(names["left"]["person"]),
-        la.VERB: word.is_in(names["left"]["verb"]),
+        la.VERB: word.is_in(names["left"]["verb"]) | (tag == "t"),
         la.CUE: word.is_in(names["cue"]["call"]),
         la.WEAK: word.is_in(names["cue"]["weak"]),
         la.NAMED: word.is_in(names["cue"]["named"]),
         la.RIGHT: word.is_in(names["right"]["word"]) | (tag == "t"),
         la.END: word.is_in(names["right"]["end"]),
         la.SPEECH: word.is_in(names["right"]["speech"]),
-        la.REFUSED: word.is_in(names["refuse"]["first"]) | long & no_name,
+        la.REFUSED: word.is_in([*names["refuse"]["first"], *voc.lexicon("ordinary_words")["words"]]) | long & no_name,
         la.TITLE: word.is_in(names["title"]["long"]),
         la.SHORT_TITLE: word.is_in(names["title"]["short"]),
         la.PUBLIC: word.is_in(public),

@@ -20,6 +20,7 @@ class Rule(NamedTuple):
     cue: str = ""
     tail: str = ""
     value: str = ""  # a regex that the text of the hit must match
+    unless: str = ""  # a regex that it must not match
     cut: str = ""  # a regex, of what belongs to the word behind it: 李家村|长大 is read as 李家|村长|大
 
 
@@ -43,6 +44,8 @@ CLASSES: dict[str, dict[str, tuple[str, ...]]] = {
         "K": ("firm",),
         "c": ("office",),
         "T": ("brand",),
+        "t": ("brand_word",),
+        "J": ("join_surely",),
         "j": ("join",),
         "i": ("inside",),
         "e": ("at",),
@@ -62,6 +65,8 @@ CLASSES: dict[str, dict[str, tuple[str, ...]]] = {
             "hospital",
             "hospital_of",
             "hospital_alone",
+            "school_short",
+            "hospital_short",
         ),
         "F": ("called",),
         "B": ("business",),
@@ -87,6 +92,10 @@ CLASSES: dict[str, dict[str, tuple[str, ...]]] = {
         "U": ("unit",),
         "H": ("home",),
         "m": ("village_head",),
+        "S": ("sent",),
+        "G": ("grown",),
+        "L": ("lodging",),
+        "B": ("landmark",),
         "e": ("at",),
     },
 }
@@ -100,20 +109,34 @@ _TOWN = "(?:[nuwyx]{1,2}k)?"
 _SHORT = "(?:[pkuwynx]{0,2}Q|[pkuwynx]{1,2}B)"
 
 # A building or a part of one; a street; a place to live; a village. Each with what the next larger is called before it.
-_NUMBERED = "(?:[dhl]{1,2}[DUqR]{1,2}|[NM])"
+_NUMBERED = "(?:~?[dhl]{1,2}~?[DUqR]{1,2}|[NM])"
 _ROAD = f"(?:[un]?r|(?:[pC]|{_PROPER}|k(?:h|u))[pxwyounh]{{0,2}}[RY])"
 _HOME = f"(?:(?:p|{_PROPER})[pxwyoungl]{{0,3}}C+|(?:p|{_PROPER})[nu]{{0,2}}(?:[dhl]{{1,2}}U|N)?(?:[dhl]{{1,2}}[Dq]|N))"
 _VILLAGE = f"(?:u?v[Vk]?|n?(?:[pxZ]|{_PROPER})u?[VW])"
 _DISTRICT = "(?:[pkZ]{0,3}Z(?:[px]|uu)|[pk]{0,3}Z)"
-_STREET = f"(?:(?:[pkZ]|[pxoyunw]{{1,2}}[kq]){{0,4}}(?:{_ROAD}|{_HOME}|{_VILLAGE})|{_DISTRICT})"
-_PARTS = f"(?:~?(?:{_STREET}|[pwnuyxgl]{{0,3}}[RCVk]|[pwnuyx]{{0,2}}{_NUMBERED}))*"
-_FURTHER = f"{_PARTS}(?:~?d)*"
+_STREET = f"(?:(?:[pwZ]~){{0,4}}(?:[pkZ]~?|[pxoyunw]{{1,2}}[kq]~?){{0,4}}(?:{_ROAD}|{_HOME}|{_VILLAGE})|{_DISTRICT})"
+_PARTS = f"(?:~?(?:{_STREET}|[pwnuyxglh]{{0,3}}[RCVk]|[pwnuyx]{{0,2}}{_NUMBERED}))*"
+_FURTHER = f"{_PARTS}(?:~?d|~h+)*"
+_SOMEWHERE = "(?:[pxoy]|uu|w[nwpu]|[nu]u)[nupwxydg]{0,2}"
 
 _FIRM = "T(?:[pkBbCc]{0,3}[wxynu]{0,2}s|[pkBbCc]{0,3})"
 _AT_WORK = "(?:[^,]{0,3}?[WP]|-?[VP])"
 
+_TRADE = (
+    "(?:方面|行业|领域|部门|岗位|系统|体制|流水线|车间|办公室|平台|环境|状态|电脑|手机|过程|[家里上中时内外下地的])"
+)
+_OFFICE = "(?:[局办委府所处队]|[法检察]院|[支分]行|歌舞团|中心)$"
 _ESTATE = f"(?:{'|'.join(voc.lexicon('places')['classes']['estate'])})$"
-_FAMILY_VILLAGE = f"^[{''.join(voc.lexicon('surnames')['single'][:150])}][村庄屯寨]"
+_SURNAMES = "".join(voc.lexicon("surnames")["single"][:150])
+_FAMILY_VILLAGE = f"^[{_SURNAMES}][村庄屯寨]"
+_PLACES = voc.lexicon("places")
+# Cities, and what everybody lives in: 上海, 学生宿舍.
+_ANYWHERE = "^(?:{})*(?:{})$|^(?:{})+[省市]?$".format(
+    *(
+        "|".join(words)
+        for words in (_PLACES["classes"]["generic"] + _PLACES["house"], _PLACES["house"], _PLACES["city"])
+    )
+)
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "school": (
@@ -122,39 +145,52 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule(f"(?:[pkQ]|{_PROPER})a"),
         Rule("[pk]{0,3}dN(?:[pwn]{0,3}[SNsA])*"),
         Rule(f"[pk]{{0,3}}(?:Q|{_PROPER}|p[pkxwyoungh]){_REST}s(?:{_REST}[SNsA])*"),
-        Rule(f"{_TOWN}(?:[pkQ]{{0,3}}(?:[pkQ]|{_PROPER}){_REST})?A"),
+        Rule(f"{_TOWN}(?:[pkQ]{{0,3}}(?:[pkQ]|{_PROPER}){_REST})?A(?:[pk]{{1,3}}[SN])?"),
         Rule("(?:i?[nuwyz]{1,2}[SA]|i?(?:[nwyz]{1,2}|uu|u[nwyz])N|k[SNAs]|a)", cue="[re]"),
         Rule("ks", value="[艺体卫警技党]校$"),
         Rule("[pu]S", value="^.{1,2}[科工财农师医]大$"),
         Rule("hc", tail="-?[qr]"),
         Rule(_SHORT, cue="r[-e]?", tail="(?:[^Q]|$)"),
-        Rule(_SHORT, cue="(?:^|[^Q])", tail="-?[qr]"),
+        Rule(_SHORT, cue="(?:^|[^Q])", tail="-?,?-?[qr]"),
+        Rule("Q", cue="e", tail="(?:,|$)"),
+        Rule("l", cue="[re]", tail="-?q", value=f"^(?:{'|'.join(_PLACES['school_latin'])})$"),
     ),
     "employer": (
         Rule(f"[pk]{{0,3}}(?:[Tl]|{_PROPER})[pkxwyounghlBbTz]{{0,5}}?[CK]+"),
         Rule("[pk]{0,3}[xwyounghlBbTz]{0,4}?[xwyounTz][Bb]{0,3}K[CcK]*"),
         Rule("T[Bb]*C"),
         Rule("[pk]+n{1,2}C"),
-        Rule("[pk]{0,3}[nuwyxz]{1,3}g?[Bb]?C", cue="[iej]", tail=_AT_WORK),
+        Rule("[pk]{0,3}[nuwyxz]{1,3}g?[Bb]?C", cue="[iejJ]", tail=_AT_WORK),
         Rule(f"(?:[pkT]|{_PROPER})[pkxwyounghlBbTdz]{{0,5}}?c+"),
-        Rule("[nwyu]{1,2}c+", cue="[iej]", tail=_AT_WORK),
-        Rule(f"[pk]{{0,3}}(?:[pTl]|{_PROPER})[pkxwyounghlBbT]{{0,3}}[Bb]+c?", cue="j"),
+        Rule("[nwyu]{1,2}c+", cue="[iejJ]", tail=_AT_WORK),
+        Rule(f"[pk]{{0,3}}(?:[pTl]|{_PROPER})[pkxwyounghlBbT]{{0,3}}[Bb]+c?", cue="[jJ]"),
         Rule(f"[pk]{{0,3}}(?:[pTl]|{_PROPER})[pkxwyounghlBbT]{{0,3}}B+c?", cue="[ie]"),
         Rule(f"[pk]{{0,3}}(?:[pTl]|{_PROPER})[pkxwyounghlBbT]{{0,3}}[Bb]+c?", cue="[ie]", tail=_AT_WORK),
         Rule("[pk]{0,3}g?[nuwxyz]{1,3}b?B+", cue="[ie]", tail=_AT_WORK),
-        Rule(f"[pk]{{0,2}}{_FIRM}", cue="j"),
+        Rule(f"[pk]{{0,2}}{_FIRM}", cue="[jJ]"),
         Rule(f"[pk]{{0,2}}{_FIRM}", cue="i", tail="(?:[^X]|$)"),
         Rule(f"[pk]{{0,2}}{_FIRM}", cue="e", tail=_AT_WORK),
         Rule(f"[pk]{{0,2}}{_FIRM}", cue="-e", tail="-"),
-        Rule(f"[pk]{{0,2}}{_FIRM}", tail="(?:-?[WP]|-l|O)"),
+        Rule(f"[pk]{{0,2}}{_FIRM}", tail="(?:-?[WP]|-V|-l|O)"),
         Rule(f"[pk]{{0,2}}{_FIRM}", cue="f", tail="[WPVO]"),
-        # 优胜教育欠我工资, 被蔚蓝科技裁员
-        Rule("[pk]{0,3}[nuwxyzoT]{1,3}g?[Bb]*[BbCK]", tail="O"),
-        Rule("[pk]{0,3}[nuwxyzoT]{1,3}g?[Bb]*[BbCK]", cue="f", tail="[WPO]"),
-        Rule("[pk]{0,3}[nuwxyzo]{1,3}g?[Bb]+", cue="[iej]", tail=_AT_WORK),
+        # 优胜教育欠我工资, 被蔚蓝科技裁员, 蓝海物流上班的
+        Rule("[pk]{0,3}g?[nuwxyzoT]{1,3}g?[Bb]*[BbCK]", tail="(?:O|-[WV])"),
+        Rule("[pk]{0,3}[nuwxyzo][nuwxyzogcBb]{1,3}[CK]?", cue="f", tail="[WPO]"),
+        Rule("[pk]{0,3}[nuwxyop]{1,3}B", tail="[WP]"),
+        Rule("[pk]{0,3}(?:[xoyw]|uu|uw)[nu]?g?[Bb]+", cue="e", tail="-(?:,|$)"),
+        Rule("c", cue="(?:^|,)", tail="W", value=_OFFICE),
+        Rule("[nwkg]?c", cue="[jJ]"),
+        Rule("[pk]{0,3}[nuwxyzot][nuwxyzogcBb]{0,3}[CK]?", cue="J"),
+        Rule("t[Bb]*", cue="[iejf]", tail=_AT_WORK),
+        Rule("[pk]{0,3}g?[nuwxyzo]{1,3}g?[Bb]+", cue="[iejJ]", tail=_AT_WORK),
         # An office that no place tells apart, a kindergarten: where it is said that somebody works there.
-        Rule("[kg]?c", cue="[iej]", tail=_AT_WORK, value="(?:[局办委府所]|[法检察]院|[支分]行)$"),
-        Rule("[pk]{0,3}[nuwxyzog]{1,3}S", cue="[iej]", tail=_AT_WORK, value="幼儿园$"),
+        Rule("[nwkg]?c", cue="[iejJ]", tail=_AT_WORK, value=_OFFICE),
+        Rule("[nwkg]?c", cue="i", tail="(?:,|$)", value="[局办处队]$"),
+        Rule("[nwkg]?c", cue="e", tail="-(?:,|$)", value=_OFFICE),
+        Rule("[pk]{1,3}[nuwxyz]{1,3}", cue="i", tail="(?:,|$)", value="(?:中心|[馆站所队团社])$"),
+        Rule("[pk]{0,3}[nuwxyogh]{2,3}", cue="i", tail="[WPV]", unless=f"{_ANYWHERE}|{_TRADE}$"),
+        Rule("[pk]{0,3}(?:[xoyw][nuwxyogBbcp]{1,3}|uu[nuwBbcz]{0,3}|k?n[nuz]?[BbC])", cue="i", tail=_AT_WORK),
+        Rule("[pk]{0,3}[nuwxyzog]{1,3}S", cue="[iejJ]", tail=_AT_WORK, value="幼儿园$"),
         # Whatever it is called, somebody works there: 在市图书馆当管理员.
         Rule("[pk]{0,3}(?:[xoyTl]|uu|[pk][nuwxyo])[nuwxyoTBbclps]{0,4}", cue="[ie]", tail="[WVP]", value="^[^阿小老]"),
         Rule("[^-,~FeijWV]{1,6}", cue="F,?"),
@@ -166,19 +202,38 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule(f"(?:[pk]|{_PROPER})+Q"),
         Rule("[pk]*dH"),
         Rule("(?:[nuwyx]{1,2}g?[HM]|[pk]+H)", cue="e"),
-        Rule("k[HM]", tail="[^,]{0,2}?t"),
+        Rule("M", cue="e", tail="[^,]{0,2}?t"),
+        Rule("[nuwyx]{1,2}A", value="^..{1,2}[省市县区]"),
+        Rule("[nuwyx]{1,2}gJ", cue="e"),
+        Rule("nH", tail="-?t"),
+        Rule("[pk]+J", cue="e"),
+        Rule("Q", cue="e", tail="(?:,|$)", value="[院和西雅鲁金仁年卫]$"),
+        Rule("d", tail="[^,]{0,2}?t", value="^30[1-79]$"),
+        Rule("(?:[pk]+J|k[HM]|(?:[wyx]|uu|[uwyx]n)[HJ])", tail="[^,]{0,2}?t"),
         Rule(f"[pk]{{0,2}}{_PROPER}J", cue="e"),
         Rule("Q", tail="(?:[^,]{0,2}?t|e-)"),
     ),
     "address": (
         Rule(f"{_STREET}{_FURTHER}"),
         Rule(f"[pkZ]{{0,4}}[nuwyg]{{1,2}}[RCV]{_PARTS}{_NUMBERED}{_FURTHER}"),
-        Rule(f"[pkZ]{{0,4}}(?:[nwuyg]{{0,2}}[nwuy][RCV]|g{{0,2}}[nuw]{{1,2}}V){_FURTHER}", cue="[eH]"),
-        Rule(f"[pkZ]{{0,3}}(?:[xoy]|uu|w[nwpdu]|Z[nuxyw])[nu]{{0,2}}{_FURTHER}", cue="H"),
-        Rule("w[nu]{1,4}", cue="[He]", value=_ESTATE),
+        Rule(f"[pkZ]{{0,4}}(?:[nwuyg]{{0,2}}[nwuy][RCV]|g{{0,2}}[nuw]{{1,2}}V){_FURTHER}", cue="[eHS]"),
+        # Wherever somebody is said to live, unless that is a city, or a house like any other.
+        Rule(f"[pkZ]{{0,3}}(?:[pxoywC]|uu|[nu]p|[nuwy]{{2}})[nupwxydgCU]{{0,3}}{_FURTHER}", cue="H", unless=_ANYWHERE),
+        Rule(f"[pkZ]{{0,3}}{_SOMEWHERE}{_FURTHER}", cue="S", unless=_ANYWHERE),
+        Rule(f"[pkZ]{{0,3}}{_SOMEWHERE}", cue="e", tail="-?G", unless=f"{_ANYWHERE}|[里下上]$"),
+        Rule(f"[pkZ]{{0,3}}{_SOMEWHERE}", cue="(?:e|^|,)", tail="-?L", unless=f"{_ANYWHERE}|[里下上]$"),
+        Rule("w[nu]{1,4}", cue="[eHS]", value=_ESTATE),
+        Rule("x[un]", value=f"^[{_SURNAMES}]家[坝洼沟湾坳岭坪塘畈冲垭岗坡寨店营铺圩浜桥集台河屋院咀嘴堡]$"),
+        Rule(
+            f"[nwuyx]{{1,2}}[nu](?:[dhl]{{1,2}}U|[NM]){_FURTHER}",
+            value="^..{1,2}[里坊湾郡庭府墅城堡轩阁榭园堤汇苑][^里]",
+        ),
+        Rule(f"[pkZ]{{0,3}}{_PROPER}[nu]?B", cue="[eHS]"),
         Rule("[dhl]{1,2}D", cue="H"),
+        Rule("[dhl]{1,2}U(?:~?[dhl]{1,2}U)+", value="(?:[组队弄巷楼].*号|号.*[楼室房])$"),
+        Rule("(?:[pxow]|uu|[nu]{1,2})[DU]", cue="[eH]", value="(?:宿舍|家属|公寓)楼?$"),
         Rule("(?:[pxZ]|uu|[nu]u)m", tail="g", cut="长$"),
-        Rule("[pkZ]{0,3}(?:[xwoypn]{1,2}|uu?|[xwn]u)[nu]", cue="H", value=_ESTATE),
+        Rule("[pkZ]{0,3}(?:[xwoypn]{1,2}|uu?|[xwn]u)[nu]", cue="[HS]", value=_ESTATE),
         Rule(f"u[VW]{_FURTHER}", value=_FAMILY_VILLAGE),
         Rule(f"[nwu]{{1,3}}(?:[dhl]{{1,2}}U|[NM])?(?:[dhl]{{1,2}}D|N){_FURTHER}"),
         Rule(f"[dhl]D(?:~?{_NUMBERED})*~?(?:{_NUMBERED}|d)"),

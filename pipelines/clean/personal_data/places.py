@@ -59,7 +59,10 @@ def _found(reading: Reading, classes: pl.Series, kind: str, rule: Rule) -> pl.Da
             kind=pl.lit(kind),
             value=pl.col("value").str.to_lowercase(),
         )
-        .filter(pl.col("value").str.contains(rule.value) & ~pl.col("value").str.contains(_HIDDEN))
+        .filter(
+            pl.col("value").str.contains(rule.value),
+            ~pl.col("value").str.contains(f"{_HIDDEN}|{rule.unless}" if rule.unless else _HIDDEN),
+        )
         .cast(SPANS)
     )
 
@@ -104,6 +107,7 @@ def _of_schools(_: Lists) -> Classes:
     return [
         (_WORD.str.contains(f"^{_NUMERAL}+中$"), "A"),
         (_WORD.str.contains("^.{1,3}[交师财工农医科民林]大$"), "Q"),
+        (_WORD.str.contains(f"^.{{2,3}}{_NUMERAL}{{1,2}}中$"), "A"),
         (_WORD == "中", "c"),
         (_WORD == "小", "i"),
     ]

@@ -12,19 +12,20 @@ from pipelines.clean.personal_data.folding import fold
 from pipelines.clean.personal_data.spans import Finder, gather, matches, spans
 from pipelines.errors import RequestError
 
-# Who wins where spans overlap: first the smaller rank, then the longer span, then the one that starts first, then an
-# employer: what says so is that somebody works there, be it a kindergarten.
+# Who wins where spans overlap: first the smaller rank, then the longer span, then the one that starts first, then the
+# kind that stands first: an employer is one for who works there, be it a kindergarten.
 _KEPT = "placeholder"  # what an earlier run replaced: nothing touches it
 _RANKS = {
     kind: rank
     for rank, kinds in enumerate(
         (
             *((_KEPT,), ("email",), ("url",), ("id_card",), ("bank_card",), ("phone",), ("wechat", "qq")),
-            *(("licence_plate",), ("account",), ("school", "employer", "hospital", "address"), ("name",)),
+            *(("licence_plate",), ("account",), ("employer", "school", "hospital", "address"), ("name",)),
         )
     )
     for kind in kinds
 }
+_ORDER = {kind: order for order, kind in enumerate(_RANKS)}
 
 # Each reading replaces something, so they come to an end; a text made to draw them out is left after so many.
 _READINGS = 20
@@ -107,15 +108,19 @@ def _finders(names: bool) -> tuple[Finder, ...]:
 def _apart(found: pl.DataFrame) -> pl.DataFrame:
     """`found` without the spans that overlap a better one, sorted by row and start."""
     chosen = []
-    left = found.with_columns(rank=pl.col("kind").replace_strict(_RANKS, return_dtype=pl.UInt8)).sort(
-        "row", "start", "end"
-    )
+    kind = pl.col("kind")
+    left = found.with_columns(
+        rank=kind.replace_strict(_RANKS, return_dtype=pl.UInt8),
+        order=kind.replace_strict(_ORDER, return_dtype=pl.UInt8),
+    ).sort("row", "start", "end")
     while len(left):
         # Spans that hang together, by reaching into one another; of each such run the best one stays.
         reach = pl.col("end").cum_max().shift(1).over("row")
         left = left.with_columns(run=((pl.col("start") >= reach) | reach.is_null()).cum_sum())
         length = pl.col("end") - pl.col("start")
-        best = left.group_by("run", maintain_order=True).agg(pl.all().sort_by("rank", -length, "start", pl.col("kind") != "employer").first())
+        best = left.group_by("run", maintain_order=True).agg(
+            pl.all().sort_by("rank", -length, "start", "order").first()
+        )
         chosen.append(best)
         left = (
             left.join(best.select("run", first="start", last="end"), on="run", maintain_order="left")

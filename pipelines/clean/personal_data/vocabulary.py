@@ -134,7 +134,9 @@ def _without_names(listed: pl.DataFrame) -> pl.DataFrame:
         & rest.is_in(titles["long"] + titles["short"])
         & ((rest.str.len_chars() > 1) | (pl.col("tag") == "nr"))
     )
-    called = first.is_in(titles["before"]) & rest.is_in(surnames["single"]) & (pl.col("tag") == "nr")
+    called = first.is_in(titles["before"]) & rest.is_in(surnames["single"]) & (
+        pl.col("tag") == "nr"
+    ) | word.str.contains("^阿.$") & (pl.col("tag") != "n")
     classes = lexicon("places")["classes"]
     kinds = (
         "school",

@@ -34,6 +34,12 @@ def test_every_span_of_the_folded_text_is_one_of_the_text(texts):
         assert starts[1:] == stops[:-1]
 
 
+def test_what_is_put_aside_at_the_start_of_a_row_is_not_of_the_row_before():
+    result = fold(pl.Series(["①", "\x00a"]))
+    found = spans(matches(result.texts, r"(?s:.)"), "phone", pl.col("hit"))
+    assert result.back(found).select("row", "start", "end").rows() == [(0, 0, 3), (1, 1, 2)]
+
+
 @given(st.lists(AWKWARD, max_size=10))
 def test_folding_twice_is_folding_once(texts):
     once = fold(pl.Series(texts, dtype=pl.String)).texts
