@@ -18,6 +18,8 @@ def column(texts: pl.Series | Iterable[str | bytes | None]) -> pl.Series:
 
     Raises RequestError for anything that is no text.
     """
+    if isinstance(texts, (str, bytes)):
+        raise RequestError("a text is no column of texts", remedy="give a list, even of a single text")
     if isinstance(texts, pl.Series) and texts.dtype in (pl.String, pl.Null):
         return texts.cast(pl.String)
     return pl.Series([_unicode(place, one) for place, one in enumerate(texts)], dtype=pl.String)

@@ -87,7 +87,7 @@ class CleanDialogues(Dialogues):
         labels.SCRIPTS, description="script it was written in: simplified, traditional, mixed, or neutral (both alike)"
     )
     pii = dy.List(PII, description="personal data replaced, counted by kind")
-    risk = dy.List(RISK, description="signs of risk in the seeker's turns; empty where none was found")
+    risk = dy.List(RISK, description="signs of risk in the situation and all turns; empty where none was found")
     under_18 = dy.Bool(description="the seeker says to be younger than 18: out of everything that trains")
 
 

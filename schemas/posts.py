@@ -48,6 +48,13 @@ _ANSWER = {
 }
 
 
+_CLEAN_ANSWER = {
+    **_ANSWER,
+    "risk": dy.List(RISK, description="signs of risk to life or limb in the answer"),
+    "under_18": dy.Bool(description="its writer says to be younger than 18: no reference for what trains"),
+}
+
+
 class Posts(Table):
     """What every table of posts has."""
 
@@ -101,7 +108,7 @@ class CleanPosts(Posts):
 
     title = dy.String(description="title or question, cleaned")
     description = dy.String(description="body of the post, cleaned")
-    answers = dy.List(dy.Struct(dict(_ANSWER)), description="the answers that were kept, cleaned")
+    answers = dy.List(dy.Struct(dict(_CLEAN_ANSWER)), description="the answers that were kept, cleaned")
     text = dy.String(description="title and description, one below the other")
     n_chars = dy.Int64(min=0, description="characters of `text`, white space not counted")
     han_ratio = dy.Float64(min=0, max=1, description="share of Chinese characters among those of `text`")
@@ -124,7 +131,7 @@ class UniquePosts(CleanPosts):
     answers = dy.List(
         dy.Struct(
             {
-                **_ANSWER,
+                **_CLEAN_ANSWER,
                 "cluster_id": dy.String(description="`answer_id` of the first of all nearly equal answers"),
                 "n_questions": dy.Int64(min=1, description="questions under which a nearly equal answer stands"),
             }

@@ -39,6 +39,16 @@ def han_ratio(one: str) -> float:
     return measured(one)[0][2]
 
 
+# --- column
+
+
+@pytest.mark.parametrize("one", ["我失眠", b"x"])
+def test_a_text_is_no_column(one):
+    """Its characters would be read as texts, each too short to hold anything."""
+    with pytest.raises(RequestError, match="no column"):
+        text.column(one)
+
+
 # --- key
 
 

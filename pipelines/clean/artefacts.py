@@ -31,21 +31,45 @@ _LINK = (
 _REMOVED_LINK, _REMOVED_ACCOUNT = (rf"{OPEN}{forms}\d*{CLOSE}" for forms in ("[网網]址", "[账賬][号號]"))
 
 _NAME = r"[\p{Han}\p{Latin}\p{Nd}_-]"  # what a nickname is made of
-_CHAIN = r"//\s*@[^\n]*"  # the words of others
-_REPLY = rf"回[复覆復] ?@(?:{_REMOVED_ACCOUNT}|{_NAME}{{1,20}}) ?[:：]"
-# A nickname ends before a blank or a colon, or it is short: whoever writes on without a blank means the words.
-_MENTION = (
-    rf"(?P<before>^|[^\p{{Latin}}\p{{Nd}}._@-])"
-    rf"(?:@(?:{_REMOVED_ACCOUNT}[:：]?|{_NAME}{{1,20}}(?:[:：]|\s)|{_NAME}{{2,8}}\b))+"
+_VERB = "\ue002"  # stands for an @ that is a verb; private use, so no text holds it
+_SAID = "我你您他她它们們了的是在都也就没沒不说說吗嗎呢吧啊"  # what tells words from a name
+# The words of others, and the name of whom one answers.
+_QUOTED = rf"//\s*[@{_VERB}][^\n]*|回[复覆復] ?@(?:{_REMOVED_ACCOUNT}|{_NAME}{{1,20}}) ?[:：]"
+_ENDED = rf"@(?:{_REMOVED_ACCOUNT}[:：]?|(?:{_NAME}{{1,12}}|[\p{{Latin}}\p{{Nd}}_-]{{1,30}})(?:[:：]|\s))"
+_SHORT = rf"@(?:\p{{Han}}{{1,8}}[_-]{_NAME}{{1,12}}|[\p{{Han}}--[{_SAID}]]{{2,3}})"
+_LAST = rf"@[{_NAME}--[{_SAID}]]{{2,8}}"
+_ACCOUNT = r"@[A-Za-z_][A-Za-z0-9_-]{2,29}"
+# A mention ends before a blank or a colon. Whoever writes on without one may mean the words, 我@班长没理我. There an
+# account has Latin letters or a joiner; or a name is short, or the last of the line, and no verb stands before it.
+_MENTION = "|".join(
+    (
+        rf"(?P<before>^|[^\p{{Latin}}\p{{Nd}}._@-])(?:{_ENDED})+",
+        rf"(?P<apart>^|[^\p{{Han}}\p{{Latin}}\p{{Nd}}._@-])"
+        rf"(?:(?:{_SHORT})+(?P<after>[^\p{{Han}}\p{{Latin}}\p{{Nd}}._-]|$)|(?:{_LAST})+(?P<end>\n|$))",
+        rf"(?P<ahead>^|[^\p{{Latin}}\p{{Nd}}._@-])(?:{_ACCOUNT})+(?P<behind>[^A-Za-z0-9._-]|$)",
+    )
 )
 
-# A topic of more than ten characters is rather a sentence that its writer made a heading of: it loses the signs alone.
-_EDGE, _INNER = r"[^#\s。！？；，]", r"[^#\n。！？；]"
-_HEADING = rf"#({_EDGE}{_INNER}{{9,38}}{_EDGE})#"
-_TOPIC = (
-    rf"#[^#\n]{{1,30}}\[[话話超][题題话話]\]#|#{_EDGE}{_INNER}{{0,8}}{_EDGE}#|#[\p{{Han}}\p{{Latin}}]#"
-    r"|(?:(?:^|\s)#[\p{Han}\p{Latin}][\p{Han}\p{Latin}\p{Nd}_]{0,19})+(?:\s|$)"
-)
+# # behind a letter or a digit is a sharp (C#), or a number's (3#楼); behind a longer word a topic may begin.
+_BEFORE_TOPIC = r"(?P<before>^|[^\p{Latin}\p{Nd}]|\p{Latin}{2})"
+_TAGGED = r"#[^#\n]{1,30}\[[话話超][题題话話]\]#"
+_HASHTAG = r"#(?:\p{Latin}[\p{Latin}\p{Nd}_]{1,29}|[\p{Han}\p{Latin}][\p{Han}\p{Latin}\p{Nd}_]{1,9})"
+
+
+def _enclosed_by_signs(inner: str) -> str:
+    """What stands between two #, `inner` but for its ends: neither a number alone nor one item of #1…#2…"""
+    end, word = r"[^#\s。！？；，]", r"[^#\s。！？；，\p{Nd}]"
+    return (
+        rf"{_BEFORE_TOPIC}"
+        rf"(?:#(?P<words>{word}{inner}{end}|\p{{Han}})#|#(?P<numbered>\p{{Nd}}{inner}{word})#(?P<after>\P{{Nd}}|$))"
+    )
+
+
+# More than ten characters, or two clauses, are rather a sentence that its writer made a heading of: it loses the signs
+# alone.
+_INNER = r"[^#\n。！？；，]{0,8}"
+_TOPIC = rf"{_enclosed_by_signs(_INNER)}|{_TAGGED}|(?:(?:^|\s){_HASHTAG})+(?:\s|$)"
+_HEADING = _enclosed_by_signs(r"(?:[^#\n。！？；]{9,38}|[^#\n。！？；]{0,8}，[^#\n。！？；]{0,8})")
 
 _HIDDEN = r"(?is)<(script|style)\b[^<>]*>.*?</(?:script|style)\s*>|<!--.*?-->"
 _BREAKS = r"(?i)</?(?:br|p|div|li|ul|ol|tr|table|h[1-6]|hr|blockquote|section|article)(?:\s[^<>]{0,500})?/?>"
@@ -98,7 +122,7 @@ def _rules() -> tuple[_Rule, ...]:
         _Rule(characters.SPARED, lambda texts: texts.str.replace_all(_REMOVED_LINK, " ")),
         _Rule(characters.AT, _without_mentions),
         _Rule(characters.HASH, _without_topics),
-        _Rule(characters.BRACKET, lambda texts: texts.str.replace_all(_pictures_and_codes(), " ")),
+        _Rule(characters.BRACKET, _without_pictures_and_codes),
         _Rule(characters.FACE, lambda texts: texts.str.replace_all(FACE, " ")),
         _Rule(characters.LYING, lambda texts: texts.str.replace_all(LYING_FACE, " ")),
         _Rule(0, _without_stock_phrases),
@@ -112,38 +136,64 @@ def _without_links(texts: pl.Series) -> pl.Series:
 
 
 def _without_mentions(texts: pl.Series) -> pl.Series:
-    return texts.str.replace_all(_CHAIN, " ").str.replace_all(_REPLY, " ").str.replace_all(_MENTION, "${before} ")
-
-
-def _without_topics(texts: pl.Series) -> pl.Series:
-    return texts.str.replace_all(_TOPIC, " ").str.replace_all(_HEADING, " ${1} ")
+    made = texts.str.replace_all(_verb(), f"{_VERB}${{words}}").str.replace_all(_QUOTED, " ")
+    made = made.str.replace_all(_MENTION, "${before}${apart}${ahead} ${after}${behind}${end}")
+    return made.str.replace_all(_VERB, "@", literal=True)
 
 
 @cache
-def _pictures_and_codes() -> str:
+def _verb() -> str:
+    return rf"@(?P<words>{in_both_scripts(alternation(lexicon('artefacts')['mentions']['prose'].split()))})"
+
+
+def _without_topics(texts: pl.Series) -> pl.Series:
+    made = texts.str.replace_all(_TOPIC, "${before} ${after}")
+    return made.str.replace_all(_HEADING, "${before} ${words}${numbered} ${after}")
+
+
+def _without_pictures_and_codes(texts: pl.Series) -> pl.Series:
+    anywhere, short, closing = _pictures_and_codes()
+    rows = texts.str.contains("[/", literal=True).arg_true()
+    rows = rows.filter(texts.gather(rows).str.contains(closing)) if len(rows) else rows
+    if len(rows):
+        texts = with_rows(texts, rows, texts.gather(rows).str.replace_all(short, " "))
+    return texts.str.replace_all(anywhere, " ")
+
+
+@cache
+def _pictures_and_codes() -> tuple[str, str, str]:
+    """Pictures and long codes; the short codes, and those of them that close something: without one, [b] is none.
+
+    A picture is what no one says in brackets, or any word of a picture beside another or at the end of a line.
+    """
     found = lexicon("artefacts")
-    pictures = in_both_scripts(alternation(found["pictures"]["names"].split()))
-    return rf"\[(?:{pictures}|\p{{Han}}{{1,4}}R)\]|{found['markup']['anywhere']}"
+    names, words = (in_both_scripts(alternation(found["pictures"][group].split())) for group in ("names", "words"))
+    sure, codes = rf"{names}|\p{{Han}}{{1,4}}R", found["markup"]
+    picture = rf"\[(?:{sure}|{words})\]"
+    pictures = rf"{picture}(?: ?{picture})+|\[(?:{sure})\]|\[(?:{words})\](?m:$)"
+    return rf"{pictures}|{codes['anywhere']}", rf"\[/?{codes['short']}\]", rf"\[/{codes['short']}\]"
 
 
 def _without_stock_phrases(texts: pl.Series, *, traditional: bool = False) -> pl.Series:
     words, whole, end = _stock_phrases(traditional)
     rows = texts.str.contains(words).arg_true()
-    return with_rows(texts, rows, texts.gather(rows).str.replace_all(whole, "").str.replace_all(end, "${mark}"))
+    return with_rows(texts, rows, texts.gather(rows).str.replace_all(whole, " ").str.replace_all(end, "${mark}"))
 
 
 @cache
 def _stock_phrases(traditional: bool) -> tuple[str, str, str]:
-    """The words without which there is no phrase; the phrases that are a whole line, and those that end one.
+    """The words without which there is no phrase; those that are a whole line or that no one says; those that end one.
 
     `traditional`: in both scripts, for what is a phrase after the conversion should be one before. Patterns of so many
     forms are slow, so they are for texts alone that hold a Traditional character.
     """
     groups = lexicon("artefacts")["stock"].values()
+    lines, ends, anywhere = (
+        alternation(one[place] for one in groups if place in one) for place in ("lines", "ends", "anywhere")
+    )
     words = alternation(word for group in groups for word in group["words"])
-    whole = f"(?m)^ ?(?:{alternation(group['lines'] for group in groups)})$"
-    ends = alternation(group["ends"] for group in groups if "ends" in group)
-    end = rf"(?m)(?P<mark>^|[ …，。！？；、）”])(?:{ends})$"
+    whole = f"(?m)^ ?(?:{lines})$|{anywhere}"
+    end = rf"(?m)(?P<mark>^|[ …，。！？；、）”])(?:(?:{ends}) ?)+$"
     if traditional:
         return in_both_scripts(words), in_both_scripts(whole), in_both_scripts(end)
     return words, whole, end

@@ -4,7 +4,7 @@ One pass over the UTF-8 bytes of a column. Chinese punctuation stays Chinese: wh
 
 * Line ends become \\n, at most two in a row; other white space one blank, none beside Chinese punctuation or line ends.
 * Controls, zero-width and bidirectional marks, selectors, private use, blank fillers, U+FFFD and enclosing marks go.
-* An emoji becomes a blank: it often stands where a comma would.
+* An emoji becomes a blank: it often stands where a comma would. Digits on several keys in a row are a number and stay.
 * Full-width letters, digits and signs become ASCII; , ? ! ; : and . become full-width behind a Chinese character.
 * ... 。。。 … become ……; ！！！！ is cut to three: that much of an emphasis carries feeling.
 """

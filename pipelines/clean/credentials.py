@@ -67,12 +67,21 @@ def _marked(answers: pl.DataFrame) -> pl.DataFrame:
     return (
         answers.select("row", "row_id", clause=clauses(pl.col("text")))
         .explode("clause", empty_as_null=False)
+        .with_columns(clause=_headed(pl.col("clause")))
+        .explode("clause", empty_as_null=False)
         .with_columns(words=pl.col("clause").str.strip_chars(_MARKS_AROUND), weak=~ends_strongly(pl.col("clause")))
         .with_columns(claims=claims, further=words.str.contains(patterns["further"]))
         .with_columns(block=(~pl.col("claims") & ~pl.col("further")).cum_sum().over("row"))
         .with_columns(cut=claimed)
         .with_columns(cut=pl.col("cut") & (pl.col("claims") | pl.col("further")))
     )
+
+
+def _headed(clause: pl.Expr) -> pl.Expr:
+    """`clause` as a list: what announces the rest of it ("心理咨询师为您解答：") apart, where it begins so."""
+    head = pl.coalesce(clause.str.extract(pattern) for pattern in _heads()).fill_null("")
+    rest = clause.str.slice(head.str.len_chars())
+    return pl.concat_list(head, rest).list.filter(pl.element() != "")
 
 
 def _joined(marked: pl.DataFrame) -> pl.DataFrame:
@@ -99,18 +108,25 @@ def _joined(marked: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _heads() -> list[str]:
+    """What ends no clause by a mark, captured."""
+    return [_filled(pattern) for pattern in lexicon("credentials")["heads"]]
+
+
 @cache
 def _patterns() -> dict[str, str]:
     words: dict[str, Any] = lexicon("credentials")
-
-    def filled(pattern: str) -> str:
-        for name in ("title", "trade", "self"):
-            pattern = pattern.replace(f"{{{name}}}", words[name])
-        return pattern
-
     return {
         "near": words["near"],
-        "claims": alternation(filled(one) for one in words["claims"]),
-        "further": alternation([*(filled(one) for one in words["further"]), words["calling"]]),
-        **{name: filled(words[name]) for name in ("as_one", "bare", "address", "hanging")},
+        "claims": alternation(_filled(one) for one in words["claims"]),
+        "further": alternation([*(_filled(one) for one in words["further"]), words["calling"]]),
+        **{name: _filled(words[name]) for name in ("as_one", "bare", "address", "hanging")},
     }
+
+
+def _filled(pattern: str) -> str:
+    """`pattern` with each {name} replaced; braces that count (`{0,4}`) stay."""
+    words = lexicon("credentials")
+    for name in ("title", "trade", "medic", "self", "years"):
+        pattern = pattern.replace(f"{{{name}}}", words[name])
+    return pattern

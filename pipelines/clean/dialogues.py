@@ -2,9 +2,10 @@
 
 import polars as pl
 
-from pipelines.clean.cells import NO_PII, cleaned, counted, said
+from pipelines.clean.cells import NO_PII, cleaned, cleaned_labels, counted, said
 from pipelines.clean.measures import han_ratio, n_chars
 from pipelines.clean.minors import under_14, under_18
+from pipelines.clean.personal_data.placeholders import EMOTICON
 from pipelines.clean.risk import risk
 from pipelines.clean.script import script
 from pipelines.clean.shares import in_shares
@@ -14,6 +15,10 @@ from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.table import Dropped
 
 STAGE = "clean_dialogues"
+
+_ASKED_AGE = r"几岁|多大|年龄|年纪|(?i:how old|your age)"
+_NUMERALS = "一二三四五六七八九十"
+_BARE_AGE = rf"^\s*我?(?:今年|刚|才|快|马上)*([0-9]{{1,2}}|[{_NUMERALS}]{{1,3}})(?:$|[^0-9{_NUMERALS}年月日点号分])"
 
 
 def clean_dialogues(
@@ -35,9 +40,18 @@ def clean_dialogues(
     filters, cleaning = filters or Filters(), cleaning or Cleaning()
     dialogues = frame.lazy().select(ImportedDialogues.column_names()).collect().with_row_index("group")
     judged = in_shares(lambda some: _judged(_with_texts(some, cleaned(_cells(some), cleaning)), filters), dialogues)
+    notes = judged["attributes"].explode().struct.field("value")
+    label = cleaned_labels(pl.concat([judged["topic"], judged["emotion"], notes]), cleaning)
+    judged = judged.with_columns(
+        label(pl.col("topic")),
+        label(pl.col("emotion")),
+        pl.col("attributes").list.eval(
+            pl.element().struct.with_fields(value=label(pl.element().struct.field("value")))
+        ),
+    )
     refused = judged.filter(pl.col("reason").is_not_null())
     dropped = gather(drops(refused, STAGE, "dialogue", "dialogue_id", pl.col("reason"), pl.col("detail")))
-    kept = judged.filter(pl.col("reason").is_null()).with_columns(risk=risk(pl.col("asked"), simplified=True))
+    kept = judged.filter(pl.col("reason").is_null()).with_columns(risk=risk(pl.col("all_told"), simplified=True))
     return CleanDialogues.cast(kept.select(CleanDialogues.column_names())), Dropped.cast(dropped)
 
 
@@ -59,37 +73,61 @@ def _turns(dialogues: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
-    """The dialogues with the cleaned texts in their places, `script` as they were written in, and `pii`."""
+    """The dialogues with the cleaned texts in their places, `script` as they were written in, and `pii`.
+
+    `all_told` and `own_told` are what was said, of the seeker alone in the latter, before a profile takes figures and
+    Latin away.
+    """
     fields = [field.name for field in dialogues.schema["turns"].inner.fields]  # type: ignore[attr-defined]
-    written = cells.filter(pl.col("place") >= 0).select("group", "place", cleaned="text")
-    shown = pl.when(pl.col("cleaned") != "").then("cleaned").otherwise(pl.lit("[表情]"))
+    written = cells.filter(pl.col("place") >= 0).select("group", "place", "stored", told="text")
+    shown = pl.when(pl.col("stored") != "").then("stored").otherwise(pl.lit(EMOTICON))
     turns = (
         _turns(dialogues)
         .join(written, on=["group", "place"], how="left", maintain_order="left")
-        .with_columns(text=shown)
+        .with_columns(text=shown, own=_own_words())
         .group_by("group", maintain_order=True)
-        .agg(turns=pl.struct(fields))
+        .agg(
+            turns=pl.struct(fields),
+            all_told=pl.col("told").str.join("\n"),
+            own_told=pl.col("own").drop_nulls().str.join("\n"),
+        )
     )
-    situation = cells.filter(place=-1).get_column("text")
+    situations = cells.filter(place=-1)
     return (
-        dialogues.with_columns(script=script(_said()), situation=situation)
+        dialogues.with_columns(
+            script=script(_said()), situation=situations["stored"], situation_told=situations["text"]
+        )
         .drop("turns")
         .join(turns, on="group", how="left", maintain_order="left")
         .join(counted(cells), on="group", how="left", maintain_order="left")
-        .with_columns(pl.col("turns").fill_null([]), pl.col("pii").fill_null(NO_PII))
+        .with_columns(
+            pl.col("turns").fill_null([]),
+            pl.col("pii").fill_null(NO_PII),
+            all_told=pl.concat_str("situation_told", "all_told", separator="\n", ignore_nulls=True),
+            own_told=pl.concat_str("situation_told", "own_told", separator="\n", ignore_nulls=True),
+        )
     )
+
+
+def _own_words() -> pl.Expr:
+    """What a seeker told, null for other turns; a bare number is their age where somebody has just asked for it."""
+    told = pl.col("told")
+    asked = told.shift(1).over("group").str.contains(_ASKED_AGE)
+    age = told.str.extract(_BARE_AGE)
+    spelled_out = pl.when(asked & age.is_not_null()).then(pl.format("我今年{}岁。{}", age, told)).otherwise(told)
+    return pl.when(pl.col("role") == "seeker").then(spelled_out)
 
 
 def _judged(dialogues: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     """What is measured of each dialogue, and the `reason` (with its `detail`) to drop it, null where there is none."""
     measured = (
         dialogues.lazy()
-        .with_columns(said=_said(), asked=_said(of_seeker=True))
+        .with_columns(said=_said())
         .with_columns(
             n_chars=n_chars(pl.col("said")),
             han_ratio=han_ratio(said(pl.col("said"))),
-            under_14=under_14(pl.col("asked")),
-            under_18=under_18(pl.col("asked")),
+            under_14=under_14(pl.col("own_told")),
+            under_18=under_18(pl.col("own_told")),
         )
     )
     chinese = pl.col("han_ratio") >= filters.min_han_ratio
@@ -104,8 +142,6 @@ def _judged(dialogues: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     return measured.with_columns(first.struct.unnest()).collect()
 
 
-def _said(*, of_seeker: bool = False) -> pl.Expr:
-    """All turns below each other, or those of the seeker."""
-    turn = pl.element().struct
-    words = turn.field("text").filter(turn.field("role") == "seeker") if of_seeker else turn.field("text")
-    return pl.col("turns").list.eval(words).list.join("\n")
+def _said() -> pl.Expr:
+    """All turns below each other."""
+    return pl.col("turns").list.eval(pl.element().struct.field("text")).list.join("\n")

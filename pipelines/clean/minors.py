@@ -14,6 +14,11 @@ from pipelines.clean.lexicon import alternation, lexicon
 from pipelines.clean.words import Words, spelled
 
 LIMITS = {"under_14": 14, "under_18": 18}
+# Words of the lexicon that stand in its patterns.
+_SHARED = (
+    *("self", "before", "after", "during", "opening", "not_yet"),
+    *("clause", "so_far", "other", "then"),
+)
 
 
 def under_14(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
@@ -42,19 +47,27 @@ def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
 def _minors(posts: pl.Series) -> pl.Series:
     told = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
     told = told.select("year", *(_near_enough(kind) for kind in _near().names))
-    told = told.select(
-        *(pl.col(kind).str.contains(pattern).alias(f"{kind} {name}") for kind, name, pattern in _patterns()),
-        age=pl.col("year") - 2000 - _born(),  # of who was born on the first of January: others are younger
+    told = told.with_columns(
+        *(_found(*one) for one in _patterns()),
+        years=pl.col("year") - 2000 - _born(),  # of who was born on the first of January: others are younger
     )
+    # What may outweigh a sign is looked for where there is one.
+    signed = pl.any_horizontal(f"{kind} {name}" for kind, name, _ in _patterns())
+    kinds = [pl.when(signed).then(kind).otherwise(pl.lit("")).alias(kind) for kind in _near().names]
+    told = told.with_columns(kinds).with_columns(_found(*one) for one in _doubts())
     of_child = pl.any_horizontal("age of_child", "grade of_child")
     adult = pl.any_horizontal("age adult", "english adult")
+    grown = pl.any_horizontal("age grown", "grade grown")
     said = {
         limit: pl.col(f"age now {limit}")
         | pl.col(f"english {limit}")
         | (pl.col(f"age opening {limit}") & ~of_child)
-        | ((pl.col(f"age perhaps {limit}") | pl.col(f"grade {limit}")) & ~adult)
+        | (pl.col(f"age perhaps {limit}") & ~pl.col("age then") & ~adult)
+        | (pl.col(f"grade {limit}") & ~adult)
         | (pl.col(f"grade opening {limit}") & ~of_child & ~adult)
-        | (pl.col("age") < years).fill_null(False)
+        | (pl.col(f"age alone {limit}") & ~pl.col("age of_other") & ~of_child & ~adult & ~grown)
+        | (pl.col(f"grade alone {limit}") & ~pl.col("grade of_other") & ~of_child & ~adult & ~grown)
+        | (pl.col("years") < years).fill_null(False)
         for limit, years in LIMITS.items()
     }
     under_18 = said["under_14"] | said["under_18"]
@@ -78,33 +91,54 @@ def _born() -> pl.Expr:
     return pl.coalesce(pl.col("born").str.extract(year) for year in years).cast(pl.Int32)
 
 
+def _found(kind: str, name: str, pattern: str) -> pl.Expr:
+    return pl.col(kind).str.contains(pattern).alias(f"{kind} {name}")
+
+
 @cache
 def _patterns() -> list[tuple[str, str, str]]:
     """The kind of words that must be near, what is asked of a text, and the pattern."""
     words: dict[str, Any] = lexicon("minors")
-    now, perhaps, english = words["now"], words["perhaps"], words["english"]
-    shared = {name: words[name] for name in ("self", "before", "after", "during", "opening", "not_yet")}
-
-    def made(patterns: list[str], who: str) -> str:
-        own = {name: words[f"{name}s"].get(who, "") for name in ("age", "grade", "exam")}
-        return alternation(_filled(pattern, {**shared, **own}) for pattern in patterns)
-
-    asked = [
-        ("age", "of_child", words["child"]),
-        ("grade", "of_child", words["child"]),
-        ("age", "adult", made(now["age"] + now["opening"] + perhaps["age"], "adult")),
-        ("english", "adult", alternation(english["adult"])),
-    ]
+    now, perhaps, alone, english = (words[name] for name in ("now", "perhaps", "alone", "english"))
+    asked = []
     for limit in LIMITS:
         asked += [
-            ("age", f"now {limit}", made(now["age"] + now["plain"][limit], limit)),
-            ("age", f"opening {limit}", made(now["opening"], limit)),
-            ("age", f"perhaps {limit}", made(perhaps["age"], limit)),
-            ("grade", limit, made(perhaps["grade"] + perhaps["plain"][limit], limit)),
-            ("grade", f"opening {limit}", made(perhaps["opening"], limit)),
+            ("age", f"now {limit}", _made(now["age"] + now["plain"][limit], limit)),
+            ("age", f"opening {limit}", _made(now["opening"], limit)),
+            ("age", f"perhaps {limit}", _made(perhaps["age"], limit)),
+            ("grade", limit, _made(perhaps["grade"] + perhaps["plain"][limit], limit)),
+            ("grade", f"opening {limit}", _made(perhaps["opening"], limit)),
+            ("age", f"alone {limit}", _made(alone["age"] + alone["plain"][limit], limit)),
+            ("grade", f"alone {limit}", _made(alone["grade"] + alone["plain"][limit], limit)),
             ("english", limit, alternation(english[limit])),
         ]
     return asked
+
+
+@cache
+def _doubts() -> list[tuple[str, str, str]]:
+    """What may outweigh a sign of a minor, in the form of `_patterns`."""
+    words: dict[str, Any] = lexicon("minors")
+    now, perhaps, alone, english = (words[name] for name in ("now", "perhaps", "alone", "english"))
+    return [
+        ("age", "of_child", words["child"]),
+        ("grade", "of_child", words["child"]),
+        ("age", "of_other", _made(["{other}{age}"], "any")),
+        ("grade", "of_other", _made(["{other}{grade}"], "any")),
+        ("age", "then", _made(["{then}{age}周?岁"], "any")),
+        ("age", "grown", words["grown"]),
+        ("grade", "grown", words["grown"]),
+        ("age", "adult", _made(now["age"] + now["opening"] + perhaps["age"] + alone["age"], "adult")),
+        ("english", "adult", alternation(english["adult"])),
+    ]
+
+
+def _made(patterns: list[str], who: str) -> str:
+    """One pattern of these, with the ages and school years of `who`: a limit, an adult, any."""
+    words: dict[str, Any] = lexicon("minors")
+    own = {name: words[f"{name}s"].get(who, "") for name in ("age", "grade", "exam")}
+    shared = {name: words[name] for name in _SHARED}
+    return alternation(_filled(pattern, {**shared, **own}) for pattern in patterns)
 
 
 def _filled(pattern: str, words: dict[str, str]) -> str:

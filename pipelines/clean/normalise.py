@@ -15,7 +15,6 @@ Profile = Literal["default", "paper"]
 # two or three; a text that was made to need more loses every sign that may start something.
 _ROUNDS = 12
 _SIGNS = r"[!-/:-@\[-`{-~]"
-_EMPTIED = "（）|《》|【】|“”|‘’"
 
 
 def normalised(text: pl.Expr, profile: Profile = "default") -> pl.Expr:
@@ -54,7 +53,6 @@ def _settled(texts: pl.Series, *, paper: bool) -> pl.Series:
         if len(rows) == 0:
             break
         bare, _ = rewritten(made.gather(rows), paper=True)
-        bare = bare.str.replace_all(_EMPTIED, "")
         again = _without_artefacts(bare)
         made = with_rows(made, rows, again)
         rows = rows[(again != bare).to_numpy()]

@@ -1,9 +1,11 @@
 """Posts and answers: cleaned, and filtered (M §2, E §2)."""
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from pipelines.clean.answers import signatures, without_credentials, without_signatures
-from pipelines.clean.cells import NO_PII, cleaned, counted, said
+from pipelines.clean.cells import NO_PII, cleaned, cleaned_labels, counted, said
 from pipelines.clean.language import language
 from pipelines.clean.measures import han_ratio, n_chars
 from pipelines.clean.minors import under_14, under_18
@@ -19,6 +21,7 @@ from schemas.table import Dropped
 STAGE = "clean_posts"
 
 _OF_AN_ANSWER = [field.name for field in CleanPosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
+_AS_WRITTEN = [name for name in _OF_AN_ANSWER if name not in ("risk", "under_18")]
 _NO_EDITS = pl.lit(pl.Series([[]], dtype=pl.List(EDIT.dtype)))
 _FOREIGN = ("cantonese", "japanese", "korean", "english", "classical")
 
@@ -42,25 +45,25 @@ def clean_posts(
     filters, cleaning = filters or Filters(), cleaning or Cleaning()
     posts = frame.lazy().select(ImportedPosts.column_names()).collect().with_row_index("group")
     judged = in_shares(lambda some: _judged(_with_texts(some, cleaned(_cells(some), cleaning)), filters), posts)
+    label = cleaned_labels(pl.concat([judged["topic"], judged["subtopics"].explode()]), cleaning)
+    judged = judged.with_columns(label(pl.col("topic")), pl.col("subtopics").list.eval(label(pl.element())))
     kept, refused = judged.filter(pl.col("reason").is_null()), judged.filter(pl.col("reason").is_not_null())
     answers, edits = _cut(_answers(kept))
-    answers = answers.with_columns(n_chars=n_chars(pl.col("text")))
-    long_enough = pl.col("n_chars") > filters.min_answer_chars
+    answers = _judged_answers(answers, filters)
+    stay = answers.filter(pl.col("reason").is_null())
     dropped = gather(
         drops(refused, STAGE, "post", "post_id", pl.col("reason"), pl.col("detail")),
         drops(_answers(refused), STAGE, "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
         drops(
-            answers.filter(~long_enough),
+            answers.filter(pl.col("reason").is_not_null()),
             STAGE,
             "answer",
             "answer_id",
-            pl.lit("too_short"),
-            pl.format("{} characters", pl.col("n_chars")),
+            pl.col("reason"),
+            pl.col("detail"),
         ),
     )
-    kept = _with_answers(kept, answers.filter(long_enough), edits).with_columns(
-        risk=risk(pl.col("text"), simplified=True)
-    )
+    kept = _with_answers(kept, stay, edits).with_columns(risk=risk(pl.col("told"), simplified=True))
     return CleanPosts.cast(kept.select(CleanPosts.column_names())), Dropped.cast(dropped)
 
 
@@ -78,20 +81,25 @@ def _cells(posts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_texts(posts: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
-    """The posts with the cleaned texts in their places, `text`, `script` as they were written in, and `pii`."""
-    title, description = (cells.filter(place=place).get_column("text") for place in (-2, -1))
-    written = cells.filter(pl.col("place") >= 0).select("group", "place", cleaned="text")
+    """The posts with the cleaned texts in their places, `text`, `script` as they were written in, and `pii`.
+
+    `told`, `headline` and the answers' `told` are what was written, before a profile takes figures and Latin away.
+    """
+    titles, descriptions = (cells.filter(place=place) for place in (-2, -1))
+    written = cells.filter(pl.col("place") >= 0).select("group", "place", cleaned="stored", answer_told="text")
     answers = (
         _answers(posts, "group")
         .with_columns(place=pl.int_range(pl.len(), dtype=pl.Int64).over("group"))
         .join(written, on=["group", "place"], how="left", maintain_order="left")
-        .with_columns(text="cleaned")
+        .with_columns(text="cleaned", told="answer_told")
     )
     return (
         posts.with_columns(script=script(pl.concat_str("title", "description", separator="\n")))
-        .with_columns(title=title, description=description)
+        .with_columns(title=titles["text"], description=descriptions["text"])
+        .with_columns(told=_text(), headline="title")
+        .with_columns(title=titles["stored"], description=descriptions["stored"])
         .drop("answers")
-        .join(_gathered(answers, "group"), on="group", how="left", maintain_order="left")
+        .join(_gathered(answers, "group", [*_AS_WRITTEN, "told"]), on="group", how="left", maintain_order="left")
         .join(counted(cells), on="group", how="left", maintain_order="left")
         .with_columns(
             pl.col("answers").fill_null([]),
@@ -106,10 +114,10 @@ def _judged(posts: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     measured = posts.lazy().with_columns(
         n_chars=n_chars(pl.col("text")),
         han_ratio=han_ratio(said(pl.col("text"))),
-        language=language(pl.col("text")),
-        relevance=relevance(pl.col("text"), pl.col("title")),
-        under_14=under_14(pl.col("text"), pl.col("posted_at")),
-        under_18=under_18(pl.col("text"), pl.col("posted_at")),
+        language=language(pl.col("told")),
+        relevance=relevance(pl.col("told"), pl.col("headline")),
+        under_14=under_14(pl.col("told"), pl.col("posted_at")),
+        under_18=under_18(pl.col("told"), pl.col("posted_at")),
     )
     relevant = pl.col("relevance").struct
     share = pl.format("Chinese share {}", pl.col("han_ratio").round(2))
@@ -137,6 +145,23 @@ def _judged(posts: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     )
 
 
+def _judged_answers(answers: pl.DataFrame, filters: Filters) -> pl.DataFrame:
+    """What is measured of each answer, and the `reason` (with its `detail`) to drop it, null where there is none."""
+    measured = answers.with_columns(
+        n_chars=n_chars(pl.col("text")),
+        risk=risk(pl.col("told"), simplified=True),
+        under_14=under_14(pl.col("told"), pl.col("posted_at")),
+        under_18=under_18(pl.col("told"), pl.col("posted_at")),
+    )
+    short = pl.col("n_chars") <= filters.min_answer_chars
+    return measured.with_columns(
+        reason=pl.when("under_14").then(pl.lit("under_14")).when(short).then(pl.lit("too_short")),
+        detail=pl.when("under_14")
+        .then(pl.lit("the writer says to be younger than 14"))
+        .otherwise(pl.format("{} characters", pl.col("n_chars"))),
+    )
+
+
 def _cut(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The answers without claims of a credential and signatures, and what was cut: `row_id`, `rule`, `removed`."""
     cells = answers.select("author", "source", "text", row_id="answer_id", group="post_id")
@@ -152,7 +177,7 @@ def _with_answers(posts: pl.DataFrame, answers: pl.DataFrame, edits: pl.DataFram
     told = told.group_by("post_id").agg(edits=pl.struct("row_id", "rule", "removed").cast(EDIT.dtype))
     return (
         posts.drop("answers")
-        .join(_gathered(answers, "post_id"), on="post_id", how="left", maintain_order="left")
+        .join(_gathered(answers, "post_id", _OF_AN_ANSWER), on="post_id", how="left", maintain_order="left")
         .join(told, on="post_id", how="left", maintain_order="left")
         .with_columns(
             pl.col("answers").fill_null([]),
@@ -166,9 +191,9 @@ def _answers(posts: pl.DataFrame, by: str = "post_id") -> pl.DataFrame:
     return posts.select(by, "source", "answers").explode("answers", empty_as_null=False).unnest("answers")
 
 
-def _gathered(answers: pl.DataFrame, by: str) -> pl.DataFrame:
-    """`by`, `answers`: the answers of each post that has any, in their order."""
-    return answers.group_by(by, maintain_order=True).agg(answers=pl.struct(_OF_AN_ANSWER))
+def _gathered(answers: pl.DataFrame, by: str, fields: Iterable[str]) -> pl.DataFrame:
+    """`by`, `answers`: the answers of each post that has any, in their order, with these fields."""
+    return answers.group_by(by, maintain_order=True).agg(answers=pl.struct(*fields))
 
 
 def _text() -> pl.Expr:

@@ -95,8 +95,8 @@ def _own() -> pl.Expr:
 def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
     """The posts with signs of `label`: `row`, `label`, whether the case is `clear`, and the signs as `detail`.
 
-    It is where enough kinds of signs stand together, the one that it needs among them, and the writer says little of
-    themselves.
+    It is where enough kinds of signs stand together, the one that it needs among them (with the one that makes it
+    `certain`, where there is such a one), and the writer says little of themselves.
     """
     rules = lexicon("relevance")[label]
     signs = {
@@ -104,12 +104,13 @@ def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
         for name, pattern in rules["signs"].items()
     }
     n_signs = pl.sum_horizontal(pl.col(name).cast(pl.UInt32) for name in signs)
+    clear = pl.col(rules.get("certain", rules["needs"])) & (n_signs >= rules["clear"])
     impersonal = (pl.col("own") <= rules["own"]) & (pl.col("feelings") <= rules["feelings"])
     return (
         posts.filter(pl.col(_near(label)) > 0)
         .select("row", "feelings", own=_own(), **signs)
         .filter(pl.col(rules["needs"]) & (n_signs >= rules["doubtful"]))
-        .select("row", label=pl.lit(label), clear=(n_signs >= rules["clear"]) & impersonal, detail=_named(list(signs)))
+        .select("row", label=pl.lit(label), clear=clear & impersonal, detail=_named(list(signs)))
     )
 
 

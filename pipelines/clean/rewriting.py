@@ -30,6 +30,8 @@ _COMMA, _TO_FULL_WIDTH = 0x2C, 0xFEE0
 _FULL_QUESTION, _FULL_EXCLAMATION = 0xFF1F, 0xFF01
 _MARKS = (0x2C, 0x21, 0x3F, 0x3A, 0x3B)  # , ! ? : ;
 _EYES, _MOUTHS = (0x3A, 0x3B), (0x29, 0x2D)  # :) ;-(
+_OPENING = tuple(ord(one) for one in "（《〈【〔〖“‘")  # each followed in Unicode by what closes it
+_ZERO, _NINE = 0x30, 0x39
 _ROUNDS = 16
 
 
@@ -44,7 +46,7 @@ def rewrite(
         offsets: Where each row begins, n + 1 of them.
         traits: Per code point below CODES.
         folded: Per code point below CODES what is written for it, or the second half of it (DOUBLE).
-        paper: Write nothing but PAPER, line ends and placeholders.
+        paper: Write nothing but PAPER, line ends and placeholders, and no brackets with nothing between them.
     """
     rows = len(offsets) - 1
     longest = 0
@@ -76,6 +78,7 @@ def rewrite(
 def _read(data: Bytes, at: int, end: int, traits: Traits, folded: Codes, line: Codes) -> tuple[int, np.uint32]:
     """A row as folded code points without the invisible ones: how many, and the traits of all of them."""
     n, found, inside = 0, np.uint32(0), False
+    key, digit = -1, _BLANK  # where the last character under a key stands, and which it was
     while at < end:
         code, at = decoded(data, at)
         if code >= CODES:
@@ -90,9 +93,14 @@ def _read(data: Bytes, at: int, end: int, traits: Traits, folded: Codes, line: C
                 continue
             if action == ACCENT and not before & WESTERN:  # on a Chinese character it strikes through or decorates
                 continue
-            if action == KEYCAP:  # the digit under the key goes with it
-                if before & KEY:
-                    line[n - 1] = _BLANK
+            if action == KEYCAP:  # what is under a key goes with it, but a number of several keys stays
+                if before & KEY and key < n - 1:
+                    under = line[n - 1]
+                    several = key == n - 2 and digit != _BLANK and _ZERO <= under <= _NINE
+                    line[n - 1] = under if several else _BLANK
+                    if several:
+                        line[n - 2] = digit
+                    key, digit = n - 1, under if _ZERO <= under <= _NINE else _BLANK
                 continue
             if action == DOUBLE:  # ⁇ and ⁈ begin with ？, ‼ and ⁉ with ！
                 line[n], n = _FULL_QUESTION if code in (0x2047, 0x2048) else _FULL_EXCLAMATION, n + 1
@@ -157,12 +165,14 @@ def _write(line: Codes, n: int, traits: Traits, of_chinese: bool, paper: bool, m
             of = traits[code]
         if paper and (not of & PAPER or (of & TRAILING and behind == _LINE)):
             continue
+        if paper and code == behind + 1 and behind in _OPENING:  # the bracket is left empty; how long the run was, the
+            m, run, settled, blank = m - 1, 1, False, False  # next round counts
+            last = made[m - 1] if m > 0 else _LINE
+            continue
 
         if lines:
             lines = min(lines, 2) if m > 0 else 0
-            for _ in range(lines):
-                made[m], m = _LINE, m + 1
-            last, lines = _LINE, 0
+            m, last, lines = _written(made, m, _LINE, lines), _LINE, 0
         elif blank and m > 0 and not paper and not (traits[last] | of) & TIGHT:
             made[m], m, last = _BLANK, m + 1, _BLANK
         blank = False
@@ -176,9 +186,16 @@ def _write(line: Codes, n: int, traits: Traits, of_chinese: bool, paper: bool, m
         run = run + times if code == last else times
         last, limit = code, of >> LIMIT & 0b11
         if limit == 0 or run <= limit:
-            for _ in range(times):
-                made[m], m = code, m + 1
+            m = _written(made, m, code, times)
     return m, settled and m == n
+
+
+@kernel
+def _written(made: Codes, m: int, code: int, times: int) -> int:
+    """Writes `code` `times` times into `made` at `m`; where it ends."""
+    for _ in range(times):
+        made[m], m = code, m + 1
+    return m
 
 
 @kernel

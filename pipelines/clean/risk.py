@@ -31,9 +31,12 @@ def risk(text: pl.Expr, *, simplified: bool = False) -> pl.Expr:
 
 def _risk(texts: pl.Series) -> pl.Series:
     counted = texts.alias("text").to_frame().with_columns(_near().counted(texts).values())
-    # A bit a rule, and the lists looked up: making a list of structs in every row costs more than all of the rules.
+    # A bit a rule, and a list a set of rules: making a list of structs in every row costs more than all of the rules.
     bits = [_holds(*rule).cast(pl.UInt32) * (1 << place) for place, rule in enumerate(_rules())]
-    return _lists().gather(counted.select(pl.sum_horizontal(bits)).to_series()).alias(texts.name)
+    held = counted.select(pl.sum_horizontal(bits)).to_series()
+    sets = held.unique().sort()
+    lists = pl.Series([_signs(one) for one in sets], dtype=_SIGNS)
+    return lists.gather(sets.search_sorted(held)).alias(texts.name)
 
 
 def _holds(kind: str, rule: str, pattern: str) -> pl.Expr:
@@ -47,19 +50,32 @@ def _near() -> Words:
     return Words({f"{kind} {rule}": spelled(near[kind][rule]) for kind, rule, _ in _rules()})
 
 
-@cache
-def _lists() -> pl.Series:
-    """For every set of rules, as the number whose bits are theirs, the list of its signs."""
-    rules = _rules()
-    signs = [
-        [{"kind": kind, "rule": rule} for place, (kind, rule, _) in enumerate(rules) if chosen >> place & 1]
-        for chosen in range(1 << len(rules))
-    ]
-    return pl.Series(signs, dtype=_SIGNS)
+def _signs(held: int) -> list[dict[str, str]]:
+    """The signs of a set of rules, as the number whose bits are theirs."""
+    return [{"kind": kind, "rule": rule} for place, (kind, rule, _) in enumerate(_rules()) if held >> place & 1]
 
 
 @cache
 def _rules() -> tuple[tuple[str, str, str], ...]:
-    kinds = {kind: rules for kind, rules in lexicon("risk").items() if kind != "near"}
+    """Kind, name and pattern of each rule."""
+    return tuple((kind, name, alternation(patterns)) for kind, name, patterns in _patterns())
+
+
+def _patterns() -> list[tuple[str, str, list[str]]]:
+    """Kind and name of each rule, and the patterns of which any is a sign."""
+    tables = lexicon("risk")
+    words: dict[str, str] = tables["words"]
+    kinds = {kind: rules for kind, rules in tables.items() if kind not in ("near", "words")}
     assert set(kinds) <= set(RISKS), "lexicons/risk.toml: a kind that schemas.labels.RISKS does not list"
-    return tuple((kind, name, alternation(patterns)) for kind in kinds for name, patterns in kinds[kind].items())
+    return [
+        (kind, name, [_filled(pattern, words) for pattern in patterns])
+        for kind, rules in kinds.items()
+        for name, patterns in rules.items()
+    ]
+
+
+def _filled(pattern: str, words: dict[str, str]) -> str:
+    """`pattern` with each {name} replaced; braces that count (`{0,4}`) stay."""
+    for name, word in words.items():
+        pattern = pattern.replace(f"{{{name}}}", word)
+    return pattern

@@ -14,8 +14,8 @@ Seeds = tuple[int, int]
 def digests(texts: pl.Series, seeds: Seeds) -> Keys:
     """Digests of texts without nulls, uint64 [n, 2].
 
-    The seeds are drawn anew for each index: nobody can write two texts that collide, nor look a text up in an index
-    by a table made before. The hash is polars', which holds for one version of polars.
+    The seeds are drawn anew for each index: nobody can write two texts that collide. The hash is polars', which holds
+    for one version of polars.
     """
     return np.stack([texts.hash(seed).to_numpy() for seed in seeds], axis=1)
 

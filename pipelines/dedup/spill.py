@@ -71,7 +71,7 @@ class Spill:
         return np.fromfile(path, dtype) if path.exists() else np.empty(0, dtype)
 
     def keep_texts(self, texts: Iterable[pa.Array]) -> tuple[Bytes, Places]:
-        """Texts in the form of `pipelines.dedup.shingles.buffers`, their bytes left on the disk."""
+        """Texts in the form of `pipelines.buffers.buffers`, their bytes left on the disk."""
         sizes = [np.zeros(1, np.int64)]
         for some in texts:
             data, offsets = buffers_of(arrow(some))

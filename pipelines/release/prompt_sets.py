@@ -74,9 +74,10 @@ def _post_prompts(
 ) -> Result:
     sets = _Builder(table, "post", splits, settings, settings.max_tokens, ruler(settings.tokenizer))
     for row in posts.iter_rows(named=True):
-        answers = row["answers"]
+        answers = [answer for answer in row["answers"] if _may_teach(answer, settings)]
         if table == "grpo_coe" and not answers:
-            sets.drop(row["post_id"], "no_answer", "a question without an answer")
+            told = "a question without an answer" if not row["answers"] else "no answer without risk, by an adult"
+            sets.drop(row["post_id"], "no_answer", told)
             continue
         sets.add(
             row["post_id"],
@@ -87,6 +88,11 @@ def _post_prompts(
             reference=draw_reference(row["post_id"], answers, seed),
         )
     return sets.result()
+
+
+def _may_teach(answer: Row, settings: Prompts) -> bool:
+    """Whether an answer may be a reference: by nobody under 18, and of no risk unless that is allowed."""
+    return not answer["under_18"] and (settings.allow_risk or not answer["risk"])
 
 
 def draw_reference(post_id: str, answers: list[Row], seed: int = 0) -> tuple[str, str | None, float | None]:

@@ -139,6 +139,21 @@ def test_a_row_of_nothing_but_emoji_is_empty():
     assert unified("😀😭👨\u200d👩\u200d👧🇨🇳1\ufe0f\u20e3") == [""]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我今年1\ufe0f\u20e32\ufe0f\u20e3岁", "我今年12岁"),
+        ("1\u20e32\u20e33\u20e3，4\u20e3", "123，"),
+        ("\uff11\u20e3２\ufe0f\u20e3\u20e3好", "12好"),
+        ("1\ufe0f\u20e3失眠 2\ufe0f\u20e3焦虑", "失眠 焦虑"),  # these number a list
+        ("#\u20e31\u20e3*\u20e32\u20e3好", "好"),
+    ],
+)
+def test_digits_on_keys_are_a_number_where_they_are_several(text: str, expected: str):
+    assert unified(text) == [expected]
+    assert over(normalised, text, expected) == [expected, expected]
+
+
 def test_what_is_an_emoji_by_name_only_stays():
     assert unified("0123456789 # * © ® ™ → ℃ ① ✓ 996") == ["0123456789 # * © ® ™ → ℃ ① ✓ 996"]
 
@@ -156,6 +171,22 @@ def test_the_paper_keeps_chinese_alone():
 
 def test_the_paper_begins_no_line_with_a_comma():
     assert unified("666，好\n1、好", paper=True) == ["好\n好"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("“OK”，他说", "他说"),
+        ("（abc），好\n《IT》、我", "好\n我"),
+        ("“（《a》）”，好", "好"),
+        ("好，（a），“b”！！（c）！！", "好，！！！"),
+        ("好\n（a）\n【b】\n我", "好\n\n我"),
+        (f"{'（《' * 40}a{'》）' * 40}，好", "好"),
+        ("（好）“a", "（好）“"),
+    ],
+)
+def test_the_paper_leaves_no_brackets_empty(text: str, expected: str):
+    assert unified(text, expected, paper=True) == [expected, expected]
 
 
 # --- laws

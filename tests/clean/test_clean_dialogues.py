@@ -71,13 +71,55 @@ def test_length_and_script_are_of_all_turns():
     assert kept.select("n_chars", "han_ratio", "script").rows() == [(8, 1.0, "traditional")]
 
 
-def test_risk_is_looked_for_in_what_the_seeker_says():
+def test_risk_is_looked_for_in_the_situation_and_in_all_turns():
+    """The supporter may name what the seeker answers with a word."""
     frame = dialogues(
-        dialogue(1, "seeker: 我难过", "supporter: 你想自杀吗？"),
+        dialogue(1, "seeker: 我难过", "supporter: 怎么了？"),
         dialogue(2, "seeker: 我难过", "supporter: 嗯。", "seeker: 我想过自杀", "supporter: 嗯。"),
+        dialogue(3, "seeker: 我难过", "supporter: 你想过自杀吗？", "seeker: 嗯，很多次", "supporter: 我在听。"),
+        dialogue(4, "seeker: I feel low", "supporter: Why?", lang="en", situation="I think about killing myself"),
     )
     kept, _ = clean_dialogues(frame)
-    assert [[sign["kind"] for sign in signs] for signs in kept["risk"].to_list()] == [[], ["self_harm"]]
+    kinds = [[sign["kind"] for sign in signs] for signs in kept["risk"].to_list()]
+    assert kinds == [[], ["self_harm"], ["self_harm"], ["self_harm"]]
+
+
+@pytest.mark.parametrize("profile", ["default", "paper"])
+@pytest.mark.parametrize(
+    ("said", "situation", "age"),
+    [
+        (("seeker: 我今年13岁，很烦", "supporter: 嗯。"), None, "under_14"),
+        (("seeker: 很烦", "supporter: 嗯。"), "我今年12岁，总被同学欺负", "under_14"),
+        (("seeker: 很烦", "supporter: 你几岁了？", "seeker: 12", "supporter: 还小呀。"), None, "under_14"),
+        (
+            ("seeker: 很烦", "supporter: 方便说一下年龄吗？", "seeker: 十三，怎么了", "supporter: 嗯。"),
+            None,
+            "under_14",
+        ),
+        (("seeker: 很烦", "supporter: 你多大？", "seeker: 刚16", "supporter: 嗯。"), None, "under_18"),
+        (("seeker: 很烦", "supporter: 你多大？", "seeker: 26", "supporter: 嗯。"), None, None),
+        (("seeker: 很烦", "supporter: 几个人？", "seeker: 12", "supporter: 嗯。"), None, None),
+        (("seeker: 很烦", "supporter: 你几岁开始失眠的？", "seeker: 12月开始的", "supporter: 嗯。"), None, None),
+        (("seeker: 很烦", "supporter: 我今年13岁的时候也这样。"), None, None),  # not the seeker
+    ],
+)
+def test_children_are_dropped_and_minors_marked(said, situation, age, profile):
+    kept, dropped = clean_dialogues(
+        dialogues(dialogue(1, *said, situation=situation)), cleaning=Cleaning(profile=profile)
+    )
+    assert dropped["reason"].to_list() == (["under_14"] if age == "under_14" else [])
+    assert kept["under_18"].to_list() == {"under_14": [], "under_18": [True], None: [False]}[age]
+
+
+def test_what_the_source_notes_is_cleaned_as_well():
+    frame = dialogues(
+        dialogue(
+            1, *ZH, topic="加微信 abc_12345", emotion="焦虑", attributes=[{"name": "备注", "value": "电话13812345678"}]
+        )
+    )
+    row = clean_dialogues(frame)[0].row(0, named=True)
+    assert (row["topic"], row["emotion"]) == ("加微信 [微信]", "焦虑")
+    assert row["attributes"] == [{"name": "备注", "value": "电话[电话]"}]
 
 
 # --- what is cleaned, and what is added
@@ -183,7 +225,7 @@ def test_whatever_the_schema_allows_is_accounted_for(seed: int):
 def test_the_real_sets(shared: Path):
     sets = {
         "smile": ("zh_multiturn/smile_raw.tar.gz", {"no_round": 1}),
-        "cpsycoun": ("zh_multiturn/cpsycound_raw.tar.gz", {"under_14": 2}),  # two boys of eleven
+        "cpsycoun": ("zh_multiturn/cpsycound_raw.tar.gz", {"under_14": 3}),  # two boys of eleven, one of nine
         "esconv": ("en_strategy/FailedESConv.json", {"under_14": 1}),  # "I am 13"
         "emollm": ("noisy/emollm_aiwei_part.json", {"not_chinese": 1}),  # the supporter falls into German
     }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipelines.accounts import require_balance, settle
 from pipelines.clean import clean_posts
 from pipelines.ingest.importing import read
-from pipelines.settings import Filters
+from pipelines.settings import Cleaning, Filters
 from schemas.posts import CleanPosts, ImportedPosts, RawPosts
 from schemas.table import Dropped
 
@@ -97,6 +97,7 @@ def test_the_answers_that_stay_are_whole_and_in_order():
     before, after = frame["answers"].to_list()[0], kept["answers"].to_list()[0]
     for answer in before:
         del answer["spans"]
+        answer |= {"risk": [], "under_18": False}
     assert after == [before[0], before[2]]
 
 
@@ -211,6 +212,34 @@ def test_what_is_no_trouble_of_a_grown_person_is_dropped_with_its_reason(descrip
     kept, dropped = clean_posts(posts(post(1, "", description)))
     assert dropped["reason"].to_list() == ([reason] if reason else [])
     assert kept.height == (reason is None)
+
+
+@pytest.mark.parametrize("profile", ["default", "paper"])
+def test_no_profile_hides_a_child_or_a_danger(profile: str):
+    """What `paper` takes away, figures and Latin, tells of ages and of dangers."""
+    rows = [
+        post(1, "", "我今年13岁，每天都睡不着，不知道怎么办才好，很难过。"),
+        post(2, "", "我今年16岁，每天都睡不着，不知道怎么办才好，很难过。"),
+        post(3, "", "每天都睡不着，不知道怎么办才好，很难过，I want to kill myself。"),
+    ]
+    kept, dropped = clean_posts(posts(*rows), cleaning=Cleaning(profile=profile))
+    assert dropped.select("row_id", "reason").rows() == [("s:1", "under_14")]
+    assert kept["under_18"].to_list() == [True, False]
+    assert [[sign["kind"] for sign in signs] for signs in kept["risk"].to_list()] == [[], ["self_harm"]]
+
+
+def test_answers_are_looked_at_for_children_and_dangers_as_well():
+    answers = ("我今年12岁，" + "答" * 101, "我今年16岁，" + "答" * 101, "我当时割腕了，" + "答" * 101, "答" * 101)
+    kept, dropped = clean_posts(posts(post(1, "", "难" * 20, *answers)))
+    assert dropped.select("row_id", "reason").rows() == [("s:1/0", "under_14")]
+    told = [(one["answer_id"], one["under_18"], [sign["kind"] for sign in one["risk"]]) for one in kept["answers"][0]]
+    assert told == [("s:1/1", True, []), ("s:1/2", False, ["self_harm"]), ("s:1/3", False, [])]
+
+
+def test_topics_are_cleaned_as_well():
+    frame = posts(post(1, "", "难" * 20, topic="加微信 abc_12345", subtopics=["恋爱", "电话13812345678"]))
+    row = clean_posts(frame)[0].row(0, named=True)
+    assert (row["topic"], row["subtopics"]) == ("加微信 [微信]", ["恋爱", "电话[电话]"])
 
 
 def test_a_minor_of_fourteen_or_more_is_kept_and_marked():

@@ -33,6 +33,53 @@ UNDER_14 = """
     i am 12 years old
     I just turned 11!
     I’m in 5th grade and I hate it
+    我今年 12 岁
+    我 13 岁
+    年龄：13岁
+    性别女 年龄13岁
+    十三岁了
+    今年13岁了
+    才13岁的我
+    我还没满14
+    未满十四
+    正在上小学的我
+    12岁小女孩求助
+    我才小学六年级
+    我才小学六年级就想死
+    13yo girl
+    I'm 13F
+    i am thirteen
+    我今年 12 岁，读六年级
+    我今年 11，爸妈要离婚
+    我今年12 岁
+    本人年龄13岁，女
+    性别：女，年龄：12岁，总是哭
+    我的年龄是13岁
+    在学校没有朋友，十三岁了，还是怕黑
+    求助，今年13岁了，不敢上学
+    今年十二岁，不想活
+    才13岁的我，每天都很累
+    我还没到14，医生不给看
+    未满十四，能打热线吗
+    正在上小学的我没有朋友
+    在上六年级的我，压力好大
+    五年级的我，每天被同学笑
+    12岁小女孩求助，爸爸打我
+    13岁小姑娘，不想说话
+    我才小学六年级，就想退学
+    我才13，为什么要这么累
+    我十二三岁，说了也没人信
+    13yo girl here, nobody talks to me
+    I'm 13F and lonely
+    im 13 and sad
+    I'm twelve years old
+    12f, my mom hates me
+    hi, 13 year old boy here
+    I (13f) hate school
+    我今年13岁了啊
+    都12岁了，还尿床
+    我是个12岁的孩子，没有人管
+    我今年刚满12岁，小学快毕业了
 """
 UNDER_18 = """
     我今年15岁
@@ -74,6 +121,37 @@ UNDER_18 = """
     I'm in high school and my parents fight
     I'm a sophomore in high school
     I am still a minor
+    初三的我
+    在读高中
+    我在上高二
+    未成年
+    我还未满十八
+    17岁女生一枚
+    i am sixteen
+    16F
+    初三的我，每天都在哭
+    在读高中，想休学
+    我在上高二，成绩一直掉
+    未成年，可以打热线吗
+    我还未满十八，能自己去医院吗
+    17岁女生一枚，求安慰
+    I'm 16F
+    16F here, my parents fight
+    I am seventeen and I feel lost
+    as a fifteen year old I feel lost
+    失眠半年了，现在高二，不敢告诉爸妈
+    今年16了，还没有朋友
+    我十五六岁，没有朋友
+    目前在读高一，住校
+    我 16 岁，休学在家
+    年龄：16岁，性别：男
+    还未成年的学生，求助
+    未成年人，没有钱看医生
+    正在上高三的我压力好大
+    我才16，不想这样
+    本人还在上初二，同学都不理我
+    马上升高三了，好怕
+    今年中考，刚满15岁
 """
 NEITHER = """
     我女儿13岁，不肯上学
@@ -120,6 +198,79 @@ NEITHER = """
     my son is 14 years old
     I am a high school teacher
     I work in a primary school
+    我女儿13岁
+    我13岁那年
+    我带的班是初三
+    我13岁的儿子
+    13岁开始抑郁，现在25
+    高中毕业三年了
+    我是高中老师
+    小学老师
+    孩子上小学
+    我家孩子初三
+    从小学到现在
+    我18岁
+    28岁
+    陪读
+    距离13岁过去十年
+    我13岁的孩子，不肯上学
+    那时候我才13岁，什么都不懂
+    我带的班是初三，学生很累
+    我13岁的儿子，天天玩手机
+    13岁开始抑郁，现在25，还没好
+    高中毕业三年了，没有工作
+    我是高中老师，很累
+    小学老师，被家长骂
+    孩子上小学，作业写到半夜
+    我家孩子初三，不肯说话
+    从小学到现在，我都没有朋友
+    我从小学到现在都没有朋友
+    我18岁，不想上学
+    28岁，没有对象
+    陪读三年，跟老公没话说
+    我在陪读，孩子高二
+    距离13岁过去十年，我还记得
+    我弟弟很皮，今年13岁了，怎么管
+    我表妹很内向，现在高二，不肯上学
+    他才15岁，现在高一
+    儿子很懒，十三岁了，还不会穿衣服
+    初三的我很自卑，现在大学了还是这样
+    我工作五年了，梦里还是高三的我
+    当时我十三岁，不敢反抗
+    我今年30了，初三的我没有朋友
+    未成年人保护法有用吗
+    我被未成年骗了钱
+    不满14周岁的孩子能坐前排吗
+    我还没到14楼
+    恋爱快18年了
+    我才15分钟没回消息，他就生气
+    我才10块钱
+    今年15号开学
+    我今年15个月没上班
+    年龄13-60岁都可以来
+    年龄：35岁，性别：女
+    心理年龄13岁，身体30岁
+    我家狗今年13岁了，走了
+    教高二的我，每天都很累，我是班主任
+    我初中同学今年结婚
+    老公今年28岁，现在是高中老师
+    现在的初中生都谈恋爱
+    我现在教高二
+    我现在是高中老师
+    现在高中同学都结婚了
+    结婚才12年
+    已经十六年了，还是想他
+    I'm 13 weeks pregnant
+    I'm ten minutes late
+    my 13yo girl won't talk to me
+    my son is thirteen
+    I'm 25F and tired
+    I am twenty years old
+    I was sixteen when he left
+    I have 10m to go
+    i am 6 ft tall
+    the 14yo girl next door
+    I'm seven months pregnant
 """
 
 
@@ -188,7 +339,7 @@ def test_what_any_pattern_finds_is_near_enough_to_be_looked_at(shared: Path):
     texts = pl.Series([*lines(UNDER_14), *lines(UNDER_18), *lines(NEITHER), *turns])
     counts = _near().counted(texts)
     for kind, name, pattern in _patterns():
-        assert name == "of_child" or not (texts.str.contains(pattern) & (counts[kind] == 0)).any(), name
+        assert not (texts.str.contains(pattern) & (counts[kind] == 0)).any(), name
 
 
 @settings(max_examples=40)

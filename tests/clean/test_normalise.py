@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import regex
-from columns import PIECES, anything, over, patchwork
+from columns import PIECES, anything, ordinary, over, patchwork, suspicious
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,6 +52,21 @@ def test_the_paper_leaves_nothing_but_chinese(texts: list[str]):
     words = "|".join((*NAMES.values(), "表情", "電話"))  # in Traditional Chinese a placeholder as well
     allowed = regex.compile(rf"(?:[\p{{Han}}，。！？；：、（）《》〈〉【】〔〕〖〗“”‘’…—～·\n]|\[(?:{words})\d*\])*")
     assert [made for made in over(paper, *texts) if not allowed.fullmatch(made)] == []
+
+
+_clause = st.tuples(suspicious | st.just(""), ordinary | st.just(""), suspicious | st.just("")).map("".join)
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+@settings(max_examples=50)
+@given(
+    st.lists(st.one_of(ordinary, _clause), min_size=1, max_size=6), st.lists(st.sampled_from("，。！？\n"), min_size=6)
+)
+def test_a_clause_without_signs_stays(step, clauses: list[str], marks: list[str]):
+    """What stands between marks or line ends with none of the signs is never lost to what stands beyond them."""
+    text = "".join(one + mark for one, mark in zip(clauses, marks, strict=False))
+    [made] = over(step, text)
+    assert [one for one in clauses if regex.fullmatch(r"\p{Han}{4,}", one) and one not in made] == []
 
 
 # --- placeholders

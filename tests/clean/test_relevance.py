@@ -30,6 +30,7 @@ CLEAR = {
         情感树洞群，欢迎加入，进群请扫码
         处对象吗，私信我，互粉秒回
         脱单交友群，扫码进群，小姐姐很多
+        抑郁症互助群[QQ]，欢迎加入
     """,
     "recruitment": """
         诚聘线上客服若干名，在家兼职，日结，有意者联系[微信]
@@ -74,6 +75,33 @@ TROUBLE = """
     考研失败第三年，不敢见同学，觉得自己是废物
 """
 
+OFFERED = """
+    有没有人陪我聊天，加我QQ[QQ]
+    有人聊聊吗，[微信]
+    睡不着，谁来陪我说说话，我的微信[微信]
+    同病相怜的加群[QQ]，互相鼓励
+    想了解的加[微信]
+    感兴趣的联系[电话]
+    需要资料的戳[网址]
+    失恋的来找我聊，[账号]
+    本人男，想找个人说说话，加[QQ]
+    我很难过，谁能陪陪我，联系我[电话]
+    心情不好的可以找我倾诉，我的QQ是[QQ]
+    有没有抑郁的朋友，建了个群[QQ]，抱团取暖
+    求个人陪我聊天，[微信]
+"""
+NOT_OFFERED = """
+    我把他的[微信]删了，现在很后悔，怎么办
+    他消失半个月了，欠的债主天天上门，有见过的请打[电话]告诉我，我和孩子都很害怕
+    没有人陪我聊天，我觉得好孤独
+    我加了他的[微信]，可他从来不理我，我很难过
+    @[账号] 说的那些话让我很难过，我该怎么办
+    我在[网址]上看到一篇文章，说我这是焦虑症，我很害怕
+    他让我打[电话]，我不敢打，怕他骂我
+    有人跟我说话我就紧张，手心出汗，怎么办
+    我想和他做朋友，可他把我拉黑了，我好难过
+"""
+
 
 def lines(block: str) -> list[str]:
     return [line.strip() for line in block.strip().splitlines()]
@@ -116,6 +144,18 @@ def test_what_only_looks_like_it_is_doubted():
     assert doubts.to_list() == ["advertisement"]
     [reason, doubts] = judged(["今天风很大"]).select("reason", "doubts").row(0)
     assert (reason, doubts) == (None, ["not_psychological"])
+
+
+def test_an_address_offered_to_whoever_reads_is_doubted_and_no_more():
+    told = judged(lines(OFFERED))
+    assert told["reason"].null_count() == told.height
+    assert told.filter(~pl.col("doubts").list.contains("contact_harvesting"))["text"].to_list() == []
+
+
+def test_an_address_in_a_story_is_no_offer():
+    told = judged(lines(NOT_OFFERED))
+    assert told["reason"].null_count() == told.height
+    assert told.filter(pl.col("doubts").list.contains("contact_harvesting"))["text"].to_list() == []
 
 
 def test_no_text_tells_no_story():

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opencc import OpenCC
 
-from pipelines.clean.lexicon import lexicon
-from pipelines.clean.risk import _near, risk
+from pipelines.clean.risk import _near, _patterns, risk
 from schemas.labels import RISKS
 from schemas.posts import RISK
 
@@ -106,6 +105,61 @@ FLAGGED = {
         I cut myself again
         I have a history of self-harm
         she took an overdose
+        昨晚吃了三十片安定
+        安眠药 100片 够不够
+        想跳下去
+        站在窗边，真想直接跳下去
+        我准备好了绳子
+        绳子已经准备好了
+        站在天台上
+        我一个人坐在楼顶上。
+        我活不过今年了
+        感觉自己活不到三十岁
+        我快撑不下去了，活着没意思
+        我真的撑不下去了
+        活着好难，真的快熬不下去了
+        人生这么苦，我撑不住了
+        怕自己想不开
+        一时想不开做了傻事
+        想饿死自己
+        试过淹死自己
+        好想把自己饿死
+        我想自S
+        想自s
+        我真的想s
+        不想活，只想S
+        有zs的念头
+        又想zs了
+        想si，没人懂
+        每天都有zs倾向
+        自 杀的方法
+        自*杀会痛吗
+        zisha会不会被救
+        安定我吞了一整瓶
+        吃了五片安眠药才睡着
+        安眠药吃了二十多片
+        一口气吃了半瓶药
+        几十粒布洛芬够吗
+        吃多少安眠药会死
+        三十颗头孢能死吗
+        我把药全吞了
+        一次吃了两板安定
+        家里有一百片舒乐安定够不够
+        I cut my wrists
+        I want to unalive myself
+        thinking about unaliving
+        I tried to kill my self
+        I almost killed myself
+        i will kms
+        I will hang myself
+        I want to jump off a bridge
+        I slit my wrist last night
+        I no longer want to live
+        I'd rather be dead
+        I am tired of living
+        I took my own life in my dream
+        你是不是想过自杀？
+        有没有割腕？
     """,
     "harm_to_others": """
         我想杀了他
@@ -126,6 +180,21 @@ FLAGGED = {
         气急了拿皮带抽过孩子
         I want to kill him
         I could kill my boss
+        我控制不住想打孩子
+        总想打孩子
+        忍不住又打了孩子
+        气得掐孩子脖子
+        我掐住她的脖子
+        买了一把刀准备去找他
+        我带着刀去找老师
+        想开枪打死所有人
+        真想拿枪扫射他们
+        恨不得杀光所有人
+        我想给他下毒
+        想把学校炸了，炸了学校才好
+        恨不得打死他们
+        想炸学校
+        忍不住想打人
     """,
     "abuse": """
         老公家暴我
@@ -156,6 +225,26 @@ FLAGGED = {
         my boyfriend hit me
         it was domestic violence
         he sexually abused me
+        他把我打进医院
+        爸爸把我打得站不起来
+        他把我打住院了
+        妈妈拿衣架抽我
+        我妈抄起扫把打我
+        拿凳子砸我
+        拿烟头烫我
+        婆婆用开水泼我
+        爸爸摸我
+        叔叔总是偷摸我
+        爷爷摸我的大腿
+        教练摸我的腰
+        他摸我屁股
+        他逼我脱衣服
+        前男友威胁我拍裸照
+        继父把手伸进我的衣服
+        哥哥扒我裤子
+        他把我推下楼梯
+        不听话就把我关在小黑屋
+        不给我饭吃，还骂我
     """,
 }
 UNFLAGGED = """
@@ -245,14 +334,79 @@ UNFLAGGED = """
     I am dying to see you
     this job beats everything
     I missed the deadline
+    跳楼价
+    自杀式袭击的新闻
+    自杀式减肥不可取
+    吃了三片面包
+    吃了20片薯片
+    医生开了30片药
+    医生开了安眠药
+    按医嘱一天吃两片药
+    吃了两盒药没有效果
+    中药吃了三个月
+    药吃了三天了
+    板蓝根吃了两包
+    想跳下去游泳
+    从台阶上跳下来
+    买了跳绳
+    买了一根绳子晒被子
+    站在天台看星星
+    手机活不过一天
+    爷爷活不过今年了
+    电池撑不住了
+    作业太多，我快撑不住了
+    减肥坚持不下去了
+    想不开心的事
+    有什么想不开的
+    想S码的衣服
+    我想SOS求救一下是什么歌
+    想看zs的书
+    ZSTU是什么学校
+    我想说
+    想送她礼物
+    他把我打电话的事告诉我妈
+    把我打扮得很漂亮
+    他把我推给别人
+    把我推荐给老师
+    妈妈拿毛巾擦我的脸
+    妈妈拿手机打我电话
+    他拿着本子打电话给我
+    妈妈摸我的头
+    爸爸摸我额头
+    奶奶摸着我的手
+    老师摸我的头
+    医生让我脱衣服检查
+    妈妈逼我学琴
+    逼我穿秋裤
+    他抽烟
+    他烫头
+    我控制不住想哭
+    忍不住想打电话给他
+    总想打他电话
+    好想打人家的主意
+    想打游戏
+    忍不住吃零食
+    总想他
+    买了一把刀切菜
+    买了把刀找不到鞘
+    准备了刀叉
+    想放火锅底料
+    想炸鸡
+    系好了安全带
+    开枪的声音
+    刀塔打得好
+    自信满满
+    自拍
+    想起死去的爷爷
+    I killed the test
+    kill time
+    I cut my hair
+    I cut my finger while cooking
+    she jumped off the couch
+    I burned my dinner
+    skills and drills
 """
-PATTERNS = [
-    (kind, rule, pattern)
-    for kind, rules in lexicon("risk").items()
-    if kind != "near"
-    for rule, patterns in rules.items()
-    for pattern in patterns
-]
+PATTERNS = [(kind, rule, pattern) for kind, rule, patterns in _patterns() for pattern in patterns]
 
 
 def lines(block: str) -> list[str]:

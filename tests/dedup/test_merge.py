@@ -34,7 +34,7 @@ def post(post_id: str, words: str, *answers: str, at: datetime | None = None, **
         "pii": [],
         "edits": [],
         "answers": [
-            {"answer_id": f"{post_id}/{n}", "text": answer, "author_role": "unknown"}
+            {"answer_id": f"{post_id}/{n}", "text": answer, "author_role": "unknown", "risk": [], "under_18": False}
             for n, answer in enumerate(answers)
         ],
         **more,

@@ -11,7 +11,15 @@ RISK = [{"kind": "self_harm", "rule": "suicide"}]
 
 
 def answer(answer_id: str, text: str, role: str = "unknown") -> dict[str, Any]:
-    return {"answer_id": answer_id, "text": text, "author_role": role, "cluster_id": answer_id, "n_questions": 1}
+    return {
+        "answer_id": answer_id,
+        "text": text,
+        "author_role": role,
+        "cluster_id": answer_id,
+        "n_questions": 1,
+        "risk": [],
+        "under_18": False,
+    }
 
 
 def post(source_id: int | str, text: str, *answers: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -223,6 +223,22 @@ def test_signs_of_risk_keep_a_row_out_unless_it_is_allowed_in(name: str):
     assert only(name, {"risk": RISK}, Prompts(allow_risk=True))["prompt"]
 
 
+@pytest.mark.parametrize("unfit", [{"risk": RISK}, {"under_18": True}])
+def test_no_answer_of_a_minor_or_with_signs_of_risk_is_a_reference(unfit: dict[str, Any]):
+    fit, other = answer("s:1/0", "抱抱你"), answer("s:1/1", "我也割过腕") | unfit
+    row = only("grpo_coe", {"answers": [other, fit]})
+    assert (row["extra_info"]["references"], row["reward_model"]["ground_truth"]) == (["抱抱你"], "抱抱你")
+    assert refused("grpo_coe", {"answers": [other]})[1:] == ("no_answer", "no answer without risk, by an adult")
+    assert only("grpo_ecot", {"answers": [other]})["extra_info"]["references"] == []
+
+
+def test_an_answer_with_signs_of_risk_may_teach_where_risk_is_allowed():
+    answers = [answer("s:1/0", "我也割过腕") | {"risk": RISK}]
+    assert only("grpo_coe", {"answers": answers}, Prompts(allow_risk=True))["extra_info"]["references"] == [
+        "我也割过腕"
+    ]
+
+
 def test_a_round_that_needs_a_clip_is_kept_out_even_where_risk_is_allowed():
     for chosen in (None, Prompts(allow_risk=True)):
         assert refused("grpo_cer", {"needs_media": True, "risk": RISK}, chosen)[:2] == ("s:1#2", "needs_media")

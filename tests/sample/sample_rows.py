@@ -30,7 +30,7 @@ def post(source_id: int | str, description: str, *answers: str, title: str = "",
         "emotional_context": 0.5,
         "doubts": [],
         "answers": [
-            {"answer_id": f"{post_id}/{n}", "author_role": "unknown", "text": answer}
+            {"answer_id": f"{post_id}/{n}", "author_role": "unknown", "text": answer, "risk": [], "under_18": False}
             for n, answer in enumerate(answers)
         ],
         **more,

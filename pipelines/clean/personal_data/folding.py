@@ -2,7 +2,8 @@
 
 Folding puts aside what hides a number or a word from a pattern: full-width, circled, parenthesised and keycap digits,
 ornate letters, invisible characters between digits, Traditional characters. Each character becomes one character or
-none, so that a span of the folded text is a span of the text. Chinese digits stay: 一 is far more often a word.
+none, so that a span of the folded text is a span of the text. Chinese digits stay: 一 is far more often a word. A
+circled digit with no other beside it counts what follows (①13812345678②139…) and stays as well.
 """
 
 import unicodedata
@@ -10,10 +11,14 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
 from pipelines.clean.personal_data.spans import CLOSE, OPEN, SPANS
+
+Codes = npt.NDArray[np.uint32]
+Places = npt.NDArray[np.int64]
 
 _GONE = 0xFFFFFFFF
 # Planes 0 and 1 hold every letter and digit that has a plain form; plane 14 is tags and variation selectors.
@@ -21,6 +26,10 @@ _FOLDED_CODES = (*range(0x3000), *range(0x3000, 0x3400), *range(0xF900, 0x10000)
                  *range(0x1F100, 0x1F200), *range(0x1FBF0, 0x1FBFA))  # fmt: skip
 # Punctuation with an ASCII form that e-mail addresses, links and mentions are made of. ，：！？ stay Chinese.
 _PUNCTUATION = dict(zip("＠．＿－＋／＃＊＆＝～﹫﹒﹣﹢", "@._-+/#*&=~@.-+", strict=True))
+# The sign that makes a keycap of a digit, ① and ⓪: what a keycap becomes that stands alone.
+_KEYCAP, _ONE, _ZERO = 0x20E3, 0x2460, 0x24EA
+_BESIDE = 2  # characters: 1③8①2③4 is one number
+
 # Letters of other alphabets that stand in for V, X, O, Q and 3.
 _LOOKALIKES = dict(zip("ѵνᏙХхΧχΟοОоԛЗз", "vvvXxXxOoOoq33", strict=True))
 
@@ -47,11 +56,12 @@ def fold(texts: pl.Series) -> Folded:
     folded = table[codes]
     kept = np.flatnonzero(folded != _GONE)
     folded = folded[kept]
+    row_chars = np.concatenate([[0], written.str.len_chars().cast(pl.Int64).to_numpy().cumsum()])
+    row_kept = np.searchsorted(kept, row_chars)
+    _leave_numerals(codes, kept, row_kept, folded)
     # Where each kept character starts, in the bytes of the written and of the folded rows laid end to end.
     written_starts = _starts(codes)
     folded_starts = _starts(folded)
-    row_chars = np.concatenate([[0], written.str.len_chars().cast(pl.Int64).to_numpy().cumsum()])
-    row_kept = np.searchsorted(kept, row_chars)
     data = folded.tobytes().decode("utf-32-le").encode()
     offsets = folded_starts[row_kept]
     array = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(data))
@@ -100,6 +110,34 @@ def _starts(codes: np.ndarray) -> np.ndarray:
     """Where each code point starts in UTF-8, and at last where the text ends."""
     sizes = 1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
     return np.concatenate([[0], sizes.cumsum()])
+
+
+def _leave_numerals(codes: Codes, kept: Places, row_kept: Places, folded: Codes) -> None:
+    """Makes marks of a list again of the enclosed digits in `folded` that have no other beside them."""
+    written = codes[kept]
+    keycaps = np.flatnonzero(codes == _KEYCAP)
+    digits = np.searchsorted(kept, keycaps) - 1
+    keycap = (digits >= 0) & (keycaps - kept[digits] <= _BESIDE) & (written[digits] - 48 < 10)  # noqa: PLR2004 (unsigned)
+    enclosed = np.union1d(np.flatnonzero(_enclosed()[written]), digits[keycap])
+    if not len(enclosed):
+        return
+    row = np.searchsorted(row_kept, enclosed, side="right")
+    near = (np.diff(enclosed) <= _BESIDE) & (np.diff(row) == 0)
+    alone = enclosed[~(np.append(near, False) | np.append(False, near))]
+    digit = folded[alone] - 48
+    mark = np.where(digit == 0, _ZERO, _ONE - 1 + digit)
+    folded[alone] = np.where(written[alone] < 0x80, mark, written[alone])
+
+
+@cache
+def _enclosed() -> npt.NDArray[np.bool_]:
+    """Whether each code point is a digit in a circle, in brackets or with a full stop."""
+    enclosed = np.zeros(0x110000, np.bool_)
+    for code in np.flatnonzero(_table() != np.arange(len(_table()))):
+        form = unicodedata.decomposition(chr(code))
+        small = form.startswith(("<super>", "<sub>"))
+        enclosed[code] = unicodedata.category(chr(code)) == "No" and not small
+    return enclosed
 
 
 @cache

@@ -18,16 +18,19 @@ from pipelines.clean.personal_data.patterns import (
     DIGIT_OR_LETTER,
     HOMOPHONES,
     LETTER_DIGITS,
-    SEPARATOR,
+    SEPARATOR_OR_BREAK,
     SPOKEN_DIGITS,
 )
 from pipelines.clean.personal_data.spans import SPANS, gather, matches
 
 # A letter at either end is a digit where no word goes on there: not the l of "tel", not the o of "or".
 _RUN = (
-    rf"(?:{DIGIT}|(?-u:\b)[OolI])(?:{SEPARATOR}{{0,3}}{DIGIT_OR_LETTER}){{3,}}"
-    rf"{SEPARATOR}{{0,3}}(?:{DIGIT}|[OolI](?-u:\b))(?:[ -]?[Xx](?-u:\b))?"
+    rf"(?:{DIGIT}|(?-u:\b)[OolI])(?:{SEPARATOR_OR_BREAK}{{0,3}}{DIGIT_OR_LETTER}){{3,}}"
+    rf"{SEPARATOR_OR_BREAK}{{0,3}}(?:{DIGIT}|[OolI](?-u:\b))(?:[ -]?[Xx](?-u:\b))?"
 )
+
+# A mobile number on lines of its own.
+_LINES = r"1[3-9][0-9] {0,2}\n{1,2} {0,2}(?:[0-9]{4} {0,2}\n{1,2} {0,2}[0-9]{4}|[0-9]{8})"
 
 _LONG = 400  # characters
 _PIECE = rf"{DIGIT}(?:[ \-.·]{{0,2}}{DIGIT}){{4,}}"
@@ -76,8 +79,11 @@ _GROUPINGS = (
     *("3-2-2-2-2", "3-2-2-4", "3-4-2-2", "3-2-3-3", "1-10", "1-2-4-4", "1-3-3-4", "1-1-1-1-1-1-1-1-1-1-1"),
     *("3-1-1-1-1-1-1-1-1", "2-2-2-2-2-1", "1-2-2-2-2-2", "3-1-1-1-1-4", "3-4-1-1-1-1", "2-4-5", "2-5-4"),
 )
+# The same, with lines or dots between, for else they are three amounts.
+_SIGNED_GROUPINGS = ("5-1-5", "6-1-4", "4-1-6", "3-1-7", "7-1-3", "5-2-4", "4-2-5", "3-2-6", "3-6-2", "6-2-3", "4-5-2")
+_SIGNED = r"^[0-9]+[-_.~*/—–·][0-9]+[-_.~*/—–·][0-9]+$"
 _PHONE_CUE = (
-    r"(?i)(?:电话|手机|座机|固话|小灵通|宅电|传真|联系|致电|拨打?|打|短信|号码|tel|phone|mobile|call|text|number|cell|fax)"
+    r"(?i)(?:[☎☏📞📱📲✆]|电话|手机|座机|固话|小灵通|宅电|传真|联系|致电|拨打?|打|短信|号码|tel|phone|mobile|call|text|number|cell|fax)"
     r"(?:号码?|方式|小|大|通|给|到|是|为|了|的|就|也|换成|改成|换了?|me|us|at|is|on|我|你|他|她|您|家|新|旧|这个|一下|[^\p{L}\p{N}])*$"
 )
 _BANK_CUE = r"(?:卡|卡号|[账帐]户|[工农中建交招]行|支付宝|储蓄所|转到|打到|汇到)(?:号码?|是|为|[ :：,，、(（])*$"
@@ -98,7 +104,7 @@ def find_numbers(texts: pl.Series) -> pl.DataFrame:
 
 def _runs(texts: pl.Series) -> pl.DataFrame:
     """Runs of digits, as spans.MATCHES. What is too long for a handful of numbers is read piece by piece."""
-    runs = matches(texts, _RUN)
+    runs = pl.concat([_one_word_less(matches(texts, _RUN)), matches(texts, _LINES)])
     for piece in (_PIECE, _UNBROKEN):
         long = runs.filter(pl.col("hit").str.len_chars() > _LONG)
         found = matches(long["hit"], piece)
@@ -106,6 +112,16 @@ def _runs(texts: pl.Series) -> pl.DataFrame:
         pieces = found.with_columns(row=row, start=found["start"] + base, end=found["end"] + base)
         runs = pl.concat([runs.filter(pl.col("hit").str.len_chars() <= _LONG), pieces])
     return runs
+
+
+def _one_word_less(runs: pl.DataFrame) -> pl.DataFrame:
+    """The runs, and those whose only Chinese digit is the last also without it: of 13812345678一直 it is a word."""
+    chinese = f"[{''.join(CHINESE_DIGITS)}]"
+    last = pl.col("hit").str.slice(-1)
+    less = runs.filter(pl.col("hit").str.contains(f"^[^{chinese[1:]}*[0-9]{chinese}$")).with_columns(
+        hit=pl.col("hit").str.head(-1), end=pl.col("end") - _bytes(last), after=last + pl.col("after")
+    )
+    return pl.concat([runs, less])
 
 
 def is_hotline(digits: pl.Expr) -> pl.Expr:
@@ -155,7 +171,8 @@ def _mobiles(runs: pl.DataFrame) -> pl.DataFrame:
     national = pl.col("plain").str.replace(rf"^{_PREFIX} *(1(?: *[0-9]){{10}})$", "$1")
     found = _inside(runs, _MOBILE).with_columns(digits=national.str.replace_all(" ", "", literal=True))
     group = pl.element().filter(pl.element() != "").str.len_chars().cast(pl.String)
-    usual = national.str.split(" ").list.eval(group).list.join("-").is_in(_GROUPINGS)
+    groups = national.str.split(" ").list.eval(group).list.join("-")
+    usual = groups.is_in(_GROUPINGS) | groups.is_in(_SIGNED_GROUPINGS) & pl.col("written").str.contains(_SIGNED)
     # Letters may stand in for the odd digit; a word of letters is no number.
     figures = pl.col("written").str.count_matches("[OolI]") <= 5
     inside_a_word = pl.col("before").str.contains("[0-9A-Za-z_]$") & pl.col("after").str.contains("^[0-9A-Za-z_]")
@@ -188,7 +205,8 @@ def _other_phones(runs: pl.DataFrame) -> pl.DataFrame:
     landlines = _inside(runs, _LANDLINE).filter(free)
     taiwan = _inside(runs, _TAIWAN).filter(free)
     local = _inside(runs, _LOCAL).filter(free & cue)
-    mistyped = _inside(runs, _MISTYPED).filter(free & cue)
+    word_behind = pl.col("written").str.contains(f"[0-9]{{11}}[{''.join(CHINESE_DIGITS)}]$")
+    mistyped = _inside(runs, _MISTYPED).filter(free & cue & ~word_behind)
     signed = pl.col("written").str.contains(r"^(?:1[- ])?[(（]?[0-9]{3}(?:[)）] ?|[-.])[0-9]{3}[-. ][0-9]{4}$")
     american = _inside(runs, _AMERICAN).filter(free & (signed | cue))
     service = _inside(runs, _SERVICE).filter(free & (cue | ~pl.col("written").str.contains("[ ,，、]")))

@@ -27,12 +27,14 @@ DIGIT_OR_LETTER = rf"[0-9{''.join(CHINESE_DIGITS)}{''.join(LETTER_DIGITS)}]"
 # What stands between the digits of one number: a blank, a sign, or a sign or a step in words.
 SEPARATOR = (
     r"(?:[^\p{L}\p{N}\n@\[\]]|横?杠|空格?|横线|减|点|(?:然后|接着|中间|后面|最后|末尾|再)是?)"
-)  # fmt: skip
+)
+# The same, and what is left of a page's markup.
+SEPARATOR_OR_BREAK = rf"(?:{SEPARATOR}|<br ?/?>)"
 
 # What people put between "my WeChat" and the id. STRONG says that an id follows; WEAK may say it. Neither reaches over
 # a square bracket: a placeholder is no cue.
 STRONG = r"(?:[:：=]|号码?|[账帐]号|number|是|为|叫做?|搜索?|[→👉☞➡➜🔍🔎]|->|>|[「『【“\"'<《])"
 WEAK = (
-    r"(?:[^\p{L}\p{N}@\[\]]|我|本人|的|也|就|都|同号?|请|可以?|联系|私|聊|加|查找|添加|方式|如下|群|裙|好友|下|一下|哦|啊|呀|吧|"
+    r"(?:[^\p{L}\p{N}@\[\]]|我|本人|的|话|也|就|都|同号?|请|可以?|联系|私|聊|加|查找|添加|方式|如下|群|裙|好友|下|一下|哦|啊|呀|吧|"
     r"[上里]|名字?|小写|大写|字母|全拼|拼音|数字|代码|主页|(?-u:\b)(?:is|id|my|and|me|at|to)(?-u:\b))"
 )

@@ -77,9 +77,10 @@ CLASSES: dict[str, dict[str, tuple[str, ...]]] = {
         "M": ("hospital_of",),
         "H": ("hospital",),
         "Q": ("hospital_short",),
-        "w": ("school_short",),
+        "w": ("school_short", "school_alone"),
         "J": ("clinic",),
         "e": ("at",),
+        "T": ("doctor",),
         "t": ("patient",),
     },
     "address": {
@@ -150,6 +151,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("ks", value="[艺体卫警技党]校$"),
         Rule("[pu]S", value="^.{1,2}[科工财农师医]大$"),
         Rule("hc", tail="-?[qr]"),
+        Rule("AA", value="附[中小属]"),
+        Rule("l(?:~l){1,4}", value="^university of [a-z]+(?: [a-z]+)?$|^[a-z]+(?: [a-z]+)? (?:university|college)$"),
+        Rule("[unp]A", value="^[哈大沈长吉成武昆石保邯唐赣绍柳桂厦福泉漳济青烟][一二三四五六七八九十]+中$"),
         Rule(_SHORT, cue="r[-e]?", tail="(?:[^Q]|$)"),
         Rule(_SHORT, cue="(?:^|[^Q])", tail="-?,?-?[qr]"),
         Rule("Q", cue="e", tail="(?:,|$)"),
@@ -194,6 +198,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
         # Whatever it is called, somebody works there: 在市图书馆当管理员.
         Rule("[pk]{0,3}(?:[xoyTl]|uu|[pk][nuwxyo])[nuwxyoTBbclps]{0,4}", cue="[ie]", tail="[WVP]", value="^[^阿小老]"),
         Rule("[^-,~FeijWV]{1,6}", cue="F,?"),
+        # 瑞幸咖啡人民广场店的店长, 东风厂的工友
+        Rule("[pk]{0,2}T[Bb]?[pkwxyounCcBb]{1,4}", tail="-?[WVPO]", value="店$"),
+        Rule("[pk]{0,2}[pwxyo][ug]", tail="-?[WP]", value="[^工船药茶油水电]厂$"),
+        *(
+            Rule("l(?:~?l)?", cue=cue, tail=tail, value=f"^(?:{'|'.join(_PLACES['employer_latin'])})$")
+            for cue, tail in (("[jJ]-?", ""), ("[WVl][-e]", ""), ("", "~?-?[WPO]"), ("[ie]~?", _AT_WORK), ("f", "[WPVO]"))
+        ),
     ),
     "hospital": (
         Rule(f"[pk]{{0,3}}(?:[pQ][pQkwnuxh]{{0,5}}?|(?:{_PROPER}|[pk]h){_REST})[HM](?:{_REST}[HMA])*"),
@@ -202,23 +213,26 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule(f"(?:[pk]|{_PROPER})+Q"),
         Rule("[pk]*dH"),
         Rule("(?:[nuwyx]{1,2}g?[HM]|[pk]+H)", cue="e"),
-        Rule("M", cue="e", tail="[^,]{0,2}?t"),
+        Rule("M", cue="e", tail="[^,]{0,2}?[tT]"),
         Rule("[nuwyx]{1,2}A", value="^..{1,2}[省市县区]"),
         Rule("[nuwyx]{1,2}gJ", cue="e"),
-        Rule("nH", tail="-?t"),
+        Rule("nH", tail="-?[tT]"),
         Rule("[pk]+J", cue="e"),
         Rule("Q", cue="e", tail="(?:,|$)", value="[院和西雅鲁金仁年卫]$"),
-        Rule("d", tail="[^,]{0,2}?t", value="^30[1-79]$"),
-        Rule("(?:[pk]+J|k[HM]|(?:[wyx]|uu|[uwyx]n)[HJ])", tail="[^,]{0,2}?t"),
+        Rule("d", tail="[^,]{0,2}?[tT]", value="^30[1-79]$"),
+        Rule("(?:[pk]+J|k[HM]|(?:[wyx]|uu|[uwyx]n)[HJ])", tail="[^,]{0,2}?[tT]"),
         Rule(f"[pk]{{0,2}}{_PROPER}J", cue="e"),
-        Rule("Q", tail="(?:[^,]{0,2}?t|e-)"),
+        Rule("Q", tail="(?:[^,]{0,2}?[tT]|e-)"),
+        # 同济的贺主任, 去安定住院
+        Rule("[wpxnoyQ]", tail="-?[^,e]?T", value=f"^(?:{'|'.join(_PLACES['hospital_word'])})$"),
+        Rule("p[wxnouy]", tail="-?[^,e]?T", value=f"(?:{'|'.join(_PLACES['hospital_word'])})$"),
     ),
     "address": (
         Rule(f"{_STREET}{_FURTHER}"),
         Rule(f"[pkZ]{{0,4}}[nuwyg]{{1,2}}[RCV]{_PARTS}{_NUMBERED}{_FURTHER}"),
         Rule(f"[pkZ]{{0,4}}(?:[nwuyg]{{0,2}}[nwuy][RCV]|g{{0,2}}[nuw]{{1,2}}V){_FURTHER}", cue="[eHS]"),
         # Wherever somebody is said to live, unless that is a city, or a house like any other.
-        Rule(f"[pkZ]{{0,3}}(?:[pxoywC]|uu|[nu]p|[nuwy]{{2}})[nupwxydgCU]{{0,3}}{_FURTHER}", cue="H", unless=_ANYWHERE),
+        Rule(f"[pkZ]{{0,3}}(?:[pxoywC]|uu|[nu]p|[nuwy]{{2}})[nupwxydgCU]{{0,3}}{_FURTHER}", cue="H", unless=f"{_ANYWHERE}|[里上下外]面$"),
         Rule(f"[pkZ]{{0,3}}{_SOMEWHERE}{_FURTHER}", cue="S", unless=_ANYWHERE),
         Rule(f"[pkZ]{{0,3}}{_SOMEWHERE}", cue="e", tail="-?G", unless=f"{_ANYWHERE}|[里下上]$"),
         Rule(f"[pkZ]{{0,3}}{_SOMEWHERE}", cue="(?:e|^|,)", tail="-?L", unless=f"{_ANYWHERE}|[里下上]$"),
@@ -236,6 +250,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("[pkZ]{0,3}(?:[xwoypn]{1,2}|uu?|[xwn]u)[nu]", cue="[HS]", value=_ESTATE),
         Rule(f"u[VW]{_FURTHER}", value=_FAMILY_VILLAGE),
         Rule(f"[nwu]{{1,3}}(?:[dhl]{{1,2}}U|[NM])?(?:[dhl]{{1,2}}D|N){_FURTHER}"),
+        # 阳光100北区7-2-901, 朗诗寓望京店517
+        Rule("[pkZ]{0,3}[pwxoyZ][nupgCR]{0,3}d?[nupgCZqM]{0,2}d~d~d", value="[^0-9][0-9]{1,2}-[0-9]{1,2}-[0-9]{3,4}$"),
+        Rule("C[pwxyoun]{1,3}d", value="店[0-9]{3,4}$"),
         Rule(f"[dhl]D(?:~?{_NUMBERED})*~?(?:{_NUMBERED}|d)"),
     ),
 }

@@ -56,7 +56,8 @@ def redact(
 
     Raises RequestError where texts and groups differ in number.
     """
-    current = text.column(texts)
+    # In one piece: gathered out of several, a text would be copied whole for each of its hits.
+    current = text.column(texts).rechunk()
     row = pl.int_range(len(current), dtype=pl.UInt32, eager=True)
     groups = row if groups is None else groups
     if len(groups) != len(current):

@@ -8,18 +8,20 @@ from figures import HERE, compare, figures, found, labelled, rate
 
 CONTACT = ("phone", "qq", "wechat", "email", "id_card", "bank_card", "licence_plate", "url", "account")
 NAMED = ("name", "school", "employer", "hospital", "address")
-# Sentences written beside the rules; apart from them by somebody who did not know them, though the figures over these
-# told the rules' writers where to look; and once fresh: measured only when the first rules were finished (names and
-# places .90 and .83), read and mended since.
+# Sentences written beside the rules; some written apart, that the rules' writers read later; apart, of which they never
+# saw a word, though their figures told where to look; and fresh, written when all rules stood. When these were first
+# measured, contact data had precision .93 and recall .84, names and places .83 and .74: the honest rates. What they
+# showed was mended afterwards.
 SETS = {
     "rules": ("sentences_rules.toml", "sentences_rules_names.toml"),
+    "seen": ("sentences_seen.toml",),
     "apart": ("sentences_apart.toml",),
     "fresh": ("sentences_fresh.toml",),
 }
 # Kinds, precision, recall.
 FLOORS = {"contact": (CONTACT, 0.97, 0.99), "named": (NAMED, 0.8, 0.95)}
 # Where rules do not get there: what they do reach.
-REACHED = {("apart", "named"): (0.88, 0.86)}
+REACHED = {("apart", "named"): (0.88, 0.86), ("fresh", "contact"): (0.93, 0.84), ("fresh", "named"): (0.83, 0.74)}
 
 
 @pytest.fixture(scope="module", params=SETS)
