@@ -108,8 +108,8 @@ def _patterns() -> list[tuple[str, str, str]]:
             ("age", f"perhaps {limit}", _made(perhaps["age"], limit)),
             ("grade", limit, _made(perhaps["grade"] + perhaps["plain"][limit], limit)),
             ("grade", f"opening {limit}", _made(perhaps["opening"], limit)),
-            ("age", f"alone {limit}", _made(alone["age"] + alone["plain"][limit], limit)),
-            ("grade", f"alone {limit}", _made(alone["grade"] + alone["plain"][limit], limit)),
+            ("age", f"alone {limit}", _made(alone["age"] + alone["plain"]["age"][limit], limit)),
+            ("grade", f"alone {limit}", _made(alone["grade"] + alone["plain"]["grade"][limit], limit)),
             ("english", limit, alternation(english[limit])),
         ]
     return asked

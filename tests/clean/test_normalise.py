@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import regex
 from columns import PIECES, anything, ordinary, over, patchwork, suspicious
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.clean.normalise import normalised
@@ -62,6 +62,7 @@ _clause = st.tuples(suspicious | st.just(""), ordinary | st.just(""), suspicious
 @given(
     st.lists(st.one_of(ordinary, _clause), min_size=1, max_size=6), st.lists(st.sampled_from("，。！？\n"), min_size=6)
 )
+@example(["3#楼", "他住在那", "5#楼"], ["，"] * 6)
 def test_a_clause_without_signs_stays(step, clauses: list[str], marks: list[str]):
     """What stands between marks or line ends with none of the signs is never lost to what stands beyond them."""
     text = "".join(one + mark for one, mark in zip(clauses, marks, strict=False))

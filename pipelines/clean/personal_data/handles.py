@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from pipelines.clean.personal_data.numbers import digits_of, is_hotline
-from pipelines.clean.personal_data.patterns import CHINESE_DIGITS, DIGIT, SEPARATOR_OR_BREAK, STRONG, WEAK
+from pipelines.clean.personal_data.patterns import CHINESE_DIGITS, DIGIT, SEPARATOR, STRONG, WEAK
 from pipelines.clean.personal_data.spans import gather, matches, spans
 
 
@@ -48,11 +48,12 @@ _NEAR = r"[^A-Za-z0-9@。！？!?\n\[\]]{0,10}"
 _FAR = r"[^A-Za-z0-9@。！？!?\n\[\]]{0,20}"
 # An id may have the line in it spelt out, and Chinese digits.
 _LINE = r"(?:[-_.]{0,2}|[(（]?下[划横]线[)）]?|underscore)"
-# A picture as well, unless it announces another number.
+# A picture as well, right behind a cue, unless it announces another number.
 _PICTURE = r"[-_.]?[\p{Extended_Pictographic}--[0-9#*🐧☎📞📱📲📧✉]]{1,2}(?:[-_.][A-Za-z0-9]|[0-9a-pr-ux-z])"
-_ID = rf"_?[A-Za-z0-9](?:{_LINE}[A-Za-z0-9{_CHINESE}]|{_PICTURE}){{3,24}}_?(?:#[0-9]{{4}})?"
+_ID = rf"_?[A-Za-z0-9](?:{_LINE}[A-Za-z0-9{_CHINESE}]){{3,24}}_?(?:#[0-9]{{4}})?"
+_PICTURED = rf"_?[A-Za-z0-9](?:[-_.]{{0,2}}[A-Za-z0-9]){{1,24}}{_PICTURE}(?:{_LINE}[A-Za-z0-9]){{0,24}}"
 _SPACED_ID = r"[A-Za-z](?: [A-Za-z0-9_-]){5,19}"
-_NUMBER = rf"[1-9{_CHINESE}](?:{SEPARATOR_OR_BREAK}{{0,2}}{DIGIT}){{4,11}}"
+_NUMBER = rf"[1-9{_CHINESE}](?:{SEPARATOR}{{0,2}}{DIGIT}){{4,11}}"
 _UNIT = (
     r"^ ?(?:多|余|几|来)?"
     r"(?:个|人|元|块|岁|年|月|日|天|次|分|万|亿|位|条|%|％|小时|公里|米|斤|级|粉|名|字|步|[wk](?:[^a-z]|$))"
@@ -83,7 +84,10 @@ _TOLD = (
 )
 # Told less plainly: looked for, or called the same in several places.
 _SOUGHT = rf"{_SOCIAL}(?:[上里]?(?:直接|可以|能)?(?:搜索?|搜一下|找)[:：]? ?|[上里的]?[账帐][号户] ?)"
-_EVERYWHERE = rf"(?:{_SOCIAL}(?:(?:和|跟|与|[、/,，&+ ]){{1,2}}{_SOCIAL})*|[全各](?:大|个)?(?:网|平台)|平台)(?:账号)?[都也全]{{0,2}}同[名号][:：=，, ]{{0,2}}(?:都?[是叫])?"
+_EVERYWHERE = (
+    rf"(?:{_SOCIAL}(?:(?:和|跟|与|[、/,，&+ ]){{1,2}}{_SOCIAL})*|[全各](?:大|个)?(?:网|平台)|平台)"
+    r"(?:账号)?[都也全]{0,2}同[名号][:：=，, ]{0,2}(?:都?[是叫])?"
+)
 # What makes of a phrase the name of somebody who can be found there, and what does not.
 _FOLLOWED = "我|关注|私信|联系|欢迎|主页|记录|日常|更新|粉丝|直播|互关"
 _SUBJECT = (
@@ -102,7 +106,7 @@ _PROSE = (
     r"^[0-9]+$|[的了吗呢吧好]$"
 )
 _QUESTION = (
-    r"^(?:什么|啥|谁|怎|没|不是|不出|[我你他她它]的|[我你他她]$|[我你他她](?:[不没都去来也]|爸|妈)|别人|人|队友|朋友|同学|大家|客服|室友|"
+    r"^(?:什么|啥|谁|怎|没|不是|不出|[我你他她它]的|[他她它]|[我你他她]$|[我你他她](?:[不没都去来也]|爸|妈)|别人|人|队友|朋友|同学|大家|客服|室友|"
     r"老公|老婆|师傅|外卖|了|过|一个|一声)|^[0-9]+$|[吗呢]$"
 )
 # Whom a mention does not name.
@@ -120,7 +124,7 @@ def _qq(texts: pl.Series) -> pl.DataFrame:
     before_cue = matches(texts, _NUMBER, tail=rf"(?i:{_POINTS_BACK}{_QQ}{_CLOSED})")
     digits = digits_of(pl.col("hit"))
     other = rf"^[0-9]|{_ORDER}"
-    sum_or_decimal = pl.col("hit").str.replace_all("<br ?/?>", " ").str.contains(r"[=+%<>]|^[0-9]+\.[0-9]+$")
+    sum_or_decimal = pl.col("hit").str.contains(r"[=+%<>]|^[0-9]+\.[0-9]+$")
     # 274903158一起玩: the last is a word's.
     hit = pl.col("hit")
     words = hit.str.contains("^[0-9 -]{6,}一$") & pl.col("after").str.contains(r"^\p{Han}")
@@ -138,7 +142,7 @@ def _amount(digits: pl.Expr) -> pl.Expr:
 
 
 def _wechat(texts: pl.Series) -> pl.DataFrame:
-    after_cue = matches(texts, rf"(?:{_ID}|{_NUMBER}|{_SPACED_ID})", cue=rf"(?i:{_WECHAT}{_GLUE})")
+    after_cue = matches(texts, rf"(?:{_PICTURED}|{_ID}|{_NUMBER}|{_SPACED_ID})", cue=rf"(?i:{_WECHAT}{_GLUE})")
     given = matches(texts, "(?i:wxid)_[A-Za-z0-9_-]{6,}")  # by WeChat itself
     anywhere = matches(texts, rf"(?:[A-Za-z]{_ID})", cue=rf"(?i:{_ANYWHERE})")
     near_cue = matches(texts, rf"[A-Za-z]{_ID}", cue=rf"(?i:(?:{_WECHAT_WORD}|{_ADD}[微薇威v]){_FAR})")
@@ -236,6 +240,10 @@ def _mentions(texts: pl.Series) -> pl.DataFrame:
     address = pl.col("before").str.contains(r"[A-Za-z0-9._%+-]@$") & pl.col("hit").str.contains("^[A-Za-z0-9]")
     found = found.filter(~pl.col("hit").str.contains(_NOBODY) & ~address)
     # Beside the platform it is part of how an account is written; elsewhere it makes a mention of what follows.
-    sign = pl.col("before").str.contains(rf"(?i){_PLATFORM}(?:用户名?|[账帐]号|号|名|id|昵称|博主)?[:：]? ?@$").cast(pl.Int64)
+    sign = (
+        pl.col("before")
+        .str.contains(rf"(?i){_PLATFORM}(?:用户名?|[账帐]号|号|名|id|昵称|博主)?[:：]? ?@$")
+        .cast(pl.Int64)
+    )
     end = pl.col("start") + pl.col("hit").str.len_bytes().cast(pl.Int64)
     return spans(found.with_columns(start=pl.col("start") - sign, end=end), "account")

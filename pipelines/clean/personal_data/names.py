@@ -149,19 +149,22 @@ def _family(texts: pl.Series) -> pl.DataFrame:
         cue=r"(?:^|[^\p{Han}]|[和跟与给被对找问])",
         tail=r"(?:$|[^\p{Han}]|[说把对跟和给是在也就的问让又总还走])",
     )
-    # Hardly anyone's, and words besides: 区慧仪, 查主任. With a given name behind a relative, with a title where one begins.
+    # Hardly anyone's, and words besides: 区慧仪 behind a relative, 查主任 where a name can begin.
     words = voc.lexicon("names")
-    given = f"[{''.join(dict.fromkeys(''.join(voc.lexicon('given_names')['frequent'] + voc.lexicon('given_names')['usual'])))}]"
+    listed = voc.lexicon("given_names")
+    given = f"[{''.join(listed['frequent'] + listed['usual'])}]"
     rare = f"[{''.join(surnames['rare'])}]"
     kin = "|".join(sorted((one for one in words["left"]["person"] if len(one) > 1), key=len, reverse=True))
     follows = r"(?:$|[^\p{Han}]|[嫁说是在对把跟和给去来也都就总还今又让打骂叫])"
     related = matches(texts, f"{rare}{given}{{2}}", cue=f"(?:{kin})", tail=follows)
-    titles = "|".join(one for one in words["title"]["rare"])
-    titled = matches(texts, f"{rare}(?:{titles})", cue=r"(?:^|[^\p{Han}]|[的们和跟与找问])")
+    titles = "|".join(words["title"]["rare"])
+    titled = matches(texts, f"{rare}(?:{titles})", cue=r"(?:^|[^\p{Han}]|[的们和跟与找问])", tail="(?:$|[^务人])")
     # “郗明朗，你给我站起来！”; 尉迟静好这个名字.
     every = f"(?:{compound}|[{''.join(surnames['single'])}]|{rare})"
-    called = matches(texts, f"{every}{given}{{2}}", cue="[“「『\"]", tail="[，,！!](?:你|您|站|起来|出来|过来|滚|上来)")
-    meant = matches(texts, rf"{every}\p{{Han}}{{1,2}}", cue=r"(?:^|[^\p{Han}])", tail="[这那](?:个|一个|三个|两个)?(?:名字|姓名)")
+    called = matches(texts, f"{every}{given}{{2}}", cue='[“「『"]', tail="[，,！!](?:你|您|站|起来|出来|过来|滚|上来)")
+    meant = matches(
+        texts, rf"{every}\p{{Han}}{{1,2}}", cue=r"(?:^|[^\p{Han}])", tail="[这那](?:个|一个|三个|两个)?(?:名字|姓名)"
+    )
     return gather(spans(found, "name") for found in (told, alone, related, titled, called, meant))
 
 

@@ -18,15 +18,15 @@ from pipelines.clean.personal_data.patterns import (
     DIGIT_OR_LETTER,
     HOMOPHONES,
     LETTER_DIGITS,
-    SEPARATOR_OR_BREAK,
+    SEPARATOR,
     SPOKEN_DIGITS,
 )
 from pipelines.clean.personal_data.spans import SPANS, gather, matches
 
 # A letter at either end is a digit where no word goes on there: not the l of "tel", not the o of "or".
 _RUN = (
-    rf"(?:{DIGIT}|(?-u:\b)[OolI])(?:{SEPARATOR_OR_BREAK}{{0,3}}{DIGIT_OR_LETTER}){{3,}}"
-    rf"{SEPARATOR_OR_BREAK}{{0,3}}(?:{DIGIT}|[OolI](?-u:\b))(?:[ -]?[Xx](?-u:\b))?"
+    rf"(?:{DIGIT}|(?-u:\b)[OolI])(?:{SEPARATOR}{{0,3}}{DIGIT_OR_LETTER}){{3,}}"
+    rf"{SEPARATOR}{{0,3}}(?:{DIGIT}|[OolI](?-u:\b))(?:[ -]?[Xx](?-u:\b))?"
 )
 
 # A mobile number on lines of its own.

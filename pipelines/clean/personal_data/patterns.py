@@ -27,9 +27,7 @@ DIGIT_OR_LETTER = rf"[0-9{''.join(CHINESE_DIGITS)}{''.join(LETTER_DIGITS)}]"
 # What stands between the digits of one number: a blank, a sign, or a sign or a step in words.
 SEPARATOR = (
     r"(?:[^\p{L}\p{N}\n@\[\]]|横?杠|空格?|横线|减|点|(?:然后|接着|中间|后面|最后|末尾|再)是?)"
-)
-# The same, and what is left of a page's markup.
-SEPARATOR_OR_BREAK = rf"(?:{SEPARATOR}|<br ?/?>)"
+)  # fmt: skip
 
 # What people put between "my WeChat" and the id. STRONG says that an id follows; WEAK may say it. Neither reaches over
 # a square bracket: a placeholder is no cue.

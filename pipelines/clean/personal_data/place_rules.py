@@ -203,7 +203,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("[pk]{0,2}[pwxyo][ug]", tail="-?[WP]", value="[^工船药茶油水电]厂$"),
         *(
             Rule("l(?:~?l)?", cue=cue, tail=tail, value=f"^(?:{'|'.join(_PLACES['employer_latin'])})$")
-            for cue, tail in (("[jJ]-?", ""), ("[WVl][-e]", ""), ("", "~?-?[WPO]"), ("[ie]~?", _AT_WORK), ("f", "[WPVO]"))
+            for cue, tail in (
+                ("[jJ]-?", ""),
+                ("[WVl][-e]", ""),
+                ("", "~?-?[WPO]"),
+                ("[ie]~?", _AT_WORK),
+                ("f", "[WPVO]"),
+            )
         ),
     ),
     "hospital": (
@@ -232,7 +238,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule(f"[pkZ]{{0,4}}[nuwyg]{{1,2}}[RCV]{_PARTS}{_NUMBERED}{_FURTHER}"),
         Rule(f"[pkZ]{{0,4}}(?:[nwuyg]{{0,2}}[nwuy][RCV]|g{{0,2}}[nuw]{{1,2}}V){_FURTHER}", cue="[eHS]"),
         # Wherever somebody is said to live, unless that is a city, or a house like any other.
-        Rule(f"[pkZ]{{0,3}}(?:[pxoywC]|uu|[nu]p|[nuwy]{{2}})[nupwxydgCU]{{0,3}}{_FURTHER}", cue="H", unless=f"{_ANYWHERE}|[里上下外]面$"),
+        Rule(
+            f"[pkZ]{{0,3}}(?:[pxoywC]|uu|[nu]p|[nuwy]{{2}})[nupwxydgCU]{{0,3}}{_FURTHER}",
+            cue="H",
+            unless=f"{_ANYWHERE}|[里上下外]面$",
+        ),
         Rule(f"[pkZ]{{0,3}}{_SOMEWHERE}{_FURTHER}", cue="S", unless=_ANYWHERE),
         Rule(f"[pkZ]{{0,3}}{_SOMEWHERE}", cue="e", tail="-?G", unless=f"{_ANYWHERE}|[里下上]$"),
         Rule(f"[pkZ]{{0,3}}{_SOMEWHERE}", cue="(?:e|^|,)", tail="-?L", unless=f"{_ANYWHERE}|[里下上]$"),
