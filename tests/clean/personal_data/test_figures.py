@@ -49,10 +49,10 @@ def test_figures_reach_the_floors(per_kind, floor):
 
 
 def test_there_are_enough_sentences():
-    """At least 300, a third of them written apart from the rules."""
+    """At least 300, a third of them written apart from the rules, whoever read them later."""
     sizes = {name: sum(len(labelled(HERE / file)[0]) for file in files) for name, files in SETS.items()}
     assert sum(sizes.values()) >= 300
-    assert (sizes["apart"] + sizes["fresh"]) * 3 >= sum(sizes.values())
+    assert (sum(sizes.values()) - sizes["rules"]) * 3 >= sum(sizes.values())
 
 
 def test_a_span_is_right_only_where_it_covers_and_is_of_the_kind():
