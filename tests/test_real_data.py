@@ -20,14 +20,14 @@ EXPECTED = {
     ("imported_dialogues", "esconv"): (196, 0),
     ("imported_dialogues", "smile"): (267, 0),
     ("clean_posts", None): (100, 0),
-    ("clean_dialogues", None): (818, 4),
+    ("clean_dialogues", None): (817, 5),
     ("unique_posts", None): (99, 1),
-    ("unique_dialogues", None): (790, 28),
-    ("splits", None): (779, 0),
-    ("sampled_turns", None): (2321, 3671),
+    ("unique_dialogues", None): (789, 28),
+    ("splits", None): (777, 0),
+    ("sampled_turns", None): (2318, 3668),
     ("grpo_ecot", None): (87, 12),
-    ("grpo_coe", None): (87, 12),
-    ("grpo_cer", None): (2092, 229),
+    ("grpo_coe", None): (84, 15),
+    ("grpo_cer", None): (2038, 280),
 }
 
 
