@@ -195,6 +195,7 @@ def _link(
     right = np.empty(rows.shape[0], np.uint32)
     similarities = np.empty(rows.shape[0], np.float64)
     n_edges = 0
+    entered, n, distinct, comparison = -1, 0, 0, 0  # a text that leads several runs after one another is read once
     for run in range(starts.shape[0] - 1):
         # rows[begin:reached] are one component, of which rows[begin:leader] have been compared with all others; what
         # is found to belong to it is moved to its end.
@@ -204,17 +205,17 @@ def _link(
             leader = begin
             reached = begin + 1
             while leader < reached < stop:
-                n = -1
-                distinct = 0
                 for i in range(reached, stop):
                     row = rows[i]
                     linked = find(parents, row) == find(parents, rows[leader])
                     if not linked:
-                        if n < 0:
-                            n = _read(data, offsets[rows[leader]], offsets[rows[leader] + 1], ours)
+                        if entered != rows[leader]:
+                            entered, comparison = rows[leader], 0
+                            n = _read(data, offsets[entered], offsets[entered + 1], ours)
                             distinct = _enter(ours, n)
                         m = _read(data, offsets[row], offsets[row + 1], theirs)
-                        similarity = _similarity(ours, n, distinct, theirs, m, i - begin, threshold)
+                        similarity = _similarity(ours, n, distinct, theirs, m, comparison, threshold)
+                        comparison += 1
                         linked = similarity >= threshold
                         if linked:
                             unite(parents, row, rows[leader])
