@@ -61,6 +61,47 @@ def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: 
 
 
 @app.command()
+def crawl(
+    source: Annotated[str, typer.Argument(help="A site of crawlers/sites: xinli001 …")],
+    first: Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day of posting, Shanghai.")] = None,
+    last: Annotated[str | None, typer.Option("--until", metavar="DAY", help="Last day (default: today).")] = None,
+    max_items: Annotated[int | None, typer.Option(min=1, help="Posts at most.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Another address of the site: its replica's.")] = None,
+) -> None:
+    """Crawl the posts of some days into raw_posts; broken off, the same command goes on."""
+    _crawl(home(), source, first, last, max_items=max_items, base_url=base_url)
+
+
+def _crawl(
+    folder: Path,
+    source: str,
+    first: str | None,
+    last: str | None,
+    *,
+    max_items: int | None = None,
+    base_url: str | None = None,
+    delays: bool = True,
+) -> None:
+    from crawlers.errors import CrawlError
+    from crawlers.window import Window, today
+    from pipelines.crawl import prepare
+    from pipelines.defs.running import run_crawl
+    from pipelines.store import Store
+
+    try:
+        window = Window.parse(first, last, today())
+    except CrawlError as error:
+        raise RequestError(error.what, where=error.where, remedy=error.remedy) from error
+    store, settings = Store(folder / "data"), load(folder)
+    job = prepare(folder, store, source, window, settings.crawl, base_url=base_url, max_items=max_items, delays=delays)
+    versions, figures = run_crawl(folder, job), job.stats
+    _line(
+        f"raw_posts of {source}: {figures['items']:,} new or changed posts of {len(versions)} "
+        f"day{'' if len(versions) == 1 else 's'}, {figures['pages']:,} pages fetched"
+    )
+
+
+@app.command()
 def refresh(
     select: Annotated[
         list[str] | None, typer.Option(help="Only these groups or tables; may be given several times.")
@@ -279,17 +320,30 @@ def demo() -> None:
 
     folder = home()
     make_author_key(folder)
-    for kind in ("posts", "dialogues"):
-        _import(folder, "mapped", ROOT / "samples" / f"{kind}.jsonl", "sample", ROOT / "samples" / f"{kind}.toml")
+    _crawl_samples(folder)
+    samples = ROOT / "samples"
+    _import(folder, "mapped", samples / "dialogues.jsonl", "sample", samples / "dialogues.toml")
     _refresh(folder, [])
     _tables(folder)
     _line("")
     _line(f"The tables lie in {folder / 'data'}. All texts are invented. Where to look now:")
     _line("  gongqing show grpo_cer -n 1       a prompt of the CER set, with its dialogue")
     _line("  gongqing show clean_posts --dropped   what was dropped, and why")
-    _line("  gongqing why sample:p083          the life of one row: a repeat, merged")
+    _line("  gongqing why replica:100841683    the life of one row: a repeat, merged")
     _line("  gongqing stats                    the papers' tables over these posts")
     _line("  gongqing ui                       the same in Dagster's web UI (make ui)")
+
+
+def _crawl_samples(folder: Path) -> None:
+    """The sample posts, crawled from a replica of a site that runs for as long as that takes."""
+    import json
+
+    from samples.replica import Replica
+
+    lines = (ROOT / "samples" / "posts.jsonl").read_text(encoding="utf-8").splitlines()
+    days = [json.loads(line)["posted_at"][:10] for line in lines]
+    with Replica() as replica:
+        _crawl(folder, "replica", min(days), max(days), base_url=replica.url, delays=False)
 
 
 def _store() -> Any:

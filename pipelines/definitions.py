@@ -5,18 +5,18 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.defs import assets, checks, schedules
+from pipelines.defs import assets, checks, crawl, schedules
 from pipelines.defs.resources import HomeResource
 
 
 def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """All definitions, with some resources replaced."""
     return dg.Definitions(
-        assets=[*assets.imports, *assets.stages],
+        assets=[*assets.imports, *crawl.crawls, *assets.stages],
         asset_checks=checks.checks,
-        jobs=[schedules.refresh_job],
-        schedules=[schedules.nightly_refresh],
-        resources={"home": HomeResource(), **(resources or {})},
+        jobs=[schedules.refresh_job, schedules.daily_job, *schedules.crawl_jobs],
+        schedules=[schedules.nightly_refresh, schedules.daily_refresh, *schedules.crawl_schedules],
+        resources={"home": HomeResource(), "pipes": dg.PipesSubprocessClient(), **(resources or {})},
         # Every process of the multiprocess executor would import everything again: three times the cost for tables
         # of this size.
         executor=dg.in_process_executor,

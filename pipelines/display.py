@@ -33,11 +33,27 @@ def versions(found: list[Version], *, all_versions: bool = False) -> Table:
     table = Table()
     for name in ("table", "version", "rows", "dropped", "made", *(["current"] if all_versions else [])):
         table.add_column(name, justify="right" if name in {"rows", "dropped"} else "left", no_wrap=True)
+    days = {} if all_versions else _days(found)
+    for source, of_source in days.items():
+        rows, dropped = (sum(counts) for counts in zip(*((one.rows, one.dropped) for one in of_source), strict=True))
+        made = max(one.manifest.runs[-1].at for one in of_source).astimezone().strftime("%Y-%m-%d %H:%M")
+        table.add_row(f"raw_posts/{source}", f"{len(of_source)} days", f"{rows:,}", f"{dropped:,}", made)
     for one in found:
+        if days and one.table == "raw_posts":
+            continue
         made = one.manifest.runs[-1].at.astimezone().strftime("%Y-%m-%d %H:%M")
         marks = ["yes" if one.current else ""] if all_versions else []
         table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, *marks)
     return table
+
+
+def _days(found: list[Version]) -> dict[str, list[Version]]:
+    """The crawled days by their source: a line for each of them would hide all the rest."""
+    by_source: dict[str, list[Version]] = {}
+    for one in found:
+        if one.table == "raw_posts":
+            by_source.setdefault(str(one.partition).rpartition("@")[0], []).append(one)
+    return by_source
 
 
 def row(table: str, values: dict[str, Any]) -> Panel:

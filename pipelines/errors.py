@@ -10,6 +10,7 @@ GongqingError                exit 1: the work failed
 │   ├── DamagedVersion       files that do not match their manifest
 │   ├── InvalidRows          rows that break their table's schema
 │   └── StorageFull          no room left on the device
+├── CrawlFailed              a crawl that was blocked, broken off, or failed
 ├── Unaccounted              a step whose rows in are not its rows kept and dropped
 └── Busy                     another process holds what is needed
 """
@@ -77,6 +78,10 @@ class InvalidRows(StoreError):
 
 class StorageFull(StoreError):
     """Raised by `Store.write` when the device is full: the pointer has not moved, and no scratch is left."""
+
+
+class CrawlFailed(GongqingError):
+    """Raised by `pipelines.crawl` for a crawl that did not come to its end."""
 
 
 class Unaccounted(GongqingError):

@@ -52,6 +52,14 @@ class Cleaning(_Section):
     names: bool = True  # whether names, schools, employers, hospitals and addresses are looked for as well
 
 
+class Crawl(_Section):
+    """How sites are crawled. What is asked of one site stands in its file, crawlers/sites/*.toml."""
+
+    contact: str | None = None  # an address for the sites' owners, in the user agent: no site is crawled without
+    revisit_days: int = Field(3, ge=1)  # how many days back the schedule looks for late answers
+    keep_pages_days: int = Field(7, ge=0)  # how long raw pages stay
+
+
 class SplitSizes(_Section):
     """How much of the new groups goes where: a share below 1, or a number of rows. The rest trains."""
 
@@ -96,13 +104,14 @@ class Settings(BaseSettings):
     seed: int = 0
     filters: Filters = Filters()
     cleaning: Cleaning = Cleaning()
+    crawl: Crawl = Crawl()
     splits: Splits = Splits()
     sampling: Sampling = Sampling()
     prompts: Prompts = Prompts()
 
 
 # Of the environment alone: where things are, and secrets. They decide no content, so no version depends on them.
-ENVIRONMENT_ONLY = ("HOME", "AUTHOR_KEY", "ENGINE", "RAY_ADDRESS")
+ENVIRONMENT_ONLY = ("HOME", "AUTHOR_KEY", "ENGINE", "RAY_ADDRESS", "CRAWL_CONTACT")
 ENGINES = ("one", "ray")
 
 

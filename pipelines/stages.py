@@ -91,13 +91,17 @@ STAGES: tuple[Stage, ...] = (
         "clean_posts",
         group="clean",
         tables=("clean_posts",),
-        parents=("imported_posts",),
+        parents=("raw_posts", "imported_posts"),
         run=lambda given: {
-            "clean_posts": clean_posts(given.rows["imported_posts"], given.settings.filters, given.settings.cleaning)
+            "clean_posts": clean_posts(
+                pl.concat([given.rows["raw_posts"], given.rows["imported_posts"]]),
+                given.settings.filters,
+                given.settings.cleaning,
+            )
         },
         modules=("pipelines.clean.posts",),
         reads=("filters", "cleaning"),
-        units={"clean_posts": {"post": ("imported_posts",), "answer": ("imported_posts",)}},
+        units={"clean_posts": dict.fromkeys(("post", "answer"), ("raw_posts", "imported_posts"))},
     ),
     Stage(
         "clean_dialogues",

@@ -6,6 +6,7 @@ from pathlib import Path
 import dagster as dg
 
 from pipelines.defs.checks import of_import, specs_of
+from pipelines.defs.crawl import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.imports import import_file
@@ -29,13 +30,18 @@ def _spec(table: str, group: str, parents: tuple[str, ...] = (), code: str | Non
     schema = TABLES[table]
     return dg.AssetSpec(
         table,
-        deps=parents,
+        deps=[dep for parent in parents for dep in keys_of(parent)],
         group_name=group,
         description=schema.__doc__,
         code_version=code,
         kinds={"polars", "parquet"},
         metadata={"dagster/column_schema": column_schema(schema)},
     )
+
+
+def keys_of(table: str) -> list[dg.AssetKey]:
+    """The assets that make a table: one a site for the crawled posts."""
+    return [key_of(source) for source in crawled_sites()] if table == "raw_posts" else [dg.AssetKey(table)]
 
 
 def _result(version: Version, home: HomeResource) -> dg.MaterializeResult[None]:

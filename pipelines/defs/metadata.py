@@ -62,8 +62,9 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
                 shown[name] = dg.MetadataValue.md(drawn)
     note = dict(version.manifest.runs[-1].note)
     if note:
-        # The names themselves are the file's own words: they stay in the manifest.
-        shown["read"] = dg.MetadataValue.json({**note, "unknown_strategies": sum(note["unknown_strategies"].values())})
+        if "unknown_strategies" in note:  # the names themselves are the file's own words: they stay in the manifest
+            note["unknown_strategies"] = sum(note["unknown_strategies"].values())
+        shown["read"] = dg.MetadataValue.json(note)
     return shown
 
 

@@ -1,16 +1,23 @@
 """Running one asset on the standing instance of a home, so that the web UI shows what the command line did."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
+from pipelines.crawl import Job, collect
 from pipelines.defs import assets, checks
+from pipelines.defs.crawl import key_of
 from pipelines.defs.instance import instance
+from pipelines.defs.metadata import describe
 from pipelines.defs.resources import HomeResource
-from pipelines.errors import GongqingError
+from pipelines.errors import GongqingError, RequestError
+from pipelines.settings import ROOT
 from pipelines.stages import Stage
-from pipelines.store import Store
+from pipelines.store import Store, Version
+
+REQUEST_WAS_WRONG = 2  # the exit code of crawlers.run
 
 _NAME = assets.data_sets.name or ""
 # Our own lines tell what happens; Dagster's are in the web UI.
@@ -36,6 +43,24 @@ def run_import(home: Path, table: str, data_set: str, reader: str, file: Path, m
         tags={"gongqing/command": "import"},
         run_config={**_QUIET, "ops": {table: {"config": config}}},
     )
+
+
+def run_crawl(home: Path, job: Job) -> list[Version]:
+    """Crawl a window, merge what it brought, and tell Dagster of every day that has a new version.
+
+    Raises CrawlFailed, or RequestError where the crawl was asked for wrongly.
+    """
+    ended = subprocess.run(job.command, env=job.environment, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+    if ended.returncode == REQUEST_WAS_WRONG:
+        raise RequestError("nothing was crawled", where=job.source, remedy="see the line above")
+    store = HomeResource(path=str(home)).store()
+    versions = collect(home, store, job)
+    with instance(home) as standing:
+        for version in versions:
+            day = str(version.partition).rpartition("@")[2]
+            told = dg.AssetMaterialization(key_of(job.source), partition=day, metadata=describe(version, store))
+            standing.report_runless_asset_event(told)
+    return versions
 
 
 def _run(home: Path, definitions: list[Any], partition: str | None = None, **options: Any) -> None:

@@ -1,12 +1,24 @@
 """Jobs and schedules. Off until somebody switches them on in the web UI."""
 
+import datetime as dt
+from typing import Any
+
 import dagster as dg
 
+from crawlers.sites import Site
+from crawlers.window import day_of
+from pipelines.defs.crawl import crawled_sites, key_of, op_of
+from pipelines.settings import home, load
 from pipelines.stages import STAGES
+
+SHANGHAI = "Asia/Shanghai"
+_FREE = [table for stage in STAGES for table in stage.tables]
+# The replica is there while a demo or a test runs it.
+_SITES = [site for site in crawled_sites().values() if site.host != "127.0.0.1"]
 
 refresh_job = dg.define_asset_job(
     "refresh_free_tables",
-    selection=dg.AssetSelection.assets(*(table for stage in STAGES for table in stage.tables)),
+    selection=dg.AssetSelection.assets(*_FREE),
     description="Every table that costs no money, in order; a table that is up to date keeps its version.",
 )
 
@@ -14,7 +26,50 @@ nightly_refresh = dg.ScheduleDefinition(
     name="nightly_refresh",
     job=refresh_job,
     cron_schedule="30 3 * * *",
-    execution_timezone="Asia/Shanghai",
+    execution_timezone=SHANGHAI,
     description="A quiet hour, Shanghai time.",
     default_status=dg.DefaultScheduleStatus.STOPPED,
 )
+
+daily_job = dg.define_asset_job(
+    "crawl_and_refresh",
+    selection=dg.AssetSelection.assets(*(key_of(site.name) for site in _SITES), *_FREE),
+    description="The crawl of a day, and of the days before it for late answers; then every table that costs nothing.",
+)
+crawl_jobs = [
+    dg.define_asset_job(
+        f"crawl_{site.name}",
+        selection=dg.AssetSelection.assets(key_of(site.name)),
+        description=f"{site.title}: the posts of one day.",
+    )
+    for site in _SITES
+]
+
+
+def _yesterday(context: dg.ScheduleEvaluationContext, sites: list[Site]) -> dg.RunRequest:
+    """A run for the last whole day in Shanghai, that looks back as far as the settings say."""
+    day = day_of(context.scheduled_execution_time) - dt.timedelta(days=1)
+    config: dict[str, Any] = {"config": {"revisit_days": load(home()).crawl.revisit_days}}
+    ops = {op_of(site.name): config for site in sites}
+    return dg.RunRequest(partition_key=day.isoformat(), run_config={"ops": ops})
+
+
+def _daily(name: str, job: Any, cron: str, sites: list[Site], description: str) -> dg.ScheduleDefinition:
+    return dg.ScheduleDefinition(
+        name=name,
+        job=job,
+        cron_schedule=cron,
+        execution_timezone=SHANGHAI,
+        execution_fn=lambda context: _yesterday(context, sites),
+        description=description,
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+    )
+
+
+daily_refresh = _daily(
+    "daily_refresh", daily_job, "40 2 * * *", _SITES, "All sites, then the tables that cost nothing; a quiet hour."
+)
+crawl_schedules = [
+    _daily(f"daily_{site.name}", job, "10 2 * * *", [site], f"{site.title}, a quiet hour, Shanghai time.")
+    for site, job in zip(_SITES, crawl_jobs, strict=True)
+]

@@ -1,0 +1,143 @@
+"""When something was posted: a time as a page tells it, read against the time at which the page was fetched.
+
+==========================  =======  ===============================================================
+what a page says            gives    read as
+==========================  =======  ===============================================================
+刚刚, N分钟前               minute   the fetch less N minutes
+N秒前                       second
+半小时前, N小时前           hour     Discuz says 半小时 from the 31st to the 60th minute: no more exact than an hour
+今天/昨天/前天 HH:MM        minute   without a time: day
+N天前                       day
+N周前, N个月前, N年前       month, month, year
+[Y-]n-j [H:i[:s]]           day …    also with / or 年月日, padded or not; without a year the latest one that fits
+HH:MM                       minute   today, or yesterday where that lies ahead
+2025-03-14T02:33:00.000Z    second   JSON engines
+==========================  =======  ===============================================================
+
+Every site of ours keeps the time of Shanghai. The moment given is the beginning of the second, minute … that is named,
+so a day is the midnight of Shanghai with which it begins.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from crawlers.records import Moment
+
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+# The clocks of a site and of ours may differ, and a site may keep another zone than we think: by a day at most.
+AHEAD = timedelta(days=1)
+EARLIEST_YEAR = 1990  # no forum is older: what says so is no date
+
+_LONGEST = 60
+_SPOKEN_OF = re.compile(r"^(?:发表|发布|回答|回复|创建|發表|發佈|回覆)(?:于|於)[::]?\s*")
+_CLOCK = r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?"
+_DATE = re.compile(
+    r"(?:(?P<year>[0-9]{4})(?:[-/.]|年))?(?P<month>[0-9]{1,2})(?:[-/.]|月)(?P<day>[0-9]{1,2})日?"
+    rf"(?:\s*{_CLOCK})?"
+)
+_NAMED_DAY = re.compile(rf"(?P<name>今天|昨天|前天)\s*(?:{_CLOCK})?")
+_CLOCK_ALONE = re.compile(_CLOCK)
+_AGO = re.compile(r"(?P<count>[0-9]{1,6}|半)\s*(?P<unit>秒|分钟|小时|天|周|星期|个月|年|分鐘|小時|週|個月)钟?前")
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:?[0-9]{2})")
+
+_DAYS_BACK = {"今天": 0, "昨天": 1, "前天": 2}
+_TRADITIONAL = {"分鐘": "分钟", "小時": "小时", "週": "周", "個月": "个月", "星期": "周"}
+_UNITS = {
+    "秒": (timedelta(seconds=1), "second"),
+    "分钟": (timedelta(minutes=1), "minute"),
+    "小时": (timedelta(hours=1), "hour"),
+    "天": (timedelta(days=1), "day"),
+    "周": (timedelta(weeks=1), "month"),
+    "个月": (timedelta(days=30), "month"),
+    "年": (timedelta(days=365), "year"),
+}
+_BEGINNING = {
+    "second": {"microsecond": 0},
+    "minute": {"second": 0, "microsecond": 0},
+    "hour": {"minute": 0, "second": 0, "microsecond": 0},
+    "day": {"hour": 0, "minute": 0, "second": 0, "microsecond": 0},
+    "month": {"day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0},
+    "year": {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0},
+}
+
+
+def moment(text: str, fetched_at: datetime) -> Moment:
+    """The moment that `text` names on a page fetched at `fetched_at` (aware).
+
+    Raises:
+        ValueError: `text` is no time that we know, can not be, or lies more than a day ahead of `fetched_at`. The
+            message does not repeat it: on a page that has changed, anything may stand there.
+    """
+    said = " ".join(text[: 4 * _LONGEST].split())  # also turns the &nbsp; of Discuz into a space
+    bare = _SPOKEN_OF.sub("", said)
+    if len(bare) > _LONGEST:
+        raise ValueError("too long for a time")
+    now = fetched_at.astimezone(SHANGHAI)
+    try:
+        at, precision = _read(bare, now)
+        at = at.astimezone(UTC)
+        ahead = at > now + AHEAD
+    except (ValueError, OverflowError) as error:
+        raise ValueError("no time that we know, or none that can be") from error
+    if at.year < EARLIEST_YEAR or ahead:
+        raise ValueError("a time that can not be when the page was fetched")
+    return Moment(at, precision, bare)
+
+
+def names_a_date(moment: Moment) -> bool:
+    """Whether the page named a date, year and all, so that the moment is the same whenever the page is fetched."""
+    return re.match(r"[0-9]{4}", moment.said) is not None
+
+
+def _read(said: str, now: datetime) -> tuple[datetime, str]:
+    if said in {"刚刚", "剛剛"}:
+        return _beginning(now, "minute")
+    if ago := _AGO.fullmatch(said):
+        return _ago(ago["count"], _TRADITIONAL.get(ago["unit"], ago["unit"]), now)
+    if named := _NAMED_DAY.fullmatch(said):
+        return _at_clock(now - timedelta(days=_DAYS_BACK[named["name"]]), named)
+    if clock := _CLOCK_ALONE.fullmatch(said):
+        at, precision = _at_clock(now, clock)
+        return (at if at <= now else at - timedelta(days=1)), precision
+    if _ISO.fullmatch(said):
+        return _beginning(datetime.fromisoformat(said), "second")
+    if date := _DATE.fullmatch(said):
+        return _date(date, now)
+    raise ValueError("no time that we know")
+
+
+def _ago(count: str, unit: str, now: datetime) -> tuple[datetime, str]:
+    length, precision = _UNITS[unit]
+    if count == "半":
+        if unit != "小时":
+            raise ValueError("no time that we know")
+        return _beginning(now - length / 2, precision)
+    return _beginning(now - int(count) * length, precision)
+
+
+def _date(written: re.Match[str], now: datetime) -> tuple[datetime, str]:
+    month, day = int(written["month"]), int(written["day"])
+    if written["year"]:
+        return _at_clock(datetime(int(written["year"]), month, day, tzinfo=SHANGHAI), written)
+    # Without a year: the latest that does not lie ahead. For 29 February that may be years ago.
+    for year in range((now + AHEAD).year, now.year - 9, -1):
+        try:
+            at, precision = _at_clock(datetime(year, month, day, tzinfo=SHANGHAI), written)
+        except ValueError:
+            continue
+        if at <= now + AHEAD:
+            return at, precision
+    raise ValueError("a time that can not be")
+
+
+def _at_clock(day: datetime, written: re.Match[str]) -> tuple[datetime, str]:
+    """`day` at the hour, minute and second of `written`, or its beginning where those are not told."""
+    if written["hour"] is None:
+        return _beginning(day, "day")
+    at = day.replace(hour=int(written["hour"]), minute=int(written["minute"]), second=int(written["second"] or 0))
+    return _beginning(at, "second" if written["second"] else "minute")
+
+
+def _beginning(at: datetime, precision: str) -> tuple[datetime, str]:
+    return at.replace(**_BEGINNING[precision]), precision  # type: ignore[arg-type]

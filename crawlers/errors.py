@@ -1,0 +1,37 @@
+"""What a crawl can not do, and what to do about it.
+
+CrawlError           exit 1: the crawl failed, or its folder is not as it should be
+└── RequestRefused   exit 2: the crawl was asked for wrongly, nothing was fetched
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class CrawlError(Exception):
+    """Base of all; `str()` gives what happened, where, and the remedy. Never a text of a page."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: object = None, remedy: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        text = self.what if self.where is None else f"{self.what}\n  where: {self.where}"
+        return f"{text}\n  remedy: {self.remedy}" if self.remedy else text
+
+
+class RequestRefused(CrawlError):
+    """Raised before anything is fetched: an unknown site, a window that can not be, no key, no contact."""
+
+    exit_code = 2
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A remedy for a name outside a closed set: the nearest one, and all of them."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"{f'did you mean {near[0]!r}? ' if near else ''}known: {', '.join(known) or 'none'}"

@@ -1,0 +1,1 @@
+"""What stands between the spiders and the network: fence, blocked, robots, throttle, journal, progress."""

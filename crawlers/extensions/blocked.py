@@ -1,0 +1,139 @@
+"""When a site does not want us: the crawl stops, asks nothing more, and fails loudly. No challenge is ever solved.
+
+===============  =========================================================================================
+sign             seen as
+===============  =========================================================================================
+``challenge``    a page that computes ``arg1`` for ``acw_sc__v2``/``v3``, ``u_atoken`` in an address, a header of
+                 Cloudflare's, the name of a check in the title
+``captcha``      a redirect to a host or a path that asks for proof of being human
+``login``        a redirect to a login page
+``overload``     redirects to 503-error.html, after a few retries
+``refusals``     403, 429 or 503 several times in a row
+``emptiness``    a first list page without posts, or several posts in a row that could not be read
+``robots``       a robots.txt that the server could not give: then nothing is allowed (RFC 9309 §2.3.1.4)
+===============  =========================================================================================
+"""
+
+import logging
+import re
+from typing import Self
+from urllib.parse import parse_qsl, urlsplit
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.defer import _schedule_coro
+
+logger = logging.getLogger(__name__)
+
+# In a script alone: a person may write of such cookies, and must not stop the crawl by it.
+_SCRIPT = re.compile(
+    rb"<script[^>]*>(?:(?!</script).){0,2000}?(?:\barg1\s*=\s*['\"][0-9A-Fa-f]{6,}|acw_sc__v[23])", re.S
+)
+_TITLE = re.compile(r"<title>\s*(?:百度安全验证|安全验证|访问验证|滑动验证|滑动验证页面|人机验证)\s*</title>".encode())
+_BEGINNING = 16_384
+_TOKENS = frozenset({"u_atoken", "u_asession", "u_asig", "u_aref"})
+_CAPTCHA = re.compile(r"captcha|wappass|^sec\.|/sec/|/misc/sorry|punish", re.I)
+_LOGIN = re.compile(r"^(?:accounts|login|passport)\.|/(?:login|signin|passport)(?:[/?.]|$)|mod=logging", re.I)
+_REFUSALS = frozenset({403, 429, 503})
+
+
+class Blocked(IgnoreRequest):
+    """A page that says that we are not wanted; `sign` says how."""
+
+    def __init__(self, sign: str) -> None:
+        self.sign = sign
+        super().__init__(f"blocked: {sign}")
+
+
+def block(crawler: Crawler, sign: str, url: str, reason: str = "blocked") -> Blocked:
+    """Ends the crawl with `reason`, once; gives the exception for whoever waits for the page."""
+    if crawler.stats.get_value("blocked/sign") is None:
+        crawler.stats.set_value("blocked/sign", sign)
+        crawler.stats.set_value("blocked/url", url)
+        crawler.stats.set_value("blocked/reason", reason)
+        logger.error("%s (%s) at %s: the crawl stops", reason, sign, url)
+        _schedule_coro(crawler.engine.close_spider_async(reason=reason))
+    return Blocked(sign)
+
+
+def challenge_of_url(url: str) -> str | None:
+    """The sign that an address, the target of a redirect, gives; None for one like any other."""
+    parts = urlsplit(url)
+    if _TOKENS & {name for name, _ in parse_qsl(parts.query)}:
+        return "challenge"
+    place = f"{parts.hostname or ''}{parts.path}"
+    if _CAPTCHA.search(place):
+        return "captcha"
+    return "login" if _LOGIN.search(f"{place}?{parts.query}") else None
+
+
+def challenge_of_page(response: Response) -> str | None:
+    """The sign that a page gives; None for one like any other."""
+    if response.headers.get("cf-mitigated") == b"challenge":
+        return "challenge"
+    start = response.body[:_BEGINNING]
+    if _TITLE.search(start) or ((b"arg1" in start or b"acw_sc__v" in start) and _SCRIPT.search(start)):
+        return "challenge"
+    return None
+
+
+class StopWhereBlocked:
+    """Reads every answer before it is cached, and lets nothing out once the crawl is blocked."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._limit: int = crawler.settings.getint("CRAWL_REFUSALS_MAX")
+        self._refusals = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """As Scrapy makes its middlewares."""
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:  # noqa: ARG002 - Scrapy gives it by name
+        """Raises Blocked once the crawl is."""
+        sign = self._crawler.stats.get_value("blocked/sign")
+        if sign is not None:
+            raise Blocked(sign)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Gives an ordinary answer on; raises Blocked for a challenge, and for one refusal too many."""
+        if "cached" in response.flags:
+            return response
+        sign = challenge_of_page(response)
+        if sign is not None:
+            raise block(self._crawler, sign, request.url)
+        self._refusals = self._refusals + 1 if response.status in _REFUSALS else 0
+        if self._refusals >= self._limit:
+            raise block(self._crawler, "refusals", request.url)
+        return response
+
+
+class NoRobotsNoCrawl:
+    """A robots.txt that the server fails to give allows nothing. Scrapy would take it to allow everything."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """As Scrapy makes its middlewares."""
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Gives the answer on, unless it is a failing robots.txt after its retries."""
+        if is_robots(request) and response.status >= 500:
+            raise block(self._crawler, "robots", request.url)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Ends the crawl where robots.txt could not be fetched."""
+        if is_robots(request) and not isinstance(exception, Blocked):
+            raise block(self._crawler, "robots", request.url)
+
+
+def is_robots(request: Request) -> bool:
+    """Whether Scrapy asks for a robots.txt by `request`."""
+    return bool(request.meta.get("dont_obey_robotstxt"))

@@ -1,0 +1,199 @@
+"""What a reader sees of a node: plain text with its line ends. Also the few questions that pages ask of a tree.
+
+Selectors are compiled once and asked of lxml's elements directly: ten answers a page are a hundred questions, and
+through parsel they would cost as much as the fetching.
+"""
+
+import re
+from functools import lru_cache
+from typing import Any, TypeAlias
+from urllib.parse import urljoin, urlsplit
+
+from cssselect import HTMLTranslator
+from lxml import etree
+from parsel import Selector
+
+Node: TypeAlias = Any  # an lxml element; lxml has no types
+
+LONGEST_TEXT = 200_000  # characters, our choice: no person writes more in one piece
+
+_NOT_READ = frozenset(
+    ("script", "style", "template", "noscript", "textarea", "select", "button", "input", "iframe", "object", "svg",
+     "head", "title")
+)  # fmt: skip
+_BLOCKS = frozenset(
+    ("address", "article", "aside", "blockquote", "center", "dd", "details", "div", "dl", "dt", "fieldset", "figure",
+     "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "legend", "li", "main", "nav", "ol", "p",
+     "pre", "section", "summary", "table", "tbody", "td", "th", "tr", "ul")
+)  # fmt: skip
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u3000-\u303f"
+_BROKEN_IN_SOURCE = re.compile(rf"(?<=[{_CJK}])[ \t\r\f\v]*\n\s*(?=[{_CJK}])")
+_SPACES = re.compile(r"\s+")
+_EMPTY_LINES = re.compile(r"\n{3,}")
+_INVALID = re.compile("[\x00\ud800-\udfff]")
+_NUMBER = re.compile(r"(?<![0-9.,])([0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{1,12})(?![0-9])(\.[0-9]{1,4})?\s*([万萬])?")
+
+
+@lru_cache(maxsize=1024)
+def _compiled(css: str) -> Any:
+    return etree.XPath(HTMLTranslator().css_to_xpath(css))
+
+
+def find(node: Node, css: str) -> list[Node]:
+    """The elements in `node` (itself among them) that the selector `css` matches, in the page's order."""
+    return list(_compiled(css)(node))
+
+
+def fragment(html: str) -> Node | None:
+    """The tree of a piece of HTML, as JSON engines give it; None where there is none."""
+    root = Selector(text=valid(html), type="html").root
+    return root if isinstance(root, etree._Element) else None
+
+
+def valid(text: str) -> str:
+    """`text` without what UTF-8 can not write: lone halves of a pair, as JSON may escape them, and NUL."""
+    return _INVALID.sub("", text)
+
+
+def base(top: Node, url: str) -> str:
+    """The address that the links of the page at `url` start from."""
+    href = next((each.get("href") for each in find(top, "base[href]")), "")
+    return link(href, url) or url
+
+
+def link(href: str | None, base: str) -> str | None:
+    """`href` as an absolute address; None where it leads nowhere that HTTP can follow."""
+    if not href:
+        return None
+    try:
+        target = urljoin(base, href.strip())
+        parts = urlsplit(target)
+        return target if parts.scheme in {"http", "https"} and parts.hostname else None
+    except ValueError:  # urllib's answer to http://[
+        return None
+
+
+def followed(node: Node) -> bool:
+    """Whether another element comes after `node`. Nothing does where the page was cut off within it."""
+    while node is not None:
+        if node.getnext() is not None:
+            return True
+        node = node.getparent()
+    return False
+
+
+def number(text: str) -> int | None:
+    """The first number in `text`: 3个回答, 1,204, 1.2万."""
+    found = _NUMBER.search(text)
+    if found is None:
+        return None
+    whole = float(found[1].replace(",", "") + (found[2] or "")) * (10_000 if found[3] else 1)
+    return round(whole)
+
+
+def words(node: Node) -> str:
+    """The text of a node that is one line: a name, a number, a date. Of a longer one its beginning."""
+    return " ".join(_read(node, None, False)[:1000].split())
+
+
+def readable(node: Node, drop: str | None = None, keep_lines: bool = False) -> str:
+    """The text of a node as a reader sees it.
+
+    Paragraphs, other blocks and <br> become line ends, one empty line at most between two lines. What a page hides is
+    left out: scripts, `display: none`, Discuz's jammers.
+
+    Args:
+        node: The element.
+        drop: A selector of elements within it that are none of the writer's words: quotes, notes of an edit.
+        keep_lines: Line ends of the source count too, as where a site shows what was typed in one block.
+
+    Raises:
+        ValueError: The text is longer than `LONGEST_TEXT`.
+    """
+    text = _read(node, drop, keep_lines)
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"a text of more than {LONGEST_TEXT} characters")
+    return text
+
+
+def _read(node: Node, drop: str | None, keep_lines: bool) -> str:
+    dropped = frozenset(find(node, drop)) if drop else frozenset()
+    lines = _Lines(keep_lines)
+    walk = etree.iterwalk(node, events=("start", "end", "comment", "pi"))
+    skipped: Node | None = None
+    for event, each in walk:
+        block = each.tag in _BLOCKS
+        if event == "start":
+            if each in dropped or (each is not node and _hidden(each)):
+                skipped = each
+                walk.skip_subtree()
+                continue
+            if block:
+                lines.edge()
+            elif each.tag == "br":
+                lines.end()
+            lines.type(each.text)
+            continue
+        if each is skipped:
+            skipped = None
+        elif block:
+            lines.edge()
+        if each is not node:
+            lines.type(each.tail)
+    return lines.text()
+
+
+class _Lines:
+    """The lines of a text as they come out of a tree."""
+
+    def __init__(self, keep_lines: bool) -> None:
+        self._lines: list[str] = []
+        self._line: list[str] = []
+        self._keep_lines = keep_lines
+        self._ended = False
+
+    def type(self, text: str | None) -> None:
+        """A text node. Its white space is layout, unless the site shows line ends as they were typed."""
+        if not text:
+            return
+        if not self._keep_lines:
+            # A line end between two Chinese characters is the template's, and a space there would be ours.
+            self._line.append(_SPACES.sub(" ", _BROKEN_IN_SOURCE.sub("", text)))
+        else:
+            typed = text.replace("\r\n", "\n").replace("\r", "\n")
+            if self._ended:  # <br> with a line end behind it is one line end
+                typed = typed.lstrip(" \t").removeprefix("\n")
+            first, *others = typed.split("\n")
+            self._line.append(first)
+            for other in others:
+                self.end()
+                self._line.append(other)
+        self._ended = False
+
+    def edge(self) -> None:
+        """A block begins or ends: one line end, however many blocks meet here."""
+        if any(not piece.isspace() for piece in self._line):
+            self.end()
+        else:
+            self._line.clear()
+
+    def end(self) -> None:
+        """A line ends, even an empty one."""
+        self._lines.append(_SPACES.sub(" ", "".join(self._line)).strip())
+        self._line.clear()
+        self._ended = True
+
+    def text(self) -> str:
+        """All lines; one empty line at most between two, none at either end."""
+        self.end()
+        return _EMPTY_LINES.sub("\n\n", "\n".join(self._lines)).strip("\n")
+
+
+def _hidden(node: Node) -> bool:
+    if node.tag in _NOT_READ or node.get("hidden") is not None:
+        return True
+    if "jammer" in node.get("class", "").split():
+        return True
+    style = node.get("style")
+    return style is not None and _HIDING.search(style) is not None

@@ -1,0 +1,222 @@
+"""The folder of one window: what a crawl has, so that one that was killed goes on and fetches nothing twice.
+
+===================  ============================================================================================
+``job.json``         what was asked for; another request in the same folder is refused
+``pages.sqlite``     the pages, compressed (`crawlers.cache`)
+``items.jsonl``      the journal: one finished post a line, written at once
+``robots.txt``       the robots.txt of each host as it was found, with its SHA-256
+``unknown/``         pages of a layout that nobody knows yet, compressed
+``seen.jsonl``       for the next crawl: id, fingerprint, time of posting of what was listed
+``stopped.json``     how the last run ended, where it ended early
+``stats.json``       written last: the job is over, and is never gone on with
+===================  ============================================================================================
+
+Scrapy's own JOBDIR is not used: killed, it has kept nothing of the posts; finished, it fetches nothing and says so
+with success (spec/crawling.md §3.3).
+"""
+
+import fcntl
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from crawlers.errors import CrawlError
+from crawlers.options import Known, Options
+from crawlers.window import day_of
+
+DONE = frozenset({"finished", "max_items"})
+
+
+class Job:
+    """An open job folder. Only one process has it at a time; a killed one has let go of it."""
+
+    def __init__(self, folder: Path, request: Mapping[str, object]) -> None:
+        """Makes or opens `folder`.
+
+        Raises:
+            CrawlError: for a job that is over, of another request, in use, or damaged.
+        """
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (folder / ".lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise CrawlError("another crawl is at work in this folder", where=folder, remedy="wait for it") from None
+        try:
+            self._check(request)
+            self.had = self._read_journal()
+            self._journal = (folder / "items.jsonl").open("ab", buffering=0)
+        except BaseException:
+            self._lock.close()
+            raise
+        (folder / "stopped.json").unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pages(self) -> Path:
+        """Where the cache of this job stands."""
+        return self.folder / "pages.sqlite"
+
+    def append(self, row: Mapping[str, Any]) -> bool:
+        """Puts a finished post into the journal, at once; False where it is there already."""
+        if row["source_id"] in self.had:
+            return False
+        line = json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        # One unbuffered write: a process that is killed leaves a whole line, or half of the last.
+        self._journal.write(line.encode("utf-8", "surrogatepass"))
+        self.had[row["source_id"]] = _known(row)
+        return True
+
+    def keep_robots(self, url: str, body: bytes, status: int, at: datetime) -> str:
+        """Keeps a robots.txt as it was found, once a content; gives its SHA-256."""
+        digest = hashlib.sha256(body).hexdigest()
+        path = self.folder / "robots.txt"
+        mark = f"# gongqing: {url} sha256={digest} status={status}".encode()
+        if mark not in (path.read_bytes() if path.exists() else b""):
+            with path.open("ab") as file:
+                file.write(mark + f" fetched_at={at.isoformat()}\n".encode() + body.rstrip(b"\n") + b"\n\n")
+        return digest
+
+    def keep_page(self, url: str, body: bytes) -> Path:
+        """Saves a page that could not be read, for whoever writes the next layout."""
+        folder = self.folder / "unknown"
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{hashlib.sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.gz"
+        compressed = gzip.compress(f"<!-- {url} -->\n".encode("utf-8", "surrogatepass") + body, mtime=0)
+        _replace(path, compressed)
+        return path
+
+    def finish(self, seen: Iterable[Mapping[str, object]], stats: Mapping[str, object]) -> None:
+        """Writes what the next crawl is to know, and then that this one is over."""
+        lines = io.StringIO()
+        for row in seen:
+            lines.write(json.dumps(row, ensure_ascii=False) + "\n")
+        _replace(self.folder / "seen.jsonl", lines.getvalue().encode("utf-8", "surrogatepass"))
+        os.fsync(self._journal.fileno())
+        _replace(self.folder / "stats.json", _json(stats))
+
+    def stop(self, stats: Mapping[str, object]) -> None:
+        """Notes how a run ended that can be gone on with."""
+        _replace(self.folder / "stopped.json", _json(stats))
+
+    def close(self) -> None:
+        """Lets go of the folder."""
+        self._journal.close()
+        self._lock.close()
+
+    def _check(self, request: Mapping[str, object]) -> None:
+        over = self.folder / "stats.json"
+        if over.exists():
+            raise CrawlError(
+                "this job is over: it is never gone on with", where=self.folder, remedy="give the crawl a new folder"
+            )
+        path = self.folder / "job.json"
+        if not path.exists():
+            _replace(path, _json(request))
+            return
+        try:
+            before = json.loads(path.read_bytes())
+        except ValueError:
+            raise CrawlError(
+                "what the job was asked for can not be read", where=path, remedy="begin anew elsewhere"
+            ) from None
+        if before != json.loads(_json(request)):
+            other = sorted(name for name in {*before, *request} if before.get(name) != request.get(name))
+            raise CrawlError(
+                f"the folder belongs to another request: {', '.join(other)} differ",
+                where=self.folder,
+                remedy="give every window a folder of its own",
+            )
+
+    def _read_journal(self) -> dict[str, Known]:
+        path = self.folder / "items.jsonl"
+        if not path.exists():
+            return {}
+        had: dict[str, Known] = {}
+        whole = 0
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break  # the half line of a process that was killed as it wrote
+                try:
+                    row = json.loads(line)
+                    had[row["source_id"]] = _known(row)
+                except (ValueError, KeyError, TypeError):
+                    raise CrawlError(
+                        "a line of the journal is damaged", where=f"{path}:{number}", remedy="begin anew elsewhere"
+                    ) from None
+                whole += len(line)
+        if path.stat().st_size > whole:
+            os.truncate(path, whole)
+        return had
+
+
+def request_of(options: Options) -> dict[str, object]:
+    """What makes a job another one: source, window, place, bounds."""
+    return {
+        "source": options.site.name,
+        "base_url": options.base_url,
+        "from": options.window.first.isoformat(),
+        "until": options.window.last.isoformat(),
+        "max_items": options.max_items,
+        "since_id": options.since_id,
+        "sample": options.sample,
+    }
+
+
+def expire(jobs: Path, older_than: datetime) -> int:
+    """Deletes what people wrote from the jobs below `jobs` that nobody has touched since `older_than`.
+
+    What was asked for, the robots.txt, what the next crawl is to know and the figures stay. Gives how many jobs had
+    something left to delete.
+    """
+    cleared = 0
+    for request in sorted(jobs.rglob("job.json")):
+        folder = request.parent
+        raw = [*folder.glob("pages.sqlite*"), folder / "items.jsonl", folder / "unknown"]
+        left = [path for path in raw if path.exists()]
+        if not left or max(path.stat().st_mtime for path in folder.iterdir()) >= older_than.timestamp():
+            continue
+        for path in left:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        cleared += 1
+    return cleared
+
+
+def _known(row: Mapping[str, Any]) -> Known:
+    posted_at = row["posted_at"]
+    return Known(None, day_of(datetime.fromisoformat(posted_at)) if posted_at else None, posted_at)
+
+
+def _json(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str).encode() + b"\n"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+    scratch = path.with_name(path.name + ".part")
+    with scratch.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)

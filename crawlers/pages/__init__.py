@@ -1,0 +1,1 @@
+"""Pure functions from a page to records: no input, no output, no clock."""

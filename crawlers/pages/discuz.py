@@ -1,0 +1,233 @@
+"""Discuz! X3.x, the software of most Chinese boards: the default template; a skin replaces selectors by name.
+
+A thread's first message is the question, every other message an answer. Comments under a message, quotes in it and
+the notes that Discuz adds (last edited by …) are not its writer's words. What a board hides from guests stands in
+`div.locked` and is left out (spec/crawling.md §2.1).
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from parsel import Selector
+
+from crawlers import dates, html
+from crawlers.html import Node
+from crawlers.pages import guard
+from crawlers.pages.guard import NO_OVERRIDES
+from crawlers.records import Answer, Listed, ListPage, Moment, PageError, PostPage, Question, UnknownLayout
+
+LAYOUT = "discuz_x3"
+
+_REWRITTEN = re.compile(r"/thread-([0-9]{1,18})-([0-9]{1,9})-[0-9]{1,9}\.html")
+_NOT_THE_THREAD = frozenset({"extra", "page", "sid", "fromuid", "ordertype", "mobile", "highlight", "from"})
+_PERSON = re.compile(r"(?:[?&]uid=|(?:^|/)space-uid-)([0-9]{1,18})(?:[&#.]|$)")
+_MESSAGE = re.compile(r"post_([0-9]{1,18})")
+_ROW = re.compile(r"(normal|stick)thread_[0-9]{1,18}")
+# 楼主 is the first floor; a board may name the next three, and counts from there: 5#.
+_FIRST_FLOOR = frozenset({"楼主", "樓主", "1", "1#"})
+_OTHER_FLOOR = re.compile(r"沙发|沙發|板凳|地板|(?:[2-9]|[1-9][0-9]{1,8})#?")
+# Stands before every time of a message; in another encoding it would not.
+_POSTED = re.compile(r"(?:发表|發表)(?:于|於)")
+
+# What no message holds; where it does, a tag between them is missing.
+_PARTS = (
+    "#postlist, #threadlist, #postlistreply, .plhin, .plc, .pls, .authi, .cm, .po, .pgs, .t_f, .modact, "
+    "[id^='post_'], [id^='postmessage_'], [id^='comment_'], [id^='authorposton'], [id^='postnum']"
+)
+# In a message, but not its writer's words.
+_NOT_SAID = (
+    "div.locked, div.quote, i.pstatus, .attach_nopermission, .aimg_tip, .tip, .pattl, .attnm, ignore_js_op, .sign, .ad"
+)
+
+SELECTORS: Mapping[str, str] = {
+    "list": "#threadlist",
+    "list_post": "#threadlist tbody[id]",
+    "list_link": "th a.xst[href]",
+    "list_by": "td.by",
+    "list_time": "em",
+    "list_replies": "td.num a",
+    "next": "div.pg a.nxt",
+    "message_page": "#messagetext",
+    "post": "#postlist div[id^='post_']",
+    "title": "#thread_subject",
+    "counts": "#postlist div.hm span.xi1",
+    "board": "#pt a[href*='forumdisplay'], #pt a[href*='forum-']",
+    "kind": "h1.ts a[href*='typeid=']",
+    "text": "[id^='postmessage_']",
+    "locked": "div.locked",
+    "author": "div.authi a.xw1[href]",
+    "posted": "em[id^='authorposton']",
+    "floor": "a[id^='postnum']",
+    "likes": "[id^='review_support_']",
+}
+
+
+def list_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> ListPage:
+    """The threads of a board, those stuck on top first.
+
+    Raises:
+        PageError: The board answers with a message (it is closed, or for members), or a thread has two links.
+        UnknownLayout: No list of threads.
+    """
+    css = guard.selectors(SELECTORS, overrides)
+    top = guard.root(body, url)
+    if not html.find(top, css["list"]):
+        raise _nothing(top, css, "no list of threads", url)
+    base = html.base(top, url)
+    rows = [(row, kind[1]) for row in html.find(top, css["list_post"]) if (kind := _ROW.fullmatch(row.get("id")))]
+    listed = [_listed(row, kind == "stick", css, url, base, fetched_at) for row, kind in rows]
+    if listed and not any(listed):
+        raise UnknownLayout("threads in a list without links", url)
+    posts = guard.once(post for post in listed if post is not None)
+    return ListPage(posts, guard.next_link(top, css["next"], url), LAYOUT, refused=listed.count(None))
+
+
+def _listed(
+    row: Node, pinned: bool, css: Mapping[str, str], url: str, base: str, fetched_at: datetime
+) -> Listed | None:
+    title = guard.one(row, css["list_link"], "the link of a thread in a list", url)
+    if not html.followed(title):
+        raise PageError("the page ends within a thread of a list", url)
+    link = html.link(title.get("href"), base)
+    thread = _thread(link) if link and guard.same_host(link, url) else None
+    if thread is None:
+        return None
+    # Two columns say who and when: of the thread, and of its last message.
+    columns = html.find(row, css["list_by"])
+    posted = _when(columns[0], css["list_time"], fetched_at) if len(columns) == 2 else None
+    active = _when(columns[1], css["list_time"], fetched_at) if len(columns) == 2 else None
+    replies = next((html.number(html.words(each)) for each in html.find(row, css["list_replies"])), None)
+    fingerprint = None if replies is None else str(replies)
+    if fingerprint and active is not None and dates.names_a_date(active):
+        # A reply that was removed and one that came since leave the number as it was.
+        fingerprint += f" {active.at:%Y-%m-%dT%H:%M}"
+    return Listed(thread[0], thread[1], fingerprint, posted, active, pinned)
+
+
+def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> PostPage:
+    """A page of a thread; its first message is the question.
+
+    Raises:
+        PageError: The board answers with a message, the question is hidden from guests, or something needed is
+            missing, stands twice, or ran into another part of the page.
+        UnknownLayout: No thread.
+    """
+    css = guard.selectors(SELECTORS, overrides)
+    top = guard.root(body, url)
+    if not html.find(top, css["title"]) or not html.find(top, css["post"]):
+        raise _nothing(top, css, "no thread", url)
+    thread = _thread(url)
+    if thread is None:
+        raise PageError("a thread whose address has no id", url)
+    title = guard.one(top, css["title"], "the title", url)
+    subject = guard.title_of(guard.text(title, f"div, table, p, h1, {_PARTS}", "the title", url), url)
+    messages = [_message(post, css, url, fetched_at) for post in _posts(top, css, url)]
+    first = _page_number(url) == 1
+    question = None
+    if first:
+        question = _question(top, html.find(top, css["post"])[0], messages[0], subject, thread, css, url)
+    answers = tuple(message for message in messages[first:] if message.text)
+    counts = html.find(top, css["counts"])
+    n_answers = html.number(html.words(counts[1])) if len(counts) == 2 else None
+    return guard.page(PostPage(question, answers, guard.next_link(top, css["next"], url), LAYOUT, n_answers), url)
+
+
+def _posts(top: Node, css: Mapping[str, str], url: str) -> list[Node]:
+    posts = [post for post in html.find(top, css["post"]) if _MESSAGE.fullmatch(post.get("id", ""))]
+    if not posts:
+        raise PageError("a thread without messages", url)
+    guard.distinct([post.get("id") for post in posts], "a message", url)
+    inside = set(posts)
+    if any(each in inside for post in posts for each in post.iterancestors()):
+        raise PageError("a message within a message", url)
+    texts = {text for post in posts for text in html.find(post, css["text"])}
+    if texts != set(html.find(top, css["text"])):
+        raise PageError("a message outside of the thread", url)
+    return posts
+
+
+def _message(post: Node, css: Mapping[str, str], url: str, fetched_at: datetime) -> Answer:
+    """A message of a thread; without text where it is an image alone or hidden from guests."""
+    source_id = post.get("id").removeprefix("post_")
+    text = guard.at_most_one(post, css["text"], "the text of a message", url)
+    if text is None and not html.find(post, css["locked"]):
+        raise PageError("a message without text", url)
+    stamp = guard.at_most_one(post, css["posted"], "the time of a message", url)
+    ids = {each.get("id", "") for each in (text, stamp) if each is not None}
+    if not ids <= {f"postmessage_{source_id}", f"authorposton{source_id}"}:
+        raise PageError("a message with parts of another", url)
+    if stamp is not None and not _POSTED.match(html.words(stamp)):
+        raise PageError("a message without the words before its time: another language, or a wrong encoding", url)
+    people = {found[1] for each in html.find(post, css["author"]) if (found := _PERSON.search(each.get("href")))}
+    if len(people) > 1:
+        raise PageError("a message with two writers", url)
+    likes = next((html.number(html.words(each)) for each in html.find(post, css["likes"])), None)
+    return Answer(
+        source_id=source_id,
+        author=next(iter(people), None),
+        author_role="member" if people else "unknown",
+        text="" if text is None else guard.text(text, _PARTS, "a message", url, drop=_NOT_SAID),
+        posted=None if stamp is None else _when_of(stamp, fetched_at),
+        likes=likes,
+        recommended=None,
+    )
+
+
+def _question(
+    top: Node, post: Node, message: Answer, title: str, thread: tuple[str, str], css: Mapping[str, str], url: str
+) -> Question:
+    floor = next((html.words(each) for each in html.find(post, css["floor"])), "")
+    if floor not in _FIRST_FLOOR and _OTHER_FLOOR.fullmatch(floor):
+        raise PageError("the first message of the thread is missing", url)
+    if not html.find(post, css["text"]) or (not message.text and html.find(post, css["locked"])):
+        raise PageError("a question that is hidden from guests", url)
+    if message.posted is None:
+        raise PageError("the question: no time that can be read", url)
+    board = html.find(top, css["board"])
+    kinds = [html.words(each).strip("[]【】 ") for each in html.find(top, css["kind"])]
+    return Question(
+        source_id=thread[0],
+        url=thread[1],
+        title=title,
+        description=message.text,
+        topic=(html.words(board[-1]) or None) if board else None,
+        subtopics=tuple(dict.fromkeys(kind for kind in kinds if kind)),
+        author=message.author,
+        posted=message.posted,
+    )
+
+
+def _nothing(top: Node, css: Mapping[str, str], what: str, url: str) -> PageError:
+    if html.find(top, css["message_page"]):
+        return PageError("the board answers with a message: removed, closed, or for members alone", url)
+    return UnknownLayout(what, url)
+
+
+def _thread(url: str) -> tuple[str, str] | None:
+    """The id of a thread and the address of its first page."""
+    if rewritten := _REWRITTEN.search(urlsplit(url).path):
+        return rewritten[1], guard.plain_url(
+            url.replace(rewritten[0], f"/thread-{rewritten[1]}-1-1.html"), _NOT_THE_THREAD
+        )
+    tid = guard.parameter(url, "tid")
+    if tid is None or "mod=viewthread" not in urlsplit(url).query:
+        return None
+    return str(tid), guard.plain_url(url, _NOT_THE_THREAD)
+
+
+def _page_number(url: str) -> int:
+    if rewritten := _REWRITTEN.search(urlsplit(url).path):
+        return int(rewritten[2])
+    return guard.parameter(url, "page") or 1
+
+
+def _when(column: Node, css: str, fetched_at: datetime) -> Moment | None:
+    return next((_when_of(each, fetched_at) for each in html.find(column, css)), None)
+
+
+def _when_of(node: Node, fetched_at: datetime) -> Moment | None:
+    """The time in `node`. Within a week Discuz shows words (3 小时前), and the time itself in the span's title."""
+    exact = next((each.get("title") for each in html.find(node, "span[title]")), None)
+    return guard.moment_or_none(exact or html.words(node), fetched_at)

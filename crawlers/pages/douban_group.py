@@ -1,0 +1,174 @@
+"""Groups of Douban (豆瓣小组): a topic is the question, the comments under it are the answers (spec/crawling.md §2).
+
+Since 2022 the site shows the writer's province behind the time: it is cut off and never leaves this module.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from urllib.parse import urlsplit, urlunsplit
+
+from parsel import Selector
+
+from crawlers import html
+from crawlers.html import Node
+from crawlers.pages import guard
+from crawlers.pages.guard import NO_OVERRIDES
+from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
+
+LAYOUT = "douban_group"
+
+_TOPIC = re.compile(r"(.*/group/topic/)([0-9]{1,18})/?")
+_PERSON = re.compile(r"/people/([^/?#]{1,64})(?:[/?#]|$)")
+_TIME = re.compile(r"(?:[0-9]{4}-)?[0-9]{1,2}-[0-9]{1,2}(?: [0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?)?")
+
+# What no text holds; where it does, a tag between them is missing.
+_PARTS = (
+    "#topic-content, #comments, [data-cid], .topic-richtext, .reply-content, .reply-quote, .reply-quote-content, "
+    ".pubtime, .create-time, .comment-vote, .lnk-reply, .operation-div, .user-face, .paginator, h1"
+)
+
+SELECTORS: Mapping[str, str] = {
+    "list": "table.olt",
+    "list_post": "table.olt tr:not(.th)",
+    "list_link": "td.title a[href*='/group/topic/']",
+    "list_pinned": "td.title span",
+    "list_replies": "td.r-count",
+    "list_active": "td.time",
+    "next": "span.next a",
+    "topic": "#topic-content",
+    "title": "h1",
+    "text": "#topic-content .topic-richtext",
+    "posted": "#topic-content .create-time",
+    "author": "#topic-content .user-face a[href*='/people/']",
+    "answers": "ul#comments",
+    "answer": "ul#comments > li",
+    "answer_text": ".reply-content",
+    "answer_posted": ".pubtime",
+    "answer_author": ".user-face a[href*='/people/']",
+    "likes": ".comment-vote",
+}
+
+
+def list_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> ListPage:
+    """The topics of a group, that with the latest comment first.
+
+    Raises:
+        PageError: A topic without a link of its own.
+        UnknownLayout: No list of topics.
+    """
+    css = guard.selectors(SELECTORS, overrides)
+    top = guard.root(body, url)
+    if not html.find(top, css["list"]):
+        raise UnknownLayout("no list of topics", url)
+    base = html.base(top, url)
+    rows = [row for row in html.find(top, css["list_post"]) if html.find(row, "td.title")]
+    listed = [_listed(row, css, url, base, fetched_at) for row in rows]
+    if listed and not any(listed):
+        raise UnknownLayout("topics in a list without links", url)
+    posts = guard.once(post for post in listed if post is not None)
+    return ListPage(posts, guard.next_link(top, css["next"], url), LAYOUT, refused=listed.count(None))
+
+
+def _listed(row: Node, css: Mapping[str, str], url: str, base: str, fetched_at: datetime) -> Listed | None:
+    title = guard.at_most_one(row, css["list_link"], "the link of a topic in a list", url)
+    link = None if title is None else html.link(title.get("href"), base)
+    topic = _topic(link) if link and guard.same_host(link, url) else None
+    if topic is None:
+        return None
+    if not html.followed(title):
+        raise PageError("the page ends within a topic of a list", url)
+    shown = guard.at_most_one(row, css["list_active"], "the time of a topic in a list", url)
+    active = None if shown is None else guard.moment_or_none(_time(shown), fetched_at)
+    counted = guard.at_most_one(row, css["list_replies"], "the number of comments in a list", url)
+    replies = None if counted is None else html.number(html.words(counted)) or 0  # an empty cell is none
+    fingerprint = None
+    if replies is not None or active is not None:
+        fingerprint = f"{replies} {active.at:%Y-%m-%dT%H:%M}" if active else str(replies)
+    pinned = any("置顶" in html.words(each) for each in html.find(row, css["list_pinned"]))
+    return Listed(*topic, fingerprint, None, active, pinned)
+
+
+def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> PostPage:
+    """A page of a topic; the question comes with the first page alone.
+
+    Raises:
+        PageError: Something needed is missing, stands twice, or ran into another part of the page.
+        UnknownLayout: No topic.
+    """
+    css = guard.selectors(SELECTORS, overrides)
+    top = guard.root(body, url)
+    if not html.find(top, css["topic"]) and not html.find(top, css["answers"]):
+        raise UnknownLayout("no topic", url)
+    topic = _topic(url)
+    if topic is None:
+        raise PageError("a topic whose address has no id", url)
+    first = not guard.parameter(url, "start")
+    question = _question(top, topic, css, url, fetched_at) if first else None
+    rows = html.find(top, css["answer"])
+    inside = {text for row in rows for text in html.find(row, css["answer_text"])}
+    outside = {text for each in html.find(top, css["answers"]) for text in html.find(each, css["answer_text"])} - inside
+    if outside or len(html.find(top, css["answers"])) > 1:
+        raise PageError("a comment outside of the list of comments", url)
+    answers = [_answer(row, css, url, fetched_at) for row in rows]
+    guard.distinct([answer.source_id or "" for answer in answers], "a comment", url)
+    kept = tuple(answer for answer in answers if answer.text)
+    return guard.page(PostPage(question, kept, guard.next_link(top, css["next"], url), LAYOUT), url)
+
+
+def _question(top: Node, topic: tuple[str, str], css: Mapping[str, str], url: str, fetched_at: datetime) -> Question:
+    title = guard.one(top, css["title"], "the title", url)
+    text = guard.one(top, css["text"], "the topic's text", url)
+    posted = guard.one(top, css["posted"], "the time of the topic", url)
+    foreign = f"div, p, span, a, {_PARTS}"
+    return Question(
+        source_id=topic[0],
+        url=topic[1],
+        title=guard.title_of(guard.text(title, foreign, "the title", url), url),
+        description=guard.text(text, _PARTS, "the topic's text", url),
+        topic=None,
+        subtopics=(),
+        author=_person(html.find(top, css["author"]), "the topic", url),
+        posted=guard.moment(_time(posted), fetched_at, "the topic", url),
+    )
+
+
+def _answer(row: Node, css: Mapping[str, str], url: str, fetched_at: datetime) -> Answer:
+    source_id = row.get("data-cid", "")
+    if not re.fullmatch(r"[0-9]{1,18}", source_id):
+        raise PageError("a comment without an id", url)
+    text = guard.one(row, css["answer_text"], "the text of a comment", url)
+    posted = guard.at_most_one(row, css["answer_posted"], "the time of a comment", url)
+    likes = guard.at_most_one(row, css["likes"], "the votes of a comment", url)
+    author = _person(html.find(row, css["answer_author"]), "a comment", url)
+    return Answer(
+        source_id=source_id,
+        author=author,
+        author_role="member" if author else "unknown",
+        text=guard.text(text, _PARTS, "a comment", url, keep_lines=True),
+        posted=None if posted is None else guard.moment_or_none(_time(posted), fetched_at),
+        likes=None if likes is None else html.number(html.words(likes)) or 0,  # 赞 without a number: none yet
+        recommended=None,
+    )
+
+
+def _topic(url: str) -> tuple[str, str] | None:
+    """The id of a topic and the address of its first page."""
+    parts = urlsplit(url)
+    found = _TOPIC.fullmatch(parts.path)
+    if found is None:
+        return None
+    return found[2], urlunsplit((parts.scheme, parts.netloc, f"{found[1]}{found[2]}/", "", ""))
+
+
+def _time(node: Node) -> str:
+    """The time in `node` alone: what stands behind it is the writer's province."""
+    found = _TIME.match(html.words(node))
+    return found.group() if found else ""
+
+
+def _person(links: list[Node], what: str, url: str) -> str | None:
+    people = {found[1] for link in links if (found := _PERSON.search(link.get("href", "")))}
+    if len(people) > 1:
+        raise PageError(f"{what}: two writers", url)
+    return next(iter(people), None)

@@ -1,0 +1,226 @@
+"""What every page is held to, whatever its engine: a right record, or an error that says what is wrong and where.
+
+A page that lost a tag still parses: two posts become one, a button's label joins an answer. So each text is taken from
+a node that holds no other part of the page, that something follows (a page cut off within it ends there), and whose
+words are in the encoding that they were written in.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from lxml import etree
+from parsel import Selector
+
+from crawlers import dates, html
+from crawlers.html import Node
+from crawlers.records import Listed, Moment, PageError, PostPage, UnknownLayout
+
+NO_OVERRIDES: Mapping[str, str] = MappingProxyType({})
+
+_FEW = 50  # characters to each one that could not be decoded: a slip of the writer's, no wrong encoding
+_HAN = r"\u3400-\u9fff"
+_C1 = re.compile(r"[\x80-\x84\x86-\x9f]")
+_LATIN = re.compile(r"[\xa1-\xff]")
+_UTF8_HAN = re.compile(rb"(?:[\xe4-\xe9][\x80-\xbf]{2}){6}")
+_ANY_HAN = re.compile(rf"[{_HAN}]")
+
+
+def root(body: object, url: str) -> Node:
+    """The tree of a page; UnknownLayout where it is none."""
+    node = body.root if isinstance(body, Selector) else None
+    if not isinstance(node, etree._Element):
+        raise UnknownLayout("no HTML", url)
+    return node
+
+
+def selectors(defaults: Mapping[str, str], overrides: Mapping[str, str]) -> Mapping[str, str]:
+    """The selectors of a skin: the engine's own, some of them replaced by the site's.
+
+    Raises:
+        KeyError: An override that names no selector of the engine.
+    """
+    if unknown := overrides.keys() - defaults.keys():
+        raise KeyError(
+            f"no selectors of this engine: {', '.join(sorted(unknown))}; known: {', '.join(sorted(defaults))}"
+        )
+    return {**defaults, **overrides}
+
+
+def one(node: Node, css: str, what: str, url: str) -> Node:
+    """The one element that `css` matches; PageError where there is none, or several."""
+    found = html.find(node, css)
+    if len(found) != 1:
+        raise PageError(f"{what}: {len(found)} on the page, not one", url)
+    return found[0]
+
+
+def at_most_one(node: Node, css: str, what: str, url: str) -> Node | None:
+    """The element that `css` matches, if any; PageError where there are several."""
+    return one(node, css, what, url) if html.find(node, css) else None
+
+
+def text(node: Node, foreign: str, what: str, url: str, drop: str | None = None, keep_lines: bool = False) -> str:
+    """The readable text of `node`.
+
+    Raises:
+        PageError: The page ends within it, or it holds another part of the page (the selector `foreign`).
+    """
+    if not html.followed(node):
+        raise PageError(f"{what}: the page ends within it", url)
+    if any(part is not node for part in html.find(node, foreign)):
+        raise PageError(f"{what}: holds other parts of the page", url)
+    try:
+        return html.readable(node, drop, keep_lines)
+    except ValueError as error:
+        raise PageError(f"{what}: {error}", url) from error
+
+
+def moment_or_none(said: str | None, fetched_at: datetime) -> Moment | None:
+    """The moment named, or None where that can not be read: of an answer it is not worth the answer."""
+    try:
+        return None if said is None else dates.moment(said, fetched_at)
+    except ValueError:
+        return None
+
+
+def moment(said: str | None, fetched_at: datetime, what: str, url: str) -> Moment:
+    """The moment named; PageError where that can not be read: a question without one belongs to no day."""
+    found = moment_or_none(said, fetched_at)
+    if found is None:
+        raise PageError(f"{what}: no time that can be read", url)
+    return found
+
+
+def title_of(raw: str, url: str) -> str:
+    """The title, in one line; PageError where it is empty."""
+    title = " ".join(raw.split())
+    if not title:
+        raise PageError("a title without words", url)
+    return title
+
+
+def page(result: PostPage, url: str) -> PostPage:
+    """The page itself, once its ids stand once each and its words are in their own encoding; PageError otherwise."""
+    ids = [answer.source_id for answer in result.answers if answer.source_id is not None]
+    if len(set(ids)) != len(ids):
+        raise PageError("an answer that stands twice", url)
+    said = [answer.text for answer in result.answers]
+    if result.question is not None:
+        said += [result.question.title, result.question.description]
+    if garbled("\n".join(said)):
+        raise PageError("decoded in a wrong encoding", url)
+    return result
+
+
+def once(posts: Iterable[Listed]) -> tuple[Listed, ...]:
+    """Each post of a list once, where it stands first: a list that moves on may show one twice."""
+    kept: dict[str, Listed] = {}
+    for post in posts:
+        kept.setdefault(post.source_id, post)
+    return tuple(kept.values())
+
+
+def garbled(said: str) -> bool:
+    """Whether a text was decoded in another encoding than its own: UTF-8, GBK and Latin-1 mistaken for each other."""
+    if said.count("\N{REPLACEMENT CHARACTER}") * _FEW > len(said):
+        return True
+    if len(_C1.findall(said)) >= 2:
+        return True
+    latin = len(_LATIN.findall(said))
+    if latin >= 4 and latin * 3 > len(said) and latin > len(_ANY_HAN.findall(said)):
+        return True
+    # UTF-8 read as GBK gives rare characters; written back, they are Han in UTF-8 again, as a real text is for no more
+    # than a few characters (联通).
+    return _UTF8_HAN.search(said.encode("gb18030", "replace")) is not None
+
+
+def plain_url(url: str, without: Collection[str]) -> str:
+    """`url` without its fragment and the parameters named."""
+    parts = urlsplit(url)
+    kept = [(key, value) for key, value in parse_qsl(parts.query, keep_blank_values=True) if key not in without]
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), ""))
+
+
+def parameter(url: str, name: str) -> int | None:
+    """The number that a parameter of `url` has; None where it has none."""
+    value = dict(parse_qsl(urlsplit(url).query)).get(name, "")
+    return int(value) if re.fullmatch(r"[0-9]{1,18}", value) else None
+
+
+def same_host(link: str, url: str) -> bool:
+    """Whether a link of the page at `url` stays with its host: a post that stands elsewhere is none of the site's."""
+    return urlsplit(link).netloc == urlsplit(url).netloc
+
+
+def next_link(top: Node, css: str, url: str, label: str | None = None) -> str | None:
+    """Where the link to the next page leads; None where there is no such link.
+
+    Raises:
+        PageError: The link leads nowhere, or two of them to two pages.
+    """
+    links = [each for each in html.find(top, css) if label is None or html.words(each) == label]
+    base = html.base(top, url) if links else url
+    targets = {html.link(each.get("href"), base) for each in links}
+    if len(targets) > 1 or None in targets:
+        raise PageError("the link to the next page leads nowhere, or to two places", url)
+    return next(iter(targets), None)
+
+
+# JSON engines
+
+
+def get(record: object, key: str, kind: type, url: str) -> Any:
+    """`record[key]`, an instance of `kind`; PageError where it is missing or something else."""
+    value = record.get(key) if isinstance(record, dict) else None
+    # A truth value is an int to Python, but no id and no number to anyone else.
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise PageError(f"`{key}` is missing or of another type", url)
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise PageError(f"`{key}` is greater than any number of a site", url)
+    return html.valid(value) if isinstance(value, str) else value
+
+
+def get_or_none(record: object, key: str, kind: type, url: str) -> Any:
+    """`record[key]`, or None where it is missing or null; PageError where it is of another type."""
+    if isinstance(record, dict) and record.get(key) is None:
+        return None
+    return get(record, key, kind, url)
+
+
+def number_id(record: object, key: str, url: str) -> str:
+    """An id that is a whole number, as text."""
+    value: int = get(record, key, int, url)
+    if value <= 0:
+        raise PageError(f"`{key}` is no id", url)
+    return str(value)
+
+
+def count(record: object, key: str, url: str) -> int:
+    """A number of things."""
+    value: int = get(record, key, int, url)
+    if value < 0:
+        raise PageError(f"`{key}` is no number of things", url)
+    return value
+
+
+def distinct(values: Sequence[str], what: str, url: str) -> None:
+    """PageError where one of `values` stands twice."""
+    if len(set(values)) != len(values):
+        raise PageError(f"{what} that stands twice", url)
+
+
+def html_text(markup: str, drop: str, what: str, url: str) -> str:
+    """The readable text of the HTML in a field of JSON."""
+    if len(markup) > 10 * html.LONGEST_TEXT:
+        raise PageError(f"{what}: more markup than a person writes", url)
+    tree = html.fragment(markup)
+    if tree is None:
+        return ""
+    try:
+        return html.readable(tree, drop)
+    except ValueError as error:
+        raise PageError(f"{what}: {error}", url) from error

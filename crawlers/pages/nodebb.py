@@ -1,0 +1,152 @@
+"""NodeBB, in JSON: `/api/category/{cid}` lists topics, `/api/topic/{tid}` holds posts; both count pages from 1."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from crawlers.pages import guard
+from crawlers.pages.guard import NO_OVERRIDES
+from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
+
+LAYOUT = "nodebb"
+SELECTORS: Mapping[str, str] = {}  # JSON has no skins
+
+_FORUM = re.compile(r"(.*?)/api/(?:category|topic|recent|tags)(?:/.*)?")
+_TOPIC_PATH = re.compile(r".*/api/topic/([0-9]{1,18})(?:/.*)?")
+# In a post, but not its writer's words.
+_NOT_SAID = "blockquote, .plugin-quote"
+
+
+def list_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> ListPage:
+    """The topics of a category; a topic's address is that of its JSON.
+
+    Raises:
+        PageError: A field is missing or of another type.
+        UnknownLayout: No list of topics.
+    """
+    guard.selectors(SELECTORS, overrides)
+    if not isinstance(body, dict) or not isinstance(body.get("topics"), list):
+        raise UnknownLayout("no `topics`", url)
+    shown = [topic for topic in body["topics"] if not _flag(topic, "deleted", url)]
+    return ListPage(guard.once(_listed(topic, url, fetched_at) for topic in shown), _next_url(body, url), LAYOUT)
+
+
+def _listed(topic: object, url: str, fetched_at: datetime) -> Listed:
+    source_id = guard.number_id(topic, "tid", url)
+    last = guard.get_or_none(topic, "lastposttimeISO", str, url)
+    return Listed(
+        source_id=source_id,
+        url=f"{_forum(url)}/api/topic/{source_id}",
+        fingerprint=f"{guard.count(topic, 'postcount', url)} {last or ''}".strip(),
+        posted=guard.moment_or_none(guard.get(topic, "timestampISO", str, url), fetched_at),
+        active=guard.moment_or_none(last, fetched_at),
+        pinned=_flag(topic, "pinned", url),
+    )
+
+
+def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> PostPage:
+    """A page of a topic; the question is the topic's main post.
+
+    Raises:
+        PageError: A field is missing or of another type, or a post stands twice.
+        UnknownLayout: No posts.
+    """
+    guard.selectors(SELECTORS, overrides)
+    if not isinstance(body, dict) or not isinstance(body.get("posts"), list):
+        raise UnknownLayout("no `posts`", url)
+    source_id = guard.number_id(body, "tid", url)
+    address = _TOPIC_PATH.fullmatch(urlsplit(url).path)
+    if address is None or address[1] != source_id:
+        raise PageError("the topic's id is not that of its address", url)
+    main = guard.number_id(body, "mainPid", url)
+    posts = {guard.number_id(post, "pid", url): post for post in body["posts"]}
+    if len(posts) != len(body["posts"]):
+        raise PageError("a post that stands twice", url)
+    first = (guard.parameter(url, "page") or 1) <= 1
+    if first and main not in posts:
+        raise PageError("the first page of a topic without the question", url)
+    answers = [
+        _answer(post, pid, url, fetched_at)
+        for pid, post in posts.items()
+        if pid != main and not _flag(post, "deleted", url)
+    ]
+    total = guard.get_or_none(body, "postcount", int, url)
+    return guard.page(
+        PostPage(
+            # The main post may be repeated on every page.
+            question=_question(body, posts[main], source_id, url, fetched_at) if first else None,
+            answers=tuple(answer for answer in answers if answer.text),
+            next_url=_next_url(body, url),
+            layout=LAYOUT,
+            n_answers=None if total is None else max(0, total - 1),
+        ),
+        url,
+    )
+
+
+def _question(topic: dict[str, object], post: object, source_id: str, url: str, fetched_at: datetime) -> Question:
+    if _flag(topic, "deleted", url) or _flag(post, "deleted", url):
+        raise PageError("a question that was removed", url)
+    category = guard.get_or_none(topic, "category", dict, url)
+    tags = guard.get_or_none(topic, "tags", list, url) or []
+    return Question(
+        source_id=source_id,
+        url=f"{_forum(url)}/topic/{source_id}",
+        title=guard.title_of(guard.html_text(guard.get(topic, "title", str, url), "", "the title", url), url),
+        description=_text(post, url),
+        topic=None if category is None else guard.get_or_none(category, "name", str, url),
+        subtopics=tuple(dict.fromkeys(guard.get(tag, "value", str, url) for tag in tags)),
+        author=_author(post, url),
+        posted=guard.moment(guard.get(post, "timestampISO", str, url), fetched_at, "the question", url),
+    )
+
+
+def _answer(post: object, source_id: str, url: str, fetched_at: datetime) -> Answer:
+    author = _author(post, url)
+    return Answer(
+        source_id=source_id,
+        author=author,
+        author_role="member" if author else "unknown",
+        text=_text(post, url),
+        posted=guard.moment_or_none(guard.get_or_none(post, "timestampISO", str, url), fetched_at),
+        likes=guard.count(post, "upvotes", url) if isinstance(post, dict) and "upvotes" in post else None,
+        recommended=None,
+    )
+
+
+def _text(post: object, url: str) -> str:
+    return guard.html_text(guard.get(post, "content", str, url), _NOT_SAID, "a post", url)
+
+
+def _author(post: object, url: str) -> str | None:
+    """The id of a user; 0 is a guest's."""
+    number: int | None = guard.get_or_none(post, "uid", int, url)
+    return str(number) if number else None
+
+
+def _flag(record: object, key: str, url: str) -> bool:
+    """A flag, which NodeBB writes as 0 and 1 or as a truth value."""
+    value = record.get(key) if isinstance(record, dict) else None
+    if value not in (None, 0, 1):
+        raise PageError(f"`{key}` is neither 0 nor 1", url)
+    return bool(value)
+
+
+def _forum(url: str) -> str:
+    parts = urlsplit(url)
+    found = _FORUM.fullmatch(parts.path)
+    if found is None:
+        raise PageError("no address of a forum on NodeBB", url)
+    return f"{parts.scheme}://{parts.netloc}{found[1]}"
+
+
+def _next_url(body: dict[str, object], url: str) -> str | None:
+    pagination = guard.get_or_none(body, "pagination", dict, url)
+    following = None if pagination is None else guard.get_or_none(pagination, "next", dict, url)
+    if following is None or not guard.get(following, "active", bool, url):
+        return None
+    parts = urlsplit(url)
+    query = [(key, value) for key, value in parse_qsl(parts.query) if key != "page"]
+    query.append(("page", str(guard.count(following, "page", url))))
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))

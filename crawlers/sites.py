@@ -1,0 +1,171 @@
+"""Sites, each a TOML file: which engine it runs on, where it stands, its boards, its terms, its manners.
+
+A new forum is a new file in `crawlers/sites/`. An unknown key is an error, so that a typing mistake in a delay is
+not a delay of nothing.
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from crawlers.errors import RequestRefused, nearest
+from schemas.labels import CONSENTS, LANGUAGES, ORIGINS
+from schemas.taxonomy import TAXONOMY
+
+FOLDER = Path(__file__).parent / "sites"
+_EXAMPLES = "see an example in crawlers/sites/"
+Engine = Literal["xinli001", "discuz", "discourse", "nodebb", "douban_group"]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Board(_Closed):
+    """One list of a forum: its id in the engine's URLs, and our main topic for what stands there, where one fits."""
+
+    id: str = Field(min_length=1)
+    topic: str | None = None
+
+    @field_validator("topic")
+    @classmethod
+    def _is_a_topic_of_ours(cls, topic: str | None) -> str | None:
+        if topic is not None and topic not in TAXONOMY:
+            raise ValueError(f"{topic!r} is no main topic of schemas.taxonomy; {nearest(topic, TAXONOMY)}")
+        return topic
+
+
+class Robots(_Closed):
+    """What was known of the site's robots.txt when the file was written. A crawl asks for the real one."""
+
+    known: bool
+    note: str = ""
+
+
+class Politeness(_Closed):
+    """Seconds between two requests at least (robots' Crawl-delay and the throttle only ever raise it)."""
+
+    delay: Annotated[float, Field(ge=1.0, le=120.0)] = 2.0
+
+
+class Site(_Closed):
+    """A site that may be crawled. Its name is the `source` of its posts."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    title: str
+    example: bool = False  # shows how a file is written, and is crawled by nobody's schedule
+    engine: Engine
+    base_url: str = Field(pattern=r"^https?://")
+    boards: tuple[Board, ...] = ()
+    rewritten_urls: bool = False  # Discuz: forum-2-1.html and not forum.php?mod=forumdisplay…
+    charset: str | None = None  # only where the pages do not say it, or say it wrongly
+    licence: str = Field(min_length=1)
+    consent: str
+    lang: str = "zh"
+    origin: str = "human"
+    lineage: tuple[str, ...] = ()
+    robots: Robots
+    politeness: Politeness = Politeness()
+    topics: dict[str, str] = {}  # the site's name of a topic → ours
+    overrides: dict[str, str] = {}  # CSS selectors by name, for skins
+
+    @field_validator("consent")
+    @classmethod
+    def _is_a_consent(cls, value: str) -> str:
+        return _one_of(value, CONSENTS)
+
+    @field_validator("lang")
+    @classmethod
+    def _is_a_language(cls, value: str) -> str:
+        return _one_of(value, LANGUAGES)
+
+    @field_validator("origin")
+    @classmethod
+    def _is_an_origin(cls, value: str) -> str:
+        return _one_of(value, ORIGINS)
+
+    @field_validator("charset")
+    @classmethod
+    def _is_a_charset(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                "".encode(value)
+            except LookupError:
+                raise ValueError(f"{value!r} is no encoding that Python knows") from None
+        return value
+
+    @field_validator("topics")
+    @classmethod
+    def _are_topics_of_ours(cls, topics: dict[str, str]) -> dict[str, str]:
+        for theirs, ours in topics.items():
+            if ours not in TAXONOMY:
+                raise ValueError(f"{theirs!r} is mapped to {ours!r}, no main topic of ours; {nearest(ours, TAXONOMY)}")
+        return topics
+
+    @property
+    def host(self) -> str:
+        """The host that one pool of runs is for."""
+        return urlsplit(self.base_url).hostname or ""
+
+
+def _one_of(value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f"{value!r}: {nearest(value, known)}")
+    return value
+
+
+def read_site(path: Path) -> Site:
+    """The site that the TOML file at `path` describes.
+
+    Raises:
+        RequestRefused: for a file that can not be read, is no TOML, or has a key or a value that can not be.
+    """
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RequestRefused(f"the site's file can not be read: {error}", where=path, remedy=_EXAMPLES) from error
+    try:
+        return Site.model_validate(said)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        where = problem["loc"]
+        key = ".".join(str(part) for part in where)
+        if problem["type"] == "extra_forbidden":
+            remedy = nearest(str(where[-1]), _keys(where))
+            raise RequestRefused(f"there is no key {key!r} in a site's file", where=path, remedy=remedy) from None
+        raise RequestRefused(f"{key}: {problem['msg']}", where=path, remedy=_EXAMPLES) from None
+
+
+def _keys(where: tuple[Any, ...]) -> set[str]:
+    inner: dict[object, type[BaseModel]] = {"boards": Board, "robots": Robots, "politeness": Politeness}
+    return set(inner.get(where[0] if len(where) > 1 else None, Site).model_fields)
+
+
+@cache
+def sites() -> dict[str, Site]:
+    """Every site of the repository, by name."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.toml")):
+        site = read_site(path)
+        if site.name != path.stem:
+            raise RequestRefused(f"the site is called {site.name!r}", where=path, remedy="name the file after the site")
+        found[site.name] = site
+    return found
+
+
+def find_site(source: str) -> Site:
+    """The site of a name, or of a path to a TOML file outside the repository.
+
+    Raises:
+        RequestRefused: for a name that no file has.
+    """
+    if source.endswith(".toml"):
+        return read_site(Path(source))
+    try:
+        return sites()[source]
+    except KeyError:
+        raise RequestRefused(f"there is no site {source!r}", remedy=nearest(source, sites())) from None

@@ -1,0 +1,444 @@
+"""What every spider does: walk down the lists, fetch the posts of the window with all their answers, give rows.
+
+An engine adds where its lists stand, how its pages are read, and how it asks for more answers. Whatever becomes of a
+post is counted; a list that can not be read to its end makes the crawl fail, for then posts may be missing unseen.
+"""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, ClassVar, Protocol, Self
+
+from parsel import Selector
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.http import Response, TextResponse, XmlResponse
+from scrapy.settings import BaseSettings
+from scrapy.spidermiddlewares.httperror import HttpError
+from twisted.python.failure import Failure
+
+from crawlers.extensions.blocked import Blocked, block
+from crawlers.extensions.fence import Refused
+from crawlers.job import DONE, Job, request_of
+from crawlers.options import Options, read_options
+from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
+from crawlers.rows import row_of
+from crawlers.sites import Board, Site
+from crawlers.walk import Walk
+from crawlers.window import day_of
+
+logger = logging.getLogger(__name__)
+
+_DETAILS_FIRST, _ANSWERS_FIRST = 10, 20
+_GONE = frozenset({404, 410})
+_REFUSED = frozenset({"http_403", "http_429", "http_503"})
+_END = 4096  # bytes in which a page says that it ends; scripts of statistics may follow
+
+
+class Reader(Protocol):
+    """A function of `crawlers.pages`."""
+
+    def __call__(self, body: Any, url: str, fetched_at: datetime, overrides: dict[str, str], /) -> Any:
+        """The records of a page."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A post that is being fetched, page by page."""
+
+    listed: Listed
+    walk: Walk
+    board: Board | None
+    question: Question | None = None
+    answers: list[Answer] = field(default_factory=list)
+    layout: str = ""
+    fetched_at: datetime | None = None
+    urls: set[str] = field(default_factory=set)
+    more_ids: tuple[str, ...] = ()
+    settled: bool = False
+
+
+class ForumSpider(Spider):
+    """The base of all engines. A crawl is told what to do by its arguments (`crawlers.options.NAMES`)."""
+
+    site: ClassVar[Site]
+    list_page: ClassVar[Reader]
+    post_page: ClassVar[Reader]
+    json: ClassVar[bool] = False  # the engine answers in JSON
+    ordered: ClassVar[bool] = False  # its lists are in the order of posting, not of the last answer
+
+    options: Options
+    job: Job | None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *_: Any, **said: str | None) -> Self:
+        """Reads the request, refuses what can not be, and opens the job.
+
+        Raises:
+            CrawlError: before anything is fetched.
+        """
+        options = read_options(cls.site, said)
+        _apply(options, crawler.settings)
+        spider = cls()
+        spider.options = options
+        spider.job = Job(options.job, request_of(options)) if options.job else None
+        spider._set_crawler(crawler)
+        crawler.signals.connect(spider._idle, signal=signals.spider_idle)
+        spider._prepare()
+        return spider
+
+    def _prepare(self) -> None:
+        self.fates: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.listed: dict[str, Listed] = {}
+        self.dated: dict[str, str | None] = {}  # when the posts that were fetched were written
+        self.summary: dict[str, object] = {}
+        self._read_ids: set[str] = set()
+        self._walks: list[Walk] = []
+        self._unread = 0
+        self._lists_ended = True
+        had = self.job.had if self.job else {}
+        self._had = dict(had)
+        self._items = len(had)
+
+    # What an engine says.
+
+    def lists(self) -> Iterator[tuple[Board | None, str]]:
+        """The first page of every list of the site."""
+        raise NotImplementedError
+
+    def more(self, draft: Draft) -> tuple[str, Callable[..., Any]] | None:  # noqa: ARG002 - an engine's
+        """The next request for answers of a post beyond its `next_url`, and what reads it; None: there is none."""
+        return None
+
+    # Lists.
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Asks for the first page of each list."""
+        if self._full:
+            return
+        for board, url in self.lists():
+            walk = Walk(self.options, self._had, self.fates, self.listed, ordered=self.ordered)
+            self._walks.append(walk)
+            yield self._list_request(url, walk, board)
+
+    def parse_list(self, response: Response, walk: Walk, board: Board | None) -> Iterator[Any]:
+        """Reads a page of a list."""
+        try:
+            page: ListPage = self._read(type(self).list_page, response)
+        except PageError as error:
+            again = self._once_more(response)
+            if not again:
+                self._count_unread(response, error)
+                reason = "unknown_layout" if isinstance(error, UnknownLayout) else "list_failed"
+                raise CloseSpider(reason) from error
+            yield from again
+            return
+        if walk.number == 0 and not page.posts:
+            block(self.crawler, "emptiness", response.url)
+            return
+        if page.refused:  # links of posts that lead to another host
+            self.refused["offsite"] += page.refused
+            self.crawler.stats.inc_value("crawl/refused/offsite", page.refused)
+        wanted = walk.read(page, response.url)
+        yield from self._post_requests(wanted, walk, board)
+        yield from self._go_on(walk, board)
+
+    def failed_list(self, failure: Failure) -> None:
+        """A page of a list did not come: what stands below it would be missing, so the crawl ends and says so."""
+        kind = self._count_failure(failure)
+        if kind in _REFUSED:
+            block(self.crawler, "refusals", failure.request.url)  # type: ignore[attr-defined]
+        elif kind != "blocked":
+            raise CloseSpider("robots_forbidden" if kind == "robots" else "list_failed")
+
+    def _go_on(self, walk: Walk, board: Board | None) -> Iterator[Request]:
+        if not walk.settled or walk.ended or walk.next_url is None:
+            return
+        if walk.number >= self.settings.getint("CRAWL_LIST_PAGES_MAX"):
+            raise CloseSpider("list_too_long")
+        yield self._list_request(walk.next_url, walk, board)
+
+    # Posts.
+
+    def parse_post(self, response: Response, draft: Draft) -> Iterator[Any]:
+        """Reads a page of a post: the question from the first, answers from each."""
+        if self._full:
+            return  # it was under way as the last post that was wanted came
+        try:
+            page: PostPage = self._read(type(self).post_page, response)
+            inside = self._take(draft, page, response)
+        except PageError as error:
+            again = self._once_more(response)
+            if again:
+                yield from again
+                return
+            self._count_unread(response, error)
+            yield from self._lose(draft)
+            self._unread += 1
+            if self._unread >= self.settings.getint("CRAWL_UNREAD_MAX"):
+                reason = "unknown_layout" if isinstance(error, UnknownLayout) else "blocked"
+                block(self.crawler, "emptiness", response.url, reason)
+            return
+        self._unread = 0
+        yield from self._settle(draft)
+        if inside:
+            yield from self._follow(draft, page.next_url)
+
+    def failed_post(self, failure: Failure) -> Iterator[Any]:
+        """A page of a post did not come: the post is counted, and is new again for the next crawl."""
+        draft: Draft = failure.request.cb_kwargs["draft"]  # type: ignore[attr-defined]
+        kind = self._count_failure(failure)
+        if kind != "blocked":
+            yield from self._lose(draft, "gone" if kind == "gone" else "lost")
+
+    def _take(self, draft: Draft, page: PostPage, response: Response) -> bool:
+        """Takes a page into the draft; gives whether the post is one of the window.
+
+        Raises:
+            PageError: for a first page without its question, or with another one.
+        """
+        if draft.question is None:
+            question = page.question
+            if question is None or question.source_id != draft.listed.source_id:
+                raise PageError("the page holds another post than the list said", response.url)
+            posted = question.posted or draft.listed.posted
+            if posted is None:
+                raise PageError("nothing says when the post was written", response.url)
+            draft.question = Question(
+                question.source_id, question.url, question.title, question.description,
+                question.topic, question.subtopics, question.author, posted,
+            )  # fmt: skip
+            draft.layout = page.layout
+            draft.more_ids = page.more_ids
+            draft.fetched_at = self._fetched_at(response)
+            self.dated[question.source_id] = posted.at.isoformat()
+            if day_of(posted.at) not in self.options.window:
+                self.fates["fetch"] -= 1
+                self.fates["outside"] += 1
+                return False
+        draft.urls.add(response.url)
+        draft.answers.extend(page.answers)
+        return True
+
+    def _follow(self, draft: Draft, next_url: str | None) -> Iterator[Any]:
+        """Asks for more answers, or gives the row."""
+        found = (next_url, self.parse_post) if next_url else self.more(draft)
+        if found is not None and found[0] not in draft.urls:
+            if len(draft.urls) >= self.settings.getint("CRAWL_POST_PAGES_MAX"):
+                self.errors["post_too_long"] += 1
+                yield from self._lose(draft)
+                return
+            url, callback = found
+            yield self._request(url, callback, self.failed_post, _ANSWERS_FIRST, draft=draft)
+            return
+        assert draft.question is not None
+        assert draft.fetched_at is not None
+        yield row_of(
+            self.site, draft.question, draft.answers, key=self.options.key, fetched_at=draft.fetched_at,
+            layout=draft.layout, topic=draft.board.topic if draft.board else None,
+        )  # fmt: skip
+        self._read_ids.add(draft.question.source_id)
+        self._items += 1
+        if self._full:
+            raise CloseSpider("max_items")
+
+    def _settle(self, draft: Draft) -> Iterator[Request]:
+        if draft.settled:
+            return
+        draft.settled = True
+        posted = draft.question.posted if draft.question else None
+        more = draft.walk.settle(draft.listed.source_id, day_of(posted.at) if posted else None)
+        yield from self._post_requests(more, draft.walk, draft.board)
+        yield from self._go_on(draft.walk, draft.board)
+
+    def _lose(self, draft: Draft, fate: str = "lost") -> Iterator[Request]:
+        self.fates["fetch"] -= 1
+        self.fates[fate] += 1
+        yield from self._settle(draft)
+
+    # Requests and pages.
+
+    def _list_request(self, url: str, walk: Walk, board: Board | None) -> Request:
+        return self._request(url, self.parse_list, self.failed_list, 0, walk=walk, board=board)
+
+    def _post_requests(self, wanted: list[Listed], walk: Walk, board: Board | None) -> Iterator[Request]:
+        for listed in wanted:
+            draft = Draft(listed, walk, board)
+            yield self._request(listed.url, self.parse_post, self.failed_post, _DETAILS_FIRST, draft=draft)
+
+    def _request(
+        self, url: str, callback: Callable[..., Any], errback: Callable[..., Any], priority: int, **kept: object
+    ) -> Request:
+        return Request(url, callback=callback, errback=errback, priority=priority, cb_kwargs=kept)
+
+    def _once_more(self, response: Response) -> list[Request]:
+        """A page that could not be read may have been cut on its way: it is asked for once more, past the cache."""
+        if response.meta.get("again"):
+            return []
+        assert response.request is not None
+        return [response.request.replace(meta={"again": True})]
+
+    def _read(self, reader: Reader, response: Response) -> Any:
+        """The records of a page.
+
+        Raises:
+            PageError: for whatever can not be read.
+        """
+        try:
+            body = self._json_of(response) if self.json else self._selector_of(response)
+            return reader(body, response.url, self._fetched_at(response), self.site.overrides)
+        except PageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one page never stops a crawl; its message may hold a text
+            raise PageError(f"the reader failed with {type(error).__name__}", response.url) from None
+
+    def _selector_of(self, response: Response) -> Selector:
+        # Read as HTML whatever it says: no entity is defined, none is resolved, nothing else is loaded.
+        if not isinstance(response, TextResponse) or isinstance(response, XmlResponse):
+            raise UnknownLayout("not a page in HTML", response.url)
+        if b"</html" not in response.body[-_END:]:
+            # Half a list would look like its last page.
+            raise PageError("the page is cut short", response.url)
+        if self.site.charset:
+            return Selector(text=response.body.decode(self.site.charset, "replace"), type="html")
+        return Selector(text=response.text, type="html")
+
+    def _json_of(self, response: Response) -> Any:
+        try:
+            return json.loads(response.body)
+        except (ValueError, RecursionError):
+            raise UnknownLayout("not JSON", response.url) from None
+
+    def _fetched_at(self, response: Response) -> datetime:
+        if "cached" in response.flags:
+            return datetime.fromtimestamp(response.meta["cache_timestamp"], UTC)
+        return self.options.clock()
+
+    # Accounts.
+
+    def _count_unread(self, response: Response, error: PageError) -> None:
+        kind = "unknown_layout" if isinstance(error, UnknownLayout) else "page"
+        self.errors[kind] += 1
+        self.crawler.stats.inc_value(f"crawl/errors/{kind}")
+        where = self.job.keep_page(response.url, response.body) if self.job else "not saved: -a job=FOLDER saves it"
+        logger.warning("%s at %s (%s)", error.what, response.url, where)
+
+    def _count_failure(self, failure: Failure) -> str:
+        error = failure.value
+        assert error is not None
+        url = failure.request.url  # type: ignore[attr-defined]
+        kind = _kind_of(error)
+        if kind == "blocked":
+            return kind
+        if kind == "too_large" or (isinstance(error, IgnoreRequest) and not isinstance(error, HttpError)):
+            self.refused[kind] += 1
+            self.crawler.stats.inc_value(f"crawl/refused/{kind}")
+        elif kind != "gone":  # a fate of a post, no error
+            self.errors[kind] += 1
+            self.crawler.stats.inc_value(f"crawl/errors/{kind}")
+        logger.warning("%s: %s", kind, url)
+        return kind
+
+    @property
+    def _full(self) -> bool:
+        return self.options.max_items is not None and self._items >= self.options.max_items
+
+    def _idle(self) -> None:
+        """Nothing is under way: the crawl is over, and has failed where a list was not walked to its end."""
+        if any(not (walk.settled and walk.ended) for walk in self._walks):
+            raise CloseSpider("incomplete")
+        if not self._items and sum(self.errors.values()) + sum(self.refused.values()):
+            raise CloseSpider("nothing_read")
+
+    def closed(self, reason: str) -> None:
+        """Writes what the crawl came to; a job that is done is marked so, last."""
+        self.summary = self._sum_up(reason)
+        if self.job is not None:
+            if reason in DONE:
+                self.job.finish(self._seen(), self.summary)
+            else:
+                self.job.stop(self.summary)
+            self.job.close()
+
+    def _seen(self) -> Iterator[dict[str, object]]:
+        """What the next crawl is to know. A post that was not read has no fingerprint: it stays new."""
+        for source_id, listed in self.listed.items():
+            known = self._had.get(source_id) or self.options.seen.get(source_id)
+            posted_at = self.dated.get(source_id) or (known.posted_at if known else None)
+            earlier = self.options.seen.get(source_id)
+            if source_id in self._read_ids or source_id in self._had:
+                fingerprint = listed.fingerprint
+            else:
+                fingerprint = earlier.fingerprint if earlier else None
+            if posted_at is not None:
+                yield {"source_id": source_id, "fingerprint": fingerprint, "posted_at": posted_at}
+
+    def _sum_up(self, reason: str) -> dict[str, object]:
+        stats = self.crawler.stats
+        errors, refused = +self.errors, +self.refused
+        clean = not errors and not refused
+        fates = {("fetched" if fate == "fetch" else fate): count for fate, count in sorted((+self.fates).items())}
+        started = stats.get_value("start_time")
+        return {
+            "source": self.site.name,
+            "from": self.options.window.first.isoformat(),
+            "until": self.options.window.last.isoformat(),
+            "finish_reason": reason,
+            "blocked": stats.get_value("blocked/sign"),
+            "items": self._items,
+            "nothing_new": reason in DONE and not self._items and clean,
+            "pages": stats.get_value("crawl/pages", 0),
+            "pages_cached": stats.get_value("httpcache/hit", 0),
+            "bytes": stats.get_value("crawl/bytes", 0),
+            "list_pages": sum(walk.number for walk in self._walks),
+            "posts": {"listed": len(self.listed), **fates},
+            "errors": dict(sorted(errors.items())),
+            "refused": dict(sorted(refused.items())),
+            "retries": stats.get_value("retry/count", 0),
+            "robots": {
+                "refusals": stats.get_value("robotstxt/forbidden", 0),
+                "crawl_delay": stats.get_value("robots/crawl_delay"),
+                "status": stats.get_value("robots/status"),
+                "sha256": stats.get_value("robots/sha256"),
+            },
+            "delay": max((slot.delay for slot in self.crawler.engine.downloader.slots.values()), default=0.0),
+            "seconds": round((datetime.now(UTC) - started).total_seconds(), 3) if started else 0.0,
+        }
+
+
+def _apply(options: Options, settings: BaseSettings) -> None:
+    """What of Scrapy's settings depends on the request. It wins over the project's, not over a command line's -s."""
+    contact = f" (+{options.contact})" if options.contact else ""
+    set_ = {
+        "USER_AGENT": f"gongqing/{version('gongqing')}{contact}",
+        "DOWNLOAD_DELAY": options.site.politeness.delay if options.delays else 0.0,
+        "AUTOTHROTTLE_START_DELAY": options.site.politeness.delay,
+        "AUTOTHROTTLE_ENABLED": options.delays,
+        "CRAWL_DELAYS": options.delays,
+        "HTTPCACHE_ENABLED": options.job is not None,
+        "HTTPCACHE_DIR": str(options.job / "pages.sqlite") if options.job else "",
+    }
+    settings.setdict(set_, priority="spider")
+
+
+def _kind_of(error: BaseException) -> str:
+    """The name under which a failure is counted; never its words."""
+    if isinstance(error, Blocked):
+        return "blocked"
+    if isinstance(error, Refused):
+        return error.reason
+    if isinstance(error, HttpError):
+        status = error.response.status
+        return "gone" if status in _GONE else f"http_{status}"
+    if isinstance(error, IgnoreRequest):
+        # Scrapy has one exception for both; what is too large once decompressed names the setting.
+        return "robots" if "robots.txt" in str(error) else "too_large" if "MAXSIZE" in str(error) else "ignored"
+    name = type(error).__name__
+    return "too_large" if name == "DownloadCancelledError" else name

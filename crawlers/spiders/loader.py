@@ -1,0 +1,48 @@
+"""One spider class for every site: `scrapy crawl NAME` knows each file of `crawlers/sites/`, and any path to one."""
+
+from importlib import import_module
+from typing import Self
+
+from scrapy import Request, Spider
+from scrapy.settings import BaseSettings
+
+from crawlers.errors import RequestRefused
+from crawlers.sites import Site, find_site, sites
+
+_ENGINES = {
+    "xinli001": "Xinli001Spider",
+    "discuz": "DiscuzSpider",
+    "discourse": "DiscourseSpider",
+    "nodebb": "NodebbSpider",
+    "douban_group": "DoubanGroupSpider",
+}
+
+
+def spider_of(site: Site) -> type[Spider]:
+    """The spider class of `site`: its engine's, under its own name."""
+    engine: type[Spider] = getattr(import_module(f"crawlers.spiders.{site.engine}"), _ENGINES[site.engine])
+    return type(engine.__name__, (engine,), {"name": site.name, "site": site, "__doc__": site.title})
+
+
+class SiteLoader:
+    """Scrapy's spider loader over sites, not over modules."""
+
+    @classmethod
+    def from_settings(cls, _settings: BaseSettings) -> Self:
+        """As Scrapy makes it."""
+        return cls()
+
+    def load(self, spider_name: str) -> type[Spider]:
+        """The spider of a site. Raises KeyError, as Scrapy expects it, for a name that no site has."""
+        try:
+            return spider_of(find_site(spider_name))
+        except RequestRefused as error:
+            raise KeyError(str(error)) from None
+
+    def find_by_request(self, request: Request) -> list[str]:
+        """The sites on whose host `request` is."""
+        return [name for name, site in sites().items() if f"//{site.host}" in request.url]
+
+    def list(self) -> list[str]:
+        """The names of the sites."""
+        return sorted(sites())

@@ -1,0 +1,111 @@
+"""The crawled sources: one asset a site, partitioned by the day of posting, crawled by a process of its own."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from crawlers.sites import Site, sites
+from crawlers.window import Window
+from pipelines.crawl import TABLE, Coverage, collect, coverage, partition, prepare
+from pipelines.defs.metadata import column_schema, describe
+from pipelines.defs.resources import HomeResource
+from pipelines.settings import ROOT
+from schemas.tables import TABLES
+
+FIRST_DAY = "2023-01-01"
+DAYS = dg.DailyPartitionsDefinition(start_date=FIRST_DAY, timezone="Asia/Shanghai", end_offset=1)
+
+
+class CrawlConfig(dg.Config):
+    """How a day is crawled."""
+
+    revisit_days: int = 1  # so many days that end on this one, for late answers
+    base_url: str | None = None  # another address of the site: its replica's
+    delays: bool = True  # off for a replica on this machine alone
+
+
+def crawled_sites() -> dict[str, Site]:
+    """The sites that are there to be crawled."""
+    return {name: site for name, site in sites().items() if not site.example}
+
+
+def key_of(source: str) -> dg.AssetKey:
+    """The asset of a site."""
+    return dg.AssetKey([TABLE, source])
+
+
+def op_of(source: str) -> str:
+    """The name of the asset's step, by which it is configured."""
+    return f"{TABLE}_{source}"
+
+
+def _asset(site: Site) -> dg.AssetsDefinition:
+    key = key_of(site.name)
+    checks = {
+        "items": "some posts, or lists that say that nothing is new",
+        "coverage": "fields are filled about as often as in the week before",
+    }
+
+    @dg.multi_asset(
+        name=op_of(site.name),
+        specs=[
+            dg.AssetSpec(
+                key,
+                group_name="sources",
+                description=f"{site.title}. {TABLES[TABLE].__doc__}",
+                kinds={"scrapy", "parquet"},
+                metadata={"dagster/column_schema": column_schema(TABLES[TABLE])},
+                freshness_policy=dg.FreshnessPolicy.time_window(fail_window=dt.timedelta(days=3)),
+            )
+        ],
+        check_specs=[
+            dg.AssetCheckSpec(name, asset=key, blocking=True, description=told) for name, told in checks.items()
+        ],
+        partitions_def=DAYS,
+        pool=f"host_{site.host.replace('.', '_').replace('-', '_')}",
+    )
+    def crawled(
+        context: dg.AssetExecutionContext, config: CrawlConfig, home: HomeResource, pipes: dg.PipesSubprocessClient
+    ) -> Iterator[Any]:
+        last = dt.date.fromisoformat(context.partition_key)
+        window = Window(last - dt.timedelta(days=config.revisit_days - 1), last)
+        store = home.store()
+        job = prepare(
+            home.folder, store, site.name, window, home.settings().crawl, base_url=config.base_url, delays=config.delays
+        )
+        pipes.run(context=context, command=job.command, env=job.environment, cwd=str(ROOT))
+        versions = {version.partition: version for version in collect(home.folder, store, job)}
+        figures = {name: value for name, value in job.stats.items() if isinstance(value, (int, float, str))}
+        made = versions.pop(partition(site.name, last), None)
+        for version in versions.values():  # days before this one, where late answers came
+            day = str(version.partition).rpartition("@")[2]
+            context.log_event(dg.AssetMaterialization(key, partition=day, metadata=describe(version, store)))
+        yield dg.MaterializeResult(
+            asset_key=key,
+            data_version=dg.DataVersion(made.version if made else "nothing"),
+            metadata=figures | (describe(made, store) if made else {}),
+        )
+        yield from _checked(key, job.stats, coverage(store, site.name, last))
+
+    return crawled
+
+
+def _checked(key: dg.AssetKey, stats: dict[str, Any], shares: list[Coverage]) -> Iterator[dg.AssetCheckResult]:
+    """The blocking checks of a crawl that came to its end."""
+    yield dg.AssetCheckResult(
+        asset_key=key,
+        check_name="items",
+        passed=bool(stats["items"] or stats["nothing_new"]),
+        metadata={name: stats[name] for name in ("items", "nothing_new", "pages", "posts", "errors", "finish_reason")},
+    )
+    yield dg.AssetCheckResult(
+        asset_key=key,
+        check_name="coverage",
+        passed=all(share.holds for share in shares),
+        metadata={share.field: str(share) for share in shares},
+    )
+
+
+crawls = [_asset(site) for site in crawled_sites().values()]

@@ -1,0 +1,177 @@
+"""A forum on Discourse, in JSON: thirty topics a page, the first twenty posts of a topic, the others by their ids.
+
+`/latest.json?page=N` and `/c/{slug}/{id}.json` follow the last post (`order=created`: the time of posting; pages from
+0), `/t/{id}.json` is a topic, `/t/{id}/posts.json?post_ids[]=…` more of its posts.
+"""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import parse_qsl, urlencode
+
+from samples.replica.page import Asked, Page, figure, hidden, iso, json_page, person, text, whole_number
+from samples.replica.posts import Answer, Post
+from samples.replica.world import World
+from schemas.ids import stable_int
+from schemas.taxonomy import TAXONOMY
+
+TOPICS_A_PAGE = 30
+POSTS_A_PAGE = 20
+FIRST_TOPIC = 4_000
+FIRST_POST = 9_000
+# A category for each main topic.
+CATEGORIES = {5 + k: name for k, name in enumerate(TAXONOMY)}
+_IDS = {name: number for number, name in CATEGORIES.items()}
+ROBOTS = (
+    *("/admin/", "/auth/", "/email/", "/search", "/session", "/user-api-key", "/*?api_key*", "/badges", "/my"),
+    *("/tag/*/l", "/g", "/t/*/*.rss", "/c/*.rss"),
+)
+
+_CATEGORY = re.compile(r"/c/(?:[^/]+/)?([0-9]{1,6})(?:/l/latest)?\.json")
+_TOPIC = re.compile(r"/t/(?:[^/]+/)?([0-9]{1,9})\.json")
+_POSTS = re.compile(r"/t/([0-9]{1,9})/posts\.json")
+_NOTE = {"replica": "everything here is invented"}
+
+
+def topic_id(post: Post) -> int:
+    """The site's id of a topic."""
+    return FIRST_TOPIC + post.number
+
+
+def post_id(message: Post | Answer) -> int:
+    """The site's id of a post: the question is one too."""
+    return FIRST_POST + 2 * message.number + isinstance(message, Answer)
+
+
+def respond(world: World, asked: Asked) -> Page | None:
+    """The JSON at this address, None where there is none."""
+    if asked.path == "/latest.json":
+        return _list(world, asked, "/latest", None)
+    if found := _CATEGORY.fullmatch(asked.path):
+        category = int(found[1])
+        return _list(world, asked, asked.path.removesuffix(".json"), category) if category in CATEGORIES else None
+    if asked.path == "/categories.json":
+        categories = [{"id": number, "name": name, "slug": f"c{number}"} for number, name in CATEGORIES.items()]
+        return json_page({**_NOTE, "category_list": {"categories": categories}})
+    found = _TOPIC.fullmatch(asked.path) or _POSTS.fullmatch(asked.path)
+    post = world.post(int(found[1]) - FIRST_TOPIC) if found else None
+    if post is None:
+        return None
+    if asked.path.endswith("/posts.json"):
+        wanted = {value for key, value in parse_qsl(asked.query_string) if key == "post_ids[]"}
+        shown = [(k, each) for k, each in enumerate(_messages(post)) if str(post_id(each)) in wanted]
+        stream = {"posts": [_post(each, k, post) for k, each in shown[:POSTS_A_PAGE]]}
+        return json_page({**_NOTE, "post_stream": stream, "id": topic_id(post)})
+    return json_page(_topic(post))
+
+
+def _messages(post: Post) -> Sequence[Post | Answer]:
+    return [post, *post.answers]
+
+
+def _list(world: World, asked: Asked, path: str, category: int | None) -> Page:
+    page = whole_number(asked.query.get("page"), 0)
+    order = world.newest() if asked.query.get("order") == "created" else world.most_active()
+    posts = [post for post in order if category in (None, _IDS[post.topic])]
+    posts.sort(key=lambda post: not post.notice)
+    start = page * TOPICS_A_PAGE
+    topics: dict[str, object] = {"can_create_topic": False, "per_page": TOPICS_A_PAGE}
+    if start + TOPICS_A_PAGE < len(posts):
+        kept = {key: value for key, value in asked.query.items() if key != "page"}
+        topics["more_topics_url"] = f"{path}?{urlencode({'no_definitions': 'true', **kept, 'page': page + 1})}"
+    topics["topics"] = [_listed(post) for post in posts[start : start + TOPICS_A_PAGE]]
+    return json_page({**_NOTE, "users": [], "topic_list": topics})
+
+
+def _listed(post: Post) -> dict[str, object]:
+    return {
+        "id": topic_id(post),
+        "title": post.title,
+        "fancy_title": text(post.title),
+        "slug": "topic",
+        "posts_count": 1 + len(post.answers),
+        "reply_count": len(post.answers) // 2,
+        "highest_post_number": 1 + len(post.answers),
+        "created_at": iso(post.posted_at),
+        "last_posted_at": iso(post.active_at),
+        "bumped": True,
+        "bumped_at": iso(post.active_at),
+        "archetype": "regular",
+        "pinned": post.notice,
+        "pinned_globally": False,
+        "visible": True,
+        "closed": False,
+        "archived": False,
+        "tags": list(post.subtopics),
+        "views": 30 + figure(2000, "views", post.number),
+        "like_count": sum(answer.likes for answer in post.answers),
+        "category_id": _IDS[post.topic],
+        "has_accepted_answer": any(answer.recommended for answer in post.answers),
+        "posters": [],
+    }
+
+
+def _topic(post: Post) -> dict[str, object]:
+    messages = _messages(post)
+    return {
+        **_NOTE,
+        "post_stream": {
+            "posts": [_post(each, k, post) for k, each in enumerate(messages[:POSTS_A_PAGE])],
+            "stream": [post_id(each) for each in messages],
+        },
+        **{key: value for key, value in _listed(post).items() if key != "posters"},
+        "chunk_size": POSTS_A_PAGE,
+        "participant_count": len({answer.author for answer in post.answers}),
+        "word_count": len(post.description),
+    }
+
+
+def _post(message: Post | Answer, k: int, post: Post) -> dict[str, object]:
+    answer = message if isinstance(message, Answer) else None
+    # Discourse lets nobody write without an account: who is anonymous has one for the day.
+    who = person(message.author or f"anonymous-{post_id(message)}", answer.author_role if answer else "member")
+    assert who is not None
+    gone = answer is not None and hidden(answer)
+    likes = answer.likes if answer else 0
+    return {
+        "id": post_id(message),
+        "name": who.name,
+        "username": f"invented_{who.uid}",
+        "avatar_template": f"/letter_avatar_proxy/v4/letter/x/{stable_int(who.name) % 9}/{{size}}.png",
+        "created_at": iso(message.posted_at),
+        "updated_at": iso(message.posted_at),
+        "cooked": "<p>这条内容已被社区隐藏。</p>" if gone else _cooked(message, post),
+        "post_number": k + 1,
+        "post_type": 1,
+        "reply_count": 0,
+        "reply_to_post_number": 2 if k > 2 and figure(4, "reply", post_id(message)) == 0 else None,
+        "quote_count": 0,
+        "reads": 10 + figure(300, "reads", post_id(message)),
+        "score": round(likes * 1.5, 1),
+        "topic_id": topic_id(post),
+        "topic_slug": "topic",
+        "display_username": who.name,
+        "user_id": who.uid,
+        "trust_level": 2,
+        "user_title": "虚构的咨询师" if who.professional else None,
+        "moderator": False,
+        "admin": False,
+        "staff": False,
+        "hidden": gone,
+        "user_deleted": False,
+        "deleted_at": None,
+        "accepted_answer": bool(answer and answer.recommended),
+        "actions_summary": [{"id": 2, "count": likes}] if likes else [],
+    }
+
+
+def _cooked(message: Post | Answer, post: Post) -> str:
+    words = message.description if isinstance(message, Post) else message.text
+    quote = ""
+    if isinstance(message, Answer) and figure(7, "quote", post_id(message)) == 0:
+        quoted = text(" ".join(post.description.split())[:40])
+        quote = (
+            f'<aside class="quote no-group" data-username="invented" data-post="1" data-topic="{topic_id(post)}">\n'
+            f'<div class="title"><div class="quote-controls"></div>invented:</div>\n<blockquote>\n<p>{quoted}</p>\n'
+            "</blockquote>\n</aside>\n"
+        )
+    return quote + "\n".join(f"<p>{text(line)}</p>" for line in words.split("\n"))

@@ -1,0 +1,145 @@
+"""A forum on NodeBB, in JSON: twenty topics and twenty posts a page, pages from 1.
+
+`/api/category/2/…?page=N` follows the last post (`sort=recently_created`: the time of posting), as does `/api/recent`;
+`/api/topic/{tid}/…?page=N` is a topic.
+"""
+
+import re
+
+from samples.replica.page import (
+    Asked,
+    Page,
+    figure,
+    hidden,
+    iso,
+    json_page,
+    last_page,
+    person,
+    sheet,
+    text,
+    whole_number,
+)
+from samples.replica.posts import Answer, Post
+from samples.replica.world import World
+
+A_PAGE = 20
+FIRST_TID = 2_000
+FIRST_PID = 6_000
+CATEGORY = {"cid": 2, "name": "心理互助", "slug": "2/xinli", "description": "虚构"}
+ROBOTS = ("/admin/", "/reset/", "/compose")
+
+_CATEGORY = re.compile(r"/api/category/([0-9]{1,6})(?:/.*)?")
+_TOPIC = re.compile(r"/api/topic/([0-9]{1,9})(?:/.*)?")
+
+
+def tid(post: Post) -> int:
+    """The site's id of a topic."""
+    return FIRST_TID + post.number
+
+
+def pid(message: Post | Answer) -> int:
+    """The site's id of a post: the question is one too."""
+    return FIRST_PID + 2 * message.number + isinstance(message, Answer)
+
+
+def respond(world: World, asked: Asked) -> Page | None:
+    """The JSON at this address, None where there is none."""
+    found = _CATEGORY.fullmatch(asked.path)
+    if asked.path == "/api/recent" or (found and int(found[1]) == CATEGORY["cid"]):
+        return _list(world, asked)
+    found = _TOPIC.fullmatch(asked.path)
+    post = world.post(int(found[1]) - FIRST_TID) if found else None
+    return None if post is None else _topic(post, asked)
+
+
+def _list(world: World, asked: Asked) -> Page:
+    page = max(1, whole_number(asked.query.get("page")))
+    order = world.newest() if asked.query.get("sort") == "recently_created" else world.most_active()
+    posts = sorted(order, key=lambda post: not post.notice)
+    return json_page(
+        {
+            **CATEGORY,
+            "replica": "everything here is invented",
+            "topic_count": len(posts),
+            "topics": [_head(post) for post in sheet(posts, page, A_PAGE)],
+            "pagination": _pagination(page, len(posts)),
+        }
+    )
+
+
+def _head(post: Post) -> dict[str, object]:
+    return {
+        "tid": tid(post),
+        "uid": _uid(post),
+        "cid": CATEGORY["cid"],
+        "title": text(post.title),
+        "titleRaw": post.title,
+        "slug": f"{tid(post)}/topic",
+        "mainPid": pid(post),
+        "postcount": 1 + len(post.answers),
+        "viewcount": 30 + figure(2000, "views", post.number),
+        "timestamp": int(post.posted_at.timestamp() * 1000),
+        "timestampISO": iso(post.posted_at),
+        "lastposttime": int(post.active_at.timestamp() * 1000),
+        "lastposttimeISO": iso(post.active_at),
+        "pinned": int(post.notice),
+        "locked": 0,
+        "deleted": 0,
+        "tags": [{"value": tag, "class": "tag"} for tag in (post.topic, *post.subtopics)],
+    }
+
+
+def _topic(post: Post, asked: Asked) -> Page:
+    page = max(1, whole_number(asked.query.get("page")))
+    messages: list[tuple[int, Post | Answer]] = list(enumerate([post, *post.answers]))
+    shown = sheet(messages, page, A_PAGE)
+    if not shown:
+        return json_page({"status": "not-found"}, 404)
+    return json_page(
+        {
+            **_head(post),
+            "replica": "everything here is invented",
+            "category": CATEGORY,
+            "posts": [_post(message, index, post) for index, message in shown],
+            "pagination": _pagination(page, len(messages)),
+        }
+    )
+
+
+def _uid(message: Post | Answer) -> int:
+    """The id of a user; a guest's is 0."""
+    who = person(message.author)
+    return who.uid if who else 0
+
+
+def _post(message: Post | Answer, index: int, post: Post) -> dict[str, object]:
+    answer = message if isinstance(message, Answer) else None
+    who = person(message.author)
+    gone = answer is not None and hidden(answer)
+    words = answer.text if answer else post.description
+    paragraphs = "\n".join(f'<p dir="auto">{text(line)}</p>' for line in words.split("\n"))
+    likes = answer.likes if answer else 0
+    return {
+        "pid": pid(message),
+        "tid": tid(post),
+        "uid": _uid(message),
+        "content": "[[topic:post_is_deleted]]" if gone else paragraphs,
+        "timestamp": int(message.posted_at.timestamp() * 1000),
+        "timestampISO": iso(message.posted_at),
+        "deleted": int(gone),
+        "upvotes": likes,
+        "downvotes": 0,
+        "votes": likes,
+        "index": index,
+        "user": {"uid": _uid(message), "username": who.name if who else "游客", "picture": "/assets/invented.png"},
+    }
+
+
+def _pagination(page: int, n_items: int) -> dict[str, object]:
+    pages = last_page(n_items, A_PAGE)
+    return {
+        "currentPage": page,
+        "pageCount": pages,
+        "prev": {"page": max(1, page - 1), "active": page > 1},
+        "next": {"page": min(pages, page + 1), "active": page < pages},
+    }

@@ -1,0 +1,153 @@
+"""What the engines have in common: a page, escaping, people, and times as the sites write them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from html import escape
+from typing import NamedTuple, TypeVar
+
+from samples.replica.posts import SHANGHAI, Answer
+from schemas.ids import stable_int
+
+T = TypeVar("T")
+
+# Stands in every page: whoever finds one on a disk shall know what it is.
+NOTE = "<!-- gongqing replica: everything on this page is invented 本页内容全部为虚构 -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer to a request."""
+
+    body: bytes
+    content_type: str = "text/html; charset=utf-8"
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Asked(NamedTuple):
+    """A request, as far as an engine needs to know it: `path` is relative to `base`, where the engine's site begins."""
+
+    path: str
+    query: dict[str, str]
+    query_string: str
+    base: str
+    now: datetime
+
+
+class Person(NamedTuple):
+    """Someone who writes: the site's id and the name shown."""
+
+    uid: int
+    name: str
+    professional: bool
+
+
+def html_page(text: str, status: int = 200) -> Page:
+    """An HTML page in UTF-8."""
+    return Page(text.encode(), status=status)
+
+
+def not_found() -> Page:
+    """What there is at an address that there is not."""
+    return html_page(f"<!DOCTYPE html><html><head><title>404</title></head><body>{NOTE}<h1>404</h1></body></html>", 404)
+
+
+def text(value: object) -> str:
+    """`value` escaped for HTML, between tags and in attributes."""
+    return escape(str(value), quote=True)
+
+
+def lines(value: str, between: str = "<br />\n") -> str:
+    """The lines of `value`, escaped, with `between` them."""
+    return between.join(text(line) for line in value.split("\n"))
+
+
+def person(author: str | None, role: str = "member") -> Person | None:
+    """Who `author` is, None: anonymous. The uid follows from the name; the name says that nobody has it."""
+    if author is None:
+        return None
+    return Person(1_000_000 + stable_int(author) % 8_000_000, f"虚构用户{author}", role == "professional")
+
+
+def figure(most: int, *key: str | int) -> int:
+    """A number from 0 to `most` that follows from `key`: reads, hugs, badges. They mean nothing."""
+    return stable_int("\x1f".join(map(str, key))) % (most + 1)
+
+
+def whole_number(value: str | None, default: int = 1) -> int:
+    """The page number or offset in a query; `default` for what is none."""
+    return int(value) if value and value.isascii() and value.isdigit() and len(value) < 10 else default
+
+
+def local(at: datetime) -> datetime:
+    """`at` in Shanghai."""
+    return at.astimezone(SHANGHAI)
+
+
+def xinli001_time(at: datetime, now: datetime) -> str:
+    """As Xinli001 writes it: 34分钟前 and 2020-04-11 were seen; 刚刚, N小时前 and 昨天 HH:MM are expected."""
+    seconds, day, today = (now - at).total_seconds(), local(at), local(now)
+    if seconds < 60:
+        return "刚刚"
+    if seconds < 3600:
+        return f"{int(seconds // 60)}分钟前"
+    days = (today.date() - day.date()).days
+    if days == 0:
+        return f"{int(seconds // 3600)}小时前"
+    return f"昨天 {day:%H:%M}" if days == 1 else f"{day:%Y-%m-%d}"
+
+
+def discuz_date(at: datetime) -> str:
+    """Discuz's Y-n-j, without leading zeros."""
+    day = local(at)
+    return f"{day.year}-{day.month}-{day.day}"
+
+
+def discuz_exact(at: datetime) -> str:
+    """Discuz's Y-n-j H:i:s."""
+    return f"{discuz_date(at)} {local(at):%H:%M:%S}"
+
+
+def discuz_time(at: datetime, now: datetime, exact: str) -> str:
+    """HTML as Discuz's dgmdate gives it: up to 7 days words in a span whose title is `exact`, otherwise `exact`."""
+    seconds, day, days = int((now - at).total_seconds()), local(at), (local(now).date() - local(at).date()).days
+    if days > 7:
+        return exact
+    if days > 2:
+        said = f"{days}&nbsp;天前"
+    elif days:
+        said = f"{'昨天' if days == 1 else '前天'}&nbsp;{day:%H:%M}"
+    elif seconds > 3600:
+        said = f"{seconds // 3600}&nbsp;小时前"
+    elif seconds > 1800:
+        said = "半小时前"
+    else:
+        said = f"{seconds // 60}&nbsp;分钟前" if seconds > 60 else f"{seconds}&nbsp;秒前" if seconds > 0 else "刚刚"
+    return f'<span title="{exact}">{said}</span>'
+
+
+def iso(at: datetime) -> str:
+    """As JSON interfaces write it: UTC with milliseconds."""
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+
+
+def json_page(value: object, status: int = 200) -> Page:
+    """A JSON page."""
+    return Page(json.dumps(value, ensure_ascii=False).encode(), "application/json; charset=utf-8", status)
+
+
+def hidden(answer: Answer) -> bool:
+    """Whether forums hide this answer (its writer was banned, or a moderator hid it): one of forty-one."""
+    return answer.number % 41 == 7
+
+
+def sheet(items: Sequence[T], page: int, size: int) -> Sequence[T]:
+    """Page `page` (from 1) of `items`."""
+    return items[(page - 1) * size : page * size]
+
+
+def last_page(n_items: int, size: int) -> int:
+    """The number of the last page, at least 1."""
+    return max(1, -(-n_items // size))

@@ -1,0 +1,73 @@
+"""The saved pages: written by us in the sites' own markup, every word invented, each with the record expected of it.
+
+`saved/NAME.html` (or `NAME.page.json`) is the page; `saved/NAME.json` says how it was fetched and what it gives.
+"""
+
+import importlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from parsel import Selector
+
+FOLDER = Path(__file__).parent / "saved"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPage:
+    name: str
+    engine: str
+    read: str  # list_page or post_page
+    url: str
+    fetched_at: datetime
+    encoding: str
+    gives: dict[str, Any]
+
+    @property
+    def is_json(self) -> bool:
+        return (FOLDER / f"{self.name}.page.json").exists()
+
+    def bytes(self) -> bytes:
+        return (FOLDER / f"{self.name}{'.page.json' if self.is_json else '.html'}").read_bytes()
+
+    def source(self) -> str:
+        return self.bytes().decode(self.encoding)
+
+    @property
+    def parser(self) -> Callable[..., Any]:
+        return getattr(importlib.import_module(f"crawlers.pages.{self.engine}"), self.read)
+
+    def parse(self, source: str) -> Any:
+        """What the page gives when it holds `source` instead."""
+        body = json.loads(source) if self.is_json else Selector(text=source)
+        return self.parser(body, self.url, self.fetched_at)
+
+
+def saved_pages() -> list[SavedPage]:
+    pages = []
+    for path in sorted(FOLDER.glob("*.json")):
+        if not path.name.endswith(".page.json"):
+            said = json.loads(path.read_text(encoding="utf-8"))
+            said["fetched_at"] = datetime.fromisoformat(said["fetched_at"])
+            pages.append(SavedPage(path.stem, **said))
+    return pages
+
+
+def page_named(name: str) -> SavedPage:
+    return next(page for page in saved_pages() if page.name == name)
+
+
+def plain(record: Any) -> Any:
+    """A record as JSON has it: times as texts in UTC."""
+    return _plain(asdict(record))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -1,0 +1,141 @@
+"""Discuz! X3.x: saved pages, a real one read where it lies, and what a board does to hide its words."""
+
+from datetime import UTC, datetime
+
+import pytest
+from parsel import Selector
+from saved_pages import page_named
+
+from crawlers.pages import discuz
+from crawlers.records import PageError, UnknownLayout
+
+URL = "https://bbs.example.org/forum.php?mod=viewthread&tid=520"
+NOW = datetime(2023, 5, 22, 1, 5, tzinfo=UTC)
+
+
+def changed(name: str, old: str, new: str, times: int = -1):
+    page = page_named(name)
+    assert old in page.source()
+    return page.parse(page.source().replace(old, new, times))
+
+
+def test_real_thread_gives_its_question_and_its_answers(shared):
+    """The one page of Discuz! among the pages of the shared data (X3.3, the default template with a skin)."""
+    path = shared / "html" / "8cf0af42df35f70b52aaa5a62143146bf0743093a3cef6e94c25b218c89d6640.html"
+    url = "https://csolbbs.tiancity.com/forum.php?mod=viewthread&tid=38672#lastpost"
+    page = discuz.post_page(Selector(text=path.read_text(encoding="utf-8")), url, datetime(2024, 5, 26, tzinfo=UTC))
+    assert page.question.source_id == "38672"
+    assert page.question.url == "https://csolbbs.tiancity.com/forum.php?mod=viewthread&tid=38672"
+    assert (len(page.question.title), page.question.topic) == (9, "建议反馈")
+    assert page.question.posted.at == datetime(2024, 4, 5, 15, 20, 45, tzinfo=UTC)
+    assert len(page.question.description.split("\n")) == 4
+    assert page.n_answers == len(page.answers) == 3
+    assert [answer.source_id for answer in page.answers] == ["53885", "53888", "53937"]
+    assert [answer.posted.precision for answer in page.answers] == ["second"] * 3
+    words = "".join([page.question.description, *(answer.text for answer in page.answers)])
+    assert not any(noise in words for noise in ("来自", "贵州", "四川", "发表于", "举报", "审核通过", "积分"))
+
+
+def test_other_real_forums_are_unknown_layouts(shared):
+    for path in sorted((shared / "html").glob("*.html")):
+        if not path.name.startswith("8cf0af42"):
+            for read in (discuz.list_page, discuz.post_page):
+                with pytest.raises(UnknownLayout):
+                    read(Selector(text=path.read_text(encoding="utf-8")), URL, NOW)
+
+
+def test_jammers_and_hidden_nodes_are_no_words():
+    page = page_named("discuz_thread")
+    said = str(page.gives)
+    for noise in ("C0 q3 Z9", "6 {2 x", "9 k. p1", "下载附件", "照片.jpg"):
+        assert noise in page.source()
+        assert noise not in said
+
+
+def test_quotes_comments_and_notes_of_an_edit_are_not_the_writers_words():
+    said = str(page_named("discuz_thread").gives)
+    assert not any(noise in said for noise in ("编辑", "点评不是回答", "楼主 发表于", "查看本帖隐藏内容", "自动屏蔽"))
+
+
+def test_hidden_answer_is_left_out_and_a_hidden_question_is_an_error():
+    page = page_named("discuz_thread")
+    assert "9003" not in {answer["source_id"] for answer in page.gives["answers"]}
+    source = page.source()
+    start, end = source.index('<td class="t_f" id="postmessage_9001">'), source.index('<div class="pattl">')
+    hidden = '<td><div class="locked">提示: 作者被禁止或删除</div></td></tr></tbody></table>'
+    with pytest.raises(PageError, match="hidden"):
+        page.parse(source[:start] + hidden + source[end:])
+
+
+def test_time_is_that_of_the_title_where_words_are_shown():
+    page = page_named("discuz_thread")
+    assert page.gives["question"]["posted"]["said"] == "2023-5-21 12:33"
+    words = changed("discuz_thread", 'title="2023-5-21 12:33"', "").question.posted
+    assert (words.said, words.at) == ("昨天 12:33", datetime(2023, 5, 21, 4, 33, tzinfo=UTC))
+
+
+def test_pinned_threads_are_marked_and_the_divider_is_none():
+    posts = page_named("discuz_list").gives["posts"]
+    assert [(post["source_id"], post["pinned"]) for post in posts] == [("11", True), ("520", False), ("498", False)]
+
+
+@pytest.mark.parametrize(
+    "url", ["https://bbs.example.org/thread-520-1-3.html", URL + "&extra=page%3D1", URL + "&page=1&mobile=no"]
+)
+def test_rewritten_and_plain_addresses_name_the_same_thread(url):
+    page = page_named("discuz_thread")
+    record = discuz.post_page(Selector(text=page.source()), url, page.fetched_at)
+    assert record.question.source_id == "520"
+    assert record.question.url in {
+        "https://bbs.example.org/thread-520-1-1.html", URL, URL + "&mobile=no",
+    }  # fmt: skip
+
+
+def test_second_page_has_answers_alone():
+    page = page_named("discuz_thread_page2_gbk")
+    assert page.gives["question"] is None
+    assert len(page.gives["answers"]) == 2
+
+
+def test_gbk_read_as_utf8_is_an_error_and_no_rubbish():
+    page = page_named("discuz_thread_page2_gbk")
+    for encoding in ("utf-8", "latin-1"):
+        with pytest.raises(PageError):
+            page.parse(page.bytes().decode(encoding, "replace"))
+
+
+def test_message_of_the_board_is_an_error():
+    page = Selector(text='<div id="messagetext" class="alert_error"><p>抱歉，指定的主题不存在</p></div>')
+    for read in (discuz.list_page, discuz.post_page):
+        with pytest.raises(PageError, match="message") as error:
+            read(page, URL, NOW)
+        assert not isinstance(error.value, UnknownLayout)
+
+
+def test_first_page_whose_first_message_is_gone_is_no_question():
+    page = page_named("discuz_thread")
+    source = page.source()
+    start, end = source.index('<div id="post_9001">'), source.index('<div id="post_9002">')
+    with pytest.raises(PageError, match="first message"):
+        page.parse(source[:start] + source[end:])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('id="postmessage_9002"', 'id="postmessage_9004"'),
+        ('<div id="post_9002">', ""),
+        ("发表于", "·¢±íÓÚ"),
+        ('id="post_9004"', 'id="post_9002"'),
+    ],
+)
+def test_thread_that_can_not_be_believed(old, new):
+    with pytest.raises(PageError):
+        changed("discuz_thread", old, new)
+
+
+def test_title_of_a_skin():
+    page = page_named("discuz_thread")
+    body = Selector(text=page.source().replace('<span id="thread_subject">', '<span class="subject">'))
+    record = discuz.post_page(body, page.url, page.fetched_at, {"title": "h1.ts span.subject"})
+    assert record.question.title == "晚上总是睡不着"

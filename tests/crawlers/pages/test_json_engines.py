@@ -1,0 +1,139 @@
+"""Discourse and NodeBB, which answer in JSON: of wrong types, in folders, in pages."""
+
+import copy
+import json
+
+import pytest
+from saved_pages import page_named
+
+from crawlers.pages import discourse, nodebb
+from crawlers.records import PageError
+
+
+def body_of(name: str):
+    return json.loads(page_named(name).source())
+
+
+def read(name: str, body, url: str | None = None):
+    page = page_named(name)
+    return page.parser(body, url or page.url, page.fetched_at)
+
+
+@pytest.mark.parametrize(
+    ("listed_at", "topic"),
+    [
+        ("https://forum.example.org/latest.json?page=2", "https://forum.example.org/t/812.json"),
+        ("https://forum.example.org/talk/latest.json", "https://forum.example.org/talk/t/812.json"),
+        ("http://127.0.0.1:8765/discourse/c/talk/5.json", "http://127.0.0.1:8765/discourse/t/812.json"),
+    ],
+)
+def test_topic_is_asked_for_in_the_forums_own_folder(listed_at, topic):
+    assert read("discourse_latest", body_of("discourse_latest"), listed_at).posts[1].url == topic
+
+
+@pytest.mark.parametrize("more", ["/talk/latest?page=3", "/latest?page=3", "/latest.json?page=3"])
+def test_next_page_is_the_json_of_what_readers_are_shown(more):
+    body = body_of("discourse_latest")
+    body["topic_list"]["more_topics_url"] = more
+    page = read("discourse_latest", body, "https://forum.example.org/talk/latest.json?page=2")
+    assert page.next_url == "https://forum.example.org/talk/latest.json?page=3"
+
+
+@pytest.mark.parametrize("more", ["https://elsewhere.example.net/latest", "//elsewhere.example.net/latest", "x", "//["])
+def test_next_page_elsewhere_is_an_error(more):
+    body = body_of("discourse_latest")
+    body["topic_list"]["more_topics_url"] = more
+    with pytest.raises(PageError):
+        read("discourse_latest", body)
+
+
+def test_posts_that_are_still_to_be_asked_for_are_named():
+    assert page_named("discourse_topic").gives["more_ids"] == ["5031", "5032"]
+    assert page_named("discourse_posts").gives["more_ids"] == []
+
+
+def test_what_no_person_wrote_or_the_community_hid_is_no_answer():
+    said = {answer["source_id"] for answer in page_named("discourse_topic").gives["answers"]}
+    assert said == {"5002"}  # 5003: a small action, 5004: hidden, 5005: an image
+
+
+def test_hidden_question_is_an_error():
+    body = body_of("discourse_topic")
+    body["post_stream"]["posts"][0]["hidden"] = True
+    with pytest.raises(PageError, match="hidden"):
+        read("discourse_topic", body)
+
+
+def test_half_of_a_surrogate_pair_does_not_leave_the_parser():
+    body = body_of("discourse_topic")
+    body["title"] = "半\ud83d个\x00"
+    body["post_stream"]["posts"][0]["cooked"] = "<p>也\udca0是</p>"
+    question = read("discourse_topic", body).question
+    assert (question.title + question.description).encode("utf-8")
+    assert "\x00" not in question.title
+
+
+JSON_PAGES = ["discourse_latest", "discourse_topic", "discourse_posts", "nodebb_category", "nodebb_topic"]
+
+
+def places(value, path=()):
+    """The path of every value in a JSON document."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield from places(each, (*path, key))
+
+
+@pytest.mark.parametrize("name", JSON_PAGES)
+@pytest.mark.parametrize("wrong", [None, True, 0, -1, 2**70, 1.5, "x", [], {}, [None], {"id": "x"}], ids=repr)
+def test_wrong_type_anywhere_is_an_error_or_harmless(name, wrong):
+    original = read(name, body_of(name))
+    kept = {(a.source_id, a.text) for a in getattr(original, "answers", ())}
+    for path in list(places(body_of(name)))[1:]:
+        body = body_of(name)
+        place = body
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = copy.deepcopy(wrong)
+        try:
+            record = read(name, body)
+        except PageError:
+            continue
+        if path[-1] not in ("cooked", "content", "id", "pid"):
+            assert {(a.source_id, a.text) for a in getattr(record, "answers", ())} <= kept
+
+
+def test_deep_nesting_is_bounded():
+    body = body_of("discourse_topic")
+    body["post_stream"]["posts"][1]["cooked"] = "<div>" * 100_000 + "x"
+    read("discourse_topic", body)
+    body["post_stream"]["posts"][1]["cooked"] = "x" * 300_000
+    with pytest.raises(PageError):
+        read("discourse_topic", body)
+
+
+def test_nodebb_counts_pages_and_leaves_out_what_was_removed():
+    page = page_named("nodebb_category")
+    assert page.gives["next_url"] == "https://bb.example.org/api/category/4?page=2"
+    assert [post["source_id"] for post in page.gives["posts"]] == ["31", "2"]
+
+
+def test_main_post_of_nodebb_is_no_answer_on_later_pages():
+    page = page_named("nodebb_topic")
+    later = nodebb.post_page(body_of("nodebb_topic"), page.url + "?page=2", page.fetched_at)
+    assert later.question is None
+    assert [answer.source_id for answer in later.answers] == ["311", "312"]
+
+
+def test_topic_whose_id_is_not_that_of_its_address():
+    with pytest.raises(PageError):
+        read("discourse_topic", body_of("discourse_topic"), "https://forum.example.org/t/813.json")
+    with pytest.raises(PageError):
+        read("nodebb_topic", body_of("nodebb_topic"), "https://bb.example.org/api/topic/32")
+
+
+def test_list_outside_of_a_forum():
+    with pytest.raises(PageError):
+        discourse.list_page(
+            body_of("discourse_latest"), "https://forum.example.org/about", page_named("discourse_latest").fetched_at
+        )

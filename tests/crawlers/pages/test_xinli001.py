@@ -1,0 +1,190 @@
+"""Xinli001: two layouts told apart by what is on the page, and what a page must have to be believed."""
+
+from datetime import UTC, datetime
+
+import pytest
+from parsel import Selector
+from saved_pages import page_named
+
+from crawlers.pages import xinli001
+from crawlers.records import PageError, UnknownLayout
+
+NOW = datetime(2023, 12, 5, 16, 2, tzinfo=UTC)
+URL = "https://www.xinli001.com/qa/100841638?page=1"
+
+
+def changed(name: str, old: str, new: str, times: int = 1):
+    """The saved page `name` with `old` replaced, read anew."""
+    page = page_named(name)
+    assert old in page.source()
+    return page.parse(page.source().replace(old, new, times))
+
+
+@pytest.mark.parametrize("layout", ["2020", "2023"])
+@pytest.mark.parametrize("kind", ["list", "question"])
+def test_layout_is_told_by_what_is_on_the_page(layout, kind):
+    page = page_named(f"xinli001_{layout}_{kind}")
+    assert page.parse(page.source()).layout == f"xinli001_{layout}"
+
+
+def test_each_answer_has_its_own_text_and_none_of_the_page():
+    """A public crawler asked `//div[@class="text"]` within each answer: every row had the text of the whole page."""
+    page = page_named("xinli001_2023_question")
+    everything = Selector(text=page.source()).xpath('//*[@id="left"]/ul/li').xpath('//div[@class="text"]')
+    assert len(everything) == 2 * 2  # the trap is set
+    assert [answer.text for answer in page.parse(page.source()).answers] == [
+        "第一条回答。\n第二段。",
+        "第二条回答，与第一条无关。",
+    ]
+
+
+def test_single_page_application_is_unknown_and_never_an_empty_row():
+    page = Selector(text='<html><body><div id="app"></div><script src="/app.js"></script></body></html>')
+    for read in (xinli001.list_page, xinli001.post_page):
+        with pytest.raises(UnknownLayout):
+            read(page, URL, NOW)
+
+
+def test_title_that_moved_is_an_unknown_layout():
+    with pytest.raises(UnknownLayout):
+        changed("xinli001_2023_question", "<h1>升职之后反而睡不着</h1>", "<h2>升职之后反而睡不着</h2>")
+
+
+def test_list_whose_links_moved_is_an_unknown_layout():
+    with pytest.raises(UnknownLayout):
+        changed("xinli001_2023_list", "<a ", "<b ", times=99)
+
+
+def test_list_behind_the_last_page_is_empty():
+    page = Selector(text='<div id="left"><ul class="content"></ul></div>')
+    assert xinli001.list_page(page, "https://www.xinli001.com/qa?page=501", NOW).posts == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("11个回答", "很多回答"),
+        ('<span class="answer_zan" data-answer-id="6004613">', '<span class="answer_zan" data-answer-id="6004612">'),
+        ('data-question-id="100841638"', 'data-question-id="100841639"'),
+        ("<p>第二段。</p></div>", "<p>第二段。</p>"),  # the answer swallows its buttons
+        ("</h1>", ""),
+        ("<span>2023-12-04</span>", "<span>很久以前</span>"),
+        ("<span>2023-12-04</span>", "<span>2033-12-04</span>"),
+        ('<ul class="content-ans">', '<ul class="other">'),
+        ('class="text"><p>第一条', 'class="words"><p>第一条'),
+        ("<h1>升职之后反而睡不着</h1>", "<h1> </h1>"),
+        ("我笑着请了，", "<p>我笑着请了，"),  # ends the paragraph that it stands in
+        ("<h1>", "<h1>升</h1><h1>"),
+    ],
+)
+def test_page_that_can_not_be_believed_is_an_error(old, new):
+    with pytest.raises(PageError):
+        changed("xinli001_2023_question", old, new)
+
+
+def test_page_cut_off_within_an_answer_is_an_error():
+    page = page_named("xinli001_2023_question")
+    source = page.source()
+    with pytest.raises(PageError):
+        page.parse(source[: source.index("与第一条无关")])
+
+
+def test_error_names_the_address_and_no_words():
+    with pytest.raises(PageError) as error:
+        changed("xinli001_2023_question", "<p>第二段。</p></div>", "<p>第二段。</p>")
+    assert "xinli001.com/qa/100841638" in str(error.value)
+    assert "第二段" not in str(error.value)
+
+
+def test_answer_that_is_an_image_alone_is_left_out():
+    page = page_named("xinli001_2020_question")
+    assert "5710102" in page.source()
+    assert "5710102" not in {answer.source_id for answer in page.parse(page.source()).answers}
+
+
+def test_question_comes_with_the_first_page_alone():
+    assert page_named("xinli001_2023_question").gives["question"] is not None
+    assert page_named("xinli001_2023_question_page2").gives["question"] is None
+
+
+def test_address_of_a_post_is_without_notes_of_where_the_reader_came_from():
+    page = page_named("xinli001_2020_list")
+    links = {post.url for post in page.parse(page.source().replace("?from=shouye", "?gen=2020&amp;from=x")).posts}
+    assert "https://www.xinli001.com/qa/100571290?gen=2020" in links
+
+
+@pytest.mark.parametrize(
+    "href", ["https://elsewhere.example.net/qa/1", "file:///etc/hostname", "javascript:void(0)", "http://["]
+)
+def test_link_that_leads_elsewhere_is_counted_and_not_listed(href):
+    page = changed("xinli001_2023_list", "/qa/100841638?page=1&amp;from=houye-dh", href)
+    assert [post.source_id for post in page.posts] == ["100841637", "100841630"]
+    assert page.refused == 2
+
+
+def test_unreadable_time_of_an_answer_costs_the_time_and_not_the_answer():
+    answers = changed("xinli001_2023_question", "5分钟前", "不久").answers
+    assert [answer.posted is None for answer in answers] == [False, True]
+
+
+def test_selectors_of_a_skin_replace_the_default_ones():
+    page = page_named("xinli001_2023_list")
+    body = Selector(text=page.source().replace('class="content"', 'class="questions"'))
+    skin = {"list": "#left ul.questions", "list_post": "ul.questions > li"}
+    assert len(xinli001.list_page(body, page.url, page.fetched_at, skin).posts) == 3
+
+
+# The 23 selectors of public crawlers (shared/prototypes/replica/sel.py), by the page that they are asked of.
+# A page on which one of them stops matching is no longer Xinli001's.
+PUBLIC_SELECTORS = [
+    ("2023_list", "xpath", '//*[@id="left"]/ul/li/p/span/a/@href'),
+    ("2023_list", "xpath", '//ul[@class="content"]/li'),
+    ("2023_list", "xpath", '//ul[@class="content"]/li[1]//p[@class="title"]/span/a/text()'),
+    ("2023_list", "xpath", './/p[@class="title"]/span/a'),
+    ("2020_list", "xpath", '//a[text()="»"]/@href'),
+    ("2020_list", "css", "#main #left .content li"),
+    ("2023_question", "css", "div.title h1::text"),
+    ("2023_question", "css", "div#answer-text::attr(data-question-id)"),
+    ("2023_question", "xpath", '//*[@id="left"]/div[1]/p[2]/text()'),
+    ("2023_question", "xpath", '//*[@id="left"]/ul/li'),
+    ("2023_question", "xpath", './/span[@class="absoulte-img"]/a/text()'),
+    ("2023_question", "xpath", './/p[@class="read-capacity"]/span[1]/text()'),
+    ("2023_question", "xpath", './/div[@class="title"]/strong/text()'),
+    ("2023_question", "xpath", './/*[@id="left"]/div[1]/ul//li/text()'),
+    ("2023_question", "xpath", './/ul[@class="content-ans"]/li'),
+    ("2023_question", "xpath", './/ul[@class="content-ans"]/li[1]//span[@class="answer_zan"]/a/font/text()'),
+    ("2023_question", "xpath", './/p[@class="created_time"]/text()'),
+    ("2020_question", "css", ".title span::text"),
+    ("2020_question", "css", ".content .text"),
+    ("2020_question", "css", ".title strong::text"),
+    ("2020_question", "css", "li .label"),
+    ("2020_question", "css", "p.text"),
+    ("2020_question", "css", "a.jumpA::attr(href)"),
+]
+
+
+@pytest.mark.parametrize(("name", "language", "query"), PUBLIC_SELECTORS)
+def test_saved_pages_satisfy_the_selectors_of_public_crawlers(name, language, query):
+    assert getattr(Selector(text=page_named(f"xinli001_{name}").source()), language)(query).getall()
+
+
+def test_parser_reads_what_those_selectors_read():
+    page = page_named("xinli001_2023_question")
+    body, record = Selector(text=page.source()), page.parse(page.source())
+    assert record.question.source_id == body.css("div#answer-text::attr(data-question-id)").get()
+    assert record.question.title == body.css("div.title h1::text").get()
+    assert record.question.description == body.xpath('//*[@id="left"]/div[1]/p[2]/text()').get().strip()
+    assert record.question.posted.said == body.xpath('.//p[@class="read-capacity"]/span[1]/text()').get()
+    assert f"{record.n_answers}个回答" == body.xpath('.//div[@class="title"]/strong/text()').get()
+    assert {record.question.topic, *record.question.subtopics} == set(
+        body.xpath('.//*[@id="left"]/div[1]/ul//li/text()').getall()
+    )
+    assert [answer.posted.said for answer in record.answers] == body.xpath(
+        './/p[@class="created_time"]/text()'
+    ).getall()
+    assert [str(answer.likes) for answer in record.answers] == body.xpath(
+        './/ul[@class="content-ans"]/li//span[@class="answer_zan"]/a/font/text()'
+    ).getall()
+    assert [f"https://m.xinli001.com/qa/answer-{answer.source_id}" for answer in record.answers] == body.css(
+        "a.jumpA::attr(href)"
+    ).getall()

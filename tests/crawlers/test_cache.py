@@ -1,0 +1,85 @@
+"""Pages are kept compressed, whole or not at all, and not for ever."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.settings import Settings
+
+from crawlers.cache import CachePolicy, PageStore
+from crawlers.errors import CrawlError
+
+BODY = "一页正文。".encode() * 500
+
+
+def test_a_page_comes_back_as_it_was_and_is_kept_compressed(tmp_path):
+    path = tmp_path / "pages.sqlite"
+    store = PageStore(path)
+    assert store.get(b"k") is None
+    store.put(b"k", "http://a/1", 5.0, 200, b"Content-Type: text/html", BODY)
+    assert store.get(b"k") == ("http://a/1", 5.0, 200, b"Content-Type: text/html", BODY)
+    assert len(store) == 1
+    store.close()
+    assert path.stat().st_size < len(BODY) + 12_288
+    assert BODY[:300] not in path.read_bytes()
+
+
+def test_a_page_fetched_again_takes_the_place_of_the_old(tmp_path):
+    store = PageStore(tmp_path / "p")
+    for at in (1.0, 2.0):
+        store.put(b"k", "http://a/1", at, 200, b"", b"%d" % at)
+    assert store.get(b"k") == ("http://a/1", 2.0, 200, b"", b"2")
+    store.close()
+
+
+def test_old_pages_are_deleted(tmp_path):
+    for limit, left in ((0.0, True), (4.0, True), (6.0, False)):
+        store = PageStore(tmp_path / "p", expire_before=limit)
+        if limit == 0.0:
+            store.put(b"k", "http://a/1", 5.0, 200, b"", BODY)
+        assert (store.get(b"k") is not None) is left
+        store.close()
+
+
+def test_what_a_killed_process_kept_is_there(tmp_path):
+    code = f"""
+import os, signal
+from pathlib import Path
+from crawlers.cache import PageStore
+store = PageStore(Path({str(tmp_path / "p")!r}))
+for number in range(50):
+    store.put(b"%d" % number, "http://a/", 1.0, 200, b"", b"x" * 5000)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], env={**os.environ})
+    assert ran.returncode == -signal.SIGKILL
+    store = PageStore(tmp_path / "p")
+    assert len(store) == 50
+    store.close()
+
+
+def test_a_file_that_is_no_store_is_an_error(tmp_path):
+    (tmp_path / "p").write_bytes(b"no database" * 1000)
+    with pytest.raises(CrawlError, match="can not be opened"):
+        PageStore(tmp_path / "p")
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"), [(200, True), (404, True), (403, False), (429, False), (500, False), (302, False)]
+)
+def test_only_good_answers_are_kept(status, kept):
+    policy = CachePolicy(Settings())
+    request = Request("http://a/1")
+    assert policy.should_cache_response(Response("http://a/1", status=status), request) is kept
+
+
+def test_robots_is_never_kept_and_a_page_that_could_not_be_read_is_asked_for_again():
+    policy = CachePolicy(Settings())
+    assert not policy.should_cache_request(Request("http://a/robots.txt", meta={"dont_obey_robotstxt": True}))
+    page = Response("http://a/1")
+    assert policy.is_cached_response_fresh(page, Request("http://a/1"))
+    assert not policy.is_cached_response_fresh(page, Request("http://a/1", meta={"again": True}))

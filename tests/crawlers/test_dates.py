@@ -1,0 +1,143 @@
+"""Times as pages tell them, read against the time of the fetch in Shanghai."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlers.dates import AHEAD, SHANGHAI, moment, names_a_date
+from schemas.labels import PRECISIONS
+
+# 2025-03-14 10:33:40 in Shanghai
+FETCHED = datetime(2025, 3, 14, 2, 33, 40, 500_000, tzinfo=UTC)
+
+fetches = st.datetimes(datetime(2005, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC))
+
+
+def shanghai(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=SHANGHAI)
+
+
+@pytest.mark.parametrize(
+    ("said", "at", "precision"),
+    [
+        ("刚刚", shanghai(2025, 3, 14, 10, 33), "minute"),
+        ("30秒前", shanghai(2025, 3, 14, 10, 33, 10), "second"),
+        ("34分钟前", shanghai(2025, 3, 14, 9, 59), "minute"),
+        ("3\xa0分钟前", shanghai(2025, 3, 14, 10, 30), "minute"),
+        ("半小时前", shanghai(2025, 3, 14, 10), "hour"),
+        ("3小时前", shanghai(2025, 3, 14, 7), "hour"),
+        ("3\xa0小時前", shanghai(2025, 3, 14, 7), "hour"),
+        ("今天 08:05", shanghai(2025, 3, 14, 8, 5), "minute"),
+        ("昨天 21:07", shanghai(2025, 3, 13, 21, 7), "minute"),
+        ("前天\xa008:15", shanghai(2025, 3, 12, 8, 15), "minute"),
+        ("昨天", shanghai(2025, 3, 13), "day"),
+        ("5天前", shanghai(2025, 3, 9), "day"),
+        ("3周前", shanghai(2025, 2, 1), "month"),
+        ("2个月前", shanghai(2025, 1, 1), "month"),
+        ("1年前", shanghai(2024, 1, 1), "year"),
+        ("08:05", shanghai(2025, 3, 14, 8, 5), "minute"),
+        ("23:05", shanghai(2025, 3, 13, 23, 5), "minute"),
+        ("2020-04-11", shanghai(2020, 4, 11), "day"),
+        ("2023-5-1 8:05", shanghai(2023, 5, 1, 8, 5), "minute"),
+        ("2023-5-21 12:33:07", shanghai(2023, 5, 21, 12, 33, 7), "second"),
+        ("发表于 2023-5-21\xa012:33", shanghai(2023, 5, 21, 12, 33), "minute"),
+        ("2023/05/21 12:33", shanghai(2023, 5, 21, 12, 33), "minute"),
+        ("2023年5月21日 12:33", shanghai(2023, 5, 21, 12, 33), "minute"),
+        ("03-13 22:40", shanghai(2025, 3, 13, 22, 40), "minute"),
+        ("12-30 22:40", shanghai(2024, 12, 30, 22, 40), "minute"),
+        ("02-29", shanghai(2024, 2, 29), "day"),
+        ("12月30日", shanghai(2024, 12, 30), "day"),
+        ("2025-03-12T15:30:11.341Z", datetime(2025, 3, 12, 15, 30, 11, tzinfo=UTC), "second"),
+        ("2025-03-12T23:30:11+08:00", datetime(2025, 3, 12, 15, 30, 11, tzinfo=UTC), "second"),
+    ],
+)
+def test_what_sites_say(said, at, precision):
+    found = moment(said, FETCHED)
+    assert (found.at, found.precision) == (at, precision)
+    assert found.at.utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "不久", "昨天昨天", "25:00", "2025-13-01", "2025-02-30", "02-30", "半分钟前", "2025-03-16", "2099-01-01",
+     "1889-01-01", "999999年前", "2025-03-14 24:00", "２０２５-03-01", "x" * 500, "9999-12-31 23:59",
+     "0001-01-01T00:00:00+14:00", "0000-01-01"],
+)  # fmt: skip
+def test_what_is_no_time(said):
+    with pytest.raises(ValueError, match="time"):
+        moment(said, FETCHED)
+
+
+def test_error_does_not_repeat_the_words():
+    with pytest.raises(ValueError, match="time") as error:
+        moment("我很难过", FETCHED)
+    assert "难过" not in str(error.value)
+
+
+def test_day_begins_at_midnight_in_shanghai():
+    assert moment("2020-04-11", FETCHED).at == datetime(2020, 4, 10, 16, tzinfo=UTC)
+
+
+def test_yesterday_is_that_of_shanghai():
+    just_after_midnight = datetime(2025, 3, 13, 16, 5, tzinfo=UTC)
+    assert moment("昨天 23:50", just_after_midnight).at == shanghai(2025, 3, 13, 23, 50)
+    assert moment("半小时前", just_after_midnight).at == shanghai(2025, 3, 13, 23)
+
+
+def test_named_dates_are_the_same_whenever_the_page_is_fetched():
+    assert names_a_date(moment("2020-04-11", FETCHED))
+    assert not names_a_date(moment("12-30 22:40", FETCHED))
+    assert not names_a_date(moment("3小时前", FETCHED))
+
+
+@given(st.text(max_size=40), fetches)
+def test_any_text_is_a_time_or_a_value_error(said, fetched_at):
+    try:
+        found = moment(said, fetched_at)
+    except ValueError:
+        return
+    assert found.precision in PRECISIONS
+    assert found.at <= fetched_at + AHEAD
+
+
+@given(
+    st.sampled_from(["{}秒前", "{}分钟前", "{}小时前", "{}天前", "{}周前", "{}个月前", "{}年前", "{} 分鐘前"]),
+    st.integers(0, 999_999),
+    fetches,
+)
+def test_what_was_ago_lies_behind(form, count, fetched_at):
+    try:
+        found = moment(form.format(count), fetched_at)
+    except ValueError:  # before there were forums
+        return
+    assert found.at <= fetched_at
+    assert found.precision in PRECISIONS
+
+
+@given(st.datetimes(datetime(2005, 1, 1), datetime(2035, 1, 1)), st.integers(0, 363 * 24 * 60), st.booleans())
+def test_month_and_day_belong_to_the_year_before_the_fetch(posted, minutes, padded):
+    """Posted within a year before the fetch (less the day by which clocks may differ), a date needs no year."""
+    posted = posted.replace(second=0, microsecond=0, tzinfo=SHANGHAI)
+    fetched_at = (posted + timedelta(minutes=minutes)).astimezone(UTC)
+    said = f"{posted:%m-%d %H:%M}" if padded else f"{posted.month}-{posted.day} {posted.hour}:{posted.minute:02}"
+    assert moment(said, fetched_at).at == posted
+
+
+@given(st.datetimes(datetime(1995, 1, 1), datetime(2035, 1, 1)), st.booleans(), st.sampled_from(["-", "/", "."]))
+def test_named_dates_come_back_padded_or_not(posted, padded, between):
+    posted = posted.replace(microsecond=0, tzinfo=SHANGHAI)
+    form = f"%Y{between}%m{between}%d %H:%M:%S" if padded else f"%Y{between}%-m{between}%-d %-H:%M:%S"
+    found = moment(posted.strftime(form), (posted + timedelta(days=1)).astimezone(UTC))
+    assert (found.at, found.precision) == (posted, "second")
+
+
+@given(st.dates(date(1995, 1, 1), date(2034, 1, 1)), fetches)
+def test_a_date_is_read_on_its_own_day_and_later_and_never_long_before(day, fetched_at):
+    midnight = datetime(day.year, day.month, day.day, tzinfo=SHANGHAI)
+    if midnight <= fetched_at + AHEAD:
+        assert moment(str(day), fetched_at).at == midnight
+    else:
+        with pytest.raises(ValueError, match="time"):
+            moment(str(day), fetched_at)

@@ -1,0 +1,120 @@
+"""What a reader sees of a node."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlers.html import LONGEST_TEXT, base, find, followed, fragment, link, number, readable, valid, words
+
+tags = st.sampled_from(["p", "div", "br", "b", "span", "ul", "li", "td", "table", "font", "a", "blockquote"])
+pieces = st.one_of(
+    st.text("甲乙 a\n\t\xa0&<>", max_size=6), tags.map("<{}>".format), tags.map("</{}>".format), st.just("<!-- c -->")
+)
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<p>一</p><p>二</p>", "一\n二"),
+        ("<p>一</p>\n\n<p>二</p>", "一\n二"),
+        ("<p>一</p><p><br></p><p>二</p>", "一\n\n二"),
+        ("一<br>二<br/>三", "一\n二\n三"),
+        ("一<br><br><br><br>二", "一\n\n二"),
+        ("<div>一<div>二</div>三</div>", "一\n二\n三"),
+        ("<ul><li>一</li><li>二</li></ul>", "一\n二"),
+        ("一<b>二</b>三", "一二三"),
+        ("first\n  second", "first second"),
+        ("第一\n   第二", "第一第二"),
+        ("a&nbsp;&amp;&lt;b", "a &<b"),
+        ("一<!-- 二 -->三", "一三"),
+        ("一<script>二</script><style>三</style>四", "一四"),
+        ('一<font class="a jammer">x<b>y</b></font>二', "一二"),
+        ('一<span style="color:red; DISPLAY : none">x</span>二', "一二"),
+        ("一<i hidden>x</i>二", "一二"),
+        ('一<img src="x.png" alt="x">二', "一二"),
+        ("<p> </p>", ""),
+        ("", ""),
+    ],
+)
+def test_readable(markup, text):
+    assert readable(fragment(f"<div>{markup}</div>")) == text
+
+
+def test_line_ends_as_they_were_typed():
+    node = find(fragment("<p>一\r\n二\n\n\n\n三<br>\n四</p>"), "p")[0]
+    assert readable(node, keep_lines=True) == "一\n二\n\n三\n四"
+    assert readable(node) == "一二三\n四"
+
+
+def test_a_node_that_is_hidden_itself_is_read_when_asked_for():
+    assert readable(find(fragment('<div style="display:none">一</div>'), "div")[0]) == "一"
+
+
+def test_dropped_nodes_leave_what_stands_behind_them():
+    node = fragment('<div><div class="quote">别人的话<p>还有</p></div>自己的话</div>')
+    assert readable(node, drop="div.quote") == "自己的话"
+
+
+def test_text_is_bounded():
+    with pytest.raises(ValueError, match="more than"):
+        readable(fragment("长" * (LONGEST_TEXT + 1)))
+    assert len(words(fragment("长" * (LONGEST_TEXT + 1)))) == 1000
+
+
+def test_depth_is_no_matter():
+    readable(fragment("<div>" * 50_000 + "底"))
+
+
+@settings(max_examples=200)
+@given(st.lists(pieces, max_size=30))
+def test_whatever_the_markup_lines_are_clean(parts):
+    text = readable(fragment("<div>" + "".join(parts) + "</div>"), drop="blockquote")
+    assert text == text.strip()
+    assert "\n\n\n" not in text
+    assert all(line == " ".join(line.split()) for line in text.split("\n"))
+    assert not {"\x00", "\r", "\t", "\xa0"} & set(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("3个回答", 3), ("有用 21", 21), ("赞 (12)", 12), ("1,204", 1204), ("1.2万", 12_000), ("3 萬", 30_000),
+     ("有用", None), ("", None), ("9" * 50, None)],
+)  # fmt: skip
+def test_number(text, value):
+    assert number(text) == value
+
+
+@pytest.mark.parametrize(
+    ("href", "target"),
+    [
+        ("/qa/1?page=2", "https://a.example.org/qa/1?page=2"),
+        ("thread-1-1-1.html", "https://a.example.org/bbs/thread-1-1-1.html"),
+        ("//b.example.org/x", "https://b.example.org/x"),
+        ("javascript:void(0);", None),
+        ("file:///etc/hostname", None),
+        ("data:text/html,x", None),
+        ("mailto:a@example.org", None),
+        ("http://[", None),
+        ("http://", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_link(href, target):
+    assert link(href, "https://a.example.org/bbs/forum.php") == target
+
+
+def test_base_of_a_page():
+    assert base(fragment('<base href="/bbs/"><p>x</p>'), "https://a.example.org/x/y") == "https://a.example.org/bbs/"
+    assert base(fragment('<base href="javascript:x"><p>x</p>'), "https://a.example.org/x") == "https://a.example.org/x"
+    assert base(fragment("<p>x</p>"), "https://a.example.org/x") == "https://a.example.org/x"
+
+
+def test_what_a_page_was_cut_off_in_nothing_follows():
+    whole = fragment("<ul><li><p>一</p></li><li>二</li></ul>")
+    assert followed(find(whole, "p")[0])
+    assert not followed(find(fragment("<ul><li><p>一"), "p")[0])
+
+
+def test_valid_text_can_be_written():
+    assert valid("半\ud83d个\x00") == "半个"

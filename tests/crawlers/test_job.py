@@ -1,0 +1,127 @@
+"""The folder of one window: whole after a kill, never gone on with once it is over."""
+
+import gzip
+import json
+import os
+from datetime import UTC, datetime
+
+import pytest
+
+from crawlers.errors import CrawlError
+from crawlers.job import Job, expire
+
+REQUEST = {"source": "here", "from": "2025-03-01", "until": "2025-03-02"}
+
+
+def row(source_id: str, text: str = "文字") -> dict[str, object]:
+    return {"source_id": source_id, "posted_at": "2025-03-01T04:00:00+00:00", "title": text}
+
+
+def ids(job_folder) -> list[str]:
+    return [json.loads(line)["source_id"] for line in (job_folder / "items.jsonl").read_bytes().splitlines()]
+
+
+def test_a_post_is_in_the_journal_at_once_and_once(tmp_path):
+    with Job(tmp_path, REQUEST) as job:
+        assert job.append(row("1"))
+        assert ids(tmp_path) == ["1"]
+        assert not job.append(row("1"))
+        assert job.append(row("2"))
+    assert ids(tmp_path) == ["1", "2"]
+
+
+def test_going_on_knows_what_there_is(tmp_path):
+    with Job(tmp_path, REQUEST) as job:
+        job.append(row("1"))
+    with Job(tmp_path, REQUEST) as job:
+        assert set(job.had) == {"1"}
+        assert str(job.had["1"].day) == "2025-03-01"
+        assert not job.append(row("1"))
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_half_a_line_of_a_killed_process_is_cut_off(tmp_path, cut):
+    with Job(tmp_path, REQUEST) as job:
+        job.append(row("1"))
+        job.append(row("2"))
+    path = tmp_path / "items.jsonl"
+    whole = path.read_bytes()
+    os.truncate(path, len(whole) - cut)
+    with Job(tmp_path, REQUEST) as job:
+        assert set(job.had) == {"1"}
+        job.append(row("2"))
+    assert path.read_bytes() == whole
+
+
+def test_a_damaged_line_in_the_middle_is_an_error(tmp_path):
+    (tmp_path / "items.jsonl").write_text('{"half\n{"source_id": "2", "posted_at": null}\n', encoding="utf-8")
+    with pytest.raises(CrawlError, match="damaged"):
+        Job(tmp_path, REQUEST)
+
+
+def test_a_lone_surrogate_in_a_text_does_not_break_the_journal(tmp_path):
+    with Job(tmp_path, REQUEST) as job:
+        job.append(row("1", "坏\ud800字"))
+    with Job(tmp_path, REQUEST) as job:
+        assert set(job.had) == {"1"}
+
+
+def test_a_finished_job_is_never_gone_on_with(tmp_path):
+    with Job(tmp_path, REQUEST) as job:
+        job.finish([{"source_id": "1", "fingerprint": "2", "posted_at": None}], {"finish_reason": "finished"})
+    assert json.loads((tmp_path / "seen.jsonl").read_text(encoding="utf-8"))["fingerprint"] == "2"
+    with pytest.raises(CrawlError, match="over") as refused:
+        Job(tmp_path, REQUEST)
+    assert "new folder" in str(refused.value)
+
+
+def test_a_stopped_job_is(tmp_path):
+    with Job(tmp_path, REQUEST) as job:
+        job.stop({"finish_reason": "blocked"})
+    assert json.loads((tmp_path / "stopped.json").read_text(encoding="utf-8")) == {"finish_reason": "blocked"}
+    with Job(tmp_path, REQUEST):
+        assert not (tmp_path / "stopped.json").exists()
+
+
+def test_another_window_in_the_same_folder_is_refused(tmp_path):
+    Job(tmp_path, REQUEST).close()
+    with pytest.raises(CrawlError, match="until differ"):
+        Job(tmp_path, {**REQUEST, "until": "2025-03-05"})
+
+
+def test_only_one_process_works_in_a_folder(tmp_path):
+    with Job(tmp_path, REQUEST), pytest.raises(CrawlError, match="at work"):
+        Job(tmp_path, REQUEST)
+    Job(tmp_path, REQUEST).close()
+
+
+def test_robots_is_kept_once_a_content_with_its_hash(tmp_path):
+    now = datetime(2025, 3, 1, tzinfo=UTC)
+    with Job(tmp_path, REQUEST) as job:
+        first = job.keep_robots("http://a/robots.txt", b"User-agent: *\nDisallow: /x", 200, now)
+        job.keep_robots("http://a/robots.txt", b"User-agent: *\nDisallow: /x", 200, now)
+        second = job.keep_robots("http://a/robots.txt", b"User-agent: *", 200, now)
+    kept = (tmp_path / "robots.txt").read_text(encoding="utf-8")
+    assert kept.count("Disallow: /x") == 1
+    assert first in kept
+    assert second in kept
+
+
+def test_what_people_wrote_goes_after_a_while(tmp_path):
+    over, running = tmp_path / "over", tmp_path / "running"
+    for folder in (over, running):
+        with Job(folder, REQUEST) as job:
+            job.append(row("1"))
+            path = job.keep_page("http://a/1", b"<html>")
+            assert gzip.decompress(path.read_bytes()).endswith(b"<html>")
+            job.pages.write_bytes(b"")
+            if folder is over:
+                job.finish([], {"finish_reason": "finished"})
+    assert expire(tmp_path, datetime(2020, 1, 1, tzinfo=UTC)) == 0
+    assert ids(over) == ["1"]
+    assert expire(tmp_path, datetime(2200, 1, 1, tzinfo=UTC)) == 2
+    assert expire(tmp_path, datetime(2200, 1, 1, tzinfo=UTC)) == 0
+    for folder in (over, running):
+        assert not {"pages.sqlite", "items.jsonl", "unknown"} & {path.name for path in folder.iterdir()}
+    assert (over / "stats.json").exists()
+    assert (over / "seen.jsonl").exists()

@@ -1,0 +1,182 @@
+"""How a site is treated, and when the crawl stops: never a challenge solved, never a page asked for after it."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from crawl_runs import NOW, crawl, site_file
+from scrapy.http import HtmlResponse
+from tiny_site import HTML, TinySite
+
+from crawlers.extensions.blocked import challenge_of_page, challenge_of_url
+from crawlers.extensions.robots import longer
+from samples.replica import Replica
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[Replica]:
+    with Replica(posts=180, now=NOW, days=10) as running:
+        yield running
+
+
+@pytest.fixture
+def asked(replica) -> Iterator[Replica]:
+    """The replica with an empty log of requests."""
+    replica.requests(reset=True)
+    yield replica
+    replica.reset()
+    replica.robots()
+
+
+def test_one_request_at_a_time_with_an_honest_name_and_no_cookies(asked, tmp_path):
+    crawl(tmp_path, asked.url, "2025-05-19", "2025-05-20", "--contact", "crawl@example.org")
+    log = asked.requests()
+    assert log["most_at_once"] == 1
+    assert log["with_cookies"] == 0
+    assert len(log["user_agents"]) == 1
+    assert re.fullmatch(r"gongqing/[0-9.]+ \(\+crawl@example\.org\)", log["user_agents"][0])
+
+
+def test_the_crawl_delay_of_robots_is_applied(asked, tmp_path):
+    asked.robots(crawl_delay=1.5)
+    site = site_file(tmp_path, "discourse", politeness="{ delay = 1.0 }")
+    run = crawl(tmp_path / "job", asked.url + "/discourse", "2025-05-19", "2025-05-20",
+                "--max-items", "1", "--delays", "on", source=site)  # fmt: skip
+    times = asked.requests()["times"]
+    assert len(times) >= 3
+    assert all(later - sooner >= 1.45 for sooner, later in pairwise(times))
+    assert run.summary["robots"]["crawl_delay"] == 1.5
+    assert run.summary["delay"] >= 1.5
+
+
+@pytest.mark.parametrize(
+    ("delay", "retry_after", "longest"),
+    [
+        *((2.0, None, 4.0), (0.1, None, 1.0), (2.0, b"30", 30.0)),
+        *((2.0, b"soon", 4.0), (250.0, None, 300.0), (2.0, b"99999", 300.0)),
+    ],
+)
+def test_after_a_refusal_the_crawl_waits_longer_within_bounds(delay, retry_after, longest):
+    assert longer(delay, retry_after) == longest
+
+
+def test_robots_is_kept_with_its_hash(asked, tmp_path):
+    asked.robots(crawl_delay=3)
+    run = crawl(tmp_path, asked.url, "2025-05-20", "2025-05-20", "--max-items", "1")
+    kept = (tmp_path / "robots.txt").read_text(encoding="utf-8")
+    assert "Crawl-delay: 3" in kept
+    assert run.summary["robots"]["sha256"] in kept
+    assert asked.url + "/robots.txt" in kept
+
+
+def test_what_robots_forbids_is_not_asked_for_and_counted(asked, tmp_path):
+    forbidden = [post["ids"]["xinli001"] for post in asked.posts()[:4]]
+    asked.robots(disallow=",".join(f"/qa/{i}" for i in forbidden))
+    run = crawl(tmp_path, asked.url, "2025-05-19", "2025-05-20")
+    paths = asked.requests()["paths"]
+    assert not any(i in path for path in paths for i in forbidden)
+    assert run.summary["refused"] == {"robots": 4}
+    assert run.summary["robots"]["refusals"] == 4
+    assert not set(run.by_id) & set(forbidden)
+    assert run.summary["posts"]["lost"] == 4
+
+
+def test_where_robots_forbids_the_list_the_run_fails(asked, tmp_path):
+    asked.robots(disallow="/qa")
+    run = crawl(tmp_path, asked.url, code=1)
+    assert run.summary["finish_reason"] == "robots_forbidden"
+    assert asked.requests()["paths"] == ["/robots.txt"]
+
+
+def test_a_robots_that_the_server_fails_to_give_allows_nothing(tmp_path):
+    with TinySite({"/robots.txt": (500, HTML, b"failed")}) as site:
+        run = crawl(tmp_path, site.url, code=1)
+        assert set(site.asked) == {"/robots.txt"}
+    assert run.summary["finish_reason"] == "blocked"
+
+
+def test_a_robots_that_leads_to_another_host_allows_nothing(tmp_path):
+    with TinySite({"/robots.txt": (302, {"Location": "http://192.0.2.1/robots.txt"}, b"")}) as site:
+        run = crawl(tmp_path, site.url, code=1)
+        assert site.asked == ["/robots.txt"]
+    assert (run.summary["finish_reason"], run.summary["blocked"]) == ("blocked", "robots")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sign"),
+    [("arg1", "challenge"), ("503", "overload"), ("captcha", "captcha"),
+     ("429", "refusals"), ("empty", "emptiness")],
+)  # fmt: skip
+def test_a_wall_stops_the_crawl_loudly(asked, tmp_path, kind, sign):
+    asked.challenge(kind=kind)
+    run = crawl(tmp_path, asked.url, code=1)
+    assert (run.summary["finish_reason"], run.summary["blocked"]) == ("blocked", sign)
+    assert f"blocked ({sign})" in run.log
+    assert run.rows == []
+    assert asked.requests()["count"] <= 6
+    assert not (tmp_path / "stats.json").exists()
+
+
+@pytest.mark.parametrize("kind", ["arg1", "403"])
+def test_a_wall_in_the_middle_keeps_what_there_is_and_the_crawl_goes_on_later(asked, tmp_path, kind):
+    asked.challenge(kind=kind, after=30)
+    run = crawl(tmp_path, asked.url, code=1)
+    assert run.summary["finish_reason"] == "blocked"
+    assert 20 < len(run.rows) <= 30
+    count = asked.requests(reset=True)["count"]
+    # Nothing after the wall; single posts may be refused, five in a row are one too many.
+    assert 1 + 30 + 1 <= count <= 1 + 30 + (5 if kind == "403" else 1)
+    asked.reset()
+    whole = crawl(tmp_path, asked.url)
+    assert len(whole.rows) == len(whole.by_id) == len(asked.posts())
+    # The pages from before the wall are not asked for again, and none of the wall's was kept.
+    assert asked.requests()["count"] + count < 1.15 * (len(asked.posts()) + 60)
+    assert whole.summary["errors"] == {}
+
+
+def test_the_doors_into_the_process_are_closed(asked, tmp_path):
+    log = crawl(tmp_path, asked.url, "2025-05-20", "2025-05-20", "--max-items", "1", "--log-level", "DEBUG").log
+    enabled = log.partition("Enabled addons")[2]
+    assert "Enabled extensions" in enabled
+    assert not re.search(r"RemoteControl'|TelnetConsole'|CookiesMiddleware|HttpAuth|MetaRefresh", enabled)
+
+
+def html(text: str, **headers: str) -> HtmlResponse:
+    return HtmlResponse("http://a/1", body=text.encode(), headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("page", "sign"),
+    [
+        ("<html><script>var arg1='5B9C0F'</script></html>", "challenge"),
+        ("<html><script src='x'></script><script>\nif (1) { document.cookie='acw_sc__v3=' + x }</script>", "challenge"),
+        ("<html><head><title> 百度安全验证 </title>", "challenge"),
+        ("<p>有人说网站用 acw_sc__v2 和 arg1='5B9C0F' 来识别爬虫，是真的吗</p>", None),
+        ("<script>var ok = 1;</script><p>arg1='5B9C0F'</p>", None),
+        ("<title>验证码总是收不到，我崩溃了</title>", None),
+    ],
+)
+def test_what_a_challenge_looks_like_and_that_a_person_may_write_of_one(page, sign):
+    assert challenge_of_page(html(page)) == sign
+
+
+def test_cloudflare_says_it_in_a_header():
+    assert challenge_of_page(html("<html>", **{"cf-mitigated": "challenge"})) == "challenge"
+
+
+@pytest.mark.parametrize(
+    ("url", "sign"),
+    [
+        ("https://www.xinli001.com/qa/1?u_atoken=a&u_asession=b", "challenge"),
+        ("https://wappass.baidu.com/static/captcha/tuxing.html", "captcha"),
+        ("https://sec.douban.com/b?r=x", "captcha"),
+        ("https://www.douban.com/misc/sorry?original-url=x", "captcha"),
+        ("https://accounts.douban.com/passport/login", "login"),
+        ("https://bbs.example.org/member.php?mod=logging&action=login", "login"),
+        ("https://www.xinli001.com/qa/100841601?page=2", None),
+        ("https://www.xinli001.com/qa?title=login", None),
+    ],
+)
+def test_what_an_address_of_a_wall_looks_like(url, sign):
+    assert challenge_of_url(url) == sign

@@ -1,0 +1,244 @@
+"""The entry of a crawl: windows, going on, what a second crawl asks for, and how it ends."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import Path
+
+import pytest
+from crawl_runs import NOW, ROOT, command, crawl, environment, rows_of
+from tiny_site import HTML, TinySite
+
+from crawlers.window import day_of
+from samples.replica import Replica
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[Replica]:
+    with Replica(posts=180, now=NOW, days=10) as running:
+        yield running
+
+
+@pytest.fixture
+def asked(replica) -> Iterator[Replica]:
+    """The replica with an empty log of requests."""
+    replica.requests(reset=True)
+    yield replica
+    replica.reset()
+
+
+def details(paths: list[str]) -> list[str]:
+    """The ids of the posts that were asked for, the pages of their answers aside."""
+    return [
+        found[1] for path in paths if (found := re.fullmatch(r"/qa/(\d+)", path.split("?")[0])) and "page=" not in path
+    ]
+
+
+def lists(paths: list[str]) -> list[str]:
+    return [path for path in paths if path.startswith("/qa?")]
+
+
+def day(post: dict) -> date:
+    return day_of(datetime.fromisoformat(post["posted_at"]))
+
+
+def test_a_window_gives_the_posts_of_its_days_and_no_others(asked, tmp_path):
+    truth = {post["ids"]["xinli001"]: day(post) for post in asked.posts()}
+    run = crawl(tmp_path, asked.url, "2025-05-14", "2025-05-16")
+    wanted = {i for i, posted in truth.items() if date(2025, 5, 14) <= posted <= date(2025, 5, 16)}
+    assert len(wanted) > 10
+    assert set(run.by_id) == wanted
+    # What the list itself dates outside is not asked for: at most the posts beside the window are.
+    paths = asked.requests()["paths"]
+    assert len(details(paths)) <= len(wanted) + 25
+    assert len(lists(paths)) < len(truth) / 10
+
+
+def test_an_empty_window_says_that_there_is_nothing_new(asked, tmp_path):
+    run = crawl(tmp_path, asked.url, "2024-05-14", "2024-05-16")
+    assert run.code == 0
+    assert run.rows == []
+    assert run.summary["nothing_new"] is True
+    assert (tmp_path / "stats.json").exists()
+
+
+def test_a_crawl_a_day_later_asks_for_lists_and_new_or_changed_posts_alone(tmp_path):
+    with Replica(posts=200, now=NOW, days=10) as replica:
+        first = crawl(tmp_path / "first", replica.url)
+        came = replica.tick(days=1, posts=7, answers=5)
+        truth = {post["number"]: post["ids"]["xinli001"] for post in replica.posts()}
+        expected = {truth[number] for number in {*came["new"], *came["changed"]}}
+        replica.requests(reset=True)
+        now = "2025-05-21T12:00+08:00"
+        seen = tmp_path / "first" / "seen.jsonl"
+        second = crawl(tmp_path / "second", replica.url, "2025-01-01", "2025-05-21", "--seen", str(seen), now=now)
+        paths = replica.requests()["paths"]
+    answers = [path for path in paths if path.startswith("/qa/") and "page=" in path]
+    assert sorted(details(paths)) == sorted(expected)
+    assert len(expected) >= 10
+    assert len(paths) == 1 + len(lists(paths)) + len(expected) + len(answers)
+    assert len(lists(paths)) == second.summary["list_pages"] <= len(truth) / 10 + 1
+    assert set(second.by_id) == expected
+    assert second.summary["posts"] == {
+        "listed": len(truth), "fetched": len(expected), "unchanged": len(truth) - len(expected)
+    }  # fmt: skip
+    # A late answer makes a longer row; what the two crawls know together is everything.
+    both = {**first.by_id, **second.by_id}
+    assert set(both) == set(truth.values())
+    known = {json.loads(line)["source_id"] for line in (second.job / "seen.jsonl").read_text("utf-8").splitlines()}
+    assert known == set(truth.values())
+
+
+def test_ids_to_be_taken_down_are_never_asked_for(asked, tmp_path):
+    gone = [post["ids"]["xinli001"] for post in asked.posts()[3:9]]
+    takedown = tmp_path / "takedown.txt"
+    takedown.write_text("\n".join(f"xinli001:{i}" for i in gone), encoding="utf-8")
+    run = crawl(tmp_path / "job", asked.url, "2025-05-18", "2025-05-20", "--takedown", str(takedown))
+    paths = asked.requests()["paths"]
+    assert run.rows
+    assert not any(i in path for path in paths for i in gone)
+    assert run.summary["posts"]["takedown"] == len(gone)
+
+
+def test_a_bound_on_the_posts_is_kept_and_is_an_end_like_another(asked, tmp_path):
+    run = crawl(tmp_path, asked.url, "2025-01-01", "2025-05-20", "--max-items", "7")
+    assert (run.code, len(run.rows), run.summary["finish_reason"]) == (0, 7, "max_items")
+    assert len(asked.requests()["paths"]) < 20
+
+
+def test_a_finished_job_is_refused(asked, tmp_path):
+    crawl(tmp_path, asked.url, "2025-05-20", "2025-05-20", "--max-items", "1")
+    asked.requests(reset=True)
+    again = crawl(tmp_path, asked.url, "2025-05-20", "2025-05-20", "--max-items", "1", code=1)
+    assert "never gone on with" in again.log
+    assert asked.requests()["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "more", "words"),
+    [
+        ({"GONGQING_AUTHOR_KEY": ""}, (), "GONGQING_AUTHOR_KEY"),
+        ({}, ("--base-url", "http://192.0.2.1"), "never crawled without delays"),
+        ({}, ("--base-url", "http://192.0.2.1", "--delays", "on"), "GONGQING_CRAWL_CONTACT"),
+    ],
+)
+def test_a_wrong_request_ends_with_two_and_asks_for_nothing(asked, tmp_path, variables, more, words):
+    window = ("--from", "2025-05-20", "--until", "2025-05-20")
+    ran = subprocess.run(
+        command(tmp_path, asked.url, *window, *more),
+        cwd=ROOT, env=environment(**variables), capture_output=True, text=True,
+    )  # fmt: skip
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert asked.requests()["count"] == 0
+
+
+def test_stopped_in_order_and_gone_on_with(asked, tmp_path):
+    asked.slow(0.02)
+    window = ("--from", "2025-01-01", "--until", "2025-05-20")
+    arguments = command(tmp_path, asked.url, *window)
+    process = subprocess.Popen(arguments, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 20
+    while len(rows_of(tmp_path) if (tmp_path / "items.jsonl").exists() else ()) < 20 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert json.loads(output)["finish_reason"] == "shutdown"
+    assert (tmp_path / "stopped.json").exists()
+    asked.slow(0)
+    run = crawl(tmp_path, asked.url)
+    assert len(run.rows) == len(run.by_id) == len(asked.posts())
+    assert not (tmp_path / "stopped.json").exists()
+
+
+def test_broken_pages_are_asked_for_again_and_cost_no_post(asked, tmp_path):
+    asked.broken(0.08, "mixed")
+    run = crawl(tmp_path, asked.url)
+    assert run.summary["retries"] > 0
+    lost = sum(run.summary["errors"].values())
+    assert len(run.rows) == len(asked.posts()) - lost
+    assert lost <= 2
+    assert all(row["title"] and (row["description"] or row["answers"] is not None) for row in run.rows)
+
+
+def test_an_unknown_layout_is_an_error_with_the_page_saved_and_never_an_empty_row(tmp_path):
+    page = "<html><body><div class='brand-new'>一页谁也没见过的布局</div></body></html>".encode()
+    with TinySite({"/qa": (200, HTML, page)}) as site:
+        run = crawl(tmp_path, site.url, code=1)
+    assert run.summary["finish_reason"] == "unknown_layout"
+    assert run.summary["errors"] == {"unknown_layout": 1}
+    assert run.rows == []
+    assert len(list((tmp_path / "unknown").iterdir())) == 1
+    assert not (tmp_path / "stats.json").exists()
+
+
+def test_posts_in_an_unknown_layout_stop_the_crawl_before_the_whole_list_was_asked_for(tmp_path):
+    row = (
+        "<li><p class='title'><span><a class='common-a' href='/qa/{0}'>题目{0}</a></span></p>"
+        "<p class='text'>摘要</p><p class='label'><span>回答 2 · 有用 0   2025-05-20</span></p></li>"
+    )
+    rows = "".join(row.format(100841600 + number) for number in range(10))
+    listed = f"<html><body><div id='main'><div id='left'><ul class='content'>{rows}</ul></div></div></body></html>"
+    pages = {"/qa": (200, HTML, listed.encode())}
+    pages |= {
+        f"/qa/{100841600 + number}": (200, HTML, b"<html><body><main>x</main></body></html>") for number in range(10)
+    }
+    with TinySite(pages) as site:
+        run = crawl(tmp_path, site.url, code=1)
+        assert len(details(site.asked)) <= 12  # five posts of ten, each asked for twice, and what was under way
+    assert run.summary["finish_reason"] == "unknown_layout"
+    assert run.rows == []
+    assert len(list((tmp_path / "unknown").iterdir())) >= 5
+
+
+def test_scrapy_alone_crawls_a_window_into_a_feed(asked, tmp_path):
+    feed = tmp_path / "out.jsonl"
+    scrapy = Path(sys.executable).with_name("scrapy")
+    said = {"from_date": "2025-05-19", "until_date": "2025-05-20", "base_url": asked.url, "now": NOW, "delays": "off"}
+    arguments = [part for name, value in said.items() for part in ("-a", f"{name}={value}")]
+    ran = subprocess.run(
+        [scrapy, "crawl", "xinli001", *arguments, "-O", feed, "-L", "DEBUG"],
+        cwd=ROOT, env=environment(), capture_output=True, text=True,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    rows = [json.loads(line) for line in feed.read_text(encoding="utf-8").splitlines()]
+    window = {date(2025, 5, 19), date(2025, 5, 20)}
+    assert {row["source_id"] for row in rows} == {p["ids"]["xinli001"] for p in asked.posts() if day(p) in window}
+    # Not even Scrapy's loudest log shows a post.
+    assert not any(row["title"] in ran.stderr or row["description"][:20] in ran.stderr for row in rows)
+
+
+def test_scrapy_knows_every_site_by_its_name(tmp_path):
+    scrapy = Path(sys.executable).with_name("scrapy")
+    ran = subprocess.run([scrapy, "list"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {"xinli001", "example_discuz", "example_discourse", "example_douban_group"} <= set(ran.stdout.split())
+
+
+def test_inside_dagster_lines_of_progress_and_figures_are_reported(asked, tmp_path):
+    code = f"""
+import dagster as dg
+@dg.asset
+def posts(context: dg.AssetExecutionContext, pipes: dg.PipesSubprocessClient):
+    command = {command(tmp_path / "job", asked.url, "--from", "2025-05-19", "--until", "2025-05-20")!r}
+    done = pipes.run(command=command, context=context, cwd={str(ROOT)!r}, extras={{}})
+    print("items", done.get_custom_messages()[0]["items"])
+    return done.get_materialize_result()
+if __name__ == "__main__":
+    ran = dg.materialize([posts], resources={{"pipes": dg.PipesSubprocessClient()}})
+    found = ran.asset_materializations_for_node("posts")[0].metadata
+    print("metadata", found["items"].value, found["finish_reason"].value)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    count = len(rows_of(tmp_path / "job"))
+    assert count > 0
+    assert f"items {count}" in ran.stdout
+    assert f"metadata {count} finished" in ran.stdout
+    assert re.search(rf"pages \d+, cached 0, posts {count}, errors 0", ran.stderr)

@@ -1,0 +1,87 @@
+"""A site is a TOML file; what it says is checked before anything is fetched."""
+
+from pathlib import Path
+
+import pytest
+
+from crawlers.errors import RequestRefused
+from crawlers.sites import FOLDER, find_site, read_site, sites
+from crawlers.spiders.loader import SiteLoader, spider_of
+
+GOOD = """
+name = "here"
+title = "Here"
+engine = "discuz"
+base_url = "https://bbs.example.org"
+boards = [{ id = "2", topic = "情绪" }]
+licence = "CC0-1.0 (invented)"
+consent = "invented"
+robots = { known = true }
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "here.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_site_of_the_repository_states_its_terms():
+    found = sites()
+    assert {"xinli001"} < set(found) == {path.stem for path in FOLDER.glob("*.toml")}
+    for site in found.values():
+        assert site.licence
+        assert site.consent == ("invented" if site.name == "replica" else "not_asked")
+        assert site.politeness.delay >= 1
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.toml")))
+def test_every_site_has_a_spider_of_its_own_name(name):
+    spider = SiteLoader().load(name)
+    assert spider.name == name
+    assert spider.site is find_site(name)
+    assert callable(spider.list_page)
+
+
+def test_two_sites_of_one_engine_are_two_spiders(tmp_path):
+    path = written(tmp_path, GOOD)
+    one, other = spider_of(read_site(path)), SiteLoader().load("example_discuz")
+    assert one.__mro__[1] is other.__mro__[1]
+    assert (one.name, other.name) == ("here", "example_discuz")
+
+
+def test_an_unknown_site_is_refused_with_the_nearest_name():
+    with pytest.raises(RequestRefused, match="xinli01") as refused:
+        find_site("xinli01")
+    assert "did you mean 'xinli001'?" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("licens = 'x'", "did you mean 'licence'?"),
+        ("politeness = { dealy = 3 }", "did you mean 'delay'?"),
+        ("politeness = { delay = 0.1 }", "politeness.delay"),
+        ("charset = 'gbkk'", "no encoding"),
+        ("topics = { 'a' = '情结' }", "no main topic of ours"),
+        ("lang = 'cn'", "lang"),
+    ],
+)
+def test_a_wrong_key_or_value_is_refused_and_named(tmp_path, wrong, said):
+    with pytest.raises(RequestRefused) as refused:
+        read_site(written(tmp_path, GOOD + wrong))
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["licence", "consent", "robots", "engine"])
+def test_terms_and_engine_can_not_be_left_out(tmp_path, key):
+    lines = [line for line in GOOD.splitlines() if not line.startswith(key)]
+    with pytest.raises(RequestRefused, match=key):
+        read_site(written(tmp_path, "\n".join(lines)))
+
+
+def test_a_file_that_is_no_toml_is_refused(tmp_path):
+    with pytest.raises(RequestRefused, match="can not be read"):
+        read_site(written(tmp_path, "name = "))
+    with pytest.raises(RequestRefused, match="can not be read"):
+        find_site(str(tmp_path / "nowhere.toml"))

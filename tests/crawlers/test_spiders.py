@@ -1,0 +1,97 @@
+"""Every engine, on the replica: a crawl gives every post with all its answers, and nothing of its writers."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+import polars as pl
+import pytest
+from crawl_runs import KEY, NOW, crawl, site_file
+
+from crawlers.window import day_of
+from samples.replica import Replica
+from schemas.ids import pseudonym
+from schemas.posts import RawPosts
+
+BOARDS = '[{ id = "2", topic = "情绪" }, { id = "36" }]'
+_HIDING = ("discuz", "discourse", "nodebb")  # on these the replica hides some answers from guests
+# Engine, folder of the replica, lines of the site's file.
+ENGINES = {
+    "discuz": ("discuz", "/discuz", {"boards": BOARDS}),
+    "discuz, gbk, rewritten addresses": ("discuz", "/discuz-gbk", {"boards": BOARDS, "rewritten_urls": "true"}),
+    "discourse": ("discourse", "/discourse", {}),
+    "nodebb": ("nodebb", "/nodebb", {}),
+    "douban_group": ("douban_group", "/douban", {"boards": '[{ id = "tree" }]'}),
+}
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[Replica]:
+    with Replica(posts=180, now=NOW, days=10) as running:
+        yield running
+
+
+def check(rows: list[dict], truth: list[dict], engine: str) -> None:
+    """Every post is there with its own words and all its answers."""
+    expected = {post["ids"][engine]: post for post in truth}
+    assert {row["source_id"] for row in rows} == set(expected)
+    assert len(rows) == len(expected)
+    for row in rows:
+        post = expected[row["source_id"]]
+        shown = [answer for answer in post["answers"] if engine not in _HIDING or not answer["hidden_in_forums"]]
+        assert row["title"] == " ".join(post["title"].split())
+        assert len(row["answers"]) == len(shown), row["source_id"]
+        source_ids = {answer["answer_id"].rsplit("/", 1)[1] for answer in row["answers"]}
+        assert source_ids == {answer["ids"][engine] for answer in shown}
+
+
+@pytest.mark.parametrize("layout", ["2023", "2020"])
+def test_xinli001_in_both_layouts(replica, tmp_path, layout):
+    replica.layout(layout)
+    run = crawl(tmp_path, replica.url)
+    truth = replica.posts()
+    check(run.rows, truth, "xinli001")
+    assert {row["layout"] for row in run.rows} == {f"xinli001_{layout}"}
+    for post in truth:
+        row = run.by_id[post["ids"]["xinli001"]]
+        assert row["posted_at"][:10] <= row["fetched_at"][:10]
+        assert day_of(datetime.fromisoformat(row["posted_at"])) == day_of(datetime.fromisoformat(post["posted_at"]))
+        assert row["topic"] == post["topic"]
+    assert run.summary["posts"] == {"listed": len(truth), "fetched": len(truth)}
+    assert run.summary["errors"] == run.summary["refused"] == {}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_forums(replica, tmp_path, name):
+    engine, folder, keys = ENGINES[name]
+    run = crawl(tmp_path / "job", replica.url + folder, source=site_file(tmp_path, engine, **keys))
+    check(run.rows, replica.posts(), {"douban_group": "douban"}.get(engine, engine))
+    assert run.summary["errors"] == {}
+    if engine == "discuz":
+        topics = {row["topic"] for row in run.rows}
+        assert "情绪" in topics
+
+
+def test_the_rows_are_those_of_raw_posts_and_hold_nothing_of_their_writers(replica, tmp_path):
+    run = crawl(tmp_path, replica.url)
+    table = pl.DataFrame(run.rows, infer_schema_length=None).with_columns(
+        pl.col("posted_at", "fetched_at").str.to_datetime(time_zone="UTC"),
+        pl.col("answers").list.eval(
+            pl.element().struct.with_fields(pl.field("posted_at").str.to_datetime(time_zone="UTC"))
+        ),
+    )
+    RawPosts.validate(table, cast=True)
+    text = json.dumps(run.rows, ensure_ascii=False)
+    assert not re.search(r"/user/|/expert/|avatar|incognito|IP属地|href|<br|<p", text)
+    authors = {row["author"] for row in run.rows} | {a["author"] for row in run.rows for a in row["answers"]}
+    assert all(author is None or re.fullmatch(r"u_[0-9a-f]{16}", author) for author in authors)
+    assert len(authors) > 5
+    assert KEY not in run.log
+    log_and_stats = run.log + (run.job / "stats.json").read_text(encoding="utf-8")
+    assert not any(row["title"] in log_and_stats for row in run.rows)
+
+
+def test_a_pseudonym_depends_on_the_key_and_the_site():
+    names = {pseudonym(source, "1", key) for source in ("a", "b") for key in (b"k" * 16, b"l" * 16)}
+    assert len(names) == 4

@@ -1,0 +1,46 @@
+"""A site of a few fixed pages on this machine, for what the replica does not do."""
+
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+
+Page = tuple[int, Mapping[str, str], bytes]
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+
+class TinySite:
+    """Serves `pages` by their path, query aside; 404 for all others. `asked` are the paths in their order."""
+
+    def __init__(self, pages: Mapping[str, Page]) -> None:
+        self.asked: list[str] = []
+        asked = self.asked
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                status, headers, body = pages.get(self.path.split("?")[0], (404, HTML, b"nothing here"))
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Says nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

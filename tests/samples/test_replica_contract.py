@@ -1,0 +1,94 @@
+"""The selectors that crawlers of the real Xinli001 use (spec/crawling.md §1.2) find their elements on the replica.
+
+If one of these stops matching, the replica is no longer faithful.
+"""
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+import pytest
+from parsel import Selector
+
+from samples.replica import xinli001
+from samples.replica.page import Asked
+from samples.replica.posts import Answer, Post
+from samples.replica.world import World
+
+NOW = datetime(2025, 5, 27, 4, tzinfo=UTC)
+
+
+def _question(k: int) -> Post:
+    at = NOW - timedelta(minutes=60 - k)
+    answers = [Answer(f"第{n}条\n第二段", f"member-{n}", "member", at, n, n == 1) for n in range(1, 24)]
+    return Post(f"q{k}", f"题目{k}", f"正文{k}", "成长", ("自我成长",), None, at, coming=answers)
+
+
+@cache
+def _page(path: str, layout: str) -> Selector:
+    world = World([_question(k) for k in range(23)], NOW)
+    path, _, query = path.partition("?")
+    asked = Asked(path, dict(part.split("=") for part in query.split("&")), query, "http://127.0.0.1", NOW)
+    page = xinli001.respond(world, asked, layout)
+    assert page is not None
+    return Selector(page.body.decode())
+
+
+LIST, DETAIL = "/qa?page=1", f"/qa/{xinli001.FIRST_QID + 7}?page=1"
+
+
+@pytest.mark.parametrize(
+    ("path", "layout", "query", "found"),
+    [
+        (LIST, "2023", '//*[@id="left"]/ul/li/p/span/a/@href', 10),
+        (LIST, "2023", '//ul[@class="content"]/li', 10),
+        (LIST, "2023", '//ul[@class="content"]/li[1]//p[@class="title"]/span/a/text()', 1),
+        (LIST, "2023", './/p[@class="title"]/span/a', 10),
+        (LIST, "2023", '//a[text()="»"]/@href', 1),
+        (LIST, "2020", "#main #left .content li", 10),
+        (DETAIL, "2023", "div.title h1::text", 1),
+        (DETAIL, "2023", "div#answer-text::attr(data-question-id)", 1),
+        (DETAIL, "2023", '//*[@id="left"]/div[1]/p[2]/text()', 1),
+        (DETAIL, "2023", '//*[@id="left"]/ul/li', 10),
+        (DETAIL, "2023", './/span[@class="absoulte-img"]/a/text()', 1),
+        (DETAIL, "2023", './/p[@class="read-capacity"]/span[1]/text()', 1),
+        (DETAIL, "2023", './/div[@class="title"]/strong/text()', 1),
+        (DETAIL, "2023", './/*[@id="left"]/div[1]/ul//li/text()', 2),
+        (DETAIL, "2023", './/ul[@class="content-ans"]/li', 10),
+        (DETAIL, "2023", './/ul[@class="content-ans"]/li[1]//span[@class="answer_zan"]/a/font/text()', 1),
+        (DETAIL, "2023", './/p[@class="created_time"]/text()', 10),
+        (DETAIL, "2020", ".content > .title > span::text", 1),
+        (DETAIL, "2020", ".content .text", 1),
+        (DETAIL, "2020", ".title strong::text", 1),
+        (DETAIL, "2020", "li .label", 10),
+        (DETAIL, "2020", "p.text", 1),
+        (DETAIL, "2020", "a.jumpA::attr(href)", 10),
+        # Beyond the 23: the tags, the writers and the badges of the third crawler, in either layout.
+        (DETAIL, "2023", './/*[@id="left"]/div[1]/ul/li', 2),
+        (DETAIL, "2020", "ul.label.detail-tag > a > li", 2),
+        (DETAIL, "2023", './/*[@id="left"]//div[@class="title"]/a', 1),
+        (DETAIL, "2023", './/div[@class="content"]/p[@class="text"]', 1),
+        (DETAIL, "2023", './/p[@class="user"]/a', 10),
+        (DETAIL, "2023", './/p/span[@class="help"]', 10),
+        (DETAIL, "2020", ".answer_zan font", 10),
+        (DETAIL, "2020", "font.comment_num", 10),
+        (DETAIL, "2020", "div.recommend-icon > i.yxlicon.icon-tuijian", 1),
+        (DETAIL, "2020", "span.honor-icon", 10),
+        (DETAIL, "2023", "div.hug[data-objectid] > p > span", 1),
+        (DETAIL, "2023", "div.collect[data-question-id] > p > a > font", 1),
+    ],
+)  # fmt: skip
+def test_a_real_crawlers_selector_matches(path, layout, query, found):
+    page = _page(path, layout)
+    assert len(page.xpath(query) if "/" in query else page.css(query)) == found
+
+
+@pytest.mark.parametrize("layout", ["2020", "2023"])
+def test_what_the_selectors_find_is_the_post(layout):
+    page = _page(DETAIL, layout)
+    assert page.css("#answer-text::attr(data-question-id)").get() == str(xinli001.FIRST_QID + 7)
+    assert page.css(".title > h1::text, p.title > span::text").get() == "题目6"
+    assert page.css("#left > div.content > p.text::text").get().strip() == "正文6"
+    assert page.css(".title strong::text").get() == "23个回答"
+    assert page.css(".content-ans li:first-child > div.text > p::text").getall() == ["第1条", "第二段"]
+    assert page.css("ul.content-ans > li:nth-child(4) .answer_zan font::text").get() == "4"
+    assert page.css("p.read-capacity > span:first-child::text").get() == "54分钟前"
