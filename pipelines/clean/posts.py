@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipelines.clean.answers import signatures, without_credentials, without_signatures
 from pipelines.clean.cells import NO_PII, cleaned, cleaned_labels, counted, said
+from pipelines.clean.credentials import without_credentials
 from pipelines.clean.language import language
 from pipelines.clean.measures import han_ratio, n_chars
 from pipelines.clean.minors import under_14, under_18
@@ -13,6 +13,7 @@ from pipelines.clean.relevance import relevance
 from pipelines.clean.risk import risk
 from pipelines.clean.script import script
 from pipelines.clean.shares import in_shares
+from pipelines.clean.signatures import signatures, without_signatures
 from pipelines.drops import drops, gather
 from pipelines.settings import Cleaning, Filters
 from schemas.posts import EDIT, CleanPosts, ImportedPosts

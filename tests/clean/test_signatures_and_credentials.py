@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.clean.answers import signatures, without_credentials, without_signatures
+from pipelines.clean.credentials import without_credentials
+from pipelines.clean.signatures import signatures, without_signatures
 from pipelines.settings import ROOT
 
 FORMULA = "愿你夜里有灯，心里有岸。"
