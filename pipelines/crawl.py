@@ -134,7 +134,7 @@ def collect(home: Path, store: Store, job: Job) -> list[Version]:
             _merged(store, job, day, rows.drop("day"))
             for (day,), rows in sorted(fresh.partition_by("day", as_dict=True).items())
         ]
-        _remember(home / "crawl" / job.source / "seen.jsonl", job.folder / "seen.jsonl")
+        _remember(home / "crawl" / job.source / "seen.jsonl", job)
     return versions
 
 
@@ -189,10 +189,12 @@ def _merged(store: Store, job: Job, day: Any, rows: pl.DataFrame) -> Version:
     if store.pointer(TABLE, place) is not None:
         before = store.read(TABLE, partition=place).collect()
     known = before.join(rows.select("post_id"), on="post_id", how="semi").select("post_id", first="fetched_at")
-    # With the first `fetched_at` a row that says the same is the same row.
-    first_seen = rows.join(known, on="post_id", how="left").with_columns(
-        latest=pl.col("fetched_at"), fetched_at=pl.coalesce("first", "fetched_at")
+    # What stands may be the newer: a job that was broken off is gone on with after the next one. And with the first
+    # `fetched_at` a row that says the same is the same row.
+    newer = rows.join(known, on="post_id", how="left").filter(
+        pl.col("first").is_null() | (pl.col("first") <= pl.col("fetched_at"))
     )
+    first_seen = newer.with_columns(latest=pl.col("fetched_at"), fetched_at=pl.coalesce("first", "fetched_at"))
     same = first_seen.select(before.columns).join(before, on=before.columns, how="semi", nulls_equal=True)
     changed = first_seen.filter(~pl.col("post_id").is_in(same["post_id"].implode())).with_columns(fetched_at="latest")
     kept = before.filter(~pl.col("post_id").is_in(changed["post_id"].implode()))
@@ -208,8 +210,10 @@ def _merged(store: Store, job: Job, day: Any, rows: pl.DataFrame) -> Version:
 
 def _brought(journal: Path) -> pl.DataFrame:
     """The posts of a journal, the last of each id."""
-    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
-    rows = {row["post_id"]: row for row in (json.loads(line, object_hook=_timed) for line in lines)}
+    # Lines of bytes: a text may hold what Python takes for the end of a line, and half of a character.
+    lines = journal.read_bytes().split(b"\n") if journal.exists() else []
+    said = (line.decode("utf-8", "replace") for line in lines if line)
+    rows = {row["post_id"]: row for row in (json.loads(line, object_hook=_timed) for line in said)}
     return RawPosts.cast(pl.DataFrame(list(rows.values()), schema=RawPosts.polars_schema(), orient="row"))
 
 
@@ -248,8 +252,13 @@ def _worth_knowing(store: Store, source: str, path: Path, window: Window) -> Ite
             yield line
 
 
-def _remember(path: Path, fresh: Path) -> None:
-    known = {line["source_id"]: line for line in (*_lines(path), *_lines(fresh))}
+def _remember(path: Path, job: Job) -> None:
+    """What the lists of a job showed, unless a job that began later has looked at the same post."""
+    began = (job.folder / "seen-before.jsonl").stat().st_mtime
+    known = {line["source_id"]: line for line in _lines(path)}
+    for line in _lines(job.folder / "seen.jsonl"):
+        if known.get(line["source_id"], {}).get("began", 0.0) <= began:
+            known[line["source_id"]] = {**line, "began": began}
     _write_lines(path, known.values())
 
 

@@ -180,6 +180,36 @@ def test_a_post_stays_on_its_day_however_its_date_is_rounded_later(tmp_path: Pat
     assert home.rows()["title"].to_list() == ["改"]
 
 
+def test_a_job_that_is_gone_on_with_later_does_not_undo_what_came_after_it(tmp_path: Path):
+    home = Home(tmp_path)
+    broken_off = prepare(home.folder, home.store, "replica", Window(DAY, DAY), Crawl())
+    (broken_off.folder / "job.json").write_text("{}")
+    os.utime(broken_off.folder / "seen-before.jsonl", (1, 1))
+    at = "2025-03-14T04:00:00+00:00"
+    collect(home.folder, home.store, job_of(home, item("1", "新", at, fetched_at="2025-03-16T00:00:00+00:00")))
+    (broken_off.folder / "items.jsonl").write_text(
+        json.dumps(item("1", "旧", at, fetched_at="2025-03-15T00:00:00+00:00")) + "\n", encoding="utf-8"
+    )
+    seen = {"source_id": "1", "fingerprint": "old", "posted_at": at}
+    (broken_off.folder / "seen.jsonl").write_text(json.dumps(seen) + "\n", encoding="utf-8")
+    (broken_off.folder / "stats.json").write_text(json.dumps({"finish_reason": "finished", "items": 1}))
+    remembered = home.folder / "crawl" / "replica" / "seen.jsonl"
+    before = json.dumps({"source_id": "1", "fingerprint": "new", "posted_at": at, "began": 2.0})
+    remembered.write_text(before + "\n", encoding="utf-8")
+    collect(home.folder, home.store, broken_off)
+    assert home.rows()["title"].to_list() == ["新"]
+    assert remembered.read_text(encoding="utf-8").strip() == before
+
+
+def test_a_text_may_hold_what_looks_like_the_end_of_a_line(tmp_path: Path):
+    home = Home(tmp_path)
+    row = item("1", "一\u2028二\x85三", "2025-03-14T04:00:00+00:00")
+    job = job_of(home)
+    (job.folder / "items.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+    collect(home.folder, home.store, job)
+    assert home.rows()["title"].to_list() == [row["title"]]
+
+
 @pytest.mark.parametrize("finish", ["blocked", "shutdown", None])
 def test_a_crawl_that_ended_early_is_an_error_and_writes_nothing(tmp_path: Path, finish: str | None):
     home = Home(tmp_path)

@@ -12,6 +12,7 @@ from pipelines.crawl import TABLE, Coverage, collect, coverage, partition, prepa
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.settings import ROOT
+from pipelines.store import Store, Version
 from schemas.tables import TABLES
 
 FIRST_DAY = "2023-01-01"
@@ -39,6 +40,17 @@ def key_of(source: str) -> dg.AssetKey:
 def op_of(source: str) -> str:
     """The name of the asset's step, by which it is configured."""
     return f"{TABLE}_{source}"
+
+
+def materialization(version: Version, store: Store) -> dg.AssetMaterialization:
+    """What Dagster is told of a day that another run than its own has made anew."""
+    source, _, day = str(version.partition).rpartition("@")
+    return dg.AssetMaterialization(
+        key_of(source),
+        partition=day,
+        metadata=describe(version, store),
+        tags={"dagster/data_version": version.version},
+    )
 
 
 def _asset(site: Site) -> dg.AssetsDefinition:
@@ -77,15 +89,16 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         )
         pipes.run(context=context, command=job.command, env=job.environment, cwd=str(ROOT))
         versions = {version.partition: version for version in collect(home.folder, store, job)}
-        figures = {name: value for name, value in job.stats.items() if isinstance(value, (int, float, str))}
-        made = versions.pop(partition(site.name, last), None)
+        figures = {name: value for name, value in job.stats.items() if value is not None}
+        place = partition(site.name, last)
+        versions.pop(place, None)
         for version in versions.values():  # days before this one, where late answers came
-            day = str(version.partition).rpartition("@")[2]
-            context.log_event(dg.AssetMaterialization(key, partition=day, metadata=describe(version, store)))
+            context.log_event(materialization(version, store))
+        stands = store.version(TABLE, partition=place) if store.pointer(TABLE, place) else None
         yield dg.MaterializeResult(
             asset_key=key,
-            data_version=dg.DataVersion(made.version if made else "nothing"),
-            metadata=figures | (describe(made, store) if made else {}),
+            data_version=dg.DataVersion(stands.version if stands else "nothing"),
+            metadata=figures | (describe(stands, store) if stands else {}),
         )
         yield from _checked(key, job.stats, coverage(store, site.name, last))
 

@@ -8,9 +8,8 @@ import dagster as dg
 
 from pipelines.crawl import Job, collect
 from pipelines.defs import assets, checks
-from pipelines.defs.crawl import key_of
+from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
-from pipelines.defs.metadata import describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import GongqingError, RequestError
 from pipelines.settings import ROOT
@@ -57,9 +56,7 @@ def run_crawl(home: Path, job: Job) -> list[Version]:
     versions = collect(home, store, job)
     with instance(home) as standing:
         for version in versions:
-            day = str(version.partition).rpartition("@")[2]
-            told = dg.AssetMaterialization(key_of(job.source), partition=day, metadata=describe(version, store))
-            standing.report_runless_asset_event(told)
+            standing.report_runless_asset_event(materialization(version, store))
     return versions
 
 

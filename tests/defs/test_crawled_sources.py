@@ -59,6 +59,8 @@ def test_a_day_is_crawled_in_a_process_of_its_own_and_its_figures_are_told(tmp_p
         assert again.success, "nothing new is no failure"
         (event,) = again.get_asset_materialization_events()
         assert event.materialization.metadata["items"].value == 0
+        assert event.materialization.tags["dagster/data_version"] == version.version
+        assert event.materialization.metadata["dagster/row_count"].value == version.rows
 
 
 def test_days_before_are_looked_at_again_for_late_answers(tmp_path, replica):
