@@ -23,7 +23,7 @@ import polars as pl
 
 from crawlers.job import expire
 from crawlers.sites import sites
-from crawlers.window import SHANGHAI, Window
+from crawlers.window import SHANGHAI, Window, today
 from pipelines.code_version import code_version
 from pipelines.errors import CrawlFailed, RequestError, UnknownName
 from pipelines.imports import author_key
@@ -33,6 +33,7 @@ from pipelines.store.store import Store, Version
 from schemas.posts import RawPosts
 
 TABLE = "raw_posts"
+_COLLECTED = "collected"  # in the folder of a job whose posts stand in the store
 _MAY_FALL = 0.3  # of a field's share against the week before: ours
 
 
@@ -84,6 +85,8 @@ def prepare(
             remedy="set GONGQING_AUTHOR_KEY to at least 16 characters that nobody can guess, and keep them",
         )
     of_source = home / "crawl" / source
+    for left in _uncollected(of_source):
+        collect(home, store, left)
     expire(of_source, dt.datetime.now(dt.UTC) - dt.timedelta(days=settings.keep_pages_days))
     asked = {"base_url": (base_url or sites()[source].base_url).rstrip("/"), "max_items": max_items}
     folder = _job_folder(of_source / f"{window.first}_{window.last}", asked)
@@ -135,6 +138,7 @@ def collect(home: Path, store: Store, job: Job) -> list[Version]:
             for (day,), rows in sorted(fresh.partition_by("day", as_dict=True).items())
         ]
         _remember(home / "crawl" / job.source / "seen.jsonl", job)
+        (job.folder / _COLLECTED).touch()
     return versions
 
 
@@ -275,6 +279,16 @@ def _write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     with fresh.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     fresh.replace(path)
+
+
+def _uncollected(of_source: Path) -> list[Job]:
+    """Jobs that came to their end, and whose posts nobody took over: who should have was killed in between."""
+    left = []
+    for stats in sorted(of_source.glob("*_*/[0-9]*/stats.json")):
+        if not (stats.parent / _COLLECTED).exists():
+            first, last = stats.parent.parent.name.split("_")
+            left.append(Job(of_source.name, Window.parse(first, last, today()), stats.parent, [], {}))
+    return left
 
 
 def _job_folder(of_window: Path, asked: dict[str, Any]) -> Path:

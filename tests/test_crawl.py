@@ -201,6 +201,17 @@ def test_a_job_that_is_gone_on_with_later_does_not_undo_what_came_after_it(tmp_p
     assert remembered.read_text(encoding="utf-8").strip() == before
 
 
+def test_what_a_crawl_brought_before_its_parent_was_killed_is_taken_over_by_the_next(tmp_path: Path):
+    home = Home(tmp_path)
+    job_of(home, item("1", "一", "2025-03-14T04:00:00+00:00"))  # and nobody collects it
+    assert home.store.partitions("raw_posts") == []
+    later = DAY + dt.timedelta(days=1)
+    job = prepare(home.folder, home.store, "replica", Window(later, later), Crawl())
+    assert home.rows()["title"].to_list() == ["一"]
+    prepare(home.folder, home.store, "replica", Window(later, later), Crawl())
+    assert not (job.folder / "collected").exists()
+
+
 def test_a_text_may_hold_what_looks_like_the_end_of_a_line(tmp_path: Path):
     home = Home(tmp_path)
     row = item("1", "一\u2028二\x85三", "2025-03-14T04:00:00+00:00")
@@ -225,7 +236,7 @@ def test_a_job_that_was_broken_off_is_gone_on_with_and_a_finished_one_is_not(tmp
     (first.folder / "job.json").write_text(json.dumps({"base_url": "http://127.0.0.1:8765", "max_items": None}))
     assert prepare(home.folder, home.store, "replica", window, Crawl()).folder == first.folder
     assert prepare(home.folder, home.store, "replica", window, Crawl(), max_items=3).folder != first.folder
-    (first.folder / "stats.json").write_text("{}")
+    (first.folder / "stats.json").write_text(json.dumps({"finish_reason": "finished"}))
     assert prepare(home.folder, home.store, "replica", window, Crawl()).folder != first.folder
 
 
@@ -234,6 +245,7 @@ def test_raw_pages_go_after_some_days_and_figures_stay(tmp_path: Path):
     job = job_of(home, item("1", "一", None))
     (job.folder / "job.json").write_text("{}")
     (job.folder / "pages.sqlite").write_bytes(b"raw")
+    collect(home.folder, home.store, job)
     old = dt.datetime.now().timestamp() - 8 * 86_400
     for path in job.folder.iterdir():
         os.utime(path, (old, old))

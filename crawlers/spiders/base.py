@@ -30,7 +30,7 @@ from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Ques
 from crawlers.rows import row_of
 from crawlers.sites import Board, Site
 from crawlers.walk import Walk
-from crawlers.window import day_of
+from crawlers.window import Days
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +89,8 @@ class ForumSpider(Spider):
         spider.job = Job(options.job, request_of(options)) if options.job else None
         spider._set_crawler(crawler)
         crawler.signals.connect(spider._idle, signal=signals.spider_idle)
+        crawler.signals.connect(spider._unexpected, signal=signals.spider_error)
+        crawler.signals.connect(spider._unwritten, signal=signals.item_error)
         spider._prepare()
         return spider
 
@@ -218,8 +220,11 @@ class ForumSpider(Spider):
             draft.layout = page.layout
             draft.more_ids = page.more_ids
             draft.fetched_at = self._fetched_at(response)
-            self.dated[question.source_id] = posted.at.isoformat()
-            if day_of(posted.at) not in self.options.window:
+            # "2 hours ago" at two in the morning may be either day: the post is taken by both windows, and the next
+            # crawl is told nothing of its day.
+            days, window = Days.of(posted), self.options.window
+            self.dated[question.source_id] = posted.at.isoformat() if days.first == days.last else None
+            if window.surely_older(days) or window.surely_newer(days):
                 self.fates["fetch"] -= 1
                 self.fates["outside"] += 1
                 return False
@@ -254,7 +259,7 @@ class ForumSpider(Spider):
             return
         draft.settled = True
         posted = draft.question.posted if draft.question else None
-        more = draft.walk.settle(draft.listed.source_id, day_of(posted.at) if posted else None)
+        more = draft.walk.settle(draft.listed.source_id, Days.of(posted).last if posted else None)
         yield from self._post_requests(more, draft.walk, draft.board)
         yield from self._go_on(draft.walk, draft.board)
 
@@ -350,6 +355,17 @@ class ForumSpider(Spider):
     def _full(self) -> bool:
         return self.options.max_items is not None and self._items >= self.options.max_items
 
+    def _unexpected(self, failure: Failure) -> None:
+        """A page on which our own code failed: what it held is lost, and the crawl has failed with it."""
+        self.errors["unexpected"] += 1
+        logger.error("unexpected %s", type(failure.value).__name__)
+
+    def _unwritten(self, item: dict[str, Any]) -> None:
+        """A post that could not be written into the journal: it is not there, whatever was counted."""
+        self._items -= 1
+        self._read_ids.discard(item["source_id"])
+        self.errors["unwritten"] += 1
+
     def _idle(self) -> None:
         """Nothing is under way: the crawl is over, and has failed where a list was not walked to its end."""
         if any(not (walk.settled and walk.ended) for walk in self._walks):
@@ -359,6 +375,9 @@ class ForumSpider(Spider):
 
     def closed(self, reason: str) -> None:
         """Writes what the crawl came to; a job that is done is marked so, last."""
+        for lost in ("unwritten", "unexpected"):
+            if reason in DONE and self.errors[lost]:
+                reason = lost
         self.summary = self._sum_up(reason)
         if self.job is not None:
             if reason in DONE:

@@ -91,7 +91,9 @@ def test_a_crawl_a_day_later_asks_for_lists_and_new_or_changed_posts_alone(tmp_p
     both = {**first.by_id, **second.by_id}
     assert set(both) == set(truth.values())
     known = {json.loads(line)["source_id"] for line in (second.job / "seen.jsonl").read_text("utf-8").splitlines()}
-    assert known == set(truth.values())
+    # Of a post that may be of either of two days ("2 hours ago", past midnight) the next crawl is told nothing.
+    assert known <= set(truth.values())
+    assert len(set(truth.values()) - known) <= 1
 
 
 def test_ids_to_be_taken_down_are_never_asked_for(asked, tmp_path):
@@ -242,3 +244,52 @@ if __name__ == "__main__":
     assert f"items {count}" in ran.stdout
     assert f"metadata {count} finished" in ran.stdout
     assert re.search(rf"pages \d+, cached 0, posts {count}, errors 0", ran.stderr)
+
+
+# A crawl in which our own code fails, at the place that the module named does.
+BROKEN = """
+import sys
+from crawlers import run
+from crawlers.job import Job
+from crawlers.spiders import base
+
+def once(made):
+    failed = []
+    def fails(*given, **named):
+        if not failed:
+            failed.append(True)
+            raise OSError("no room")
+        return made(*given, **named)
+    return fails
+
+{patch}
+sys.exit(run.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("patch", "reason"),
+    [("Job.append = once(Job.append)", "unwritten"), ("base.row_of = once(base.row_of)", "unexpected")],
+)
+def test_a_post_that_was_read_and_lost_makes_the_crawl_fail_and_comes_with_the_next_run(tmp_path, patch, reason):
+    with Replica(now=NOW) as replica:
+        job = tmp_path / "job"
+        arguments = ["xinli001", "--from", "2025-03-14", "--until", "2025-03-16", "--job", str(job), "--now", NOW]
+        arguments += ["--base-url", replica.url, "--delays", "off"]
+        broken = subprocess.run(
+            [sys.executable, "-c", BROKEN.format(patch=patch), *arguments],
+            cwd=ROOT, env=environment(), capture_output=True, text=True,
+        )  # fmt: skip
+        assert broken.returncode == 1, broken.stderr
+        assert json.loads((job / "stopped.json").read_bytes())["finish_reason"] == reason
+        assert not (job / "stats.json").exists()
+        lost = len((job / "items.jsonl").read_bytes().splitlines())
+        again = subprocess.run(
+            [sys.executable, "-m", "crawlers.run", *arguments],
+            cwd=ROOT,
+            env=environment(),
+            capture_output=True,
+            text=True,
+        )
+        assert again.returncode == 0, again.stderr
+        assert len((job / "items.jsonl").read_bytes().splitlines()) == lost + 1
