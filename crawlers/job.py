@@ -100,7 +100,7 @@ class Job:
         folder.mkdir(exist_ok=True)
         path = folder / f"{hashlib.sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.gz"
         compressed = gzip.compress(f"<!-- {url} -->\n".encode("utf-8", "surrogatepass") + body, mtime=0)
-        _replace(path, compressed)
+        write_whole(path, compressed)
         return path
 
     def finish(self, seen: Iterable[Mapping[str, object]], stats: Mapping[str, object]) -> None:
@@ -108,13 +108,13 @@ class Job:
         lines = io.StringIO()
         for row in seen:
             lines.write(json.dumps(row, ensure_ascii=False) + "\n")
-        _replace(self.folder / "seen.jsonl", lines.getvalue().encode("utf-8", "surrogatepass"))
+        write_whole(self.folder / "seen.jsonl", lines.getvalue().encode("utf-8", "surrogatepass"))
         os.fsync(self._journal.fileno())
-        _replace(self.folder / "stats.json", _json(stats))
+        write_whole(self.folder / "stats.json", _json(stats))
 
     def stop(self, stats: Mapping[str, object]) -> None:
         """Notes how a run ended that can be gone on with."""
-        _replace(self.folder / "stopped.json", _json(stats))
+        write_whole(self.folder / "stopped.json", _json(stats))
 
     def close(self) -> None:
         """Lets go of the folder."""
@@ -129,7 +129,7 @@ class Job:
             )
         path = self.folder / "job.json"
         if not path.exists():
-            _replace(path, _json(request))
+            write_whole(path, _json(request))
             return
         try:
             before = json.loads(path.read_bytes())
@@ -212,7 +212,7 @@ def _json(value: Mapping[str, object]) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=2, default=str).encode() + b"\n"
 
 
-def _replace(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all."""
     scratch = path.with_name(path.name + ".part")
     with scratch.open("wb") as file:

@@ -10,9 +10,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from crawlers.dates import SHANGHAI
 from crawlers.errors import RequestRefused, nearest
 from crawlers.sites import Site
-from crawlers.window import SHANGHAI, Window, day_of
+from crawlers.window import Window, day_of
 
 KEY_VARIABLE = "GONGQING_AUTHOR_KEY"
 CONTACT_VARIABLE = "GONGQING_CRAWL_CONTACT"

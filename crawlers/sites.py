@@ -5,12 +5,12 @@ not a delay of nothing.
 """
 
 import tomllib
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from crawlers.errors import RequestRefused, nearest
 from schemas.labels import CONSENTS, LANGUAGES, ORIGINS
@@ -52,6 +52,12 @@ class Politeness(_Closed):
     delay: Annotated[float, Field(ge=1.0, le=120.0)] = 2.0
 
 
+def _one_of(known: tuple[str, ...], value: str) -> str:
+    if value not in known:
+        raise ValueError(f"{value!r}: {nearest(value, known)}")
+    return value
+
+
 class Site(_Closed):
     """A site that may be crawled. Its name is the `source` of its posts."""
 
@@ -64,29 +70,14 @@ class Site(_Closed):
     rewritten_urls: bool = False  # Discuz: forum-2-1.html and not forum.php?mod=forumdisplay…
     charset: str | None = None  # only where the pages do not say it, or say it wrongly
     licence: str = Field(min_length=1)
-    consent: str
-    lang: str = "zh"
-    origin: str = "human"
+    consent: Annotated[str, AfterValidator(partial(_one_of, CONSENTS))]
+    lang: Annotated[str, AfterValidator(partial(_one_of, LANGUAGES))] = "zh"
+    origin: Annotated[str, AfterValidator(partial(_one_of, ORIGINS))] = "human"
     lineage: tuple[str, ...] = ()
     robots: Robots
     politeness: Politeness = Politeness()
     topics: dict[str, str] = {}  # the site's name of a topic → ours
     overrides: dict[str, str] = {}  # CSS selectors by name, for skins
-
-    @field_validator("consent")
-    @classmethod
-    def _is_a_consent(cls, value: str) -> str:
-        return _one_of(value, CONSENTS)
-
-    @field_validator("lang")
-    @classmethod
-    def _is_a_language(cls, value: str) -> str:
-        return _one_of(value, LANGUAGES)
-
-    @field_validator("origin")
-    @classmethod
-    def _is_an_origin(cls, value: str) -> str:
-        return _one_of(value, ORIGINS)
 
     @field_validator("charset")
     @classmethod
@@ -110,12 +101,6 @@ class Site(_Closed):
     def host(self) -> str:
         """The host that one pool of runs is for."""
         return urlsplit(self.base_url).hostname or ""
-
-
-def _one_of(value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise ValueError(f"{value!r}: {nearest(value, known)}")
-    return value
 
 
 def read_site(path: Path) -> Site:

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo
 
+from crawlers.dates import SHANGHAI
 from crawlers.errors import RequestRefused
 from crawlers.records import Moment
-
-SHANGHAI = ZoneInfo("Asia/Shanghai")
 
 # "3 hours ago" and "2 days ago" are rounded, so a post may stand on the day beside the one that they give.
 _ROUNDING = {

@@ -21,9 +21,10 @@ from typing import Any
 
 import polars as pl
 
-from crawlers.job import expire
+from crawlers.dates import SHANGHAI
+from crawlers.job import expire, write_whole
 from crawlers.sites import sites
-from crawlers.window import SHANGHAI, Window, today
+from crawlers.window import Window, today
 from pipelines.code_version import code_version
 from pipelines.errors import CrawlFailed, RequestError, UnknownName
 from pipelines.imports import author_key
@@ -71,9 +72,23 @@ def prepare(
     max_items: int | None = None,
     delays: bool = True,
 ) -> Job:
-    """The job of a window: the one that was broken off, where there is one that is young enough, else a new one.
+    """The job of a window: the one that was broken off, where its pages and posts are still there, else a new one.
 
-    Raises UnknownName for a source that there is not, RequestError without a key for the authors' pseudonyms.
+    Before that, what a finished job brought and nobody collected is written, and raw pages that are too old go.
+
+    Args:
+        home: Where the author key, the takedown list and the jobs are.
+        store: What is held already: of that nothing unchanged is fetched.
+        source: A site of crawlers/sites.
+        window: The days of posting.
+        settings: Contact, and how many days raw pages stay.
+        base_url: Another address of the site: its replica's.
+        max_items: Posts at most.
+        delays: Whether the site's delay is kept; without it only this machine is crawled.
+
+    Raises:
+        UnknownName: for a source that there is not.
+        RequestError: without a key for the authors' pseudonyms.
     """
     if source not in sites():
         raise UnknownName("source", source, sites())
@@ -114,7 +129,7 @@ def prepare(
 
 
 def collect(home: Path, store: Store, job: Job) -> list[Version]:
-    """Writes what a finished crawl has brought: a version for each day that it has posts of.
+    """Writes what a finished crawl has brought; gives a version for each day that it has posts of, earliest first.
 
     Raises CrawlFailed where the crawl was blocked, was broken off, or failed; what it brought waits in its folder.
     """
@@ -273,12 +288,8 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
-    """Whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    with fresh.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    fresh.replace(path)
+    write_whole(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
 
 
 def _uncollected(of_source: Path) -> list[Job]:
@@ -292,12 +303,13 @@ def _uncollected(of_source: Path) -> list[Job]:
 
 
 def _job_folder(of_window: Path, asked: dict[str, Any]) -> Path:
-    """The last job of the window, where it was broken off and asked for the same; else the next one."""
+    """The last job of the window, where it was broken off, asked for the same and is not emptied; else the next."""
     numbers = [int(folder.name) for folder in of_window.glob("[0-9]*")]
     last = max(numbers, default=0)
     folder = of_window / f"{last:04}"
     request = folder / "job.json"
-    if request.exists() and not (folder / "stats.json").exists():
+    goes_on = (folder / "items.jsonl").exists() and not (folder / "stats.json").exists()
+    if request.exists() and goes_on:
         before = json.loads(request.read_text(encoding="utf-8"))
         if asked.items() <= before.items():
             return folder

@@ -234,6 +234,10 @@ def test_a_job_that_was_broken_off_is_gone_on_with_and_a_finished_one_is_not(tmp
     home, window = Home(tmp_path), Window(DAY, DAY)
     first = prepare(home.folder, home.store, "replica", window, Crawl())
     (first.folder / "job.json").write_text(json.dumps({"base_url": "http://127.0.0.1:8765", "max_items": None}))
+    assert prepare(home.folder, home.store, "replica", window, Crawl()).folder != first.folder, "it is emptied"
+    first = prepare(home.folder, home.store, "replica", window, Crawl())
+    (first.folder / "job.json").write_text(json.dumps({"base_url": "http://127.0.0.1:8765", "max_items": None}))
+    (first.folder / "items.jsonl").touch()
     assert prepare(home.folder, home.store, "replica", window, Crawl()).folder == first.folder
     assert prepare(home.folder, home.store, "replica", window, Crawl(), max_items=3).folder != first.folder
     (first.folder / "stats.json").write_text(json.dumps({"finish_reason": "finished"}))

@@ -68,10 +68,7 @@ def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[s
     guard.selectors(SELECTORS, overrides)
     if not isinstance(body, dict) or not isinstance(body.get("post_stream"), dict):
         raise UnknownLayout("no `post_stream`", url)
-    source_id = guard.number_id(body, "id", url)
-    address = _TOPIC_PATH.fullmatch(urlsplit(url).path)
-    if address is None or address[1] != source_id:
-        raise PageError("the topic's id is not that of its address", url)
+    source_id = guard.own_id(body, "id", _TOPIC_PATH, url)
     stream = body["post_stream"]
     posts = guard.get(stream, "posts", list, url)
     ids = [guard.number_id(post, "id", url) for post in posts]
@@ -83,14 +80,13 @@ def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[s
     if more and 1 not in numbers:
         raise PageError("a topic without its first post", url)
     answers = [_answer(post, url, fetched_at) for post, number in zip(posts, numbers, strict=True) if number != 1]
-    total = guard.get_or_none(body, "posts_count", int, url)
     return guard.page(
         PostPage(
             question=_question(body, posts[numbers.index(1)], source_id, url, fetched_at) if 1 in numbers else None,
             answers=tuple(answer for answer in answers if answer is not None and answer.text),
             next_url=None,
             layout=LAYOUT,
-            n_answers=None if total is None else max(0, total - 1),
+            n_answers=guard.count_of_answers(body, "posts_count", url),
             more_ids=tuple(each for each in more if each not in set(ids)),
         ),
         url,

@@ -199,6 +199,31 @@ def number_id(record: object, key: str, url: str) -> str:
     return str(value)
 
 
+def own_id(record: object, key: str, path: re.Pattern[str], url: str) -> str:
+    """The id of the post that an answer in JSON is about.
+
+    Args:
+        record: The answer.
+        key: Where its id stands.
+        path: The path of a post's address, its id in group 1.
+        url: Where the answer comes from.
+
+    Raises:
+        PageError: It is about another post than was asked for.
+    """
+    found = number_id(record, key, url)
+    address = path.fullmatch(urlsplit(url).path)
+    if address is None or address[1] != found:
+        raise PageError("the topic's id is not that of its address", url)
+    return found
+
+
+def count_of_answers(record: object, key: str, url: str) -> int | None:
+    """The number of answers, where `record[key]` counts the question as well; None where it is not stated."""
+    posts: int | None = get_or_none(record, key, int, url)
+    return None if posts is None else max(0, posts - 1)
+
+
 def count(record: object, key: str, url: str) -> int:
     """A number of things."""
     value: int = get(record, key, int, url)

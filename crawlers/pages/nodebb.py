@@ -55,10 +55,7 @@ def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[s
     guard.selectors(SELECTORS, overrides)
     if not isinstance(body, dict) or not isinstance(body.get("posts"), list):
         raise UnknownLayout("no `posts`", url)
-    source_id = guard.number_id(body, "tid", url)
-    address = _TOPIC_PATH.fullmatch(urlsplit(url).path)
-    if address is None or address[1] != source_id:
-        raise PageError("the topic's id is not that of its address", url)
+    source_id = guard.own_id(body, "tid", _TOPIC_PATH, url)
     main = guard.number_id(body, "mainPid", url)
     posts = {guard.number_id(post, "pid", url): post for post in body["posts"]}
     if len(posts) != len(body["posts"]):
@@ -71,7 +68,6 @@ def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[s
         for pid, post in posts.items()
         if pid != main and not _flag(post, "deleted", url)
     ]
-    total = guard.get_or_none(body, "postcount", int, url)
     return guard.page(
         PostPage(
             # The main post may be repeated on every page.
@@ -79,7 +75,7 @@ def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[s
             answers=tuple(answer for answer in answers if answer.text),
             next_url=_next_url(body, url),
             layout=LAYOUT,
-            n_answers=None if total is None else max(0, total - 1),
+            n_answers=guard.count_of_answers(body, "postcount", url),
         ),
         url,
     )

@@ -6,6 +6,7 @@ post is counted; a list that can not be read to its end makes the crawl fail, fo
 
 import json
 import logging
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -63,7 +64,7 @@ class Draft:
     settled: bool = False
 
 
-class ForumSpider(Spider):
+class ForumSpider(Spider, ABC):
     """The base of all engines. A crawl is told what to do by its arguments (`crawlers.options.NAMES`)."""
 
     site: ClassVar[Site]
@@ -111,9 +112,9 @@ class ForumSpider(Spider):
 
     # What an engine says.
 
+    @abstractmethod
     def lists(self) -> Iterator[tuple[Board | None, str]]:
-        """The first page of every list of the site."""
-        raise NotImplementedError
+        """The board (None: the site has but one list) and the first page of every list of the site."""
 
     def more(self, draft: Draft) -> tuple[str, Callable[..., Any]] | None:  # noqa: ARG002 - an engine's
         """The next request for answers of a post beyond its `next_url`, and what reads it; None: there is none."""

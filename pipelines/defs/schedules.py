@@ -5,13 +5,13 @@ from typing import Any
 
 import dagster as dg
 
+from crawlers.dates import SHANGHAI
 from crawlers.sites import Site
 from crawlers.window import day_of
 from pipelines.defs.crawl import crawled_sites, key_of, op_of
 from pipelines.settings import home, load
 from pipelines.stages import STAGES
 
-SHANGHAI = "Asia/Shanghai"
 _FREE = [table for stage in STAGES for table in stage.tables]
 # The replica is there while a demo or a test runs it.
 _SITES = [site for site in crawled_sites().values() if site.host != "127.0.0.1"]
@@ -26,7 +26,7 @@ nightly_refresh = dg.ScheduleDefinition(
     name="nightly_refresh",
     job=refresh_job,
     cron_schedule="30 3 * * *",
-    execution_timezone=SHANGHAI,
+    execution_timezone=SHANGHAI.key,
     description="A quiet hour, Shanghai time.",
     default_status=dg.DefaultScheduleStatus.STOPPED,
 )
@@ -59,7 +59,7 @@ def _daily(name: str, job: Any, cron: str, sites: list[Site], description: str) 
         name=name,
         job=job,
         cron_schedule=cron,
-        execution_timezone=SHANGHAI,
+        execution_timezone=SHANGHAI.key,
         execution_fn=lambda context: _yesterday(context, sites),
         description=description,
         default_status=dg.DefaultScheduleStatus.STOPPED,

@@ -1,32 +1,15 @@
 """How a site is treated, and when the crawl stops: never a challenge solved, never a page asked for after it."""
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from crawl_runs import NOW, crawl, site_file
+from crawl_runs import crawl, site_file
 from scrapy.http import HtmlResponse
 from tiny_site import HTML, TinySite
 
 from crawlers.extensions.blocked import challenge_of_page, challenge_of_url
 from crawlers.extensions.robots import longer
-from samples.replica import Replica
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[Replica]:
-    with Replica(posts=180, now=NOW, days=10) as running:
-        yield running
-
-
-@pytest.fixture
-def asked(replica) -> Iterator[Replica]:
-    """The replica with an empty log of requests."""
-    replica.requests(reset=True)
-    yield replica
-    replica.reset()
-    replica.robots()
 
 
 def test_one_request_at_a_time_with_an_honest_name_and_no_cookies(asked, tmp_path):

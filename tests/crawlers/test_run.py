@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
 
@@ -16,20 +15,6 @@ from tiny_site import HTML, TinySite
 
 from crawlers.window import day_of
 from samples.replica import Replica
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[Replica]:
-    with Replica(posts=180, now=NOW, days=10) as running:
-        yield running
-
-
-@pytest.fixture
-def asked(replica) -> Iterator[Replica]:
-    """The replica with an empty log of requests."""
-    replica.requests(reset=True)
-    yield replica
-    replica.reset()
 
 
 def details(paths: list[str]) -> list[str]:

@@ -1,0 +1,23 @@
+"""One replica for all tests of a module."""
+
+from collections.abc import Iterator
+
+import pytest
+from crawl_runs import NOW
+
+from samples.replica import Replica
+
+
+@pytest.fixture(scope="module")
+def replica() -> Iterator[Replica]:
+    with Replica(posts=180, now=NOW, days=10) as running:
+        yield running
+
+
+@pytest.fixture
+def asked(replica) -> Iterator[Replica]:
+    """The replica with an empty log of requests, and afterwards without troubles."""
+    replica.requests(reset=True)
+    yield replica
+    replica.reset()
+    replica.robots()
