@@ -6,7 +6,6 @@ post is counted; a list that can not be read to its end makes the crawl fail, fo
 
 import json
 import logging
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -64,7 +63,7 @@ class Draft:
     settled: bool = False
 
 
-class ForumSpider(Spider, ABC):
+class ForumSpider(Spider):
     """The base of all engines. A crawl is told what to do by its arguments (`crawlers.options.NAMES`)."""
 
     site: ClassVar[Site]
@@ -112,9 +111,10 @@ class ForumSpider(Spider, ABC):
 
     # What an engine says.
 
-    @abstractmethod
     def lists(self) -> Iterator[tuple[Board | None, str]]:
         """The board (None: the site has but one list) and the first page of every list of the site."""
+        # Not `abc`: Scrapy's feeds read every attribute of a spider by name, and an abstract class has one that fails.
+        raise NotImplementedError
 
     def more(self, draft: Draft) -> tuple[str, Callable[..., Any]] | None:  # noqa: ARG002 - an engine's
         """The next request for answers of a post beyond its `next_url`, and what reads it; None: there is none."""
