@@ -219,9 +219,11 @@ class Index:
     ) -> pl.DataFrame:
         given = len(ids)
         numbers, new, _ = numbered(state.digests, found := digests(texts, state.seeds))
-        if len(changed := _changed(state, ids, numbers)):
-            others = self._forget(state, changed, save=False)
-            others = others.filter(~others.is_in(ids.implode()))
+        met, changed = _met(state, ids, numbers)
+        if len(changed):
+            forgotten = self._forget(state, changed, save=False)
+            met = met.filter(~met.is_in(pl.concat([changed, forgotten]).implode()))
+            others = forgotten.filter(~forgotten.is_in(ids.implode()))
             ids, texts = pl.concat([ids, others]), pl.concat([texts, text.column(fetch(others))])
             numbers, new, _ = numbered(state.digests, found := digests(texts, state.seeds))
 
@@ -248,7 +250,7 @@ class Index:
             return pl.concat([fetched, of_now])
 
         self._learn(state, found[new], texts.gather(new), fetch_known)
-        fresh = ~ids.is_in(bearers.filter(bearers.is_in(ids.implode())).implode())
+        fresh = ~ids.is_in(met.implode())
         state.bear(ids.filter(fresh), numbers.astype(np.uint32)[fresh.to_numpy()], too=True)
         state.save()
         self.report = replace(self.report, known=known, hashed=len(new), saved=True)
@@ -389,13 +391,14 @@ def _first_places(numbers: NDArray[np.integer], n: int) -> NDArray[np.int64]:
     return places
 
 
-def _changed(state: Remembered, ids: pl.Series, numbers: NDArray[np.int64]) -> pl.Series:
-    """Those of `ids` that bear other texts than those of these numbers."""
+def _met(state: Remembered, ids: pl.Series, numbers: NDArray[np.int64]) -> tuple[pl.Series, pl.Series]:
+    """Those of `ids` that are known, and those among them that bear other texts than those of these numbers."""
     bearers, borne = state.members()
     again = bearers.is_in(ids.implode())
     before = pl.DataFrame({"id": bearers.filter(again), "before": borne[again.to_numpy()]})
     now = pl.DataFrame({"id": ids, "now": numbers})
-    return before.join(now, on="id").filter(pl.col("before") != pl.col("now"))["id"]
+    changed = before.join(now, on="id").filter(pl.col("before") != pl.col("now"))["id"]
+    return before["id"], changed
 
 
 def _linked(state: Remembered, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:

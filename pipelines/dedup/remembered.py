@@ -118,11 +118,13 @@ class Remembered:
             for run in self._runs:
                 n = runs.length(run, "digests")
                 known = runs.read(self.folder, run, f"band {band}")
-                count = _meet(new, known, met[first : first + n], np.empty(0, np.uint64))
+                found = np.empty(min(2 * len(new), at_most), np.uint64)  # seldom are there more
+                count = _meet(new, known, met[first : first + n], found)
                 if count <= at_most and complete:
-                    pairs.append(np.empty(count, np.uint64))
-                    _meet(new, known, met[first : first + n], pairs[-1])
-                    pairs[-1] += np.uint64(first)
+                    if count > len(found):
+                        found = np.empty(count, np.uint64)
+                        _meet(new, known, met[first : first + n], found)
+                    pairs.append(found[:count] + np.uint64(first))
                 complete &= count <= at_most
                 first += n
         return np.unique(np.concatenate(pairs)), None if complete else met
@@ -279,8 +281,17 @@ def _meet(new: Keys, known: Keys, met: NDArray[np.bool_], pairs: Keys) -> int:
     low = 0  # known keys before it are smaller than any that is still to come
     for i in range(new.shape[0]):
         key = new[i] >> np.uint64(32)
-        while low < known.shape[0] and known[low] >> np.uint64(32) < key:
-            low += 1
+        # New keys are few among the known: steps that double, then halves between the last two.
+        step, high = 1, low
+        while high < known.shape[0] and known[high] >> np.uint64(32) < key:
+            low, high, step = high + 1, high + step, 2 * step
+        high = min(high, known.shape[0])
+        while low < high:
+            middle = (low + high) // 2
+            if known[middle] >> np.uint64(32) < key:
+                low = middle + 1
+            else:
+                high = middle
         at = low
         while at < known.shape[0] and known[at] >> np.uint64(32) == key:
             met[known[at] & _LOWER] = True
