@@ -26,7 +26,7 @@ WANTED = 0.85
 
 def _ours(url: str, folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "crawlers.run", "xinli001", "--from", FIRST, "--until", LAST, "--now", NOW]
-    command += ["--job", str(folder), "--base-url", url, "--delays", "off", "--log-level", "WARNING"]
+    command += ["--job", str(folder), "--base-url", url, "--delays", "off", "--log-level", "ERROR"]
     ran = subprocess.run(command, cwd=ROOT, env=_environment(), check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(ran.stdout)
 

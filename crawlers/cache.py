@@ -99,16 +99,15 @@ class CachePolicy:
 class CacheStorage:
     """Scrapy's storage: `PageStore` behind the interface of its HTTP cache middleware."""
 
-    def __init__(self, settings: BaseSettings) -> None:
-        self._path = Path(settings["HTTPCACHE_DIR"])
-        self._max_age: float = settings.getfloat("CRAWL_PAGE_MAX_AGE")
+    def __init__(self, _settings: BaseSettings) -> None:
+        pass
 
     def open_spider(self, spider: Spider) -> None:
-        """Opens the pages of the spider's job."""
+        """Takes the pages of the spider's job, which stand open."""
         # By the spider's clock, which stands still in tests.
         self._clock = spider.options.clock  # type: ignore[attr-defined]
         self._fingerprinter = spider.crawler.request_fingerprinter
-        self._store = PageStore(self._path, expire_before=self._clock().timestamp() - self._max_age)
+        self._store: PageStore = spider.pages  # type: ignore[attr-defined]
 
     def close_spider(self, _spider: Spider) -> None:
         """Closes them."""

@@ -69,6 +69,7 @@ def link(href: str | None, base: str) -> str | None:
     try:
         target = urljoin(base, href.strip())
         parts = urlsplit(target)
+        _ = parts.port, target.encode()  # no request can be made of http://a:b, nor of half a character
         return target if parts.scheme in {"http", "https"} and parts.hostname else None
     except ValueError:  # urllib's answer to http://[
         return None

@@ -3,10 +3,10 @@
 ===================  ============================================================================================
 ``job.json``         what was asked for; another request in the same folder is refused
 ``pages.sqlite``     the pages, compressed (`crawlers.cache`)
-``items.jsonl``      the journal: one finished post a line, written at once
+``items.jsonl``      the journal: one finished post a line, and what the list showed of it, written at once
 ``robots.txt``       the robots.txt of each host as it was found, with its SHA-256
 ``unknown/``         pages of a layout that nobody knows yet, compressed
-``seen.jsonl``       for the next crawl: id, fingerprint, time of posting of what was listed
+``seen.jsonl``       for the next crawl: id, fingerprint, time of posting of what was listed; what was not read
 ``stopped.json``     how the last run ended, where it ended early
 ``stats.json``       written last: the job is over, and is never gone on with
 ===================  ============================================================================================
@@ -15,6 +15,7 @@ Scrapy's own JOBDIR is not used: killed, it has kept nothing of the posts; finis
 with success (spec/crawling.md §3.3).
 """
 
+import contextlib
 import fcntl
 import gzip
 import hashlib
@@ -22,17 +23,17 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
-from crawlers.errors import CrawlError
-from crawlers.options import Known, Options
-from crawlers.window import day_of
+from crawlers.errors import CrawlError, RequestRefused
+from crawlers.options import DAMAGED, Known, Options, read_known
 
 DONE = frozenset({"finished", "max_items"})
+_LOCK = ".lock"
 
 
 class Job:
@@ -42,24 +43,27 @@ class Job:
         """Makes or opens `folder`.
 
         Raises:
+            RequestRefused: for a folder that can not be made or written.
             CrawlError: for a job that is over, of another request, in use, or damaged.
         """
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (folder / ".lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise CrawlError("another crawl is at work in this folder", where=folder, remedy="wait for it") from None
-        try:
-            self._check(request)
-            self.had = self._read_journal()
-            self._journal = (folder / "items.jsonl").open("ab", buffering=0)
-        except BaseException:
-            self._lock.close()
-            raise
-        (folder / "stopped.json").unlink(missing_ok=True)
+        with contextlib.ExitStack() as opened:
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                lock = opened.enter_context(_locked(folder))
+                if lock is None:
+                    raise CrawlError("another crawl is at work in this folder", where=folder, remedy="wait for it")
+                self._check(request)
+                self.had = self._read_journal()
+                self._journal = opened.enter_context((folder / "items.jsonl").open("ab", buffering=0))
+                (folder / "stopped.json").unlink(missing_ok=True)
+            except OSError as error:
+                raise RequestRefused(
+                    f"the job's folder can not be used: {error.strerror}",
+                    where=error.filename or folder,
+                    remedy="give the crawl a folder that can be made and written",
+                ) from None
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -74,14 +78,20 @@ class Job:
         """Where the cache of this job stands."""
         return self.folder / "pages.sqlite"
 
-    def append(self, row: Mapping[str, Any]) -> bool:
-        """Puts a finished post into the journal, at once; False where it is there already."""
+    def append(self, row: Mapping[str, Any], fingerprint: str | None = None) -> bool:
+        """Puts a finished post into the journal, at once; False where it is there already.
+
+        Args:
+            row: of `schemas.posts.RawPosts`, as JSON has it.
+            fingerprint: what the list showed of the post before it was fetched.
+        """
         if row["source_id"] in self.had:
             return False
-        line = json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        said = {**row, "fingerprint": fingerprint}
+        line = json.dumps(said, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         # One unbuffered write: a process that is killed leaves a whole line, or half of the last.
         self._journal.write(line.encode("utf-8", "surrogatepass"))
-        self.had[row["source_id"]] = _known(row)
+        self.had[row["source_id"]] = read_known(said)
         return True
 
     def keep_robots(self, url: str, body: bytes, status: int, at: datetime) -> str:
@@ -118,8 +128,7 @@ class Job:
 
     def close(self) -> None:
         """Lets go of the folder."""
-        self._journal.close()
-        self._lock.close()
+        self._opened.close()
 
     def _check(self, request: Mapping[str, object]) -> None:
         over = self.folder / "stats.json"
@@ -157,8 +166,8 @@ class Job:
                     break  # the half line of a process that was killed as it wrote
                 try:
                     row = json.loads(line)
-                    had[row["source_id"]] = _known(row)
-                except (ValueError, KeyError, TypeError):
+                    had[row["source_id"]] = read_known(row)
+                except DAMAGED:
                     raise CrawlError(
                         "a line of the journal is damaged", where=f"{path}:{number}", remedy="begin anew elsewhere"
                     ) from None
@@ -184,28 +193,40 @@ def request_of(options: Options) -> dict[str, object]:
 def expire(jobs: Path, older_than: datetime) -> int:
     """Deletes what people wrote from the jobs below `jobs` that nobody has touched since `older_than`.
 
-    What was asked for, the robots.txt, what the next crawl is to know and the figures stay. Gives how many jobs had
-    something left to delete.
+    What was asked for, the robots.txt, what the next crawl is to know and the figures stay; a job that a crawl is at
+    work on stays whole. Gives how many jobs had something left to delete.
     """
     cleared = 0
     for request in sorted(jobs.rglob("job.json")):
-        folder = request.parent
-        raw = [*folder.glob("pages.sqlite*"), folder / "items.jsonl", folder / "unknown"]
-        left = [path for path in raw if path.exists()]
-        if not left or max(path.stat().st_mtime for path in folder.iterdir()) >= older_than.timestamp():
-            continue
-        for path in left:
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        cleared += 1
+        with _locked(request.parent) as lock:
+            cleared += lock is not None and _emptied(request.parent, older_than.timestamp())
     return cleared
 
 
-def _known(row: Mapping[str, Any]) -> Known:
-    posted_at = row["posted_at"]
-    return Known(None, day_of(datetime.fromisoformat(posted_at)) if posted_at else None, posted_at)
+def _emptied(folder: Path, older_than: float) -> bool:
+    raw = [*folder.glob("pages.sqlite*"), folder / "items.jsonl", folder / "unknown"]
+    left = [path for path in raw if path.exists()]
+    touched = max(path.stat().st_mtime for path in folder.iterdir() if path.name != _LOCK)
+    if not left or touched >= older_than:
+        return False
+    for path in left:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return True
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[IO[str] | None]:
+    """The lock of a job, for as long as the block lasts; None where another process has it."""
+    with (folder / _LOCK).open("a") as lock:
+        free = True
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            free = False
+        yield lock if free else None
 
 
 def _json(value: Mapping[str, object]) -> bytes:

@@ -4,30 +4,36 @@ import ipaddress
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from crawlers.dates import SHANGHAI
 from crawlers.errors import RequestRefused, nearest
-from crawlers.sites import Site
+from crawlers.sites import Site, sites
 from crawlers.window import Window, day_of
 
 KEY_VARIABLE = "GONGQING_AUTHOR_KEY"
 CONTACT_VARIABLE = "GONGQING_CRAWL_CONTACT"
 _CONTACT = re.compile(r"(https?://|mailto:)?[^\s()<>\"\\]+[.@][^\s()<>\"\\]+")
 _MIN_KEY_BYTES = 16
+_ID = re.compile(r"[0-9]{1,18}")  # of a post, on every engine of ours
+_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
+# What reading a line of a file of ours raises where something else stands there.
+DAMAGED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """A post of an earlier crawl."""
 
-    fingerprint: str | None
+    fingerprint: str | None  # what the list showed of it when it was fetched; None: it was not, or nothing is shown
     day: date | None
     posted_at: str | None
+    unread: bool = False  # its page could not be read; the fingerprint is that of the failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Options:
     sample: float
     seen: Mapping[str, Known] = field(repr=False)
     takedown: frozenset[str] = field(repr=False)
+    keep_pages_days: int
 
     @property
     def host(self) -> str:
@@ -60,7 +67,7 @@ class Options:
 
 NAMES = (
     *("from_date", "until_date", "max_items", "base_url", "since_id", "sample"),
-    *("job", "seen", "takedown", "contact", "now", "delays"),
+    *("job", "seen", "takedown", "keep_pages_days", "contact", "now", "delays"),
 )
 
 
@@ -76,17 +83,15 @@ def read_options(site: Site, said: Mapping[str, str | None]) -> Options:
     given = {name: value for name, value in said.items() if value is not None and value != ""}
     now = _instant(given["now"]) if "now" in given else None
     base_url = given.get("base_url", site.base_url).rstrip("/")
-    parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-        raise RequestRefused("the base URL is no address of a site", where=base_url, remedy="write it as https://host")
-    loopback = is_loopback(parts.hostname)
-    delays = _delays(given.get("delays", "on"), parts.hostname, loopback=loopback)
+    host = _host(base_url)
+    loopback = is_loopback(host)
+    delays = _delays(given.get("delays", "on"), host, loopback=loopback)
     return Options(
         site=site,
         window=Window.parse(given.get("from_date"), given.get("until_date"), day_of(now or datetime.now(UTC))),
         base_url=base_url,
         key=_key(),
-        contact=_contact(given.get("contact") or os.environ.get(CONTACT_VARIABLE), parts.hostname, loopback=loopback),
+        contact=_contact(given.get("contact") or os.environ.get(CONTACT_VARIABLE), host, loopback=loopback),
         now=now,
         delays=delays,
         job=Path(given["job"]) if "job" in given else None,
@@ -94,7 +99,8 @@ def read_options(site: Site, said: Mapping[str, str | None]) -> Options:
         since_id=_number("since_id", given["since_id"]) if "since_id" in given else None,
         sample=_share(given.get("sample", "1")),
         seen=_seen(Path(given["seen"])) if "seen" in given else {},
-        takedown=_takedown(Path(given["takedown"]), site.name) if "takedown" in given else frozenset(),
+        takedown=_takedown(Path(given["takedown"]), site) if "takedown" in given else frozenset(),
+        keep_pages_days=_number("keep_pages_days", given.get("keep_pages_days", "7"), least=0),
     )
 
 
@@ -108,8 +114,24 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _host(base_url: str) -> str:
+    try:
+        parts = urlsplit(base_url)
+        _ = parts.port  # read, and refused, only when it is asked for
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise RequestRefused("the base URL is no address of a site", where=base_url, remedy="write it as https://host")
+    return parts.hostname
+
+
 def _key() -> bytes:
-    key = os.environ.get(KEY_VARIABLE, "").encode("utf-8", "surrogateescape")
+    try:
+        key = os.environ.get(KEY_VARIABLE, "").encode()
+    except UnicodeEncodeError:
+        raise RequestRefused(
+            f"{KEY_VARIABLE} is no text in UTF-8", remedy="make one with `openssl rand -hex 32`"
+        ) from None
     if len(key) < _MIN_KEY_BYTES:
         what = "is not set" if not key else f"has fewer than {_MIN_KEY_BYTES} bytes"
         raise RequestRefused(
@@ -125,7 +147,8 @@ def _contact(said: str | None, host: str, *, loopback: bool) -> str | None:
             return None
         raise RequestRefused(
             f"{host} is not crawled without saying who does it",
-            remedy=f"set {CONTACT_VARIABLE}, or --contact, to a mail address or a page that its owners can turn to",
+            remedy=f"set {CONTACT_VARIABLE}, or contact under [crawl] in gongqing.toml (--contact of crawlers.run), "
+            "to a mail address or a page that its owners can turn to",
         )
     if not said.isascii() or not _CONTACT.fullmatch(said):
         raise RequestRefused("the contact is neither a mail address nor a URL", remedy="write it as crawl@example.org")
@@ -148,9 +171,9 @@ def _instant(said: str) -> datetime:
     return (at if at.tzinfo else at.replace(tzinfo=SHANGHAI)).astimezone(UTC)
 
 
-def _number(name: str, said: str) -> int:
-    if not said.isdecimal() or int(said) < 1:
-        raise RequestRefused(f"{name} {said!r} is not a whole number above zero")
+def _number(name: str, said: str, least: int = 1) -> int:
+    if not _ID.fullmatch(said) or int(said) < least:
+        raise RequestRefused(f"{name} {said!r} is not a whole number", remedy=f"give {least} or more")
     return int(said)
 
 
@@ -164,11 +187,52 @@ def _share(said: str) -> float:
     return share
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestRefused(f"the file can not be read: {error}", where=path) from error
+def read_known(row: Mapping[str, Any]) -> Known:
+    """What is known of the post of a line of `seen.jsonl` or of a journal; raises one of `DAMAGED` for another line."""
+    fingerprint, posted_at = row.get("fingerprint"), row["posted_at"]
+    if not isinstance(fingerprint, str | None):
+        raise TypeError("the fingerprint is no text")
+    day = day_of(datetime.fromisoformat(posted_at)) if posted_at else None
+    return Known(fingerprint, day, posted_at, row.get("unread") is True)
+
+
+def read_takedown(path: Path, source: str, sources: Collection[str]) -> frozenset[str]:
+    """The ids of `source` that are never to be fetched, or kept.
+
+    Args:
+        path: UTF-8; one `source:id` a line, or an id alone, which is one of every source; `#` begins a remark.
+        source: whose ids are wanted.
+        sources: all that there are: a line that names none of them would protect nobody.
+
+    Raises:
+        RequestRefused: for a line that is anything else, and a file that can not be read.
+    """
+    ids = set()
+    for number, line in enumerate(_lines(path), 1):
+        name = line.split("#", 1)[0].strip()
+        if not name:
+            continue
+        owner, colon, source_id = name.rpartition(":")
+        is_id = _ID.fullmatch(source_id) is not None
+        # Nothing but a name is repeated: whoever wants to be taken down may stand there.
+        if is_id and _NAME.fullmatch(owner) and owner not in sources:
+            raise RequestRefused(
+                f"there is no source {owner!r}", where=f"{path}:{number}", remedy=nearest(owner, sources)
+            )
+        if not is_id or (colon and owner not in sources):
+            what = "an address" if "//" in name else "something else"
+            raise RequestRefused(
+                f"{what} where the id of a post should stand",
+                where=f"{path}:{number}",
+                remedy="write source:id, as xinli001:100841600, one a line; a remark begins with #",
+            )
+        if owner in ("", source):
+            ids.add(source_id)
+    return frozenset(ids)
+
+
+def _takedown(path: Path, site: Site) -> frozenset[str]:
+    return read_takedown(path, site.name, {*sites(), site.name})
 
 
 def _seen(path: Path) -> dict[str, Known]:
@@ -176,10 +240,8 @@ def _seen(path: Path) -> dict[str, Known]:
     for number, line in enumerate(_lines(path), 1):
         try:
             row = json.loads(line)
-            posted_at = row.get("posted_at")
-            day = day_of(datetime.fromisoformat(posted_at)) if posted_at else None
-            known[str(row["source_id"])] = Known(row.get("fingerprint"), day, posted_at)
-        except (ValueError, KeyError, TypeError, AttributeError):
+            known[str(row["source_id"])] = read_known(row)
+        except DAMAGED:
             raise RequestRefused(
                 "a line is not {source_id, fingerprint, posted_at} in JSON",
                 where=f"{path}:{number}",
@@ -188,15 +250,8 @@ def _seen(path: Path) -> dict[str, Known]:
     return known
 
 
-def _takedown(path: Path, source: str) -> frozenset[str]:
-    """The ids of `source`, which stand there bare or as `source:id`, one a line; `#` begins a remark."""
-    ids = set()
-    for line in _lines(path):
-        name = line.split("#", 1)[0].strip()
-        if name:
-            owner, colon, source_id = name.partition(":")
-            if not colon:
-                ids.add(name)
-            elif owner == source:
-                ids.add(source_id)
-    return frozenset(ids)
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestRefused(f"the file can not be read: {error}", where=path) from None

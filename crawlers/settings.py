@@ -3,6 +3,7 @@
 BOT_NAME = "gongqing"
 SPIDER_MODULES = ["crawlers.spiders"]
 SPIDER_LOADER_CLASS = "crawlers.spiders.loader.SiteLoader"
+COMMANDS_MODULE = "crawlers.commands"
 
 # Manners. One request at a time, and none before the answer to the last has been read: once a site refuses,
 # nothing is under way any more.
@@ -42,10 +43,9 @@ TELNETCONSOLE_ENABLED = False
 # Every post is asked for once because its id is; Scrapy's filter would drop a redirect in silence.
 DUPEFILTER_CLASS = "scrapy.dupefilters.BaseDupeFilter"
 
-# Raw pages are kept for a job to go on with, a week at most.
+# Raw pages are kept for a job to go on with, for some days (`keep_pages_days` of a crawl).
 HTTPCACHE_POLICY = "crawlers.cache.CachePolicy"
 HTTPCACHE_STORAGE = "crawlers.cache.CacheStorage"
-CRAWL_PAGE_MAX_AGE = 7 * 24 * 3600.0
 
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,

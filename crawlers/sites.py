@@ -6,11 +6,12 @@ not a delay of nothing.
 
 import tomllib
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from crawlers.errors import RequestRefused, nearest
 from schemas.labels import CONSENTS, LANGUAGES, ORIGINS
@@ -18,6 +19,7 @@ from schemas.taxonomy import TAXONOMY
 
 FOLDER = Path(__file__).parent / "sites"
 _EXAMPLES = "see an example in crawlers/sites/"
+# Each names its module of `crawlers.pages` and of `crawlers.spiders`.
 Engine = Literal["xinli001", "discuz", "discourse", "nodebb", "douban_group"]
 
 
@@ -97,6 +99,16 @@ class Site(_Closed):
                 raise ValueError(f"{theirs!r} is mapped to {ours!r}, no main topic of ours; {nearest(ours, TAXONOMY)}")
         return topics
 
+    @field_validator("overrides")
+    @classmethod
+    def _are_selectors_of_the_engine(cls, overrides: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if overrides and "engine" in info.data:  # it is not where it is wrong itself
+            engine = info.data["engine"]
+            known = import_module(f"crawlers.pages.{engine}").SELECTORS
+            for name in overrides.keys() - known.keys():
+                raise ValueError(f"{name!r} is no selector of {engine}; {nearest(name, known)}")
+        return overrides
+
     @property
     def host(self) -> str:
         """The host that one pool of runs is for."""
@@ -122,7 +134,9 @@ def read_site(path: Path) -> Site:
         if problem["type"] == "extra_forbidden":
             remedy = nearest(str(where[-1]), _keys(where))
             raise RequestRefused(f"there is no key {key!r} in a site's file", where=path, remedy=remedy) from None
-        raise RequestRefused(f"{key}: {problem['msg']}", where=path, remedy=_EXAMPLES) from None
+        raise RequestRefused(
+            f"{key}: {problem['msg'].removeprefix('Value error, ')}", where=path, remedy=_EXAMPLES
+        ) from None
 
 
 def _keys(where: tuple[Any, ...]) -> set[str]:

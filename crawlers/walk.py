@@ -5,7 +5,7 @@ No Scrapy here: pages of a list go in, the posts to fetch come out, and what bec
 ==============  ================================================================================
 fate            meaning
 ==============  ================================================================================
-``fetch``       it is asked for
+``fetch``       it is asked for; the spider says what came of that: lost, cut, gone, outside, unread_before
 ``had``         it stands in the journal of this job already
 ``unchanged``   an earlier crawl had it, and no answer has come since
 ``outside``     it was written on a day that is not in the window, or before `since_id`
@@ -49,7 +49,7 @@ class Walk:
         self._fates = fates
         self._listed = listed
         self._ordered = ordered
-        # Still in front of the window; and whether a post older than it has been met.
+        # Still in front of the window; and whether something older than it has been met.
         self._ahead = ordered and self._window.last < day_of(options.clock())
         self._behind = False
         self._days: dict[str, Days] = {}  # when the unpinned posts of this page were written
@@ -111,6 +111,15 @@ class Walk:
         return not self._open and not self._held
 
     @property
+    def ended_first(self) -> bool:
+        """Whether the list came to its last page before it came to anything older than the window.
+
+        It holds no more, or the site shows no more of it.
+        """
+        at_its_end = self.number > 0 and self.settled and self.next_url is None
+        return at_its_end and not self._behind and not self._since_reached
+
+    @property
     def ended(self) -> bool:
         """Whether the list holds nothing more: its last page, or a whole page older than the window or `since_id`."""
         known = [days for days in self._places.values() if days.last is not None or days.first is not None]
@@ -129,8 +138,8 @@ class Walk:
         return wanted
 
     def _note(self) -> None:
-        """Where the walk stands, by what is known of the page's days."""
-        for days in self._days.values():
+        """Where the walk stands, by what is known of the page's places."""
+        for days in self._places.values():
             if self._window.surely_older(days):
                 self._ahead, self._behind = False, True
             elif days.first is not None and not self._window.surely_newer(days):
@@ -150,7 +159,10 @@ class Walk:
             "takedown": post.source_id in options.takedown,
             "had": post.source_id in self._had,
             "outside": self._outside(days) or self._before_since(post.source_id),
-            "unchanged": known is not None and known.fingerprint is not None and known.fingerprint == post.fingerprint,
+            "unchanged": known is not None
+            and not known.unread
+            and known.fingerprint is not None
+            and known.fingerprint == post.fingerprint,
             "sampled_out": options.sample < 1 and unit_interval(options.site.name, post.source_id) >= options.sample,
         }
         return next((fate for fate, holds in fates.items() if holds), "fetch")

@@ -12,6 +12,8 @@ sign             seen as
 ``emptiness``    a first list page without posts, or several posts in a row that could not be read
 ``robots``       a robots.txt that the server could not give: then nothing is allowed (RFC 9309 §2.3.1.4)
 ===============  =========================================================================================
+
+Where not even a connection came about, nobody has refused us: the crawl ends as ``unreachable``, not as ``blocked``.
 """
 
 import logging
@@ -21,21 +23,35 @@ from urllib.parse import parse_qsl, urlsplit
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+)
 from scrapy.http import Response
 from scrapy.utils.defer import _schedule_coro
 
 logger = logging.getLogger(__name__)
 
-# In a script alone: a person may write of such cookies, and must not stop the crawl by it.
+# In a script alone, and in none of JSON, where a page keeps what people wrote: a person may write of such cookies, and
+# must not stop the crawl by it.
 _SCRIPT = re.compile(
-    rb"<script[^>]*>(?:(?!</script).){0,2000}?(?:\barg1\s*=\s*['\"][0-9A-Fa-f]{6,}|acw_sc__v[23])", re.S
+    rb"<script(?![^>]*\btype\s*=[\s'\"]*[^\s'\">]*json)[^>]*>(?:(?!</script).){0,2000}?(?:\barg1\s*=\s*['\"][0-9A-Fa-f]{6,}|acw_sc__v[23])",
+    re.S,
 )
 _TITLE = re.compile(r"<title>\s*(?:百度安全验证|安全验证|访问验证|滑动验证|滑动验证页面|人机验证)\s*</title>".encode())
 _BEGINNING = 16_384
 _TOKENS = frozenset({"u_atoken", "u_asession", "u_asig", "u_aref"})
-_CAPTCHA = re.compile(r"captcha|wappass|^sec\.|/sec/|/misc/sorry|punish", re.I)
-_LOGIN = re.compile(r"^(?:accounts|login|passport)\.|/(?:login|signin|passport)(?:[/?.]|$)|mod=logging", re.I)
+# Hosts, and whole parts of a path: the words of a title may be part of the address of a post.
+_CAPTCHA = re.compile(r"^(?:sec|wappass)\.|^[^/]*captcha|/(?:captcha|punish|sec|misc/sorry)(?:\.\w+)?(?:/|$)", re.I)
+_LOGIN = re.compile(r"^(?:accounts|login|passport)\.|/(?:login|signin|passport)(?:\.\w+)?(?:/|$)", re.I)
+_POST = re.compile(r"/[0-9]+(?:\.\w+)?(?:/|$)")  # a wall has no number, a post of the title "login" has
+_NO_ANSWER = (
+    *(CannotResolveHostError, DownloadConnectionRefusedError, DownloadFailedError, DownloadTimeoutError),
+    OSError,
+)
 _REFUSALS = frozenset({403, 429, 503})
 
 
@@ -61,12 +77,13 @@ def block(crawler: Crawler, sign: str, url: str, reason: str = "blocked") -> Blo
 def challenge_of_url(url: str) -> str | None:
     """The sign that an address, the target of a redirect, gives; None for one like any other."""
     parts = urlsplit(url)
-    if _TOKENS & {name for name, _ in parse_qsl(parts.query)}:
+    query = dict(parse_qsl(parts.query))
+    if _TOKENS & query.keys():
         return "challenge"
-    place = f"{parts.hostname or ''}{parts.path}"
+    place = f"{parts.hostname or ''}{'' if _POST.search(parts.path) else parts.path}"
     if _CAPTCHA.search(place):
         return "captcha"
-    return "login" if _LOGIN.search(f"{place}?{parts.query}") else None
+    return "login" if _LOGIN.search(place) or query.get("mod") == "logging" else None
 
 
 def challenge_of_page(response: Response) -> str | None:
@@ -105,6 +122,8 @@ class StopWhereBlocked:
         sign = challenge_of_page(response)
         if sign is not None:
             raise block(self._crawler, sign, request.url)
+        if response.status == 403 and request.meta.get("unread_before"):
+            return response  # of this post it is known; of the crawl it says nothing
         self._refusals = self._refusals + 1 if response.status in _REFUSALS else 0
         if self._refusals >= self._limit:
             raise block(self._crawler, "refusals", request.url)
@@ -131,7 +150,8 @@ class NoRobotsNoCrawl:
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Ends the crawl where robots.txt could not be fetched."""
         if is_robots(request) and not isinstance(exception, Blocked):
-            raise block(self._crawler, "robots", request.url)
+            reason = "unreachable" if isinstance(exception, _NO_ANSWER) else "blocked"
+            raise block(self._crawler, "robots", request.url, reason)
 
 
 def is_robots(request: Request) -> bool:

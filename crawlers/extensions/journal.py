@@ -1,4 +1,8 @@
-"""The item pipeline: every finished post goes into the journal of its job, at once."""
+"""The item pipeline: every finished post goes into the journal of its job, at once.
+
+With it stands what the list showed of it (its fingerprint), so that a job that goes on later, past newer lists, takes
+no answer for known that came after the post was fetched. A feed has the posts alone.
+"""
 
 from typing import Any, Self
 
@@ -18,7 +22,7 @@ class Journal:
 
     def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
         """Gives the row on, for a feed that may want it too."""
-        job = self._crawler.spider.job  # type: ignore[union-attr]
-        if job is not None:
-            job.append(item)
+        spider: Any = self._crawler.spider
+        if spider.job is not None:
+            spider.job.append(item, spider.fingerprints.get(item["source_id"]))
         return item

@@ -1,7 +1,8 @@
 """What every spider does: walk down the lists, fetch the posts of the window with all their answers, give rows.
 
 An engine adds where its lists stand, how its pages are read, and how it asks for more answers. Whatever becomes of a
-post is counted; a list that can not be read to its end makes the crawl fail, for then posts may be missing unseen.
+post is counted; a list that can not be read to its end makes the crawl fail, for then posts may be missing unseen. A
+post that can not be read is remembered, and asked for by every later crawl without counting as an error again.
 """
 
 import json
@@ -11,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any, ClassVar, Protocol, Self
+from typing import IO, Any, ClassVar, Protocol, Self
 
 from parsel import Selector
 from scrapy import Request, Spider, signals
@@ -22,10 +23,12 @@ from scrapy.settings import BaseSettings
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
+from crawlers.cache import PageStore
 from crawlers.extensions.blocked import Blocked, block
 from crawlers.extensions.fence import Refused
+from crawlers.hosts import take_turn
 from crawlers.job import DONE, Job, request_of
-from crawlers.options import Options, read_options
+from crawlers.options import Known, Options, read_options
 from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
 from crawlers.rows import row_of
 from crawlers.sites import Board, Site
@@ -52,8 +55,10 @@ class Draft:
     """A post that is being fetched, page by page."""
 
     listed: Listed
+    listed_at: datetime  # when the page of the list was fetched
     walk: Walk
     board: Board | None
+    unread_before: bool = False  # an earlier crawl could not read it, and the list shows it as it was then
     question: Question | None = None
     answers: list[Answer] = field(default_factory=list)
     layout: str = ""
@@ -61,6 +66,7 @@ class Draft:
     urls: set[str] = field(default_factory=set)
     more_ids: tuple[str, ...] = ()
     settled: bool = False
+    outdated: bool = False  # a page of it is older than that of the list, which may show answers that it lacks
 
 
 class ForumSpider(Spider):
@@ -74,6 +80,8 @@ class ForumSpider(Spider):
 
     options: Options
     job: Job | None
+    pages: PageStore  # of the job
+    _turn: IO[str]  # the lock of the host
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *_: Any, **said: str | None) -> Self:
@@ -86,7 +94,11 @@ class ForumSpider(Spider):
         _apply(options, crawler.settings)
         spider = cls()
         spider.options = options
+        spider._turn = take_turn(options.base_url)
         spider.job = Job(options.job, request_of(options)) if options.job else None
+        if spider.job is not None:
+            oldest = options.clock().timestamp() - options.keep_pages_days * 24 * 3600.0
+            spider.pages = PageStore(spider.job.pages, expire_before=oldest)
         spider._set_crawler(crawler)
         crawler.signals.connect(spider._idle, signal=signals.spider_idle)
         crawler.signals.connect(spider._unexpected, signal=signals.spider_error)
@@ -100,11 +112,11 @@ class ForumSpider(Spider):
         self.refused: Counter[str] = Counter()
         self.listed: dict[str, Listed] = {}
         self.dated: dict[str, str | None] = {}  # when the posts that were fetched were written
+        self.fingerprints: dict[str, str | None] = {}  # of the posts that were read: what the list showed before that
         self.summary: dict[str, object] = {}
-        self._read_ids: set[str] = set()
+        self._unread_ids: set[str] = set()
         self._walks: list[Walk] = []
-        self._unread = 0
-        self._lists_ended = True
+        self._unread_in_a_row = 0
         had = self.job.had if self.job else {}
         self._had = dict(had)
         self._items = len(had)
@@ -143,14 +155,20 @@ class ForumSpider(Spider):
                 raise CloseSpider(reason) from error
             yield from again
             return
-        if walk.number == 0 and not page.posts:
-            block(self.crawler, "emptiness", response.url)
-            return
+        if not page.posts:
+            # The site may have shown nothing for a while: what was kept of that must not stand for it for ever.
+            again = self._once_more(response)
+            if again:
+                yield from again
+                return
+            if walk.number == 0:
+                block(self.crawler, "emptiness", response.url)
+                return
         if page.refused:  # links of posts that lead to another host
             self.refused["offsite"] += page.refused
             self.crawler.stats.inc_value("crawl/refused/offsite", page.refused)
         wanted = walk.read(page, response.url)
-        yield from self._post_requests(wanted, walk, board)
+        yield from self._post_requests(wanted, self._fetched_at(response), walk, board)
         yield from self._go_on(walk, board)
 
     def failed_list(self, failure: Failure) -> None:
@@ -178,18 +196,18 @@ class ForumSpider(Spider):
             page: PostPage = self._read(type(self).post_page, response)
             inside = self._take(draft, page, response)
         except PageError as error:
-            again = self._once_more(response)
+            again = [] if draft.unread_before else self._once_more(response)
             if again:
                 yield from again
                 return
-            self._count_unread(response, error)
+            self._count_unread(response, error, known=draft.unread_before)
             yield from self._lose(draft)
-            self._unread += 1
-            if self._unread >= self.settings.getint("CRAWL_UNREAD_MAX"):
+            self._unread_in_a_row += not draft.unread_before
+            if self._unread_in_a_row >= self.settings.getint("CRAWL_UNREAD_MAX"):
                 reason = "unknown_layout" if isinstance(error, UnknownLayout) else "blocked"
                 block(self.crawler, "emptiness", response.url, reason)
             return
-        self._unread = 0
+        self._unread_in_a_row = 0
         yield from self._settle(draft)
         if inside:
             yield from self._follow(draft, page.next_url)
@@ -197,9 +215,9 @@ class ForumSpider(Spider):
     def failed_post(self, failure: Failure) -> Iterator[Any]:
         """A page of a post did not come: the post is counted, and is new again for the next crawl."""
         draft: Draft = failure.request.cb_kwargs["draft"]  # type: ignore[attr-defined]
-        kind = self._count_failure(failure)
+        kind = self._count_failure(failure, known=draft.unread_before)
         if kind != "blocked":
-            yield from self._lose(draft, "gone" if kind == "gone" else "lost")
+            yield from self._lose(draft, gone=kind == "gone")
 
     def _take(self, draft: Draft, page: PostPage, response: Response) -> bool:
         """Takes a page into the draft; gives whether the post is one of the window.
@@ -226,9 +244,9 @@ class ForumSpider(Spider):
             days, window = Days.of(posted), self.options.window
             self.dated[question.source_id] = posted.at.isoformat() if days.first == days.last else None
             if window.surely_older(days) or window.surely_newer(days):
-                self.fates["fetch"] -= 1
-                self.fates["outside"] += 1
+                self._became("outside")
                 return False
+        draft.outdated |= self._fetched_at(response) < draft.listed_at
         draft.urls.add(response.url)
         draft.answers.extend(page.answers)
         return True
@@ -237,21 +255,21 @@ class ForumSpider(Spider):
         """Asks for more answers, or gives the row."""
         found = (next_url, self.parse_post) if next_url else self.more(draft)
         if found is not None and found[0] not in draft.urls:
-            if len(draft.urls) >= self.settings.getint("CRAWL_POST_PAGES_MAX"):
-                self.errors["post_too_long"] += 1
-                yield from self._lose(draft)
+            if len(draft.urls) < self.settings.getint("CRAWL_POST_PAGES_MAX"):
+                url, callback = found
+                yield self._request(url, callback, self.failed_post, _ANSWERS_FIRST, draft=draft)
                 return
-            url, callback = found
-            yield self._request(url, callback, self.failed_post, _ANSWERS_FIRST, draft=draft)
-            return
+            self._became("cut")
+            logger.warning("a post of more than %s pages, cut there: %s", len(draft.urls), draft.listed.url)
         assert draft.question is not None
         assert draft.fetched_at is not None
-        yield row_of(
+        row = row_of(
             self.site, draft.question, draft.answers, key=self.options.key, fetched_at=draft.fetched_at,
             layout=draft.layout, topic=draft.board.topic if draft.board else None,
         )  # fmt: skip
-        self._read_ids.add(draft.question.source_id)
+        self.fingerprints[draft.question.source_id] = None if draft.outdated else draft.listed.fingerprint
         self._items += 1
+        yield row
         if self._full:
             raise CloseSpider("max_items")
 
@@ -261,23 +279,37 @@ class ForumSpider(Spider):
         draft.settled = True
         posted = draft.question.posted if draft.question else None
         more = draft.walk.settle(draft.listed.source_id, Days.of(posted).last if posted else None)
-        yield from self._post_requests(more, draft.walk, draft.board)
+        yield from self._post_requests(more, draft.listed_at, draft.walk, draft.board)
         yield from self._go_on(draft.walk, draft.board)
 
-    def _lose(self, draft: Draft, fate: str = "lost") -> Iterator[Request]:
+    def _lose(self, draft: Draft, *, gone: bool = False) -> Iterator[Request]:
+        if gone:
+            self._became("gone")
+        else:
+            self._became("unread_before" if draft.unread_before else "lost")
+            self._unread_ids.add(draft.listed.source_id)
+        yield from self._settle(draft)
+
+    def _became(self, fate: str) -> None:
+        """A post that was to be fetched is to be counted otherwise."""
         self.fates["fetch"] -= 1
         self.fates[fate] += 1
-        yield from self._settle(draft)
 
     # Requests and pages.
 
     def _list_request(self, url: str, walk: Walk, board: Board | None) -> Request:
         return self._request(url, self.parse_list, self.failed_list, 0, walk=walk, board=board)
 
-    def _post_requests(self, wanted: list[Listed], walk: Walk, board: Board | None) -> Iterator[Request]:
+    def _post_requests(
+        self, wanted: list[Listed], listed_at: datetime, walk: Walk, board: Board | None
+    ) -> Iterator[Request]:
         for listed in wanted:
-            draft = Draft(listed, walk, board)
-            yield self._request(listed.url, self.parse_post, self.failed_post, _DETAILS_FIRST, draft=draft)
+            known = self.options.seen.get(listed.source_id)
+            unread_before = known is not None and known.unread and known.fingerprint == listed.fingerprint
+            draft = Draft(listed, listed_at, walk, board, unread_before)
+            request = self._request(listed.url, self.parse_post, self.failed_post, _DETAILS_FIRST, draft=draft)
+            request.meta["unread_before"] = unread_before
+            yield request
 
     def _request(
         self, url: str, callback: Callable[..., Any], errback: Callable[..., Any], priority: int, **kept: object
@@ -309,7 +341,7 @@ class ForumSpider(Spider):
         # Read as HTML whatever it says: no entity is defined, none is resolved, nothing else is loaded.
         if not isinstance(response, TextResponse) or isinstance(response, XmlResponse):
             raise UnknownLayout("not a page in HTML", response.url)
-        if b"</html" not in response.body[-_END:]:
+        if b"</html" not in response.body[-_END:].lower():
             # Half a list would look like its last page.
             raise PageError("the page is cut short", response.url)
         if self.site.charset:
@@ -329,19 +361,23 @@ class ForumSpider(Spider):
 
     # Accounts.
 
-    def _count_unread(self, response: Response, error: PageError) -> None:
-        kind = "unknown_layout" if isinstance(error, UnknownLayout) else "page"
-        self.errors[kind] += 1
-        self.crawler.stats.inc_value(f"crawl/errors/{kind}")
+    def _count_unread(self, response: Response, error: PageError, *, known: bool = False) -> None:
+        if not known:
+            kind = "unknown_layout" if isinstance(error, UnknownLayout) else "page"
+            self.errors[kind] += 1
+            self.crawler.stats.inc_value(f"crawl/errors/{kind}")
         where = self.job.keep_page(response.url, response.body) if self.job else "not saved: -a job=FOLDER saves it"
         logger.warning("%s at %s (%s)", error.what, response.url, where)
 
-    def _count_failure(self, failure: Failure) -> str:
+    def _count_failure(self, failure: Failure, *, known: bool = False) -> str:
         error = failure.value
         assert error is not None
         url = failure.request.url  # type: ignore[attr-defined]
         kind = _kind_of(error)
         if kind == "blocked":
+            return kind
+        if known:
+            logger.info("%s, as before: %s", kind, url)
             return kind
         if kind == "too_large" or (isinstance(error, IgnoreRequest) and not isinstance(error, HttpError)):
             self.refused[kind] += 1
@@ -364,14 +400,15 @@ class ForumSpider(Spider):
     def _unwritten(self, item: dict[str, Any]) -> None:
         """A post that could not be written into the journal: it is not there, whatever was counted."""
         self._items -= 1
-        self._read_ids.discard(item["source_id"])
+        self.fingerprints.pop(item["source_id"], None)
         self.errors["unwritten"] += 1
 
     def _idle(self) -> None:
         """Nothing is under way: the crawl is over, and has failed where a list was not walked to its end."""
         if any(not (walk.settled and walk.ended) for walk in self._walks):
             raise CloseSpider("incomplete")
-        if not self._items and sum(self.errors.values()) + sum(self.refused.values()):
+        read = self._items or self.dated or self.fates["unchanged"]
+        if not read and (+self.errors or self.fates["lost"]):
             raise CloseSpider("nothing_read")
 
     def closed(self, reason: str) -> None:
@@ -379,31 +416,47 @@ class ForumSpider(Spider):
         for lost in ("unwritten", "unexpected"):
             if reason in DONE and self.errors[lost]:
                 reason = lost
-        self.summary = self._sum_up(reason)
+        summary = self._sum_up(reason)
+        if summary["list_ended_first"]:
+            first = self.options.window.first
+            logger.warning("a list ended before anything older than %s: its site may show no more", first)
         if self.job is not None:
             if reason in DONE:
-                self.job.finish(self._seen(), self.summary)
+                self.job.finish(self._seen(), summary)
             else:
-                self.job.stop(self.summary)
+                self.job.stop(summary)
             self.job.close()
+        self.summary = summary  # last: without its figures on disk no crawl is done
+        self._turn.close()
 
     def _seen(self) -> Iterator[dict[str, object]]:
-        """What the next crawl is to know. A post that was not read has no fingerprint: it stays new."""
-        for source_id, listed in self.listed.items():
-            known = self._had.get(source_id) or self.options.seen.get(source_id)
-            posted_at = self.dated.get(source_id) or (known.posted_at if known else None)
-            earlier = self.options.seen.get(source_id)
-            if source_id in self._read_ids or source_id in self._had:
-                fingerprint = listed.fingerprint
-            else:
-                fingerprint = earlier.fingerprint if earlier else None
-            if posted_at is not None:
-                yield {"source_id": source_id, "fingerprint": fingerprint, "posted_at": posted_at}
+        """What the next crawl is to know.
+
+        A post that was never read has no fingerprint: it stays new. One that could not be read has that of the failure.
+        """
+        for source_id in dict.fromkeys((*self.listed, *self._had)):
+            known = self._had.get(source_id) or self.options.seen.get(source_id) or Known(None, None, None)
+            fingerprint, unread = known.fingerprint, known.unread
+            if source_id in self.fingerprints:
+                fingerprint, unread = self.fingerprints[source_id], False
+            elif source_id in self._unread_ids:
+                fingerprint, unread = self.listed[source_id].fingerprint, True
+            elif unread and source_id in self.dated:  # it can be read now, and is none of the window
+                fingerprint, unread = None, False
+            line: dict[str, object] = {
+                "source_id": source_id,
+                "fingerprint": fingerprint,
+                "posted_at": self.dated.get(source_id) or known.posted_at,
+            }
+            if unread:
+                yield {**line, "unread": True}
+            elif line["posted_at"] is not None:
+                yield line
 
     def _sum_up(self, reason: str) -> dict[str, object]:
         stats = self.crawler.stats
         errors, refused = +self.errors, +self.refused
-        clean = not errors and not refused
+        nothing_lost = not errors and not self.fates["lost"]  # links of a list that lead elsewhere are no posts
         fates = {("fetched" if fate == "fetch" else fate): count for fate, count in sorted((+self.fates).items())}
         started = stats.get_value("start_time")
         return {
@@ -411,13 +464,14 @@ class ForumSpider(Spider):
             "from": self.options.window.first.isoformat(),
             "until": self.options.window.last.isoformat(),
             "finish_reason": reason,
-            "blocked": stats.get_value("blocked/sign"),
+            "blocked": None if reason == "unreachable" else stats.get_value("blocked/sign"),
             "items": self._items,
-            "nothing_new": reason in DONE and not self._items and clean,
+            "nothing_new": reason in DONE and not self._items and nothing_lost,
             "pages": stats.get_value("crawl/pages", 0),
             "pages_cached": stats.get_value("httpcache/hit", 0),
             "bytes": stats.get_value("crawl/bytes", 0),
             "list_pages": sum(walk.number for walk in self._walks),
+            "list_ended_first": any(walk.ended_first for walk in self._walks),
             "posts": {"listed": len(self.listed), **fates},
             "errors": dict(sorted(errors.items())),
             "refused": dict(sorted(refused.items())),
@@ -443,7 +497,6 @@ def _apply(options: Options, settings: BaseSettings) -> None:
         "AUTOTHROTTLE_ENABLED": options.delays,
         "CRAWL_DELAYS": options.delays,
         "HTTPCACHE_ENABLED": options.job is not None,
-        "HTTPCACHE_DIR": str(options.job / "pages.sqlite") if options.job else "",
     }
     settings.setdict(set_, priority="spider")
 

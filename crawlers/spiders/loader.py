@@ -9,18 +9,11 @@ from scrapy.settings import BaseSettings
 from crawlers.errors import RequestRefused
 from crawlers.sites import Site, find_site, sites
 
-_ENGINES = {
-    "xinli001": "Xinli001Spider",
-    "discuz": "DiscuzSpider",
-    "discourse": "DiscourseSpider",
-    "nodebb": "NodebbSpider",
-    "douban_group": "DoubanGroupSpider",
-}
-
 
 def spider_of(site: Site) -> type[Spider]:
     """The spider class of `site`: its engine's, under its own name."""
-    engine: type[Spider] = getattr(import_module(f"crawlers.spiders.{site.engine}"), _ENGINES[site.engine])
+    name = f"{site.engine.title().replace('_', '')}Spider"  # douban_group: DoubanGroupSpider
+    engine: type[Spider] = getattr(import_module(f"crawlers.spiders.{site.engine}"), name)
     return type(engine.__name__, (engine,), {"name": site.name, "site": site, "__doc__": site.title})
 
 

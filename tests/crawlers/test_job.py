@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from crawlers.errors import CrawlError
+from crawlers.errors import CrawlError, RequestRefused
 from crawlers.job import Job, expire
 
 REQUEST = {"source": "here", "from": "2025-03-01", "until": "2025-03-02"}
@@ -37,6 +37,32 @@ def test_going_on_knows_what_there_is(tmp_path):
         assert set(job.had) == {"1"}
         assert str(job.had["1"].day) == "2025-03-01"
         assert not job.append(row("1"))
+
+
+def test_what_the_list_showed_of_a_post_is_known_when_the_job_goes_on(tmp_path):
+    with Job(tmp_path, REQUEST) as job:
+        job.append(row("1"), "3 2025-03-01")
+        job.append(row("2"))
+    with Job(tmp_path, REQUEST) as job:
+        assert {i: known.fingerprint for i, known in job.had.items()} == {"1": "3 2025-03-01", "2": None}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"[]", b"null", b'{"source_id": "1"}', b'{"source_id": "1", "posted_at": 5}', b"[" * 100_000,
+     b'{"source_id": "1", "posted_at": "0001-01-01T00:00:00+14:00"}'],
+)  # fmt: skip
+def test_whatever_else_stands_in_the_journal_is_an_error_in_words(tmp_path, line):
+    (tmp_path / "items.jsonl").write_bytes(line + b"\n")
+    with pytest.raises(CrawlError, match="damaged"):
+        Job(tmp_path, REQUEST)
+
+
+def test_a_folder_that_can_not_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for folder in (tmp_path / "file", tmp_path / "file" / "job"):
+        with pytest.raises(RequestRefused, match="can not be used"):
+            Job(folder, REQUEST)
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
@@ -105,6 +131,14 @@ def test_robots_is_kept_once_a_content_with_its_hash(tmp_path):
     assert kept.count("Disallow: /x") == 1
     assert first in kept
     assert second in kept
+
+
+def test_a_job_that_a_crawl_is_at_work_on_is_left_alone_however_old_its_files_are(tmp_path):
+    with Job(tmp_path / "job", REQUEST) as job:
+        job.append(row("1"))
+        assert expire(tmp_path, datetime(2200, 1, 1, tzinfo=UTC)) == 0
+        assert ids(tmp_path / "job") == ["1"]
+    assert expire(tmp_path, datetime(2200, 1, 1, tzinfo=UTC)) == 1
 
 
 def test_what_people_wrote_goes_after_a_while(tmp_path):

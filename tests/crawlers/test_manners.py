@@ -76,7 +76,18 @@ def test_a_robots_that_the_server_fails_to_give_allows_nothing(tmp_path):
     with TinySite({"/robots.txt": (500, HTML, b"failed")}) as site:
         run = crawl(tmp_path, site.url, code=1)
         assert set(site.asked) == {"/robots.txt"}
-    assert run.summary["finish_reason"] == "blocked"
+    assert (run.summary["finish_reason"], run.summary["blocked"]) == ("blocked", "robots")
+
+
+def test_a_site_that_can_not_be_reached_has_not_refused_us(tmp_path):
+    with TinySite({}) as site:
+        nobody = site.url
+    run = crawl(tmp_path, nobody, code=1)
+    assert (run.summary["finish_reason"], run.summary["blocked"]) == ("unreachable", None)
+    assert run.summary["pages"] == 0
+    assert run.log.endswith("error: the crawl ended early: unreachable\n")
+    assert "Traceback" not in run.log
+    assert (tmp_path / "stopped.json").exists()
 
 
 def test_a_robots_that_leads_to_another_host_allows_nothing(tmp_path):
@@ -138,6 +149,10 @@ def html(text: str, **headers: str) -> HtmlResponse:
         ("<p>有人说网站用 acw_sc__v2 和 arg1='5B9C0F' 来识别爬虫，是真的吗</p>", None),
         ("<script>var ok = 1;</script><p>arg1='5B9C0F'</p>", None),
         ("<title>验证码总是收不到，我崩溃了</title>", None),
+        ('<script type="application/json">{"text": "var arg1=\'5B9C0F\' ..."}</script>', None),
+        ("<script id='d' type='application/ld+json' >{'text': 'acw_sc__v2'}</script>", None),
+        ("<script type=application/json>acw_sc__v3</script><script>var arg1='5B9C0F'</script>", "challenge"),
+        ("<script type='text/javascript'>var arg1='5B9C0F'</script>", "challenge"),
     ],
 )
 def test_what_a_challenge_looks_like_and_that_a_person_may_write_of_one(page, sign):
@@ -157,8 +172,19 @@ def test_cloudflare_says_it_in_a_header():
         ("https://www.douban.com/misc/sorry?original-url=x", "captcha"),
         ("https://accounts.douban.com/passport/login", "login"),
         ("https://bbs.example.org/member.php?mod=logging&action=login", "login"),
+        ("https://www.xinli001.com/qa/_____tmd_____/punish?x5secdata=a", "captcha"),
+        ("https://captcha.example.org/", "captcha"),
+        ("https://geo.captcha-delivery.com/interstitial", "captcha"),
+        ("https://passport.example.org/", "login"),
+        ("https://bbs.example.org/login.php?to=/", "login"),
         ("https://www.xinli001.com/qa/100841601?page=2", None),
         ("https://www.xinli001.com/qa?title=login", None),
+        ("https://bbs.example.org/thread-punish-12-1-1.html", None),
+        ("https://bbs.example.org/thread-12-1-1.html?from=/captcha", None),
+        ("https://forum.example.org/t/how-to-login/5", None),
+        ("https://forum.example.org/t/login/5.json", None),
+        ("https://forum.example.org/topic/5/captcha", None),
+        ("https://forum.example.org/c/secrets", None),
     ],
 )
 def test_what_an_address_of_a_wall_looks_like(url, sign):

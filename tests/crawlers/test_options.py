@@ -1,9 +1,12 @@
 """A request that can not be is refused before anything is fetched, and says what to do."""
 
+import os
+from datetime import date
+
 import pytest
 
 from crawlers.errors import RequestRefused
-from crawlers.options import CONTACT_VARIABLE, KEY_VARIABLE, read_options
+from crawlers.options import CONTACT_VARIABLE, KEY_VARIABLE, Known, read_options, read_takedown
 from crawlers.sites import find_site
 
 REPLICA = {"base_url": "http://127.0.0.1:8765"}
@@ -29,6 +32,12 @@ def test_without_a_key_nothing_is_crawled(site, monkeypatch, key):
     assert key is None or not key or key not in str(refused.value)
 
 
+def test_a_key_that_is_no_text_is_refused(site, monkeypatch):
+    monkeypatch.setitem(os.environb, KEY_VARIABLE.encode(), bytes(range(128, 160)))
+    with pytest.raises(RequestRefused, match="UTF-8"):
+        read_options(site, REPLICA)
+
+
 @pytest.mark.usefixtures("_key")
 def test_the_key_is_in_no_representation_of_the_options(site):
     assert "kkkk" not in repr(read_options(site, REPLICA))
@@ -36,8 +45,9 @@ def test_the_key_is_in_no_representation_of_the_options(site):
 
 @pytest.mark.usefixtures("_key")
 def test_another_host_is_not_crawled_without_a_contact(site, monkeypatch):
-    with pytest.raises(RequestRefused, match="without saying who"):
+    with pytest.raises(RequestRefused, match="without saying who") as refused:
         read_options(site, {})
+    assert "set GONGQING_CRAWL_CONTACT, or contact under [crawl] in gongqing.toml (--contact of" in str(refused.value)
     assert read_options(site, {"contact": "crawl@example.org"}).contact == "crawl@example.org"
     monkeypatch.setenv(CONTACT_VARIABLE, "https://example.org/crawl")
     assert read_options(site, {}).contact == "https://example.org/crawl"
@@ -72,6 +82,10 @@ def test_no_other_host_is_ever_asked_without_delays(site, host):
         ({"until_date": "March"}, "--until 'March'"),
         ({"base_url": "ftp://127.0.0.1"}, "no address of a site"),
         ({"base_url": "http://user:pass@127.0.0.1"}, "no address of a site"),
+        ({"base_url": "http://127.0.0.1:99999999"}, "no address of a site"),
+        ({"base_url": "http://[::1"}, "no address of a site"),
+        ({"keep_pages_days": "-1"}, "keep_pages_days"),
+        ({"since_id": "９"}, "since_id"),
         ({"max_items": "0"}, "max_items"),
         ({"sample": "2"}, "sample"),
         ({"now": "noon"}, "now"),
@@ -86,9 +100,71 @@ def test_whatever_else_can_not_be_is_refused(site, said, words):
 
 
 @pytest.mark.usefixtures("_key")
-def test_a_damaged_line_of_what_was_seen_is_named(site, tmp_path):
+@pytest.mark.parametrize(
+    "line",
+    ['{"sour', "[]", "null", '{"source_id": "1", "fingerprint": [], "posted_at": null}', '{"source_id": "1"}',
+     '{"source_id": "1", "fingerprint": null, "posted_at": "0001-01-01T00:00:00+14:00"}', "[" * 100_000],
+)  # fmt: skip
+def test_a_damaged_line_of_what_was_seen_is_named(site, tmp_path, line):
     path = tmp_path / "seen.jsonl"
-    path.write_text('{"source_id": "1", "fingerprint": "1", "posted_at": null}\n{"sour', encoding="utf-8")
+    path.write_text(f'{{"source_id": "1", "fingerprint": "1", "posted_at": null}}\n{line}', encoding="utf-8")
     with pytest.raises(RequestRefused) as refused:
         read_options(site, {**REPLICA, "seen": str(path)})
     assert f"{path}:2" in str(refused.value)
+
+
+@pytest.mark.usefixtures("_key")
+def test_what_was_seen_and_what_was_not_read(site, tmp_path):
+    path = tmp_path / "seen.jsonl"
+    posted = "2025-03-01T20:00:00+00:00"  # the second of March in Shanghai
+    path.write_text(
+        f'{{"source_id": "1", "fingerprint": "2", "posted_at": "{posted}"}}\n'
+        '{"source_id": "2", "fingerprint": null, "posted_at": null, "unread": true}\n', encoding="utf-8"
+    )  # fmt: skip
+    assert read_options(site, {**REPLICA, "seen": str(path)}).seen == {
+        "1": Known("2", date(2025, 3, 2), posted),
+        "2": Known(None, None, None, unread=True),
+    }
+
+
+SOURCES = ("xinli001", "replica")
+
+
+def test_ids_to_be_taken_down_stand_with_their_source_or_alone(tmp_path):
+    path = tmp_path / "takedown.txt"
+    path.write_bytes("\ufeffxinli001:1\r\n\n# asked for on 1 March\nreplica:2 # by mail\n  3\nxinli001:1\n".encode())
+    assert read_takedown(path, "xinli001", SOURCES) == {"1", "3"}
+    assert read_takedown(path, "replica", SOURCES) == {"2", "3"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("https://www.xinli001.com/qa/2", "an address where the id of a post should stand"),
+        ("xinli01:3", "did you mean 'xinli001'?"),
+        ("Xinli001:4", "there is no source 'Xinli001'"),
+        ("xinli001:", "something else"),
+        (":5", "something else"),
+        ("xinli001: 5", "something else"),
+        ("xinli001:5 6", "something else"),
+        ("xinli001:５", "something else"),
+        ("王小明:5", "something else"),
+        ("everything", "something else"),
+    ],
+)
+def test_a_line_that_would_protect_nobody_is_refused_with_its_place_and_not_repeated(tmp_path, line, words):
+    path = tmp_path / "takedown.txt"
+    path.write_text(f"xinli001:1\n{line}\n", encoding="utf-8")
+    with pytest.raises(RequestRefused) as refused:
+        read_takedown(path, "replica", SOURCES)
+    assert words in str(refused.value)
+    assert f"{path}:2" in str(refused.value)
+    assert "王小明" not in str(refused.value)
+    assert words != "something else" or "as xinli001:100841600" in str(refused.value)
+
+
+def test_a_takedown_list_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "takedown.txt"
+    path.write_bytes(b"xinli001:1\n\xff\xfe")
+    with pytest.raises(RequestRefused, match="can not be read"):
+        read_takedown(path, "xinli001", SOURCES)

@@ -1,11 +1,13 @@
 """A site is a TOML file; what it says is checked before anything is fetched."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from crawlers.errors import RequestRefused
-from crawlers.sites import FOLDER, find_site, read_site, sites
+from crawlers.sites import FOLDER, Engine, find_site, read_site, sites
+from crawlers.spiders.base import ForumSpider
 from crawlers.spiders.loader import SiteLoader, spider_of
 
 GOOD = """
@@ -65,12 +67,28 @@ def test_an_unknown_site_is_refused_with_the_nearest_name():
         ("charset = 'gbkk'", "no encoding"),
         ("topics = { 'a' = '情结' }", "no main topic of ours"),
         ("lang = 'cn'", "lang"),
+        ("overrides = { titel = 'h1' }", "'titel' is no selector of discuz; did you mean 'title'?"),
     ],
 )
 def test_a_wrong_key_or_value_is_refused_and_named(tmp_path, wrong, said):
     with pytest.raises(RequestRefused) as refused:
         read_site(written(tmp_path, GOOD + wrong))
     assert said in str(refused.value)
+
+
+def test_selectors_of_the_engine_can_be_overridden_and_json_has_none(tmp_path):
+    assert read_site(written(tmp_path, GOOD + "overrides = { title = 'h1' }")).overrides == {"title": "h1"}
+    json = GOOD.replace('"discuz"', '"discourse"')
+    with pytest.raises(RequestRefused, match="no selector of discourse"):
+        read_site(written(tmp_path, json + "overrides = { title = 'h1' }"))
+
+
+@pytest.mark.parametrize("engine", get_args(Engine))
+def test_every_engine_has_a_spider_and_readers(engine):
+    spider = spider_of(next(iter(sites().values())).model_copy(update={"engine": engine}))
+    assert issubclass(spider, ForumSpider)
+    assert callable(spider.list_page)
+    assert callable(spider.post_page)
 
 
 @pytest.mark.parametrize("key", ["licence", "consent", "robots", "engine"])

@@ -136,6 +136,14 @@ def test_unchanged_posts_are_not_fetched_and_changed_ones_are(asked, tmp_path):
     assert fates == {"unchanged": 1, "fetch": 2}
 
 
+def test_posts_that_could_not_be_read_are_fetched_though_the_list_shows_them_as_they_were(asked, tmp_path):
+    seen = tmp_path / "seen.jsonl"
+    seen.write_text('{"source_id": "1", "fingerprint": "2", "posted_at": null, "unread": true}\n', encoding="utf-8")
+    way, fates = walk(asked(seen=str(seen)))
+    assert names(way.read(page(Listed("1", "/1", "2")), "1")) == ["1"]
+    assert fates == {"fetch": 1}
+
+
 def test_a_post_whose_day_an_earlier_crawl_knows_is_not_fetched_outside_the_window(asked, tmp_path):
     seen = tmp_path / "seen.jsonl"
     seen.write_text('{"source_id": "1", "fingerprint": null, "posted_at": "2025-03-01T04:00:00+00:00"}\n', "utf-8")
@@ -147,7 +155,7 @@ def test_a_post_whose_day_an_earlier_crawl_knows_is_not_fetched_outside_the_wind
 
 def test_what_is_taken_down_or_had_is_not_fetched(asked, tmp_path):
     takedown = tmp_path / "takedown.txt"
-    takedown.write_text("# asked for on 1 March\nxinli001:1\n2  # bare\nother:3\n", encoding="utf-8")
+    takedown.write_text("# asked for on 1 March\nxinli001:1\n2  # bare\nreplica:3\n", encoding="utf-8")
     way, fates = walk(asked(takedown=str(takedown)), had={"4": Known(None, day(11), None)})
     assert names(way.read(page(*undated("1", "2", "3", "4")), "1")) == ["3"]
     assert fates == {"takedown": 2, "fetch": 1, "had": 1}
@@ -181,3 +189,26 @@ def test_a_list_whose_next_page_leads_back_ends(asked):
     way.read(ListPage(tuple(dated(12)), "http://a/1", "x"), "http://a/1")
     way.settle("12", day(12))
     assert way.ended
+
+
+@pytest.mark.parametrize(("oldest", "first"), [(9, False), (10, True)])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_list_that_ends_before_anything_older_than_the_window_was_met(asked, oldest, first, ordered):
+    way, _ = walk(asked(), ordered=ordered)
+    assert not way.ended_first  # nothing was read yet
+    posts = dated(12, oldest) if ordered else [Listed("1", "/1", posted=moment(1), active=moment(oldest))]
+    for post in way.read(page(*posts, last=True), "1"):
+        assert not way.ended_first  # something is still under way
+        way.settle(post.source_id, day(int(post.source_id)))
+    assert way.ended
+    assert way.ended_first is first
+
+
+def test_a_list_that_was_not_walked_to_its_last_page_did_not_end_first(asked):
+    way, _ = walk(asked(since_id="5"))
+    way.read(page(*undated("4", "3"), last=True), "1")
+    assert way.ended
+    assert not way.ended_first
+    way, _ = walk(asked())
+    way.read(page(), "1")
+    assert not way.ended_first

@@ -10,7 +10,7 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 class TinySite:
-    """Serves `pages` by their path, query aside; 404 for all others. `asked` are the paths in their order."""
+    """Serves `pages` by their address, or by its path alone; 404 for all others. `asked` are the addresses in order."""
 
     def __init__(self, pages: Mapping[str, Page]) -> None:
         self.asked: list[str] = []
@@ -18,10 +18,12 @@ class TinySite:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one piece: in two, the second waits for word of the first
 
             def do_GET(self) -> None:
                 asked.append(self.path)
-                status, headers, body = pages.get(self.path.split("?")[0], (404, HTML, b"nothing here"))
+                nothing: Page = (404, HTML, b"nothing here")
+                status, headers, body = pages.get(self.path) or pages.get(self.path.split("?")[0], nothing)
                 self.send_response(status)
                 for name, value in {**headers, "Content-Length": str(len(body))}.items():
                     self.send_header(name, value)

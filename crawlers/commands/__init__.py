@@ -1,0 +1,1 @@
+"""Commands of ours in the place of Scrapy's."""
