@@ -85,6 +85,9 @@ def attempt(source: str, said: Mapping[str, str | None], settings: Settings) -> 
     try:
         summary = crawl(source, said, settings)
     except CrawlError as error:
+        heard = logging.getLogger("crawlers")
+        if heard.handlers:  # by Dagster; elsewhere the words below are enough
+            heard.error("%s", error.what)
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code, {}
     if summary["finish_reason"] in DONE:

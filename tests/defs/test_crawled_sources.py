@@ -1,15 +1,21 @@
 """The crawled sources in Dagster: a real crawl through Pipes, its figures, its checks, its schedules."""
 
 import datetime as dt
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import dagster as dg
+import polars as pl
 import pytest
+import yaml
 
+from crawlers.window import day_of
 from pipelines.definitions import defs
 from pipelines.defs.crawl import CrawlConfig, crawled_sites, crawls, key_of, op_of
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.schedules import daily_job, daily_refresh
 from pipelines.imports import make_author_key
+from pipelines.settings import ROOT
 from pipelines.store import Store
 from samples.replica import Replica
 
@@ -21,13 +27,15 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def crawled(home, replica: Replica, instance: dg.DagsterInstance, **config: object) -> dg.ExecuteInProcessResult:
-    """One day of the replica, materialised; delays are off only for who says so, so few posts are asked for."""
+def crawled(
+    home, replica: Replica, instance: dg.DagsterInstance, day: str = DAY, **config: object
+) -> dg.ExecuteInProcessResult:
+    """One day of the replica, materialised."""
     make_author_key(home)
     (asset,) = (one for one in crawls if key_of("replica") in one.keys)
     return dg.materialize(
         [asset],
-        partition_key=DAY,
+        partition_key=day,
         instance=instance,
         resources={"home": HomeResource(path=str(home)), "pipes": dg.PipesSubprocessClient()},
         run_config={"ops": {op_of("replica"): {"config": {"base_url": replica.url, "delays": False, **config}}}},
@@ -55,6 +63,10 @@ def test_a_day_is_crawled_in_a_process_of_its_own_and_its_figures_are_told(tmp_p
         assert told.tags["dagster/data_version"] == version.version
         evaluations = {one.check_name: one.passed for one in result.get_asset_check_evaluations()}
         assert evaluations == {"items": True, "coverage": True}
+        (coverage,) = (one for one in result.get_asset_check_evaluations() if one.check_name == "coverage")
+        assert coverage.metadata["answers.likes"].value == "too few to judge"
+        lines = [entry.user_message for entry in instance.all_logs(result.run_id)]
+        assert any(line.startswith(f"pages {told.metadata['pages'].value}, cached 0") for line in lines), lines
         again = crawled(tmp_path, replica, instance)
         assert again.success, "nothing new is no failure"
         (event,) = again.get_asset_materialization_events()
@@ -73,12 +85,91 @@ def test_days_before_are_looked_at_again_for_late_answers(tmp_path, replica):
         }
 
 
-def test_a_blocked_crawl_fails_loudly_and_writes_nothing(tmp_path, replica):
-    replica.challenge()
+def test_a_late_answer_makes_a_new_version_of_its_day_with_an_event_of_its_own(tmp_path):
+    place, store = f"replica@{DAY}", Store(tmp_path / "data")
+    with Replica(now="2025-03-16 02:40") as replica, dg.instance_for_test() as instance:
+        assert crawled(tmp_path, replica, instance, "2025-03-15", revisit_days=2).success
+        before = store.version("raw_posts", partition=place)
+        posts = store.read("raw_posts", partition=place).collect()
+        late = None
+        while not late:  # an answer goes to one of the newest posts, whichever
+            changed = replica.tick(days=0.01, answers=5)["changed"]
+            names = {post["ids"]["xinli001"] for post in replica.posts() if post["number"] in changed}
+            late = names & set(posts["source_id"])
+        result = crawled(tmp_path, replica, instance, "2025-03-15", revisit_days=2)
+        assert result.success
+        after = store.version("raw_posts", partition=place)
+        assert after.version != before.version
+        told = {event.partition: event.materialization for event in result.get_asset_materialization_events()}
+        assert told[DAY].tags["dagster/data_version"] == after.version
+        assert told[DAY].metadata["dagster/row_count"].value == after.rows
+    joined = posts.join(store.read("raw_posts", partition=place).collect(), on="post_id", suffix="_after")
+    grown = joined.filter(pl.col("answers_after").list.len() > pl.col("answers").list.len())
+    assert late <= set(grown["source_id"])
+    assert store.read("raw_posts", before.version, place).collect().equals(posts), "the old version is readable"
+
+
+def test_a_back_fill_is_one_run_a_day_and_each_day_has_its_posts(tmp_path, replica):
+    days = ["2025-03-12", "2025-03-13", "2025-03-14"]
+    with dg.instance_for_test() as instance:
+        assert all(crawled(tmp_path, replica, instance, day).success for day in days)
+        assert instance.get_materialized_partitions(key_of("replica")) == set(days)
+        assert len(instance.get_runs()) == len(days)
+    store = Store(tmp_path / "data")
+    assert store.partitions("raw_posts") == [f"replica@{day}" for day in days]
+    for day in days:
+        rows = store.read("raw_posts", partition=f"replica@{day}").collect()
+        truth = {post["ids"]["xinli001"] for post in replica.posts() if day_of_shanghai(post["posted_at"]) == day}
+        assert set(rows["source_id"]) == truth
+
+
+def day_of_shanghai(at: str) -> str:
+    return day_of(dt.datetime.fromisoformat(at)).isoformat()
+
+
+def test_runs_of_one_host_wait_for_each_other(tmp_path, replica):
+    """While another run has the only slot of the host's pool, nothing is asked for."""
+    (asset,) = (one for one in crawls if key_of("replica") in one.keys)
+    limits = yaml.safe_load((ROOT / "dagster.yaml").read_text(encoding="utf-8"))["concurrency"]
+    assert limits == {"pools": {"default_limit": 1}}
+    with dg.instance_for_test(overrides={"concurrency": limits}) as instance, ThreadPoolExecutor() as threads:
+        slots = instance.event_log_storage
+        slots.initialize_concurrency_limit_to_default(asset.op.pool)
+        assert slots.claim_concurrency_slot(asset.op.pool, "another run", "raw_posts_replica").is_claimed
+        run = threads.submit(crawled, tmp_path, replica, instance)
+        while not (runs := instance.get_runs()) or not blocked(instance, runs[0].run_id):
+            assert not run.done()
+            time.sleep(0.1)
+        assert replica.requests()["count"] == 0
+        slots.free_concurrency_slot_for_step("another run", "raw_posts_replica")
+        assert run.result(timeout=120).success
+        assert replica.requests()["count"] > 0
+
+
+def blocked(instance: dg.DagsterInstance, run_id: str) -> bool:
+    return any("blocked by limit for pool" in entry.user_message for entry in instance.all_logs(run_id))
+
+
+def test_a_blocked_crawl_fails_with_its_reason_and_its_figures_and_writes_nothing(tmp_path, replica):
+    replica.challenge(after=3)
     with dg.instance_for_test() as instance:
         result = crawled(tmp_path, replica, instance)
         assert not result.success
+        (failed,) = result.get_step_failure_events()
+        told = failed.step_failure_data.user_failure_data
+        assert "the crawl of replica ended early: blocked (challenge)" in told.description
+        assert "leave the site alone for a day" in told.description
+        assert told.metadata["finish_reason"].value == "blocked"
+        assert told.metadata["blocked"].value == "challenge"
+        assert told.metadata["pages"].value >= 3
         assert Store(tmp_path / "data").partitions("raw_posts") == []
+        assert not [event for event in result.all_events if event.is_step_up_for_retry]
+
+
+def test_only_a_site_that_is_always_there_must_be_fresh():
+    graph = defs.resolve_asset_graph()
+    assert graph.get(key_of("xinli001")).freshness_policy is not None
+    assert graph.get(key_of("replica")).freshness_policy is None
 
 
 def test_every_host_has_a_pool_and_every_site_an_asset():
@@ -103,6 +194,7 @@ def test_the_daily_refresh_crawls_yesterday_and_makes_what_costs_nothing():
     assert {"raw_posts/xinli001", "clean_posts", "grpo_cer"} <= selected
     assert "raw_posts/replica" not in selected
     assert daily_refresh.default_status == dg.DefaultScheduleStatus.STOPPED
+    assert "All or nothing" in daily_refresh.description
 
 
 def test_a_plain_run_looks_at_its_day_alone():

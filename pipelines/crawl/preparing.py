@@ -1,0 +1,145 @@
+"""Before a crawl: what it is told of what is held, which job it goes on with, and what of older ones has to go."""
+
+import datetime as dt
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from crawlers.job import expire
+from crawlers.options import is_loopback
+from crawlers.sites import Site, sites
+from crawlers.window import Window, day_of
+from pipelines.crawl.collecting import collect, days_of, taken_down
+from pipelines.crawl.files import lines, write_lines
+from pipelines.crawl.jobs import COLLECTED, Job, job_folder, uncollected
+from pipelines.errors import RequestError, UnknownName
+from pipelines.imports import author_key
+from pipelines.settings import Crawl
+from pipelines.store.store import Store
+
+
+def prepare(
+    home: Path,
+    store: Store,
+    source: str,
+    window: Window,
+    settings: Crawl,
+    *,
+    base_url: str | None = None,
+    max_items: int | None = None,
+    delays: bool = True,
+) -> Job:
+    """The job of a window: the one that was broken off, where its pages and posts are still there, else a new one.
+
+    Before that, what a finished job brought and nobody collected is written, and raw pages that are too old go.
+
+    Args:
+        home: Where the author key, the takedown list and the jobs are.
+        store: What is held already: of that nothing unchanged is fetched.
+        source: A site of crawlers/sites.
+        window: The days of posting.
+        settings: Contact, and how many days raw pages stay.
+        base_url: Another address of the site.
+        max_items: Posts at most.
+        delays: Whether the site's delay is kept; without it only this machine is crawled.
+
+    Raises:
+        UnknownName: for a source that there is not.
+        RequestError: without a key for the authors' pseudonyms, and for an address that is not the source's.
+        CrawlError: for a takedown list that cannot be read as one.
+    """
+    if source not in sites():
+        raise UnknownName("source", source, sites())
+    site = sites()[source]
+    if base_url is not None:
+        _refuse_another_machine(site, base_url)
+    key = _key(home)
+    taken_down(home, source)
+    of_source = home / "crawl" / source
+    for left in uncollected(of_source):
+        collect(home, store, left)
+    expire_pages(home, settings)
+    asked = {"base_url": (base_url or site.base_url).rstrip("/"), "max_items": max_items}
+    folder = job_folder(of_source / f"{window.first}_{window.last}", asked)
+    seen = folder / "seen-before.jsonl"
+    (folder / "stopped.json").unlink(missing_ok=True)  # how it ended before is no news of how it will
+    if not seen.exists():
+        write_lines(seen, _worth_knowing(store, source, of_source / "seen.jsonl", window))
+    command = [sys.executable, "-m", "crawlers.run", source]
+    options = {
+        "--from": window.first,
+        "--until": window.last,
+        "--job": folder,
+        "--seen": seen,
+        "--takedown": home / "takedown.txt",
+        "--base-url": base_url,
+        "--max-items": max_items,
+        "--keep-pages-days": settings.keep_pages_days,
+        "--contact": settings.contact,
+        "--delays": None if delays else "off",
+    }
+    for name, value in options.items():
+        if value is not None:
+            command += [name, str(value)]
+    return Job(source, window, folder, command, {**os.environ, "GONGQING_AUTHOR_KEY": key})
+
+
+def expire_pages(home: Path, settings: Crawl) -> None:
+    """Deletes the raw pages and journals of every source that nobody has touched for `keep_pages_days`.
+
+    A job at work keeps its own, and what a finished one brought is given a day at least to be collected.
+    """
+    now, age = dt.datetime.now(dt.UTC), dt.timedelta(days=settings.keep_pages_days)
+    for stands in sorted((home / "crawl").glob("*/*/*/job.json")):
+        waits = (stands.parent / "stats.json").exists() and not (stands.parent / COLLECTED).exists()
+        expire(stands.parent, now - (max(age, dt.timedelta(days=1)) if waits else age))
+
+
+def _refuse_another_machine(site: Site, base_url: str) -> None:
+    """A replica's invented posts are no site's, and a site's posts are not invented."""
+    try:
+        here = is_loopback(urlsplit(base_url).hostname or "")
+    except ValueError:
+        here = False  # no address at all: the crawl says so
+    if here != is_loopback(site.host):
+        raise RequestError(
+            "an address on this machine is a replica's, and its posts are invented: they do not belong to a real site"
+            if here
+            else f"the source {site.name} is a replica on this machine, and its posts are declared invented",
+            where=base_url,
+            remedy="crawl a replica as the source `replica`, and a site under its own name",
+        )
+
+
+def _key(home: Path) -> str:
+    """The key of the authors' pseudonyms, as the environment of the crawl takes it."""
+    key = author_key(home)
+    try:
+        said = key.decode() if key else ""
+    except UnicodeDecodeError:
+        said = ""
+    if not said or "\0" in said:
+        raise RequestError(
+            "a crawl makes pseudonyms of authors, and there is no key for them"
+            if not key
+            else "the key of the authors' pseudonyms is not text",
+            where=home / "author.key",
+            remedy="set GONGQING_AUTHOR_KEY to at least 16 characters that nobody can guess, and keep them",
+        )
+    return said
+
+
+def _worth_knowing(store: Store, source: str, path: Path, window: Window) -> Iterator[dict[str, Any]]:
+    """Of what was seen before: the posts that we hold, those outside of the window, and those that cannot be read.
+
+    Any other post of the window is to be fetched, whatever was remembered of it.
+    """
+    held_ids = set(days_of(store, source)["post_id"])
+    for line in lines(path, "source_id"):
+        posted_at = line.get("posted_at")
+        outside = posted_at is not None and day_of(dt.datetime.fromisoformat(posted_at)) not in window
+        if line.get("unread") or outside or f"{source}:{line['source_id']}" in held_ids:
+            yield line

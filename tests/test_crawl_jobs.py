@@ -1,0 +1,280 @@
+"""The job of a window: which folder it takes, what it is told, who may look into it, and how long it stays."""
+
+import datetime as dt
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+from crawl_home import DAY, Home, end_of, item, job_of
+
+from crawlers.window import Window
+from pipelines.crawl.coverage import coverage
+from pipelines.crawl.jobs import Job
+from pipelines.crawl.preparing import expire_pages, prepare
+from pipelines.errors import CrawlFailed, RequestError, UnknownName
+from pipelines.settings import Crawl
+from pipelines.store import Store
+
+AT = "2025-03-14T04:00:00+00:00"
+NEXT = DAY + dt.timedelta(days=1)
+
+
+def aged(job: Job, days: float) -> Job:
+    """A job with raw pages that nobody has touched for some days."""
+    (job.folder / "pages.sqlite").write_bytes(b"raw")
+    at = dt.datetime.now().timestamp() - days * 86_400
+    for path in job.folder.iterdir():
+        os.utime(path, (at, at))
+    return job
+
+
+def raw(job: Job) -> set[str]:
+    return {path.name for path in job.folder.iterdir()} & {"pages.sqlite", "items.jsonl"}
+
+
+# --- how a crawl ended
+
+
+@pytest.mark.parametrize(
+    ("how", "figures", "says", "remedy"),
+    [
+        ("blocked", {"blocked": "challenge"}, r"blocked \(challenge\), after 1,200 pages and 1 posts", "for a day"),
+        ("unreachable", {}, "unreachable", "network"),
+        ("unknown_layout", {}, "unknown_layout", "unknown/"),
+        ("shutdown", {}, "shutdown", "run it again"),
+        (None, {}, "broken off", "run it again"),
+    ],
+)
+def test_a_crawl_that_ended_early_is_an_error_and_writes_nothing(tmp_path: Path, how, figures, says, remedy):
+    home = Home(tmp_path)
+    job = job_of(home, item("1", "一", None), how=how, **figures, pages=1200)
+    with pytest.raises(CrawlFailed, match=says) as failed:
+        home.collect(job)
+    assert remedy in failed.value.remedy
+    assert home.store.partitions("raw_posts") == []
+
+
+def test_a_crawl_that_could_not_even_begin_again_does_not_tell_how_it_ended_before(tmp_path: Path):
+    home = Home(tmp_path)
+    blocked = job_of(home, how="blocked")
+    again = home.prepare()
+    assert again.folder == blocked.folder
+    with pytest.raises(CrawlFailed, match="could not begin"):
+        home.collect(again)
+
+
+# --- which folder
+
+
+def test_a_job_that_was_broken_off_is_gone_on_with_and_a_finished_one_is_not(tmp_path: Path):
+    home = Home(tmp_path)
+    first = job_of(home, how=None)
+    assert home.prepare().folder == first.folder
+    assert home.prepare(max_items=3).folder != first.folder, "another request"
+
+
+def test_a_job_that_was_emptied_is_not_gone_on_with(tmp_path: Path):
+    home = Home(tmp_path)
+    first = job_of(home, how=None)
+    (first.folder / "items.jsonl").unlink()
+    assert home.prepare().folder != first.folder
+
+
+def test_a_finished_job_is_not_gone_on_with(tmp_path: Path):
+    home = Home(tmp_path)
+    first = job_of(home)
+    assert first.folder.name == "0001"
+    assert home.prepare().folder == first.folder.with_name("0002")
+
+
+def test_folders_of_somebody_else_are_left_alone(tmp_path: Path):
+    home = Home(tmp_path)
+    job = job_of(home, item("1", "一", AT))
+    of_source = job.folder.parents[1]
+    for odd in ("notes_of_mine/0001", f"{DAY}_{DAY}/0001.bak", f"{DAY}_{DAY}/0001²", f"{NEXT}_{DAY}/0001"):
+        (of_source / odd).mkdir(parents=True)
+        (of_source / odd / "stats.json").write_text("{}")
+    assert home.prepare().folder.name == "0002"
+    assert home.rows().height == 1
+
+
+def test_a_job_of_which_nobody_can_read_what_it_was_asked_for_is_not_gone_on_with(tmp_path: Path):
+    home = Home(tmp_path)
+    job = job_of(home, how=None)
+    (job.folder / "job.json").write_text('{"half')
+    assert home.prepare().folder != job.folder
+
+
+# --- what it is told
+
+
+def seen(home: Home, **line: object) -> None:
+    path = home.folder / "crawl" / "replica" / "seen.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+
+
+def told(job: Job) -> list[str]:
+    lines = (job.folder / "seen-before.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["source_id"] for line in lines]
+
+
+def test_a_post_of_the_window_that_we_do_not_hold_is_new_whatever_was_seen_of_it(tmp_path: Path):
+    home = Home(tmp_path)
+    seen(home, source_id="1", fingerprint="3", posted_at=AT)
+    assert told(home.prepare(DAY)) == []
+    assert told(home.prepare(NEXT)) == ["1"], "there it says that the post is of another day"
+
+
+def test_a_post_that_could_not_be_read_is_told_always(tmp_path: Path):
+    home = Home(tmp_path)
+    seen(home, source_id="1", fingerprint="3", posted_at=None, unread=True)
+    assert told(home.prepare(DAY)) == ["1"]
+
+
+def test_what_a_job_was_told_goes_when_it_is_collected_and_collecting_again_changes_nothing(tmp_path: Path):
+    home = Home(tmp_path)
+    job = job_of(home, item("1", "一", AT))
+    remembered = home.folder / "crawl" / "replica" / "seen.jsonl"
+    (job.folder / "seen.jsonl").write_text(json.dumps({"source_id": "1", "fingerprint": "3", "posted_at": AT}) + "\n")
+    first = home.collect(job)
+    assert not (job.folder / "seen-before.jsonl").exists()
+    before = remembered.read_bytes()
+    assert b'"fingerprint": "3"' in before
+    assert [one.version for one in home.collect(job)] == [one.version for one in first]
+    assert remembered.read_bytes() == before
+
+
+def test_the_crawl_is_told_how_long_pages_stay(tmp_path: Path):
+    command = Home(tmp_path).prepare(settings=Crawl(keep_pages_days=3)).command
+    assert command[command.index("--keep-pages-days") + 1] == "3"
+
+
+# --- what is damaged
+
+
+def test_a_damaged_memory_names_its_line(tmp_path: Path):
+    home = Home(tmp_path)
+    seen(home, source_id="1", fingerprint="3", posted_at=AT)
+    path = home.folder / "crawl" / "replica" / "seen.jsonl"
+    for half in ('{"source_id": "2', "[]", '{"id": "2"}', "3"):
+        path.write_text(path.read_text(encoding="utf-8").splitlines()[0] + "\n" + half, encoding="utf-8")
+        with pytest.raises(CrawlFailed, match="damaged") as failed:
+            home.prepare()
+        assert str(failed.value.where) == f"{path}:2"
+
+
+@pytest.mark.parametrize("content", ['{"half', "[]", "{}", "\udc80"])
+def test_damaged_figures_name_their_file(tmp_path: Path, content: str):
+    home = Home(tmp_path)
+    job = job_of(home, item("1", "一", AT))
+    (job.folder / "stats.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    for act in (lambda: home.collect(job), home.prepare):
+        with pytest.raises(CrawlFailed, match="damaged") as failed:
+            act()
+        assert failed.value.where == job.folder / "stats.json"
+
+
+def test_a_damaged_journal_names_its_line_and_nothing_of_it(tmp_path: Path):
+    home = Home(tmp_path)
+    job = job_of(home, item("1", "一", AT))
+    with (job.folder / "items.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write('{"title": "很私密的题目')
+    with pytest.raises(CrawlFailed, match="damaged") as failed:
+        home.collect(job)
+    assert str(failed.value.where).endswith("items.jsonl:2")
+    assert "私密" not in str(failed.value)
+    assert home.store.partitions("raw_posts") == []
+
+
+# --- how long it stays
+
+
+def test_raw_pages_go_after_some_days_and_figures_stay(tmp_path: Path):
+    home = Home(tmp_path)
+    job = job_of(home, item("1", "一", AT))
+    home.collect(job)
+    aged(job, 8)
+    home.prepare(settings=Crawl(keep_pages_days=9))
+    assert raw(job) == {"pages.sqlite", "items.jsonl"}
+    home.prepare(settings=Crawl(keep_pages_days=7))
+    assert raw(job) == set()
+    assert job.stats["items"] == 1
+
+
+def test_raw_pages_of_a_source_that_is_crawled_no_more_go_as_another_is_crawled(tmp_path: Path):
+    home = Home(tmp_path)
+    folder = home.folder / "crawl" / "xinli001" / f"{DAY}_{DAY}" / "0001"
+    folder.mkdir(parents=True)
+    job = aged(end_of(Job("xinli001", Window(DAY, DAY), folder, [], {}), how=None), 8)
+    home.prepare()
+    assert raw(job) == set()
+
+
+def test_a_job_at_work_keeps_its_pages_however_short_their_life(tmp_path: Path):
+    home = Home(tmp_path)
+    job = aged(job_of(home, item("1", "一", AT), how=None), 8)
+    with (job.folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        aged(job, 8)
+        home.prepare(NEXT, settings=Crawl(keep_pages_days=0))
+        assert raw(job) == {"pages.sqlite", "items.jsonl"}
+    aged(job, 8)
+    expire_pages(home.folder, Crawl(keep_pages_days=0))
+    assert raw(job) == set()
+
+
+def test_what_a_finished_crawl_brought_waits_a_day_to_be_collected(tmp_path: Path):
+    """Between the end of a crawl and its collection another command may delete what is old."""
+    home = Home(tmp_path)
+    job = aged(job_of(home, item("1", "一", AT)), 0.5)
+    expire_pages(home.folder, Crawl(keep_pages_days=0))
+    assert raw(job) == {"pages.sqlite", "items.jsonl"}
+    aged(job, 1.5)
+    expire_pages(home.folder, Crawl(keep_pages_days=0))
+    assert raw(job) == set()
+
+
+def test_coverage_of_a_job_that_was_emptied_is_not_judged(tmp_path: Path):
+    home = Home(tmp_path)
+    job = job_of(home, item("1", "一", AT))
+    home.collect(job)
+    (job.folder / "items.jsonl").unlink()
+    assert all(one.holds for one in coverage(home.store, job))
+
+
+# --- what is refused
+
+
+def test_what_cannot_be_crawled_says_so(tmp_path: Path):
+    store, window = Store(tmp_path / "data"), Window(DAY, DAY)
+    with pytest.raises(UnknownName, match="xinli0001"):
+        prepare(tmp_path, store, "xinli0001", window, Crawl())
+    with pytest.raises(RequestError, match="no key"):
+        prepare(tmp_path, store, "replica", window, Crawl())
+    for key in (b"\x80" * 32, b"\0" * 32):
+        (tmp_path / "author.key").write_bytes(key)
+        with pytest.raises(RequestError, match="not text"):
+            prepare(tmp_path, store, "replica", window, Crawl())
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8765", "http://localhost/qa", "http://[::1]:80"])
+def test_a_replicas_invented_posts_do_not_become_a_real_sites(tmp_path: Path, url: str):
+    home = Home(tmp_path)
+    with pytest.raises(RequestError, match="invented") as refused:
+        prepare(tmp_path, home.store, "xinli001", Window(DAY, DAY), Crawl(), base_url=url)
+    assert "`replica`" in refused.value.remedy
+    assert url in home.prepare(base_url=url).command
+
+
+def test_a_real_sites_posts_do_not_become_invented(tmp_path: Path):
+    with pytest.raises(RequestError, match="declared invented"):
+        Home(tmp_path).prepare(base_url="https://www.xinli001.com")
+
+
+def test_a_real_site_may_stand_at_another_real_address(tmp_path: Path):
+    home, url = Home(tmp_path), "https://m.xinli001.com"
+    job = prepare(tmp_path, home.store, "xinli001", Window(DAY, DAY), Crawl(), base_url=url)
+    assert job.command[job.command.index("--base-url") + 1] == url
