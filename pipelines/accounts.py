@@ -26,7 +26,11 @@ class Account:
 
 
 def count(frame: pl.DataFrame, unit: str) -> int:
-    """How many of `unit` a table holds: its rows, the answers of its posts, or the rounds of its dialogues."""
+    """How many of `unit` a table holds: its rows, answers of its posts, or rounds of its dialogues or candidates."""
+    if "unit" in frame.columns:
+        return frame.filter(pl.col("unit") == unit).height
+    if unit == "round" and "candidate" in frame.columns:
+        return frame.select("dialogue_id", "round").n_unique()
     if unit == "answer":
         return int(frame["answers"].list.len().sum())
     if unit == "round" and "round" not in frame.columns and "n_rounds" in frame.columns:

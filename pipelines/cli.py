@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from crawlers.errors import CrawlError
 from pipelines.errors import DamagedVersion, GongqingError, RequestError, UnknownName
 from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
 
@@ -20,6 +21,8 @@ app = typer.Typer(
 )
 tables_app = typer.Typer(invoke_without_command=True, help="The tables there are, and which version is current.")
 app.add_typer(tables_app, name="tables")
+ledger_app = typer.Typer(invoke_without_command=True, help="What was asked of models, and what it cost.")
+app.add_typer(ledger_app, name="ledger")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TableName = Annotated[str, typer.Argument(help="A table, such as unique_posts.")]
@@ -66,7 +69,7 @@ def crawl(
     first: Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day of posting, Shanghai.")] = None,
     last: Annotated[str | None, typer.Option("--until", metavar="DAY", help="Last day (default: today).")] = None,
     max_items: Annotated[int | None, typer.Option(min=1, help="Posts at most.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Another address of the site: its replica's.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Another address of the site; of `replica`: its port.")] = None,
 ) -> None:
     """Crawl the posts of some days into raw_posts; broken off, the same command goes on."""
     _crawl(home(), source, first, last, max_items=max_items, base_url=base_url)
@@ -82,16 +85,12 @@ def _crawl(
     base_url: str | None = None,
     delays: bool = True,
 ) -> None:
-    from crawlers.errors import CrawlError
     from crawlers.window import Window, today
-    from pipelines.crawl import prepare
+    from pipelines.crawl.preparing import prepare
     from pipelines.defs.running import run_crawl
     from pipelines.store import Store
 
-    try:
-        window = Window.parse(first, last, today())
-    except CrawlError as error:
-        raise RequestError(error.what, where=error.where, remedy=error.remedy) from error
+    window = Window.parse(first, last, today())
     store, settings = Store(folder / "data"), load(folder)
     job = prepare(folder, store, source, window, settings.crawl, base_url=base_url, max_items=max_items, delays=delays)
     versions, figures = run_crawl(folder, job), job.stats
@@ -106,36 +105,87 @@ def refresh(
     select: Annotated[
         list[str] | None, typer.Option(help="Only these groups or tables; may be given several times.")
     ] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(help="Who answers: rules, openai (any compatible host), replay. Default: as the settings say."),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="The most that this refresh may spend on answers.")
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what the questions would take; make and send nothing.")
+    ] = False,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Ask through batch interfaces: half the price, within a day.")
+    ] = False,
     engine: Annotated[
         str | None, typer.Option(help=f"Where near-duplicates are searched: {' or '.join(ENGINES)}.")
     ] = None,
 ) -> None:
-    """Make every table that is stale, in order."""
+    """Make every table that is stale, in order. What costs money needs a budget."""
     if engine is not None:  # the environment hands it to Dagster's processes as well
         os.environ[PREFIX + "ENGINE"] = engine
-    _refresh(home(), select or [])
+    if estimate:
+        _estimate(home(), select or [], provider)
+    else:
+        _refresh(home(), select or [], provider, None if budget is None else str(budget), batch=batch)
 
 
-def _refresh(folder: Path, select: list[str]) -> None:
+def _refresh(
+    folder: Path, select: list[str], provider: str | None = None, budget: str | None = None, *, batch: bool = False
+) -> None:
+    from decimal import Decimal
+
     from pipelines import refresh as refreshing
+    from pipelines.askers import Askers
+    from pipelines.crawl.preparing import expire_pages
 
     settings = load(folder)
+    expire_pages(folder, settings.crawl)
+    total = len(refreshing.chosen(select))
+    with (
+        _shown() as shown,
+        Askers(
+            folder,
+            settings.llm,
+            provider=provider,
+            budget=None if budget is None else Decimal(budget),
+            batch=batch,
+            progress=shown,
+        ) as askers,
+    ):
 
-    def run(stage: Any) -> None:
-        from pipelines.defs.running import run_stage  # imports Dagster: only where something is stale
+        def run(stage: Any) -> None:
+            from pipelines.defs.running import run_stage  # imports Dagster: only where something is stale
 
-        run_stage(folder, stage)
+            run_stage(folder, stage, askers)
 
-    ran = 0
-    for outcome in _progress(refreshing.refresh(folder, settings, run, select), len(refreshing.chosen(select))):
-        ran += outcome.ran
-        if outcome.ran:
-            for version in outcome.versions:
+        ran = waiting = 0
+        for outcome in shown.over(refreshing.refresh(folder, settings, run, select, askers), total):
+            ran += outcome.ran
+            waiting += outcome.waits is not None
+            if outcome.waits is not None:
+                _line(f"{', '.join(outcome.stage.tables)} waits: {outcome.waits}")
+            for version in outcome.versions if outcome.ran else ():
                 _line(
                     f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped, version {version.version}"
                     f"  ({outcome.seconds:.1f} s)"
                 )
-    _line("everything is up to date" if not ran else f"{ran} stage{'s' if ran > 1 else ''} made anew")
+    if waiting:
+        _line("what waits for a budget: gongqing refresh --estimate says what it takes, --budget USD allows it")
+    if ran or not waiting:
+        _line("everything is up to date" if not ran else f"{ran} stage{'s' if ran > 1 else ''} made anew")
+
+
+def _estimate(folder: Path, select: list[str], provider: str | None) -> None:
+    from pipelines import display
+    from pipelines import refresh as refreshing
+    from pipelines.askers import Askers
+
+    settings = load(folder)
+    with Askers(folder, settings.llm, provider=provider) as askers:
+        found = [(stage.name, taken) for stage, taken in refreshing.estimates(folder, settings, askers, select)]
+    _print(display.estimates(found))
 
 
 @tables_app.callback()
@@ -257,23 +307,75 @@ def why(
 
 @app.command()
 def stats(
-    against: Annotated[str | None, typer.Option(help="M or E: one paper's table alone.")] = None,
+    against: Annotated[str | None, typer.Option(help="M, E or C: one paper's table alone.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The papers' tables over our posts, beside the papers' figures."""
+    """The papers' tables over our rows, beside the papers' figures."""
     from pipelines import display
-    from pipelines.stats import e_table_1, m_table_1
+    from pipelines.stats import c_agreement, e_table_1, m_table_1, with_topics
 
-    makers = {"M": m_table_1, "E": e_table_1}
+    makers = ("M", "E", "C")
     if against is not None and against.upper() not in makers:
         raise UnknownName("paper", against, makers)
-    posts = _store().read("unique_posts").collect()
-    found = {name: make(posts) for name, make in makers.items() if against is None or name == against.upper()}
+    wanted = makers if against is None else (against.upper(),)
+    store = _store()
+    posts = store.read("unique_posts").collect()
+    if store.pointer("topics") is not None:
+        posts = with_topics(posts, store.read("topics").collect())
+    found = {name: make(posts) for name, make in (("M", m_table_1), ("E", e_table_1)) if name in wanted}
+    if "C" in wanted and (against or store.pointer("cer_candidates") is not None):
+        candidates, turns = (store.read(table).collect() for table in ("cer_candidates", "sampled_turns"))
+        found["C"] = c_agreement(candidates, turns)
     if as_json:
         _print(display.as_json({name: table.as_dict() for name, table in found.items()}))
         return
     for table in found.values():
         _print(display.paper_table(table))
+
+
+@ledger_app.callback()
+def ledger(
+    context: typer.Context,
+    open_: Annotated[bool, typer.Option("--open", help="Calls without an end: under way, or lost.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Calls, tokens and money by stage, model and day."""
+    if context.invoked_subcommand is not None:
+        return
+    from dataclasses import asdict
+
+    from pipelines import display
+    from pipelines.llm.ledger import FILE, Ledger
+
+    path = home() / FILE
+    if not path.exists():
+        _print("[]" if as_json else "no model was asked yet; gongqing refresh --provider openai --estimate")
+        return
+    with Ledger(path) as book:
+        found: list[Any] = [*(book.open_attempts() if open_ else book.spend())]
+    if as_json:
+        _print(display.as_json([asdict(one) for one in found]))
+    elif open_:
+        _print(display.open_attempts(found) if found else "every call has an end")
+    else:
+        _print(display.spend(found))
+
+
+@ledger_app.command()
+def record(
+    file: Annotated[Path, typer.Argument(help="The file to make, JSON lines.")],
+    stage: Annotated[list[str] | None, typer.Option(help="Only these stages; may be given several times.")] = None,
+) -> None:
+    """Write the answers of the ledger as recordings for the provider `replay`."""
+    from pipelines.llm.ledger import FILE, Ledger
+    from pipelines.llm.providers.replay import record as write
+
+    path = home() / FILE
+    if not path.exists():
+        raise RequestError("there is no ledger to record from", where=path, remedy="ask models first")
+    with Ledger(path) as book:
+        written = write(book, file, stage, extra=load(home()).llm.profiles)
+    _line(f"{written:,} answers recorded in {file}")
 
 
 @app.command()
@@ -376,20 +478,18 @@ def _working(what: str) -> AbstractContextManager[Any]:
     return _console().status(what) if sys.stdout.isatty() else nullcontext()
 
 
-def _progress(outcomes: Any, total: int) -> Any:
-    """The outcomes as they come, with a bar on a terminal."""
-    if not sys.stdout.isatty():
-        return outcomes
-    from rich.progress import track
+def _shown() -> Any:
+    """Progress: bars on a terminal, nothing elsewhere."""
+    from pipelines.bars import Bars, Silence
 
-    return track(outcomes, description="refresh", total=total, transient=True)
+    return Bars(_console()) if sys.stdout.isatty() else Silence()
 
 
 def main() -> None:
     """Entry point: an error of ours is a message and an exit code; a traceback only with --debug."""
     try:
         app()
-    except GongqingError as error:
+    except (GongqingError, CrawlError) as error:  # crawlers know nothing of ours, and have errors of the same form
         if "_GONGQING_DEBUG" in os.environ:
             raise
         sys.stderr.write(f"gongqing: {error}\n")

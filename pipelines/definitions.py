@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from pipelines.defs import assets, checks, crawl, schedules
-from pipelines.defs.resources import HomeResource
+from pipelines.defs.resources import HomeResource, askers_resource
 
 
 def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -14,9 +14,19 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
     return dg.Definitions(
         assets=[*assets.imports, *crawl.crawls, *assets.stages],
         asset_checks=checks.checks,
-        jobs=[schedules.refresh_job, schedules.daily_job, *schedules.crawl_jobs],
-        schedules=[schedules.nightly_refresh, schedules.daily_refresh, *schedules.crawl_schedules],
-        resources={"home": HomeResource(), "pipes": dg.PipesSubprocessClient(), **(resources or {})},
+        jobs=[schedules.refresh_job, schedules.daily_job, schedules.annotate_job, *schedules.crawl_jobs],
+        schedules=[
+            schedules.nightly_refresh,
+            schedules.daily_refresh,
+            schedules.annotate_weekly,
+            *schedules.crawl_schedules,
+        ],
+        resources={
+            "home": HomeResource(),
+            "askers": askers_resource,
+            "pipes": dg.PipesSubprocessClient(),
+            **(resources or {}),
+        },
         # Every process of the multiprocess executor would import everything again: three times the cost for tables
         # of this size.
         executor=dg.in_process_executor,

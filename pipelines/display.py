@@ -9,11 +9,14 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.llm.asking import Estimate
+from pipelines.llm.ledger_records import OpenAttempt, Spend
 from pipelines.stats import PaperTable
 from pipelines.store import Version
 from pipelines.why import Event
 from schemas.tables import TABLES
 
+_COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
 
 
@@ -122,6 +125,66 @@ def events(found: list[Event]) -> Table:
 def as_json(value: Any) -> str:
     """What `--json` prints: UTF-8, times as ISO 8601."""
     return json.dumps(value, ensure_ascii=False, indent=1, default=lambda other: other.isoformat())
+
+
+def estimates(found: list[tuple[str, Estimate | None]]) -> Table:
+    """What the questions of each stage would take, by model; at most, for every reply is counted at its longest."""
+    table = Table(caption="as the tables stand now; replies counted at their longest, repairs on top")
+    for name in ("stage", "model", "calls", "in the ledger", "tokens in", "tokens out", "money"):
+        table.add_column(name, justify="left" if name in {"stage", "model"} else "right", no_wrap=True)
+    for stage, taken in found:
+        if taken is None:
+            table.add_row(stage, "what it is made from was never made")
+            continue
+        if not taken.by_model:
+            table.add_row(stage, "nothing to ask")
+        for model, part in taken.by_model.items():
+            figures = (part.calls, part.cached, part.tokens_in, part.tokens_out)
+            table.add_row(stage, model, *(f"{one:,}" for one in figures), f"{part.cost:.4f} {taken.currency}")
+    known = [taken for _, taken in found if taken is not None]
+    totals = [sum(getattr(taken, name) for taken in known) for name in ("calls", "cached", "tokens_in", "tokens_out")]
+    table.add_section()
+    table.add_row("all", "", *(f"{one:,}" for one in totals), f"{sum(taken.cost for taken in known):.4f}")
+    return table
+
+
+def spend(found: list[Spend]) -> Table:
+    """What was asked of models, and what it cost."""
+    table = Table(caption="at risk: calls of which nobody knows whether they were billed")
+    names = ("stage", "model", "answered by", "day", "calls", "failed", "open", "in", "out", "money", "at risk")
+    for place, name in enumerate(names):
+        table.add_column(name, justify="left" if place < 4 else "right", overflow="fold")
+    for one in found:
+        table.add_row(
+            one.stage,
+            one.alias,
+            one.model_served or "",
+            one.day,
+            *(f"{count:,}" for count in (one.calls, one.failed, one.unsettled, one.tokens_in, one.tokens_out)),
+            f"{one.cost:.4f} {one.currency}",
+            f"{one.at_risk:.4f}",
+        )
+    table.add_section()
+    for currency in dict.fromkeys(one.currency for one in found):
+        of_it = [one for one in found if one.currency == currency]
+        counts = (sum(getattr(one, name) for one in of_it) for name in _COUNTS)
+        money, at_risk = sum(one.cost for one in of_it), sum(one.at_risk for one in of_it)
+        table.add_row(
+            "all", "", "", "", *(f"{count:,}" for count in counts), f"{money:.4f} {currency}", f"{at_risk:.4f}"
+        )
+    return table
+
+
+def open_attempts(found: list[OpenAttempt]) -> Table:
+    """Calls without an end, the oldest first."""
+    table = Table()
+    for name in ("stage", "model", "since", "set aside", "what", "key"):
+        table.add_column(name, no_wrap=name != "key", overflow="fold")
+    for one in found:
+        what = "lost" if one.lost else "in a batch" if one.batch is not None else "under way"
+        since = one.started.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(one.stage, one.alias, since, f"{one.reserve:.6f} {one.currency}", what, one.key)
+    return table
 
 
 def changed_keys(frame: pl.DataFrame, key: list[str], console: Console, sign: str, most: int = 20) -> None:

@@ -4,12 +4,22 @@ GongqingError                exit 1: the work failed
 ├── RequestError             exit 2: the request was wrong
 │   ├── SettingsError        a setting that does not exist or cannot be
 │   ├── UnknownName          a table, data set, version, split … that does not exist
-│   └── UnreadableFile       a file that is not there or not what it was said to be
+│   ├── UnreadableFile       a file that is not there or not what it was said to be
+│   ├── NoHost               a model that nobody has said where to ask
+│   ├── NoKey                a host whose key is not in the environment
+│   └── UnknownPrice         a model whose calls cannot be counted in money
 ├── StoreError               reading or writing a version failed
 │   ├── NoVersion            a table that has no version yet
 │   ├── DamagedVersion       files that do not match their manifest
 │   ├── InvalidRows          rows that break their table's schema
 │   └── StorageFull          no room left on the device
+├── LlmError                 asking a model failed
+│   ├── BudgetSpent          the next call might pass the cap
+│   ├── HostRefused          a host that refuses whatever it is asked: a wrong key, no such model
+│   └── LedgerError          the ledger cannot be read or written
+│       ├── DamagedLedger    a file that is damaged, foreign, or of a newer version
+│       ├── LedgerFull       no room left on its device
+│       └── LedgerBusy       another process holds it, or has a question under way that only it can answer for
 ├── CrawlFailed              a crawl that was blocked, broken off, or failed
 ├── Unaccounted              a step whose rows in are not its rows kept and dropped
 └── Busy                     another process holds what is needed
@@ -17,6 +27,9 @@ GongqingError                exit 1: the work failed
 
 import difflib
 from collections.abc import Iterable
+from decimal import Decimal
+from functools import partial
+from typing import Any
 
 
 class GongqingError(Exception):
@@ -60,6 +73,18 @@ class UnreadableFile(RequestError):
     """Raised by `pipelines.ingest` for a file that is missing, empty, or in no known encoding or form."""
 
 
+class NoHost(RequestError):
+    """Raised by `pipelines.llm.profiles.host` for a profile without a base URL."""
+
+
+class NoKey(RequestError):
+    """Raised by `pipelines.llm.profiles.key` where the variable that should hold the key is not set."""
+
+
+class UnknownPrice(RequestError):
+    """Raised by `pipelines.llm.money` for a model without a price, or a request whose cost has no upper bound."""
+
+
 class StoreError(GongqingError):
     """Base of what `pipelines.store` raises."""
 
@@ -78,6 +103,68 @@ class InvalidRows(StoreError):
 
 class StorageFull(StoreError):
     """Raised by `Store.write` when the device is full: the pointer has not moved, and no scratch is left."""
+
+
+class LlmError(GongqingError):
+    """Base of what `pipelines.llm` raises once it has begun to ask."""
+
+
+class BudgetSpent(LlmError):
+    """Raised by `pipelines.llm.ledger` before a call that might pass the cap: it is not sent.
+
+    `spent`, `held` (by calls in flight and by calls of which nobody knows whether they were billed), `wanted` (by the
+    call that was refused) and `cap` are amounts of `currency`. `waiting` is how many questions have no answer yet,
+    where whoever raises it on knows.
+    """
+
+    def __init__(
+        self, *, spent: Decimal, held: Decimal, wanted: Decimal, cap: Decimal, currency: str, waiting: int | None = None
+    ) -> None:
+        self.spent, self.held, self.wanted, self.cap = spent, held, wanted, cap
+        self.currency, self.waiting = currency, waiting
+        rest = "" if waiting is None else f"; {waiting} questions wait"
+        aside = f" and {held:f} set aside for calls that may yet be billed" if held else ""
+        super().__init__(
+            f"the budget is used up: {spent:f} {currency} spent{aside}, of {cap:f} {currency}; "
+            f"the next call may cost {wanted:f}{rest}",
+            remedy="ask again with a larger --budget: what is answered is not asked again",
+        )
+
+    def with_waiting(self, waiting: int) -> "BudgetSpent":
+        """The same, with how many questions wait."""
+        return BudgetSpent(
+            spent=self.spent,
+            held=self.held,
+            wanted=self.wanted,
+            cap=self.cap,
+            currency=self.currency,
+            waiting=waiting,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its arguments are named ones, which pickling does not know of by itself."""
+        names = ("spent", "held", "wanted", "cap", "currency", "waiting")
+        return partial(BudgetSpent, **{name: getattr(self, name) for name in names}), ()
+
+
+class HostRefused(LlmError):
+    """Raised by `pipelines.llm` where a host refuses what it is asked and would refuse the rest as well."""
+
+
+class LedgerError(LlmError):
+    """Base of what `pipelines.llm.ledger` raises about its file."""
+
+
+class DamagedLedger(LedgerError):
+    """Raised by `Ledger` for a file that is damaged, no ledger of ours, or made by a newer version of this code."""
+
+
+class LedgerFull(LedgerError):
+    """Raised by `Ledger` when the device is full: what was to be written is not there, not even by half."""
+
+
+class LedgerBusy(LedgerError):
+    """Raised by `Ledger` when another process holds the file for too long, or a batch has yet to be collected."""
 
 
 class CrawlFailed(GongqingError):

@@ -10,21 +10,26 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.askers import Askers
 from pipelines.errors import Busy, RequestError, UnknownName
+from pipelines.llm.asking import Estimate
 from pipelines.locks import held
+from pipelines.making import estimate, is_stale, waits_for_budget
 from pipelines.settings import Settings
-from pipelines.stages import STAGES, Stage, is_stale
+from pipelines.stages import STAGES, Stage
 from pipelines.store.store import Store, Version
+from schemas.tables import PARTITIONED
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a refresh did about one stage."""
+    """What a refresh did about one stage. `waits` says why a stale one was left as it is."""
 
     stage: Stage
     ran: bool
     seconds: float
     versions: list[Version]
+    waits: str | None = None
 
 
 def chosen(select: Iterable[str]) -> list[Stage]:
@@ -40,28 +45,64 @@ def chosen(select: Iterable[str]) -> list[Stage]:
 
 
 def refresh(
-    home: Path, settings: Settings, run: Callable[[Stage], None], select: Iterable[str] = ()
+    home: Path,
+    settings: Settings,
+    run: Callable[[Stage], None],
+    select: Iterable[str] = (),
+    askers: Askers | None = None,
 ) -> Iterator[Outcome]:
     """Run every stale stage by `run`, and tell of each stage when it is done.
+
+    A stage whose questions would cost money is left where there is no budget, and so is what was never made for it.
 
     Raises Busy where another refresh is at work, RequestError where nothing was ever imported.
     """
     stages = chosen(select)
     store = Store(home / "data")
+    _require_sources(home, store)
+    askers = askers or Askers(home, settings.llm)
+    with _alone(home):
+        waiting: set[str] = set()
+        for stage in stages:
+            started = time.monotonic()
+            stale, waits = False, _waits_for_parents(stage, store, waiting)
+            if waits is None and (stale := is_stale(stage, store, settings, askers)):
+                waits = waits_for_budget(stage, store, settings, askers)
+            if waits is not None:
+                waiting.update(stage.tables)
+            elif stale:
+                run(stage)
+            versions = [store.version(table) for table in stage.tables if store.pointer(table) is not None]
+            yield Outcome(stage, stale and waits is None, time.monotonic() - started, versions, waits)
+
+
+def estimates(
+    home: Path, settings: Settings, askers: Askers, select: Iterable[str] = ()
+) -> Iterator[tuple[Stage, Estimate | None]]:
+    """What the questions of each stage that asks would take, as the tables stand now; None: a parent was never made.
+
+    Raises RequestError where nothing was ever imported.
+    """
+    store = Store(home / "data")
+    _require_sources(home, store)
+    for stage in chosen(select):
+        if stage.asks:
+            made = all(store.current(table) for table in stage.parents if table not in PARTITIONED)
+            yield stage, estimate(stage, store, settings, askers) if made else None
+
+
+def _waits_for_parents(stage: Stage, store: Store, waiting: set[str]) -> str | None:
+    missing = [table for table in stage.parents if table in waiting and store.pointer(table) is None]
+    return f"{missing[0]} was never made" if missing else None
+
+
+def _require_sources(home: Path, store: Store) -> None:
     if not any(store.partitions(table) for table in ("raw_posts", "imported_posts", "imported_dialogues")):
         raise RequestError(
             "there is nothing to refresh: no data set was imported",
             where=home,
             remedy="gongqing import NAME PATH, or gongqing demo",
         )
-    with _alone(home):
-        for stage in stages:
-            started = time.monotonic()
-            stale = is_stale(stage, store, settings)
-            if stale:
-                run(stage)
-            versions = [store.version(table) for table in stage.tables]
-            yield Outcome(stage, stale, time.monotonic() - started, versions)
 
 
 @contextlib.contextmanager

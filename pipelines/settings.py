@@ -96,6 +96,34 @@ class Prompts(_Section):
     allow_risk: bool = False  # whether posts and dialogues with signs of risk may train
 
 
+class Llm(_Section):
+    """How models are asked. What is asked of which follows from the content's key alone, so these decide no content."""
+
+    # None: what the tables stand by, and `rules` where there are none yet. The presence of a key selects nothing.
+    provider: Literal["rules", "openai", "replay"] | None = None
+    profiles: Path | None = None  # a TOML file of model profiles beside those that are shipped
+    recordings: Path | None = None  # of provider `replay`
+    repairs: int = Field(1, ge=0)  # how often a model is told what was wrong with its reply: ours
+    attempts: int = Field(6, ge=1)  # how often a request that failed on its way is sent: ours
+    timeout: float = Field(600.0, gt=0)  # seconds; a model that reasons may think for minutes
+    concurrency: int | None = Field(None, ge=1)  # requests in flight; None: as the profile says
+    schedule_budget: float | None = Field(None, gt=0)  # what one run of the weekly schedule may spend; None: nothing
+
+
+class Annotate(_Section):
+    """Which model is asked for what, by the alias of its profile. C's filter and candidates and E's chains are the
+    papers'; the others are ours.
+    """
+
+    coherence: str = "qwen2.5-72b"  # C
+    topics: str = "qwen-plus"
+    emotions: str = "qwen-plus"
+    coe: str = "deepseek-r1"  # E §3.2
+    ecot: str = "deepseek-r1"
+    cer: tuple[str, ...] = Field(("gpt-4o", "qwen2.5-vl"), min_length=1)  # C
+    human_answers: bool = True  # E: chains lead to the answers of people alone
+
+
 class Settings(BaseSettings):
     """All settings of a home."""
 
@@ -108,6 +136,8 @@ class Settings(BaseSettings):
     splits: Splits = Splits()
     sampling: Sampling = Sampling()
     prompts: Prompts = Prompts()
+    llm: Llm = Llm()
+    annotate: Annotate = Annotate()
 
 
 # Of the environment alone: where things are, and secrets. They decide no content, so no version depends on them.

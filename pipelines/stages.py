@@ -6,23 +6,22 @@ what its current version was made from: the parents' versions, the code, the set
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from pipelines.accounts import Account, require_balance, settle
+from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
+from pipelines.annotate.plan import Plan
 from pipelines.clean import clean_dialogues, clean_posts
 from pipelines.code_version import code_version
 from pipelines.dedup.search import searching
-from pipelines.errors import DamagedVersion, NoVersion
 from pipelines.release.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
 from pipelines.sample.turns import sample_turns
 from pipelines.sample.unique import require_training_rows, unique
 from pipelines.settings import Settings, engine
-from pipelines.store.manifest import Run
-from pipelines.store.store import Store, Version
-from schemas.tables import PARTITIONED, TABLES
 
 Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 
@@ -45,17 +44,20 @@ class Inputs:
 class Stage:
     """One step of the pipeline.
 
-    `run` gives `(kept, dropped)` by table. `reads` names the settings that decide its result. `units` says for a table
-    in which units its rows are accounted for, each with the parents that they come from. `standing` names tables of
-    its own that the stage builds upon.
+    `run` gives `(kept, dropped)` by table. A stage that asks models has a `plan` in its place, from its inputs and the
+    aliases of the models, and `asks` names the setting of `[annotate]` that holds these. `reads` names the settings
+    that decide its result. `units` says for a table in which units its rows are accounted for, each with the parents
+    that they come from. `standing` names tables of its own that the stage builds upon.
     """
 
     name: str
     group: str
     tables: tuple[str, ...]
     parents: tuple[str, ...]
-    run: Callable[[Inputs], Made]
     modules: tuple[str, ...]
+    run: Callable[[Inputs], Made] | None = None
+    plan: Callable[[Inputs, tuple[str, ...]], Plan] | None = None
+    asks: str | None = None
     reads: tuple[str, ...] = ()
     units: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     standing: tuple[str, ...] = ()
@@ -68,7 +70,13 @@ class Stage:
     def settings(self, settings: Settings) -> dict[str, Any]:
         """The part of the settings that decides the stage's result."""
         dumped = settings.model_dump(mode="json")
-        return {name: dumped[name] for name in self.reads}
+        decisive = {name: reduce(getitem, name.split("."), dumped) for name in self.reads}
+        return decisive | ({"models": self.models(settings)} if self.asks else {})
+
+    def models(self, settings: Settings) -> tuple[str, ...]:
+        """The aliases of the models that the settings name for the stage; none for one that asks none."""
+        named = getattr(settings.annotate, self.asks) if self.asks else ()
+        return (named,) if isinstance(named, str) else tuple(named)
 
 
 def _unique(given: Inputs) -> Made:
@@ -85,6 +93,9 @@ def _unique(given: Inputs) -> Made:
     require_training_rows(made, given.settings.splits)
     return made
 
+
+# What the rules answer is code like any other: where it changes, what they made is made anew.
+_RULES = "pipelines.annotate.rules.answers"
 
 STAGES: tuple[Stage, ...] = (
     Stage(
@@ -133,25 +144,101 @@ STAGES: tuple[Stage, ...] = (
         standing=("splits",),
     ),
     Stage(
+        "coherent_dialogues",
+        group="annotate",
+        tables=("coherent_dialogues",),
+        parents=("unique_dialogues",),
+        plan=lambda given, models: coherence.plan(given.rows["unique_dialogues"], models),
+        asks="coherence",
+        modules=("pipelines.annotate.coherence", _RULES),
+        units={"coherent_dialogues": {"dialogue": ("unique_dialogues",)}},
+    ),
+    Stage(
         "sampled_turns",
         group="sample",
         tables=("sampled_turns",),
-        parents=("unique_dialogues",),
+        parents=("coherent_dialogues",),
         run=lambda given: {
-            "sampled_turns": sample_turns(given.rows["unique_dialogues"], given.settings.sampling, given.settings.seed)
+            "sampled_turns": sample_turns(
+                given.rows["coherent_dialogues"], given.settings.sampling, given.settings.seed
+            )
         },
         modules=("pipelines.sample.turns",),
         reads=("sampling", "seed"),
-        units={"sampled_turns": {"round": ("unique_dialogues",)}},
+        units={"sampled_turns": {"round": ("coherent_dialogues",)}},
+    ),
+    Stage(
+        "topics",
+        group="annotate",
+        tables=("topics",),
+        parents=("unique_posts",),
+        plan=lambda given, models: topics.plan(given.rows["unique_posts"], models),
+        asks="topics",
+        modules=("pipelines.annotate.topics", _RULES),
+        units={"topics": {"post": ("unique_posts",)}},
+    ),
+    Stage(
+        "emotions",
+        group="annotate",
+        tables=("emotions",),
+        parents=("unique_posts",),
+        plan=lambda given, models: emotions.plan(given.rows["unique_posts"], models),
+        asks="emotions",
+        modules=("pipelines.annotate.emotions", _RULES),
+        units={"emotions": dict.fromkeys(("post", "answer"), ("unique_posts",))},
+    ),
+    Stage(
+        "ecot_chains",
+        group="annotate",
+        tables=("ecot_chains",),
+        parents=("unique_posts", "splits", "topics"),
+        plan=lambda given, models: ecot.plan(
+            given.rows["unique_posts"], given.rows["splits"], given.rows["topics"], models
+        ),
+        asks="ecot",
+        modules=("pipelines.annotate.ecot", _RULES),
+        units={"ecot_chains": {"post": ("unique_posts",)}},
+    ),
+    Stage(
+        "coe_chains",
+        group="annotate",
+        tables=("coe_chains",),
+        parents=("unique_posts", "splits", "topics"),
+        plan=lambda given, models: coe.plan(
+            given.rows["unique_posts"],
+            given.rows["splits"],
+            given.rows["topics"],
+            models,
+            seed=given.settings.seed,
+            human_only=given.settings.annotate.human_answers,
+        ),
+        asks="coe",
+        modules=("pipelines.annotate.coe", _RULES),
+        reads=("seed", "annotate.human_answers"),
+        units={"coe_chains": {"post": ("unique_posts",)}},
+    ),
+    Stage(
+        "cer_candidates",
+        group="annotate",
+        tables=("cer_candidates",),
+        parents=("sampled_turns", "splits"),
+        plan=lambda given, models: cer.plan(given.rows["sampled_turns"], given.rows["splits"], models),
+        asks="cer",
+        modules=("pipelines.annotate.cer", _RULES),
+        units={"cer_candidates": {"round": ("sampled_turns",)}},
     ),
     Stage(
         "grpo_ecot",
         group="prompts",
         tables=("grpo_ecot",),
-        parents=("unique_posts", "splits"),
+        parents=("unique_posts", "splits", "topics"),
         run=lambda given: {
             "grpo_ecot": ecot_prompts(
-                given.rows["unique_posts"], given.rows["splits"], given.settings.prompts, given.settings.seed
+                given.rows["unique_posts"],
+                given.rows["splits"],
+                given.settings.prompts,
+                given.settings.seed,
+                given.rows["topics"],
             )
         },
         modules=("pipelines.release.prompt_sets",),
@@ -162,10 +249,14 @@ STAGES: tuple[Stage, ...] = (
         "grpo_coe",
         group="prompts",
         tables=("grpo_coe",),
-        parents=("unique_posts", "splits"),
+        parents=("unique_posts", "splits", "topics"),
         run=lambda given: {
             "grpo_coe": coe_prompts(
-                given.rows["unique_posts"], given.rows["splits"], given.settings.prompts, given.settings.seed
+                given.rows["unique_posts"],
+                given.rows["splits"],
+                given.settings.prompts,
+                given.settings.seed,
+                given.rows["topics"],
             )
         },
         modules=("pipelines.release.prompt_sets",),
@@ -185,119 +276,3 @@ STAGES: tuple[Stage, ...] = (
         units={"grpo_cer": {"round": ("sampled_turns",)}},
     ),
 )
-
-
-def is_stale(stage: Stage, store: Store, settings: Settings) -> bool:
-    """Whether a run of the stage could change anything: a parent, the code, or a setting is another, or a file is
-    damaged.
-    """
-    inputs = _run(stage, parents_of(stage, store), settings).inputs
-    for table in stage.tables:
-        try:
-            pointer = store.pointer(table)
-            if pointer is None or pointer.inputs != inputs:
-                return True
-            if pointer.promoted and table in stage.standing:  # what is built upon it has to follow
-                return True
-            store.read(table)
-        except DamagedVersion:
-            return True
-    return False
-
-
-def run_stage(stage: Stage, store: Store, settings: Settings, cache: Path | None = None) -> list[Version]:
-    """Make the tables of a stage from its parents' current versions.
-
-    Args:
-        stage: What to run.
-        store: Where its parents are, and its tables go.
-        settings: All settings.
-        cache: A folder that stages may remember work in, the home's `index/`; without it all work is done anew.
-
-    Raises Unaccounted where rows vanish, and what `Store` raises.
-    """
-    parents = parents_of(stage, store)
-    rows = _rows(store, stage.parents, parents)
-    made = stage.run(
-        Inputs(
-            rows=rows,
-            versions={parent.name: parent.version for parent in parents},
-            standing={table: _standing(store, table) for table in stage.standing},
-            settings=settings,
-            cache=cache,
-        )
-    )
-    for table, units in stage.units.items():
-        require_balance(
-            table, [settle(unit, [rows[name] for name in names], *made[table]) for unit, names in units.items()]
-        )
-    run = _run(stage, parents, settings)
-    return [
-        store.write(table, *made[table], parents=parents, code=run.code, settings=run.settings)
-        for table in stage.tables
-    ]
-
-
-def accounts(stage: Stage, table: str, store: Store) -> list[Account]:
-    """The accounts of a table as it is stored, against the versions that it was made from."""
-    made = store.version(table)
-    kept, dropped = store.read(table).collect(), store.read_dropped(table).collect()
-    parents = []
-    for name, version in made.manifest.runs[-1].parents.items():
-        source, _, partition = name.partition("/")
-        parents.append(store.version(source, version, partition or None))
-    rows = _rows(store, stage.parents, parents)
-    return [
-        settle(unit, [rows[name] for name in names], kept, dropped)
-        for unit, names in stage.units.get(table, {}).items()
-    ]
-
-
-def parents_of(stage: Stage, store: Store) -> list[Version]:
-    """The current versions of a stage's parents.
-
-    Raises NoVersion where a stage before this one never ran.
-    """
-    found = {table: store.current(table) for table in stage.parents}
-    for table, versions in found.items():
-        if not versions and table not in PARTITIONED:
-            raise NoVersion(
-                f"{stage.name} is made from {table}, and that was never made",
-                remedy="gongqing refresh, without --select",
-            )
-    return [version for versions in found.values() for version in versions]
-
-
-def _run(stage: Stage, parents: list[Version], settings: Settings) -> Run:
-    return Run(
-        parents={parent.name: parent.version for parent in parents},
-        code=stage.code,
-        settings=stage.settings(settings),
-    )
-
-
-def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dict[str, pl.DataFrame]:
-    """The rows of each table in exactly these versions; none where no data set of its kind was imported."""
-    frames: dict[str, list[pl.DataFrame]] = {table: [TABLES[table].create_empty()] for table in tables}
-    for one in versions:
-        frames[one.table].append(store.read(one.table, one.version, one.partition).collect())
-    return {table: pl.concat(found) for table, found in frames.items()}
-
-
-def _standing(store: Store, table: str) -> pl.DataFrame:
-    """The rows of a table that its stage builds upon.
-
-    Raises DamagedVersion: what was given once cannot be made anew from anything else.
-    """
-    if store.pointer(table) is None:
-        return TABLES[table].create_empty()
-    try:
-        return store.read(table).collect()
-    except DamagedVersion as error:
-        raise DamagedVersion(
-            f"{error.what}; {table} remembers what was given once, and cannot be made anew",
-            where=error.where,
-            remedy=f"restore it from a backup, or go back to another version: gongqing tables promote {table} VERSION. "
-            f"Without either, remove the folder of {table}: all splits are then given anew, and what was held out "
-            "before may train",
-        ) from error

@@ -1,4 +1,6 @@
-"""The papers' tables over our posts, beside the papers' own figures: M Table 1 and E Table 1."""
+"""The papers' tables over our rows, beside the papers' own figures: M Table 1 and E Table 1; and C's candidates beside
+the labels of their sources.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from pipelines import text
+from pipelines.annotate.agreement import agreement
 from schemas.taxonomy import CATEGORIES, CATEGORY_OF
 
 # M Table 1: count, percentage, mean length of the description.
@@ -56,6 +59,33 @@ class PaperTable:
             ],
             "notes": self.notes,
         }
+
+
+def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `unique_posts`, with the topic that `topics` gives where their source gives none of the taxonomy's."""
+    given = topics.select(post_id="row_id", judged="topic")
+    ours = pl.when(pl.col("topic").is_in(list(CATEGORY_OF))).then("topic")
+    return (
+        posts.join(given, on="post_id", how="left", maintain_order="left")
+        .with_columns(topic=pl.coalesce(ours, "judged", "topic"))
+        .drop("judged")
+    )
+
+
+def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> PaperTable:
+    """How far candidates agree with the labels of their sources (`pipelines.annotate.agreement`)."""
+    found = agreement(candidates, turns)
+    rows = [(*row[:4], *map(_rounded, row[4:5]), row[5], _rounded(row[6])) for row in found.iter_rows()]
+    return PaperTable(
+        "C: candidates beside the labels of their sources",
+        ("source", "model", "field", "labelled", "agreeing", "with one label", "kappa"),
+        rows,
+        set(),
+        [
+            "Agreeing: the share whose label is among the source's. Kappa (Cohen's) is over rounds with one label.",
+            "Several strategies may be right at one moment: this is no score to be raised.",
+        ],
+    )
 
 
 def m_table_1(posts: pl.DataFrame) -> PaperTable:

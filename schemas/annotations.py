@@ -1,17 +1,43 @@
 """Tables of what was said about posts and dialogues: topics, emotions, reasoning chains. Made by models or by rules."""
 
 import dataframely as dy
+import polars as pl
 
 from schemas import labels
 from schemas.table import PRIVATE, LlmMade, one_of
+from schemas.taxonomy import TAXONOMY
+
+
+def _reasoning() -> dy.String:
+    """What a model that thinks says before it answers: kept apart, and never a part of a training set."""
+    return dy.String(nullable=True, description="the model's own reasoning, apart from the record", metadata=PRIVATE)
 
 
 class Topics(LlmMade):
-    """Main topic and subtopic of a post, from the taxonomy, where the source gives none."""
+    """Main topic and subtopic of a post whose source gives none of the taxonomy, and whether it asks for help at all.
+
+    A judgement is a row, also where it says that the post is out of place: what is made of posts leaves those out.
+    """
 
     row_id = dy.String(primary_key=True, description="a post")
-    topic = dy.String(description="main topic of the taxonomy")
-    subtopic = dy.String(nullable=True, description="subtopic of the taxonomy")
+    topic = one_of(
+        tuple(TAXONOMY), nullable=True, description="main topic of the taxonomy; null only where not relevant"
+    )
+    subtopic = dy.String(nullable=True, description="subtopic of the taxonomy, one of those of `topic`")
+    relevant = dy.Bool(description="whether somebody asks for help with a trouble of mind or of living together")
+    risk = dy.List(
+        one_of(labels.RISKS), description="second opinion: signs of risk to life or limb; empty where none was seen"
+    )
+    why = dy.String(description="the grounds, in a sentence or two", metadata=PRIVATE)
+
+    @dy.rule()
+    def relevant_posts_have_a_topic(cls) -> pl.Expr:
+        """No post that asks for help is left without a topic."""
+        return ~pl.col("relevant") | pl.col("topic").is_not_null()
+
+    @classmethod
+    def _sampling_overrides(cls) -> dict[str, pl.Expr]:
+        return {"relevant": pl.col("relevant") & pl.col("topic").is_not_null()}
 
 
 class Emotions(LlmMade):
@@ -19,33 +45,38 @@ class Emotions(LlmMade):
 
     row_id = dy.String(primary_key=True, description="a post or an answer")
     unit = one_of(("post", "answer"), description="which of the two")
-    emotion = dy.String(description="the emotion that prevails")
+    emotion = one_of(
+        labels.EMOTIONS.en, description="the emotion that prevails: of an answer, that it meets or conveys"
+    )
+    why = dy.String(description="the grounds, in a sentence or two", metadata=PRIVATE)
 
 
 class EcotChains(LlmMade):
     """M §3.1: situation, motivation, strategy, answer. For inspection and evaluation; M trains by RL alone."""
 
     post_id = dy.String(primary_key=True, description="the post")
+    group_id = dy.String(description="the group of the post")
     situation = dy.String(description="the seeker's emotional and social context", metadata=PRIVATE)
     motivation = dy.String(description="the need beneath it", metadata=PRIVATE)
     strategy = dy.String(description="how to support", metadata=PRIVATE)
     answer = dy.String(description="the reply to the seeker", metadata=PRIVATE)
+    reasoning = _reasoning()
 
 
 class CoeChains(LlmMade):
     """E §3.2: the chain L1–L4 that leads from a question to a human answer."""
 
     post_id = dy.String(primary_key=True, description="the question")
+    group_id = dy.String(description="the group of the question")
     answer_id = dy.String(description="the human answer that the chain leads to")
+    author_role = one_of(labels.AUTHOR_ROLES, description="who wrote it: no professional, only where none answered")
     draw_probability = dy.Float64(min=0, max=1, description="how likely this answer was drawn among its siblings")
     L1 = dy.String(description="emotions and context", metadata=PRIVATE)
     L2 = dy.String(description="causes and beliefs", metadata=PRIVATE)
     L3 = dy.String(description="intent", metadata=PRIVATE)
     L4 = dy.String(description="response strategy", metadata=PRIVATE)
     answer = dy.String(description="the human answer, verbatim", metadata=PRIVATE)
-    reasoning = dy.String(
-        nullable=True, description="the model's own reasoning, apart from the chain", metadata=PRIVATE
-    )
+    reasoning = _reasoning()
 
 
 class CerCandidates(LlmMade):
@@ -54,6 +85,8 @@ class CerCandidates(LlmMade):
     dialogue_id = dy.String(primary_key=True, description="the dialogue")
     round = dy.Int64(primary_key=True, min=1, description="the sampled round")
     candidate = dy.Int64(primary_key=True, min=1, description="which of the models' candidates")
+    group_id = dy.String(description="the group of the dialogue")
+    lang = one_of(labels.LANGUAGES, description="language of the dialogue, and of the candidate")
     stage = one_of(labels.STAGES.en, description="step 1: stage of the conversation")
     history_reasoning = dy.String(description="step 1, free text", metadata=PRIVATE)
     sentiment = one_of(labels.SENTIMENTS.en, description="step 2: sentiment")
@@ -63,3 +96,4 @@ class CerCandidates(LlmMade):
     strategy = one_of(tuple(label.en for label in labels.ANSWERABLE_STRATEGIES), description="step 3: strategy")
     strategy_reasoning = dy.String(description="step 3, free text", metadata=PRIVATE)
     response = dy.String(description="the reply", metadata=PRIVATE)
+    reasoning = _reasoning()

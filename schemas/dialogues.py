@@ -102,4 +102,5 @@ class UniqueDialogues(CleanDialogues):
 class CoherentDialogues(UniqueDialogues, LlmMade):
     """Dialogues that pass C's quality filter (coherent, natural, a dialogue at all)."""
 
-    verdict = dy.String(description="the filter's words")
+    verdict = one_of(("keep",), description="the filter's verdict; the other ones are reasons to drop")
+    why = dy.String(description="the filter's grounds, in a sentence or two", metadata=PRIVATE)

@@ -1,4 +1,4 @@
-"""Closed label sets: roles, splits, emotional-support strategies, stages, sentiments, DISC."""
+"""Closed label sets: roles, splits, emotional-support strategies, stages, sentiments, emotions, DISC."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -75,6 +75,48 @@ SENTIMENTS = LabelSet(
     Label("negative", "消极", ("负面", "负向")),
     Label("neutral", "中性", ("中立",)),
 )
+
+# Ours: no paper lists its emotions. Wide enough for the labels of ESConv, and for what an answer conveys (care,
+# encouragement), which E's negatives of mismatched emotion need. A post that names none is calm, or asks: confused.
+EMOTIONS = LabelSet(
+    Label("anxiety", "焦虑", ("anxious", "nervousness", "nervous", "worry", "担心", "担忧", "紧张", "不安")),
+    Label("fear", "恐惧", ("afraid", "scared", "害怕", "恐慌")),
+    Label("sadness", "悲伤", ("sad", "grief", "longing", "难过", "伤心", "思念")),
+    Label("pain", "痛苦", ("distress", "难受", "煎熬", "崩溃")),
+    Label("depression", "抑郁", ("depressed", "low spirits", "emptiness", "低落", "沮丧", "郁闷", "空虚", "麻木")),
+    Label("despair", "绝望", ("hopelessness", "hopeless", "无望")),
+    Label("loneliness", "孤独", ("lonely", "孤单", "寂寞")),
+    Label("anger", "愤怒", ("angry", "生气", "气愤")),
+    Label("annoyance", "烦躁", ("irritation", "annoyed", "烦恼", "心烦")),
+    Label("disgust", "厌恶", ("aversion", "讨厌", "反感", "恶心")),
+    Label("hurt", "委屈", ("grievance", "feeling wronged", "心寒")),
+    Label("guilt", "内疚", ("regret", "remorse", "愧疚", "自责", "后悔")),
+    Label("shame", "羞耻", ("embarrassment", "ashamed", "羞愧", "尴尬")),
+    Label("inferiority", "自卑", ("low self-esteem", "insecurity", "自我否定")),
+    Label("envy", "嫉妒", ("jealousy", "jealous", "羡慕")),
+    Label("disappointment", "失望", ("disappointed", "失落")),
+    Label("helplessness", "无助", ("helpless", "powerlessness", "无力", "无奈")),
+    Label("exhaustion", "疲惫", ("tiredness", "fatigue", "疲倦", "心累")),
+    Label("stress", "压力", ("pressure", "overwhelm", "压抑")),
+    Label("confusion", "困惑", ("puzzlement", "lost", "迷茫", "纠结", "矛盾")),
+    Label("surprise", "惊讶", ("shock", "astonishment", "震惊", "意外")),
+    Label("calm", "平静", ("neutral", "no emotion", "中性", "淡定")),
+    Label("joy", "喜悦", ("happiness", "happy", "开心", "快乐", "高兴", "幸福")),
+    Label("gratitude", "感激", ("thankfulness", "grateful", "感动", "感谢")),
+    Label("hope", "希望", ("hopeful", "期待")),
+    Label("fondness", "喜爱", ("love", "affection", "喜欢", "心动")),
+    Label("relief", "释然", ("relieved", "轻松")),
+    Label("care", "关怀", ("caring", "compassion", "心疼", "关心")),
+    Label("encouragement", "鼓励", ("encouraging", "支持与鼓励", "打气")),
+)
+# The sentiment of each emotion, by their English names. Confusion and surprise go either way.
+_POSITIVE_EMOTIONS = ("joy", "gratitude", "hope", "fondness", "relief", "care", "encouragement")
+_NEUTRAL_EMOTIONS = ("confusion", "surprise", "calm")
+SENTIMENT_OF: dict[str, str] = {
+    **dict.fromkeys(EMOTIONS.en, "negative"),
+    **dict.fromkeys(_NEUTRAL_EMOTIONS, "neutral"),
+    **dict.fromkeys(_POSITIVE_EMOTIONS, "positive"),
+}
 
 # C, step 3: ESConv's eight (Hill's helping skills). The cross-walk is lossy: PsyQA's "Interpretation", for one,
 # has no place in it. Sources keep their own names beside ours, in `source_strategies`.

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pipelines.imports import import_file, make_author_key
+from pipelines.making import run_stage
 from pipelines.settings import ROOT, Settings
-from pipelines.stages import STAGES, run_stage
+from pipelines.stages import STAGES
 from pipelines.store import Store
 
 # How long one example takes says nothing on a busy machine.

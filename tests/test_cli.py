@@ -1,6 +1,8 @@
 """The command line: what it prints, its exit codes, its JSON."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +70,9 @@ def test_tables_lists_every_current_version(in_home):
     assert [(row["table"], row["partition"]) for row in listed] == [
         ("imported_posts", "sample"), ("imported_dialogues", "sample"), ("clean_posts", None),
         ("clean_dialogues", None), ("unique_posts", None), ("unique_dialogues", None), ("splits", None),
-        ("sampled_turns", None), ("grpo_ecot", None), ("grpo_coe", None), ("grpo_cer", None),
+        ("coherent_dialogues", None), ("topics", None), ("emotions", None), ("sampled_turns", None),
+        ("ecot_chains", None), ("coe_chains", None), ("cer_candidates", None),
+        ("grpo_ecot", None), ("grpo_coe", None), ("grpo_cer", None),
     ]  # fmt: skip
     printed = _run("tables").output
     for row in listed:
@@ -132,12 +136,37 @@ def test_diff_and_promote_of_two_versions(tmp_path, sample_store, monkeypatch):
 
 
 def test_stats_stand_beside_the_papers(in_home):
-    both = _json("stats")
-    assert set(both) == {"M", "E"}
+    assert set(_json("stats")) == {"M", "E", "C"}
     assert set(_json("stats", "--against", "m")) == {"M"}
     printed = _run("stats").output
     assert "3,993*" in printed
     assert "168,470" in printed
+
+
+def test_what_questions_would_take_is_told_and_nothing_is_made(in_home):
+    before = _json("tables")
+    printed = _run("refresh", "--estimate").output
+    assert re.search(r"│ coe_chains +│ nothing to ask", printed), "no answer of the samples was written by a person"
+    for stage in ("coherent_dialogues", "topics", "emotions", "ecot_chains", "cer_candidates"):
+        assert re.search(rf"│ {stage} +│ rules-v1 +│ +0 │", printed), printed
+    assert _json("tables") == before
+
+
+def test_a_price_that_nobody_has_said_stops_before_anything_is_sent(tmp_path, sample_home, capsys, monkeypatch):
+    shutil.copytree(sample_home, tmp_path / "home")
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
+    ended, message = _fails(capsys, monkeypatch, "refresh", "--provider", "openai", "--estimate")
+    assert ended == 2
+    assert "nobody has said what qwen2.5-72b costs" in message
+    shutil.rmtree(tmp_path / "home")
+    ended, message = _fails(capsys, monkeypatch, "ledger", "record", str(tmp_path / "nothing.jsonl"))
+    assert ended == 2
+    assert "there is no ledger" in message
+
+
+def test_without_a_call_the_ledger_says_so(in_home):
+    assert "no model was asked yet" in _run("ledger").output
+    assert _json("ledger") == _json("ledger", "--open") == []
 
 
 def test_doctor_finds_a_sound_home_sound(in_home):
@@ -159,7 +188,9 @@ def test_doctor_finds_damage_and_ends_with_1(tmp_path, sample_store, monkeypatch
     ("arguments", "code", "says"),
     [
         (["show", "grpo_cerr"], 2, "did you mean 'grpo_cer'"),
-        (["show", "coe_chains"], 1, "coe_chains has no version yet"),
+        (["show", "sft_coe"], 1, "sft_coe has no version yet"),
+        (["refresh", "--provider", "opnai"], 2, "did you mean 'openai'"),
+        (["refresh", "--provider", "replay", "--select", "topics"], 2, "nothing to replay"),
         (["show", "clean_posts", "--version", "zz"], 2, "no version of clean_posts 'zz'"),
         (["show", "clean_posts", "--partition", "x"], 2, "has no partitions"),
         (["why", "sample:p999"], 2, "no table holds or dropped a row 'sample:p999'"),

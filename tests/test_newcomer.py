@@ -50,7 +50,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_the_demo_makes_every_table_and_says_where_to_look(demo):
     _, printed = demo
-    for table in ("clean_posts", "unique_dialogues", "splits", "sampled_turns", "grpo_ecot", "grpo_coe", "grpo_cer"):
+    annotated = ("coherent_dialogues", "topics", "emotions", "ecot_chains", "coe_chains", "cer_candidates")
+    for table in ("clean_posts", "unique_dialogues", "splits", "sampled_turns", *annotated, "grpo_ecot", "grpo_coe"):
         assert re.search(rf"│ {table} +│", printed), table
     assert "invented" in printed
     assert "gongqing ui" in printed

@@ -24,10 +24,16 @@ EXPECTED = {
     ("unique_posts", None): (99, 1),
     ("unique_dialogues", None): (789, 28),
     ("splits", None): (777, 0),
-    ("sampled_turns", None): (2318, 3668),
+    ("coherent_dialogues", None): (770, 19),
+    ("topics", None): (13, 86),
+    ("emotions", None): (314, 53),
+    ("sampled_turns", None): (2261, 3572),
+    ("ecot_chains", None): (70, 29),
+    ("coe_chains", None): (67, 32),
+    ("cer_candidates", None): (1538, 724),
     ("grpo_ecot", None): (87, 12),
     ("grpo_coe", None): (84, 15),
-    ("grpo_cer", None): (2038, 280),
+    ("grpo_cer", None): (1981, 280),
 }
 
 
@@ -37,7 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
     home = tmp_path_factory.mktemp("real-home-by-command")
     for name, path in REAL_SETS.items():
         _gongqing(home, "import", name, str(shared / path))
-    assert "7 stages made anew" in _gongqing(home, "refresh")
+    assert "13 stages made anew" in _gongqing(home, "refresh")
     return home
 
 

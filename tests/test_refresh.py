@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import Busy, RequestError, UnknownName
+from pipelines.making import run_stage
 from pipelines.refresh import chosen, refresh
 from pipelines.settings import Settings
-from pipelines.stages import STAGES, run_stage
+from pipelines.stages import STAGES
 from pipelines.store import Store
 
 

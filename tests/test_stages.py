@@ -1,26 +1,14 @@
-"""The stages: what is stale, what is run, and that nothing vanishes on the way."""
+"""The stages: an order in which each finds what it is made from, and names that exist."""
 
-import shutil
-from dataclasses import replace
-from pathlib import Path
+from functools import reduce
+from operator import getitem
 
-import polars as pl
 import pytest
 
-from pipelines.errors import DamagedVersion, NoVersion, RequestError, SettingsError, Unaccounted
-from pipelines.settings import Sampling, Settings, Splits, SplitSizes
-from pipelines.stages import STAGES, accounts, is_stale, run_stage
-from pipelines.store import Store
+from pipelines.settings import Annotate, Settings
+from pipelines.stages import STAGES
+from schemas.table import LlmMade
 from schemas.tables import TABLES
-
-BY_NAME = {stage.name: stage for stage in STAGES}
-
-
-@pytest.fixture
-def store(sample_home: Path, tmp_path: Path) -> Store:
-    """A copy of the sample home's tables, to be written to."""
-    shutil.copytree(sample_home / "data", tmp_path / "data")
-    return Store(tmp_path / "data")
 
 
 def test_every_parent_is_made_before_it_is_needed():
@@ -31,211 +19,21 @@ def test_every_parent_is_made_before_it_is_needed():
 
 
 def test_settings_that_a_stage_names_exist():
+    dumped = Settings().model_dump()
     for stage in STAGES:
-        assert set(stage.reads) <= set(Settings.model_fields)
+        for name in stage.reads:
+            reduce(getitem, name.split("."), dumped)
+        assert stage.asks is None or stage.asks in Annotate.model_fields
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
-def test_after_a_run_nothing_is_stale(stage, sample_store):
-    assert not is_stale(stage, sample_store, Settings())
+def test_what_models_say_is_told_by_its_columns(stage):
+    """A stage asks or it runs, and the tables of those that ask say who answered."""
+    assert (stage.plan is None) == (stage.asks is None) == (stage.run is not None)
+    assert all(issubclass(TABLES[table], LlmMade) == (stage.asks is not None) for table in stage.tables)
 
 
-@pytest.mark.parametrize("table", [table for stage in STAGES for table in stage.units])
-@pytest.mark.parametrize("home", ["sample_store", "real_store"])
-def test_rows_in_are_rows_kept_and_rows_dropped(table, home, request):
-    stage = next(stage for stage in STAGES if table in stage.units)
-    for account in accounts(stage, table, request.getfixturevalue(home)):
-        assert account.balanced, account
-        assert account.taken > 0
-
-
-def test_a_changed_setting_makes_stale_what_reads_it_and_nothing_else(sample_store):
-    changed = Settings(sampling=Sampling(n_samples=2))
-    assert [stage.name for stage in STAGES if is_stale(stage, sample_store, changed)] == ["sampled_turns"]
-
-
-def test_changed_code_makes_a_stage_stale(sample_store, monkeypatch):
-    monkeypatch.setattr("pipelines.stages.code_version", lambda *_: "another")
-    assert is_stale(BY_NAME["clean_posts"], sample_store, Settings())
-
-
-def test_code_that_changes_nothing_gives_the_same_version(store, monkeypatch):
-    before = store.version("clean_posts")
-    monkeypatch.setattr("pipelines.stages.code_version", lambda *_: "another")
-    (after,) = run_stage(BY_NAME["clean_posts"], store, Settings())
-    assert after.version == before.version
-    assert [run.code for run in after.manifest.runs] == [before.manifest.runs[0].code, "another"]
-    assert not is_stale(BY_NAME["unique"], store, Settings()) or before.version == after.version
-
-
-def test_another_parent_version_makes_stale_what_follows(store):
-    imported = store.read("imported_posts", partition="sample").collect()
-    store.write("imported_posts", imported.head(50), partition="sample")
-    stale = [stage.name for stage in STAGES if is_stale(stage, store, Settings())]
-    assert stale == ["clean_posts"]
-    run_stage(BY_NAME["clean_posts"], store, Settings())
-    assert is_stale(BY_NAME["unique"], store, Settings())
-
-
-def test_a_damaged_file_makes_its_stage_stale_and_a_run_mends_it(store):
-    version = store.version("grpo_coe")
-    (file,) = (Path(store.storage.uri("grpo_coe")) / version.version / "rows").glob("*.parquet")
-    file.write_bytes(file.read_bytes()[:100])
-    fresh = Store(store.storage.uri(""))
-    assert is_stale(BY_NAME["grpo_coe"], fresh, Settings())
-    (mended,) = run_stage(BY_NAME["grpo_coe"], fresh, Settings())
-    assert mended.version == version.version
-    assert fresh.read("grpo_coe").collect().height == version.rows
-
-
-def test_a_promoted_version_is_not_undone_until_something_upstream_changes(store):
-    stage = BY_NAME["sampled_turns"]
-    first = store.version("sampled_turns")
-    run_stage(stage, store, Settings(sampling=Sampling(n_samples=1)))
-    run_stage(stage, store, Settings())
-    older = next(one for one in store.versions("sampled_turns") if one.version != first.version)
-    store.promote("sampled_turns", older.version)
-    assert not is_stale(stage, store, Settings())
-    assert is_stale(BY_NAME["grpo_cer"], store, Settings())
-    assert is_stale(stage, store, Settings(sampling=Sampling(n_samples=4)))
-
-
-def test_a_step_that_loses_rows_writes_nothing(store):
-    stage = BY_NAME["clean_dialogues"]
-    before = store.version("clean_dialogues").version
-    taken = store.version("imported_dialogues", partition="sample").rows
-    forgetful = replace(
-        stage,
-        run=lambda given: {"clean_dialogues": tuple(frame.head(3) for frame in stage.run(given)["clean_dialogues"])},
-    )
-    with pytest.raises(Unaccounted, match=rf"dialogue: {taken} in, 3 kept, [123] dropped"):
-        run_stage(forgetful, store, Settings())
-    assert store.version("clean_dialogues").version == before
-
-
-def test_a_refresh_equals_a_full_run(sample_home, tmp_path):
-    """Half of the posts first, then all: the same posts, and groups keep the split that they were given."""
-    store, all_at_once = Store(tmp_path / "data"), Store(sample_home / "data")
-    posts = all_at_once.read("imported_posts", partition="sample").collect()
-    for part in (posts.head(60), posts):
-        store.write("imported_posts", part, partition="sample")
-        for stage in STAGES:
-            run_stage(stage, store, Settings(), cache=tmp_path / "index")
-        given = dict(store.read("splits").select("group_id", "split").collect().iter_rows())
-        if part.height < posts.height:
-            first = given
-    assert first.items() <= given.items()
-    kept = set(store.read("unique_posts").collect()["post_id"])
-    bridges = store.read_dropped("unique_posts").filter(pl.col("reason") == "bridges_split").collect()
-    assert kept | set(bridges["row_id"]) == set(all_at_once.read("unique_posts").collect()["post_id"])
-
-
-def test_an_index_changes_nothing_whatever_it_has_seen(store, tmp_path):
-    """No index, an empty one, one that knows all, one that knows half, a broken one: the same versions."""
-    stage, index = BY_NAME["unique"], tmp_path / "index"
-    wanted = [version.version for version in run_stage(stage, store, Settings())]
-
-    def versions() -> list[str]:
-        return [version.version for version in run_stage(stage, store, Settings(), cache=index)]
-
-    assert versions() == wanted
-    assert sorted(path.name for path in index.iterdir()) == ["answers", "dialogues", "posts", "texts"]
-    assert versions() == wanted
-    clean = store.read("clean_posts").collect()
-    store.write("clean_posts", clean.head(40), store.read_dropped("clean_posts"))
-    run_stage(stage, store, Settings(), cache=index)
-    store.write("clean_posts", clean, store.read_dropped("clean_posts"))
-    wanted = [version.version for version in run_stage(stage, store, Settings())]
-    assert versions() == wanted
-    for path in index.rglob("*"):
-        if path.is_file():
-            path.write_bytes(path.read_bytes()[:10])
-    assert versions() == wanted
-
-
-def test_no_text_is_in_the_index(store, tmp_path):
-    run_stage(BY_NAME["unique"], store, Settings(), cache=tmp_path / "index")
-    held = b"".join(path.read_bytes() for path in (tmp_path / "index").rglob("*") if path.is_file())
-    assert held
-    for words in store.read("clean_posts").collect()["text"]:
-        assert words[:8].encode() not in held
-        assert words[:8].encode("utf-16-le") not in held
-
-
-def test_an_engine_that_does_not_exist_is_refused(store, monkeypatch):
-    monkeypatch.setenv("GONGQING_ENGINE", "spark")
-    with pytest.raises(SettingsError, match="no engine 'spark'"):
-        run_stage(BY_NAME["unique"], store, Settings())
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("ray")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::ResourceWarning")  # Ray's own
-def test_ray_gives_the_same_versions(store, tmp_path, monkeypatch):
-    """Of a few posts: that Ray finds what one process finds, at size, is tests/dedup/test_on_ray.py's."""
-    small = Store(tmp_path / "small")
-    small.write("clean_posts", store.read("clean_posts").head(25))
-    small.write("clean_dialogues", store.read("clean_dialogues").head(0))
-    wanted = [version.version for version in run_stage(BY_NAME["unique"], small, Settings())]
-    monkeypatch.setenv("GONGQING_ENGINE", "ray")
-    assert [version.version for version in run_stage(BY_NAME["unique"], small, Settings())] == wanted
-
-
-def test_empty_sources_make_empty_tables(tmp_path):
-    store = Store(tmp_path / "data")
-    for stage in STAGES:
-        for version in run_stage(stage, store, Settings()):
-            assert version.rows == version.dropped == 0
-            assert store.read(version.table).collect().schema == TABLES[version.table].polars_schema()
-
-
-def test_an_older_parent_does_not_unbalance_the_books(store):
-    """The accounts of a promoted version are those of the versions that it was made from."""
-    posts = store.read("imported_posts", partition="sample").collect()
-    first = store.version("unique_posts").version
-    store.write("imported_posts", posts.head(100), partition="sample")
-    for name in ("clean_posts", "unique"):
-        run_stage(BY_NAME[name], store, Settings())
-    store.promote("unique_posts", first)
-    assert all(account.balanced for account in accounts(BY_NAME["unique"], "unique_posts", store))
-
-
-def test_promoted_splits_are_built_upon_again(store):
-    """Groups that the older splits do not know are given one; no prompt is left without a split."""
-    older = store.write("splits", store.read("splits").collect().head(20))
-    store.promote("splits", older.version)
-    assert is_stale(BY_NAME["unique"], store, Settings())
-    for stage in STAGES:
-        run_stage(stage, store, Settings())
-    groups = set(store.read("splits").collect()["group_id"])
-    assert set(store.read("unique_posts").collect()["group_id"]) <= groups
-
-
-def test_damaged_splits_say_that_they_cannot_be_made_anew(store):
-    (file,) = (Path(store.storage.uri("splits")) / store.version("splits").version / "rows").glob("*.parquet")
-    file.write_bytes(file.read_bytes()[:50])
-    fresh = Store(store.storage.uri(""))
-    with pytest.raises(DamagedVersion, match="cannot be made anew") as error:
-        run_stage(BY_NAME["unique"], fresh, Settings())
-    assert "may train" in error.value.remedy
-
-
-def test_numbers_that_leave_nothing_to_train_on_are_refused(tmp_path, sample_store):
-    store = Store(tmp_path / "data")
-    store.write("imported_posts", sample_store.read("imported_posts", partition="sample"), partition="sample")
-    for name in ("clean_posts", "clean_dialogues"):
-        run_stage(BY_NAME[name], store, Settings())
-    unique_posts = sample_store.version("unique_posts").rows
-    with pytest.raises(RequestError, match=f"none of {unique_posts} posts to train on"):
-        run_stage(BY_NAME["unique"], store, Settings(splits=Splits(posts=SplitSizes(test=500))))
-    assert store.current("splits") == []
-    run_stage(BY_NAME["unique"], store, Settings(splits=Splits(posts=SplitSizes(test=40, validation=0))))
-    posts = store.read("unique_posts").collect().join(store.read("splits").collect(), on="group_id")
-    assert posts.filter(pl.col("split") == "test").height == 40
-
-
-def test_a_stage_whose_parents_were_never_made_says_so(tmp_path, sample_store):
-    store = Store(tmp_path / "data")
-    store.write("imported_posts", sample_store.read("imported_posts", partition="sample"), partition="sample")
-    with pytest.raises(NoVersion, match="made from unique_posts"):
-        run_stage(BY_NAME["grpo_ecot"], store, Settings())
+def test_what_is_learnt_from_is_made_after_the_splits():
+    chains = [stage for stage in STAGES if {"ecot_chains", "coe_chains", "cer_candidates"} & set(stage.tables)]
+    assert len(chains) == 3
+    assert all("splits" in stage.parents for stage in chains)

@@ -5,13 +5,16 @@ from pathlib import Path
 
 import dagster as dg
 
+from pipelines.askers import Askers
 from pipelines.defs.checks import of_import, specs_of
 from pipelines.defs.crawl import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.imports import import_file
 from pipelines.locks import held
-from pipelines.stages import STAGES, Stage, is_stale, run_stage
+from pipelines.making import is_stale, run_stage, waits_for_budget
+from pipelines.settings import Settings
+from pipelines.stages import STAGES, Stage
 from pipelines.store import Version
 from schemas.tables import TABLES
 
@@ -73,23 +76,47 @@ def _import_asset(table: str) -> dg.AssetsDefinition:
 
 
 def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
-    @dg.multi_asset(
-        name=stage.name,
-        specs=[_spec(table, stage.group, stage.parents, stage.code) for table in stage.tables],
-    )
-    def made(context: dg.AssetExecutionContext, home: HomeResource) -> Iterator[dg.MaterializeResult[None]]:
-        store, settings = home.store(), home.settings()
-        # `splits` is read, added to and written: two runs of a stage at once would lose what one of them gave.
-        with held(home.folder / ".locks" / stage.name):
-            if is_stale(stage, store, settings):
-                versions = run_stage(stage, store, settings, cache=home.folder / "index")
-            else:
-                context.log.info("up to date: the version stands")
-                versions = [store.version(table) for table in stage.tables]
-        for version in versions:
-            yield _result(version, home)
+    specs = [_spec(table, stage.group, stage.parents, stage.code) for table in stage.tables]
+    if not stage.asks:
 
-    return made
+        @dg.multi_asset(name=stage.name, specs=specs)
+        def made(context: dg.AssetExecutionContext, home: HomeResource) -> Iterator[dg.MaterializeResult[None]]:
+            yield from _made(stage, context, home, None)
+
+        return made
+
+    # A pool for each provider, by the model that is asked where no setting says otherwise.
+    pool = "llm_" + stage.models(Settings())[0].replace("-", "_").replace(".", "_")
+
+    @dg.multi_asset(name=stage.name, specs=specs, pool=pool)
+    def asked(
+        context: dg.AssetExecutionContext, home: HomeResource, askers: dg.ResourceParam[Askers]
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        yield from _made(stage, context, home, askers)
+
+    return asked
+
+
+def _made(
+    stage: Stage, context: dg.AssetExecutionContext, home: HomeResource, askers: Askers | None
+) -> Iterator[dg.MaterializeResult[None]]:
+    store, settings = home.store(), home.settings()
+    # `splits` is read, added to and written: two runs of a stage at once would lose what one of them gave.
+    with held(home.folder / ".locks" / stage.name):
+        standing = all(store.pointer(table) is not None for table in stage.tables)
+        waits = waits_for_budget(stage, store, settings, askers) if askers else None
+        if waits is not None and standing:
+            context.log.warning("left as it stands: %s", waits)
+        elif waits is not None:
+            raise dg.Failure(f"{stage.name}: {waits}")
+        if waits is None and is_stale(stage, store, settings, askers):
+            versions = run_stage(stage, store, settings, cache=home.folder / "index", askers=askers)
+        else:
+            if waits is None:
+                context.log.info("up to date: the version stands")
+            versions = [store.version(table) for table in stage.tables]
+    for version in versions:
+        yield _result(version, home)
 
 
 imports = [_import_asset("imported_posts"), _import_asset("imported_dialogues")]

@@ -7,7 +7,8 @@ import dataframely as dy
 
 from pipelines.accounts import Account
 from pipelines.defs.resources import HomeResource
-from pipelines.stages import STAGES, Stage, accounts
+from pipelines.making import accounts
+from pipelines.stages import STAGES, Stage
 from pipelines.store import Store, Version
 from schemas.tables import TABLES
 

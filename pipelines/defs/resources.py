@@ -1,11 +1,17 @@
-"""What assets are given: the home, with its store and settings."""
+"""What assets are given: the home, with its store and settings, and whoever answers questions."""
 
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import dagster as dg
 
 from pipelines import settings
+from pipelines.askers import Askers
 from pipelines.store import Store
+
+_EVERY = 5.0  # seconds between two lines of progress
 
 
 class HomeResource(dg.ConfigurableResource[None]):
@@ -25,3 +31,44 @@ class HomeResource(dg.ConfigurableResource[None]):
     def settings(self) -> settings.Settings:
         """The settings of the home, read anew for each run."""
         return settings.load(self.folder)
+
+
+class Lines:
+    """Progress as lines of a log, a few seconds apart."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said_at = float("-inf")
+
+    def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
+        """Says figures, never a text."""
+        now = time.monotonic()
+        if done == total or now - self._said_at >= _EVERY:
+            self._said_at = now
+            self._say(
+                f"{stage}: {done:,} of {total:,}, {cached:,} without a call, {failed:,} failed, spent {spent:.4f}"
+            )
+
+
+@dg.resource(
+    description="Who answers questions in a run, and what that may cost. Without a budget nothing that costs is asked.",
+    config_schema={
+        "provider": dg.Field(str, is_required=False, description="rules, openai or replay; else as the settings say"),
+        "budget": dg.Field(float, is_required=False, description="the most that the run may spend"),
+        "batch": dg.Field(bool, default_value=False, description="ask through batch interfaces: half the price, slow"),
+    },
+    required_resource_keys={"home"},
+)
+def askers_resource(context: dg.InitResourceContext) -> Iterator[Askers]:
+    """The askers of one run: they share its budget."""
+    home: HomeResource = context.resources.home
+    said = context.resource_config
+    with Askers(
+        home.folder,
+        home.settings().llm,
+        provider=said.get("provider"),
+        budget=Decimal(str(said["budget"])) if "budget" in said else None,
+        batch=said["batch"],
+        progress=Lines(context.log.info) if context.log else None,
+    ) as askers:
+        yield askers

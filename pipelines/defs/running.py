@@ -6,11 +6,13 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.crawl import Job, collect
+from pipelines.askers import Askers
+from pipelines.crawl.collecting import collect
+from pipelines.crawl.jobs import Job
 from pipelines.defs import assets, checks
 from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
-from pipelines.defs.resources import HomeResource
+from pipelines.defs.resources import HomeResource, askers_resource
 from pipelines.errors import GongqingError, RequestError
 from pipelines.settings import ROOT
 from pipelines.stages import Stage
@@ -23,12 +25,19 @@ _NAME = assets.data_sets.name or ""
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run_stage(home: Path, stage: Stage) -> None:
-    """Materialise the tables of a stage and run their checks. Raises the stage's own error where it fails."""
+def run_stage(home: Path, stage: Stage, askers: Askers | None = None) -> None:
+    """Materialise the tables of a stage and run their checks. Raises the stage's own error where it fails.
+
+    Args:
+        home: Whose tables.
+        stage: What to make.
+        askers: Who answers its questions; None: whoever the settings or the tables name, and nobody for money.
+    """
     tables = set(stage.tables)
     asset = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == tables)
     own = [one for one in checks.checks if {key.asset_key.to_user_string() for key in one.check_keys} <= tables]
-    _run(home, [asset, *own], tags={"gongqing/command": "refresh"}, run_config=_QUIET)
+    whoever = {} if askers is None else {"askers": askers}
+    _run(home, [asset, *own], tags={"gongqing/command": "refresh"}, run_config=_QUIET, resources=whoever)
 
 
 def run_import(home: Path, table: str, data_set: str, reader: str, file: Path, mapping: Path | None) -> None:
@@ -60,13 +69,23 @@ def run_crawl(home: Path, job: Job) -> list[Version]:
     return versions
 
 
-def _run(home: Path, definitions: list[Any], partition: str | None = None, **options: Any) -> None:
+def _run(
+    home: Path,
+    definitions: list[Any],
+    partition: str | None = None,
+    resources: dict[str, Any] | None = None,
+    **options: Any,
+) -> None:
     resource = HomeResource(path=str(home))
     with instance(home) as standing:
         _list_data_sets(standing, resource.store(), partition)
         try:
             dg.materialize(
-                definitions, instance=standing, resources={"home": resource}, partition_key=partition, **options
+                definitions,
+                instance=standing,
+                resources={"home": resource, "askers": askers_resource, **(resources or {})},
+                partition_key=partition,
+                **options,
             )
         except dg.DagsterError as error:
             raise _own(error) from error

@@ -8,13 +8,14 @@ import dagster as dg
 from crawlers.dates import SHANGHAI
 from crawlers.sites import Site
 from crawlers.window import day_of
-from pipelines.defs.crawl import crawled_sites, key_of, op_of
+from pipelines.defs.crawl import crawled_sites, is_elsewhere, key_of, op_of
 from pipelines.settings import home, load
 from pipelines.stages import STAGES
 
+# Without a budget a run leaves what would cost money as it stands.
 _FREE = [table for stage in STAGES for table in stage.tables]
-# The replica is there while a demo or a test runs it.
-_SITES = [site for site in crawled_sites().values() if site.host != "127.0.0.1"]
+_ASKED = [table for stage in STAGES if stage.asks for table in stage.tables]
+_SITES = [site for site in crawled_sites().values() if is_elsewhere(site)]
 
 refresh_job = dg.define_asset_job(
     "refresh_free_tables",
@@ -28,6 +29,31 @@ nightly_refresh = dg.ScheduleDefinition(
     cron_schedule="30 3 * * *",
     execution_timezone=SHANGHAI.key,
     description="A quiet hour, Shanghai time.",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+)
+
+annotate_job = dg.define_asset_job(
+    "annotate",
+    selection=dg.AssetSelection.assets(*_ASKED),
+    description="The tables that models are asked for. Money is spent only where the run is given a budget.",
+)
+
+
+def _with_budget(_: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+    """A run that may spend what the settings allow; none where they allow nothing."""
+    budget = load(home()).llm.schedule_budget
+    if budget is None:
+        return dg.SkipReason("no budget: schedule_budget under [llm] in gongqing.toml gives one")
+    return dg.RunRequest(run_config={"resources": {"askers": {"config": {"budget": budget}}}})
+
+
+annotate_weekly = dg.ScheduleDefinition(
+    name="annotate_weekly",
+    job=annotate_job,
+    cron_schedule="30 4 * * 0",
+    execution_timezone=SHANGHAI.key,
+    execution_fn=_with_budget,
+    description="Models are asked about what is new, for no more than schedule_budget under [llm] says.",
     default_status=dg.DefaultScheduleStatus.STOPPED,
 )
 
@@ -67,7 +93,13 @@ def _daily(name: str, job: Any, cron: str, sites: list[Site], description: str) 
 
 
 daily_refresh = _daily(
-    "daily_refresh", daily_job, "40 2 * * *", _SITES, "All sites, then the tables that cost nothing; a quiet hour."
+    "daily_refresh",
+    daily_job,
+    "40 2 * * *",
+    _SITES,
+    "All sites, then the tables that cost nothing; a quiet hour. All or nothing: a site whose crawl or checks fail "
+    "stops the tables of that night. For sites that do not wait for each other switch on daily_<site> and "
+    "nightly_refresh instead.",
 )
 crawl_schedules = [
     _daily(f"daily_{site.name}", job, "10 2 * * *", [site], f"{site.title}, a quiet hour, Shanghai time.")

@@ -11,8 +11,9 @@ import polars as pl
 from pipelines.errors import RequestError
 from pipelines.llm.prompts import Prompt, load
 from pipelines.release.lengths import Ruler, ruler
+from pipelines.sample.references import Reference, draw_reference, may_teach
 from pipelines.settings import Prompts
-from schemas.ids import round_id, stable_int, unit_interval
+from schemas.ids import round_id, stable_int
 from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
 from schemas.table import Dropped
 from schemas.training import PromptSet
@@ -24,14 +25,28 @@ Row = dict[str, Any]
 Result = tuple[pl.DataFrame, pl.DataFrame]
 
 
-def ecot_prompts(posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None, seed: int = 0) -> Result:
-    """M: one prompt a post. Drops, in the unit `post`: under_18, risk, overlong_prompt."""
-    return _post_prompts("grpo_ecot", load(_HERE / "ecot.md"), posts, splits, settings or Prompts(), seed)
+def ecot_prompts(
+    posts: pl.DataFrame,
+    splits: pl.DataFrame,
+    settings: Prompts | None = None,
+    seed: int = 0,
+    topics: pl.DataFrame | None = None,
+) -> Result:
+    """M: one prompt a post. Drops, in the unit `post`: not_relevant, under_18, risk, overlong_prompt."""
+    return _post_prompts("grpo_ecot", load(_HERE / "ecot.md"), posts, splits, settings or Prompts(), seed, topics)
 
 
-def coe_prompts(posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None, seed: int = 0) -> Result:
-    """E: one prompt a question with answers. Drops, in the unit `post`: no_answer, under_18, risk, overlong_prompt."""
-    return _post_prompts("grpo_coe", load(_HERE / "coe.md"), posts, splits, settings or Prompts(), seed)
+def coe_prompts(
+    posts: pl.DataFrame,
+    splits: pl.DataFrame,
+    settings: Prompts | None = None,
+    seed: int = 0,
+    topics: pl.DataFrame | None = None,
+) -> Result:
+    """E: one prompt a question with answers. Drops, in the unit `post`: not_relevant, no_answer, under_18, risk,
+    overlong_prompt.
+    """
+    return _post_prompts("grpo_coe", load(_HERE / "coe.md"), posts, splits, settings or Prompts(), seed, topics)
 
 
 def cer_prompts(turns: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None) -> Result:
@@ -50,7 +65,7 @@ def cer_prompts(turns: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | N
             cer_system_prompt(row["lang"]),
             row["history"],
             references=[row["reference"]],
-            reference=(row["reference"], row_id, 1.0),
+            reference=Reference(row["reference"], row_id, 1.0),
         )
     return sets.result()
 
@@ -70,11 +85,21 @@ def _listed(names: tuple[str, ...] | list[str], zh: bool) -> str:
 
 
 def _post_prompts(
-    table: str, prompt: Prompt, posts: pl.DataFrame, splits: pl.DataFrame, settings: Prompts, seed: int
+    table: str,
+    prompt: Prompt,
+    posts: pl.DataFrame,
+    splits: pl.DataFrame,
+    settings: Prompts,
+    seed: int,
+    topics: pl.DataFrame | None,
 ) -> Result:
     sets = _Builder(table, "post", splits, settings, settings.max_tokens, ruler(settings.tokenizer))
+    elsewhere = set() if topics is None else set(topics.filter(~pl.col("relevant"))["row_id"])
     for row in posts.iter_rows(named=True):
-        answers = [answer for answer in row["answers"] if _may_teach(answer, settings)]
+        if row["post_id"] in elsewhere:
+            sets.drop(row["post_id"], "not_relevant", "by topics")
+            continue
+        answers = [answer for answer in row["answers"] if may_teach(answer, allow_risk=settings.allow_risk)]
         if table == "grpo_coe" and not answers:
             told = "a question without an answer" if not row["answers"] else "no answer without risk, by an adult"
             sets.drop(row["post_id"], "no_answer", told)
@@ -88,23 +113,6 @@ def _post_prompts(
             reference=draw_reference(row["post_id"], answers, seed),
         )
     return sets.result()
-
-
-def _may_teach(answer: Row, settings: Prompts) -> bool:
-    """Whether an answer may be a reference: by nobody under 18, and of no risk unless that is allowed."""
-    return not answer["under_18"] and (settings.allow_risk or not answer["risk"])
-
-
-def draw_reference(post_id: str, answers: list[Row], seed: int = 0) -> tuple[str, str | None, float | None]:
-    """The answer that is the ground truth: (text, answer_id, how likely it was drawn); an empty text where none is.
-
-    Uniform among the professionals' answers, or among all where no professional answered (papers.md §4).
-    """
-    chosen = [answer for answer in answers if answer["author_role"] == "professional"] or answers
-    if not chosen:
-        return "", None, None
-    answer = chosen[int(unit_interval(seed, "reference", post_id) * len(chosen))]
-    return answer["text"], answer["answer_id"], 1 / len(chosen)
 
 
 class _Builder:
@@ -131,7 +139,7 @@ class _Builder:
         system: Prompt,
         dialogue: list[dict[str, str]],
         references: list[str],
-        reference: tuple[str, str | None, float | None],
+        reference: Reference,
     ) -> None:
         if row["under_18"]:
             return self.drop(row_id, "under_18", "the writer says to be younger than 18")

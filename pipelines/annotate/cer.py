@@ -1,0 +1,113 @@
+"""`cer_candidates` (C): three steps and a new response to a sampled round, by two models, from the history alone."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import polars as pl
+
+from pipelines.annotate.language import Lang, require_language
+from pipelines.annotate.plan import Lost, Plan, Replies, Result, Row, dropped, planned
+from pipelines.annotate.prompting import prompt
+from pipelines.annotate.replies import require_length, writable
+from pipelines.annotate.training import Training
+from pipelines.drops import gather
+from pipelines.llm.questions import InvalidReply, Question, Reply
+from schemas.annotations import CerCandidates
+from schemas.ids import round_id
+from schemas.reasoning import Cer
+
+STAGE = "cer_candidates"
+
+# Of a response, in characters; ours. A turn of talk, not an essay: an English one takes about three times as many.
+_RESPONSE: dict[Lang, range] = {"zh": range(2, 601), "en": range(2, 1801)}
+_REASONINGS = ("history_reasoning", "emotion_reasoning", "strategy_reasoning")
+_WORDS = ("emotion", *_REASONINGS, "response")
+
+
+def plan(turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Plan:
+    """One question a sampled round of the train split and a model.
+
+    Args:
+        turns: Rows of `sampled_turns`. Of these the history is shown, never the reference.
+        splits: The split of every group.
+        models: The aliases to ask: the first writes candidate 1, and so on. An alias that comes twice is drawn twice.
+
+    Returns:
+        Drops are in the units `round` and `candidate`. A round before asking: not_train, needs_media, under_18, risk;
+        after: no_candidate, where none of its candidates was kept. A candidate: the reasons of replies, and
+        personal_data. So rounds in = rounds with a candidate + rounds dropped, and of every round that is asked about
+        each candidate is kept or dropped.
+
+    Raises RequestError for a round whose group has no split.
+    """
+    training = Training(splits)
+    asked: dict[str, Row] = {}
+    lost: list[Lost] = []
+    for row in turns.iter_rows(named=True):
+        row_id = round_id(row["dialogue_id"], row["round"])
+        barred = training.bars(row_id, row)
+        if barred is None and row["needs_media"]:
+            barred = "needs_media", "the history holds a clip that text does not replace"
+        if barred is None:
+            asked[row_id] = row
+        else:
+            lost.append(Lost("round", row_id, *barred))
+
+    questions: list[Question[Cer]] = []
+    place_of: dict[str, tuple[Row, int]] = {}
+    for row_id, row in asked.items():
+        for number, model in enumerate(models, 1):
+            candidate_id = f"{row_id}/{number}"
+            place_of[candidate_id] = row, number
+            questions.append(_question(candidate_id, row, model, sample=models[: number - 1].count(model)))
+
+    def keep(reply: Reply[Cer]) -> Row:
+        assert reply.value is not None
+        row, number = place_of[reply.question.row_id]
+        return {
+            "dialogue_id": row["dialogue_id"],
+            "round": row["round"],
+            "candidate": number,
+            "group_id": row["group_id"],
+            **reply.value.model_dump(),
+            "reasoning": reply.reasoning,
+        }
+
+    candidates = planned(CerCandidates, STAGE, questions, lost, keep, "candidate", written=_WORDS)
+
+    def finish(replies: Replies) -> Result:
+        kept, out = candidates.finish(replies)
+        with_candidate = {round_id(*key) for key in kept.select("dialogue_id", "round").iter_rows()}
+        empty = [
+            Lost("round", row_id, "no_candidate", f"{len(models)} asked for")
+            for row_id in asked
+            if row_id not in with_candidate
+        ]
+        return kept, gather(out, dropped(STAGE, empty))
+
+    return Plan(questions, candidates.dropped, finish)
+
+
+def _question(candidate_id: str, row: Row, model: str, sample: int) -> Question[Cer]:
+    lang: Lang = row["lang"]
+    return Question(
+        task="cer",
+        row_id=candidate_id,
+        prompt=prompt(f"cer.{lang}"),
+        inputs={"lang": lang, "history": [{"role": turn["role"], "text": turn["text"]} for turn in row["history"]]},
+        parse=partial(parse, lang=lang),
+        model=model,
+        sample=sample,
+    )
+
+
+def parse(text: str, lang: Lang) -> Cer:
+    """The steps and the response that a reply writes, in the language of the dialogue. Raises InvalidReply,
+    FormatError, ValidationError.
+    """
+    read = Cer.parse(writable(text))
+    if read.lang != lang:
+        raise InvalidReply("language:labels", "the fields and labels must be in the language of the dialogue")
+    require_language(lang, **{name: getattr(read, name) for name in _WORDS})
+    require_length("answer", read.response, _RESPONSE[lang])
+    return read

@@ -1,0 +1,130 @@
+"""`coe_chains` (E §3.2): the chain L1–L4 that leads from a question to the human answer, which stands as it was."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from pipelines.annotate.hindsight import leaks
+from pipelines.annotate.language import require_language
+from pipelines.annotate.plan import Lost, Plan, Row, planned
+from pipelines.annotate.prompting import prompt
+from pipelines.annotate.replies import writable
+from pipelines.annotate.training import Training
+from pipelines.llm.questions import Question, Reply
+from pipelines.sample.references import Reference, draw_reference, may_teach
+from schemas.annotations import CoeChains
+from schemas.reasoning import COE_TAGS, Coe, Grammar, tags
+
+STAGE = "coe_chains"
+
+# What is asked for: CoE's grammar without the answer, which is the human one.
+CHAIN = Grammar(("empathy_think", ("L1", "L2", "L3", "L4")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A question and the answer that was drawn for it."""
+
+    post: Row
+    answer: Mapping[str, Any]
+    reference: Reference
+
+
+def plan(
+    posts: pl.DataFrame,
+    splits: pl.DataFrame,
+    topics: pl.DataFrame | None,
+    models: Sequence[str],
+    *,
+    seed: int = 0,
+    human_only: bool = True,
+) -> Plan:
+    """One question a post of the train split that has an answer to lead to.
+
+    Args:
+        posts: Rows of `unique_posts`.
+        splits: The split of every group.
+        topics: The judgements of `topics`, or None to go without.
+        models: The alias to ask, one.
+        seed: The draw of the answer follows from it and from the post's id: the one of the prompt set `grpo_coe`.
+        human_only: Whether the answers of a set count only where the set says that people wrote them.
+
+    Returns:
+        Drops are in the unit `post`. Before asking: not_train, under_18, risk, not_relevant, no_human_answer, and
+        unreadable_answer (it holds a tag of CoE's own format). After: the reasons of replies, hindsight (with the kinds
+        of what the first three steps know from the answer alone) and personal_data.
+
+    Raises RequestError for a post whose group has no split.
+    """
+    [model] = models
+    training = Training(splits, topics)
+    pairs: dict[str, _Pair] = {}
+    lost: list[Lost] = []
+    for row in posts.iter_rows(named=True):
+        found = _pair(row, training, seed, human_only)
+        if isinstance(found, Lost):
+            lost.append(found)
+        else:
+            pairs[row["post_id"]] = found
+
+    def keep(reply: Reply[Coe]) -> Row | Lost:
+        assert reply.value is not None
+        post_id, steps = reply.question.row_id, reply.value
+        pair = pairs[post_id]
+        known = leaks(pair.post["text"], pair.answer["text"], (steps.L1, steps.L2, steps.L3))
+        if known:
+            return Lost("post", post_id, "hindsight", ", ".join(known))
+        return {
+            "post_id": post_id,
+            "group_id": pair.post["group_id"],
+            "answer_id": pair.answer["answer_id"],
+            "author_role": pair.answer["author_role"],
+            "draw_probability": pair.reference.probability,
+            **steps.model_dump(include={"L1", "L2", "L3", "L4"}),
+            "answer": pair.answer["text"],
+            "reasoning": reply.reasoning,
+        }
+
+    questions = [_question(pair, model) for pair in pairs.values()]
+    return planned(CoeChains, STAGE, questions, lost, keep, "post", written=("L1", "L2", "L3", "L4"))
+
+
+def _pair(row: Row, training: Training, seed: int, human_only: bool) -> _Pair | Lost:
+    post_id = row["post_id"]
+    if (barred := training.bars(post_id, row)) is not None:
+        return Lost("post", post_id, *barred)
+    if human_only and row["origin"] != "human":
+        return Lost("post", post_id, "no_human_answer", f"written by: {row['origin']}")
+    answers = [answer for answer in row["answers"] if may_teach(answer)]
+    if not answers:
+        told = "a question without an answer" if not row["answers"] else "no answer without risk, by an adult"
+        return Lost("post", post_id, "no_human_answer", told)
+    reference = draw_reference(post_id, answers, seed)
+    answer = next(answer for answer in answers if answer["answer_id"] == reference.answer_id)
+    if not answer["text"].strip() or tags(answer["text"], COE_TAGS):
+        return Lost("post", post_id, "unreadable_answer", answer["answer_id"])
+    return _Pair(row, answer, reference)
+
+
+def _question(pair: _Pair, model: str) -> Question[Coe]:
+    answer = pair.answer["text"]
+    return Question(
+        task="coe",
+        row_id=pair.post["post_id"],
+        prompt=prompt("coe"),
+        inputs={"question": pair.post["text"], "answer": answer},
+        parse=partial(parse, answer=answer),
+        model=model,
+    )
+
+
+def parse(text: str, answer: str) -> Coe:
+    """The chain that a reply writes, with the human answer behind it. Raises InvalidReply, FormatError,
+    ValidationError.
+    """
+    steps = CHAIN.read(writable(text))
+    require_language("zh", **{name: steps[name] for name in ("L1", "L2", "L3", "L4")})
+    return Coe(**steps, answer=answer)

@@ -1,0 +1,87 @@
+"""`emotions`: the emotion that prevails in a post, and that an answer meets or conveys (E's mismatched negatives)."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import polars as pl
+
+from pipelines.annotate.language import require_language
+from pipelines.annotate.plan import Lost, Plan, Row, planned
+from pipelines.annotate.prompting import prompt
+from pipelines.annotate.replies import OneOf, Reason, Verdict, read_json
+from pipelines.annotate.training import barred
+from pipelines.llm.questions import Question, Reply
+from schemas.annotations import Emotions
+from schemas.labels import EMOTIONS
+
+STAGE = "emotions"
+
+_EN = {label.zh: label.en for label in EMOTIONS.labels}
+
+
+class Emotion(Verdict):
+    """The emotion of a text, by its Chinese name."""
+
+    emotion: Annotated[str, OneOf(*EMOTIONS.zh)]
+    why: Reason
+
+
+def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
+    """One question a post, and one an answer.
+
+    Args:
+        posts: Rows of `unique_posts`.
+        models: The alias to ask, one.
+
+    Returns:
+        Drops are in the units `post` and `answer`: under_18, risk, and the reasons of replies. The answers of a post
+        that is out are out with it, for the same reason.
+    """
+    [model] = models
+    questions: list[Question[Emotion]] = []
+    unit_of: dict[str, str] = {}
+    lost: list[Lost] = []
+
+    def ask(unit: str, row_id: str, text: str, reason: tuple[str, str | None] | None) -> None:
+        if reason:
+            lost.append(Lost(unit, row_id, *reason))
+        else:
+            questions.append(_question(unit, row_id, text, model))
+            unit_of[row_id] = unit
+
+    for row in posts.iter_rows(named=True):
+        out = barred(row)
+        ask("post", row["post_id"], row["text"], out)
+        for answer in row["answers"]:
+            ask("answer", answer["answer_id"], answer["text"], (out[0], "of its post") if out else barred(answer))
+
+    def keep(reply: Reply[Emotion]) -> Row | Lost:
+        assert reply.value is not None
+        row_id = reply.question.row_id
+        return {
+            "row_id": row_id,
+            "unit": unit_of[row_id],
+            "emotion": _EN[reply.value.emotion],
+            "why": reply.value.why,
+        }
+
+    return planned(Emotions, STAGE, questions, lost, keep, lambda question: unit_of[question.row_id])
+
+
+def _question(unit: str, row_id: str, text: str, model: str) -> Question[Emotion]:
+    return Question(
+        task="emotions",
+        row_id=row_id,
+        prompt=prompt("emotions"),
+        inputs={"unit": unit, "text": text},
+        parse=parse,
+        model=model,
+        schema=Emotion,
+    )
+
+
+def parse(text: str) -> Emotion:
+    """The emotion that a reply names. Raises InvalidReply and ValidationError."""
+    read = read_json(text, Emotion)
+    require_language("zh", why=read.why)
+    return read

@@ -1,0 +1,316 @@
+"""Hindsight: what the first three steps of a chain know although only the answer says it (E §3.2).
+
+A model that is shown the answer may let it slip into what should have been thought before. Looked at are named spans:
+figures with their unit, dates, quotations, titles, Latin words, names, professions, diagnoses, methods, events, and
+rare words that the chain shares with the answer. A span gives the chain away where the answer has it and the question
+does not, in any wording that the lexicon knows to mean the same. A fact in other words is not seen.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from pipelines.clean.personal_data.placeholders import PATTERN as PLACEHOLDER
+
+# What a leak may be called, in the order in which they are told.
+KINDS = (
+    *("number", "date", "title", "quote", "latin", "placeholder", "person", "place"),
+    *("profession", "diagnosis", "method", "event", "law", "word", "phrase"),
+)
+
+_LEXICON = Path(__file__).parent / "lexicons" / "hindsight.toml"
+_GROUPED = ("profession", "diagnosis", "method", "event", "law")
+
+# Ours, from the cases of tests/annotate/hindsight.toml. A word is rare below so many times in jieba's corpus of 60
+# million; a run of characters shared with the answer is copied from so many on.
+_RARE, _VERY_RARE = 1500, 100
+_COPIED = 9
+# A single character below this is no word of its own in running text: where several meet, they are a name, or a word
+# that no dictionary has.
+_RARE_CHARACTER = 8000
+_LONGEST_WORD = 8
+# From so many characters on a quotation is a saying, and no word that anybody uses.
+_SAYING = 4
+# A figure without a unit tells something from here on.
+_TELLING = 100
+
+_HAN = "\u3007\u4e00-\u9fff"
+_DIGITS = "0-9零〇一二两三四五六七八九十百千万亿"
+_TIME = "年|个月|月|周|天|小时|分钟|秒|岁"
+_COUNTED = (
+    "次|遍|回|轮|页|字|条|道|步|杯|件|封|层|种|个|块|斤|公斤|里|公里|点|号|日|%|分|章|集|门|名|位|例|对|句|节|级|楼"
+)
+_NUMBER = re.compile(rf"(第?)(?<![{_DIGITS}.])([{_DIGITS}.]+?)(?:多|来|几)?({_TIME}|{_COUNTED})")
+_SAME_UNIT = (
+    (re.compile("个?(?:星期|礼拜)(?![一二三四五六日天])"), "周"),
+    (re.compile("个(?=小时|年|季度)"), ""),
+    (re.compile("钟头"), "小时"),
+    (re.compile("元"), "块"),
+    (re.compile("日(?=后|内|之)"), "天"),
+)
+_DATE = re.compile(
+    r"(?:19|20)\d\d年|\d{1,2}月\d{1,2}[日号]|(?:周|星期|礼拜)[一二三四五六日天]|"
+    "春节|除夕|元旦|元宵|清明节?|端午|七夕|中秋|国庆|重阳|圣诞|情人节|母亲节|父亲节|儿童节|双十一"
+)
+_TITLE = re.compile("《([^《》]{1,40})》")
+_QUOTED = re.compile('[“「『"]([^“”「」『』"]{2,30})[”」』"]')
+_LATIN = re.compile(r"[a-z][a-z0-9+\-]+")
+_CLAUSE = re.compile(rf"[{_HAN}]{{2,}}")
+
+
+class _Text(NamedTuple):
+    """A text in the forms that spans are looked for in: `plain` (NFKC, lower case, without white space), and `key`
+    (letters and digits alone, so that punctuation neither joins nor parts).
+    """
+
+    plain: str
+    key: str
+
+
+def leaks(question: str, answer: str, steps: Sequence[str]) -> tuple[str, ...]:
+    """The kinds of what the steps know from the answer alone, out of KINDS; empty where they know nothing.
+
+    Args:
+        question: What the seeker wrote.
+        answer: The answer that the chain was to lead to.
+        steps: The texts of L1, L2 and L3.
+    """
+    asked, told, chain = _text(question), _text(answer), _text("\n".join(steps))
+    found = {
+        kind
+        for kind, span in (*_by_form(chain.plain), *_marked(told.plain, chain.key), *_by_lexicon(chain.key))
+        if _stands(kind, span, told) and not _known(kind, span, asked)
+    }
+    found |= _numbers(asked.plain, told.plain, chain.plain)
+    found |= set(_shared(asked.key, told.key, chain))
+    return tuple(kind for kind in KINDS if kind in found)
+
+
+def _text(text: str) -> _Text:
+    # 「」 and “” are one to a reader; NFKC leaves them as they are.
+    plain = "".join(unicodedata.normalize("NFKC", text).lower().split())
+    return _Text(plain, _key(plain))
+
+
+def _key(text: str) -> str:
+    return "".join(character for character in text if character.isalnum())
+
+
+def _by_form(plain: str) -> Iterable[tuple[str, str]]:
+    for kind, pattern in (("title", _TITLE), ("quote", _QUOTED)):
+        yield from ((kind, one) for one in pattern.findall(plain))
+    for kind, pattern in (("date", _DATE), ("latin", _LATIN), ("placeholder", re.compile(PLACEHOLDER.lower()))):
+        yield from ((kind, one) for one in pattern.findall(plain))
+
+
+def _marked(answer: str, chain: str) -> Iterable[tuple[str, str]]:
+    """Titles and quotations of the answer that the chain uses without their marks."""
+    for kind, pattern, least in (("title", _TITLE, 3), ("quote", _QUOTED, _SAYING)):
+        for one in pattern.findall(answer):
+            if len(_key(one)) >= least and _key(one) in chain:
+                yield kind, one
+
+
+def _by_lexicon(chain: str) -> Iterable[tuple[str, str]]:
+    for word, kinds in _words().items():
+        if word in chain:
+            yield from ((kind, word) for kind in kinds)
+
+
+def _stands(kind: str, span: str, answer: _Text) -> bool:
+    if kind == "latin":
+        return span in _LATIN.findall(answer.plain)
+    if kind == "placeholder":
+        return span in answer.plain
+    if kind == "quote" and len(_key(span)) < _SAYING and span not in _QUOTED.findall(answer.plain):
+        return False  # a word that both use, and one of them names
+    return bool(_key(span)) and _key(span) in answer.key
+
+
+def _known(kind: str, span: str, question: _Text) -> bool:
+    if kind == "latin":
+        return span in _LATIN.findall(question.plain)
+    if kind == "placeholder":
+        return span in question.plain
+    return any(_key(word) in question.key for word in _same(kind, span))
+
+
+# --- figures
+
+
+def _numbers(question: str, answer: str, chain: str) -> set[str]:
+    asked, told = _figures(question, ordinals=True), _figures(answer)  # 第4年 is 四年 as well
+    bare = {value for value, _ in asked} | set(_bare(question))
+    shared = _figures(chain) & told - asked
+    known = all(value >= 10 and value in bare for value, _ in shared)  # 三十了 is 三十岁 as well
+    large = {value for value in set(_bare(chain)) & set(_bare(answer)) - bare if value >= _TELLING}  # 每月还五百
+    return set() if known and not large else {"number"}
+
+
+def _figures(plain: str, *, ordinals: bool = False) -> set[tuple[float, str]]:
+    """Figures with their units. One alone tells nothing (一次, 一个人), nor do two or three of anything but time."""
+    for pattern, unit in _SAME_UNIT:
+        plain = pattern.sub(unit, plain)
+    found = set()
+    for ordinal, digits, unit in _NUMBER.findall(plain):
+        value = _value(digits) if ordinals or not ordinal else None
+        if value is not None and value >= (2 if re.fullmatch(_TIME, unit) else 4):
+            found.add((value, unit))
+    found |= {(0.5, unit.removeprefix("个")) for unit in re.findall("半(年|个月|个?小时)", plain)}
+    return found
+
+
+def _bare(plain: str) -> Iterable[float]:
+    values = (_value(digits) for digits in re.findall(f"[{_DIGITS}.]+", plain))
+    return (value for value in values if value is not None)
+
+
+_DIGIT_OF = {"零": 0, "〇": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
+_PLACES = {"十": 10, "百": 100, "千": 1000}
+
+
+def _value(digits: str) -> float | None:
+    """The value of a figure in Arabic or Chinese digits, or of both (2万); None for what is none (三四, 1.2.3)."""
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", digits):
+        return float(digits)
+    for name, size in (("亿", 10**8), ("万", 10**4)):
+        if name in digits:
+            head, _, tail = digits.partition(name)
+            high, low = _value(head), _value(tail) if tail else 0.0
+            return None if high is None or low is None else high * size + low
+    total, digit = 0, None
+    for character in digits:
+        if character in _PLACES:
+            total += (1 if digit is None else digit) * _PLACES[character]
+            digit = None
+        elif character in _DIGIT_OF and digit in (None, 0):
+            digit = _DIGIT_OF[character]
+        else:
+            return None
+    return float(total + (digit or 0)) if digits else None
+
+
+# --- words
+
+
+def _shared(question: str, answer: str, chain: _Text) -> Iterable[str]:
+    """The kinds of what stands in the runs that the chain shares with the answer and not with the question."""
+    for run in _runs(chain.key, answer):
+        quoted = sum(len(piece) for piece in _runs(run, question) if len(piece) > 2)  # both may quote the seeker
+        if len(run) - quoted >= _COPIED:
+            yield "phrase"
+    for clause in _CLAUSE.findall(chain.plain):
+        for run in _runs(clause, answer):
+            if run not in question and (_rare(run, question) or (len(run) > 2 and _unknown(run, question))):
+                yield "word"
+
+
+def _runs(clause: str, answer: str) -> Iterable[str]:
+    """The longest pieces of `clause` that stand in `answer`, of two characters and more; none inside another."""
+    reached = 0
+    for start in range(len(clause) - 1):
+        end = max(start + 1, reached)
+        if clause[start:end] not in answer:
+            continue
+        while end < len(clause) and clause[start : end + 1] in answer:
+            end += 1
+        if end > reached and end - start >= 2:
+            reached = end
+            yield clause[start:end]
+
+
+def _rare(run: str, question: str) -> bool:
+    """Whether a rare noun stands in the run that the question does not have; a very rare one where it is the run."""
+    nouns = _rare_nouns()
+    limit = _RARE if len(run) > 2 else _VERY_RARE
+    return any(
+        nouns.get(word := run[start:end], limit) < limit and word not in question
+        for start in range(len(run) - 1)
+        for end in range(start + 2, min(len(run), start + _LONGEST_WORD) + 1)
+    )
+
+
+def _unknown(run: str, question: str) -> bool:
+    """Whether two characters stand side by side in the run that are no words, and that the question has not so."""
+    cut = _cut(run)
+    return any(
+        len(one) == len(other) == 1
+        and _frequencies().get(one, 0) < _RARE_CHARACTER
+        and _frequencies().get(other, 0) < _RARE_CHARACTER
+        and one + other not in question
+        for one, other in pairwise(cut)
+    )
+
+
+def _cut(run: str) -> list[str]:
+    """The run as words, in the way that has the fewest, and of these the commonest."""
+    frequencies = _frequencies()
+    best: list[tuple[int, int, list[str]]] = [(0, 0, [])]
+    for end in range(1, len(run) + 1):
+        best.append(
+            min(
+                (best[start][0] + 1, best[start][1] - frequencies.get(word, 0), [*best[start][2], word])
+                for start in range(max(0, end - _LONGEST_WORD), end)
+                if (word := run[start:end]) in frequencies or end - start == 1
+            )
+        )
+    return best[-1][2]
+
+
+# --- lexicons
+
+
+@cache
+def _groups() -> dict[str, list[tuple[str, ...]]]:
+    """The groups of words that mean the same, by kind. Those behind a ~ are looked for in the question alone."""
+    written = tomllib.loads(_LEXICON.read_text(encoding="utf-8"))
+    return {kind: [tuple(group.split("|")) for group in written[kind].lower().split()] for kind in _GROUPED}
+
+
+@cache
+def _words() -> dict[str, tuple[str, ...]]:
+    """Every word of a group, every public figure and every city, with its kinds."""
+    from pipelines.clean.personal_data.vocabulary import lexicon
+
+    kinds: dict[str, list[str]] = {}
+    for kind, groups in _groups().items():
+        for word in (word for group in groups for word in group if not word.startswith("~")):
+            kinds.setdefault(word, []).append(kind)
+    for people in lexicon("public_figures").values():
+        for name in people:
+            kinds.setdefault(name.lower(), []).append("person")
+    for city in lexicon("places")["city"]:
+        kinds.setdefault(city, []).append("place")
+    return {word: tuple(dict.fromkeys(found)) for word, found in kinds.items()}
+
+
+@cache
+def _same(kind: str, word: str) -> tuple[str, ...]:
+    """All words that say the same as `word`, itself included."""
+    return (word, *(one.removeprefix("~") for group in _groups().get(kind, ()) if word in group for one in group))
+
+
+@cache
+def _rare_nouns() -> dict[str, int]:
+    """Nouns of jieba's dictionary that are rare and no concept of the lexicon, with their frequencies."""
+    from pipelines.clean.personal_data.vocabulary import vocabulary
+
+    concepts = set(tomllib.loads(_LEXICON.read_text(encoding="utf-8"))["concept"].split())
+    words = vocabulary().words.drop_nulls("frequency").select("word", "tag", "frequency")
+    return {
+        word: frequency
+        for word, tag, frequency in words.iter_rows()
+        if frequency < _RARE and len(word) > 1 and (tag or "").startswith("n") and word not in concepts
+    }
+
+
+@cache
+def _frequencies() -> dict[str, int]:
+    from pipelines.clean.personal_data.vocabulary import vocabulary
+
+    return dict(vocabulary().words.drop_nulls("frequency").select("word", "frequency").iter_rows())

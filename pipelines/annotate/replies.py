@@ -1,0 +1,90 @@
+"""Reading the text of a reply: strictly, for a post may have talked the model into anything.
+
+What a task accepts is one JSON object, or our tags, and nothing around them. Whatever else comes is an InvalidReply,
+whose problem is a word of ours and whose sentence the model is told when it is asked to mend its reply.
+"""
+
+import json
+from typing import Annotated, Any, NoReturn, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from pipelines.llm.questions import InvalidReply
+
+Record = TypeVar("Record", bound="Verdict")
+
+# A reason is a sentence or two; ours. What is longer than this is no reason but an essay, or the post once more.
+_LONGEST_REASON = 600
+
+
+def _reason(text: str) -> str:
+    if not (stripped := text.strip()):
+        raise ValueError("may not be empty")
+    if len(stripped) > _LONGEST_REASON:
+        raise ValueError(f"may not be longer than {_LONGEST_REASON} characters")
+    return stripped
+
+
+Reason = Annotated[str, AfterValidator(_reason)]
+
+
+class OneOf:
+    """Metadata of a string field: only these words may stand there. Structured output is told of them as an enum."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.literal_schema(list(self.words))
+
+
+class Verdict(BaseModel):
+    """Base of what is asked for as JSON: every field, no other, none of another type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def read_json(text: str, record: type[Record]) -> Record:
+    """The record that a reply writes: one JSON object, with nothing before or after it, no name twice.
+
+    Raises InvalidReply, and pydantic's ValidationError for an object of another form.
+    """
+    try:
+        value = json.loads(writable(text), object_pairs_hook=_each_once, parse_constant=_no_number)
+        writable(json.dumps(value, ensure_ascii=False))  # half a surrogate pair may stand there as an escape
+    except InvalidReply:
+        raise
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits, and brackets without end
+        told = "the reply must be one JSON object, without a code fence or words around it"
+        raise InvalidReply("not_json", told) from error
+    return record.model_validate(value)
+
+
+def writable(text: str) -> str:
+    """`text`. Raises InvalidReply where it is no Unicode (a lone surrogate), which no table can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidReply("not_unicode", "the reply holds half a character") from error
+    return text
+
+
+def require_length(section: str, text: str, characters: range) -> None:
+    """Raises InvalidReply for a section that is much too short or much too long."""
+    if len(text) not in characters:
+        raise InvalidReply(
+            f"length:{section}",
+            f"{section} has {len(text)} characters; it must have {characters.start} to {characters.stop - 1}",
+        )
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InvalidReply("doubled_name", "a name stands in the object twice; each may stand there once")
+    return found
+
+
+def _no_number(_: str) -> NoReturn:
+    raise InvalidReply("not_json", "NaN and Infinity are no JSON")

@@ -1,0 +1,83 @@
+"""Who answers in one refresh: an asker for each provider, opened when it is first needed, all of them on one budget."""
+
+from contextlib import ExitStack
+from decimal import Decimal
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pipelines.errors import UnknownName
+from pipelines.llm.asking import PROVIDERS, Asker, Progress, asker
+from pipelines.settings import Llm
+
+# Providers that send, and so may cost money.
+PAID = frozenset({"openai"})
+
+
+class Askers:
+    """Whoever a refresh may ask. It lives as long as the refresh; left in order, it closes the refresh's budget.
+
+    Args:
+        home: Where the ledger is; None: only the rules can be asked.
+        llm: How models are asked.
+        provider: Who is asked, whatever the settings say; None: as the settings say, then as the tables stand by.
+        budget: The most that may be spent in this refresh; None: nothing that costs money is asked.
+        batch: Ask through batch interfaces where a model has a price for it.
+        progress: Is told how far a stage is.
+
+    Raises UnknownName for a provider that there is not.
+    """
+
+    def __init__(
+        self,
+        home: Path | None,
+        llm: Llm,
+        *,
+        provider: str | None = None,
+        budget: Decimal | None = None,
+        batch: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        if provider is not None and provider not in PROVIDERS:
+            raise UnknownName("provider", provider, PROVIDERS)
+        self._home, self._llm, self._budget, self._batch, self._progress = home, llm, budget, batch, progress
+        self._said = provider or llm.provider
+        self._opened: dict[str, Asker] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def provider(self, standing: str | None) -> str:
+        """Who answers for a table that stands by the provider `standing`; None: it was never made.
+
+        What was made by a model is not made anew by rules because somebody forgot to say so.
+        """
+        return self._said or standing or "rules"
+
+    def costs(self, provider: str) -> bool:
+        """Whether questions to `provider` wait for a budget."""
+        return provider in PAID and self._budget is None
+
+    def of(self, provider: str) -> Asker:
+        """The asker of a provider. Without a budget one that costs money gives what the ledger holds, and no more."""
+        if provider not in self._opened:
+            from pipelines.annotate.rules.answers import ANSWERS
+
+            self._opened[provider] = self._stack.enter_context(
+                asker(
+                    self._home,
+                    self._llm,
+                    provider,
+                    ANSWERS,
+                    budget=self._budget,
+                    batch=self._batch,
+                    progress=self._progress,
+                )
+            )
+        return self._opened[provider]

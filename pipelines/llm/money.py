@@ -1,0 +1,124 @@
+"""Money in whole nano-units of a currency (1 USD = 10**9), so that a cap is kept exactly.
+
+A price per 1M tokens times 1,000 is a price in nano-units a token; finer prices are refused where they are read. What
+a call may cost at most is known before it is sent: no tokenizer makes more tokens of a text than it has bytes, once it
+has been normalised as some tokenizers do.
+"""
+
+import json
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from pipelines.errors import RequestError, UnknownPrice
+from pipelines.llm.profiles import Price, Profile, price
+
+NANO = 10**9
+
+# What a chat template puts around a message and before the answer, and what a host writes around a schema, at most:
+# ours, several times what templates take.
+AROUND_A_MESSAGE = 16
+AROUND_A_REQUEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the host counted them. `cached` is a part of `prompt`; a chain of thought is part of `completion`."""
+
+    prompt: int
+    cached: int
+    completion: int
+
+
+def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
+    """What a call cost, in nano-units. In a batch cached tokens cost as much as others: no vendor promises less.
+
+    Raises UnknownPrice.
+    """
+    rates = _rates(price(profile), batch=batch)
+    cached = min(usage.cached, usage.prompt)
+    return (usage.prompt - cached) * rates.input + cached * rates.cached + usage.completion * rates.output
+
+
+def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = False) -> int:
+    """The most that a call may cost, in nano-units.
+
+    Raises UnknownPrice where the price is unknown or the payload has no bound (see `bound`).
+    """
+    rates = _rates(price(profile), batch=batch)
+    tokens = bound(payload)
+    return tokens.prompt * max(rates.input, rates.cached) + tokens.completion * rates.output
+
+
+def bound(payload: Mapping[str, Any]) -> Usage:
+    """The most tokens that a payload may take: as many as its texts have bytes in UTF-8, and what a template adds, and
+    as many out as it allows.
+
+    Raises UnknownPrice for a payload that does not say how long its reply may be, or holds more than text.
+    """
+    messages = payload.get("messages", ())
+    prompt = AROUND_A_REQUEST + sum(AROUND_A_MESSAGE + _text_bytes(message) for message in messages)
+    for name, value in payload.items():
+        if name != "messages" and isinstance(value, dict | list):  # a schema, tools: they are read as well
+            prompt += _bytes(json.dumps(value, ensure_ascii=False))
+    limits = [payload[name] for name in ("max_tokens", "max_completion_tokens") if payload.get(name) is not None]
+    if not limits:
+        raise UnknownPrice(
+            "a request that does not say how long its reply may be may cost anything",
+            remedy="give the model profile a max_tokens",
+        )
+    return Usage(prompt=prompt, cached=0, completion=max(limits) * (payload.get("n") or 1))
+
+
+def _text_bytes(node: Any) -> int:
+    """Bytes of all strings of a message, names of keys included."""
+    if isinstance(node, str):
+        return _bytes(node)
+    if isinstance(node, dict):
+        kind = node.get("type", "text")
+        if "content" not in node and "role" not in node and kind not in ("text", "function"):
+            raise UnknownPrice(
+                f"what a part of kind {kind!r} costs is not known before it is sent",
+                remedy="send text alone",
+            )
+        return sum(len(name) + _text_bytes(value) for name, value in node.items())
+    if isinstance(node, list):
+        return sum(map(_text_bytes, node))
+    return len(str(node))
+
+
+def _bytes(text: str) -> int:
+    """In UTF-8, as it is or normalised (Qwen's tokenizer does NFC, SentencePiece NFKC): what is longest."""
+    as_it_is = len(text.encode())
+    if text.isascii():
+        return as_it_is
+    return max(as_it_is, *(len(unicodedata.normalize(form, text).encode()) for form in ("NFC", "NFKC")))
+
+
+def nano(amount: Decimal) -> int:
+    """An amount of a currency in nano-units. Raises RequestError for one that is finer, negative or no number."""
+    if amount.is_finite() and amount >= 0 and amount * NANO == (whole := int(amount * NANO)):
+        return whole
+    raise RequestError(f"{amount} is no amount of money", remedy="give 0 or more, with nine decimals at most")
+
+
+def amount(nano: int) -> Decimal:
+    """Nano-units as an amount of the currency, exactly and without trailing zeros."""
+    whole = (Decimal(nano) / NANO).normalize()
+    return whole.quantize(Decimal(1)) if whole == whole.to_integral_value() else whole
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    input: int
+    cached: int
+    output: int
+
+
+def _rates(price: Price, *, batch: bool) -> _Rates:
+    """Nano-units a token."""
+    share = (price.batch if batch else None) or Decimal(1)
+    cached = price.input if batch or price.cached_input is None else price.cached_input
+    return _Rates(*(int(value * 1000 * share) for value in (price.input, cached, price.output)))

@@ -1,0 +1,142 @@
+"""What is sent: the JSON body of one request, and the key by which its answer is found again.
+
+A body holds all that decides the answer and nothing else. So the key changes with a word of the prompt, of the inputs,
+with the model or how it is drawn from, and not with where the model is served, what it costs or how fast it is asked.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from pipelines.llm.profiles import Profile
+from pipelines.llm.prompts import Prompt, load
+from pipelines.llm.questions import Question
+
+RULES = "rules-v1"
+
+Payload = dict[str, Any]
+
+_REPAIRS = Path(__file__).parent / "repairs"
+# How far a reply that was cut short may be lengthened, in lengths of the profile: ours.
+_LONGEST = 4
+# What stands for a reply without a word: vendors refuse an empty message.
+_NOTHING = {"zh": "（没有内容）", "en": "(nothing)"}
+# Keywords of a JSON schema that tell a model nothing, or that strict mode refuses.
+_LEFT_OUT = frozenset({"title", "default"})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: its body and its key. `lengthened`: it has more room for the reply than the profile says, which a
+    vendor may refuse. The bytes are not kept: there may be hundreds of thousands of requests.
+    """
+
+    payload: Payload
+    key: str
+    sample: int = 0
+    lengthened: bool = False
+
+    @classmethod
+    def of(cls, payload: Payload, sample: int = 0, *, lengthened: bool = False) -> "Request":
+        """The request of a payload; `sample` tells several draws of it apart and is not sent."""
+        return cls(payload, key_of(canonical(payload), sample), sample, lengthened)
+
+
+def canonical(payload: Payload) -> bytes:
+    """The one way to write a payload: keys in order, no spaces, UTF-8."""
+    return json.dumps(payload, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def key_of(body: bytes, sample: int = 0) -> str:
+    """SHA-256, in 64 hex digits, of canonical bytes and the index of the sample."""
+    return hashlib.sha256(b"%b\n%d" % (body, sample)).hexdigest()
+
+
+def payload(question: Question[Any], profile: Profile | None) -> Payload:
+    """The body that asks `question` of the model of `profile`, or of the rules (None).
+
+    The profile knows its model: its temperature goes before the prompt's hint. A model that thinks gets none, for it
+    would ignore it and the key would not; and it has the profile's whole length, since its chain counts. Others have
+    the prompt's where that is shorter.
+    """
+    prompt = question.prompt
+    body: Payload = {
+        "model": RULES if profile is None else profile.model,
+        "messages": [
+            {"role": "system", "content": prompt.text},
+            {"role": "user", "content": json.dumps(question.inputs, ensure_ascii=False)},
+        ],
+    }
+    if profile is None:
+        return body
+    body["max_tokens"] = profile.max_tokens
+    if not profile.thinking:
+        temperature = prompt.temperature if profile.temperature is None else profile.temperature
+        if temperature is not None:
+            body["temperature"] = temperature
+        body["max_tokens"] = min(prompt.max_tokens or profile.max_tokens, profile.max_tokens)
+    if question.schema is not None and profile.structured != "none":
+        body["response_format"] = _response_format(question.schema, profile.structured, prompt)
+    return body | profile.extra_body
+
+
+def lengthened(payload: Payload, profile: Profile) -> Payload | None:
+    """The payload with room for twice as long a reply, or None where it has had all that it may."""
+    longest = profile.max_tokens * _LONGEST
+    if payload["max_tokens"] >= longest:
+        return None
+    return payload | {"max_tokens": min(2 * payload["max_tokens"], longest)}
+
+
+def repaired(payload: Payload, content: str, sentence: str, language: str) -> Payload:
+    """The payload, its bad reply and what was wrong with it: a sentence, which goes as a JSON string, since it may
+    quote the reply.
+    """
+    language = language if language in _NOTHING else "zh"
+    told = load(_REPAIRS / f"{language}.md").filled(problem=json.dumps(sentence, ensure_ascii=False))
+    turns = [
+        {"role": "assistant", "content": content if content.strip() else _NOTHING[language]},
+        {"role": "user", "content": told.text},
+    ]
+    return payload | {"messages": [*payload["messages"], *turns]}
+
+
+def _response_format(schema: type[BaseModel], structured: str, prompt: Prompt) -> dict[str, Any]:
+    if structured == "json_schema":
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": schema.__name__, "strict": True, "schema": strict_schema(schema)},
+        }
+    if "json" not in prompt.text.casefold():  # vendors refuse json_object where the word is missing
+        raise ValueError(f"the prompt {prompt.id} wants a JSON reply and never says JSON")
+    return {"type": "json_object"}
+
+
+@cache
+def strict_schema(record: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a record as strict mode wants it: every object closed, every field required. Ours and not
+    the SDK's, so that no update of it changes a key.
+    """
+    schema: dict[str, Any] = _strict(record.model_json_schema())
+    return schema
+
+
+def _strict(node: Any, *, names: bool = False) -> Any:
+    """A node of a schema. `names` says that the keys of `node` are names of fields or definitions, not keywords."""
+    if isinstance(node, list):
+        return [_strict(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {
+        name: _strict(value, names=not names and name in {"properties", "$defs"})
+        for name, value in node.items()
+        if names or name not in _LEFT_OUT
+    }
+    if not names and isinstance(kept.get("properties"), dict):
+        kept |= {"required": list(kept["properties"]), "additionalProperties": False}
+    return kept

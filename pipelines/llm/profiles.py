@@ -1,0 +1,227 @@
+"""Model profiles: where a model is asked, how, how fast, and what it costs.
+
+A profile is a table of a TOML file, named by its alias. Ours stand in `profiles/*.toml`; a file of the user's
+(`[llm] profiles = …`) adds others, or changes the fields of ours. A key of a profile that does not exist is an error.
+No price is a constant of the code: each stands beside its currency, its date and where it was read.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from pipelines.errors import NoHost, NoKey, SettingsError, UnknownName, UnknownPrice, UnreadableFile
+
+SHIPPED = Path(__file__).parent / "profiles"
+
+_OF_A_HOST = {"base_url", "base_url_variable"}
+_MOST = 10**6  # a price above this, per million tokens, is a slip of the pen
+_NANO_A_TOKEN = 1000  # 1 of a currency per 1M tokens is 1,000 nano-units a token
+
+
+def _exact(value: Any) -> Any:
+    return Decimal(str(value)) if isinstance(value, float) else value  # 0.15 in a TOML file is the decimal 0.15
+
+
+def _empty_is_none(value: Any) -> Any:
+    return None if value == "" else value  # TOML has no null
+
+
+Amount = Annotated[Decimal, BeforeValidator(_exact), Field(ge=0, le=_MOST)]
+Optional = Annotated[str | None, BeforeValidator(_empty_is_none)]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Price(_Closed):
+    """What a model costs, per 1M tokens, and where that was read. Where a vendor has several prices (by the hour, by
+    length), the highest counts.
+    """
+
+    input: Amount
+    output: Amount
+    cached_input: Amount | None = None  # None: as much as input
+    batch: Annotated[Decimal, BeforeValidator(_exact), Field(gt=0, le=1)] | None = None  # the share that a batch costs
+    currency: str = Field(pattern=r"^[A-Z]{3}$")
+    date: date
+    source: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _in_whole_nano_units(self) -> Self:
+        for share in {Decimal(1), self.batch or Decimal(1)}:
+            for amount in (self.input, self.output, self.cached_input or Decimal(0)):
+                nano = amount * _NANO_A_TOKEN * share
+                if nano != nano.to_integral_value():
+                    raise ValueError(
+                        f"{amount} per 1M tokens{'' if share == 1 else f', {share} of it in a batch,'} is no whole "
+                        "number of nano-units a token: round it up to three decimals"
+                    )
+        if self.cached_input is not None and self.cached_input > self.input:
+            raise ValueError("cached_input is above input: the worst case of a call would not be its worst")
+        return self
+
+
+class Profile(_Closed):
+    """One model as it is asked of one host."""
+
+    alias: str
+    base_url: Optional = None  # None: the user says where, here or in `base_url_variable`
+    base_url_variable: Optional = None
+    model: str = Field(min_length=1)  # the host's own name of it
+    key_variable: Optional = None  # None: the host wants no key
+    structured: Literal["json_schema", "json_object", "none"] = "none"
+    extra_body: dict[str, Any] = {}
+    temperature: float | None = Field(None, ge=0, le=2)
+    max_tokens: int = Field(4096, ge=1)  # the most that one reply may hold; a chain of thought counts
+    thinking: bool = False  # whether it reasons before it answers: then a temperature has no effect
+    price: Price | None = None
+    requests_per_minute: int | None = Field(None, ge=1)
+    tokens_per_minute: int | None = Field(None, ge=1)
+    concurrency: int = Field(16, ge=1)
+
+
+def profiles(extra: Path | None = None) -> dict[str, Profile]:
+    """The profiles by alias: ours, and over them those of the file `extra`.
+
+    A table of `extra` under an alias of ours changes the fields that it names. One that changes the host or the model
+    takes neither the price nor the variable of the key from ours: they are another's.
+
+    Raises:
+        UnreadableFile: where `extra` is missing or not TOML.
+        SettingsError: for an unknown key, naming the nearest, or a value that cannot be.
+    """
+    tables: dict[str, dict[str, Any]] = {}
+    for path in sorted(SHIPPED.glob("*.toml")):
+        tables |= _tables(path)
+    found = {alias: _profile(alias, table, SHIPPED) for alias, table in tables.items()}
+    if extra is not None:
+        for alias, table in _tables(extra).items():
+            found[alias] = _profile(alias, _over(alias, tables.get(alias, {}), table, extra), extra)
+    return found
+
+
+def profile(known: Mapping[str, Profile], alias: str) -> Profile:
+    """The profile of an alias. Raises UnknownName, with the nearest."""
+    if alias not in known:
+        raise UnknownName("model profile", alias, known)
+    return known[alias]
+
+
+def host(profile: Profile) -> str:
+    """The base URL to ask. Raises NoHost where neither the profile nor its variable gives one."""
+    named = os.environ.get(profile.base_url_variable or "", "") or profile.base_url
+    if named:
+        return named
+    variable = f"set {profile.base_url_variable}, or " if profile.base_url_variable else ""
+    raise NoHost(
+        f"nobody has said which host serves {profile.alias}",
+        where=f"the model profile {profile.alias!r}",
+        remedy=f'{variable}write [{_toml_key(profile.alias)}] base_url = "https://…/v1" into a file of your own and '
+        "name it in the settings ([llm] profiles)",
+    )
+
+
+def key(profile: Profile) -> str | None:
+    """The key to send, None for a host that wants none. Raises NoKey where its variable is not set."""
+    if profile.key_variable is None:
+        return None
+    value = os.environ.get(profile.key_variable, "").strip()
+    if not value:
+        raise NoKey(
+            f"the key for {profile.alias} is missing",
+            where=f"the environment variable {profile.key_variable}",
+            remedy=f"export {profile.key_variable}=…, or ask another provider: --provider rules needs none",
+        )
+    return value
+
+
+def price(profile: Profile) -> Price:
+    """What it costs. Raises UnknownPrice where nobody has said: nothing is asked at an unknown price."""
+    if profile.price is None:
+        raise UnknownPrice(
+            f"nobody has said what {profile.alias} costs",
+            where=f"the model profile {profile.alias!r}",
+            remedy=f"write [{_toml_key(profile.alias)}.price] with input and output (per 1M tokens; 0 for a machine "
+            "of your own), currency, date and source into a file of your own and name it in the settings "
+            "([llm] profiles)",
+        )
+    return profile.price
+
+
+def _tables(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UnreadableFile(
+            f"the model profiles cannot be read: {error}", where=path, remedy="name a TOML file with a table a profile"
+        ) from error
+    for alias, table in tables.items():
+        if not isinstance(table, dict):
+            raise SettingsError(
+                f"{alias!r} stands outside of a profile",
+                where=path,
+                remedy='put it below the alias that it belongs to: ["my-model"]',
+            )
+    return tables
+
+
+def _over(alias: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The fields of ours with those of the user's over them."""
+    kept = dict(ours)
+    if theirs.keys() & _OF_A_HOST:
+        if kept.get("key_variable") and "key_variable" not in theirs:
+            raise SettingsError(
+                f"the profile {alias!r} has another host, and nobody has said which key goes there",
+                where=path,
+                remedy='give key_variable as well ("" where the host wants none): no key is sent to a host by itself',
+            )
+        kept = {name: value for name, value in kept.items() if name not in {"price", *_OF_A_HOST}}
+    elif "model" in theirs and any(kept.get("price", {}).get(part) for part in ("input", "output")):
+        del kept["price"]  # a host that takes nothing takes nothing for another model
+    return kept | dict(theirs)
+
+
+def _profile(alias: str, table: Mapping[str, Any], where: Path) -> Profile:
+    if table.get("alias", alias) != alias:
+        raise SettingsError(
+            f"the model profile {alias!r} says that its alias is another", where=where, remedy="leave alias out"
+        )
+    try:
+        return Profile.model_validate({name: _plain(name, value) for name, value in table.items()} | {"alias": alias})
+    except ValidationError as error:
+        first = error.errors()[0]
+        named = [str(part) for part in first["loc"]]
+        section = Price if named[:1] == ["price"] else Profile
+        if first["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(named[-1], list(section.model_fields), n=1, cutoff=0.0)
+            told, remedy = f"has no key {'.'.join(named)!r}", f"did you mean {near[0]!r}?"
+        elif first["type"] == "missing":
+            told, remedy = f"lacks {'.'.join(named)!r}", "add it"
+        else:
+            told, remedy = f"cannot have this {'.'.join(named) or 'content'}: {first['msg']}", "correct the value"
+        raise SettingsError(f"the model profile {alias!r} {told}", where=where, remedy=remedy) from error
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Decimals, which prices are read as, back to floats where a value is sent as JSON."""
+    if name == "price":
+        return value
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, dict):
+        return {key: _plain(key, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain("", inner) for inner in value]
+    return value
+
+
+def _toml_key(alias: str) -> str:
+    return alias if alias.replace("-", "").replace("_", "").isalnum() else f'"{alias}"'

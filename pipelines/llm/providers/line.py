@@ -1,0 +1,187 @@
+"""One model on the line: its client, its limits, and what its host means by each answer that is none."""
+
+import asyncio
+import json
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from pipelines.errors import HostRefused
+from pipelines.llm.limits import Limits
+from pipelines.llm.payload import Payload, Request
+from pipelines.llm.profiles import Profile, host, key
+from pipelines.llm.providers.bodies import verdict_of
+from pipelines.settings import Llm
+
+# Ours. To connect takes no thinking; who asks to wait longer than this has closed for the day.
+_CONNECT_SECONDS = 10.0
+_LONGEST_WAIT = 900.0
+
+# Connections of one client, of which a line has as many as it needs. For every request a pool looks at the socket of
+# each connection that is idle: with 64 in one pool that takes longer than all the rest of a call.
+_CONNECTIONS = 4
+
+_COME_BACK = frozenset({408, 409, 425, 429})
+_ABOUT_THIS_TEXT = frozenset({400, 413})
+_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_WORD = re.compile(r"[\w.-]{1,60}")
+# By name: the SDK hands on the errors of whichever HTTP client it was given.
+_NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
+_REMEDIES = {
+    401: "look at the key in the environment",
+    402: "top up the account",
+    403: "look at what the key may ask, and from where",
+    404: "look at model and base_url of the profile",
+}
+
+
+class Trouble(Exception):
+    """A request that got no answer.
+
+    status: one word for the ledger.
+    billed: False: nothing is owed; None: nobody knows.
+    after: seconds that the host asks to wait, 0 for none.
+    flooded: whether the host has too much to do.
+    refusal: what ends the whole run, None where asking again may help.
+    """
+
+    def __init__(
+        self,
+        status: str,
+        *,
+        billed: bool | None,
+        after: float = 0.0,
+        flooded: bool = False,
+        refusal: HostRefused | None = None,
+    ) -> None:
+        super().__init__(status)
+        self.status, self.billed, self.after, self.flooded, self.refusal = status, billed, after, flooded, refusal
+
+
+class Line:
+    """A profile that is asked. Lives in one event loop."""
+
+    def __init__(self, profile: Profile, llm: Llm) -> None:
+        """Raises NoHost and NoKey."""
+        import httpx2
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        self.profile = profile
+        self.host = host(profile)
+        most = llm.concurrency or profile.concurrency
+        self.limits = Limits(most, profile.requests_per_minute, profile.tokens_per_minute)
+        self._timeout = llm.timeout
+        theirs = profile.key_variable == "OPENAI_API_KEY"
+        trusted = httpx2.create_ssl_context()
+        self._clients = [
+            AsyncOpenAI(
+                base_url=self.host,
+                # What the environment holds for one host is not to be seen by another.
+                api_key=key(profile) or "none",
+                organization=None if theirs else "",
+                project=None if theirs else "",
+                max_retries=0,  # the SDK's would be paid for behind the ledger's back
+                http_client=DefaultAsyncHttpxClient(
+                    verify=trusted,
+                    timeout=httpx2.Timeout(None, connect=min(_CONNECT_SECONDS, llm.timeout)),
+                    limits=httpx2.Limits(
+                        max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS, keepalive_expiry=30.0
+                    ),
+                ),
+            )
+            for _ in range(-(-most // _CONNECTIONS))
+        ]
+        self._busy = [0] * len(self._clients)
+
+    @property
+    def client(self) -> Any:
+        """One of the SDK's clients, for what is not a single call: with a timeout of its own."""
+        return self._clients[0].with_options(timeout=self._timeout)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        for client in self._clients:
+            await client.close()
+
+    async def post(self, request: Request) -> bytes:
+        """The bytes that answer a request: a completion, or a verdict on its text. Raises Trouble."""
+        import openai
+
+        try:
+            # One limit for the whole of it: a host that sends white space while one waits in its queue never times out.
+            async with asyncio.timeout(self._timeout):
+                body: bytes = await self._posted(request.payload)
+        except openai.APIStatusError as error:
+            return self._status(error.response, request)
+        except (TimeoutError, openai.APITimeoutError) as error:
+            raise Trouble("timeout", billed=_billed(error)) from None
+        except openai.APIConnectionError as error:
+            raise Trouble("connection", billed=_billed(error)) from None
+        return body
+
+    async def _posted(self, payload: Payload) -> bytes:
+        """The bytes of the answer, through the client with the least to do."""
+        place = min(range(len(self._busy)), key=self._busy.__getitem__)
+        create: Any = self._clients[place].chat.completions.with_raw_response.create
+        self._busy[place] += 1
+        try:
+            # The SDK lays `extra_body` over its own and leaves it as it is: what is sent is the payload and no more.
+            body: bytes = (await create(model=payload["model"], messages=[], extra_body=payload)).content
+            return body
+        finally:
+            self._busy[place] -= 1
+
+    def _status(self, response: Any, request: Request) -> bytes:
+        """What an HTTP status other than 200 means."""
+        status: int = response.status_code
+        code = _code(response.content)
+        if status in _ABOUT_THIS_TEXT:
+            verdict = verdict_of(response.content, lengthened=request.lengthened)
+            if verdict is not None:
+                return verdict
+        told = f"http_{status}"
+        after = _retry_after(response.headers)
+        if (status in _COME_BACK or status >= 500) and code not in _NO_CREDIT and after <= _LONGEST_WAIT:
+            raise Trouble(told, billed=False, after=after, flooded=status == 429)
+        closed = f", and asks to wait {after:.0f} s" if after > _LONGEST_WAIT else ""
+        raise Trouble(
+            told,
+            billed=False,
+            refusal=HostRefused(
+                f"{self.profile.alias} answers {status}{f' ({code})' if code else ''}{closed}: nothing more is sent",
+                where=f"{self.host}, model {self.profile.model}",
+                remedy=_REMEDIES.get(402 if code in _NO_CREDIT else status, "look at the profile of the model"),
+            ),
+        )
+
+
+def _billed(error: BaseException) -> bool | None:
+    """Of a request that nobody has taken nothing is owed; of another nobody knows."""
+    return False if type(error.__cause__).__name__ in _NEVER_SENT else None
+
+
+def _code(body: bytes) -> str | None:
+    """The code of an error, where it is a word. What else a host says may quote the text."""
+    try:
+        error = json.loads(body)["error"]
+        found = _WORD.fullmatch(str(error.get("code") or error.get("type") or ""))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return found and found[0]
+
+
+def _retry_after(headers: Any) -> float:
+    """Seconds to wait: a number of them, or a date."""
+    told = headers.get("retry-after")
+    if told is None:
+        return 0.0
+    try:
+        return max(0.0, float(told))
+    except ValueError:
+        try:
+            at = parsedate_to_datetime(told)
+        except ValueError:
+            return 0.0
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        return max(0.0, (at - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,185 @@
+"""Provider `replay`: recordings of real answers, each with its provenance. A miss is an error, never a call.
+
+A recording is a JSONL file, one call a line: `key`, `sample`, `stage`, `alias`, `request` (the payload), `response`
+(the body), and `provenance` with `recorded_at`, `host` and `served`. `gongqing ledger record FILE` writes one.
+"""
+
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pipelines.errors import RequestError, UnreadableFile
+from pipelines.llm.asking import Estimate, ModelEstimate
+from pipelines.llm.ledger import Ledger
+from pipelines.llm.ledger_records import Exchange
+from pipelines.llm.payload import canonical, key_of
+from pipelines.llm.profiles import Profile, profile, profiles
+from pipelines.llm.progress import Progress, Told
+from pipelines.llm.providers.walking import Walk, walk_on
+from pipelines.llm.questions import Question, Reply
+from pipelines.settings import Llm
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a recording is from: when (ISO 8601, UTC), which host, and the model that it says answered."""
+
+    recorded_at: str
+    host: str
+    served: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One call as it was answered once."""
+
+    key: str
+    sample: int
+    stage: str
+    alias: str
+    request: dict[str, Any]
+    response: dict[str, Any]
+    provenance: Origin
+
+    @classmethod
+    def read(cls, line: str) -> Self:
+        """The recording of a line. Raises ValueError, KeyError or TypeError where it is none."""
+        fields = json.loads(line)
+        found = cls(**{**fields, "provenance": Origin(**fields["provenance"])})
+        if found.key != key_of(canonical(found.request), found.sample):
+            raise ValueError("the key is not that of the request")
+        return found
+
+
+class ReplayAsker:
+    """Answers from recordings."""
+
+    provider: Literal["replay"] = "replay"
+
+    def __init__(self, llm: Llm, progress: Progress | None = None) -> None:
+        """Raises RequestError where no recordings are named, UnreadableFile where they are none."""
+        if llm.recordings is None:
+            raise RequestError(
+                "provider replay has nothing to replay",
+                where="the setting llm.recordings",
+                remedy="name a file of recordings; gongqing ledger record FILE writes one from what was asked",
+            )
+        self._path = llm.recordings
+        self._repairs = llm.repairs
+        self._profiles = profiles(llm.profiles)
+        self._progress = progress
+        self._bodies = {one.key: canonical(one.response) for one in recordings(llm.recordings)}
+
+    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """The aliases, as they are. Raises UnknownName."""
+        return tuple(dict.fromkeys(profile(self._profiles, alias).alias for alias in wanted))
+
+    def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
+        """The replies, in the order of the questions. Raises RequestError for one that was not recorded."""
+        walks = self._walked(questions)
+        missing = [walk for walk in walks if walk.reply is None]
+        if missing:
+            first = missing[0]
+            raise RequestError(
+                f"{len(missing)} of {len(walks)} questions of {stage} are not in the recordings; the first is "
+                f"{first.request.key}, asked of {first.profile.alias}",
+                where=self._path,
+                remedy="ask them once (--provider openai), then gongqing ledger record FILE",
+            )
+        told = Told(self._progress, stage, len(walks))
+        replies = []
+        for walk in walks:
+            assert walk.reply is not None
+            replies.append(walk.reply)
+            told.reply(cached=True, failed=walk.reply.reason is not None)
+        return replies
+
+    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every asker
+        """Nothing is sent: `calls` are the questions that are missing in the recordings."""
+        made: dict[str, Counter[str]] = {}
+        for walk in self._walked(questions):
+            made.setdefault(walk.profile.alias, Counter())["calls" if walk.reply is None else "cached"] += 1
+        by_model = {alias: ModelEstimate(calls=of["calls"], cached=of["cached"]) for alias, of in made.items()}
+        return Estimate(
+            calls=sum(of.calls for of in by_model.values()),
+            cached=sum(of.cached for of in by_model.values()),
+            by_model=by_model,
+        )
+
+    def _walked(self, questions: Sequence[Question[Any]]) -> list[Walk[Any]]:
+        walks = [
+            Walk(question, profile(self._profiles, question.model), self.provider, self._repairs)
+            for question in questions
+        ]
+        walk_on(walks, self._found)
+        return walks
+
+    def _found(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        return {key: self._bodies[key] for key in keys if key in self._bodies}
+
+
+def recordings(path: Path) -> list[Recording]:
+    """The recordings of a file. Raises UnreadableFile, which names the line."""
+    try:
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableFile(
+            f"the recordings cannot be read: {error}", where=path, remedy="name a file that is there"
+        ) from error
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(Recording.read(line))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UnreadableFile(
+                f"no recording: {type(error).__name__}",
+                where=f"{path}, line {number}",
+                remedy="recordings are not written by hand: gongqing ledger record FILE",
+            ) from error
+    return found
+
+
+def record(ledger: Ledger, path: Path, stages: Sequence[str] | None = None, *, extra: Path | None = None) -> int:
+    """Writes what stands in the ledger, of some stages or of all, to a file of recordings; gives how many there are.
+
+    The file is written whole or not at all. Which host answered is not in the ledger: it is the one that the profiles
+    (`extra`: the user's) name now.
+    """
+    known = profiles(extra)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        written = Path(folder) / path.name
+        n = 0
+        with written.open("w", encoding="utf-8") as file:
+            for one in ledger.exchanges(stages):
+                file.write(json.dumps(asdict(_recording(one, known)), ensure_ascii=False, sort_keys=True) + "\n")
+                n += 1
+            file.flush()
+            os.fsync(file.fileno())
+        written.replace(path)
+    return n
+
+
+def _recording(one: Exchange, known: Mapping[str, Profile]) -> Recording:
+    answer = one.answer
+    named = known.get(answer.alias)
+    address = None if named is None else os.environ.get(named.base_url_variable or "", "") or named.base_url
+    return Recording(
+        answer.key,
+        one.sample,
+        one.stage,
+        answer.alias,
+        json.loads(one.payload),
+        json.loads(answer.body),
+        Origin(
+            answer.at.isoformat(timespec="seconds"),
+            (urlsplit(address).hostname if address else None) or "unknown",
+            answer.served,
+        ),
+    )

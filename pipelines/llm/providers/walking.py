@@ -1,0 +1,100 @@
+"""The way from a question to its reply: a request, perhaps repairs, an end. The same on the line and from the ledger.
+
+Each step follows from the body of the step before alone. So what was paid for is walked again without a call.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar
+
+from pipelines.llm import payload as payloads
+from pipelines.llm.payload import Request
+from pipelines.llm.profiles import Profile
+from pipelines.llm.providers.bodies import Completion, UnreadableBody, completion
+from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply, read
+
+T = TypeVar("T")
+
+
+class Walk(Generic[T]):
+    """Where a question stands: `request` is what is to be asked next, `reply` what came of it, None until the end."""
+
+    def __init__(
+        self, question: Question[T], profile: Profile, provider: Literal["openai", "replay"], repairs: int
+    ) -> None:
+        self.question = question
+        self.profile = profile
+        self.reply: Reply[T] | None = None
+        self.called = False  # whether anything was sent for it in this run: else it was to be had without a call
+        self._provider = provider
+        self._repairs = repairs
+        self._asked = payloads.payload(question, profile)
+        self.request = Request.of(self._asked, question.sample)
+
+    def take(self, body: bytes) -> None:
+        """The body that answers `request`: ends the walk, or makes the next request."""
+        try:
+            given = completion(body, thinks=self.profile.thinking)
+        except UnreadableBody:  # none is kept; a recording, or a ledger of another version, may hold one
+            self._end(None, reason="invalid_reply", detail="unreadable")
+            return
+        if given.verdict is not None:
+            self._end(given, reason="refused" if given.verdict == "refused" else "cut_short", detail=given.detail)
+        elif given.finish_reason == "length":
+            longer = payloads.lengthened(self._asked, self.profile)
+            if self._repairs == 0 or longer is None:
+                tokens = given.usage.completion if given.usage is not None else self._asked["max_tokens"]
+                self._end(given, reason="cut_short", detail=f"{tokens} tokens")
+            else:
+                self._asked = longer
+                self._next(Request.of(longer, self.question.sample, lengthened=True))
+        else:
+            self._read(given)
+
+    def fail(self, detail: str) -> None:
+        """No request for it came through."""
+        self._end(None, reason="no_answer", detail=detail)
+
+    def _read(self, given: Completion) -> None:
+        try:
+            value = read(self.question, given.content)
+        except InvalidReply as error:
+            if self._repairs == 0:
+                self._end(given, reason="invalid_reply", detail=error.problem)
+                return
+            told = payloads.repaired(self._asked, given.content, error.sentence, self.question.prompt.language)
+            self._next(Request.of(told, self.question.sample))
+        else:
+            self._end(given, value)
+
+    def _next(self, request: Request) -> None:
+        self._repairs -= 1
+        self.request = request
+
+    def _end(
+        self, given: Completion | None, value: T | None = None, *, reason: str | None = None, detail: str | None = None
+    ) -> None:
+        self.reply = Reply(
+            self.question,
+            value,
+            Provenance(
+                self._provider,
+                self.profile.model,
+                given.served if given is not None else None,
+                self.question.prompt.name,
+                self.request.key,
+            ),
+            reasoning=given.reasoning if given is not None else None,
+            reason=reason,
+            detail=detail,
+        )
+
+
+def walk_on(walks: Iterable[Walk[Any]], recorded: Callable[[Sequence[str]], Mapping[str, bytes]]) -> None:
+    """Takes each walk as far as the bodies that are recorded, by key, lead it."""
+    ahead = list(walks)
+    while ahead:
+        found = recorded(list(dict.fromkeys(walk.request.key for walk in ahead)))
+        ahead = [walk for walk in ahead if walk.request.key in found]
+        for walk in ahead:
+            walk.take(found[walk.request.key])
+        ahead = [walk for walk in ahead if walk.reply is None]

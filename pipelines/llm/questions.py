@@ -1,0 +1,122 @@
+"""What a model is asked, and what comes back: one question a row, one reply a question.
+
+A reply always comes: with a value that the question's own `parse` accepted, or with the reason why there is none.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from pipelines.llm.prompts import Prompt
+from schemas.reasoning import FormatError
+
+T = TypeVar("T")
+
+# Why a reply has no value. They are the reasons of the rows that are dropped for it.
+REASONS = (
+    "invalid_reply",  # malformed, or not what was asked for, after all repairs
+    "cut_short",  # the model ran into its limit of tokens, after all repairs
+    "refused",  # by the vendor's filter or by the model
+    "no_answer",  # the request failed on its way, after all tries
+)
+
+# How many errors of a record a model is told of at once.
+_MOST_ERRORS = 5
+
+
+class InvalidReply(ValueError):
+    """Raised by a question's `parse` for a reply that is not what was asked for.
+
+    `problem` is a short word for the detail of a drop and holds nothing of the reply; `sentence` (also `str()`) is
+    for the model that is asked to mend it, and for nobody else.
+    """
+
+    def __init__(self, problem: str, sentence: str) -> None:
+        super().__init__(problem, sentence)  # both, so that it can be pickled
+        self.problem = problem
+        self.sentence = sentence
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[T]):
+    """One thing to ask.
+
+    `task` is the name that rules answer by. The system message is `prompt`, the user message the JSON of `inputs`:
+    data, never instructions, and redacted text alone. `parse` reads the reply's text and raises InvalidReply, or
+    FormatError or pydantic's ValidationError. `model` is the alias of a profile, or ``rules-v1``. With a `schema` the
+    reply is JSON, structured as far as the profile can; without, plain text with our tags. `sample` tells several
+    draws of one payload apart.
+    """
+
+    task: str
+    row_id: str
+    prompt: Prompt
+    inputs: Mapping[str, Any] = field(repr=False)  # what people wrote stands in no traceback
+    parse: Callable[[str], T]
+    model: str
+    schema: type[BaseModel] | None = None
+    sample: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What made a row: the columns of `schemas.table.LlmMade`, by name."""
+
+    provider: str
+    model_asked: str
+    model_served: str | None
+    prompt_version: str
+    request_key: str
+
+    def columns(self) -> dict[str, str | None]:
+        """From column to value."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[T]):
+    """What came back for a question: a `value`, or a `reason` out of REASONS.
+
+    `provenance` is that of the last request that was made for it. `reasoning` is the model's own chain, which comes
+    apart from the content. `detail` holds problem words and figures, never a text.
+    """
+
+    question: Question[T]
+    value: T | None = field(repr=False)
+    provenance: Provenance
+    reasoning: str | None = field(default=None, repr=False)
+    reason: str | None = None
+    detail: str | None = None
+
+
+def read(question: Question[T], text: str) -> T:
+    """The value of a reply's text. Raises InvalidReply, whatever kind of error the question's `parse` knows."""
+    try:
+        return question.parse(text)
+    except RecursionError:
+        raise InvalidReply("too_deep", "the reply is nested too deeply") from None
+    except (InvalidReply, FormatError, ValidationError) as error:
+        raise why_invalid(error, question.schema) from error
+
+
+def why_invalid(
+    error: InvalidReply | FormatError | ValidationError, schema: type[BaseModel] | None = None
+) -> InvalidReply:
+    """An error of a `parse` as InvalidReply. Of `schema` come the names that may stand in the problem: what else a
+    ValidationError names, such as a key that should not be there, is the model's text.
+    """
+    if isinstance(error, InvalidReply):
+        return error
+    if isinstance(error, FormatError):
+        return InvalidReply(f"{error.problem}:{error.tag}", str(error))
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    first = found[0]
+    top = str(first["loc"][0]) if first["loc"] else ""
+    named = f":{top}" if schema is not None and top in schema.model_fields else ""
+    told = [".".join(map(str, one["loc"])) + ": " + one["msg"] if one["loc"] else one["msg"] for one in found]
+    return InvalidReply(first["type"] + named, "; ".join(told[:_MOST_ERRORS]))

@@ -1,0 +1,184 @@
+"""Making the tables of a stage from its parents' current versions, and telling whether they are up to date."""
+
+from pathlib import Path
+
+import polars as pl
+
+from pipelines.accounts import Account, require_balance, settle
+from pipelines.askers import Askers
+from pipelines.errors import DamagedVersion, NoVersion
+from pipelines.llm.asking import Asker, Estimate
+from pipelines.settings import Settings
+from pipelines.stages import Inputs, Made, Stage
+from pipelines.store.manifest import Run
+from pipelines.store.store import Store, Version
+from schemas.tables import PARTITIONED, TABLES
+
+
+def is_stale(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> bool:
+    """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
+    damaged, or a question got no answer the last time.
+    """
+    inputs = _run(stage, parents_of(stage, store), settings, provider_of(stage, store, settings, askers)).inputs
+    for table in stage.tables:
+        try:
+            pointer = store.pointer(table)
+            if pointer is None or pointer.inputs != inputs:
+                return True
+            if pointer.promoted and table in stage.standing:  # what is built upon it has to follow
+                return True
+            store.read(table)
+            if stage.asks and any(name.endswith(": no_answer") for name in store.version(table).manifest.reasons):
+                return True
+        except DamagedVersion:
+            return True
+    return False
+
+
+def provider_of(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> str | None:
+    """Who answers the questions of a stage; None for one that asks none."""
+    if not stage.asks:
+        return None
+    (table,) = stage.tables
+    standing = None
+    if store.pointer(table) is not None:
+        standing = store.version(table).manifest.runs[-1].settings.get("provider")
+    return (askers or Askers(None, settings.llm)).provider(standing)
+
+
+def run_stage(
+    stage: Stage, store: Store, settings: Settings, cache: Path | None = None, askers: Askers | None = None
+) -> list[Version]:
+    """Make the tables of a stage from its parents' current versions.
+
+    Args:
+        stage: What to run.
+        store: Where its parents are, and its tables go.
+        settings: All settings.
+        cache: A folder that stages may remember work in, the home's `index/`; without it all work is done anew.
+        askers: Who answers questions; without it the rules alone.
+
+    Raises Unaccounted where rows vanish, RequestError where answers would cost and there is no budget, and what `Store`
+    and askers raise.
+    """
+    parents = parents_of(stage, store)
+    given = _given(stage, parents, store, settings, cache)
+    provider = provider_of(stage, store, settings, askers)
+    if provider is None:
+        assert stage.run is not None
+        made = stage.run(given)
+    else:
+        made = _asked(stage, given, (askers or Askers(None, settings.llm)).of(provider))
+    for table, units in stage.units.items():
+        require_balance(
+            table, [settle(unit, [given.rows[name] for name in names], *made[table]) for unit, names in units.items()]
+        )
+    run = _run(stage, parents, settings, provider)
+    return [
+        store.write(table, *made[table], parents=parents, code=run.code, settings=run.settings)
+        for table in stage.tables
+    ]
+
+
+def estimate(stage: Stage, store: Store, settings: Settings, askers: Askers) -> Estimate:
+    """What the questions of a stage would take, as its parents stand now. Nothing is sent."""
+    provider = provider_of(stage, store, settings, askers)
+    assert stage.plan is not None
+    assert provider is not None
+    asker = askers.of(provider)
+    given = _given(stage, parents_of(stage, store), store, settings, None)
+    return asker.estimate(stage.name, stage.plan(given, asker.models(stage.models(settings))).questions)
+
+
+def waits_for_budget(stage: Stage, store: Store, settings: Settings, askers: Askers) -> str | None:
+    """Why a stage that is stale is left: its questions cost money, and there is no budget; None where it is not.
+
+    What the ledger holds costs nothing: a stage that would only read there is made.
+    """
+    provider = provider_of(stage, store, settings, askers)
+    if provider is None or not askers.costs(provider) or not is_stale(stage, store, settings, askers):
+        return None
+    calls = estimate(stage, store, settings, askers).calls
+    return f"{calls:,} calls to {provider} cost money, and there is no budget" if calls else None
+
+
+def _asked(stage: Stage, given: Inputs, asker: Asker) -> Made:
+    assert stage.plan is not None
+    plan = stage.plan(given, asker.models(stage.models(given.settings)))
+    (table,) = stage.tables
+    return {table: plan.finish(asker.ask(stage.name, plan.questions))}
+
+
+def _given(stage: Stage, parents: list[Version], store: Store, settings: Settings, cache: Path | None) -> Inputs:
+    return Inputs(
+        rows=_rows(store, stage.parents, parents),
+        versions={parent.name: parent.version for parent in parents},
+        standing={table: _standing(store, table) for table in stage.standing},
+        settings=settings,
+        cache=cache,
+    )
+
+
+def accounts(stage: Stage, table: str, store: Store) -> list[Account]:
+    """The accounts of a table as it is stored, against the versions that it was made from."""
+    made = store.version(table)
+    kept, dropped = store.read(table).collect(), store.read_dropped(table).collect()
+    parents = []
+    for name, version in made.manifest.runs[-1].parents.items():
+        source, _, partition = name.partition("/")
+        parents.append(store.version(source, version, partition or None))
+    rows = _rows(store, stage.parents, parents)
+    return [
+        settle(unit, [rows[name] for name in names], kept, dropped)
+        for unit, names in stage.units.get(table, {}).items()
+    ]
+
+
+def parents_of(stage: Stage, store: Store) -> list[Version]:
+    """The current versions of a stage's parents.
+
+    Raises NoVersion where a stage before this one never ran.
+    """
+    found = {table: store.current(table) for table in stage.parents}
+    for table, versions in found.items():
+        if not versions and table not in PARTITIONED:
+            raise NoVersion(
+                f"{stage.name} is made from {table}, and that was never made",
+                remedy="gongqing refresh, without --select",
+            )
+    return [version for versions in found.values() for version in versions]
+
+
+def _run(stage: Stage, parents: list[Version], settings: Settings, provider: str | None) -> Run:
+    return Run(
+        parents={parent.name: parent.version for parent in parents},
+        code=stage.code,
+        settings=stage.settings(settings) | ({} if provider is None else {"provider": provider}),
+    )
+
+
+def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dict[str, pl.DataFrame]:
+    """The rows of each table in exactly these versions; none where no data set of its kind was imported."""
+    frames: dict[str, list[pl.DataFrame]] = {table: [TABLES[table].create_empty()] for table in tables}
+    for one in versions:
+        frames[one.table].append(store.read(one.table, one.version, one.partition).collect())
+    return {table: pl.concat(found) for table, found in frames.items()}
+
+
+def _standing(store: Store, table: str) -> pl.DataFrame:
+    """The rows of a table that its stage builds upon.
+
+    Raises DamagedVersion: what was given once cannot be made anew from anything else.
+    """
+    if store.pointer(table) is None:
+        return TABLES[table].create_empty()
+    try:
+        return store.read(table).collect()
+    except DamagedVersion as error:
+        raise DamagedVersion(
+            f"{error.what}; {table} remembers what was given once, and cannot be made anew",
+            where=error.where,
+            remedy=f"restore it from a backup, or go back to another version: gongqing tables promote {table} VERSION. "
+            f"Without either, remove the folder of {table}: all splits are then given anew, and what was held out "
+            "before may train",
+        ) from error

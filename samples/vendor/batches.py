@@ -1,0 +1,250 @@
+"""The Batch API of the stub: `/v1/files`, `/v1/batches`, and a switch `/_vendor/batches`. Everything is invented.
+
+What the switch sets:
+
+* `held`: batches wait until it is off.
+* `answered`, `ends`: the share of a batch's lines that are answered, and how it ends where that is not all.
+* `flooded`: the share of lines that get a 429.
+* `odd`: by custom_id, what becomes of a line: `filtered`, `wrong`, `unreadable`, `silent` about its tokens, `missing`
+  from the results, or with an `unread` line in its place.
+* `creates`: what becomes of the next batches: `unheard` (made, and the connection breaks), `sick` (503), `busy` (429),
+  `refused` (400).
+* `hidden`: seconds for which a batch is not in the list.
+* `sick`, `busy`: how many requests get a 503, and then how many a 429.
+* `forgetful`: nothing is known any more.
+"""
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from schemas.ids import unit_interval
+
+if TYPE_CHECKING:
+    from samples.vendor.server import Server
+
+_SHARE = Fraction(1, 2)
+_LOOKS = 0.01  # seconds
+_REFUSALS = {"filtered": "content_filter", "wrong": "invalid_request"}
+_TROUBLES = {"sick": (503, "server_error"), "busy": (429, "rate_limit_exceeded"), "refused": (400, "billing")}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(slots=True)
+class BatchScript:
+    """How batches go."""
+
+    held: bool = False
+    answered: float = 1.0
+    ends: str = "expired"
+    flooded: float = 0.0
+    creates: list[str] = field(default_factory=list)
+    hidden: float = 0.0
+    sick: int = 0
+    busy: int = 0
+    forgetful: bool = False
+    odd: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Batch:
+    told: dict[str, Any]
+    listed_from: float
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Batches:
+    """Files and batches of a server."""
+
+    def __init__(self, server: "Server") -> None:
+        self.server = server
+        self.script = BatchScript()
+        self.files: dict[str, bytes] = {}
+        self.batches: dict[str, _Batch] = {}
+        self.running: set[asyncio.Task[None]] = set()
+
+    def add_to(self, app: web.Application) -> None:
+        """Serves them beside the rest."""
+        for method, path, handler in (
+            ("POST", "/v1/files", self._upload),
+            ("GET", "/v1/files/{id}/content", self._content),
+            ("DELETE", "/v1/files/{id}", self._delete),
+            ("POST", "/v1/batches", self._create),
+            ("GET", "/v1/batches", self._list),
+            ("GET", "/v1/batches/{id}", self._retrieve),
+        ):
+            app.router.add_route(method, path, self._behaving(handler))
+        app.router.add_post("/_vendor/batches", self._switch)
+
+    def _behaving(self, handler: Handler) -> Handler:
+        """As the script has it: sick, busy, forgetful, with another key."""
+
+        async def behave(request: web.Request) -> web.StreamResponse:
+            script, key = self.script, self.server.script.key
+            if key is not None and request.headers.get("Authorization") != f"Bearer {key}":
+                return _error(401, "invalid_api_key")
+            if script.sick:
+                script.sick -= 1
+                return _error(*_TROUBLES["sick"])
+            if script.busy:
+                script.busy -= 1
+                return _error(*_TROUBLES["busy"])
+            if script.forgetful and "id" in request.match_info:
+                return _error(404, "not_found")
+            return await handler(request)
+
+        return behave
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        sent: dict[str, Any] = {}
+        async for part in await request.multipart():
+            assert not isinstance(part, str)
+            sent[str(getattr(part, "name", ""))] = bytes(await part.read())  # type: ignore[union-attr]
+        if sent.get("purpose") != b"batch":
+            return _error(400, "purpose")
+        return web.json_response(self._file(sent["file"], "batch"))
+
+    def _file(self, content: bytes, purpose: str) -> dict[str, Any]:
+        name = f"file-invented-{len(self.files)}"
+        self.files[name] = content
+        return {
+            "id": name,
+            "object": "file",
+            "bytes": len(content),
+            "created_at": int(time.time()),
+            "filename": f"{name}.jsonl",
+            "purpose": purpose,
+            "status": "processed",
+        }
+
+    async def _content(self, request: web.Request) -> web.Response:
+        content = self.files.get(request.match_info["id"])
+        return (
+            _error(404, "not_found")
+            if content is None
+            else web.Response(body=content, content_type="application/octet-stream")
+        )
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        name = request.match_info["id"]
+        if self.files.pop(name, None) is None:
+            return _error(404, "not_found")
+        return web.json_response({"id": name, "object": "file", "deleted": True})
+
+    async def _create(self, request: web.Request) -> web.StreamResponse:
+        asked = await request.json()
+        how = self.script.creates.pop(0) if self.script.creates else ""
+        if how in _TROUBLES:
+            return _error(*_TROUBLES[how])
+        content = self.files.get(asked["input_file_id"])
+        if content is None:
+            return _error(404, "not_found")
+        name = f"batch-invented-{len(self.batches)}"
+        told = {
+            "id": name,
+            "object": "batch",
+            "endpoint": asked["endpoint"],
+            "completion_window": asked["completion_window"],
+            "input_file_id": asked["input_file_id"],
+            "metadata": asked.get("metadata"),
+            "status": "validating",
+            "created_at": int(time.time()),
+        }
+        batch = _Batch(told, time.monotonic() + self.script.hidden)
+        self.batches[name] = batch
+        task = asyncio.create_task(self._run(batch, content))
+        self.running.add(task)
+        task.add_done_callback(self.running.discard)
+        if how == "unheard":
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        return web.json_response(told)
+
+    async def _run(self, batch: _Batch, content: bytes) -> None:
+        lines = [json.loads(line) for line in content.split(b"\n") if line]
+        if wrong := _wrong(lines):
+            batch.told |= {"status": "failed", "errors": {"object": "list", "data": [wrong]}}
+            return
+        batch.told["status"] = "in_progress"
+        while self.script.held:
+            await asyncio.sleep(_LOOKS)
+        await asyncio.sleep(self.server.script.latency)
+        reached = lines[: math.ceil(self.script.answered * len(lines))]
+        output: list[dict[str, Any] | str] = []
+        errors: list[dict[str, Any] | str] = []
+        for line in reversed(reached):  # the order of results is nobody's promise
+            digest, entry = self.server.entry(line["body"])
+            odd = self.script.odd.get(line["custom_id"])
+            if unit_interval(digest, entry.asked) < self.script.flooded:
+                errors.append(_result(line, 429, {"error": {"code": "rate_limit_exceeded", "message": "invented"}}))
+            elif odd in _REFUSALS:
+                errors.append(_result(line, 400, {"error": {"code": _REFUSALS[odd], "message": "invented"}}))
+            else:
+                body = self.server.completion(line["body"], entry, share=_SHARE)
+                if odd == "silent":
+                    del body["usage"]
+                if odd != "missing":
+                    body = {"id": "invented"} if odd == "unreadable" else body
+                    output.append("{not json" if odd == "unread" else _result(line, 200, body))
+        for line in lines[len(reached) :]:
+            expired = {"code": f"batch_{self.script.ends}", "message": "invented: too late"}
+            errors.append({"id": "invented", "custom_id": line["custom_id"], "response": None, "error": expired})
+        for name, results in (("output_file_id", output), ("error_file_id", errors)):
+            if results:
+                lines_ = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in results)
+                written = "".join(f"{one}\n" for one in lines_)
+                batch.told[name] = self._file(written.encode(), "batch_output")["id"]
+        batch.told["status"] = "completed" if len(reached) == len(lines) else self.script.ends
+
+    async def _list(self, request: web.Request) -> web.Response:
+        now = time.monotonic()
+        names = [name for name, batch in reversed(self.batches.items()) if batch.listed_from <= now]
+        if after := request.query.get("after"):
+            names = names[names.index(after) + 1 :]
+        most = int(request.query.get("limit", "20"))
+        page = [self.batches[name].told for name in names[:most]]
+        return web.json_response({"object": "list", "data": page, "has_more": len(names) > most})
+
+    async def _retrieve(self, request: web.Request) -> web.Response:
+        batch = self.batches.get(request.match_info["id"])
+        return _error(404, "not_found") if batch is None else web.json_response(batch.told)
+
+    async def _switch(self, request: web.Request) -> web.Response:
+        for name, value in (await request.json()).items():
+            setattr(self.script, name, value)
+        told = {"files": list(self.files), "batches": [batch.told for batch in self.batches.values()]}
+        return web.json_response(told)
+
+
+def _wrong(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """What makes a vendor refuse a whole file."""
+    seen = set()
+    for number, line in enumerate(lines, 1):
+        if line["custom_id"] in seen:
+            return {"code": "duplicate_custom_id", "line": number, "message": "invented"}
+        if line["body"]["model"] != lines[0]["body"]["model"]:
+            return {"code": "mismatched_model", "line": number, "message": "invented"}
+        seen.add(line["custom_id"])
+    return None
+
+
+def _result(line: dict[str, Any], status: int, body: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": "invented",
+        "custom_id": line["custom_id"],
+        "response": {"status_code": status, "request_id": "invented", "body": body},
+        "error": None,
+    }
+
+
+def _error(status: int, code: str) -> web.Response:
+    return web.json_response({"error": {"message": "invented", "code": code, "type": code}}, status=status)

@@ -1,0 +1,214 @@
+"""Rows that annotations are made from, written short; and an asker that answers from a function."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply, read
+from schemas.annotations import Topics
+from schemas.dialogues import UniqueDialogues
+from schemas.ids import digest
+from schemas.posts import UniquePosts
+from schemas.reasoning import Cer, Ecot
+from schemas.training import SampledTurns, Splits
+
+RISK = [{"kind": "self_harm", "rule": "suicide"}]
+STORY = "最近我和室友吵架了，晚上睡不着觉，是不是我太敏感了？"
+LONG = "抱抱你。和室友闹翻以后还要每天见面，确实很累。你可以先找一个彼此都平静的时候，说说自己的感受，再听听她怎么想。"
+SPLITS = {"g1": "train", "g2": "validation", "g3": "test"}
+
+
+def answer(answer_id: str, text: str = LONG, role: str = "unknown", **more: Any) -> dict[str, Any]:
+    return {
+        "answer_id": answer_id,
+        "text": text,
+        "author_role": role,
+        "cluster_id": answer_id,
+        "n_questions": 1,
+        "risk": [],
+        "under_18": False,
+        **more,
+    }
+
+
+def post(source_id: int | str, text: str = STORY, *answers: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        **dict.fromkeys(UniquePosts.column_names()),
+        "post_id": f"s:{source_id}",
+        "source": "s",
+        "source_id": str(source_id),
+        "title": "",
+        "description": text,
+        "text": text,
+        "n_chars": len(text),
+        "han_ratio": 1.0,
+        "script": "simplified",
+        "subtopics": [],
+        "lang": "zh",
+        "origin": "human",
+        "lineage": [],
+        "licence": "CC0-1.0",
+        "consent": "invented",
+        "answers": list(answers),
+        "pii": [],
+        "edits": [],
+        "emotional_context": 0.5,
+        "doubts": [],
+        "risk": [],
+        "under_18": False,
+        "cluster_id": f"s:{source_id}",
+        "cluster_size": 1,
+        "group_id": "g1",
+        **more,
+    }
+
+
+def posts(*rows: dict[str, Any]) -> pl.DataFrame:
+    return UniquePosts.validate(pl.DataFrame(rows, schema=UniquePosts.polars_schema()))
+
+
+def dialogue(source_id: int | str, *said: str, **more: Any) -> dict[str, Any]:
+    """One dialogue; turns are written "seeker: …" or "supporter: …"."""
+    empty = {"strategies": [], "source_strategies": [], "origin": "human", "media": []}
+    turns = [dict(zip(("role", "text"), one.split(": ", 1), strict=True)) | empty for one in said]
+    return {
+        **dict.fromkeys(UniqueDialogues.column_names()),
+        "dialogue_id": f"s:{source_id}",
+        "source": "s",
+        "source_id": str(source_id),
+        "lang": "zh",
+        "turns": [turn | {"emotion": None, "feedback": None} for turn in turns],
+        "n_rounds": sum(a["role"] == "seeker" and b["role"] == "supporter" for a, b in pairwise(turns)),
+        "modality": "text",
+        "attributes": [],
+        "lineage": [],
+        "licence": "CC0-1.0",
+        "consent": "invented",
+        "n_chars": 10,
+        "han_ratio": 1.0,
+        "script": "simplified",
+        "pii": [],
+        "risk": [],
+        "under_18": False,
+        "cluster_id": f"s:{source_id}",
+        "cluster_size": 1,
+        "group_id": "g1",
+        **more,
+    }
+
+
+def dialogues(*rows: dict[str, Any]) -> pl.DataFrame:
+    return UniqueDialogues.validate(pl.DataFrame(rows, schema=UniqueDialogues.polars_schema()))
+
+
+def sampled_round(source_id: int | str, number: int, *history: str, **more: Any) -> dict[str, Any]:
+    """One sampled round; turns of the history are written "seeker: …" or "supporter: …"."""
+    said = history or ("seeker: 我和室友吵架了，睡不着",)
+    return {
+        **dict.fromkeys(SampledTurns.column_names()),
+        "dialogue_id": f"s:{source_id}",
+        "round": number,
+        "n_rounds": number,
+        "probability": 1.0,
+        "history": [dict(zip(("role", "text"), turn.split(": ", 1), strict=True)) for turn in said],
+        "reference": "这是原来的回应",
+        "reference_origin": "human",
+        "strategies": [],
+        "needs_media": False,
+        "lang": "zh",
+        "source": "s",
+        "risk": [],
+        "under_18": False,
+        "group_id": "g1",
+        **more,
+    }
+
+
+def rounds(*rows: dict[str, Any]) -> pl.DataFrame:
+    return SampledTurns.validate(pl.DataFrame(rows, schema=SampledTurns.polars_schema()))
+
+
+def splits(**split_of: str) -> pl.DataFrame:
+    rows = [
+        {"group_id": group, "split": split, "given_at": "", "members": []}
+        for group, split in (split_of or SPLITS).items()
+    ]
+    return Splits.validate(pl.DataFrame(rows, schema=Splits.polars_schema()))
+
+
+def topics(*rows: dict[str, Any]) -> pl.DataFrame:
+    made = {"topic": "人际", "relevant": True, "risk": [], "why": "理由", **PROVENANCE.columns()}
+    return Topics.validate(pl.DataFrame([made | row for row in rows], schema=Topics.polars_schema()))
+
+
+# --- an asker
+
+
+PROVENANCE = Provenance("rules", "scripted", None, "p@1", "key")
+Answer = Callable[[Question[Any]], "str | tuple[str, str | None]"]
+
+ECOT = Ecot(
+    situation="您和室友吵架了，夜里睡不着。",
+    motivation="您想被理解，也想在宿舍里安心。",
+    strategy="先确认您的感受，再一起看看能做的一小步。",
+    answer="您辛苦了。和每天见面的人闹翻，夜里睡不着是很自然的。您愿意说说，最让您难受的是哪一句话吗？",
+)
+CHAIN = (
+    "<empathy_think><L1>他难受，「睡不着」。</L1><L2>他怕是自己的错。</L2><L3>他想被理解。</L3><L4>先接住感受。</L4>"
+    "</empathy_think>"
+)
+
+
+def cer(lang: str = "zh", response: str | None = None) -> Cer:
+    zh = lang == "zh"
+    reason = "他反复说起这件事" if zh else "they come back to it again and again"
+    return Cer(
+        lang=lang,
+        stage="exploration",
+        history_reasoning=reason,
+        sentiment="negative",
+        emotion="委屈" if zh else "hurt",
+        intensity=3,
+        emotion_reasoning=reason,
+        strategy="Question",
+        strategy_reasoning=reason,
+        response=response or ("那天发生了什么？" if zh else "What happened that day?"),
+    )
+
+
+def good(question: Question[Any]) -> str:
+    """A reply that the question accepts."""
+    return {
+        "coherence": '{"verdict": "keep", "why": "'
+        + ("接得上" if question.inputs.get("lang") == "zh" else "it hangs together")
+        + '"}',
+        "topics": '{"topic": "人际", "subtopic": "舍友同学", "relevant": true, "risk": [], "why": "说的是室友"}',
+        "emotions": '{"emotion": "委屈", "why": "说了吵架"}',
+        "coe": CHAIN,
+        "ecot": ECOT.render(),
+        "cer": cer(question.inputs.get("lang", "zh")).render(),
+    }[question.task]
+
+
+class Scripted:
+    """Answers from a function: a text to be parsed, or a reason and a detail."""
+
+    provider = "rules"
+
+    def __init__(self, answers: Answer = good) -> None:
+        self.answers = answers
+
+    def ask(self, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
+        return [self._reply(question, self.answers(question)) for question in questions]
+
+    def _reply(self, question: Question[Any], said: "str | tuple[str, str | None]") -> Reply[Any]:
+        about = repr((question.task, question.model, question.prompt.text, sorted(question.inputs.items())))
+        made = Provenance("rules", question.model, None, question.prompt.name, digest(about, 64))
+        if isinstance(said, tuple):
+            return Reply(question, None, made, reason=said[0], detail=said[1])
+        try:
+            return Reply(question, read(question, said), made, reasoning="想了想")
+        except InvalidReply as error:
+            return Reply(question, None, made, reason="invalid_reply", detail=error.problem)

@@ -1,0 +1,102 @@
+"""The lexicons and sentences of the rules: complete, closed, and free of what no reply may hold."""
+
+import re
+from string import Formatter
+
+import polars as pl
+import pytest
+
+from pipelines.annotate.rules.lexicon import FOLDER, Finder, lexicon
+from pipelines.annotate.rules.wording import phrases, pick
+from pipelines.clean.personal_data.redaction import find
+from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENT_OF, SENTIMENTS
+from schemas.reasoning import COE_TAGS, tags
+from schemas.taxonomy import TAXONOMY
+
+_SLOTS = {"you", "quote", "cause", "soothe", "explain", "step", "ask", "question", "reframe", "restated"} | {
+    *("n", "core", "course", "word", "degree", "place", "first", "items", "share")
+}
+CONVEYED = {"care", "encouragement"}
+
+
+def _strings(table):
+    """Every string in a table, however deep."""
+    if isinstance(table, str):
+        return [table]
+    return [text for part in (table.values() if isinstance(table, dict) else table) for text in _strings(part)]
+
+
+def test_every_emotion_has_a_sentiment():
+    assert set(SENTIMENT_OF) == set(EMOTIONS.en)
+    assert set(SENTIMENT_OF.values()) == set(SENTIMENTS.en)
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_every_emotion_has_words_and_sentences(lang):
+    words = lexicon(f"feelings.{lang}")
+    named = {name for name in words if name not in ("none", "conveyed")}
+    assert named == set(EMOTIONS.en) - CONVEYED == set(phrases(lang)["emotion"])
+    assert set(words["conveyed"]) == CONVEYED
+    assert all(set(words[name]) == {"mild", "plain", "strong"} for name in named)
+
+
+def test_every_topic_and_subtopic_has_words():
+    words = lexicon("topics")
+    assert set(words) - {"weights"} == set(TAXONOMY) == set(words["weights"])
+    for topic, subtopics in TAXONOMY.items():
+        assert set(words[topic]) == set(subtopics)
+        assert all(words[topic].values())
+    assert set(phrases("zh")["topic"]) == {*TAXONOMY, "none"}
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_every_strategy_danger_and_belief_has_sentences(lang):
+    said = phrases(lang)
+    assert {label.en for label in ANSWERABLE_STRATEGIES} - {"Self-disclosure"} <= set(said["strategy"])
+    assert set(said["danger"]) == set(RISKS)
+    if lang == "zh":
+        assert set(said["belief"]) == set(lexicon("markers.zh")["beliefs"])
+    assert set(lexicon("markers.en")["beliefs"]) == set(lexicon("markers.zh")["beliefs"])
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("phrases.*.toml"))])
+def test_what_the_rules_say_is_fit_to_be_said(name):
+    """No personal data, no tag, no quotation mark of the post's own words but around a slot, no unknown slot."""
+    texts = _strings(lexicon(name))
+    assert len(texts) > 150
+    bare = [re.sub(r"\{\w+\}", "这", text) for text in texts]
+    assert find(pl.Series(bare)).is_empty()
+    for text in texts:
+        assert not tags(text, COE_TAGS)
+        assert {slot for _, slot, _, _ in Formatter().parse(text) if slot is not None} <= _SLOTS
+        assert all(span.startswith("{") and span.endswith("}") for span in re.findall("「([^」]*)」", text))
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.toml"))])
+def test_every_pattern_compiles(name):
+    def patterns(table):
+        for key, part in table.items():
+            if isinstance(part, dict):
+                yield from patterns(part)
+            elif key in ("patterns", "suffered", "machine", "item", "markup", "placeholder"):
+                yield from [part] if isinstance(part, str) else part
+
+    for pattern in patterns(lexicon(name)):
+        assert re.compile(pattern).search("") is None
+
+
+def test_the_longest_word_wins_and_a_word_of_two_lists_counts_to_the_first():
+    finder = Finder([("one", "开心|累"), ("two", "不开心|累")], "zh")
+    assert [(hit.start, hit.name) for hit in finder.hits("我不开心，很累")] == [(1, "two"), (6, "one")]
+
+
+def test_english_words_are_whole_and_of_any_case():
+    finder = Finder([("sad", "sad|can't sleep")], "en")
+    assert [hit.start for hit in finder.hits("SAD saddle, sad; I can't sleep")] == [0, 12, 19]
+
+
+def test_sentences_are_picked_by_the_text_and_evenly():
+    options = ["a", "b", "c"]
+    assert pick(options, "one", "two") == pick(options, "one", "two")
+    picked = [pick(options, str(n)) for n in range(600)]
+    assert all(picked.count(option) > 150 for option in options)

@@ -1,0 +1,95 @@
+"""How far candidates agree with the labels of their source."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+from annotate_rows import PROVENANCE, cer, rounds, sampled_round
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.annotate.agreement import AGREEMENT, agreement, kappa
+from schemas.annotations import CerCandidates
+from schemas.labels import EMOTIONS
+
+
+def candidate(source_id: int, strategy: str = "Question", emotion: str = "委屈", model: str = "a") -> dict[str, Any]:
+    said = cer().model_copy(update={"strategy": strategy, "emotion": emotion}).model_dump()
+    made = PROVENANCE.columns() | {"model_asked": model, "reasoning": None, "group_id": "g1"}
+    return {"dialogue_id": f"s:{source_id}", "round": 1, "candidate": 1 if model == "a" else 2} | said | made
+
+
+def candidates(*rows: dict[str, Any]) -> pl.DataFrame:
+    return CerCandidates.validate(pl.DataFrame(rows, schema=CerCandidates.polars_schema()))
+
+
+def lines(frame: pl.DataFrame) -> dict[tuple[str, str], tuple[Any, ...]]:
+    return {(row[1], row[2]): row[3:] for row in frame.iter_rows()}
+
+
+def test_kappa_by_hand():
+    # 20 agree on yes, 15 on no; 5 and 10 do not. p_o = .7, p_e = (.5 x .6) + (.5 x .4) = .5: kappa .4 (Cohen's table).
+    pairs = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
+    assert kappa(pairs) == pytest.approx(0.4)
+    assert kappa([("a", "b"), ("b", "a")]) == pytest.approx(-1.0)
+    assert kappa([("a", "a"), ("b", "b")]) == 1.0
+
+
+def test_where_chance_alone_agrees_kappa_is_undefined():
+    assert kappa([]) is None
+    assert kappa([("a", "a")] * 5) is None
+    assert kappa([("a", "a")] * 4 + [("a", "b")]) == pytest.approx(0.0)  # four of five agree, and it says nothing
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), max_size=30))
+def test_kappa_does_not_care_who_is_first_and_is_never_above_one(pairs: list[tuple[str, str]]):
+    one, other = kappa(pairs), kappa([(b, a) for a, b in pairs])
+    assert (one is None) == (other is None)
+    if one is not None and other is not None:
+        assert one == pytest.approx(other)
+        assert one <= 1
+
+
+def test_a_strategy_agrees_with_any_of_its_turn():
+    turns = rounds(
+        sampled_round(1, 1, strategies=["Question", "Information"]),
+        sampled_round(2, 1, strategies=["Question"]),
+        sampled_round(3, 1, strategies=["Providing Suggestions"]),
+        sampled_round(4, 1, strategies=[]),  # without a label: not counted
+    )
+    frame = agreement(candidates(candidate(1), candidate(2), candidate(3, "Information"), candidate(4)), turns)
+    assert frame.schema == AGREEMENT
+    # Over the two with one label: (Question, Question), (Information, Suggestions): p_o 1/2, p_e 1/4, kappa 1/3.
+    assert lines(frame) == {("a", "strategy"): (3, pytest.approx(2 / 3), 2, pytest.approx(1 / 3))}
+
+
+def test_emotions_agree_in_either_language_and_by_any_of_their_names():
+    anxiety = EMOTIONS.find("焦虑")
+    assert anxiety is not None
+    turns = rounds(
+        *(sampled_round(n, 1, emotion=word) for n, word in enumerate(("anxiety", "焦虑", "愤怒", "kein", None)))
+    )
+    said = candidates(
+        *(candidate(n, emotion=word) for n, word in enumerate(("焦虑", anxiety.en, "乱糟糟", "焦虑", "焦虑")))
+    )
+    [(key, values)] = lines(agreement(said, turns)).items()
+    assert key == ("a", "emotion")
+    # Labelled by a name that we know: three. Two agree. p_o 2/3, p_e 4/9: kappa 2/5.
+    assert values == (3, pytest.approx(2 / 3), 3, pytest.approx(0.4))
+
+
+def test_models_and_sources_stand_apart():
+    turns = rounds(
+        sampled_round(1, 1, strategies=["Question"]), sampled_round(2, 1, strategies=["Question"], source="t")
+    )
+    frame = agreement(candidates(candidate(1), candidate(1, "Information", model="b"), candidate(2)), turns)
+    assert frame.select("source", "model_asked", "agreeing", "kappa").rows() == [
+        ("s", "a", 1.0, None),
+        ("s", "b", 0.0, 0.0),
+        ("t", "a", 1.0, None),
+    ]
+
+
+def test_where_nothing_is_labelled_there_is_no_line():
+    assert agreement(candidates(candidate(1)), rounds(sampled_round(1, 1))).is_empty()
+    assert agreement(candidates(), rounds()).schema == AGREEMENT

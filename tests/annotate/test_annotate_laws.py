@@ -1,0 +1,235 @@
+"""What holds for every task, whatever its rows and whatever comes back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import dataframely as dy
+import polars as pl
+import pytest
+from annotate_rows import (
+    RISK,
+    Scripted,
+    answer,
+    dialogue,
+    dialogues,
+    good,
+    post,
+    posts,
+    rounds,
+    sampled_round,
+    splits,
+)
+
+from pipelines.accounts import require_balance, settle
+from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
+from pipelines.annotate.plan import Plan
+from pipelines.llm.questions import REASONS, Question
+from schemas.dialogues import UniqueDialogues
+from schemas.ids import unit_interval
+from schemas.posts import UniquePosts
+from schemas.table import Dropped, Table
+from schemas.tables import TABLES
+from schemas.training import SampledTurns
+
+MODELS = ("a", "b")
+GROUPS = splits()
+
+
+@dataclass(frozen=True)
+class Task:
+    plan: Callable[[pl.DataFrame], Plan]
+    table: type[Table]
+    framed: Callable[..., pl.DataFrame]
+    row: Callable[..., dict[str, Any]]
+    units: tuple[str, ...]
+    calls: int  # a new row that is asked about
+    trains: bool
+
+
+def a_dialogue(number: int, **more: Any) -> dict[str, Any]:
+    return dialogue(number, "seeker: 我睡不着", "supporter: 多久了？", **more)
+
+
+def a_post(number: int, **more: Any) -> dict[str, Any]:
+    return post(number, **({"answers": [answer(f"s:{number}/0")], "topic": None} | more))
+
+
+def a_round(number: int, **more: Any) -> dict[str, Any]:
+    return sampled_round(number, 1, **more)
+
+
+TASKS: dict[str, Task] = {
+    "coherent_dialogues": Task(
+        lambda rows: coherence.plan(rows, ("a",)), UniqueDialogues, dialogues, a_dialogue, ("dialogue",), 1, False
+    ),
+    "topics": Task(lambda rows: topics.plan(rows, ("a",)), UniquePosts, posts, a_post, ("post",), 1, False),
+    "emotions": Task(
+        lambda rows: emotions.plan(rows, ("a",)), UniquePosts, posts, a_post, ("post", "answer"), 2, False
+    ),
+    "ecot_chains": Task(
+        lambda rows: ecot.plan(rows, GROUPS, None, ("a",)), UniquePosts, posts, a_post, ("post",), 1, True
+    ),
+    "coe_chains": Task(
+        lambda rows: coe.plan(rows, GROUPS, None, ("a",), human_only=False),
+        UniquePosts,
+        posts,
+        a_post,
+        ("post",),
+        1,
+        True,
+    ),
+    "cer_candidates": Task(
+        lambda rows: cer.plan(rows, GROUPS, MODELS), SampledTurns, rounds, a_round, ("round",), 2, True
+    ),
+}
+each_task = pytest.mark.parametrize("name", TASKS)
+
+
+def unreliable(seed: int) -> Callable[[Question[Any]], Any]:
+    """Good replies, nonsense, and every reason why there is none."""
+
+    def said(question: Question[Any]) -> Any:
+        place = int(unit_interval(seed, question.row_id, question.model) * 8)
+        return (good(question), good(question), "OK", "{}", *((reason, "figure 3") for reason in REASONS))[place]
+
+    return said
+
+
+def made(name: str, frame: pl.DataFrame, asker: Scripted) -> tuple[pl.DataFrame, pl.DataFrame]:
+    plan = TASKS[name].plan(frame)
+    kept, dropped = plan.finish(asker.ask(plan.questions))
+    require_balance(name, [settle(unit, [frame], kept, dropped) for unit in TASKS[name].units])
+    assert TABLES[name].is_valid(kept), TABLES[name].filter(kept)[1].counts()
+    assert Dropped.is_valid(dropped)
+    assert set(plan.dropped.rows()) <= set(dropped.rows())
+    return kept, dropped
+
+
+def with_answers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Every second answer may teach. Their ids follow the post's, as in the real table; a sample draws some twice."""
+    if "answers" not in frame.columns:
+        return frame
+    numbered = [
+        [
+            one | {"answer_id": f"{post_id}/{n}"} | ({"risk": [], "under_18": False} if n % 2 else {})
+            for n, one in enumerate(answers)
+        ]
+        for post_id, answers in frame.select("post_id", "answers").iter_rows()
+    ]
+    return frame.with_columns(pl.Series("answers", numbered, dtype=frame.schema["answers"]))
+
+
+@each_task
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_the_schemas_allow_and_whatever_comes_back_is_accounted_for(name: str, seed: int):
+    given = {
+        "group_id": [("g1", "g1", "g2", "g3")[n % 4] for n in range(80)],
+        "under_18": [n % 5 == 4 for n in range(80)],
+        "risk": [RISK if n % 7 == 6 else [] for n in range(80)],
+    }
+    given |= {"needs_media": [n % 9 == 8 for n in range(80)]} if name == "cer_candidates" else {}
+    frame = with_answers(TASKS[name].table.sample(80, generator=dy.random.Generator(seed), overrides=given))
+    before = frame.clone()
+    kept, dropped = made(name, frame, Scripted(unreliable(seed)))
+    assert not kept.is_empty()
+    assert {"invalid_reply", "refused"} <= set(dropped["reason"])
+    assert frame.equals(before)
+
+
+@each_task
+def test_every_candidate_of_a_round_that_is_asked_about_is_kept_or_dropped(name: str):
+    rows = [TASKS[name].row(number) for number in range(30)]
+    plan = TASKS[name].plan(TASKS[name].framed(*rows))
+    kept, dropped = plan.finish(Scripted(unreliable(1)).ask(plan.questions))
+    asked = dropped.filter(pl.col("reason") != "no_candidate")
+    assert len(plan.questions) == 30 * TASKS[name].calls == kept.height + asked.height
+
+
+@each_task
+def test_the_same_rows_give_the_same_questions_and_tables(name: str):
+    frame = TASKS[name].framed(*(TASKS[name].row(number) for number in range(10)))
+    first, second = TASKS[name].plan(frame), TASKS[name].plan(frame)
+    assert asked(first) == asked(second)
+    for one, other in zip(
+        made(name, frame, Scripted(unreliable(2))), made(name, frame, Scripted(unreliable(2))), strict=True
+    ):
+        assert one.equals(other)
+
+
+@each_task
+def test_one_more_row_asks_one_thing_more_and_changes_no_other_question(name: str):
+    task = TASKS[name]
+    few = asked(task.plan(task.framed(*(task.row(number) for number in range(5)))))
+    more = asked(task.plan(task.framed(*(task.row(number) for number in (9, *reversed(range(5)))))))
+    assert len(more) == len(few) + task.calls
+    assert {key: more[key] for key in few} == few
+
+
+@each_task
+def test_what_is_asked_is_json_and_holds_nothing_but_what_the_task_names(name: str):
+    [question, *_] = TASKS[name].plan(TASKS[name].framed(TASKS[name].row(1))).questions
+    named = {
+        "coherence": {"lang", "turns"},
+        "topics": {"title", "description"},
+        "emotions": {"unit", "text"},
+        "coe": {"question", "answer"},
+        "ecot": {"question"},
+        "cer": {"lang", "history"},
+    }
+    assert set(question.inputs) == named[question.task]
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.trains])
+def test_no_held_out_row_is_ever_asked_about(name: str):
+    task = TASKS[name]
+    rows = [task.row(number, group_id=f"g{number % 3 + 1}") for number in range(12)]
+    kept, dropped = made(name, task.framed(*rows), Scripted())
+    assert set(kept["group_id"]) == {"g1"}
+    out = dropped.filter(reason="not_train")
+    assert out.height == 8
+    assert set(out["detail"]) == {"validation", "test"}
+    assert {question.row_id.split("/")[0].split("#")[0] for question in task.plan(task.framed(*rows)).questions} == {
+        f"s:{number}" for number in range(0, 12, 3)
+    }
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.trains] + ["emotions"])
+@pytest.mark.parametrize(("change", "reason"), [({"risk": RISK}, "risk"), ({"under_18": True}, "under_18")])
+def test_minors_and_signs_of_risk_are_not_asked_about(name: str, change: dict[str, Any], reason: str):
+    task = TASKS[name]
+    frame = task.framed(task.row(1, **change), task.row(2))
+    kept, dropped = made(name, frame, Scripted())
+    assert set(dropped["reason"]) == {reason}
+    assert all(row_id.startswith("s:1") for row_id in dropped["row_id"])
+    assert kept.height == task.calls
+    assert all(question.row_id.startswith("s:2") for question in task.plan(frame).questions)
+
+
+@each_task
+def test_replies_in_another_order_are_refused(name: str):
+    task = TASKS[name]
+    plan = task.plan(task.framed(task.row(1), task.row(2)))
+    replies = Scripted().ask(plan.questions)
+    with pytest.raises(ValueError, match="stands where"):
+        plan.finish(list(reversed(replies)))
+    with pytest.raises(ValueError, match="argument"):
+        plan.finish(replies[:-1])
+
+
+@each_task
+def test_no_rows_ask_nothing(name: str):
+    task = TASKS[name]
+    plan = task.plan(task.framed())
+    kept, dropped = plan.finish([])
+    assert plan.questions == []
+    assert kept.schema == TABLES[name].polars_schema()
+    assert kept.is_empty()
+    assert dropped.is_empty()
+
+
+def asked(plan: Plan) -> dict[tuple[str, str], tuple[Any, ...]]:
+    return {
+        (question.row_id, question.model): (question.task, question.prompt, dict(question.inputs), question.sample)
+        for question in plan.questions
+    }

@@ -1,0 +1,355 @@
+"""What each task asks, keeps and drops."""
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+from annotate_rows import (
+    CHAIN,
+    ECOT,
+    LONG,
+    PROVENANCE,
+    RISK,
+    Scripted,
+    answer,
+    cer,
+    dialogue,
+    dialogues,
+    good,
+    post,
+    posts,
+    rounds,
+    sampled_round,
+    splits,
+    topics,
+)
+
+from pipelines.annotate import cer as cer_task
+from pipelines.annotate import coe, coherence, ecot, emotions
+from pipelines.annotate import topics as topics_task
+from pipelines.annotate.plan import Plan
+from pipelines.errors import RequestError
+from pipelines.llm.questions import REASONS
+from pipelines.sample.references import draw_reference
+from schemas.reasoning import Coe, Ecot
+
+ONE = ("a",)
+TRAIN = splits()
+
+
+def done(plan: Plan, *replies: Any) -> tuple[list[dict[str, Any]], list[tuple[str, str, str, str | None]]]:
+    """Rows kept, and drops as (unit, row_id, reason, detail); each question gets its reply, or a good one."""
+    said = dict(zip([question.row_id for question in plan.questions], replies, strict=False))
+    kept, dropped = plan.finish(
+        Scripted(lambda question: said.get(question.row_id, good(question))).ask(plan.questions)
+    )
+    return kept.to_dicts(), list(dropped.select("unit", "row_id", "reason", "detail").iter_rows())
+
+
+def lost(plan: Plan, *replies: Any) -> list[tuple[str, str, str, str | None]]:
+    return done(plan, *replies)[1]
+
+
+# --- coherent dialogues
+
+TALK = dialogue(1, "seeker: 我睡不着", "supporter: 多久了？")
+
+
+def test_a_dialogue_is_kept_whole_with_verdict_grounds_and_provenance():
+    frame = dialogues(TALK)
+    [row], drops = done(coherence.plan(frame, ONE), '{"verdict": "keep", "why": " 接得上 "}')
+    assert drops == []
+    assert {name: row[name] for name in frame.columns} == frame.to_dicts()[0]
+    assert (row["verdict"], row["why"]) == ("keep", "接得上")
+    assert (row["provider"], row["model_asked"]) == ("rules", "a")
+    assert row["prompt_version"].startswith("annotate.coherence.zh@1-")
+
+
+@pytest.mark.parametrize("verdict", ["incoherent", "artificial", "not_a_dialogue"])
+def test_another_verdict_drops_the_dialogue_without_a_word_of_it(verdict: str):
+    reply = json.dumps({"verdict": verdict, "why": "求助者说睡不着"})
+    assert lost(coherence.plan(dialogues(TALK), ONE), reply) == [("dialogue", "s:1", verdict, None)]
+
+
+def test_an_english_dialogue_is_asked_about_and_judged_in_english():
+    plan = coherence.plan(dialogues(TALK | {"lang": "en"}), ONE)
+    assert plan.questions[0].prompt.id == "annotate.coherence.en"
+    assert lost(plan, '{"verdict": "keep", "why": "接得上"}') == [("dialogue", "s:1", "invalid_reply", "language:why")]
+    assert lost(plan, '{"verdict": "keep", "why": "it hangs together"}') == []
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_reply_without_a_value_drops_the_row_with_its_reason(reason: str):
+    assert lost(coherence.plan(dialogues(TALK), ONE), (reason, "3 tries")) == [("dialogue", "s:1", reason, "3 tries")]
+
+
+# --- topics
+
+
+@pytest.mark.parametrize(
+    ("change", "is_asked"),
+    [
+        ({"topic": "人际"}, False),
+        ({"topic": None}, True),
+        ({"topic": "感情"}, True),  # a word of the source, none of the taxonomy
+        ({"topic": "人际", "doubts": ["advertisement"]}, True),
+        ({"topic": "人际", "risk": RISK}, True),
+    ],
+)
+def test_topics_are_asked_where_none_is_given_or_there_is_doubt_or_risk(change: dict[str, Any], is_asked: bool):
+    plan = topics_task.plan(posts(post(1, **change)), ONE)
+    assert len(plan.questions) == is_asked
+    assert lost(plan) == ([] if is_asked else [("post", "s:1", "topic_given", None)])
+
+
+def test_a_judgement_is_a_row_also_where_the_post_is_out_of_place():
+    said = {"topic": None, "subtopic": None, "relevant": False, "risk": ["abuse", "abuse"], "why": "是广告"}
+    [row], drops = done(topics_task.plan(posts(post(1, topic=None)), ONE), json.dumps(said))
+    assert drops == []
+    assert (row["row_id"], row["topic"], row["relevant"], row["risk"]) == ("s:1", None, False, ["abuse"])
+
+
+# --- emotions
+
+
+def test_posts_and_answers_have_an_emotion_by_its_english_name():
+    rows, drops = done(emotions.plan(posts(post(1, "我很难过", answer("s:1/0"))), ONE))
+    assert drops == []
+    assert [(row["row_id"], row["unit"], row["emotion"]) for row in rows] == [
+        ("s:1", "post", "hurt"),
+        ("s:1/0", "answer", "hurt"),
+    ]
+
+
+def test_the_answers_of_a_post_that_is_out_are_out_with_it():
+    frame = posts(
+        post(1, "我", answer("s:1/0"), risk=RISK), post(2, "我", answer("s:2/0", under_18=True), answer("s:2/1"))
+    )
+    plan = emotions.plan(frame, ONE)
+    assert [question.row_id for question in plan.questions] == ["s:2", "s:2/1"]
+    assert lost(plan) == [
+        ("post", "s:1", "risk", "self_harm/suicide"),
+        ("answer", "s:1/0", "risk", "of its post"),
+        ("answer", "s:2/0", "under_18", "the writer says to be younger than 18"),
+    ]
+
+
+# --- chains of empathy
+
+
+def coe_of(*rows: dict[str, Any], judged: pl.DataFrame | None = None, **more: Any) -> Plan:
+    return coe.plan(posts(*rows), TRAIN, judged, ONE, **more)
+
+
+ASKED = post(1, answers=[answer("s:1/0", f"  {LONG}\n")])
+
+
+def test_the_human_answer_stands_verbatim_behind_the_chain():
+    [row], _ = done(coe_of(ASKED))
+    assert row["answer"] == f"  {LONG}\n"
+    assert (row["answer_id"], row["author_role"], row["draw_probability"]) == ("s:1/0", "unknown", 1.0)
+    assert (row["L1"], row["reasoning"]) == ("他难受，「睡不着」。", "想了想")
+    assert Coe(**{name: row[name] for name in ("L1", "L2", "L3", "L4", "answer")}).render().startswith(CHAIN)
+
+
+def test_question_and_answer_are_what_is_asked_about():
+    [question] = coe_of(ASKED).questions
+    assert question.inputs == {"question": ASKED["text"], "answer": f"  {LONG}\n"}
+    assert question.schema is None
+
+
+def test_the_answer_is_the_one_that_the_prompt_set_draws():
+    answers = [answer(f"s:1/{n}", f"{n} {LONG}", "professional" if n else "member") for n in range(6)]
+    for seed in range(5):
+        [row], _ = done(coe_of(post(1, answers=answers), seed=seed))
+        drawn = draw_reference("s:1", answers, seed)
+        assert (row["answer_id"], row["draw_probability"]) == (drawn.answer_id, pytest.approx(1 / 5))
+        assert row["author_role"] == "professional"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "detail"),
+    [
+        ({"group_id": "g2"}, "not_train", "validation"),
+        ({"origin": "model"}, "no_human_answer", "written by: model"),
+        ({"origin": "unknown"}, "no_human_answer", "written by: unknown"),
+        ({"answers": []}, "no_human_answer", "a question without an answer"),
+        ({"answers": [answer("s:1/0", risk=RISK)]}, "no_human_answer", "no answer without risk, by an adult"),
+        ({"answers": [answer("s:1/0", "好</answer>")]}, "unreadable_answer", "s:1/0"),
+    ],
+)
+def test_posts_without_an_answer_to_lead_to_are_not_asked_about(change: dict[str, Any], reason: str, detail: str):
+    plan = coe_of(ASKED | change)
+    assert plan.questions == []
+    assert lost(plan) == [("post", "s:1", reason, detail)]
+
+
+def test_answers_that_a_model_wrote_count_where_that_is_allowed():
+    assert len(coe_of(ASKED | {"origin": "model"}, human_only=False).questions) == 1
+
+
+@pytest.mark.parametrize(
+    ("opinion", "reason"),
+    [
+        ({"relevant": False, "topic": None}, ("not_relevant", "by topics")),
+        ({"risk": ["abuse"]}, ("risk", "second opinion: abuse")),
+        ({}, None),
+    ],
+)
+def test_what_topics_say_of_a_post_keeps_it_out_of_chains(opinion: dict[str, Any], reason: tuple[str, str] | None):
+    judged = topics({"row_id": "s:1"} | opinion)
+    for plan in (coe_of(ASKED, judged=judged), ecot.plan(posts(ASKED), TRAIN, judged, ONE)):
+        assert lost(plan) == ([("post", "s:1", *reason)] if reason else [])
+
+
+def test_a_chain_that_knows_the_answer_is_dropped_with_the_kind_of_what_it_knows():
+    told = post(1, answers=[answer("s:1/0", "我当过护士，推荐你看《被讨厌的勇气》，每天写二十分钟。")])
+    knowing = CHAIN.replace("他怕是自己的错", "他没有护士的经验，也没有读过《被讨厌的勇气》，更不会写二十分钟")
+    assert lost(coe_of(told), knowing) == [("post", "s:1", "hindsight", "number, title, profession")]
+
+
+def test_the_strategy_may_know_the_answer():
+    told = post(1, answers=[answer("s:1/0", "推荐你看《被讨厌的勇气》。")])
+    assert lost(coe_of(told), CHAIN.replace("先接住感受", "先接住感受，再提到《被讨厌的勇气》")) == []
+
+
+def test_a_group_without_a_split_stops_the_work():
+    with pytest.raises(RequestError, match="has no split"):
+        coe_of(ASKED | {"group_id": "elsewhere"})
+
+
+# --- emotional chains of thought
+
+
+def test_a_chain_in_four_parts_is_kept():
+    [row], drops = done(ecot.plan(posts(post(1)), TRAIN, None, ONE))
+    assert drops == []
+    assert Ecot(**{name: row[name] for name in ("situation", "motivation", "strategy", "answer")}) == ECOT
+    assert (row["post_id"], row["group_id"]) == ("s:1", "g1")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"answer": "您好。"}, "length:answer"),
+        ({"answer": "您" * 2001}, "length:answer"),
+        ({"answer": "I am so sorry to hear that. You are not alone in this, and it will pass."}, "language:answer"),
+        ({"situation": "You quarrelled with your roommate."}, "language:situation"),
+    ],
+)
+def test_an_answer_of_the_wrong_length_or_language_is_invalid(change: dict[str, str], problem: str):
+    said = ECOT.model_copy(update=change).render()
+    plan = ecot.plan(posts(post(1)), TRAIN, None, ONE)
+    assert lost(plan, said) == [("post", "s:1", "invalid_reply", problem)]
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds"),
+    [
+        ("您可以打13812345678找我。", "phone 1"),
+        ("您可以打12356，也可以打120。", None),  # public lines
+        ("您可以去找[姓名]说说。", None),  # as the post has it
+    ],
+)
+def test_personal_data_that_nobody_told_the_model_drop_the_row(words: str, kinds: str | None):
+    said = ECOT.model_copy(update={"answer": ECOT.answer + words}).render()
+    plan = ecot.plan(posts(post(1, "我和[姓名]吵架了，晚上睡不着觉，是不是我太敏感了？")), TRAIN, None, ONE)
+    assert lost(plan, said) == ([("post", "s:1", "personal_data", kinds)] if kinds else [])
+
+
+def test_what_the_post_says_itself_is_not_held_against_the_model():
+    told = "我在北京安定医院看过，还是睡不着，是不是我太敏感了？"  # let pass when it was cleaned
+    said = ECOT.model_copy(update={"situation": "您在北京安定医院看过，还是睡不着。"}).render()
+    assert lost(ecot.plan(posts(post(1, told)), TRAIN, None, ONE), said) == []
+    assert lost(ecot.plan(posts(post(1)), TRAIN, None, ONE), said) == [("post", "s:1", "personal_data", "hospital 1")]
+
+
+# --- candidates
+
+ROUND = sampled_round(1, 2, "supporter: 你好", "seeker: 我和室友吵架了", strategies=["Question"], emotion="愤怒")
+
+
+def cer_of(*rows: dict[str, Any], models: tuple[str, ...] = ("a", "b")) -> Plan:
+    return cer_task.plan(rounds(*rows), TRAIN, models)
+
+
+def test_each_model_writes_a_candidate():
+    plan = cer_of(ROUND)
+    assert [(question.row_id, question.model, question.sample) for question in plan.questions] == [
+        ("s:1#2/1", "a", 0),
+        ("s:1#2/2", "b", 0),
+    ]
+    rows, drops = done(plan, cer().render(), cer(response="后来呢？").render())
+    assert drops == []
+    assert [(row["candidate"], row["model_asked"], row["response"]) for row in rows] == [
+        (1, "a", "那天发生了什么？"),
+        (2, "b", "后来呢？"),
+    ]
+    assert {(row["dialogue_id"], row["round"], row["lang"], row["group_id"]) for row in rows} == {
+        ("s:1", 2, "zh", "g1")
+    }
+
+
+def test_a_model_that_is_named_twice_is_drawn_twice():
+    assert [question.sample for question in cer_of(ROUND, models=("a", "a")).questions] == [0, 1]
+
+
+def test_the_reference_never_enters():
+    mark = "这句话只有原来的支持者说过"
+    [first, second] = cer_of(ROUND | {"reference": mark, "situation": mark, "topic": mark}).questions
+    for question in (first, second):
+        assert mark not in json.dumps(question.inputs, ensure_ascii=False) + question.prompt.text
+        assert question.inputs["history"] == ROUND["history"]
+        assert "Question" not in json.dumps(question.inputs)  # nor its strategy, nor the seeker's labelled emotion
+        assert "愤怒" not in json.dumps(question.inputs, ensure_ascii=False)
+
+
+def test_what_is_asked_does_not_depend_on_the_reference_or_on_labels():
+    other = ROUND | {"reference": "换了一句", "strategies": ["Others"], "emotion": None, "reference_origin": "model"}
+    for one, same in zip(cer_of(ROUND).questions, cer_of(other).questions, strict=True):
+        assert (one.inputs, one.prompt, one.sample) == (same.inputs, same.prompt, same.sample)
+
+
+def test_one_lost_candidate_leaves_the_round_and_two_drop_it():
+    assert lost(cer_of(ROUND), "OK") == [("candidate", "s:1#2/1", "invalid_reply", "missing:cer_think")]
+    assert lost(cer_of(ROUND), "OK", ("refused", None)) == [
+        ("candidate", "s:1#2/1", "invalid_reply", "missing:cer_think"),
+        ("candidate", "s:1#2/2", "refused", None),
+        ("round", "s:1#2", "no_candidate", "2 asked for"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"needs_media": True}, "needs_media"), ({"group_id": "g3"}, "not_train"), ({"risk": RISK}, "risk")],
+)
+def test_rounds_that_may_not_teach_are_not_asked_about(change: dict[str, Any], reason: str):
+    [(unit, row_id, why, _)] = lost(cer_of(ROUND | change))
+    assert (unit, row_id, why) == ("round", "s:1#2", reason)
+
+
+def test_an_english_dialogue_wants_an_english_candidate():
+    plan = cer_of(sampled_round(1, 1, "seeker: I cannot sleep", lang="en"), models=ONE)
+    assert plan.questions[0].prompt.id == "annotate.cer.en"
+    assert lost(plan, cer("en").render()) == []
+    assert ("candidate", "s:1#1/1", "invalid_reply", "language:labels") in lost(plan, cer("zh").render())
+    mixed = cer("en").model_copy(update={"response": "那天发生了什么？"}).render()
+    assert ("candidate", "s:1#1/1", "invalid_reply", "language:response") in lost(plan, mixed)
+
+
+def test_a_candidate_that_answers_others_is_invalid():
+    said = cer().render().replace("策略：提问", "策略：其他")
+    assert lost(cer_of(ROUND, models=ONE), said)[0] == ("candidate", "s:1#2/1", "invalid_reply", "field:strategy")
+
+
+def test_an_essay_is_no_turn_of_talk():
+    said = cer(response="好" * 601).render()
+    assert lost(cer_of(ROUND, models=ONE), said)[0][3] == "length:answer"
+
+
+def test_provenance_is_that_of_the_reply():
+    plan = ecot.plan(posts(post(1)), TRAIN, None, ONE)
+    [reply] = Scripted().ask(plan.questions)
+    [row] = plan.finish([reply])[0].to_dicts()
+    assert {name: row[name] for name in PROVENANCE.columns()} == reply.provenance.columns()

@@ -1,0 +1,62 @@
+"""A process that asks in a batch and kills itself: `python batch_worker.py LEDGER BASE_URL COUNT CAP WHERE`.
+
+WHERE: `uploaded` (before the batch is made), `made` (before the ledger hears of it), `waiting` (while the host works),
+`collecting` (with some of the answers kept), or `never`.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from batch_calls import MODEL, PATIENCE, calls, client_of
+from ledger_calls import opened
+
+from pipelines.llm import batch
+from pipelines.llm.batch import ask_batch
+from pipelines.llm.ledger import Ledger
+
+KEPT = 17  # answers before it dies while collecting, in groups of
+AT_ONCE = 10
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def ask(path: Path, base_url: str, count: int, cap: int, where: str) -> None:
+    batch._SETTLED_AT_ONCE = AT_ONCE
+    client: Any = client_of(base_url)
+    with Ledger(path) as ledger:
+        create, retrieve, answered = client.batches.create, client.batches.retrieve, ledger.answered
+        kept = 0
+
+        async def creates(**given: Any) -> Any:
+            if where == "uploaded":
+                die()
+            made = await create(**given)
+            if where == "made":
+                die()
+            return made
+
+        async def retrieves(*given: Any) -> Any:
+            if where == "waiting":
+                die()
+            return await retrieve(*given)
+
+        async def keeps(*given: Any) -> Any:
+            nonlocal kept
+            recorded = await answered(*given)
+            kept += 1
+            if where == "collecting" and kept == KEPT:
+                die()
+            return recorded
+
+        client.batches.create, client.batches.retrieve, ledger.answered = creates, retrieves, keeps  # type: ignore
+        await ask_batch(client, ledger, MODEL, calls(range(count)), opened(ledger, cap).id, patience=PATIENCE)
+
+
+if __name__ == "__main__":
+    asyncio.run(ask(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]))

@@ -1,0 +1,48 @@
+"""Calls and answers for the tests of the ledger: invented, and told apart by a number."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Coroutine
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pipelines.llm.ledger import Answer, Attempt, Budget, Call, Ledger
+from pipelines.llm.money import Usage
+
+COST = 700
+
+
+def key_of(number: int) -> str:
+    return hashlib.sha256(b"%d" % number).hexdigest()
+
+
+def call(number: int, **fields: Any) -> Call:
+    payload = json.dumps({"model": "m", "messages": [f"编造的第{number}个问题"] * 5}, ensure_ascii=False).encode()
+    return Call(**{"key": key_of(number), "stage": "coe", "alias": "r1", "model": "R1", "payload": payload} | fields)
+
+
+def answer(number: int, cost: int = COST, **fields: Any) -> Answer:
+    told = {"body": f'{{"reply": "编造的第{number}个回复"}}'.encode() * 3, "served": "R1-0528", "finish_reason": "stop"}
+    return Answer(**told | {"usage": Usage(100, 10, 20), "cost": cost} | fields)
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(work)
+
+
+async def ask(ledger: Ledger, number: int, *, reserve: int = 1000, budget: int | None = None, cost: int = COST) -> Any:
+    """Begins a call and answers it, where it may leave."""
+    begun = await ledger.begin(call(number), reserve=reserve, budget=budget)
+    return await ledger.answered(begun, answer(number, cost)) if isinstance(begun, Attempt) else begun
+
+
+def opened(ledger: Ledger, cap: int) -> Budget:
+    """A budget of so many nano-units."""
+    return ledger.open_budget(Decimal(cap) / 10**9, "USD", "refresh")
+
+
+def bytes_beside(path: Path) -> bytes:
+    """All that is on the disk of a ledger."""
+    return b"".join(file.read_bytes() for file in sorted(path.parent.glob(path.name + "*")) if file.is_file())

@@ -1,0 +1,455 @@
+"""The Batch API: nothing that a batch answered is asked again, whoever dies, expires or is refused meanwhile."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_calls import MODEL, PATIENCE, PRICE, calls, client_of, payload
+from ledger_calls import answer, opened, run
+
+from pipelines.errors import BudgetSpent, HostRefused, LedgerBusy, LedgerError, RequestError
+from pipelines.llm import batch as batches
+from pipelines.llm.batch import Failure, ask_batch, line, parts
+from pipelines.llm.ledger import Attempt, Call, Elsewhere, Ledger, Recorded
+from pipelines.llm.money import NANO, amount, worst_case
+from samples.vendor import Vendor
+
+WORKER = Path(__file__).with_name("batch_worker.py")
+PLENTY = 10**9
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Vendor]:
+    with Vendor() as vendor:
+        yield vendor
+
+
+class Host:
+    """The stub, as one test sees it."""
+
+    def __init__(self, vendor: Vendor) -> None:
+        self.vendor = vendor
+        self.switch(held=False, answered=1.0, ends="expired", flooded=0.0, creates=[], hidden=0.0)
+        self.switch(sick=0, busy=0, forgetful=False, odd={})
+        self.before = vendor.stats()
+        self.known = {one["id"] for one in self.switch()["batches"]}
+
+    def switch(self, **script: Any) -> Any:
+        request = urllib.request.Request(f"{self.vendor.url}/_vendor/batches", data=json.dumps(script).encode())
+        with urllib.request.urlopen(request, timeout=30) as told:
+            return json.load(told)
+
+    @property
+    def batches(self) -> list[dict[str, Any]]:
+        """Those that this test made."""
+        return [one for one in self.switch()["batches"] if one["id"] not in self.known]
+
+    def since(self, name: str) -> int:
+        return self.vendor.stats()[name] - self.before[name]
+
+
+@pytest.fixture
+def host(running: Vendor) -> Host:
+    return Host(running)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "ledger.sqlite") as made:
+        yield made
+    with Ledger(tmp_path / "ledger.sqlite") as again:
+        again.check()
+
+
+def asked(host: Host, ledger: Ledger, some: list[Call], cap: int = PLENTY, **fields: Any) -> Any:
+    async def ask() -> Any:
+        async with client_of(host.vendor.base_url) as client:
+            budget = opened(ledger, cap).id
+            return await ask_batch(client, ledger, MODEL, some, budget, **{"patience": PATIENCE} | fields)
+
+    return run(ask())
+
+
+def is_paid_as_billed(host: Host, ledger: Ledger) -> None:
+    told = ledger.budget("refresh")
+    assert told.spent == host.since("nano")
+    assert sum(one.cost for one in ledger.spend()) * NANO == told.spent
+    assert told.held == 0
+
+
+def test_a_batch_answers_all_at_half_the_price_and_a_second_time_nothing_is_asked(host, ledger):
+    some = calls(range(100))
+    found = asked(host, ledger, some)
+    assert list(found) == [call.key for call in some]
+    assert all(isinstance(one, Recorded) for one in found.values())
+    for number, call in enumerate(some):
+        reply = json.loads(found[call.key].body)["choices"][0]["message"]["content"]
+        assert f"第{number}个" in reply or "编造" in reply
+    (batch,) = host.batches
+    assert batch["metadata"] == {"ledger": ledger.id, "part": "1"}
+    assert host.since("requests") == 100
+    is_paid_as_billed(host, ledger)
+    whole = sum(2500 * one.usage.prompt + 10_000 * one.usage.completion for one in found.values())
+    assert ledger.budget("refresh").spent * 2 == whole
+
+    assert asked(host, ledger, some) == found
+    assert host.since("requests") == 100
+    more = asked(host, ledger, calls(range(101)))
+    assert host.since("requests") == 101
+    assert len(more) == 101
+    assert run(ledger.batches.open()) == []
+    assert ledger.open_attempts() == []
+
+
+def test_an_expired_batch_is_collected_and_only_the_rest_is_asked_again(host, ledger):
+    host.switch(answered=0.5)
+    found = asked(host, ledger, calls(range(40)))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    sizes = [one["status"] for one in host.batches]
+    assert sizes[0] == "expired"
+    assert sizes[-1] in {"expired", "completed"}
+    assert host.since("requests") == host.since("billed") == 40, "something was run twice"
+    is_paid_as_billed(host, ledger)
+    assert {(one.calls, one.failed > 0) for one in ledger.spend() if one.calls} == {(40, False)}
+
+
+@pytest.mark.parametrize("ends", ["failed", "cancelled"])
+def test_what_an_early_end_has_answered_is_kept(host, ledger, ends):
+    host.switch(answered=0.5, ends=ends)
+    if ends == "failed":
+        with pytest.raises(HostRefused, match="refused batch 1"):
+            asked(host, ledger, calls(range(40)))
+        assert len(ledger.known([call.key for call in calls(range(40))])) == 20
+        host.switch(answered=1.0)
+    found = asked(host, ledger, calls(range(40)))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert host.since("billed") == 40
+    is_paid_as_billed(host, ledger)
+
+
+def test_lines_that_were_flooded_are_asked_again(host, ledger):
+    host.switch(flooded=0.4)
+    found = asked(host, ledger, calls(range(50)), patience=replace(PATIENCE, tries=20))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert len(host.batches) > 1
+    assert host.since("billed") == 50
+    is_paid_as_billed(host, ledger)
+
+
+def test_what_is_never_answered_is_a_failure_in_the_end(host, ledger):
+    host.switch(flooded=1.0)
+    found = asked(host, ledger, calls(range(3)), patience=replace(PATIENCE, tries=2))
+    assert set(found.values()) == {Failure(call.key, "http_429", 2) for call in calls(range(3))}
+    assert len(host.batches) == 2
+    told = ledger.budget("refresh")
+    assert (told.spent, told.held) == (0, 0)
+
+
+def test_lines_that_went_wrong_each_in_a_way_of_its_own(host, ledger, caplog):
+    some = calls(range(12))
+    kinds = ["filtered", "wrong", "unreadable", "silent", "missing", "unread"]
+    by_kind = {kind: some[place].key for place, kind in enumerate(kinds)}
+    host.switch(odd={key: kind for kind, key in by_kind.items()})
+    found = asked(host, ledger, some, patience=replace(PATIENCE, tries=2))
+    filtered = found[by_kind["filtered"]]
+    assert b"content_filter" in filtered.body  # a verdict on this text: kept, and free
+    assert (filtered.cost, filtered.usage.prompt) == (0, 0)
+    assert found[by_kind["wrong"]] == Failure(by_kind["wrong"], "http_400", 1)  # it would be wrong again
+    silent = found[by_kind["silent"]]
+    assert silent.cost == worst_case(MODEL, payload(3), batch=True)  # the most that it can have been
+    told = {
+        kind: (found[by_kind[kind]].status, found[by_kind[kind]].tries) for kind in ("unreadable", "missing", "unread")
+    }
+    assert told == {"unreadable": ("unreadable", 2), "missing": ("missing", 2), "unread": ("missing", 2)}
+    assert all(isinstance(found[call.key], Recorded) for call in some[6:])
+    held = sum(2 * worst_case(MODEL, payload(number), batch=True) for number in (2, 4, 5))
+    assert ledger.budget("refresh").held == held  # of these nobody knows whether they were billed
+    assert "1 lines of a batch's results cannot be read" in caplog.text
+    assert ledger.open_attempts() == []
+
+
+def test_a_host_that_is_sick_or_busy_for_a_while(host, ledger):
+    for script in ({"sick": 3}, {"busy": 3}, {"sick": 2, "busy": 2}):
+        host.switch(**script)
+        some = calls(range(100 * len(host.batches), 100 * len(host.batches) + 3))
+        assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
+    assert host.since("billed") == 9
+
+
+def test_a_batch_that_could_not_be_made_at_once_is_made_once(host, ledger):
+    host.switch(creates=["sick", "busy", "busy", "sick"])
+    assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(3))).values())
+    assert len(host.batches) == 1
+    assert host.since("billed") == 3
+
+
+@pytest.mark.parametrize("how", ["sick", "busy", "refused"])
+def test_a_batch_that_cannot_be_made_owes_nothing_and_leaves_no_file(host, ledger, how):
+    files = len(host.switch()["files"])
+    host.switch(creates=[how] * 9)
+    with pytest.raises(HostRefused, match="answers"):
+        asked(host, ledger, calls(range(3)), patience=replace(PATIENCE, tries=3, appears=0.05))
+    assert len(host.switch()["files"]) == files
+    assert host.batches == []
+    assert (ledger.budget("refresh").spent, ledger.budget("refresh").held) == (0, 0)
+    assert run(ledger.batches.open()) == []
+
+
+@pytest.mark.parametrize("where", ["uploaded", "waiting"])
+def test_a_batch_that_is_asked_for_with_another_key_is_not_asked_again(host, tmp_path, where):
+    path, some = tmp_path / "ledger.sqlite", calls(range(4))
+    killed(host, path, 4, where)
+    host.switch(forgetful=True)
+    with Ledger(path) as ledger:
+        with pytest.raises(HostRefused, match="knows nothing of batch 1") as caught:
+            asked(host, ledger, some)
+        assert "key of the account" in caught.value.remedy
+        assert len(run(ledger.batches.open())) == 1
+        host.switch(forgetful=False)
+        assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
+    assert len(host.batches) == 1
+
+
+@pytest.mark.parametrize("where", ["uploaded", "waiting"])
+def test_a_batch_that_the_host_has_forgotten_may_have_been_billed(host, tmp_path, where):
+    path, some = tmp_path / "ledger.sqlite", calls(range(4))
+    killed(host, path, 4, where)
+    host.switch(forgetful=True)
+    with Ledger(path) as ledger:
+        old = replace(PATIENCE, gone=0.0, tries=1)
+        asked(host, ledger, calls([]), patience=old)
+        assert run(ledger.batches.open()) == []
+        assert ledger.budget("refresh").held == sum(worst_case(MODEL, payload(n), batch=True) for n in range(4))
+        host.switch(forgetful=False)
+        assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
+
+
+def test_a_wrong_key_is_refused_and_owes_nothing(host, ledger):
+    host.vendor.change(key="another")
+    try:
+        with pytest.raises(HostRefused, match="answers 401"):
+            asked(host, ledger, calls([1]))
+    finally:
+        host.vendor.change(key=None)
+    assert (ledger.budget("refresh").spent, ledger.budget("refresh").held) == (0, 0)
+    assert run(ledger.batches.open()) == []
+
+
+# Deaths
+
+
+def killed(host: Host, path: Path, count: int, where: str) -> None:
+    command = [sys.executable, str(WORKER), str(path), host.vendor.base_url, str(count), str(PLENTY), where]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == -signal.SIGKILL, ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "batches_in_all", "kept"), [("uploaded", 1, 0), ("made", 1, 0), ("waiting", 1, 0), ("collecting", 1, 1)]
+)
+def test_a_process_that_died_is_taken_over_and_nothing_is_run_twice(host, tmp_path, where, batches_in_all, kept):
+    path = tmp_path / "ledger.sqlite"
+    files = len(host.switch()["files"])
+    killed(host, path, 60, where)
+    assert len(host.batches) == (0 if where == "uploaded" else 1)
+    assert len(host.switch()["files"]) >= files + 1
+    some = calls(range(60))
+    with Ledger(path) as ledger:
+        ledger.check()
+        before = ledger.known([call.key for call in some])
+        assert (len(before) > 0) == bool(kept)
+        assert len(before) < 60
+        (batch,) = run(ledger.batches.open())
+        assert (batch.vendor is None) == (where in {"uploaded", "made"})
+        left = ledger.open_attempts()
+        assert len(left) == 60 - len(before)
+        assert not any(one.lost for one in left), "what is in a batch is not lost"
+        assert ledger.budget("refresh").held == sum(int(one.reserve * NANO) for one in left)
+
+        found = asked(host, ledger, some)
+        assert all(isinstance(one, Recorded) for one in found.values())
+        assert len(host.batches) == batches_in_all
+        assert host.since("requests") == host.since("billed") == 60
+        is_paid_as_billed(host, ledger)
+        assert run(ledger.batches.open()) == []
+        ledger.check()
+    if where == "uploaded":  # its file, which no batch used, is gone from the host
+        assert len(host.switch()["files"]) == files + 2  # what the second one sent, and its results
+
+
+def test_a_batch_is_collected_though_other_questions_are_asked_now(host, tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    killed(host, path, 20, "waiting")
+    with Ledger(path) as ledger:
+        assert len(asked(host, ledger, calls(range(100, 105)))) == 5
+        assert len(ledger.known([call.key for call in calls(range(20))])) == 20
+        assert len(list(ledger.exchanges())) == 25
+        is_paid_as_billed(host, ledger)
+
+
+def test_a_batch_whose_making_nobody_heard_of_is_found_and_not_made_again(host, ledger):
+    host.switch(creates=["unheard"], hidden=0.15)
+    found = asked(host, ledger, calls(range(10)))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert len(host.batches) == 1
+    assert host.since("billed") == 10
+
+
+def test_one_call_alone_does_not_pay_for_what_a_dead_ones_batch_holds(host, tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    killed(host, path, 5, "waiting")
+    with Ledger(path) as ledger:
+        with pytest.raises(LedgerBusy, match="nobody has collected") as caught:
+            run(ledger.begin(calls([0])[0], reserve=1, budget=None))
+        assert "--batch" in caught.value.remedy
+        assert isinstance(run(ledger.begin(calls([77])[0], reserve=1, budget=None)), Attempt)
+
+
+def test_a_second_process_leaves_the_batch_of_a_living_one_alone_and_gets_its_answers(host, tmp_path):
+    path, some = tmp_path / "ledger.sqlite", calls(range(15))
+    host.switch(held=True)
+
+    async def both() -> Any:
+        with Ledger(path) as first, Ledger(path) as second:
+            budget = opened(first, PLENTY).id
+            async with client_of(host.vendor.base_url) as client:
+                one = asyncio.create_task(ask_batch(client, first, MODEL, some, budget, patience=PATIENCE))
+                while not host.batches:
+                    await asyncio.sleep(0.01)
+                two = asyncio.create_task(ask_batch(client, second, MODEL, some, budget, patience=PATIENCE))
+                assert isinstance(await second.begin(some[0], reserve=1, budget=None), Elsewhere)
+                await asyncio.sleep(0.2)
+                host.switch(held=False)
+                return await asyncio.gather(one, two)
+
+    first, second = run(both())
+    assert first == second
+    assert len(host.batches) == 1
+
+
+def test_who_gives_up_waiting_leaves_the_batch_to_the_next(host, tmp_path):
+    path, some = tmp_path / "ledger.sqlite", calls(range(8))
+    host.switch(held=True)
+    with pytest.raises(TimeoutError), Ledger(path) as ledger:
+        run(_for_a_moment(host, ledger, some))
+    host.switch(held=False)
+    with Ledger(path) as ledger:
+        assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
+    assert len(host.batches) == 1
+
+
+async def _for_a_moment(host: Host, ledger: Ledger, some: list[Call]) -> None:
+    async with client_of(host.vendor.base_url) as client:
+        await asyncio.wait_for(ask_batch(client, ledger, MODEL, some, None, patience=PATIENCE), 1)
+
+
+# Budget
+
+
+def test_a_budget_for_half_is_spent_in_rounds_and_never_passed(host, ledger):
+    some = calls(range(30))
+    most = worst_case(MODEL, payload(0), batch=True)
+    found = asked(host, ledger, some, cap=10 * most)
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert len(host.batches) > 1  # ten at most are set aside for at a time
+    is_paid_as_billed(host, ledger)
+
+
+def test_what_does_not_fit_is_said_and_what_did_is_kept(host, ledger):
+    some = calls(range(30))
+    most = worst_case(MODEL, payload(0), batch=True)
+    with pytest.raises(BudgetSpent) as caught:
+        asked(host, ledger, some, cap=2 * most)
+    told = ledger.budget("refresh")
+    assert told.spent <= 2 * most
+    assert told.held == 0
+    assert caught.value.spent == amount(told.spent) > 0
+    kept = ledger.known([call.key for call in some])
+    assert 2 <= len(kept) < 30
+    assert host.since("billed") == len(kept)
+    is_paid_as_billed(host, ledger)
+
+
+# Refusals
+
+
+def test_a_price_without_a_share_is_refused_before_anything_leaves(host, ledger):
+    dear = MODEL.model_copy(update={"price": PRICE.model_copy(update={"batch": None})})
+    with pytest.raises(RequestError, match="costs in a batch"):
+        run(ask_batch(client_of(host.vendor.base_url), ledger, dear, calls([1]), None))
+    assert host.since("requests") == 0
+
+
+def test_a_batch_that_the_host_refuses_is_named_by_codes_and_owes_nothing(host, ledger):
+    other = json.dumps(payload(2) | {"model": "another"}).encode()
+    mixed = [*calls([1]), Call("k" * 64, "coe", "m", "another", other)]
+    with pytest.raises(HostRefused, match="mismatched_model") as caught:
+        asked(host, ledger, mixed)
+    assert "lines [2]" in str(caught.value)
+    assert ledger.open_attempts() == []
+    assert (ledger.budget("refresh").spent, ledger.budget("refresh").held) == (0, 0)
+    assert len(asked(host, ledger, calls([1]))) == 1
+
+
+def test_a_host_that_is_not_there(tmp_path):
+    async def ask(ledger: Ledger) -> None:
+        async with client_of("http://127.0.0.1:9/v1") as client:
+            await ask_batch(client, ledger, MODEL, calls([1]), None, patience=replace(PATIENCE, tries=2))
+
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        with pytest.raises(HostRefused, match="cannot be reached"):
+            run(ask(ledger))
+        assert ledger.open_attempts() == []
+
+
+# Files
+
+
+def test_files_are_cut_by_number_and_by_size(monkeypatch):
+    some = calls(range(20))
+    assert [len(part) for part in parts(some)] == [20]
+    monkeypatch.setattr(batches, "MOST_REQUESTS", 8)
+    assert [len(part) for part in parts(some)] == [8, 8, 4]
+    size = len(line(some[0].key, some[0].payload))
+    monkeypatch.setattr(batches, "MOST_BYTES", 3 * size + 10)
+    cut = parts(some)
+    assert all(sum(len(line(call.key, call.payload)) for call in part) <= 3 * size + 10 for part in cut)
+    assert [call for part in cut for call in part] == some
+    monkeypatch.setattr(batches, "MOST_BYTES", size - 10)
+    with pytest.raises(RequestError, match="too large"):
+        parts(some)
+
+
+def test_several_files_are_asked_side_by_side(host, ledger, monkeypatch):
+    monkeypatch.setattr(batches, "MOST_REQUESTS", 8)
+    found = asked(host, ledger, calls(range(20)))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert [one["metadata"]["part"] for one in host.batches] == ["1", "2", "3"]
+
+
+def test_a_line_is_what_the_api_wants():
+    told = json.loads(line("ab", b'{"model":"m"}'))
+    assert told == {"custom_id": "ab", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m"}}
+
+
+def test_a_batch_with_calls_that_have_not_ended_is_not_over(ledger):
+    async def early() -> None:
+        planned = await ledger.batches.plan("m", "h", calls([1]), [5], None)
+        with pytest.raises(LedgerError, match="have not ended"):
+            await ledger.batches.ended(planned.batch, "completed")
+        (attempt,) = (await ledger.batches.attempts(planned.batch)).values()
+        await ledger.answered(attempt, answer(1))
+        await ledger.batches.ended(planned.batch, "completed")
+        again = await ledger.batches.plan("m", "h", calls([1]), [5], None)
+        assert again.batch is None
+        assert [one.key for one in again.recorded] == [calls([1])[0].key]
+
+    run(early())

@@ -1,0 +1,214 @@
+"""How fast a model is asked: never more at once than allowed, less after a storm, more again after good answers."""
+
+import asyncio
+import time
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.llm import limits
+from pipelines.llm.limits import GROWS_AFTER, STORM_AT_LEAST, Concurrency, Limits
+
+
+async def storm(places):
+    for _ in range(STORM_AT_LEAST):
+        places.flooded(await places.enter())
+        places.leave()
+
+
+def test_no_more_in_flight_than_the_limit():
+    async def run():
+        places = Concurrency(5)
+        most = 0
+
+        async def work():
+            nonlocal most
+            await places.enter()
+            most = max(most, places.in_flight)
+            await asyncio.sleep(0.001)
+            places.leave()
+
+        await asyncio.gather(*(work() for _ in range(50)))
+        return most, places.in_flight
+
+    assert asyncio.run(run()) == (5, 0)
+
+
+def test_one_storm_halves_once_and_the_next_again():
+    async def run():
+        places = Concurrency(16)
+        storms = [await places.enter() for _ in range(16)]
+        for storm in storms:  # sixteen 429 to requests that were all sent before the first of them came
+            places.flooded(storm)
+        after_one = places.limit
+        for _ in range(12):
+            places.leave()
+        for _ in range(STORM_AT_LEAST):
+            places.flooded(await places.enter())
+        return after_one, places.limit
+
+    assert asyncio.run(run()) == (8, 4)
+
+
+def test_it_never_falls_below_one():
+    async def run():
+        places = Concurrency(3)
+        for _ in range(5 * STORM_AT_LEAST):
+            places.flooded(await places.enter())
+            places.leave()
+        return places.limit
+
+    assert asyncio.run(run()) == 1
+
+
+def test_a_few_429_among_good_answers_are_no_storm():
+    """One in ten, at random: a host with several queues. It stays fast; one in two is a storm."""
+
+    def after(share):
+        random = Random(7)
+        places = Concurrency(48)
+        limits = []
+        for _ in range(3000):
+            if random.random() < share:
+                places.flooded(places._storm)
+            else:
+                places.answered()
+            limits.append(places.limit)
+        return sum(limits) / len(limits)
+
+    assert after(0.1) > 24
+    assert after(0.5) < 4
+
+
+def test_a_storm_after_a_long_calm_is_seen_at_once():
+    places = Concurrency(16)
+    for _ in range(10_000):
+        places.answered()
+    for _ in range(20):
+        places.flooded(places._storm)
+    assert places.limit <= 8
+
+
+def test_it_grows_with_good_answers_up_to_where_it_was():
+    async def run():
+        places = Concurrency(4)
+        await storm(places)
+        grown = []
+        for _ in range(4 * GROWS_AFTER):
+            places.answered()
+            grown.append(places.limit)
+        return grown[GROWS_AFTER - 2], grown[GROWS_AFTER - 1], grown[2 * GROWS_AFTER - 1], grown[-1]
+
+    assert asyncio.run(run()) == (2, 3, 4, 4)
+
+
+def test_growing_wakes_who_waits():
+    async def run():
+        places = Concurrency(2)
+        await storm(places)
+        await places.enter()
+        waiting = asyncio.create_task(places.enter())
+        await asyncio.sleep(0)
+        stood = waiting.done()
+        for _ in range(GROWS_AFTER):
+            places.answered()
+        await asyncio.wait_for(waiting, 1)
+        return stood, places.in_flight
+
+    assert asyncio.run(run()) == (False, 2)
+
+
+@given(st.lists(st.sampled_from(["enter", "cancel", "leave", "flood", "good"]), max_size=60), st.integers(1, 4))
+def test_places_are_neither_lost_nor_made(steps, most):
+    """Whatever happens in whatever order, cancellations included: who waits gets a place once there is one."""
+
+    async def run():
+        places = Concurrency(most)
+        inside, waiting = 0, []
+        for step in steps:
+            if step == "enter":
+                waiting.append(asyncio.create_task(places.enter()))
+            elif step == "cancel" and waiting:
+                waiting.pop().cancel()
+            elif step == "leave" and inside:
+                inside -= 1
+                places.leave()
+            elif step == "flood":
+                places.flooded(places._storm)
+            elif step == "good":
+                places.answered()
+            for _ in range(3):
+                await asyncio.sleep(0)
+            inside += sum(task.done() for task in waiting)
+            waiting = [task for task in waiting if not task.done()]
+            assert places.in_flight == inside
+            assert inside <= most
+            assert not waiting or inside >= places.limit
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+def test_a_place_that_was_given_to_who_is_cancelled_goes_back():
+    async def run():
+        places = Concurrency(1)
+        await places.enter()
+        waiting = asyncio.create_task(places.enter())
+        await asyncio.sleep(0)
+        places.leave()  # the place is its from here on
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return places.in_flight
+
+    assert asyncio.run(run()) == 0
+
+
+@pytest.mark.parametrize(
+    ("given_limits", "tokens"), [((10, 5, None), 1), ((10, None, 500), 100), ((10, None, 100), 10_000)]
+)
+def test_buckets_hold_what_is_too_much_for_their_minute(monkeypatch, given_limits, tokens):
+    """A minute of 0.6 s: five requests at once, then the rest as the bucket leaks; one is never too large to pass."""
+    monkeypatch.setattr(limits, "_MINUTE", 0.6)
+
+    async def run():
+        bucket = Limits(*given_limits)
+
+        async def work():
+            async with bucket.place(tokens):
+                return time.monotonic() - started
+
+        started = time.monotonic()
+        return sorted(await asyncio.gather(*(work() for _ in range(7))))
+
+    entered = asyncio.run(run())
+    at_once = 1 if tokens == 10_000 else 5
+    assert entered[at_once - 1] < 0.5
+    assert entered[-1] >= 0.6 * (7 - at_once) / at_once * 0.9
+
+
+def test_without_limits_nobody_waits():
+    async def run():
+        bucket = Limits(100, None, None)
+        started = time.monotonic()
+        for _ in range(100):
+            async with bucket.place(10**9):
+                pass
+        return time.monotonic() - started
+
+    assert asyncio.run(run()) < 1
+
+
+def test_a_place_goes_back_when_its_request_fails():
+    async def run():
+        bucket = Limits(1, None, None)
+        with pytest.raises(ZeroDivisionError):
+            async with bucket.place(1):
+                raise ZeroDivisionError
+        return bucket.concurrency.in_flight
+
+    assert asyncio.run(run()) == 0

@@ -1,0 +1,315 @@
+"""Whatever goes wrong on the way, every question ends with a value or a reason, and the books agree."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from decimal import Decimal
+from functools import partial
+
+import pytest
+from asking_tools import Seen, asking, ledger_of, llm_for, question, questions
+
+from pipelines.errors import HostRefused
+from pipelines.llm.providers import line, sending
+from pipelines.llm.questions import REASONS, InvalidReply
+from samples.vendor import Vendor
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch):
+    monkeypatch.setattr(sending, "Backoff", partial(sending.Backoff, 0.01, 0.05, 0.01))
+
+
+def spend(home):
+    """Calls, failed ones, those that nobody has settled, nano-units spent, at risk."""
+    with ledger_of(home) as ledger:
+        rows = ledger.spend()
+        assert ledger.open_attempts() == []
+        ledger.check()
+    return Counter(
+        calls=sum(row.calls for row in rows),
+        failed=sum(row.failed for row in rows),
+        nano=int(sum(row.cost for row in rows) * 10**9),
+        at_risk=int(sum(row.at_risk for row in rows) * 10**9),
+    )
+
+
+@pytest.mark.slow
+def test_every_question_ends_with_a_value_or_a_reason_and_the_books_agree(tmp_path):
+    """10 % 429, 5 % 500, 5 % timeouts, 5 % connections cut, 5 % replies cut short, 5 % malformed, some filtered."""
+    faults = {
+        "429": 0.10, "500": 0.05, "timeout": 0.05, "cut": 0.05, "length": 0.05, "malformed": 0.05, "filter": 0.01,
+        "refused": 0.01,
+    }  # fmt: skip
+    n = 1000
+    seen = Seen()
+    with Vendor(latency=0.005, hang=6.0, faults=faults, seed=5) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, timeout=2.5, concurrency=48, attempts=15)
+        with asking(tmp_path, llm, "100", progress=seen) as ask:
+            one = int(ask.estimate("emotions", [question(0)]).cost * 10**9)
+            replies = ask.ask("emotions", questions(n))
+        stats = vendor.stats()
+        book = spend(tmp_path)
+        happened = stats["faults"]
+        with asking(tmp_path, llm, None) as ask:
+            again = ask.ask("emotions", questions(n))
+        assert vendor.stats()["requests"] == stats["requests"]
+    assert len(replies) == n
+    assert all((reply.value is None) == (reply.reason in REASONS) for reply in replies)
+    assert all((reply.reason is None) == (reply.detail is None) for reply in replies)
+    reasons = Counter(reply.reason for reply in replies)
+    assert reasons[None] > 0.9 * n
+    assert reasons["refused"] > 0
+    assert again == replies
+    assert min(happened[fault] for fault in faults) > 0
+    # What the ledger has spent is what the vendor billed, to the nano-unit; the rest is known by its kind.
+    assert book["nano"] == stats["nano"]
+    assert book["calls"] == stats["billed"] + happened["refused"]
+    assert book["failed"] == sum(happened[fault] for fault in ("429", "500", "timeout", "cut"))
+    # Nobody knows of the timeouts and the cut connections: what was set aside for each stays so. A repair may cost more
+    # than a first try, and never twice as much.
+    unknown = happened["timeout"] + happened["cut"]
+    assert unknown * one <= book["at_risk"] < 2 * unknown * one
+    assert seen.told[-1][1:5] == (n, n, 0, n - reasons[None])
+    assert seen.told[-1][5] == Decimal(stats["nano"]) / 10**9
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "at_risk"),
+    [("429", "http_429", False), ("500", "http_500", False), ("cut", "connection", True), ("timeout", "timeout", True)],
+)
+def test_what_never_gets_through_is_given_up_after_all_tries(tmp_path, fault, status, at_risk):
+    with Vendor(faults={fault: 1.0}, hang=1.0) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, attempts=3, timeout=0.3)
+        with asking(tmp_path, llm) as ask:
+            replies = ask.ask("emotions", questions(4))
+        assert vendor.stats()["requests"] == 12
+        book = spend(tmp_path)
+        assert book["nano"] == vendor.stats()["nano"] == 0
+        # No answer is no answer for ever: the next run asks again.
+        vendor.change(faults={})
+        with asking(tmp_path, llm.model_copy(update={"timeout": 10.0})) as ask:
+            assert all(reply.value for reply in ask.ask("emotions", questions(4)))
+    assert {(reply.reason, reply.detail) for reply in replies} == {("no_answer", f"{status}, tries: 3")}
+    assert (book["calls"], book["failed"], book["at_risk"] > 0) == (0, 12, at_risk)
+
+
+def test_a_host_that_is_not_there_owes_nothing(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        llm = llm_for(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}/v1", attempts=2)
+        with asking(tmp_path, llm) as ask:
+            (reply,) = ask.ask("emotions", [question(1)])
+    assert (reply.reason, reply.detail) == ("no_answer", "connection, tries: 2")
+    assert spend(tmp_path) == {"calls": 0, "failed": 2, "nano": 0, "at_risk": 0}
+
+
+def test_a_429_is_asked_again_when_the_host_says_and_not_before(tmp_path):
+    with Vendor(faults={"429": 1.0}, retry_after=1.2) as vendor:
+        calm = threading.Timer(0.5, vendor.change, kwargs={"faults": {}})
+        calm.start()
+        with asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
+            started = time.monotonic()
+            replies = ask.ask("emotions", questions(3))
+        calm.join()
+        assert vendor.stats()["faults"] == {"429": 3, "none": 3}
+    assert all(reply.value for reply in replies)
+    assert 1.2 <= time.monotonic() - started < 10
+
+
+def test_a_storm_lowers_what_is_in_flight(tmp_path):
+    """Every second request is too fast: no more than a handful is ever in flight then, and all of them come through."""
+    with Vendor(latency=0.5) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, attempts=50, concurrency=32)
+        with asking(tmp_path, llm) as ask:
+            ask.ask("emotions", questions(64))
+            assert 16 < vendor.stats()["most_in_flight"] <= 32
+            vendor.change(faults={"429": 0.5}, latency=0.01)
+            replies = ask.ask("emotions", [question(i) for i in range(100, 200)])
+            limit = ask._lines["stub"].limits.concurrency
+            stormy = limit.limit
+            vendor.change(faults={})
+            ask.ask("emotions", [question(i) for i in range(200, 300)])
+            assert limit.limit > stormy
+    assert stormy <= 8
+    assert all(reply.value for reply in replies)
+
+
+# What a reply may be
+
+
+def test_a_reply_cut_short_is_asked_again_with_twice_the_room(tmp_path):
+    with Vendor() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, profile="max_tokens = 20")  # the reply has about 38 characters
+        with asking(tmp_path, llm) as ask:
+            (reply,) = ask.ask("emotions", [question(1)])
+        assert vendor.stats()["requests"] == 2
+        assert spend(tmp_path)["nano"] == vendor.stats()["nano"]
+    assert reply.value is not None
+    with ledger_of(tmp_path) as ledger:
+        rooms = sorted(json.loads(one.payload)["max_tokens"] for one in ledger.exchanges())
+    assert rooms == [20, 40]
+
+
+def test_a_reply_that_stays_cut_short_says_so(tmp_path):
+    with Vendor(faults={"length": 1.0}) as vendor:
+        with asking(tmp_path, llm_for(tmp_path, vendor.base_url, repairs=5)) as ask:
+            (reply,) = ask.ask("emotions", [question(1)])
+        assert vendor.stats()["requests"] == 3  # 200, 400, 800: no further
+    assert (reply.value, reply.reason) == (None, "cut_short")
+    assert reply.detail.endswith(" tokens")
+
+
+def test_a_reply_that_was_cut_and_then_malformed_is_mended_at_its_greater_room(tmp_path):
+    def refuses(text):
+        raise InvalidReply("language", "x")
+
+    with Vendor() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, profile="max_tokens = 20", repairs=2)
+        with asking(tmp_path, llm) as ask:
+            (reply,) = ask.ask("emotions", [question(1, parse=refuses)])
+        assert vendor.stats()["requests"] == 3
+    with ledger_of(tmp_path) as ledger:
+        asked = sorted(
+            (len(s["messages"]), s["max_tokens"]) for s in (json.loads(e.payload) for e in ledger.exchanges())
+        )
+    assert asked == [(2, 20), (2, 40), (4, 40)]
+    assert (reply.reason, reply.detail) == ("invalid_reply", "language")
+
+
+@pytest.mark.parametrize("fault", ["filter", "refused"])
+def test_what_a_filter_takes_is_refused_and_not_asked_again(tmp_path, fault):
+    with Vendor(faults={fault: 1.0}) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url)
+        for budget in ("10", None):
+            with asking(tmp_path, llm, budget) as ask:
+                (reply,) = ask.ask("emotions", [question(1)])
+            assert (reply.value, reply.reason, reply.detail) == (None, "refused", "content_filter")
+        assert vendor.stats()["requests"] == 1
+        assert spend(tmp_path)["nano"] == vendor.stats()["nano"]
+
+
+# What ends a run
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"key": "right"}, r"answers 401 \(invalid_api_key\): nothing more is sent"),
+        ({"models": ("another",)}, r"answers 404 \(model_not_found\): nothing more is sent"),
+    ],
+)
+def test_a_host_that_refuses_everything_is_asked_no_more(tmp_path, options, said):
+    with Vendor(latency=0.02, **options) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, concurrency=4)
+        with asking(tmp_path, llm) as ask, pytest.raises(HostRefused, match=said):
+            ask.ask("emotions", questions(300))
+    book = spend(tmp_path)
+    assert book["nano"] == book["at_risk"] == book["calls"] == 0
+    assert 1 <= book["failed"] <= 8
+
+
+def test_what_is_in_flight_comes_home_before_a_refusal_goes_up(tmp_path):
+    """A model goes away in the middle: everything that was under way by then is answered, and paid for once."""
+    with Vendor(latency=0.3) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, concurrency=16)
+        text = llm.profiles.read_text(encoding="utf-8")
+        gone = text.replace("[stub", "[gone").replace('model = "stub"', 'model = "gone"')
+        llm.profiles.write_text(text + gone, encoding="utf-8")
+        vendor.change(models=["stub"])
+        asked = [question(i, model="gone" if i == 20 else "stub") for i in range(60)]
+        with asking(tmp_path, llm) as ask, pytest.raises(HostRefused, match="gone answers 404"):
+            ask.ask("emotions", asked)
+        stats = vendor.stats()
+        assert 1 <= stats["billed"] == stats["requests"] <= 16
+    book = spend(tmp_path)
+    assert book["calls"] == stats["billed"]
+    assert (book["nano"], book["at_risk"]) == (stats["nano"], 0)
+
+
+def test_an_error_that_nobody_foresaw_leaves_no_attempt_open(tmp_path, monkeypatch):
+    sent = line.Line.post
+
+    async def fails(self, request):
+        body = await sent(self, request)
+        if "第3篇" in request.payload["messages"][1]["content"]:
+            raise ZeroDivisionError
+        return body
+
+    monkeypatch.setattr(line.Line, "post", fails)
+    with Vendor() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, concurrency=4)
+        with asking(tmp_path, llm) as ask:
+            one = int(ask.estimate("emotions", [question(3)]).cost * 10**9)
+            with pytest.raises(ZeroDivisionError):
+                ask.ask("emotions", questions(50))
+        billed = vendor.stats()["billed"]
+    book = spend(tmp_path)
+    assert book["calls"] == billed - 1
+    assert book["at_risk"] == one
+
+
+def test_ctrl_c_leaves_what_was_in_flight_at_risk_and_nothing_open(tmp_path):
+    with Vendor(latency=5.0) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, concurrency=8)
+        interrupt = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+
+        def interrupted():
+            with asking(tmp_path, llm) as ask:
+                interrupt.start()
+                ask.ask("emotions", questions(50))
+
+        started = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert time.monotonic() - started < 4.5
+        assert vendor.stats()["requests"] == 8
+    book = spend(tmp_path)
+    assert (book["calls"], book["failed"], book["nano"]) == (0, 8, 0)
+    assert book["at_risk"] > 0
+
+
+def test_a_host_that_trickles_is_given_up_in_time(tmp_path):
+    """DeepSeek sends white space to whoever waits in its queue: bytes that come do not mean that an answer does."""
+
+    async def trickle(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            while not over.is_set():
+                writer.write(b"1\r\n \r\n")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+        except ConnectionError:
+            given_up.set()
+        finally:
+            writer.close()
+
+    ready, over, given_up = threading.Event(), threading.Event(), threading.Event()
+    port = 0
+
+    async def serve():
+        nonlocal port
+        server = await asyncio.start_server(trickle, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await asyncio.to_thread(over.wait)
+        server.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(10)
+        llm = llm_for(tmp_path, f"http://127.0.0.1:{port}/v1", timeout=0.5, attempts=1)
+        with asking(tmp_path, llm) as ask:
+            (reply,) = ask.ask("emotions", [question(1)])
+        assert given_up.wait(5)
+    finally:
+        over.set()
+        thread.join()
+    assert (reply.reason, reply.detail) == ("no_answer", "timeout, tries: 1")

@@ -1,0 +1,102 @@
+"""kill −9: what was answered is never asked again, what was lost is counted, and a finished stage costs nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from asking_tools import asking, digests, keys, ledger_of, llm_for, questions
+
+from pipelines.settings import ROOT
+from samples.vendor import Vendor
+
+N = 3000
+CONCURRENCY = 64
+WORKER = ROOT / "tests" / "llm" / "asking_worker.py"
+
+
+def started(home, llm, n=N):
+    return subprocess.Popen(
+        [sys.executable, WORKER, home, llm.profiles, str(n), "0", "1000"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )
+
+
+def killed_after(worker, vendor, requests):
+    while vendor.stats()["requests"] < requests:
+        assert worker.poll() is None, "it ended before it was killed"
+        time.sleep(0.02)
+    os.killpg(worker.pid, signal.SIGKILL)
+    worker.communicate()
+
+
+@pytest.mark.slow
+def test_two_kills_in_3000_calls_lose_what_was_in_flight_and_no_more(tmp_path):
+    with Vendor(latency=0.02) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url)
+        for after in (N // 3, 2 * N // 3):
+            killed_after(started(tmp_path, llm), vendor, after)
+        last = started(tmp_path, llm)
+        assert last.communicate(timeout=300)[0] == f"answered {N}\n"
+        time.sleep(0.1)
+        stats, book = vendor.stats(), vendor.book()
+
+        assert stats["most_in_flight"] <= 2 * CONCURRENCY  # of the dead and of the living
+        assert N <= stats["requests"] <= N + 2 * CONCURRENCY
+        with ledger_of(tmp_path) as ledger:
+            ledger.check()
+            lost = ledger.open_attempts()
+            spent = sum(row.cost for row in ledger.spend()) * 10**9
+            billed_to_us = sum(row.calls for row in ledger.spend())
+        assert all(one.lost for one in lost)
+        assert len(lost) <= 2 * CONCURRENCY
+        assert billed_to_us == N
+
+        # Exactly the lost ones: every request beyond one a question was under way when a process died.
+        name_of = dict(zip(keys(llm, questions(N)), digests(llm, questions(N)), strict=True))
+        lost_by_name = Counter(name_of[one.key] for one in lost)
+        assert book.keys() == set(name_of.values())
+        for name, (asked, _, _) in book.items():
+            assert asked - 1 <= lost_by_name[name]
+        # One that was lost before it reached the host was never asked: no more of them than two batches of commits.
+        reached = stats["requests"] - N
+        assert reached > 0
+        assert len(lost) - reached <= CONCURRENCY
+        # What was billed for the dead and never heard of is all that the ledger has not spent.
+        assert spent == sum(nano // billed for _, billed, nano in book.values())
+
+        # A finished stage.
+        with asking(tmp_path, llm, None) as ask:
+            assert ask.estimate("emotions", questions(N)).calls == 0
+            assert all(reply.value for reply in ask.ask("emotions", questions(N)))
+        assert vendor.stats()["requests"] == stats["requests"]
+        with asking(tmp_path, llm) as ask:
+            assert all(reply.value for reply in ask.ask("emotions", questions(N + 1)))
+        assert vendor.stats()["requests"] == stats["requests"] + 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dies", [False, True])
+def test_two_processes_with_the_same_questions_send_each_once(tmp_path, dies):
+    """The second waits for what the first has under way; where the first dies, it takes over what was lost."""
+    n = 500
+    with Vendor(latency=0.2) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url)
+        workers = [started(tmp_path, llm, n) for _ in range(2)]
+        if dies:
+            killed_after(workers.pop(), vendor, n // 2)
+        said = [worker.communicate(timeout=120)[0] for worker in workers]
+        requests = vendor.stats()["requests"]
+    assert said == [f"answered {n}\n"] * len(workers)
+    with ledger_of(tmp_path) as ledger:
+        lost = len(ledger.open_attempts())
+        assert sum(row.calls for row in ledger.spend()) == n
+    assert lost <= CONCURRENCY * dies
+    assert n <= requests <= n + lost

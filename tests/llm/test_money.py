@@ -1,0 +1,157 @@
+"""Money in whole nano-units, and a worst case that no bill passes."""
+
+import json
+import unicodedata
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pipelines.errors import BudgetSpent, RequestError, UnknownPrice
+from pipelines.llm.money import NANO, Usage, amount, bound, cost, nano, worst_case
+from pipelines.llm.profiles import Price, Profile, profiles
+
+
+def priced(**fields) -> Profile:
+    told = {"input": 2, "output": 8, "currency": "USD", "date": date(2026, 11, 21), "source": "invented"} | fields
+    return Profile(alias="m", model="m", price=Price(**told))
+
+
+GPT = profiles()["gpt-4o"]
+TEXTS = st.text(max_size=300).filter(lambda text: not any("\ud800" <= c <= "\udfff" for c in text))
+ROLES = st.sampled_from(["system", "user", "assistant"])
+JSONS = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+PAYLOADS = st.fixed_dictionaries(
+    {
+        "model": st.just("m"),
+        "messages": st.lists(st.fixed_dictionaries({"role": ROLES, "content": TEXTS}), min_size=1, max_size=6),
+        "max_tokens": st.integers(1, 10_000),
+    },
+    optional={
+        "n": st.integers(1, 4),
+        "temperature": st.floats(0, 2),
+        "response_format": st.dictionaries(TEXTS, JSONS, max_size=3),
+    },
+)
+PRICES = st.integers(0, 10**6).map(lambda thousandths: Decimal(thousandths) / 1000)
+
+
+def billed_at_most(payload) -> Usage:
+    """A host that makes a token of every byte, in whatever normal form is longest, and says all that it may."""
+
+    def tokens(text: str) -> int:
+        forms = [text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFKC"))]
+        return max(len(form.encode()) for form in forms)
+
+    prompt = sum(tokens(message["content"]) + tokens(message["role"]) + 8 for message in payload["messages"]) + 3
+    if "response_format" in payload:
+        prompt += tokens(json.dumps(payload["response_format"], ensure_ascii=False)) + 20
+    return Usage(prompt, 0, payload["max_tokens"] * payload.get("n", 1))
+
+
+@given(PAYLOADS, PRICES, PRICES, st.sampled_from([None, Decimal("0.5"), Decimal(1)]), st.floats(0, 1), st.floats(0, 1))
+def test_no_bill_passes_the_worst_case(payload, price_in, price_out, batch, cached, said):
+    assume(batch is None or all((price * 1000 * batch) % 1 == 0 for price in (price_in, price_out)))
+    profile = priced(input=price_in, output=price_out, cached_input=price_in / 2 if price_in % 2 == 0 else None)
+    profile = profile.model_copy(update={"price": profile.price.model_copy(update={"batch": batch})})
+    most = billed_at_most(payload)
+    told = Usage(most.prompt, int(most.prompt * cached), int(most.completion * said))
+    for in_batch in {False, batch is not None}:
+        assert 0 <= cost(profile, told, batch=in_batch) <= worst_case(profile, payload, batch=in_batch)
+
+
+def test_the_dollars_of_a_million_tokens():
+    million = Usage(prompt=1_000_000, cached=0, completion=0)
+    assert amount(cost(GPT, million)) == Decimal("2.5")
+    assert amount(cost(GPT, Usage(1_000_000, 1_000_000, 0))) == Decimal("1.25")
+    assert amount(cost(GPT, Usage(0, 0, 1_000_000))) == 10
+    assert amount(cost(GPT, Usage(1, 0, 0))) == Decimal("0.0000025")
+
+
+def test_a_batch_costs_its_share_and_promises_nothing_for_cached_tokens():
+    assert amount(cost(GPT, Usage(1_000_000, 0, 1_000_000), batch=True)) == Decimal("6.25")
+    assert cost(GPT, Usage(1000, 1000, 0), batch=True) == cost(GPT, Usage(1000, 0, 0), batch=True)
+
+
+def test_more_cached_tokens_than_tokens_are_no_discount():
+    assert cost(GPT, Usage(10, 50, 0)) == cost(GPT, Usage(10, 10, 0))
+
+
+def test_what_grows_when_it_is_normalised_is_counted_as_grown():
+    grows = "\ufdfa"  # three bytes, thirty-three in NFKC
+    payload = {"messages": [{"role": "user", "content": grows * 10}], "max_tokens": 1}
+    assert bound(payload).prompt >= 330
+
+
+def test_every_part_that_is_read_counts():
+    plain = {"messages": [{"role": "user", "content": "你好"}], "max_tokens": 5}
+    parts = {"messages": [{"role": "user", "content": [{"type": "text", "text": "你好"}]}], "max_tokens": 5}
+    schema = plain | {"response_format": {"type": "json_schema", "json_schema": {"schema": {"title": "长" * 50}}}}
+    assert bound(parts).prompt >= bound(plain).prompt
+    assert bound(schema).prompt - bound(plain).prompt > 150
+    assert bound(plain | {"max_completion_tokens": 9}).completion == 9
+    assert bound(plain | {"n": 3}).completion == 15
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"messages": [{"role": "user", "content": "x"}]},
+        {
+            "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}],
+            "max_tokens": 1,
+        },
+        {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}], "max_tokens": 1},
+    ],
+)
+def test_what_has_no_bound_is_refused(payload):
+    with pytest.raises(UnknownPrice) as caught:
+        worst_case(GPT, payload)
+    assert caught.value.exit_code == 2
+    assert caught.value.remedy
+
+
+def test_an_unknown_price_is_refused_whatever_is_asked():
+    unknown = profiles()["qwen2.5-vl"]
+    with pytest.raises(UnknownPrice):
+        cost(unknown, Usage(1, 0, 1))
+    with pytest.raises(UnknownPrice):
+        worst_case(unknown, {"messages": [], "max_tokens": 1})
+
+
+@given(st.integers(0, 10**18))
+def test_amounts_are_exact_both_ways(units):
+    assert nano(amount(units)) == units
+    assert amount(units) * NANO == units
+
+
+@pytest.mark.parametrize("wrong", ["-0.01", "0.0000000001", "NaN", "Infinity"])
+def test_what_is_no_amount_is_refused(wrong):
+    with pytest.raises(RequestError, match="no amount of money"):
+        nano(Decimal(wrong))
+
+
+def test_amounts_are_written_without_exponents():
+    assert str(amount(50 * NANO)) == "50"
+    assert str(amount(1_500_000_000)) == "1.5"
+    assert f"{amount(1):f}" == "0.000000001"
+
+
+def test_a_spent_budget_says_all_and_survives_a_process():
+    import pickle
+
+    error = BudgetSpent(
+        spent=Decimal("1.5"), held=Decimal("0.25"), wanted=Decimal("0.5"), cap=Decimal(2), currency="USD"
+    ).with_waiting(7)
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error)
+    assert again.waiting == 7
+    for part in ("1.5 USD spent", "0.25", "of 2 USD", "0.5", "7 questions wait", "--budget"):
+        assert part in str(error)
+    assert error.exit_code == 1

@@ -1,0 +1,180 @@
+"""Model profiles: what is shipped, what a user's file changes, and what is refused."""
+
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pipelines.errors import NoHost, NoKey, SettingsError, UnknownName, UnknownPrice, UnreadableFile
+from pipelines.llm.profiles import SHIPPED, host, key, price, profile, profiles
+
+ALIASES = {
+    *("deepseek-r1", "deepseek-v4-pro", "deepseek-flash", "gpt-4o"),
+    *("qwen2.5-72b", "qwen-plus", "qwen2.5-vl", "vllm-local"),
+}
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "profiles.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_these_are_shipped_and_each_file_names_its_tables_once():
+    assert set(profiles()) == ALIASES
+    named = [alias for path in SHIPPED.glob("*.toml") for alias in tomllib.loads(path.read_text(encoding="utf-8"))]
+    assert sorted(named) == sorted(ALIASES)
+
+
+def test_every_shipped_price_is_in_dollars_and_says_when_and_where_it_was_read():
+    priced = {alias: one.price for alias, one in profiles().items() if one.price}
+    assert set(priced) == {"gpt-4o", "deepseek-v4-pro", "deepseek-flash", "qwen-plus", "vllm-local"}
+    for found in priced.values():
+        assert found.currency == "USD"
+        assert found.date.isoformat() == "2026-11-21"
+        assert found.source
+
+
+def test_where_a_vendor_has_two_prices_the_higher_counts():
+    found = profiles()["deepseek-flash"].price
+    assert (found.input, found.output) == (Decimal("0.30"), Decimal("1.20"))
+
+
+@pytest.mark.parametrize("alias", ["deepseek-r1", "qwen2.5-72b", "qwen2.5-vl"])
+def test_a_model_without_a_price_is_refused_and_the_remedy_is_a_file_that_works(alias, tmp_path):
+    with pytest.raises(UnknownPrice) as caught:
+        price(profiles()[alias])
+    assert alias in str(caught.value)
+    table = caught.value.remedy.split("[", 1)[1].split("]", 1)[0]
+    extra = written(
+        tmp_path, f'[{table}]\ninput = 0.5\noutput = 2\ncurrency = "USD"\ndate = 2026-11-21\nsource = "an offer"\n'
+    )
+    assert price(profiles(extra)[alias]).output == 2
+
+
+def test_r1_needs_a_host_by_variable_or_by_file(tmp_path, monkeypatch):
+    monkeypatch.delenv("DEEPSEEK_R1_BASE_URL", raising=False)
+    with pytest.raises(NoHost, match="deepseek-r1") as caught:
+        host(profiles()["deepseek-r1"])
+    assert caught.value.exit_code == 2
+    assert "DEEPSEEK_R1_BASE_URL" in caught.value.remedy
+    extra = written(tmp_path, '[deepseek-r1]\nbase_url = "http://127.0.0.1:1/v1"\nkey_variable = ""\n')
+    given = profiles(extra)["deepseek-r1"]
+    monkeypatch.setenv("DEEPSEEK_R1_BASE_URL", "http://127.0.0.1:2/v1")
+    assert host(profiles()["deepseek-r1"]) == "http://127.0.0.1:2/v1"
+    assert host(given) == "http://127.0.0.1:1/v1"  # what the file says is not undone by the variable of another host
+    assert key(given) is None
+
+
+def test_a_key_that_is_not_there_is_named_and_never_guessed(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(NoKey, match="OPENAI_API_KEY") as caught:
+        key(profiles()["gpt-4o"])
+    assert caught.value.exit_code == 2
+    monkeypatch.setenv("OPENAI_API_KEY", "  ")
+    with pytest.raises(NoKey):
+        key(profiles()["gpt-4o"])
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-invented")
+    assert key(profiles()["gpt-4o"]) == "sk-invented"
+    assert key(profiles()["vllm-local"]) is None
+
+
+def test_a_field_of_a_shipped_profile_is_changed_and_the_rest_stays(tmp_path):
+    changed = profiles(written(tmp_path, "[gpt-4o]\nconcurrency = 7\n"))["gpt-4o"]
+    assert changed == profiles()["gpt-4o"].model_copy(update={"concurrency": 7})
+
+
+def test_another_host_or_model_takes_no_price_along_and_another_host_no_key(tmp_path):
+    with pytest.raises(SettingsError, match="which key goes there"):
+        profiles(written(tmp_path, '[gpt-4o]\nbase_url = "https://proxy.example/v1"\n'))
+    moved = profiles(written(tmp_path, '[gpt-4o]\nbase_url = "https://proxy.example/v1"\nkey_variable = "MINE"\n'))
+    assert moved["gpt-4o"].price is None
+    assert moved["gpt-4o"].key_variable == "MINE"
+    other = profiles(written(tmp_path, '[gpt-4o]\nmodel = "gpt-4o-2024-08-06"\n'))["gpt-4o"]
+    assert other.price is None
+    assert other.key_variable == "OPENAI_API_KEY"
+
+
+def test_a_machine_of_ones_own_costs_nothing_whatever_it_serves(tmp_path):
+    served = profiles(written(tmp_path, '[vllm-local]\nmodel = "mine"\n'))["vllm-local"]
+    assert price(served).input == 0
+    elsewhere = profiles(written(tmp_path, '[vllm-local]\nbase_url = "https://paid.example/v1"\n'))["vllm-local"]
+    with pytest.raises(UnknownPrice):
+        price(elsewhere)
+
+
+def test_a_profile_of_the_users_own(tmp_path):
+    extra = written(
+        tmp_path,
+        """
+        ["my.model"]
+        base_url = "http://127.0.0.1:9/v1"
+        model = "mine"
+        temperature = 0.3
+        extra_body = { top_p = 0.9, thinking = { type = "disabled" }, stop = ["a", 1.5] }
+        requests_per_minute = 60
+        tokens_per_minute = 100000
+        [ "my.model".price ]
+        input = 0.003
+        output = 1
+        currency = "CNY"
+        date = 2026-11-01
+        source = "the bill"
+        """,
+    )
+    mine = profile(profiles(extra), "my.model")
+    assert mine.extra_body == {"top_p": 0.9, "thinking": {"type": "disabled"}, "stop": ["a", 1.5]}
+    assert type(mine.extra_body["top_p"]) is float  # it is sent as JSON
+    assert mine.temperature == 0.3
+    assert price(mine).input == Decimal("0.003")
+    assert set(profiles(extra)) == ALIASES | {"my.model"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "remedy"),
+    [
+        ('[m]\nmodel = "m"\nbase_ulr = "x"\n', "no key 'base_ulr'", "'base_url'"),
+        ('[m]\nbase_url = "x"\n', "lacks 'model'", "add it"),
+        ("[gpt-4o.price]\ninptu = 1\n", "no key 'price.inptu'", "'input'"),
+        ("[gpt-4o.price]\noutput = 0.0375\n", "three decimals", "correct"),
+        ("[gpt-4o.price]\nbatch = 0.0001\n", "in a batch", "correct"),
+        ("[gpt-4o.price]\ncached_input = 3\n", "above input", "correct"),
+        ("[gpt-4o.price]\ninput = -1\n", "price.input", "correct"),
+        ("[gpt-4o.price]\noutput = nan\n", "price.output", "correct"),
+        ('[gpt-4o.price]\ncurrency = "dollars"\n', "price.currency", "correct"),
+        ("[gpt-4o]\nconcurrency = 0\n", "concurrency", "correct"),
+        ('[gpt-4o]\nstructured = "yaml"\n', "structured", "correct"),
+        ('[gpt-4o]\nalias = "gpt-5"\n', "alias is another", "leave alias out"),
+        ('model = "m"\n', "outside of a profile", "below the alias"),
+    ],
+)
+def test_what_a_file_gets_wrong_is_named(tmp_path, text, told, remedy):
+    path = written(tmp_path, text)
+    with pytest.raises(SettingsError) as caught:
+        # A table of prices replaces ours as a whole: the fields that a case does not name are said again.
+        profiles(path if "price" not in text else written(tmp_path, _with_the_rest(text)))
+    assert told in str(caught.value)
+    assert remedy in caught.value.remedy
+    assert caught.value.where == path
+    assert caught.value.exit_code == 2
+
+
+def _with_the_rest(text: str) -> str:
+    rest = {"input": "1", "output": "1", "currency": '"USD"', "date": "2026-11-21", "source": '"x"'}
+    return text + "".join(f"{name} = {value}\n" for name, value in rest.items() if f"\n{name} =" not in text)
+
+
+@pytest.mark.parametrize("content", [b"[m", b"\xff\xfe", None])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, content):
+    path = tmp_path / "mine.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UnreadableFile) as caught:
+        profiles(path)
+    assert caught.value.where == path
+
+
+def test_an_unknown_alias_names_the_nearest():
+    with pytest.raises(UnknownName, match="qwen-plus"):
+        profile(profiles(), "qwen-puls")

@@ -1,0 +1,312 @@
+"""Reading what vendors send, whatever they send; and the rules, which answer by themselves."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import httpx2
+import pytest
+from asking_tools import WORDS, Emotion, Seen, llm_for, question, questions
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.errors import HostRefused, NoHost, NoKey, RequestError, UnknownName
+from pipelines.llm.asking import asker
+from pipelines.llm.money import Usage
+from pipelines.llm.payload import RULES, Request, payload
+from pipelines.llm.profiles import profiles
+from pipelines.llm.providers.bodies import Completion, UnreadableBody, completion, verdict_of
+from pipelines.llm.providers.line import Line, Trouble
+from pipelines.settings import Llm
+
+GOOD = '{"emotion": "焦虑", "why": "睡不着"}'
+
+
+def body(content="好", *, finish="stop", usage=(9, 4), **message):
+    told = {"prompt_tokens": usage[0], "completion_tokens": usage[1]} if usage else None
+    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content, **message}}
+    return json.dumps({"model": "served-1", "choices": [choice], "usage": told}).encode()
+
+
+# Bodies
+
+
+def test_a_plain_completion():
+    assert completion(body()) == Completion("好", None, "stop", "served-1", Usage(9, 0, 4), None, None)
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_the_chain_beside_the_content_is_kept_apart(name):
+    found = completion(body(**{name: "先想一想"}))
+    assert (found.content, found.reasoning) == ("好", "先想一想")
+
+
+@pytest.mark.parametrize(
+    ("content", "thinks", "apart"),
+    [
+        ("<think>想</think>\n\n好", False, ("好", "想")),
+        ("  <think>\n想\n</think>好", True, ("好", "想")),
+        ("想</think>好", True, ("好", "想")),  # the template has written the opening tag
+        ("想</think>好", False, ("想</think>好", None)),
+        ("<think>想到一半", True, ("", "想到一半")),
+        ("好<think>想</think>", False, ("好<think>想</think>", None)),
+        ("<think></think>好", False, ("好", None)),
+    ],
+)
+def test_the_chain_at_the_head_of_the_content_is_split_off(content, thinks, apart):
+    found = completion(body(content), thinks=thinks)
+    assert (found.content, found.reasoning) == apart
+
+
+def test_content_in_parts_is_joined():
+    assert completion(body([{"type": "text", "text": "好"}, {"type": "text", "text": "的"}])).content == "好的"
+
+
+def test_content_that_is_not_there_is_empty():
+    assert completion(body(None)).content == ""
+
+
+def test_half_a_character_is_replaced():
+    assert completion(body("好\ud83d")).content == "好\ufffd"
+    assert completion(body("好\ud83d\ude00")).content == "好😀"
+
+
+@pytest.mark.parametrize(
+    ("usage", "found"),
+    [
+        ({"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}}, Usage(9, 5, 4)),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "prompt_cache_hit_tokens": 6}, Usage(9, 6, 4)),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": None}, Usage(9, 0, 4)),
+        (None, None),
+        ({}, None),
+    ],
+)
+def test_tokens_that_were_cached_stand_in_two_places(usage, found):
+    answer = json.loads(body())
+    assert completion(json.dumps(answer | {"usage": usage}).encode()).usage == found
+
+
+@pytest.mark.parametrize(
+    ("more", "detail"),
+    [({"finish": "content_filter", "content": ""}, "content_filter"), ({"refusal": "I cannot"}, "refusal")],
+)
+def test_a_refusal_is_a_verdict(more, detail):
+    found = completion(body(**more))
+    assert (found.verdict, found.detail) == ("refused", detail)
+
+
+@given((st.binary(max_size=60) | st.text(max_size=60).map(str.encode)).filter(lambda noise: b"error" not in noise))
+def test_bytes_that_are_no_completion_are_said_to_be_none(noise):
+    with pytest.raises(UnreadableBody) as caught:
+        completion(noise)
+    assert str(caught.value).endswith(f"{len(noise)} bytes")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["choices", "message", "content", "usage", "error", "model", "code"]), inner)
+    ),
+)
+
+
+@given(JSON)
+def test_json_of_any_form_is_a_completion_or_said_to_be_none(noise):
+    try:
+        found = completion(json.dumps(noise).encode())
+    except UnreadableBody:
+        return
+    assert isinstance(found.content, str)
+    assert noise["choices"][0]["message"] is not None
+
+
+@pytest.mark.parametrize("noise", [b"[" * 100_000, b'{"choices":' + b"[" * 100_000])
+def test_a_body_that_is_nested_too_deeply_is_none(noise):
+    with pytest.raises(UnreadableBody):
+        completion(noise)
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict", "detail"),
+    [
+        ({"code": "content_filter", "message": "x"}, "refused", "content_filter"),
+        ({"code": "data_inspection_failed"}, "refused", "content_filter"),
+        ({"code": "invalid_request_error", "message": "Content Exists Risk"}, "refused", "content_filter"),
+        ({"code": "context_length_exceeded"}, "too_long", "too_long_for_the_model"),
+        ({"message": "This model's maximum context length is 8192 tokens."}, "too_long", "too_long_for_the_model"),
+    ],
+)
+def test_a_400_about_the_text_is_a_verdict_that_can_be_read_again(error, verdict, detail):
+    kept = verdict_of(json.dumps({"error": error}).encode(), lengthened=False)
+    found = completion(kept)
+    assert (found.verdict, found.detail, found.usage) == (verdict, detail, Usage(0, 0, 0))
+
+
+@pytest.mark.parametrize("told", [b'{"error": {"code": "invalid_value"}}', b"<html>", b"[]", b'{"error": 3}', b""])
+def test_another_400_is_the_requests_fault_unless_it_was_lengthened(told):
+    assert verdict_of(told, lengthened=False) is None
+    assert completion(verdict_of(told, lengthened=True)).verdict == "too_long"
+
+
+def test_an_error_with_status_200_is_no_answer():
+    with pytest.raises(UnreadableBody):
+        completion(b'{"error": {"code": "overloaded"}}')
+
+
+# What a host means
+
+
+@pytest.fixture
+def line(tmp_path):
+    llm = llm_for(tmp_path, "http://127.0.0.1:9/v1")
+    made = Line(profiles(llm.profiles)["stub"], llm)
+    yield made
+    asyncio.run(made.close())
+
+
+def answered(line, status, error=None, headers=None, *, lengthened=False):
+    asked = payload(question(1), line.profile)
+    content = json.dumps({"error": error or {}}).encode()
+    response = httpx2.Response(status, headers=headers or {}, content=content)
+    return line._status(response, Request.of(asked, lengthened=lengthened))
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_what_may_help_is_tried_again_and_owes_nothing(line, status):
+    with pytest.raises(Trouble) as caught:
+        answered(line, status)
+    assert (caught.value.status, caught.value.billed, caught.value.refusal) == (f"http_{status}", False, None)
+    assert caught.value.flooded == (status == 429)
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 418, 422])
+def test_what_would_fail_again_ends_the_run(line, status):
+    with pytest.raises(Trouble) as caught:
+        answered(line, status, {"code": "no_such_thing", "message": WORDS})
+    refusal = caught.value.refusal
+    assert isinstance(refusal, HostRefused)
+    assert f"{status} (no_such_thing)" in str(refusal)
+    assert "127.0.0.1:9" in str(refusal)
+    assert WORDS not in str(refusal)
+
+
+def test_an_empty_account_ends_the_run_although_it_says_429(line):
+    with pytest.raises(Trouble) as caught:
+        answered(line, 429, {"code": "insufficient_quota"})
+    assert "top up" in str(caught.value.refusal)
+
+
+def test_a_code_that_is_no_word_is_not_repeated(line):
+    with pytest.raises(Trouble) as caught:
+        answered(line, 422, {"code": f"{WORDS}！"})
+    assert WORDS not in str(caught.value.refusal)
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_a_verdict_on_the_text_is_an_answer(line, status):
+    assert completion(answered(line, status, {"code": "content_filter"})).verdict == "refused"
+    assert completion(answered(line, status, lengthened=True)).verdict == "too_long"
+
+
+def in_a_minute():
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=60))
+
+
+@pytest.mark.parametrize(
+    ("told", "low", "high"),
+    [("2.5", 2.5, 2.5), ("0", 0, 0), (None, 0, 0), ("soon", 0, 0), ("-3", 0, 0), (in_a_minute, 50, 60)],
+)
+def test_retry_after_in_seconds_or_as_a_date(line, told, low, high):
+    told = told() if callable(told) else told
+    with pytest.raises(Trouble) as caught:
+        answered(line, 429, headers={"retry-after": told} if told else {})
+    assert low <= caught.value.after <= high
+
+
+def test_a_host_that_asks_to_come_back_tomorrow_ends_the_run(line):
+    with pytest.raises(Trouble) as caught:
+        answered(line, 429, headers={"retry-after": "86400"})
+    assert "asks to wait 86400 s" in str(caught.value.refusal)
+
+
+def test_a_line_wants_a_host_and_the_key_that_its_profile_names(tmp_path, monkeypatch):
+    llm = llm_for(tmp_path, "http://127.0.0.1:9/v1", profile='key_variable = "STUB_KEY"')
+    known = profiles(llm.profiles)
+    monkeypatch.delenv("STUB_KEY", raising=False)
+    with pytest.raises(NoKey, match="STUB_KEY"):
+        Line(known["stub"], llm)
+    monkeypatch.delenv("DEEPSEEK_R1_BASE_URL", raising=False)
+    with pytest.raises(NoHost, match="DEEPSEEK_R1_BASE_URL"):
+        Line(known["deepseek-r1"], llm)
+
+
+def test_the_key_of_another_host_is_never_sent(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-another")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-another")
+    llm = llm_for(tmp_path, "http://127.0.0.1:9/v1")
+    line = Line(profiles(llm.profiles)["stub"], llm)
+    sent = line.client.default_headers | line.client.auth_headers
+    asyncio.run(line.close())
+    assert "of-another" not in str(sent)
+
+
+# Rules
+
+
+def test_rules_answer_in_order_and_say_who_they_are():
+    seen = Seen()
+    answers = {"emotions": lambda inputs: json.dumps({"emotion": "焦虑", "why": inputs["text"][:4]})}
+    with asker(None, Llm(), "rules", answers, progress=seen) as ask:
+        model = ask.models(("gpt-4o", "qwen2.5-vl"))
+        replies = ask.ask("emotions", questions(3, model=RULES))
+    assert model == (RULES,)
+    assert [reply.value.why for reply in replies] == ["第0篇：", "第1篇：", "第2篇："]
+    provenance = replies[0].provenance
+    assert (provenance.provider, provenance.model_asked, provenance.model_served) == ("rules", RULES, None)
+    assert provenance.prompt_version == "emotions@1-test"
+    assert provenance.request_key == Request.of(payload(question(0), None)).key
+    assert len({reply.provenance.request_key for reply in replies}) == 3
+    assert seen.told[-1][:5] == ("emotions", 3, 3, 0, 0)
+
+
+def test_rules_cost_nothing():
+    with asker(None, Llm(), "rules", {}) as ask:
+        found = ask.estimate("emotions", questions(3, model=RULES))
+    assert (found.calls, found.cached, found.cost) == (0, 0, 0)
+
+
+def test_an_answer_of_the_rules_that_is_none_is_a_bug_and_quotes_nobody():
+    with (
+        asker(None, Llm(), "rules", {"emotions": lambda inputs: inputs["text"]}) as ask,
+        pytest.raises(RuntimeError, match=r"rules-v1 answers emotions of r1 with what is none: json_invalid") as caught,
+    ):
+        ask.ask("emotions", [question(1)])
+    assert caught.value.__cause__ is None
+    assert WORDS not in str(caught.value)
+
+
+def test_a_task_without_rules_is_named():
+    with asker(None, Llm(), "rules", {"emotion": lambda _: GOOD}) as ask, pytest.raises(UnknownName, match="did you"):
+        ask.ask("emotions", [question(1)])
+
+
+def test_an_unknown_provider_is_named():
+    with pytest.raises(UnknownName, match="did you mean 'openai'"), asker(None, Llm(), "opnai", {}):
+        pass
+
+
+def test_provider_openai_wants_a_home():
+    with pytest.raises(ValueError, match="home"), asker(None, Llm(), "openai", {}):
+        pass
+
+
+def test_replay_wants_recordings():
+    with pytest.raises(RequestError, match=r"llm\.recordings"), asker(None, Llm(), "replay", {}):
+        pass
+
+
+def test_a_question_is_read_as_its_schema_says():
+    assert Emotion.model_validate_json(GOOD).emotion == "焦虑"

@@ -1,0 +1,112 @@
+"""Recordings: written from the ledger, answered from without a network, and never guessed."""
+
+import json
+
+import pytest
+from asking_tools import asking, ledger_of, llm_for, question, questions
+
+from pipelines.errors import RequestError, UnreadableFile
+from pipelines.llm.asking import asker
+from pipelines.llm.providers.replay import record
+from samples.vendor import Vendor
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A home in which twelve questions were asked, some of them repaired, and the file that was recorded from it."""
+    home = tmp_path_factory.mktemp("recorded")
+    with Vendor(faults={"malformed": 0.4}, seed=3) as vendor:
+        llm = llm_for(home, vendor.base_url)
+        with asking(home, llm) as ask:
+            replies = ask.ask("emotions", questions(12))
+            ask.ask("topics", [question(99, text="另一个任务")])
+        assert vendor.stats()["requests"] > 13
+    path = home / "recordings" / "demo.jsonl"
+    with ledger_of(home) as ledger:
+        n = record(ledger, path, ["emotions"], extra=llm.profiles)
+    return llm.model_copy(update={"recordings": path}), replies, n
+
+
+def replayed(llm, asked, stage="emotions"):
+    with asker(None, llm, "replay", {}) as ask:
+        return ask.ask(stage, asked)
+
+
+def test_what_was_recorded_is_answered_the_same_without_anybody(recorded):
+    llm, replies, _ = recorded
+    again = replayed(llm, questions(12))
+    assert [one.value for one in again] == [one.value for one in replies]
+    assert [one.reason for one in again] == [one.reason for one in replies]
+    assert {one.reason for one in again} == {None, "invalid_reply"}  # with its repairs
+    for one, other in zip(again, replies, strict=True):
+        assert one.provenance.columns() == other.provenance.columns() | {"provider": "replay"}
+
+
+def test_only_the_stages_that_were_named_are_recorded(recorded):
+    llm, replies, n = recorded
+    lines = llm.recordings.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == n >= len(replies)
+    assert {json.loads(line)["stage"] for line in lines} == {"emotions"}
+
+
+def test_every_recording_says_where_it_is_from(recorded):
+    llm, _, _ = recorded
+    first = json.loads(llm.recordings.read_text(encoding="utf-8").splitlines()[0])
+    assert first["provenance"]["host"] == "127.0.0.1"
+    assert first["provenance"]["served"] == "invented/stub"
+    assert first["provenance"]["recorded_at"].endswith("+00:00")
+    assert first["request"]["model"] == "stub"
+    assert first["response"]["choices"]
+
+
+def test_a_miss_is_an_error_that_says_what_and_how_to_record(recorded):
+    llm, _, _ = recorded
+    with pytest.raises(RequestError, match=r"1 of 3 questions of emotions .*[0-9a-f]{64}, asked of stub") as caught:
+        replayed(llm, [question(0), question(500), question(1)])
+    assert "gongqing ledger record FILE" in str(caught.value)
+
+
+def test_an_estimate_says_how_many_are_missing(recorded):
+    llm, _, _ = recorded
+    with asker(None, llm, "replay", {}) as ask:
+        found = ask.estimate("emotions", [question(0), question(500)])
+        assert ask.models(("stub", "stub")) == ("stub",)
+    assert (found.calls, found.cached, found.cost) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "mend",
+    [
+        lambda line: line.replace("压力", "动力", 1),  # the request is another
+        lambda line: line[:-20],
+        lambda _: "[]",
+        lambda _: '{"key": "x"}',
+        lambda line: line.replace('"sample": 0', '"sample": 1'),
+    ],
+)
+def test_a_recording_that_was_touched_is_named_by_its_line(recorded, tmp_path, mend):
+    llm, _, _ = recorded
+    lines = llm.recordings.read_text(encoding="utf-8").splitlines()
+    path = tmp_path / "touched.jsonl"
+    path.write_text("\n".join([lines[0], mend(lines[1]), *lines[2:]]) + "\n", encoding="utf-8")
+    with pytest.raises(UnreadableFile, match=r"touched\.jsonl, line 2"):
+        replayed(llm.model_copy(update={"recordings": path}), questions(12))
+
+
+def test_a_text_with_line_breaks_of_unicode_is_one_line(tmp_path):
+    asked = question(1, text="一行\u2028又一行\u0085再一行")
+    with Vendor() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url)
+        with asking(tmp_path, llm) as ask:
+            (reply,) = ask.ask("emotions", [asked])
+    path = tmp_path / "r.jsonl"
+    with ledger_of(tmp_path) as ledger:
+        assert record(ledger, path) == 1
+    assert json.loads(path.read_text(encoding="utf-8"))["provenance"]["host"] == "unknown"  # nobody named the profile
+    assert replayed(llm.model_copy(update={"recordings": path}), [asked])[0].value == reply.value
+
+
+def test_recordings_that_are_not_there_are_said_to_be_so(tmp_path):
+    llm = llm_for(tmp_path, "http://127.0.0.1:9/v1", recordings=tmp_path / "none.jsonl")
+    with pytest.raises(UnreadableFile, match=r"none\.jsonl"):
+        replayed(llm, [question(1)])

@@ -1,0 +1,48 @@
+"""Who answers: what was said, then the settings, then what a table stands by, then the rules."""
+
+from decimal import Decimal
+
+import pytest
+
+from pipelines.askers import Askers
+from pipelines.errors import UnknownName
+from pipelines.settings import Llm
+
+
+@pytest.mark.parametrize(
+    ("said", "settings", "standing", "answers"),
+    [
+        (None, None, None, "rules"),
+        (None, None, "openai", "openai"),
+        (None, "replay", "openai", "replay"),
+        ("rules", "replay", "openai", "rules"),
+    ],
+)
+def test_who_answers(said, settings, standing, answers):
+    assert Askers(None, Llm(provider=settings), provider=said).provider(standing) == answers
+
+
+def test_the_presence_of_a_key_selects_nothing(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-something")
+    assert Askers(None, Llm()).provider(None) == "rules"
+
+
+def test_money_needs_a_budget_and_nothing_else_does(tmp_path):
+    without, with_one = Askers(tmp_path, Llm()), Askers(tmp_path, Llm(), budget=Decimal(1))
+    assert [without.costs(name) for name in ("rules", "replay", "openai")] == [False, False, True]
+    assert not with_one.costs("openai")
+
+
+def test_an_asker_is_opened_when_it_is_needed_and_once(tmp_path):
+    with Askers(tmp_path, Llm()) as askers:
+        assert list(tmp_path.iterdir()) == []
+        assert askers.of("rules") is askers.of("rules")
+        assert list(tmp_path.iterdir()) == []
+        asker = askers.of("openai")
+        assert asker is askers.of("openai")
+        assert (tmp_path / "ledger.sqlite").exists()
+
+
+def test_a_provider_that_there_is_not(tmp_path):
+    with pytest.raises(UnknownName, match="did you mean 'openai'"):
+        Askers(tmp_path, Llm(), provider="openia")
