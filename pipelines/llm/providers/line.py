@@ -20,7 +20,7 @@ _LONGEST_WAIT = 900.0
 
 # Connections of one client, of which a line has as many as it needs. For every request a pool looks at the socket of
 # each connection that is idle: with 64 in one pool that takes longer than all the rest of a call.
-_CONNECTIONS = 4
+_CONNECTIONS = 8
 
 _COME_BACK = frozenset({408, 409, 425, 429})
 _ABOUT_THIS_TEXT = frozenset({400, 413})
