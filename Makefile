@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The environment is made anew in place when a pin changes.
 STAMP := $(VENV)/.installed
 
-BENCHMARKS := refresh store crawl cleaning near_duplicates
+BENCHMARKS := refresh store crawl cleaning near_duplicates llm
 PEERS := text-dedup datatrove data-juicer
 
 .PHONY: demo test ui lint format bench bench-peers pins clean help

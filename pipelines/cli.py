@@ -93,11 +93,18 @@ def _crawl(
     window = Window.parse(first, last, today())
     store, settings = Store(folder / "data"), load(folder)
     job = prepare(folder, store, source, window, settings.crawl, base_url=base_url, max_items=max_items, delays=delays)
+    if job.taken_over:
+        _line(f"raw_posts of {source}: {len(job.taken_over)} days that an earlier crawl had brought, taken over")
     versions, figures = run_crawl(folder, job), job.stats
     _line(
         f"raw_posts of {source}: {figures['items']:,} new or changed posts of {len(versions)} "
         f"day{'' if len(versions) == 1 else 's'}, {figures['pages']:,} pages fetched"
     )
+    fates = {name: count for name, count in figures.get("posts", {}).items() if name not in {"listed", "fetched"}}
+    if fates:
+        _line("  the other posts of the lists: " + ", ".join(f"{count:,} {name}" for name, count in fates.items()))
+    if figures.get("list_ended_first"):
+        _line(f"  the site's list ended before {window.first}: older posts may be out of its reach")
 
 
 @app.command()

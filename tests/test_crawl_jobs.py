@@ -278,3 +278,22 @@ def test_a_real_site_may_stand_at_another_real_address(tmp_path: Path):
     home, url = Home(tmp_path), "https://m.xinli001.com"
     job = prepare(tmp_path, home.store, "xinli001", Window(DAY, DAY), Crawl(), base_url=url)
     assert job.command[job.command.index("--base-url") + 1] == url
+
+
+def test_a_request_that_was_refused_leaves_no_folder_behind_it_for_each_try(tmp_path: Path):
+    home = Home(tmp_path)
+    folders = {home.prepare().folder for _ in range(3)}
+    assert [folder.name for folder in folders] == ["0001"]
+
+
+def test_what_an_earlier_crawl_brought_is_named_so_that_it_can_be_told(tmp_path: Path):
+    home = Home(tmp_path)
+    job_of(home, item("1", "一", "2025-03-14T04:00:00+00:00"))  # and nobody collects it
+    later = home.prepare(DAY + dt.timedelta(days=1))
+    assert [version.partition for version in later.taken_over] == ["replica@2025-03-14"]
+    assert home.prepare(DAY + dt.timedelta(days=2)).taken_over == ()
+
+
+def test_a_job_does_not_show_the_key_of_the_pseudonyms(tmp_path: Path):
+    job = Home(tmp_path).prepare()
+    assert job.environment["GONGQING_AUTHOR_KEY"] not in repr(job)

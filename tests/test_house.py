@@ -77,3 +77,21 @@ def test_every_pin_is_exact():
 def test_ci_calls_the_readmes_test_command():
     assert "\nmake test\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "$ make test" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "crawl/xinli001/seen.jsonl",
+        "data/x",
+        "index/x",
+        "ledger.sqlite-wal",
+        "author.key",
+        "takedown.txt",
+        "gongqing.toml",
+    ],
+)
+def test_nothing_of_the_default_home_can_be_committed(path):
+    """The home is this folder where nobody says another."""
+    ignored = subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT, check=False)
+    assert ignored.returncode == 0

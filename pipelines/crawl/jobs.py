@@ -2,26 +2,31 @@
 
 import datetime as dt
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crawlers.errors import CrawlError
 from crawlers.window import Window
 from pipelines.crawl.files import figures, make_private
+from pipelines.store.store import Version
 
 COLLECTED = "collected"  # in the folder of a job whose posts stand in the store
 
 
 @dataclass(frozen=True)
 class Job:
-    """One crawl of one window: what to run, with what environment, and the folder that it fills."""
+    """One crawl of one window: what to run, with what environment, and the folder that it fills.
+
+    `taken_over` are versions that were made before it, of what an earlier crawl had brought and nobody collected.
+    """
 
     source: str
     window: Window
     folder: Path
     command: list[str]
-    environment: dict[str, str]
+    environment: dict[str, str] = field(repr=False)  # it holds the key of the pseudonyms
+    taken_over: tuple[Version, ...] = ()
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -47,14 +52,21 @@ def uncollected(of_source: Path) -> list[Job]:
 
 
 def job_folder(of_window: Path, asked: dict[str, Any]) -> Path:
-    """The last job of the window, where it was broken off, asked for the same and is not emptied; else the next."""
+    """The last job of the window, where it was broken off, asked for the same and is not emptied, or where it never
+    began; else the next.
+    """
     jobs = _numbered(of_window)
     last = max(jobs, default=0)
-    if last and _goes_on(jobs[last], asked):
+    if last and (not begun(jobs[last]) or _goes_on(jobs[last], asked)):
         return jobs[last]
     folder = of_window / f"{last + 1:04}"
     make_private(folder)
     return folder
+
+
+def begun(job: Path) -> bool:
+    """Whether a crawl has ever been at work in a folder; one that was refused has not."""
+    return (job / "job.json").exists()
 
 
 def _goes_on(job: Path, asked: dict[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from crawlers.sites import Site, sites
 from crawlers.window import Window, day_of
 from pipelines.crawl.collecting import collect, days_of, taken_down
 from pipelines.crawl.files import lines, write_lines
-from pipelines.crawl.jobs import COLLECTED, Job, job_folder, uncollected
+from pipelines.crawl.jobs import COLLECTED, Job, begun, job_folder, uncollected
 from pipelines.errors import RequestError, UnknownName
 from pipelines.imports import author_key
 from pipelines.settings import Crawl
@@ -59,14 +59,13 @@ def prepare(
     key = _key(home)
     taken_down(home, source)
     of_source = home / "crawl" / source
-    for left in uncollected(of_source):
-        collect(home, store, left)
+    taken_over = [version for left in uncollected(of_source) for version in collect(home, store, left)]
     expire_pages(home, settings)
     asked = {"base_url": (base_url or site.base_url).rstrip("/"), "max_items": max_items}
     folder = job_folder(of_source / f"{window.first}_{window.last}", asked)
     seen = folder / "seen-before.jsonl"
     (folder / "stopped.json").unlink(missing_ok=True)  # how it ended before is no news of how it will
-    if not seen.exists():
+    if not (seen.exists() and begun(folder)):
         write_lines(seen, _worth_knowing(store, source, of_source / "seen.jsonl", window))
     command = [sys.executable, "-m", "crawlers.run", source]
     options = {
@@ -84,7 +83,7 @@ def prepare(
     for name, value in options.items():
         if value is not None:
             command += [name, str(value)]
-    return Job(source, window, folder, command, {**os.environ, "GONGQING_AUTHOR_KEY": key})
+    return Job(source, window, folder, command, {**os.environ, "GONGQING_AUTHOR_KEY": key}, tuple(taken_over))
 
 
 def expire_pages(home: Path, settings: Crawl) -> None:
@@ -101,9 +100,12 @@ def expire_pages(home: Path, settings: Crawl) -> None:
 def _refuse_another_machine(site: Site, base_url: str) -> None:
     """A replica's invented posts are no site's, and a site's posts are not invented."""
     try:
-        here = is_loopback(urlsplit(base_url).hostname or "")
+        host = urlsplit(base_url).hostname
     except ValueError:
-        here = False  # no address at all: the crawl says so
+        host = None
+    if host is None:
+        return  # no address at all: the crawl says so
+    here = is_loopback(host)
     if here != is_loopback(site.host):
         raise RequestError(
             "an address on this machine is a replica's, and its posts are invented: they do not belong to a real site"

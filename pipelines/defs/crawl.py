@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 from dagster._core.errors import DagsterPipesExecutionError
 
+from crawlers.errors import CrawlError
 from crawlers.options import is_loopback
 from crawlers.sites import Site, sites
 from crawlers.window import Window
@@ -16,7 +17,7 @@ from pipelines.crawl.coverage import Coverage, coverage
 from pipelines.crawl.preparing import prepare
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
-from pipelines.errors import CrawlFailed
+from pipelines.errors import CrawlFailed, GongqingError
 from pipelines.settings import ROOT
 from pipelines.store import Store, Version
 from schemas.tables import TABLES
@@ -95,11 +96,16 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, config: CrawlConfig, home: HomeResource, pipes: dg.PipesSubprocessClient
     ) -> Iterator[Any]:
         last = dt.date.fromisoformat(context.partition_key)
-        window = Window(last - dt.timedelta(days=config.revisit_days - 1), last)
-        store = home.store()
-        job = prepare(
-            home.folder, store, site.name, window, home.settings().crawl, base_url=config.base_url, delays=config.delays
-        )
+        store, settings = home.store(), home.settings().crawl
+        try:
+            window = Window(last - dt.timedelta(days=config.revisit_days - 1), last)
+            job = prepare(
+                home.folder, store, site.name, window, settings, base_url=config.base_url, delays=config.delays
+            )
+        except (GongqingError, CrawlError) as error:
+            raise dg.Failure(str(error), allow_retries=False) from error
+        for version in job.taken_over:
+            context.log_event(materialization(version, store))
         try:
             with suppress(DagsterPipesExecutionError):  # how it ended, and where, stands in the folder of the job
                 pipes.run(context=context, command=job.command, env=job.environment, cwd=str(ROOT))

@@ -1,6 +1,7 @@
 """Running one asset on the standing instance of a home, so that the web UI shows what the command line did."""
 
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +59,21 @@ def run_crawl(home: Path, job: Job) -> list[Version]:
 
     Raises CrawlFailed, or RequestError where the crawl was asked for wrongly.
     """
+    _tell(home, job.taken_over)
     ended = subprocess.run(job.command, env=job.environment, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
     if ended.returncode == REQUEST_WAS_WRONG:
         raise RequestError("nothing was crawled", where=job.source, remedy="see the line above")
+    versions = collect(home, HomeResource(path=str(home)).store(), job)
+    _tell(home, versions)
+    return versions
+
+
+def _tell(home: Path, versions: Iterable[Version]) -> None:
+    """Dagster knows of the crawled days that have new versions."""
     store = HomeResource(path=str(home)).store()
-    versions = collect(home, store, job)
     with instance(home) as standing:
         for version in versions:
             standing.report_runless_asset_event(materialization(version, store))
-    return versions
 
 
 def _run(

@@ -61,7 +61,8 @@ class LocalFolder:
     def staging(self) -> Iterator[Path]:
         scratch = self.root / _SCRATCH
         with _full_disk_reported(self.root):
-            scratch.mkdir(parents=True, exist_ok=True)
+            self._make_root()
+            scratch.mkdir(exist_ok=True)
             self._sweep(scratch)
         folder = scratch / uuid.uuid4().hex
         with _full_disk_reported(self.root), _owned(folder.with_suffix(".lock")):
@@ -70,6 +71,11 @@ class LocalFolder:
                 yield folder
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _make_root(self) -> None:
+        """For its owner alone: raw tables hold what people wrote. Whoever shares a corpus opens the folder."""
+        self.root.parent.mkdir(parents=True, exist_ok=True)
+        self.root.mkdir(mode=0o700, exist_ok=True)
 
     @staticmethod
     def _sweep(scratch: Path) -> None:
@@ -118,7 +124,8 @@ class LocalFolder:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """No other process publishes or swaps meanwhile."""
-        (self.root / _SCRATCH).mkdir(parents=True, exist_ok=True)
+        self._make_root()
+        (self.root / _SCRATCH).mkdir(exist_ok=True)
         with (self.root / _SCRATCH / "alone").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import multiprocessing
 import os
+import stat
 import time
 from pathlib import Path
 
@@ -250,3 +251,9 @@ def test_no_room_is_told_with_the_place_and_the_remedy(folder: LocalFolder, code
 def test_another_failure_of_the_system_is_itself(folder: LocalFolder) -> None:
     with pytest.raises(PermissionError), folder.staging():
         raise PermissionError(errno.EACCES, "not yours")
+
+
+def test_a_new_store_is_for_its_owner_alone(tmp_path):
+    """Raw tables hold what people wrote."""
+    put(LocalFolder(tmp_path / "home" / "data"), "table/1", b"x")
+    assert stat.S_IMODE((tmp_path / "home" / "data").stat().st_mode) == 0o700
