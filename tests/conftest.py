@@ -1,6 +1,8 @@
 """Fixtures that several rooms share."""
 
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,21 @@ def in_home(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The command line works on `sample_home`."""
     monkeypatch.setenv("GONGQING_HOME", str(sample_home))
     return sample_home
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A file system of 256 KB (or as much as the test's indirect parameter says) and 100 files."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    options = f"size={getattr(request, 'param', '256k')},nr_inodes=100"
+    mount = ["mount", "-t", "tmpfs", "-o", options, "gongqing-test", disk]
+    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no small disk here: {mounted.stderr.strip()}")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)

@@ -5,68 +5,28 @@ from itertools import pairwise
 from typing import Any
 
 import polars as pl
+import unique_rows
+from unique_rows import RISK, posts, rounds
 
 from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply, read
 from schemas.annotations import Topics
 from schemas.dialogues import UniqueDialogues
 from schemas.ids import digest
-from schemas.posts import UniquePosts
 from schemas.reasoning import Cer, Ecot
-from schemas.training import SampledTurns, Splits
 
-RISK = [{"kind": "self_harm", "rule": "suicide"}]
 STORY = "最近我和室友吵架了，晚上睡不着觉，是不是我太敏感了？"
 LONG = "抱抱你。和室友闹翻以后还要每天见面，确实很累。你可以先找一个彼此都平静的时候，说说自己的感受，再听听她怎么想。"
+__all__ = ["RISK", "posts", "rounds"]
+
 SPLITS = {"g1": "train", "g2": "validation", "g3": "test"}
 
 
 def answer(answer_id: str, text: str = LONG, role: str = "unknown", **more: Any) -> dict[str, Any]:
-    return {
-        "answer_id": answer_id,
-        "text": text,
-        "author_role": role,
-        "cluster_id": answer_id,
-        "n_questions": 1,
-        "risk": [],
-        "under_18": False,
-        **more,
-    }
+    return unique_rows.answer(answer_id, text, role) | more
 
 
 def post(source_id: int | str, text: str = STORY, *answers: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {
-        **dict.fromkeys(UniquePosts.column_names()),
-        "post_id": f"s:{source_id}",
-        "source": "s",
-        "source_id": str(source_id),
-        "title": "",
-        "description": text,
-        "text": text,
-        "n_chars": len(text),
-        "han_ratio": 1.0,
-        "script": "simplified",
-        "subtopics": [],
-        "lang": "zh",
-        "origin": "human",
-        "lineage": [],
-        "licence": "CC0-1.0",
-        "consent": "invented",
-        "answers": list(answers),
-        "pii": [],
-        "edits": [],
-        "emotional_context": 0.5,
-        "doubts": [],
-        "risk": [],
-        "under_18": False,
-        "cluster_id": f"s:{source_id}",
-        "cluster_size": 1,
-        "group_id": "g1",
-        **more,
-    }
-
-
-def posts(*rows: dict[str, Any]) -> pl.DataFrame:
-    return UniquePosts.validate(pl.DataFrame(rows, schema=UniquePosts.polars_schema()))
+    return unique_rows.post(source_id, text, *answers, **more)
 
 
 def dialogue(source_id: int | str, *said: str, **more: Any) -> dict[str, Any]:
@@ -105,37 +65,12 @@ def dialogues(*rows: dict[str, Any]) -> pl.DataFrame:
 
 def sampled_round(source_id: int | str, number: int, *history: str, **more: Any) -> dict[str, Any]:
     """One sampled round; turns of the history are written "seeker: …" or "supporter: …"."""
-    said = history or ("seeker: 我和室友吵架了，睡不着",)
-    return {
-        **dict.fromkeys(SampledTurns.column_names()),
-        "dialogue_id": f"s:{source_id}",
-        "round": number,
-        "n_rounds": number,
-        "probability": 1.0,
-        "history": [dict(zip(("role", "text"), turn.split(": ", 1), strict=True)) for turn in said],
-        "reference": "这是原来的回应",
-        "reference_origin": "human",
-        "strategies": [],
-        "needs_media": False,
-        "lang": "zh",
-        "source": "s",
-        "risk": [],
-        "under_18": False,
-        "group_id": "g1",
-        **more,
-    }
-
-
-def rounds(*rows: dict[str, Any]) -> pl.DataFrame:
-    return SampledTurns.validate(pl.DataFrame(rows, schema=SampledTurns.polars_schema()))
+    said = list(history) or ["seeker: 我和室友吵架了，睡不着"]
+    return unique_rows.sampled_round(source_id, number, said, "这是原来的回应", **more)
 
 
 def splits(**split_of: str) -> pl.DataFrame:
-    rows = [
-        {"group_id": group, "split": split, "given_at": "", "members": []}
-        for group, split in (split_of or SPLITS).items()
-    ]
-    return Splits.validate(pl.DataFrame(rows, schema=Splits.polars_schema()))
+    return unique_rows.splits(**(split_of or SPLITS))
 
 
 def topics(*rows: dict[str, Any]) -> pl.DataFrame:

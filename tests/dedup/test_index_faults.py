@@ -267,23 +267,6 @@ def test_processes_at_once_wait_for_each_other(tmp_path):
 # A disk that cannot be written
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 256 KB."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk needs root")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k,nr_inodes=100", "gongqing-test", disk]
-    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no small disk here: {mounted.stderr.strip()}")
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", "--lazy", disk], check=True)
-
-
 def test_a_full_disk_costs_the_index_and_not_the_result(small_disk, caplog):
     folder, page = small_disk / "index", os.sysconf("SC_PAGESIZE")
     ids, texts = columns(TABLE)

@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from release_rows import RISK, answer, post, posts, rounds, sampled_round, splits
 from scipy.stats import chisquare
+from unique_rows import RISK, answer, post, posts, rounds, sampled_round, splits
 
 from pipelines.accounts import require_balance, settle
 from pipelines.release.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts, draw_reference, ecot_prompts

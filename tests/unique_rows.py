@@ -1,4 +1,4 @@
-"""Rows of the tables that prompt sets are made from, written short."""
+"""Rows of the tables that prompt sets and annotations are made from, written short."""
 
 from typing import Any
 
