@@ -15,6 +15,7 @@ from scrapy.settings import BaseSettings
 from w3lib.http import headers_dict_to_raw, headers_raw_to_dict
 
 from crawlers.errors import CrawlError
+from crawlers.extensions.unwritten import stop_where_unwritten
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS pages (
@@ -108,6 +109,8 @@ class CacheStorage:
         self._clock = spider.options.clock  # type: ignore[attr-defined]
         self._fingerprinter = spider.crawler.request_fingerprinter
         self._store: PageStore = spider.pages  # type: ignore[attr-defined]
+        self._path: Path = spider.job.pages  # type: ignore[attr-defined]
+        self._crawler = spider.crawler
 
     def close_spider(self, _spider: Spider) -> None:
         """Closes them."""
@@ -115,7 +118,9 @@ class CacheStorage:
 
     def retrieve_response(self, _spider: Spider, request: Request) -> Response | None:
         """The page that was kept for `request`; its time goes to `request.meta`."""
-        found = self._store.get(self._fingerprinter.fingerprint(request))
+        found = None
+        with stop_where_unwritten(self._crawler, self._path):
+            found = self._store.get(self._fingerprinter.fingerprint(request))
         if found is None:
             return None
         url, at, status, raw, body = found
@@ -128,4 +133,5 @@ class CacheStorage:
         """Keeps `response` for `request`."""
         headers = headers_dict_to_raw(response.headers) or b""
         key = self._fingerprinter.fingerprint(request)
-        self._store.put(key, response.url, self._clock().timestamp(), response.status, headers, response.body)
+        with stop_where_unwritten(self._crawler, self._path):
+            self._store.put(key, response.url, self._clock().timestamp(), response.status, headers, response.body)

@@ -16,6 +16,7 @@ with success (spec/crawling.md §3.3).
 """
 
 import contextlib
+import errno
 import fcntl
 import gzip
 import hashlib
@@ -55,7 +56,7 @@ class Job:
                     raise CrawlError("another crawl is at work in this folder", where=folder, remedy="wait for it")
                 self._check(request)
                 self.had = self._read_journal()
-                self._journal = opened.enter_context((folder / "items.jsonl").open("ab", buffering=0))
+                self._journal = opened.enter_context(self.items.open("ab", buffering=0))
                 (folder / "stopped.json").unlink(missing_ok=True)
             except OSError as error:
                 raise RequestRefused(
@@ -78,19 +79,32 @@ class Job:
         """Where the cache of this job stands."""
         return self.folder / "pages.sqlite"
 
+    @property
+    def items(self) -> Path:
+        """Where the journal of this job stands."""
+        return self.folder / "items.jsonl"
+
     def append(self, row: Mapping[str, Any], fingerprint: str | None = None) -> bool:
         """Puts a finished post into the journal, at once; False where it is there already.
 
         Args:
             row: of `schemas.posts.RawPosts`, as JSON has it.
             fingerprint: what the list showed of the post before it was fetched.
+
+        Raises:
+            OSError: for a line that can not be written whole; nothing of it stands there.
         """
         if row["source_id"] in self.had:
             return False
         said = {**row, "fingerprint": fingerprint}
         line = json.dumps(said, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         # One unbuffered write: a process that is killed leaves a whole line, or half of the last.
-        self._journal.write(line.encode("utf-8", "surrogatepass"))
+        whole = line.encode("utf-8", "surrogatepass")
+        before = os.fstat(self._journal.fileno()).st_size
+        if self._journal.write(whole) != len(whole):
+            # On a disk that is all but full a write takes what there is room for, and is no error.
+            self._journal.truncate(before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.items))
         self.had[row["source_id"]] = read_known(said)
         return True
 
@@ -155,7 +169,7 @@ class Job:
             )
 
     def _read_journal(self) -> dict[str, Known]:
-        path = self.folder / "items.jsonl"
+        path = self.items
         if not path.exists():
             return {}
         had: dict[str, Known] = {}

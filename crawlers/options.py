@@ -20,6 +20,7 @@ KEY_VARIABLE = "GONGQING_AUTHOR_KEY"
 CONTACT_VARIABLE = "GONGQING_CRAWL_CONTACT"
 _CONTACT = re.compile(r"(https?://|mailto:)?[^\s()<>\"\\]+[.@][^\s()<>\"\\]+")
 _MIN_KEY_BYTES = 16
+_NO_BASE = re.compile(r"[\s?#\x00-\x1f\x7f]")
 _ID = re.compile(r"[0-9]{1,18}")  # of a post, on every engine of ours
 _NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
 # What reading a line of a file of ours raises where something else stands there.
@@ -82,8 +83,7 @@ def read_options(site: Site, said: Mapping[str, str | None]) -> Options:
             raise RequestRefused(f"a crawl has no argument {name!r}", remedy=nearest(name, NAMES))
     given = {name: value for name, value in said.items() if value is not None and value != ""}
     now = _instant(given["now"]) if "now" in given else None
-    base_url = given.get("base_url", site.base_url).rstrip("/")
-    host = _host(base_url)
+    base_url, host = _base_url(given.get("base_url", site.base_url))
     loopback = is_loopback(host)
     delays = _delays(given.get("delays", "on"), host, loopback=loopback)
     return Options(
@@ -114,15 +114,20 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _host(base_url: str) -> str:
+def _base_url(said: str) -> tuple[str, str]:
+    """The address below which a site stands, in the one form that every address of its pages has; and its host."""
     try:
-        parts = urlsplit(base_url)
-        _ = parts.port  # read, and refused, only when it is asked for
+        parts = urlsplit(said)
+        port = parts.port  # read, and refused, only when it is asked for
     except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-        raise RequestRefused("the base URL is no address of a site", where=base_url, remedy="write it as https://host")
-    return parts.hostname
+        parts, port = urlsplit(""), None
+    host, scheme = parts.hostname, parts.scheme
+    if scheme not in ("http", "https") or not host or "@" in parts.netloc or _NO_BASE.search(said):
+        raise RequestRefused("the base URL is no address of a site", where=said, remedy="write it as https://host")
+    place = f"[{host}]" if ":" in host else host
+    if port not in (None, {"http": 80, "https": 443}[scheme]):
+        place += f":{port}"
+    return f"{scheme}://{place}{parts.path}".rstrip("/"), host
 
 
 def _key() -> bytes:

@@ -26,6 +26,7 @@ class Listed:
     posted: Moment | None = None  # only where the list shows the time of posting, not that of the last answer
     active: Moment | None = None  # the time of the last activity, where the list shows that
     pinned: bool = False  # stuck on top, whatever its age
+    n_answers: int | None = None  # as the list states it; only where the pages of a post state none
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class PostPage:
     next_url: str | None
     layout: str
     n_answers: int | None = None  # as the page states it
+    n_found: int = 0  # answers that stand on this page, also those without text: an image alone, hidden, removed
     more_ids: tuple[str, ...] = ()  # Discourse: posts of the topic that are still to be asked for
 
 

@@ -18,6 +18,8 @@ COOKIES_ENABLED = False
 CRAWL_DELAYS = True  # off for a replica on this machine alone
 CRAWL_REFUSALS_MAX = 5  # refusals in a row before the crawl is over
 CRAWL_UNREAD_MAX = 5  # posts in a row that could not be read
+CRAWL_LOST_MAX = 5  # posts that the server failed to give: in a row, or
+CRAWL_LOST_SHARE = 0.2  # so many, and this share of the posts that were to be fetched
 CRAWL_LIST_PAGES_MAX = 2000
 CRAWL_POST_PAGES_MAX = 200
 
@@ -31,6 +33,8 @@ REDIRECT_MAX_TIMES = 5
 METAREFRESH_ENABLED = False
 REFERER_ENABLED = True
 RETRY_TIMES = 3
+RETRY_PRIORITY_ADJUST = 0  # at once, after the delay: retries put off would all fail in a row at the end of a list page
+RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"  # we say it ourselves, by the address that we asked for
 
 # A callback gives few things, and gives them in order: no pool of workers, no look into its source for each page.
 CONCURRENT_ITEMS = 1
@@ -50,8 +54,9 @@ HTTPCACHE_STORAGE = "crawlers.cache.CacheStorage"
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "crawlers.extensions.fence.Fence": 50,
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "crawlers.extensions.blocked.NoRobotsNoCrawl": 100,
     "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,
-    "crawlers.extensions.blocked.NoRobotsNoCrawl": 540,
     # Below the retries, above the decompression: the cache sees pages as they are read, and no challenge.
     "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware": 560,
     "crawlers.extensions.blocked.StopWhereBlocked": 570,

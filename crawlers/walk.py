@@ -5,7 +5,8 @@ No Scrapy here: pages of a list go in, the posts to fetch come out, and what bec
 ==============  ================================================================================
 fate            meaning
 ==============  ================================================================================
-``fetch``       it is asked for; the spider says what came of that: lost, cut, gone, outside, unread_before
+``fetch``       it is to be fetched; the spider says what came of that: fetched, cut, gone, outside, lost or
+                unread_before, and of those that are still to be as it ends, left
 ``had``         it stands in the journal of this job already
 ``unchanged``   an earlier crawl had it, and no answer has come since
 ``outside``     it was written on a day that is not in the window, or before `since_id`
@@ -109,6 +110,11 @@ class Walk:
     def settled(self) -> bool:
         """Whether every post of the page that was to be fetched has come, or will not."""
         return not self._open and not self._held
+
+    @property
+    def behind(self) -> bool:
+        """Whether something older than the window has been met."""
+        return self._behind
 
     @property
     def ended_first(self) -> bool:

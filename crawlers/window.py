@@ -61,10 +61,16 @@ class Window:
         """The window between two ISO days. Without `last` it ends `today`; without `first` it is one day long.
 
         Raises:
-            RequestRefused: for a day that is none, and for a window that ends before it begins.
+            RequestRefused: for a day that is none, and for a window that ends before it begins, or has not begun.
         """
         until = _day(last, "--until") if last else today
-        return cls(_day(first, "--from") if first else until, until)
+        window = cls(_day(first, "--from") if first else until, until)
+        if window.first > today:
+            raise RequestRefused(
+                f"the window begins on {window.first}, and it is {today} in Shanghai",
+                remedy="give a day that has come as --from",
+            )
+        return window
 
     def __contains__(self, day: date) -> bool:
         return self.first <= day <= self.last

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from pipelines.errors import UnknownName
-from pipelines.llm.asking import PROVIDERS, Asker, Progress, asker
+from pipelines.llm.asking import BUDGET, PROVIDERS, Asker, Progress, asker
 from pipelines.settings import Llm
 
 # Providers that send, and so may cost money.
@@ -22,6 +22,7 @@ class Askers:
         llm: How models are asked.
         provider: Who is asked, whatever the settings say; None: as the settings say, then as the tables stand by.
         budget: The most that may be spent in this refresh; None: nothing that costs money is asked.
+        budget_of: Whose budget that is. Refreshes share one, for one is at work at a time; a run in Dagster has one.
         batch: Ask through batch interfaces where a model has a price for it.
         progress: Is told how far a stage is.
 
@@ -35,12 +36,14 @@ class Askers:
         *,
         provider: str | None = None,
         budget: Decimal | None = None,
+        budget_of: str = BUDGET,
         batch: bool = False,
         progress: Progress | None = None,
     ) -> None:
         if provider is not None and provider not in PROVIDERS:
             raise UnknownName("provider", provider, PROVIDERS)
-        self._home, self._llm, self._budget, self._batch, self._progress = home, llm, budget, batch, progress
+        self._home, self._llm, self._batch, self._progress = home, llm, batch, progress
+        self._budget, self._budget_of = budget, budget_of
         self._said = provider or llm.provider
         self._opened: dict[str, Asker] = {}
         self._stack = ExitStack()
@@ -76,6 +79,7 @@ class Askers:
                     provider,
                     ANSWERS,
                     budget=self._budget,
+                    budget_of=self._budget_of,
                     batch=self._batch,
                     progress=self._progress,
                 )

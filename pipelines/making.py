@@ -1,13 +1,15 @@
 """Making the tables of a stage from its parents' current versions, and telling whether they are up to date."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from pipelines.accounts import Account, require_balance, settle
 from pipelines.askers import Askers
-from pipelines.errors import DamagedVersion, NoVersion
+from pipelines.errors import DamagedVersion, NoHost, NoVersion, UnknownPrice
 from pipelines.llm.asking import Asker, Estimate
+from pipelines.llm.profiles import profile, profiles, shapes
 from pipelines.settings import Settings
 from pipelines.stages import Inputs, Made, Stage
 from pipelines.store.manifest import Run
@@ -98,7 +100,10 @@ def waits_for_budget(stage: Stage, store: Store, settings: Settings, askers: Ask
     provider = provider_of(stage, store, settings, askers)
     if provider is None or not askers.costs(provider) or not is_stale(stage, store, settings, askers):
         return None
-    calls = estimate(stage, store, settings, askers).calls
+    try:
+        calls = estimate(stage, store, settings, askers).calls
+    except (UnknownPrice, NoHost) as error:  # it could not be asked in any case
+        return f"calls to {provider} cost money, and there is no budget; {error.what}"
     return f"{calls:,} calls to {provider} cost money, and there is no budget" if calls else None
 
 
@@ -153,8 +158,17 @@ def _run(stage: Stage, parents: list[Version], settings: Settings, provider: str
     return Run(
         parents={parent.name: parent.version for parent in parents},
         code=stage.code,
-        settings=stage.settings(settings) | ({} if provider is None else {"provider": provider}),
+        settings=stage.settings(settings) | ({} if provider is None else _asking(stage, settings, provider)),
     )
+
+
+def _asking(stage: Stage, settings: Settings, provider: str) -> dict[str, Any]:
+    """What of the settings decides what is asked, and what becomes of a reply. Hosts and prices do not."""
+    if provider == "rules":
+        return {"provider": provider}
+    known = profiles(settings.llm.profiles)
+    asked = {alias: shapes(profile(known, alias)) for alias in stage.models(settings)}
+    return {"provider": provider, "profiles": asked, "repairs": settings.llm.repairs}
 
 
 def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dict[str, pl.DataFrame]:

@@ -192,7 +192,7 @@ def load(home: Path) -> Settings:
             return env_settings, TomlConfigSettingsSource(settings_cls, toml_file=path)
 
     try:
-        return OfThisHome()
+        return _in(home, OfThisHome())
     except (ValidationError, SourceError) as error:
         key, told = "", str(error).splitlines()[0]
         if isinstance(error, ValidationError):
@@ -204,6 +204,14 @@ def load(home: Path) -> Settings:
             where=f"{path} or the environment ({PREFIX}{key.upper().replace('.', '__')})",
             remedy="correct the value",
         ) from error
+
+
+def _in(home: Path, settings: Settings) -> Settings:
+    """The settings with the files that they name looked for in the home, wherever a command is called."""
+    named = {
+        name: home / path for name in ("profiles", "recordings") if (path := getattr(settings.llm, name)) is not None
+    }
+    return settings.model_copy(update={"llm": settings.llm.model_copy(update=named)})
 
 
 def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tuple[str, ...]) -> None:

@@ -9,8 +9,10 @@ sign             seen as
 ``login``        a redirect to a login page
 ``overload``     redirects to 503-error.html, after a few retries
 ``refusals``     403, 429 or 503 several times in a row
-``emptiness``    a first list page without posts, or several posts in a row that could not be read
-``robots``       a robots.txt that the server could not give: then nothing is allowed (RFC 9309 §2.3.1.4)
+``emptiness``    a page of a list without posts where there must be some, or several posts in a row that could not be
+                 read
+``robots``       a robots.txt that the server could not give, or that can not be read: then nothing is allowed
+                 (RFC 9309 §2.3.1.4)
 ===============  =========================================================================================
 
 Where not even a connection came about, nobody has refused us: the crawl ends as ``unreachable``, not as ``blocked``.
@@ -19,10 +21,11 @@ Where not even a connection came about, nobody has refused us: the crawl ends as
 import logging
 import re
 from typing import Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadConnectionRefusedError,
@@ -31,6 +34,7 @@ from scrapy.exceptions import (
     IgnoreRequest,
 )
 from scrapy.http import Response
+from scrapy.robotstxt import RobotParser
 from scrapy.utils.defer import _schedule_coro
 
 logger = logging.getLogger(__name__)
@@ -121,37 +125,43 @@ class StopWhereBlocked:
             return response
         sign = challenge_of_page(response)
         if sign is not None:
-            raise block(self._crawler, sign, request.url)
+            raise block(self._crawler, sign, asked_url(request))
         if response.status == 403 and request.meta.get("unread_before"):
             return response  # of this post it is known; of the crawl it says nothing
         self._refusals = self._refusals + 1 if response.status in _REFUSALS else 0
         if self._refusals >= self._limit:
-            raise block(self._crawler, "refusals", request.url)
+            raise block(self._crawler, "refusals", asked_url(request))
         return response
 
 
-class NoRobotsNoCrawl:
-    """A robots.txt that the server fails to give allows nothing. Scrapy would take it to allow everything."""
+class NoRobotsNoCrawl(RobotsTxtMiddleware):
+    """A robots.txt that did not come, or that can not be read, allows nothing. Scrapy takes it to allow everything."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy makes its middlewares."""
-        return cls(crawler)
+    async def robot_parser(self, request: Request) -> RobotParser:
+        """What the robots.txt of the host of `request` says; raises Blocked where there is nothing that it said."""
+        # A bomb and a loop of redirects are found out on a response's way, where `process_exception` hears nothing.
+        parser = await super().robot_parser(request)
+        if parser is None:
+            raise block(self.crawler, "robots", urljoin(request.url, "/robots.txt"))
+        return parser
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Gives the answer on, unless it is a failing robots.txt after its retries."""
         if is_robots(request) and response.status >= 500:
-            raise block(self._crawler, "robots", request.url)
+            raise block(self.crawler, "robots", asked_url(request))
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Ends the crawl where robots.txt could not be fetched."""
         if is_robots(request) and not isinstance(exception, Blocked):
             reason = "unreachable" if isinstance(exception, _NO_ANSWER) else "blocked"
-            raise block(self._crawler, "robots", request.url, reason)
+            raise block(self.crawler, "robots", asked_url(request), reason)
+
+
+def asked_url(request: Request) -> str:
+    """The address that we asked for: the one that a redirect led to may have the words of a title in it."""
+    url: str = request.meta.get("redirect_urls", [request.url])[0]
+    return url
 
 
 def is_robots(request: Request) -> bool:

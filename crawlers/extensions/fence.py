@@ -11,7 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from w3lib.url import safe_url_string
 
-from crawlers.extensions.blocked import block, challenge_of_url, is_robots
+from crawlers.extensions.blocked import asked_url, block, challenge_of_url, is_robots
 
 
 class Refused(IgnoreRequest):
@@ -72,14 +72,14 @@ class SameSiteRedirects(RedirectMiddleware):
             again = get_retry_request(request, spider=here, reason="overload")
             if again is not None:
                 return again
-            raise block(self.crawler, "overload", request.url)
+            raise block(self.crawler, "overload", asked_url(request))
         sign = challenge_of_url(target)
         if sign is not None:
-            raise block(self.crawler, sign, request.url)
+            raise block(self.crawler, sign, asked_url(request))
         reason = outside(target, here.options.host)  # type: ignore[attr-defined]
         if reason is not None:
             if is_robots(request):  # what we may not follow can not tell us what is allowed
-                raise block(self.crawler, "robots", request.url)
+                raise block(self.crawler, "robots", asked_url(request))
             raise Refused(f"redirect_{reason}")
         try:
             return super().process_response(request, response)

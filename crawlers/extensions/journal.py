@@ -7,6 +7,9 @@ no answer for known that came after the post was fetched. A feed has the posts a
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem
+
+from crawlers.extensions.unwritten import stop_where_unwritten
 
 
 class Journal:
@@ -21,8 +24,11 @@ class Journal:
         return cls(crawler)
 
     def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
-        """Gives the row on, for a feed that may want it too."""
+        """Gives the row on, for a feed that may want it too; drops one that can not be written."""
         spider: Any = self._crawler.spider
-        if spider.job is not None:
+        if spider.job is None:
+            return item
+        with stop_where_unwritten(self._crawler, spider.job.items):
             spider.job.append(item, spider.fingerprints.get(item["source_id"]))
-        return item
+            return item
+        raise DropItem("unwritten")

@@ -15,6 +15,7 @@ from scrapy.robotstxt import RobotParser
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawlers.extensions.blocked import is_robots
+from crawlers.extensions.unwritten import stop_where_unwritten
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +47,8 @@ class Robots:
         self._crawler.stats.set_value("robots/status", response.status)
         logger.info("robots.txt of %s: status %s, sha256 %s", request.url, response.status, digest)
         if job is not None:
-            job.keep_robots(request.url, response.body, response.status, datetime.now(UTC))
+            with stop_where_unwritten(self._crawler, job.folder / "robots.txt"):
+                job.keep_robots(request.url, response.body, response.status, datetime.now(UTC))
 
     def _parsed(self, robotparser: RobotParser, request: Request) -> None:
         delay = robotparser.crawl_delay(self._crawler.settings["USER_AGENT"])

@@ -87,6 +87,7 @@ def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[s
             next_url=None,
             layout=LAYOUT,
             n_answers=guard.count_of_answers(body, "posts_count", url),
+            n_found=len(answers),
             more_ids=tuple(each for each in more if each not in set(ids)),
         ),
         url,

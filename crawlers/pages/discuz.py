@@ -78,8 +78,6 @@ def list_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     base = html.base(top, url)
     rows = [(row, kind[1]) for row in html.find(top, css["list_post"]) if (kind := _ROW.fullmatch(row.get("id")))]
     listed = [_listed(row, kind == "stick", css, url, base, fetched_at) for row, kind in rows]
-    if listed and not any(listed):
-        raise UnknownLayout("threads in a list without links", url)
     posts = guard.once(post for post in listed if post is not None)
     return ListPage(posts, guard.next_link(top, css["next"], url), LAYOUT, refused=listed.count(None))
 
@@ -131,7 +129,9 @@ def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     answers = tuple(message for message in messages[first:] if message.text)
     counts = html.find(top, css["counts"])
     n_answers = html.number(html.words(counts[1])) if len(counts) == 2 else None
-    return guard.page(PostPage(question, answers, guard.next_link(top, css["next"], url), LAYOUT, n_answers), url)
+    following = guard.next_link(top, css["next"], url)
+    n_found = len(messages[first:])
+    return guard.page(PostPage(question, answers, following, LAYOUT, n_answers, n_found=n_found), url)
 
 
 def _posts(top: Node, css: Mapping[str, str], url: str) -> list[Node]:

@@ -64,7 +64,7 @@ def list_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     base = html.base(top, url)
     rows = [row for row in html.find(top, css["list_post"]) if html.find(row, "td.title")]
     listed = [_listed(row, css, url, base, fetched_at) for row in rows]
-    if listed and not any(listed):
+    if rows and not any(html.find(row, css["list_link"]) for row in rows):
         raise UnknownLayout("topics in a list without links", url)
     posts = guard.once(post for post in listed if post is not None)
     return ListPage(posts, guard.next_link(top, css["next"], url), LAYOUT, refused=listed.count(None))
@@ -86,7 +86,7 @@ def _listed(row: Node, css: Mapping[str, str], url: str, base: str, fetched_at: 
     if replies is not None or active is not None:
         fingerprint = f"{replies} {active.at:%Y-%m-%dT%H:%M}" if active else str(replies)
     pinned = any("置顶" in html.words(each) for each in html.find(row, css["list_pinned"]))
-    return Listed(*topic, fingerprint, None, active, pinned)
+    return Listed(*topic, fingerprint, None, active, pinned, replies)
 
 
 def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> PostPage:
@@ -104,6 +104,8 @@ def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     if topic is None:
         raise PageError("a topic whose address has no id", url)
     first = not guard.parameter(url, "start")
+    if not first and not html.find(top, css["answers"]):
+        raise PageError("a further page of a topic, and no list of comments", url)
     question = _question(top, topic, css, url, fetched_at) if first else None
     rows = html.find(top, css["answer"])
     inside = {text for row in rows for text in html.find(row, css["answer_text"])}
@@ -113,7 +115,8 @@ def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     answers = [_answer(row, css, url, fetched_at) for row in rows]
     guard.distinct([answer.source_id or "" for answer in answers], "a comment", url)
     kept = tuple(answer for answer in answers if answer.text)
-    return guard.page(PostPage(question, kept, guard.next_link(top, css["next"], url), LAYOUT), url)
+    following = guard.next_link(top, css["next"], url)
+    return guard.page(PostPage(question, kept, following, LAYOUT, n_found=len(answers)), url)
 
 
 def _question(top: Node, topic: tuple[str, str], css: Mapping[str, str], url: str, fetched_at: datetime) -> Question:

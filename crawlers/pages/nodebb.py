@@ -76,6 +76,7 @@ def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[s
             next_url=_next_url(body, url),
             layout=LAYOUT,
             n_answers=guard.count_of_answers(body, "postcount", url),
+            n_found=len(posts.keys() - {main}),
         ),
         url,
     )

@@ -141,7 +141,12 @@ def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     answers = _answers(top, css, url, fetched_at, layout, n_answers)
     first = (guard.parameter(url, "page") or 1) <= 1
     result = PostPage(
-        question if first else None, answers, guard.next_link(top, css["next"], url, "»"), layout, n_answers
+        question=question if first else None,
+        answers=tuple(answer for answer in answers if answer.text),
+        next_url=guard.next_link(top, css["next"], url, "»"),
+        layout=layout,
+        n_answers=n_answers,
+        n_found=len(answers),
     )
     return guard.page(result, url)
 
@@ -188,7 +193,7 @@ def _body(node: Node, url: str) -> str:
 
 def _answers(
     top: Node, css: Mapping[str, str], url: str, fetched_at: datetime, layout: str, n_answers: int
-) -> tuple[Answer, ...]:
+) -> list[Answer]:
     rows = html.find(top, css["answer"])
     if n_answers and not html.find(top, css["answers"]):
         raise PageError("a question with answers, and no list of them", url)
@@ -196,7 +201,7 @@ def _answers(
         raise PageError("an answer outside of the list of answers", url)
     answers = [_answer(row, css, url, fetched_at, layout) for row in rows]
     guard.distinct([answer.source_id or "" for answer in answers], "an answer", url)
-    return tuple(answer for answer in answers if answer.text)
+    return answers
 
 
 def _answer(row: Node, css: Mapping[str, str], url: str, fetched_at: datetime, layout: str) -> Answer:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import IO, Any, ClassVar, Protocol, Self
 
 from parsel import Selector
@@ -24,8 +25,9 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
 from crawlers.cache import PageStore
-from crawlers.extensions.blocked import Blocked, block
+from crawlers.extensions.blocked import Blocked, asked_url, block
 from crawlers.extensions.fence import Refused
+from crawlers.extensions.unwritten import stop_where_unwritten
 from crawlers.hosts import take_turn
 from crawlers.job import DONE, Job, request_of
 from crawlers.options import Known, Options, read_options
@@ -40,6 +42,8 @@ logger = logging.getLogger(__name__)
 _DETAILS_FIRST, _ANSWERS_FIRST = 10, 20
 _GONE = frozenset({404, 410})
 _REFUSED = frozenset({"http_403", "http_429", "http_503"})
+_NO_SIGN = frozenset({"unreachable", "unwritten"})  # the site has not refused us
+_BUSY = frozenset({408, 429})  # as an error of the server's: another time it may answer
 _END = 4096  # bytes in which a page says that it ends; scripts of statistics may follow
 
 
@@ -65,7 +69,10 @@ class Draft:
     fetched_at: datetime | None = None
     urls: set[str] = field(default_factory=set)
     more_ids: tuple[str, ...] = ()
+    n_answers: int | None = None  # as the site states it
+    n_found: int = 0  # answers on the pages that came, also those without text
     settled: bool = False
+    cut: bool = False
     outdated: bool = False  # a page of it is older than that of the list, which may show answers that it lacks
 
 
@@ -103,6 +110,7 @@ class ForumSpider(Spider):
         crawler.signals.connect(spider._idle, signal=signals.spider_idle)
         crawler.signals.connect(spider._unexpected, signal=signals.spider_error)
         crawler.signals.connect(spider._unwritten, signal=signals.item_error)
+        crawler.signals.connect(spider._unwritten, signal=signals.item_dropped)
         spider._prepare()
         return spider
 
@@ -117,6 +125,10 @@ class ForumSpider(Spider):
         self._unread_ids: set[str] = set()
         self._walks: list[Walk] = []
         self._unread_in_a_row = 0
+        self._set_out = 0  # posts that were asked for
+        self._failed = 0  # of these, those that the server failed to give; and as many in a row
+        self._failed_in_a_row = 0
+        self._answers = {"stated": 0, "found": 0}  # of the posts that were given and whose answers the site counts
         had = self.job.had if self.job else {}
         self._had = dict(had)
         self._items = len(had)
@@ -147,6 +159,8 @@ class ForumSpider(Spider):
         """Reads a page of a list."""
         try:
             page: ListPage = self._read(type(self).list_page, response)
+            if page.refused and not page.posts:
+                raise PageError("no link of the list leads to a post of its host", response.url)
         except PageError as error:
             again = self._once_more(response)
             if not again:
@@ -161,8 +175,9 @@ class ForumSpider(Spider):
             if again:
                 yield from again
                 return
-            if walk.number == 0:
-                block(self.crawler, "emptiness", response.url)
+            # Pages in HTML are linked because they have posts; an API may well end with one that has none.
+            if walk.number == 0 or not (self.json or walk.behind):
+                block(self.crawler, "emptiness", _asked_url(response))
                 return
         if page.refused:  # links of posts that lead to another host
             self.refused["offsite"] += page.refused
@@ -175,7 +190,7 @@ class ForumSpider(Spider):
         """A page of a list did not come: what stands below it would be missing, so the crawl ends and says so."""
         kind = self._count_failure(failure)
         if kind in _REFUSED:
-            block(self.crawler, "refusals", failure.request.url)  # type: ignore[attr-defined]
+            block(self.crawler, "refusals", asked_url(failure.request))  # type: ignore[attr-defined]
         elif kind != "blocked":
             raise CloseSpider("robots_forbidden" if kind == "robots" else "list_failed")
 
@@ -190,11 +205,15 @@ class ForumSpider(Spider):
 
     def parse_post(self, response: Response, draft: Draft) -> Iterator[Any]:
         """Reads a page of a post: the question from the first, answers from each."""
+        self._failed_in_a_row = 0
         if self._full:
             return  # it was under way as the last post that was wanted came
         try:
             page: PostPage = self._read(type(self).post_page, response)
             inside = self._take(draft, page, response)
+            further = self._further(draft, page.next_url) if inside else None
+            if inside and further is None and draft.n_answers and not draft.n_found:
+                raise PageError("the page states answers and holds none", response.url)
         except PageError as error:
             again = [] if draft.unread_before else self._once_more(response)
             if again:
@@ -205,19 +224,29 @@ class ForumSpider(Spider):
             self._unread_in_a_row += not draft.unread_before
             if self._unread_in_a_row >= self.settings.getint("CRAWL_UNREAD_MAX"):
                 reason = "unknown_layout" if isinstance(error, UnknownLayout) else "blocked"
-                block(self.crawler, "emptiness", response.url, reason)
+                block(self.crawler, "emptiness", _asked_url(response), reason)
             return
         self._unread_in_a_row = 0
         yield from self._settle(draft)
-        if inside:
-            yield from self._follow(draft, page.next_url)
+        if further is not None:
+            yield further
+        elif inside:
+            yield from self._give(draft)
 
     def failed_post(self, failure: Failure) -> Iterator[Any]:
-        """A page of a post did not come: the post is counted, and is new again for the next crawl."""
+        """A page of a post did not come: the post is counted, and new for the next crawl where the server failed.
+
+        A refusal of the one page is remembered as a page is that can not be read.
+        """
         draft: Draft = failure.request.cb_kwargs["draft"]  # type: ignore[attr-defined]
-        kind = self._count_failure(failure, known=draft.unread_before)
-        if kind != "blocked":
-            yield from self._lose(draft, gone=kind == "gone")
+        failed = _is_of_the_server(failure.value)
+        kind = self._count_failure(failure, known=draft.unread_before and not failed)
+        if kind == "blocked":
+            return
+        yield from self._lose(draft, gone=kind == "gone", failed=failed)
+        self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
+        if self._failed_in_a_row >= self.settings.getint("CRAWL_LOST_MAX"):
+            raise CloseSpider("too_many_lost")
 
     def _take(self, draft: Draft, page: PostPage, response: Response) -> bool:
         """Takes a page into the draft; gives whether the post is one of the window.
@@ -225,6 +254,8 @@ class ForumSpider(Spider):
         Raises:
             PageError: for a first page without its question, or with another one.
         """
+        if page.question is not None:
+            draft.n_answers = draft.listed.n_answers if page.n_answers is None else page.n_answers
         if draft.question is None:
             question = page.question
             if question is None or question.source_id != draft.listed.source_id:
@@ -249,18 +280,23 @@ class ForumSpider(Spider):
         draft.outdated |= self._fetched_at(response) < draft.listed_at
         draft.urls.add(response.url)
         draft.answers.extend(page.answers)
+        draft.n_found += page.n_found
         return True
 
-    def _follow(self, draft: Draft, next_url: str | None) -> Iterator[Any]:
-        """Asks for more answers, or gives the row."""
+    def _further(self, draft: Draft, next_url: str | None) -> Request | None:
+        """The request for more answers of a post; None where there are none, or no more are asked for."""
         found = (next_url, self.parse_post) if next_url else self.more(draft)
-        if found is not None and found[0] not in draft.urls:
-            if len(draft.urls) < self.settings.getint("CRAWL_POST_PAGES_MAX"):
-                url, callback = found
-                yield self._request(url, callback, self.failed_post, _ANSWERS_FIRST, draft=draft)
-                return
-            self._became("cut")
+        if found is None or found[0] in draft.urls:
+            return None
+        if len(draft.urls) >= self.settings.getint("CRAWL_POST_PAGES_MAX"):
+            draft.cut = True
             logger.warning("a post of more than %s pages, cut there: %s", len(draft.urls), draft.listed.url)
+            return None
+        url, callback = found
+        return self._request(url, callback, self.failed_post, _ANSWERS_FIRST, draft=draft)
+
+    def _give(self, draft: Draft) -> Iterator[Any]:
+        """The row of a post whose pages have come."""
         assert draft.question is not None
         assert draft.fetched_at is not None
         row = row_of(
@@ -269,6 +305,10 @@ class ForumSpider(Spider):
         )  # fmt: skip
         self.fingerprints[draft.question.source_id] = None if draft.outdated else draft.listed.fingerprint
         self._items += 1
+        self._became("cut" if draft.cut else "fetched")
+        if draft.n_answers is not None:
+            self._answers["stated"] += draft.n_answers
+            self._answers["found"] += draft.n_found
         yield row
         if self._full:
             raise CloseSpider("max_items")
@@ -282,9 +322,12 @@ class ForumSpider(Spider):
         yield from self._post_requests(more, draft.listed_at, draft.walk, draft.board)
         yield from self._go_on(draft.walk, draft.board)
 
-    def _lose(self, draft: Draft, *, gone: bool = False) -> Iterator[Request]:
+    def _lose(self, draft: Draft, *, gone: bool = False, failed: bool = False) -> Iterator[Request]:
         if gone:
             self._became("gone")
+        elif failed:  # of its page nothing is known: it stays new
+            self._became("lost")
+            self._failed += 1
         else:
             self._became("unread_before" if draft.unread_before else "lost")
             self._unread_ids.add(draft.listed.source_id)
@@ -303,6 +346,7 @@ class ForumSpider(Spider):
     def _post_requests(
         self, wanted: list[Listed], listed_at: datetime, walk: Walk, board: Board | None
     ) -> Iterator[Request]:
+        self._set_out += len(wanted)
         for listed in wanted:
             known = self.options.seen.get(listed.source_id)
             unread_before = known is not None and known.unread and known.fingerprint == listed.fingerprint
@@ -321,7 +365,7 @@ class ForumSpider(Spider):
         if response.meta.get("again"):
             return []
         assert response.request is not None
-        return [response.request.replace(meta={"again": True})]
+        return [response.request.replace(url=_asked_url(response), meta={"again": True})]
 
     def _read(self, reader: Reader, response: Response) -> Any:
         """The records of a page.
@@ -366,13 +410,16 @@ class ForumSpider(Spider):
             kind = "unknown_layout" if isinstance(error, UnknownLayout) else "page"
             self.errors[kind] += 1
             self.crawler.stats.inc_value(f"crawl/errors/{kind}")
-        where = self.job.keep_page(response.url, response.body) if self.job else "not saved: -a job=FOLDER saves it"
-        logger.warning("%s at %s (%s)", error.what, response.url, where)
+        where: Path | str = "not saved: -a job=FOLDER saves it"
+        if self.job is not None:
+            with stop_where_unwritten(self.crawler, self.job.folder / "unknown"):
+                where = self.job.keep_page(response.url, response.body)
+        logger.warning("%s at %s (%s)", error.what, _asked_url(response), where)
 
     def _count_failure(self, failure: Failure, *, known: bool = False) -> str:
         error = failure.value
         assert error is not None
-        url = failure.request.url  # type: ignore[attr-defined]
+        url = asked_url(failure.request)  # type: ignore[attr-defined]
         kind = _kind_of(error)
         if kind == "blocked":
             return kind
@@ -389,6 +436,12 @@ class ForumSpider(Spider):
         return kind
 
     @property
+    def _too_many_lost(self) -> bool:
+        """Whether the server failed to give so many posts that the same job should ask for them once more."""
+        most, share = self.settings.getint("CRAWL_LOST_MAX"), self.settings.getfloat("CRAWL_LOST_SHARE")
+        return self._failed >= most and self._failed >= share * (self._set_out + self.fates["had"])
+
+    @property
     def _full(self) -> bool:
         return self.options.max_items is not None and self._items >= self.options.max_items
 
@@ -400,6 +453,8 @@ class ForumSpider(Spider):
     def _unwritten(self, item: dict[str, Any]) -> None:
         """A post that could not be written into the journal: it is not there, whatever was counted."""
         self._items -= 1
+        self.fates["fetched"] -= 1
+        self.fates["lost"] += 1
         self.fingerprints.pop(item["source_id"], None)
         self.errors["unwritten"] += 1
 
@@ -407,7 +462,7 @@ class ForumSpider(Spider):
         """Nothing is under way: the crawl is over, and has failed where a list was not walked to its end."""
         if any(not (walk.settled and walk.ended) for walk in self._walks):
             raise CloseSpider("incomplete")
-        read = self._items or self.dated or self.fates["unchanged"]
+        read = self._items or self.dated.keys() - self._unread_ids or self.fates["unchanged"]
         if not read and (+self.errors or self.fates["lost"]):
             raise CloseSpider("nothing_read")
 
@@ -416,15 +471,21 @@ class ForumSpider(Spider):
         for lost in ("unwritten", "unexpected"):
             if reason in DONE and self.errors[lost]:
                 reason = lost
+        if reason in DONE and self._too_many_lost:
+            reason = "too_many_lost"
         summary = self._sum_up(reason)
         if summary["list_ended_first"]:
             first = self.options.window.first
             logger.warning("a list ended before anything older than %s: its site may show no more", first)
         if self.job is not None:
-            if reason in DONE:
-                self.job.finish(self._seen(), summary)
-            else:
-                self.job.stop(summary)
+            try:
+                if reason in DONE:
+                    self.job.finish(self._seen(), summary)
+                else:
+                    self.job.stop(summary)
+            except OSError as error:
+                logger.error("unwritten (%s) at %s: how the crawl ended", error.strerror, self.job.folder)
+                summary |= {"finish_reason": "unwritten", "blocked": None, "nothing_new": False}
             self.job.close()
         self.summary = summary  # last: without its figures on disk no crawl is done
         self._turn.close()
@@ -457,14 +518,14 @@ class ForumSpider(Spider):
         stats = self.crawler.stats
         errors, refused = +self.errors, +self.refused
         nothing_lost = not errors and not self.fates["lost"]  # links of a list that lead elsewhere are no posts
-        fates = {("fetched" if fate == "fetch" else fate): count for fate, count in sorted((+self.fates).items())}
+        fates = {("left" if fate == "fetch" else fate): count for fate, count in sorted((+self.fates).items())}
         started = stats.get_value("start_time")
         return {
             "source": self.site.name,
             "from": self.options.window.first.isoformat(),
             "until": self.options.window.last.isoformat(),
             "finish_reason": reason,
-            "blocked": None if reason == "unreachable" else stats.get_value("blocked/sign"),
+            "blocked": None if reason in _NO_SIGN else stats.get_value("blocked/sign"),
             "items": self._items,
             "nothing_new": reason in DONE and not self._items and nothing_lost,
             "pages": stats.get_value("crawl/pages", 0),
@@ -473,6 +534,7 @@ class ForumSpider(Spider):
             "list_pages": sum(walk.number for walk in self._walks),
             "list_ended_first": any(walk.ended_first for walk in self._walks),
             "posts": {"listed": len(self.listed), **fates},
+            "answers": self._answers,
             "errors": dict(sorted(errors.items())),
             "refused": dict(sorted(refused.items())),
             "retries": stats.get_value("retry/count", 0),
@@ -499,6 +561,19 @@ def _apply(options: Options, settings: BaseSettings) -> None:
         "HTTPCACHE_ENABLED": options.job is not None,
     }
     settings.setdict(set_, priority="spider")
+
+
+def _asked_url(response: Response) -> str:
+    assert response.request is not None
+    return asked_url(response.request)
+
+
+def _is_of_the_server(error: BaseException | None) -> bool:
+    """Whether a page did not come because the server, or the way to it, failed: it says nothing of the page."""
+    if isinstance(error, HttpError):
+        status = error.response.status
+        return status >= 500 or status in _BUSY
+    return error is not None and not isinstance(error, IgnoreRequest) and _kind_of(error) != "too_large"
 
 
 def _kind_of(error: BaseException) -> str:

@@ -31,6 +31,8 @@ _AGAIN = "run it again: it goes on where it was"
 _REMEDIES = {
     "blocked": "leave the site alone for a day, then run it again; no challenge is ever solved",
     "unreachable": f"look whether the site and the network are there, then {_AGAIN}",
+    "too_many_lost": f"the site fails to give its posts: look at it, wait an hour, then {_AGAIN}",
+    "unwritten": f"make room on the disk, then {_AGAIN}",
     "unknown_layout": "the site has changed its pages: those that could not be read are saved in unknown/ of the job",
     "robots_forbidden": "its robots.txt does not allow it: nothing is to be done but to ask its owners",
 }

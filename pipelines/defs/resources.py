@@ -63,11 +63,13 @@ def askers_resource(context: dg.InitResourceContext) -> Iterator[Askers]:
     """The askers of one run: they share its budget."""
     home: HomeResource = context.resources.home
     said = context.resource_config
+    assert context.run is not None
     with Askers(
         home.folder,
         home.settings().llm,
         provider=said.get("provider"),
         budget=Decimal(str(said["budget"])) if "budget" in said else None,
+        budget_of=f"run {context.run.run_id}",
         batch=said["batch"],
         progress=Lines(context.log.info) if context.log else None,
     ) as askers:

@@ -1,5 +1,7 @@
 """Running one asset on the standing instance of a home, so that the web UI shows what the command line did."""
 
+import os
+import socket
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +23,7 @@ from pipelines.store import Store, Version
 
 REQUEST_WAS_WRONG = 2  # the exit code of crawlers.run
 
+_PROCESS = "gongqing/process"  # host:id of the command that runs a run itself
 _NAME = assets.data_sets.name or ""
 # Our own lines tell what happens; Dagster's are in the web UI.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -38,7 +41,32 @@ def run_stage(home: Path, stage: Stage, askers: Askers | None = None) -> None:
     asset = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == tables)
     own = [one for one in checks.checks if {key.asset_key.to_user_string() for key in one.check_keys} <= tables]
     whoever = {} if askers is None else {"askers": askers}
-    _run(home, [asset, *own], tags={"gongqing/command": "refresh"}, run_config=_QUIET, resources=whoever)
+    with instance(home) as standing:
+        _bury(standing)
+    tags = {"gongqing/command": "refresh", _PROCESS: f"{socket.gethostname()}:{os.getpid()}"}
+    _run(home, [asset, *own], tags=tags, run_config=_QUIET, resources=whoever)
+
+
+def _bury(standing: dg.DagsterInstance) -> None:
+    """Runs of commands that were killed have failed, and hold no slot of a pool any more.
+
+    Dagster's daemon would see to that, and a command line has none: the next run would wait for ever.
+    """
+    for run in standing.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+        host, _, process = run.tags.get(_PROCESS, "").rpartition(":")
+        if host == socket.gethostname() and not _lives(int(process)):
+            standing.report_run_failed(run, "the command that ran it was killed")
+            standing.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def run_import(home: Path, table: str, data_set: str, reader: str, file: Path, mapping: Path | None) -> None:

@@ -74,6 +74,7 @@ def asker(
     rules: Answers,
     *,
     budget: Decimal | None = None,
+    budget_of: str = BUDGET,
     batch: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[Asker]:
@@ -86,6 +87,7 @@ def asker(
         rules: What the rules answer, by task.
         budget: The most that may be spent, in the currency of the profiles. It lives in the ledger: a refresh that was
             broken off goes on with what it had spent. None: nothing that costs is asked.
+        budget_of: Whose budget it is: another name, another budget.
         batch: Ask through the Batch API where the profile has a price for it.
         progress: Is told how far a stage is.
 
@@ -104,7 +106,7 @@ def asker(
 
         if home is None:
             raise ValueError("provider openai writes down what it pays: it needs a home")
-        with opened(home, llm, budget, batch=batch, progress=progress) as asking:
+        with opened(home, llm, budget, of=budget_of, batch=batch, progress=progress) as asking:
             yield asking
     else:
         raise UnknownName("provider", provider, PROVIDERS)

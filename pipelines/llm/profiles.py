@@ -108,6 +108,12 @@ def profiles(extra: Path | None = None) -> dict[str, Profile]:
     return found
 
 
+def shapes(profile: Profile) -> dict[str, Any]:
+    """What of a profile decides the payload, and so what is asked: another value of any, another question."""
+    named = {"model", "structured", "extra_body", "temperature", "max_tokens", "thinking"}
+    return profile.model_dump(mode="json", include=named)
+
+
 def profile(known: Mapping[str, Profile], alias: str) -> Profile:
     """The profile of an alias. Raises UnknownName, with the nearest."""
     if alias not in known:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import resource
 from datetime import UTC, datetime
 
 import pytest
@@ -63,6 +64,22 @@ def test_a_folder_that_can_not_be_made_is_refused(tmp_path):
     for folder in (tmp_path / "file", tmp_path / "file" / "job"):
         with pytest.raises(RequestRefused, match="can not be used"):
             Job(folder, REQUEST)
+
+
+def test_a_line_that_could_not_be_written_whole_is_an_error_and_leaves_nothing(tmp_path):
+    with Job(tmp_path, REQUEST) as job:
+        job.append(row("1"))
+        whole = (tmp_path / "items.jsonl").read_bytes()
+        bounds = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, bounds[1]))
+        try:
+            with pytest.raises(OSError, match="No space left"):
+                job.append(row("2"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
+        assert (tmp_path / "items.jsonl").read_bytes() == whole
+        assert job.append(row("2"))
+    assert ids(tmp_path) == ["1", "2"]
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))

@@ -1,5 +1,6 @@
 """How a site is treated, and when the crawl stops: never a challenge solved, never a page asked for after it."""
 
+import gzip
 import re
 from itertools import pairwise
 
@@ -7,6 +8,7 @@ import pytest
 from crawl_runs import crawl, site_file
 from scrapy.http import HtmlResponse
 from tiny_site import HTML, TinySite
+from xinli_pages import listed
 
 from crawlers.extensions.blocked import challenge_of_page, challenge_of_url
 from crawlers.extensions.robots import longer
@@ -77,6 +79,27 @@ def test_a_robots_that_the_server_fails_to_give_allows_nothing(tmp_path):
         run = crawl(tmp_path, site.url, code=1)
         assert set(site.asked) == {"/robots.txt"}
     assert (run.summary["finish_reason"], run.summary["blocked"]) == ("blocked", "robots")
+
+
+BOMB = gzip.compress(b"User-agent: *\nDisallow: /\n" + b"#" * 60_000_000)
+PLAIN = {"Content-Type": "text/plain"}
+
+
+@pytest.mark.parametrize(
+    "robots",
+    [
+        (200, {**PLAIN, "Content-Encoding": "gzip"}, BOMB),
+        (200, PLAIN, b"#" * 9_000_000),
+        (302, {"Location": "/robots.txt?again"}, b""),
+    ],
+    ids=["bomb", "too large", "loop"],
+)
+def test_a_robots_that_can_not_be_read_allows_nothing(tmp_path, robots):
+    with TinySite({"/robots.txt": robots, "/qa": listed()}) as site:
+        run = crawl(tmp_path, site.url, code=1)
+        assert {path.split("?")[0] for path in site.asked} == {"/robots.txt"}
+    assert (run.summary["finish_reason"], run.summary["blocked"]) == ("blocked", "robots")
+    assert "Traceback" not in run.log
 
 
 def test_a_site_that_can_not_be_reached_has_not_refused_us(tmp_path):

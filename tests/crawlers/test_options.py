@@ -75,6 +75,28 @@ def test_no_other_host_is_ever_asked_without_delays(site, host):
 
 @pytest.mark.usefixtures("_key")
 @pytest.mark.parametrize(
+    ("said", "base_url", "host"),
+    [
+        ("http://LOCALHOST:1", "http://localhost:1", "localhost:1"),
+        ("HTTP://127.0.0.1:80/Forum/", "http://127.0.0.1/Forum", "127.0.0.1"),
+        ("https://localhost:443", "https://localhost", "localhost"),
+        ("https://localhost:80", "https://localhost:80", "localhost:80"),
+        ("http://[::1]:8765/", "http://[::1]:8765", "[::1]:8765"),
+    ],
+)
+def test_a_base_url_has_one_form(site, said, base_url, host):
+    options = read_options(site, {"base_url": said})
+    assert (options.base_url, options.host) == (base_url, host)
+
+
+@pytest.mark.usefixtures("_key")
+def test_a_window_that_has_begun_may_end_in_the_days_to_come(site):
+    said = {"from_date": "2025-03-20", "until_date": "2025-03-31", "now": "2025-03-20T00:01+08:00"}
+    assert read_options(site, {**REPLICA, **said}).window.last == date(2025, 3, 31)
+
+
+@pytest.mark.usefixtures("_key")
+@pytest.mark.parametrize(
     ("said", "words"),
     [
         ({"from": "2025-03-01"}, "did you mean 'from_date'?"),
@@ -84,6 +106,14 @@ def test_no_other_host_is_ever_asked_without_delays(site, host):
         ({"base_url": "http://user:pass@127.0.0.1"}, "no address of a site"),
         ({"base_url": "http://127.0.0.1:99999999"}, "no address of a site"),
         ({"base_url": "http://[::1"}, "no address of a site"),
+        ({"base_url": "http://127.0.0.1/?page=1"}, "no address of a site"),
+        ({"base_url": "http://127.0.0.1?"}, "no address of a site"),
+        ({"base_url": "http://127.0.0.1/#top"}, "no address of a site"),
+        ({"base_url": "http://127.0.0.1/a b"}, "no address of a site"),
+        ({"base_url": " http://127.0.0.1"}, "no address of a site"),
+        ({"base_url": "http://127.0.0.1/a\tb"}, "no address of a site"),
+        ({"from_date": "2025-03-21", "until_date": "2025-03-22", "now": "2025-03-20T23:59+08:00"}, "begins on 2025"),
+        ({"until_date": "2025-03-21", "now": "2025-03-20T23:59+08:00"}, "begins on 2025-03-21"),
         ({"keep_pages_days": "-1"}, "keep_pages_days"),
         ({"since_id": "９"}, "since_id"),
         ({"max_items": "0"}, "max_items"),

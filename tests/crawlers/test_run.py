@@ -103,6 +103,9 @@ def test_ids_to_be_taken_down_are_never_asked_for(asked, tmp_path):
 def test_a_bound_on_the_posts_is_kept_and_is_an_end_like_another(asked, tmp_path):
     run = crawl(tmp_path, asked.url, "2025-01-01", "2025-05-20", "--max-items", "7")
     assert (run.code, len(run.rows), run.summary["finish_reason"]) == (0, 7, "max_items")
+    fates = run.summary["posts"]
+    assert fates["fetched"] == run.summary["items"] == 7
+    assert fates["left"] == fates["listed"] - 7
     assert len(asked.requests()["paths"]) < 20
 
 
@@ -265,6 +268,8 @@ def test_a_crawl_whose_figures_could_not_be_written_does_not_exit_with_zero(aske
     )  # fmt: skip
     assert ran.returncode == 1
     assert not (tmp_path / "job" / "stats.json").exists()
+    assert json.loads(ran.stdout)["finish_reason"] == "unwritten"
+    assert "Traceback" not in ran.stderr
     again = crawl(tmp_path / "job", asked.url, "2025-05-19", "2025-05-20")
     assert again.summary["posts"]["had"] == len(again.rows) > 0
 
@@ -285,6 +290,10 @@ def test_a_post_that_was_read_and_lost_makes_the_crawl_fail_and_comes_with_the_n
         assert broken.returncode == 1, broken.stderr
         assert json.loads((job / "stopped.json").read_bytes())["finish_reason"] == reason
         assert not (job / "stats.json").exists()
+        if reason == "unwritten":  # at once: what else comes could not be kept either
+            assert "Traceback" not in broken.stderr
+            assert "unwritten (no room) at " in broken.stderr
+            assert len(rows_of(job)) <= 1  # of eight: what was under way
         lost = len((job / "items.jsonl").read_bytes().splitlines())
         again = subprocess.run(
             [sys.executable, "-m", "crawlers.run", *arguments],
@@ -294,4 +303,8 @@ def test_a_post_that_was_read_and_lost_makes_the_crawl_fail_and_comes_with_the_n
             text=True,
         )
         assert again.returncode == 0, again.stderr
-        assert len((job / "items.jsonl").read_bytes().splitlines()) == lost + 1
+        days = {date(2025, 3, 14), date(2025, 3, 15), date(2025, 3, 16)}
+        truth = {post["ids"]["xinli001"] for post in replica.posts() if day(post) in days}
+        rows = rows_of(job)
+        assert {row["source_id"] for row in rows} >= truth
+        assert len(rows) > lost

@@ -1,6 +1,11 @@
 """Assets that ask, on a vendor of models on this machine: what a run may spend, what it leaves, what it tells."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,10 +15,13 @@ import pytest
 from pipelines.askers import Askers
 from pipelines.defs import assets, schedules
 from pipelines.defs.resources import HomeResource, askers_resource
+from pipelines.defs.running import run_stage
 from pipelines.errors import BudgetSpent
 from pipelines.llm.ledger import FILE, Ledger
+from pipelines.making import is_stale
 from pipelines.refresh import estimates, refresh
 from pipelines.settings import load
+from pipelines.stages import STAGES
 from samples.vendor import Vendor
 
 TABLE = "topics"
@@ -78,7 +86,7 @@ def test_a_run_with_a_budget_asks_each_question_once(instance, home, vendor):
         [spent] = ledger.spend()
         assert (spent.stage, spent.calls, spent.tokens_out > 0) == (TABLE, asked, True)
         assert ledger.open_attempts() == []
-        assert ledger.budget("refresh") is None
+        assert ledger.budget(f"run {made.run_id}") is None
 
 
 def test_a_run_without_a_budget_leaves_the_table_and_says_so(instance, home, vendor):
@@ -100,7 +108,7 @@ def test_a_budget_that_does_not_reach_fails_the_run_and_keeps_what_was_answered(
     assert rows(home).equals(before)
     with Ledger(home / FILE) as ledger:
         [spent] = ledger.spend()
-        budget = ledger.budget("refresh")
+        budget = ledger.budget(f"run {made.run_id}")
     assert 0 < spent.calls < whole.calls
     assert budget is not None, "a run that was broken off leaves its budget open"
     assert budget.spent == int(spent.cost * 10**9)
@@ -127,8 +135,6 @@ def test_one_budget_is_for_all_stages_of_a_refresh(home):
     budget = topics.cost + Decimal("0.000001")
 
     def run(stage):
-        from pipelines.defs.running import run_stage
-
         run_stage(home, stage, askers)
 
     with (
@@ -140,6 +146,63 @@ def test_one_budget_is_for_all_stages_of_a_refresh(home):
     with Ledger(home / FILE) as ledger:
         assert sum(one.cost for one in ledger.spend()) <= budget
         assert {one.stage for one in ledger.spend()} == {"topics", "emotions"}
+
+
+@pytest.mark.slow
+def test_a_refresh_that_was_killed_is_gone_on_with(home):
+    """The dead run holds no slot of its pool, its calls are lost and listed, and nothing that was answered is asked."""
+    with Vendor(latency=2.0) as slow:
+        (home / "models.toml").write_text(PROFILE.format(url=slow.base_url), encoding="utf-8")
+        command = [Path(sys.executable).with_name("gongqing"), "refresh", "--provider", "openai", "--budget", "5"]
+        command += ["--select", TABLE]
+        environment = {**os.environ, "GONGQING_HOME": str(home)}
+        killed = subprocess.Popen(command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not slow.stats()["requests"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait()
+        slow.change(latency=0.0)
+        sent = slow.stats()["requests"]
+        again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
+        assert again.returncode == 0, again.stderr
+        assert sent > 0
+        assert slow.stats()["requests"] == sent + rows(home).height
+    with Ledger(home / FILE) as ledger:
+        assert [one.lost for one in ledger.open_attempts()] == [True] * sent
+    assert set(rows(home)["provider"]) == {"openai"}
+
+
+def test_what_shapes_a_question_makes_its_table_stale_and_a_price_does_not(home):
+    stage = next(stage for stage in STAGES if stage.name == TABLE)
+
+    def stale() -> bool:
+        with Askers(home, load(home).llm, provider="openai") as askers:
+            return is_stale(stage, HomeResource(path=str(home)).store(), load(home), askers)
+
+    with Askers(home, load(home).llm, provider="openai", budget=Decimal(1)) as askers:
+        run_stage(home, stage, askers)
+    assert not stale()
+    models = home / "models.toml"
+    models.write_text(models.read_text().replace("output = 10", "output = 11"))
+    assert not stale()
+    models.write_text(models.read_text().replace("max_tokens = 300", "max_tokens = 400"))
+    assert stale()
+
+
+def test_files_that_settings_name_are_looked_for_in_the_home(home, tmp_path, monkeypatch):
+    (home / "gongqing.toml").write_text('[llm]\nprofiles = "models.toml"\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert load(home).llm.profiles == home / "models.toml"
+
+
+def test_without_a_budget_a_model_whose_price_nobody_has_said_is_waited_for(sample_home, tmp_path):
+    shutil.copytree(sample_home, tmp_path / "home")
+    settings = load(tmp_path / "home")
+    with Askers(tmp_path / "home", settings.llm, provider="openai") as askers:
+        [outcome] = refresh(tmp_path / "home", settings, lambda stage: pytest.fail(stage.name), ["ecot_chains"], askers)
+    assert "nobody has said" in outcome.waits or "host" in outcome.waits
 
 
 def test_the_weekly_schedule_spends_only_what_the_settings_allow(home, monkeypatch):

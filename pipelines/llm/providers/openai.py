@@ -29,16 +29,22 @@ _AT_ONCE = 2000
 
 @contextmanager
 def opened(
-    home: Path, llm: Llm, budget: Decimal | None, *, batch: bool = False, progress: Progress | None = None
+    home: Path,
+    llm: Llm,
+    budget: Decimal | None,
+    *,
+    of: str = BUDGET,
+    batch: bool = False,
+    progress: Progress | None = None,
 ) -> Iterator["OpenAIAsker"]:
     """The asker of a home, with its ledger open. Left in order, and with every stage asked to its end, it closes the
-    budget; broken off, the budget stays open, and the next one goes on with what it had spent.
+    budget `of` that name; broken off, the budget stays open, and the next one goes on with what it had spent.
     """
     with Ledger(home / FILE) as ledger:
-        asking = OpenAIAsker(ledger, llm, budget, batch=batch, progress=progress)
+        asking = OpenAIAsker(ledger, llm, budget, of=of, batch=batch, progress=progress)
         try:
             yield asking
-            if budget is not None and not asking.broken_off and (standing := ledger.budget(BUDGET)) is not None:
+            if budget is not None and not asking.broken_off and (standing := ledger.budget(of)) is not None:
                 ledger.close_budget(standing)
         finally:
             asking.close()
@@ -50,8 +56,16 @@ class OpenAIAsker:
     provider: Literal["openai"] = "openai"
 
     def __init__(
-        self, ledger: Ledger, llm: Llm, budget: Decimal | None, *, batch: bool = False, progress: Progress | None = None
+        self,
+        ledger: Ledger,
+        llm: Llm,
+        budget: Decimal | None,
+        *,
+        of: str = BUDGET,
+        batch: bool = False,
+        progress: Progress | None = None,
     ) -> None:
+        self._of = of
         self._ledger, self._llm, self._cap, self._batch, self._progress = ledger, llm, budget, batch, progress
         self._profiles = profiles(llm.profiles)
         self._runner: asyncio.Runner | None = None
@@ -215,7 +229,7 @@ class OpenAIAsker:
                 remedy=f"--budget AMOUNT, in {currency}; --estimate says how much it may take",
             )
         if self._budget is None:
-            self._budget = self._ledger.open_budget(self._cap, currency, BUDGET)
+            self._budget = self._ledger.open_budget(self._cap, currency, self._of)
         return self._budget.id
 
     def _currency(self, aliases: Sequence[str]) -> str | None:

@@ -1,6 +1,7 @@
 """Every saved page gives the record beside it."""
 
 import json
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -50,3 +51,13 @@ def test_body_that_is_no_page(engine, read, body):
 def test_selector_that_the_engine_does_not_have(engine):
     with pytest.raises(KeyError, match="titel"):
         engine.list_page({}, "https://www.example.org/", NOW, {"titel": "h1"})
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.read == "list_page" and not page.is_json], ids=lambda page: page.name
+)
+def test_links_of_a_list_that_all_lead_to_another_host_are_counted(page: SavedPage):
+    elsewhere = re.sub(r'href="(?:https?://[^/"]+)?/?', 'href="https://elsewhere.example.net/', page.source())
+    found = page.parse(elsewhere)
+    assert found.posts == ()
+    assert found.refused >= len(page.gives["posts"])
