@@ -153,11 +153,14 @@ def test_what_questions_would_take_is_told_and_nothing_is_made(in_home):
 
 
 def test_a_price_that_nobody_has_said_stops_before_anything_is_sent(tmp_path, sample_home, capsys, monkeypatch):
-    shutil.copytree(sample_home, tmp_path / "home")
+    shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
     ended, message = _fails(capsys, monkeypatch, "refresh", "--provider", "openai", "--estimate")
     assert ended == 2
     assert "nobody has said what qwen2.5-72b costs" in message
+    ended, message = _fails(capsys, monkeypatch, "refresh", "--provider", "replay", "--select", "topics")
+    assert ended == 2
+    assert "nothing to replay" in message
     shutil.rmtree(tmp_path / "home")
     ended, message = _fails(capsys, monkeypatch, "ledger", "record", str(tmp_path / "nothing.jsonl"))
     assert ended == 2
@@ -190,7 +193,6 @@ def test_doctor_finds_damage_and_ends_with_1(tmp_path, sample_store, monkeypatch
         (["show", "grpo_cerr"], 2, "did you mean 'grpo_cer'"),
         (["show", "sft_coe"], 1, "sft_coe has no version yet"),
         (["refresh", "--provider", "opnai"], 2, "did you mean 'openai'"),
-        (["refresh", "--provider", "replay", "--select", "topics"], 2, "nothing to replay"),
         (["show", "clean_posts", "--version", "zz"], 2, "no version of clean_posts 'zz'"),
         (["show", "clean_posts", "--partition", "x"], 2, "has no partitions"),
         (["why", "sample:p999"], 2, "no table holds or dropped a row 'sample:p999'"),

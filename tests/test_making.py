@@ -10,6 +10,7 @@ import pytest
 from pipelines.askers import Askers
 from pipelines.drops import drops
 from pipelines.errors import DamagedVersion, NoVersion, RequestError, SettingsError, Unaccounted
+from pipelines.llm.profiles import profiles, shapes
 from pipelines.making import accounts, is_stale, parents_of, provider_of, run_stage
 from pipelines.settings import Annotate, Sampling, Settings, Splits, SplitSizes
 from pipelines.stages import STAGES
@@ -245,7 +246,8 @@ def test_a_table_that_a_model_made_is_not_made_anew_by_rules(store):
         gone,
         parents=parents_of(stage, store),
         code=run.code,
-        settings=run.settings | {"provider": "openai"},
+        settings=run.settings
+        | {"provider": "openai", "profiles": {"deepseek-r1": shapes(profiles()["deepseek-r1"])}, "repairs": 1},
     )
     assert provider_of(stage, store, Settings()) == "openai"
     assert not is_stale(stage, store, Settings())

@@ -51,7 +51,7 @@ def vendor():
 @pytest.fixture
 def home(sample_home: Path, tmp_path: Path, vendor: Vendor) -> Path:
     """A home with every table made by rules, and a profile that asks the vendor."""
-    shutil.copytree(sample_home, tmp_path / "home")
+    shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
     models = tmp_path / "home" / "models.toml"
     models.write_text(PROFILE.format(url=vendor.base_url), encoding="utf-8")
     (tmp_path / "home" / "gongqing.toml").write_text(f'[llm]\nprofiles = "{models}"\n', encoding="utf-8")
@@ -198,7 +198,7 @@ def test_files_that_settings_name_are_looked_for_in_the_home(home, tmp_path, mon
 
 
 def test_without_a_budget_a_model_whose_price_nobody_has_said_is_waited_for(sample_home, tmp_path):
-    shutil.copytree(sample_home, tmp_path / "home")
+    shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
     settings = load(tmp_path / "home")
     with Askers(tmp_path / "home", settings.llm, provider="openai") as askers:
         [outcome] = refresh(tmp_path / "home", settings, lambda stage: pytest.fail(stage.name), ["ecot_chains"], askers)
