@@ -133,7 +133,7 @@ def measure(calls: int, rounds: int, latency: float, concurrency: int) -> dict[s
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
-        "versions": {name: version(name) for name in ("openai", "httpx2", "aiolimiter", "stamina", "zstandard")},
+        "versions": {name: version(name) for name in ("openai", "httpx2", "stamina", "zstandard")},
         "calls": calls,
         "rounds": rounds,
         "latency": latency,

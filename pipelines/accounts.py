@@ -25,12 +25,27 @@ class Account:
         return f"{self.unit}: {self.taken} in, {self.kept} kept, {self.dropped} dropped"
 
 
+# Of tables that hold a unit several times, the columns that tell it from others.
+_TELLING = {
+    "round": (("dialogue_id", "round"), "candidate"),
+    "dialogue": (("source_dialogue_id",), "variant"),
+    "label": (("source_dialogue_id", "round", "candidate"), "variant"),
+    "post": (("made_from",), "negative"),
+    "candidate": (("made_from",), "messages"),
+}
+
+
 def count(frame: pl.DataFrame, unit: str) -> int:
-    """How many of `unit` a table holds: its rows, answers of its posts, or rounds of its dialogues or candidates."""
+    """How many of `unit` a table holds: its rows, the two speakers of its dialogues, answers of its posts, or rounds,
+    dialogues, labels, posts and candidates of which it has candidates, variants or samples, each once.
+    """
     if "unit" in frame.columns:
-        return frame.filter(pl.col("unit") == unit).height
-    if unit == "round" and "candidate" in frame.columns:
-        return frame.select("dialogue_id", "round").n_unique()
+        return frame.filter(pl.col("unit") == unit)["row_id"].n_unique()
+    columns, several = _TELLING.get(unit, ((), ""))
+    if several in frame.columns and set(columns) <= set(frame.columns):
+        return frame.select(columns).n_unique()
+    if unit == "speaker" and "turns" in frame.columns:
+        return 2 * frame.height
     if unit == "answer":
         return int(frame["answers"].list.len().sum())
     if unit == "round" and "round" not in frame.columns and "n_rounds" in frame.columns:

@@ -1,6 +1,7 @@
 """Who answers in one refresh: an asker for each provider, opened when it is first needed, all of them on one budget."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -8,6 +9,7 @@ from typing import Self
 
 from pipelines.errors import UnknownName
 from pipelines.llm.asking import BUDGET, PROVIDERS, Asker, Progress, asker
+from pipelines.llm.ledger.ledger import FILE
 from pipelines.settings import Llm
 
 # Providers that send, and so may cost money.
@@ -42,7 +44,8 @@ class Askers:
     ) -> None:
         if provider is not None and provider not in PROVIDERS:
             raise UnknownName("provider", provider, PROVIDERS)
-        self._home, self._llm, self._batch, self._progress = home, llm, batch, progress
+        self._home, self._llm, self._batch = home, llm, batch
+        self._told = [] if progress is None else [progress]
         self._budget, self._budget_of = budget, budget_of
         self._said = provider or llm.provider
         self._opened: dict[str, Asker] = {}
@@ -54,6 +57,9 @@ class Askers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None and self.may_spend and self._home is not None and (self._home / FILE).exists():
+            # Its end in order ends the budget, also one that was broken off after its last call.
+            self.of("openai")
         self._stack.__exit__(kind, error, trace)
 
     def provider(self, standing: str | None) -> str:
@@ -63,25 +69,45 @@ class Askers:
         """
         return self._said or standing or "rules"
 
+    @property
+    def may_spend(self) -> bool:
+        """Whether there is a budget."""
+        return self._budget is not None
+
     def costs(self, provider: str) -> bool:
         """Whether questions to `provider` wait for a budget."""
         return provider in PAID and self._budget is None
+
+    @contextmanager
+    def telling(self, progress: Progress) -> Iterator[None]:
+        """Within the block one more is told how far a stage is."""
+        self._told.append(progress)
+        try:
+            yield
+        finally:
+            self._told.remove(progress)
+
+    def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
+        """Hands on how far a stage is."""
+        for one in self._told:
+            one.update(stage, total, done, cached, failed, spent)
 
     def of(self, provider: str) -> Asker:
         """The asker of a provider. Without a budget one that costs money gives what the ledger holds, and no more."""
         if provider not in self._opened:
             from pipelines.annotate.rules.answers import ANSWERS
+            from pipelines.rewrite.rules.answers import ANSWERS as REWRITING
 
             self._opened[provider] = self._stack.enter_context(
                 asker(
                     self._home,
                     self._llm,
                     provider,
-                    ANSWERS,
+                    {**ANSWERS, **REWRITING},
                     budget=self._budget,
                     budget_of=self._budget_of,
                     batch=self._batch,
-                    progress=self._progress,
+                    progress=self,
                 )
             )
         return self._opened[provider]

@@ -2,14 +2,15 @@
 
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from crawlers.errors import CrawlError
-from pipelines.errors import DamagedVersion, GongqingError, RequestError, UnknownName
+from pipelines.errors import DamagedVersion, GongqingError, Interrupted, RequestError, UnknownName
 from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
 
 app = typer.Typer(
@@ -23,10 +24,15 @@ tables_app = typer.Typer(invoke_without_command=True, help="The tables there are
 app.add_typer(tables_app, name="tables")
 ledger_app = typer.Typer(invoke_without_command=True, help="What was asked of models, and what it cost.")
 app.add_typer(ledger_app, name="ledger")
+releases_app = typer.Typer(invoke_without_command=True, help="The releases there are, and which one is current.")
+app.add_typer(releases_app, name="releases")
+export_app = typer.Typer(no_args_is_help=True, help="Give a release away: what of it may be published.")
+app.add_typer(export_app, name="export")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TableName = Annotated[str, typer.Argument(help="A table, such as unique_posts.")]
 Partition = Annotated[str | None, typer.Option(help="The data set, of a partitioned table.")]
+OfRelease = Annotated[str | None, typer.Option("--release", help="Which one (default: the current release).")]
 
 
 @app.callback()
@@ -40,16 +46,21 @@ def options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks
 
 @app.command("import")
 def import_(
-    name: Annotated[str, typer.Argument(help="What it is: psyqa, smile, cpsycoun, esconv … or mapped.")],
-    path: Annotated[Path, typer.Argument(help="The file, folder or archive.")],
+    name: Annotated[str, typer.Argument(help="What it is: psyqa, smile, cpsycoun, esconv … or mapped; or hub.")],
+    path: Annotated[Path, typer.Argument(help="The file, folder or archive; of hub: OWNER/NAME.")],
     data_set: Annotated[str | None, typer.Option("--as", help="The name to keep it under (default: NAME).")] = None,
-    mapping: Annotated[Path | None, typer.Option(help="For mapped: the TOML file that maps its columns.")] = None,
+    mapping: Annotated[Path | None, typer.Option(help="For mapped: which field goes where (docs/mapping.md).")] = None,
+    revision: Annotated[str, typer.Option(help="For hub: a tag, a branch or a commit.")] = "main",
 ) -> None:
-    """Read a public data set into imported_posts or imported_dialogues."""
+    """Read a public data set into imported_posts or imported_dialogues; or a release from the Hub."""
+    if name == "hub":
+        _import_release(str(path), revision)
+        return
     _import(home(), name, path, data_set, mapping)
 
 
 def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: Path | None) -> None:
+    from pipelines import display
     from pipelines.defs.running import run_import
     from pipelines.imports import target_table
     from pipelines.store import Store
@@ -60,7 +71,7 @@ def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: 
     with _working(f"reading {path.name}"):
         run_import(folder, table, kept_as, name, path.resolve(), mapping.resolve() if mapping else None)
     version = Store(folder / "data").version(table, partition=kept_as)
-    _line(f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped, version {version.version}")
+    _line(display.made(version))
 
 
 @app.command()
@@ -133,7 +144,7 @@ def refresh(
     if engine is not None:  # the environment hands it to Dagster's processes as well
         os.environ[PREFIX + "ENGINE"] = engine
     if estimate:
-        _estimate(home(), select or [], provider)
+        _estimate(home(), select or [], provider, batch=batch)
     else:
         _refresh(home(), select or [], provider, None if budget is None else str(budget), batch=batch)
 
@@ -143,9 +154,11 @@ def _refresh(
 ) -> None:
     from decimal import Decimal
 
+    from pipelines import display
     from pipelines import refresh as refreshing
     from pipelines.askers import Askers
     from pipelines.crawl.preparing import expire_pages
+    from pipelines.llm.questions import NO_ANSWER
 
     settings = load(folder)
     expire_pages(folder, settings.crawl)
@@ -157,6 +170,7 @@ def _refresh(
             settings.llm,
             provider=provider,
             budget=None if budget is None else Decimal(budget),
+            budget_of=refreshing.budget_name(select),
             batch=batch,
             progress=shown,
         ) as askers,
@@ -167,30 +181,31 @@ def _refresh(
 
             run_stage(folder, stage, askers)
 
-        ran = waiting = 0
+        ran = waiting = unanswered = 0
         for outcome in shown.over(refreshing.refresh(folder, settings, run, select, askers), total):
             ran += outcome.ran
             waiting += outcome.waits is not None
             if outcome.waits is not None:
                 _line(f"{', '.join(outcome.stage.tables)} waits: {outcome.waits}")
             for version in outcome.versions if outcome.ran else ():
-                _line(
-                    f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped, version {version.version}"
-                    f"  ({outcome.seconds:.1f} s)"
-                )
+                _line(display.made(version, outcome.seconds))
+                if outcome.stage.asks:
+                    unanswered += version.manifest.dropped_for(NO_ANSWER)
+    if unanswered:
+        _line(f"{unanswered:,} rows had no answer from a model: the same command asks for them again")
     if waiting:
         _line("what waits for a budget: gongqing refresh --estimate says what it takes, --budget USD allows it")
     if ran or not waiting:
         _line("everything is up to date" if not ran else f"{ran} stage{'s' if ran > 1 else ''} made anew")
 
 
-def _estimate(folder: Path, select: list[str], provider: str | None) -> None:
+def _estimate(folder: Path, select: list[str], provider: str | None, *, batch: bool) -> None:
     from pipelines import display
     from pipelines import refresh as refreshing
     from pipelines.askers import Askers
 
     settings = load(folder)
-    with Askers(folder, settings.llm, provider=provider) as askers:
+    with Askers(folder, settings.llm, provider=provider, batch=batch) as askers:
         found = [(stage.name, taken) for stage, taken in refreshing.estimates(folder, settings, askers, select)]
     _print(display.estimates(found))
 
@@ -271,13 +286,16 @@ def show(
 
 @app.command()
 def diff(
-    table: TableName,
-    v1: Annotated[str, typer.Argument(help="The version before, or the beginning of it.")],
-    v2: Annotated[str, typer.Argument(help="The version after.")],
+    table: Annotated[str, typer.Argument(help="A table, such as unique_posts; or the release before.")],
+    v1: Annotated[str, typer.Argument(help="The version before, or the beginning of it; or the release after.")],
+    v2: Annotated[str | None, typer.Argument(help="The version after; of two releases nothing.")] = None,
     partition: Partition = None,
     as_json: AsJson = False,
 ) -> None:
-    """What changed between two versions: rows added, removed, changed, by their key."""
+    """What changed between two versions of a table, by the key of its rows; or between two releases, as Markdown."""
+    if v2 is None:
+        _diff_releases(table, v1, as_json=as_json)
+        return
     from pipelines import display
     from schemas.tables import TABLES
 
@@ -300,6 +318,162 @@ def diff(
     _line(f"{found.added.height:,} added, {found.removed.height:,} removed, {found.changed.height:,} changed")
 
 
+def _diff_releases(before: str, after: str, *, as_json: bool) -> None:
+    from pipelines import display
+    from pipelines.release.changelog import markdown
+    from pipelines.release.changes import changes
+
+    found = changes(home(), before, after)
+    _print(display.as_json(found.as_dict()) if as_json else markdown(found).rstrip())
+
+
+@app.command()
+def release(
+    name: Annotated[str, typer.Argument(help="Its name: small letters, figures, points, hyphens, underscores.")],
+    allow: Annotated[list[str] | None, typer.Option(help="A check that may find what it finds: rules_rows.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check what would leave the house, pin every table, and write the training sets (docs/releasing.md)."""
+    from pipelines import display
+    from pipelines.errors import ReleaseRefused
+    from pipelines.release.releases import Releases
+    from pipelines.releasing import release as make
+
+    settings, stood = load(home()), name in Releases(home())
+    try:
+        with _working(f"checking what {name} would hold"):
+            made = make(home(), name, allow=allow or (), settings=settings)
+    except ReleaseRefused as refused:
+        records = [finding.model_dump() for finding in refused.findings]
+        _print(display.as_json(records) if as_json else display.findings(refused.findings))
+        raise
+    if as_json:
+        _print(display.as_json(made.model_dump(mode="json")))
+        return
+    _print(display.findings(made.findings, made.allowed))
+    told = " (it was there already, and stays as it is)" if stood else ""
+    _line(
+        f"{name}: {sum(map(made.rows, made.configs)):,} rows in {len(made.configs)} sets, content {made.content}{told}"
+    )
+
+
+@releases_app.callback()
+def releases(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the releases, oldest first."""
+    if context.invoked_subcommand is not None:
+        return
+    from pipelines import display
+    from pipelines.release.releases import Releases
+
+    known = Releases(home())
+    found, current = [known.read(name) for name in known.names()], known.current()
+    if as_json:
+        _print(display.as_json([display.release_record(one, current) for one in found]))
+    elif found:
+        _print(display.releases(found, current))
+    else:
+        _line("no releases yet: gongqing release NAME")
+
+
+@releases_app.command("promote")
+def promote_release(name: Annotated[str, typer.Argument(help="The release.")]) -> None:
+    """Make an older release the current one."""
+    from pipelines.release.releases import Releases
+
+    _line(f"{Releases(home()).promote(name).name} is current")
+
+
+@export_app.command("folder")
+def export_to_folder(
+    folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")], release: OfRelease = None
+) -> None:
+    """A folder with shards, card and manifest, as it may be given away; `datasets` loads it offline."""
+    from pipelines.publishing import export
+
+    exported = export(home(), release, folder)
+    _withheld(exported)
+    _line(f"{exported.name}: {sum(map(exported.rows, exported.configs)):,} rows in {folder}")
+
+
+@export_app.command("hub")
+def export_to_hub(
+    repo: Annotated[str, typer.Argument(help="OWNER/NAME on the Hub; made where there is none.")],
+    release: OfRelease = None,
+    public: Annotated[bool, typer.Option("--public", help="Let everybody see that it is there.")] = False,
+) -> None:
+    """One commit and a tag on the Hugging Face Hub (the token: HF_TOKEN). Cut off, the same command goes on."""
+    from pipelines.publishing import to_hub
+
+    with _shown() as shown:
+        exported, found = to_hub(
+            home(), release, repo, public=public, told=lambda done, total: shown.moved("upload", done, total)
+        )
+    _withheld(exported)
+    _line(f"{repo}: {found.tag} is {'' if found.new else 'already '}there, commit {found.commit[:12]}")
+
+
+@export_app.command("jsonl")
+def export_to_jsonl(
+    folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
+    form: Annotated[str, typer.Option("--for", help="llama-factory, sharegpt or openai.")],
+    release: OfRelease = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Whole rows, for a trainer on machines of yours; not to be given away.")
+    ] = False,
+) -> None:
+    """Files for other trainers."""
+    from tempfile import TemporaryDirectory
+
+    from pipelines.publishing import chosen, export, releases_to_give
+    from pipelines.release.folder import made_whole
+    from pipelines.release.jsonl import export_jsonl
+
+    releases = releases_to_give(home())
+    name = chosen(releases, release)
+    with TemporaryDirectory() as scratch, made_whole(folder) as staged:
+        source = releases.folder(name) if private else Path(scratch) / "release"
+        told = releases.read(name) if private else export(home(), name, source)
+        found = export_jsonl(told, source, staged, form)
+    if not private:
+        _withheld(told)
+    for file, rows in found.written.items():
+        _line(f"{file}: {rows:,} rows")
+    for reason, rows in found.left_out.items():
+        _line(f"left out, {reason}: {rows:,} rows")
+
+
+@app.command()
+def restore(
+    release: Annotated[str, typer.Argument(help="A release that came from the Hub.")],
+    folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
+) -> None:
+    """Put the words that a published release withholds back from this home's own crawl."""
+    from pipelines.publishing import releases_to_give
+    from pipelines.release.folder import restore_folder
+
+    _, missing = restore_folder(releases_to_give(home()), release, _store(), folder)
+    _line(f"{release}: restored in {folder}")
+    if missing:
+        _line(f"{len(missing):,} texts are not here as they were, among them {', '.join(missing[:5])}")
+
+
+def _withheld(exported: Any) -> None:
+    for finding in exported.findings:
+        if finding.check in ("withheld", "left_out"):
+            _line(f"{finding.count:,} {finding.what}")
+
+
+def _import_release(repo: str, revision: str) -> None:
+    from pipelines.publishing import releases_to_give
+    from pipelines.release.fetch import fetch
+
+    with _shown() as shown:
+        release = fetch(
+            releases_to_give(home()), repo, revision, told=lambda done, total: shown.moved("fetch", done, total)
+        )
+    _line(f"{release.name}: {sum(map(release.rows, release.configs)):,} rows of {len(release.configs)} configs")
+
+
 @app.command()
 def why(
     row_id: Annotated[str, typer.Argument(help="A post, an answer, a dialogue or a round.")], as_json: AsJson = False
@@ -312,32 +486,74 @@ def why(
     _print(display.as_json([event.as_dict() for event in found]) if as_json else display.events(found))
 
 
+@app.command("erase")
+def erase_(
+    rows: Annotated[
+        list[str] | None, typer.Argument(metavar="ROW_ID...", help="Posts, answers, dialogues, by their ids.")
+    ] = None,
+    author: Annotated[list[str] | None, typer.Option(help="All that was written under a pseudonym (u_…).")] = None,
+    file: Annotated[list[Path] | None, typer.Option(help="All that was imported from a file.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look for everything; erase nothing.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Finish what was begun and killed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase rows and all that was made from them, everywhere in the home, for good (docs/erasing.md)."""
+    from pipelines import display
+    from pipelines.erase import erasing
+    from pipelines.erase.request import Request
+
+    request = Request(tuple(rows or ()), tuple(author or ()), tuple(file or ()))
+    if resume and request != Request():
+        raise RequestError("--resume finishes what was begun", remedy="ask for new rows in a command of their own")
+    if dry_run:
+        with _working("looking"):
+            plan = erasing.look(home(), request)
+        _print(display.as_json(plan.touched) if as_json else display.erasure_plan(plan))
+        return
+    with _working("erasing"):
+        receipts = erasing.resume(home()) if resume else erasing.erase(home(), request)
+    if as_json:
+        _print(display.as_json([receipt.model_dump(mode="json") for receipt in receipts]))
+        return
+    for receipt in receipts:
+        _print(display.erasure(receipt))
+    if not receipts:
+        _line("no erasure is unfinished")
+
+
 @app.command()
 def stats(
     against: Annotated[str | None, typer.Option(help="M, E or C: one paper's table alone.")] = None,
+    diversity: Annotated[
+        bool, typer.Option("--diversity", help="How varied dialogues are before and after they were rewritten.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """The papers' tables over our rows, beside the papers' figures."""
     from pipelines import display
-    from pipelines.stats import c_agreement, e_table_1, m_table_1, with_topics
+    from pipelines.stats import paper_tables
 
+    if diversity:
+        _diversity(as_json=as_json)
+        return
     makers = ("M", "E", "C")
     if against is not None and against.upper() not in makers:
         raise UnknownName("paper", against, makers)
-    wanted = makers if against is None else (against.upper(),)
-    store = _store()
-    posts = store.read("unique_posts").collect()
-    if store.pointer("topics") is not None:
-        posts = with_topics(posts, store.read("topics").collect())
-    found = {name: make(posts) for name, make in (("M", m_table_1), ("E", e_table_1)) if name in wanted}
-    if "C" in wanted and (against or store.pointer("cer_candidates") is not None):
-        candidates, turns = (store.read(table).collect() for table in ("cer_candidates", "sampled_turns"))
-        found["C"] = c_agreement(candidates, turns)
+    found = paper_tables(_store(), against)
     if as_json:
         _print(display.as_json({name: table.as_dict() for name, table in found.items()}))
         return
     for table in found.values():
         _print(display.paper_table(table))
+
+
+def _diversity(*, as_json: bool) -> None:
+    from pipelines import display
+    from pipelines.stats import dialogue_diversity
+
+    store = _store()
+    figures = dialogue_diversity(store, store.version("rewritten_dialogues"))
+    _print(display.as_json(figures.to_dicts()) if as_json else display.diversity(figures))
 
 
 @ledger_app.callback()
@@ -352,13 +568,11 @@ def ledger(
     from dataclasses import asdict
 
     from pipelines import display
-    from pipelines.llm.ledger import FILE, Ledger
 
-    path = home() / FILE
-    if not path.exists():
-        _print("[]" if as_json else "no model was asked yet; gongqing refresh --provider openai --estimate")
-        return
-    with Ledger(path) as book:
+    with _ledger() as book:
+        if book is None:
+            _print("[]" if as_json else "no model was asked yet; gongqing refresh --provider openai --estimate")
+            return
         found: list[Any] = [*(book.open_attempts() if open_ else book.spend())]
     if as_json:
         _print(display.as_json([asdict(one) for one in found]))
@@ -369,18 +583,60 @@ def ledger(
 
 
 @ledger_app.command()
+def budgets(as_json: AsJson = False) -> None:
+    """The open budgets: of a refresh that is at work, or was broken off and will go on with what is left."""
+    from pipelines import display
+
+    with _ledger() as book:
+        found = book.budgets() if book else []
+    if as_json:
+        _print(display.as_json([display.budget_record(one) for one in found]))
+    else:
+        _print(display.budgets(found) if found else "no budget is open")
+
+
+@ledger_app.command("close-budget")
+def close_budget(
+    name: Annotated[str, typer.Argument(help="As `gongqing ledger budgets` names it: refresh, refresh:topics …")],
+) -> None:
+    """End a budget that was broken off: the next one of its name begins at nothing."""
+    from pipelines import display
+    from pipelines.refresh import alone
+
+    with alone(home()), _ledger() as book:
+        known = {one.of: one for one in book.budgets()} if book else {}
+        if name not in known:
+            raise UnknownName("open budget", name, known)
+        book.close_budget(known[name])
+    _print(display.budgets([known[name]]))
+    _line(f"{name} is closed")
+
+
+@ledger_app.command("give-up-batch")
+def give_up_batch(
+    number: Annotated[int, typer.Argument(help="As the refusal names it: a batch that nobody can collect any more.")],
+) -> None:
+    """End a batch whose host or price has changed: its questions are asked anew, what it may cost stays set aside."""
+    import asyncio
+
+    with _ledger() as book:
+        if book is None:
+            raise RequestError("there is no ledger, so there are no batches", where=home(), remedy="ask models first")
+        left = asyncio.run(book.batches.give_up(number))
+    _line(f"batch {number} is given up: {left:,} questions that it had will be asked anew")
+
+
+@ledger_app.command()
 def record(
     file: Annotated[Path, typer.Argument(help="The file to make, JSON lines.")],
     stage: Annotated[list[str] | None, typer.Option(help="Only these stages; may be given several times.")] = None,
 ) -> None:
     """Write the answers of the ledger as recordings for the provider `replay`."""
-    from pipelines.llm.ledger import FILE, Ledger
     from pipelines.llm.providers.replay import record as write
 
-    path = home() / FILE
-    if not path.exists():
-        raise RequestError("there is no ledger to record from", where=path, remedy="ask models first")
-    with Ledger(path) as book:
+    with _ledger() as book:
+        if book is None:
+            raise RequestError("there is no ledger to record from", where=home(), remedy="ask models first")
         written = write(book, file, stage, extra=load(home()).llm.profiles)
     _line(f"{written:,} answers recorded in {file}")
 
@@ -455,6 +711,19 @@ def _crawl_samples(folder: Path) -> None:
         _crawl(folder, "replica", min(days), max(days), base_url=replica.url, delays=False)
 
 
+@contextmanager
+def _ledger() -> Iterator[Any]:
+    """The ledger of the home; None where no model was asked yet, for to look makes none."""
+    from pipelines.llm.ledger.ledger import FILE, Ledger
+
+    path = home() / FILE
+    if not path.exists():
+        yield None
+        return
+    with Ledger(path) as book:
+        yield book
+
+
 def _store() -> Any:
     from pipelines.store import Store
 
@@ -486,16 +755,20 @@ def _working(what: str) -> AbstractContextManager[Any]:
 
 
 def _shown() -> Any:
-    """Progress: bars on a terminal, nothing elsewhere."""
-    from pipelines.bars import Bars, Silence
+    """Progress: bars on a terminal, lines elsewhere."""
+    from pipelines.progress import Bars, Lines
 
-    return Bars(_console()) if sys.stdout.isatty() else Silence()
+    return Bars(_console()) if sys.stdout.isatty() else Lines(_line)
 
 
 def main() -> None:
     """Entry point: an error of ours is a message and an exit code; a traceback only with --debug."""
     try:
         app()
+    except SystemExit as end:
+        if end.code == Interrupted.exit_code:  # Ctrl-C, of which typer says nothing
+            sys.stderr.write(f"gongqing: {Interrupted()}\n")
+        raise
     except (GongqingError, CrawlError) as error:  # crawlers know nothing of ours, and have errors of the same form
         if "_GONGQING_DEBUG" in os.environ:
             raise

@@ -1,21 +1,30 @@
 """How rows, tables of tables and events look on a terminal."""
 
 import json
+from collections.abc import Collection, Iterable
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
 from rich.console import Console, Group, RenderableType
+from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.erase.plan import Plan
+from pipelines.erase.receipt import Receipt
+from pipelines.kept_out import FOLDER as RECEIPTS
 from pipelines.llm.asking import Estimate
-from pipelines.llm.ledger_records import OpenAttempt, Spend
+from pipelines.llm.ledger.records import Budget, OpenAttempt, Spend
+from pipelines.llm.money import amount
+from pipelines.release.manifest import Finding, Release
 from pipelines.stats import PaperTable
 from pipelines.store import Version
 from pipelines.why import Event
 from schemas.tables import TABLES
 
+_MOST_REASONS = 3  # of drops, in a line
 _COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
 
@@ -48,6 +57,17 @@ def versions(found: list[Version], *, all_versions: bool = False) -> Table:
         marks = ["yes" if one.current else ""] if all_versions else []
         table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, *marks)
     return table
+
+
+def made(version: Version, seconds: float | None = None) -> str:
+    """A version that was just made, in a line, with the reasons of most of its drops."""
+    most = list(version.manifest.reasons.items())[:_MOST_REASONS]
+    why = ", ".join(f"{reason} {count:,}" for reason, count in most)
+    more = ", …" if len(version.manifest.reasons) > len(most) else ""
+    return (
+        f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped{f' ({why}{more})' if why else ''}, "
+        f"version {version.version}" + (f"  ({seconds:.1f} s)" if seconds is not None else "")
+    )
 
 
 def _days(found: list[Version]) -> dict[str, list[Version]]:
@@ -95,7 +115,11 @@ def _item(item: dict[str, Any]) -> RenderableType:
 
 def paper_table(found: PaperTable) -> Table:
     """A table of a paper with our figures; what cannot be right is marked with *."""
-    table = Table(title=found.title, caption="\n".join([*found.notes, "* cannot be right"]), caption_justify="left")
+    table = Table(
+        title=found.title,
+        caption="\n".join([*found.notes, *["* cannot be right"] * bool(found.impossible)]),
+        caption_justify="left",
+    )
     for place, name in enumerate(found.columns):
         table.add_column(name, justify="left" if place == 0 else "right")
     for row_place, values in enumerate(found.rows):
@@ -122,9 +146,57 @@ def events(found: list[Event]) -> Table:
     return table
 
 
+def findings(found: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
+    """What the checks of a release found, and what of it somebody allowed."""
+    table = Table(show_lines=True)
+    for name in ("check", "", "what", "to do", "ids"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        refused = "[yellow]allowed[/]" if one.check in allowed else "[red]refused[/]"
+        mark = refused if one.severity == "refuse" else "[yellow]warning[/]"
+        told = (one.what, one.remedy, "\n".join(one.examples))
+        table.add_row(one.check, mark, *map(escape, told))
+    return table
+
+
+def release_record(release: Release, current: Release | None) -> dict[str, Any]:
+    """A release as `releases --json` lists it."""
+    return {
+        "name": release.name,
+        "made_at": release.made_at.isoformat(),
+        "content": release.content,
+        "rows": {config: release.rows(config) for config in release.configs},
+        "allowed": release.allowed,
+        "current": release == current,
+    }
+
+
+def releases(found: list[Release], current: Release | None) -> Table:
+    """A table of releases."""
+    table = Table()
+    for name in ("release", "made", "sets", "rows", "content", "allowed", "current"):
+        table.add_column(name, justify="right" if name in {"sets", "rows"} else "left", no_wrap=True)
+    for one in found:
+        made = one.made_at.astimezone().strftime("%Y-%m-%d %H:%M")
+        rows = sum(map(one.rows, one.configs))
+        marks = ", ".join(one.allowed), "yes" if one == current else ""
+        table.add_row(one.name, made, str(len(one.configs)), f"{rows:,}", one.content, *marks)
+    return table
+
+
 def as_json(value: Any) -> str:
-    """What `--json` prints: UTF-8, times as ISO 8601."""
-    return json.dumps(value, ensure_ascii=False, indent=1, default=lambda other: other.isoformat())
+    """What `--json` prints: UTF-8, times as ISO 8601, money as a number."""
+    return json.dumps(value, ensure_ascii=False, indent=1, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value.isoformat()
+
+
+def budget_record(budget: Budget) -> dict[str, Any]:
+    """An open budget as `--json` prints it."""
+    money = {name: amount(getattr(budget, name)) for name in ("cap", "spent", "held")}
+    return {"budget": budget.of, "since": budget.opened, **money, "currency": budget.currency}
 
 
 def estimates(found: list[tuple[str, Estimate | None]]) -> Table:
@@ -148,10 +220,21 @@ def estimates(found: list[tuple[str, Estimate | None]]) -> Table:
     return table
 
 
+def diversity(figures: pl.DataFrame) -> Table:
+    """Figures of dialogues before and after they were rewritten."""
+    table = Table(caption="D a copy, R rewritten, P rewritten to a persona; the same dialogues in every column")
+    for name in figures.columns:
+        table.add_column(name, justify="left" if name in {"lang", "figure"} else "right")
+    for lang, figure, *values in figures.iter_rows():
+        form = ",.0f" if figure in {"dialogues", "turns"} else ".3f"
+        table.add_row(lang, figure, *("" if one is None else format(one, form) for one in values))
+    return table
+
+
 def spend(found: list[Spend]) -> Table:
     """What was asked of models, and what it cost."""
     table = Table(caption="at risk: calls of which nobody knows whether they were billed")
-    names = ("stage", "model", "answered by", "day", "calls", "failed", "open", "in", "out", "money", "at risk")
+    names = ("stage", "model", "answered by", "day", "calls", "tries failed", "open", "in", "out", "money", "at risk")
     for place, name in enumerate(names):
         table.add_column(name, justify="left" if place < 4 else "right", overflow="fold")
     for one in found:
@@ -185,6 +268,39 @@ def open_attempts(found: list[OpenAttempt]) -> Table:
         since = one.started.astimezone().strftime("%Y-%m-%d %H:%M:%S")
         table.add_row(one.stage, one.alias, since, f"{one.reserve:.6f} {one.currency}", what, one.key)
     return table
+
+
+def budgets(found: list[Budget]) -> Table:
+    """Budgets with what was spent from them, the oldest first."""
+    table = Table(caption="set aside: for calls that are in flight, or of which nobody knows whether they were billed")
+    for name in ("budget", "since", "cap", "spent", "set aside"):
+        table.add_column(name, overflow="fold")
+    for one in map(budget_record, found):
+        money = (f"{one[name]:.4f} {one['currency']}" for name in ("cap", "spent", "held"))
+        table.add_row(one["budget"], one["since"].astimezone().strftime("%Y-%m-%d %H:%M:%S"), *money)
+    return table
+
+
+def erasure_plan(plan: Plan) -> Group:
+    """What an erasure would touch."""
+    told = [f"{len(plan.touched):,} versions and shards hold some of it:", *(f"  {name}" for name in plan.touched)]
+    return Group(*told, f"{len(plan.forgotten):,} calls of models made it or say it; nothing was erased")
+
+
+def erasure(receipt: Receipt) -> Group:
+    """What an erasure took away, and what is left to do elsewhere."""
+    table = Table(caption=f"receipt: {RECEIPTS}/{receipt.erasure}.json")
+    for name in ("place", "rows", "dropped rows", "changed rows"):
+        table.add_column(name, justify="left" if name == "place" else "right", overflow="fold")
+    for lost in receipt.lost:
+        table.add_row(lost.place, *(f"{count:,}" for count in (lost.rows, lost.dropped, lost.changed)))
+    told = [
+        f"forgotten: {receipt.calls:,} calls of models; cleaned: {receipt.events:,} cells and files of Dagster, "
+        f"{receipt.crawled:,} lines and files of crawls{'; the near-duplicate index is gone' if receipt.index else ''}"
+    ]
+    told += [f"still on the Hub, of release {one.release}: {one.removal}" for one in receipt.published]
+    told += [f"{one.host} may still keep {', '.join(one.files) or one.batch}" for one in receipt.at_hosts]
+    return Group(table, *told)
 
 
 def changed_keys(frame: pl.DataFrame, key: list[str], console: Console, sign: str, most: int = 20) -> None:

@@ -12,21 +12,28 @@ GongqingError                exit 1: the work failed
 │   ├── NoVersion            a table that has no version yet
 │   ├── DamagedVersion       files that do not match their manifest
 │   ├── InvalidRows          rows that break their table's schema
+│   ├── DamagedRelease       a release whose files do not match its manifest
 │   └── StorageFull          no room left on the device
+├── ReleaseRefused           a release with something to mend first
+├── PrivateText              an export that would repeat what may not be published
+├── HubError                 the Hub, or the way to it, failed
+│   ├── HubMoved             somebody else has changed the repository
+│   └── TagTaken             a tag that stands for something else
 ├── LlmError                 asking a model failed
 │   ├── BudgetSpent          the next call might pass the cap
-│   ├── HostRefused          a host that refuses whatever it is asked: a wrong key, no such model
+│   ├── HostRefused          a host that refuses whatever it is asked, gives no answers, or bills what it cannot
 │   └── LedgerError          the ledger cannot be read or written
 │       ├── DamagedLedger    a file that is damaged, foreign, or of a newer version
 │       ├── LedgerFull       no room left on its device
 │       └── LedgerBusy       another process holds it, or has a question under way that only it can answer for
 ├── CrawlFailed              a crawl that was blocked, broken off, or failed
 ├── Unaccounted              a step whose rows in are not its rows kept and dropped
+├── Interrupted              somebody ended the work
 └── Busy                     another process holds what is needed
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -46,6 +53,15 @@ class GongqingError(Exception):
     def __str__(self) -> str:
         text = self.what if self.where is None else f"{self.what}\n  where: {self.where}"
         return f"{text}\n  remedy: {self.remedy}" if self.remedy else text
+
+
+class Interrupted(GongqingError):
+    """Raised by `pipelines.defs.running` for work that somebody ended, by Ctrl-C."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("interrupted", remedy="the same command goes on where it was")
 
 
 class RequestError(GongqingError):
@@ -101,8 +117,27 @@ class InvalidRows(StoreError):
     """Raised by `Store.write` for rows that break their table's schema: nothing is written."""
 
 
+class DamagedRelease(StoreError):
+    """Raised by `pipelines.release.releases` where a file of a release is missing, or not what its manifest says."""
+
+
 class StorageFull(StoreError):
     """Raised by `Store.write` when the device is full: the pointer has not moved, and no scratch is left."""
+
+
+class ReleaseRefused(GongqingError):
+    """Raised by `pipelines.releasing.release`; `findings` (`pipelines.release.manifest.Finding`) are what to mend.
+
+    All findings of the checks are there, warnings among them, so that everything can be mended in one go.
+    """
+
+    def __init__(self, name: str, findings: Sequence[Any]) -> None:
+        self.findings = tuple(findings)
+        told = "; ".join(one.what for one in self.findings if one.severity == "refuse")
+        super().__init__(
+            f"the release {name} is refused, and nothing was written: {told}",
+            remedy="mend what the findings name, each with its remedy, then run the same command again",
+        )
 
 
 class LlmError(GongqingError):
@@ -177,3 +212,19 @@ class Unaccounted(GongqingError):
 
 class Busy(GongqingError):
     """Raised by `pipelines.refresh` when another refresh is at work; says who holds the lock."""
+
+
+class PrivateText(GongqingError):
+    """Raised by `pipelines.release.public` for an export in which words stand that may not be published."""
+
+
+class HubError(GongqingError):
+    """Raised by `pipelines.release.hub` and `.fetch` where the Hub refuses, or cannot be reached."""
+
+
+class HubMoved(HubError):
+    """Raised by `pipelines.release.hub` where somebody else commits while a release is on its way."""
+
+
+class TagTaken(HubError):
+    """Raised by `pipelines.release.hub` where the release's name is a tag of other content already."""

@@ -10,11 +10,12 @@ from pipelines.askers import Askers
 from pipelines.errors import DamagedVersion, NoHost, NoVersion, UnknownPrice
 from pipelines.llm.asking import Asker, Estimate
 from pipelines.llm.profiles import profile, profiles, shapes
+from pipelines.llm.questions import NO_ANSWER
 from pipelines.settings import Settings
-from pipelines.stages import Inputs, Made, Stage
+from pipelines.stage import Inputs, Made, Stage
 from pipelines.store.manifest import Run
 from pipelines.store.store import Store, Version
-from schemas.tables import PARTITIONED, TABLES
+from schemas.tables import TABLES
 
 
 def is_stale(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> bool:
@@ -30,7 +31,7 @@ def is_stale(stage: Stage, store: Store, settings: Settings, askers: Askers | No
             if pointer.promoted and table in stage.standing:  # what is built upon it has to follow
                 return True
             store.read(table)
-            if stage.asks and any(name.endswith(": no_answer") for name in store.version(table).manifest.reasons):
+            if stage.asks and store.version(table).manifest.dropped_for(NO_ANSWER):
                 return True
         except DamagedVersion:
             return True
@@ -118,7 +119,7 @@ def _given(stage: Stage, parents: list[Version], store: Store, settings: Setting
     return Inputs(
         rows=_rows(store, stage.parents, parents),
         versions={parent.name: parent.version for parent in parents},
-        standing={table: _standing(store, table) for table in stage.standing},
+        standing={table: _standing(store, table, loss) for table, loss in stage.standing.items()},
         settings=settings,
         cache=cache,
     )
@@ -146,9 +147,9 @@ def parents_of(stage: Stage, store: Store) -> list[Version]:
     """
     found = {table: store.current(table) for table in stage.parents}
     for table, versions in found.items():
-        if not versions and table not in PARTITIONED:
+        if not versions and table in stage.needed:
             raise NoVersion(
-                f"{stage.name} is made from {table}, and that was never made",
+                f"{' and '.join(stage.tables)} come from {table}, and that was never made",
                 remedy="gongqing refresh, without --select",
             )
     return [version for versions in found.values() for version in versions]
@@ -179,7 +180,7 @@ def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dic
     return {table: pl.concat(found) for table, found in frames.items()}
 
 
-def _standing(store: Store, table: str) -> pl.DataFrame:
+def _standing(store: Store, table: str, loss: str) -> pl.DataFrame:
     """The rows of a table that its stage builds upon.
 
     Raises DamagedVersion: what was given once cannot be made anew from anything else.
@@ -193,6 +194,5 @@ def _standing(store: Store, table: str) -> pl.DataFrame:
             f"{error.what}; {table} remembers what was given once, and cannot be made anew",
             where=error.where,
             remedy=f"restore it from a backup, or go back to another version: gongqing tables promote {table} VERSION. "
-            f"Without either, remove the folder of {table}: all splits are then given anew, and what was held out "
-            "before may train",
+            f"Without either, remove the folder of {table}: {loss}",
         ) from error

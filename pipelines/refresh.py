@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.askers import Askers
+from pipelines.askers import PAID, Askers
 from pipelines.errors import Busy, RequestError, UnknownName
-from pipelines.llm.asking import Estimate
+from pipelines.kept_out import require_no_erasure
+from pipelines.llm.asking import BUDGET, Estimate
+from pipelines.llm.profiles import prices, profile, profiles
 from pipelines.locks import held
-from pipelines.making import estimate, is_stale, waits_for_budget
+from pipelines.making import estimate, is_stale, provider_of, waits_for_budget
 from pipelines.settings import Settings
-from pipelines.stages import STAGES, Stage
+from pipelines.stage import Stage
+from pipelines.stages import STAGES
 from pipelines.store.store import Store, Version
-from schemas.tables import PARTITIONED
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,15 @@ def chosen(select: Iterable[str]) -> list[Stage]:
     return [stage for stage in STAGES if not names or names & {stage.group, stage.name, *stage.tables}]
 
 
+def budget_name(select: Iterable[str]) -> str:
+    """Whose budget a refresh of these groups, tables or stages spends: what was broken off goes on with its own, and a
+    refresh of something else neither takes from it nor ends it.
+    """
+    asking = [stage.name for stage in chosen(select) if stage.asks]
+    everything = [stage.name for stage in STAGES if stage.asks]
+    return BUDGET if asking == everything else f"{BUDGET}:{','.join(asking)}"
+
+
 def refresh(
     home: Path,
     settings: Settings,
@@ -55,13 +66,16 @@ def refresh(
 
     A stage whose questions would cost money is left where there is no budget, and so is what was never made for it.
 
-    Raises Busy where another refresh is at work, RequestError where nothing was ever imported.
+    Raises Busy where another refresh is at work, RequestError where nothing was ever imported; UnknownPrice before
+    anything is spent, where nobody has said what a model costs that a stage may ask.
     """
     stages = chosen(select)
     store = Store(home / "data")
     _require_sources(home, store)
     askers = askers or Askers(home, settings.llm)
-    with _alone(home):
+    if askers.may_spend:
+        _require_prices(stages, store, settings, askers)
+    with alone(home):
         waiting: set[str] = set()
         for stage in stages:
             started = time.monotonic()
@@ -81,14 +95,23 @@ def estimates(
 ) -> Iterator[tuple[Stage, Estimate | None]]:
     """What the questions of each stage that asks would take, as the tables stand now; None: a parent was never made.
 
-    Raises RequestError where nothing was ever imported.
+    Raises RequestError where nothing was ever imported, UnknownPrice for all models of which nobody has said it.
     """
-    store = Store(home / "data")
+    store, stages = Store(home / "data"), chosen(select)
     _require_sources(home, store)
-    for stage in chosen(select):
+    _require_prices(stages, store, settings, askers)
+    for stage in stages:
         if stage.asks:
-            made = all(store.current(table) for table in stage.parents if table not in PARTITIONED)
+            made = all(store.current(table) for table in stage.needed)
             yield stage, estimate(stage, store, settings, askers) if made else None
+
+
+def _require_prices(stages: Iterable[Stage], store: Store, settings: Settings, askers: Askers) -> None:
+    """Raises UnknownPrice where the stages may ask for money what nobody has said the price of."""
+    paid = [stage for stage in stages if provider_of(stage, store, settings, askers) in PAID]
+    if paid:
+        known = profiles(settings.llm.profiles)
+        prices(profile(known, alias) for stage in paid for alias in stage.models(settings))
 
 
 def _waits_for_parents(stage: Stage, store: Store, waiting: set[str]) -> str | None:
@@ -106,8 +129,11 @@ def _require_sources(home: Path, store: Store) -> None:
 
 
 @contextlib.contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """Hold the home's refresh lock, with a note of who does."""
+def alone(home: Path, *, finishing: bool = False) -> Iterator[None]:
+    """Hold the home's refresh lock, with a note of who does.
+
+    Raises Busy where another refresh is at work, or an erasure is unfinished, unless this is who finishes it.
+    """
     path = home / "refresh.lock"
     with contextlib.ExitStack() as stack:
         try:
@@ -124,4 +150,6 @@ def _alone(home: Path) -> Iterator[None]:
         since = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         lock.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
         lock.flush()
+        if not finishing:
+            require_no_erasure(home)
         yield

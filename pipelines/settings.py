@@ -124,6 +124,36 @@ class Annotate(_Section):
     human_answers: bool = True  # E: chains lead to the answers of people alone
 
 
+class Rewrite(_Section):
+    """C's rewriting by personality: who is asked (C: GPT-4o profiles, "an LLM" rewrites), and how personas are made."""
+
+    profiling: str = "gpt-4o"  # C
+    writing: str = "gpt-4o"
+    judging: str = "qwen2.5-72b"
+    # What is made of each dialogue: a copy (D), a rewrite without persona (R), with one (P). A dialogue that one of
+    # them loses is lost to all, so all have the same number of rows.
+    variants: tuple[Literal["D", "R", "P"], ...] = Field(("P",), min_length=1)
+    encoder: Path | None = None  # a folder with a sentence-transformers model; None: personas by their scores
+    least_similarity: float | None = Field(None, ge=-1, le=1)  # of rewrites, by the encoder: each has its own scale
+    max_clusters: int = Field(12, ge=2)  # K is looked for up to here: ours
+    drift: float = Field(1.5, gt=1)  # clusters are fitted anew where the mean squared error has grown by more: ours
+    fit: int = 1  # another number fits them anew
+
+    @model_validator(mode="after")
+    def _say_what_is_similar(self) -> "Rewrite":
+        if (self.encoder is None) != (self.least_similarity is None):
+            raise ValueError("encoder and least_similarity are given together: each model has a scale of its own")
+        return self
+
+
+class Training(_Section):
+    """The generic negatives of E's triplets: answers put together from sentences that stand everywhere. All ours."""
+
+    generic_questions: int = Field(3, ge=2)  # a generic sentence stands in answers to so many train questions at least
+    generic_share: float = Field(0.0002, ge=0, lt=1)  # and to this share of them
+    generic_sentences: int = Field(4, ge=1)  # how many make an answer
+
+
 class Settings(BaseSettings):
     """All settings of a home."""
 
@@ -138,6 +168,8 @@ class Settings(BaseSettings):
     prompts: Prompts = Prompts()
     llm: Llm = Llm()
     annotate: Annotate = Annotate()
+    rewrite: Rewrite = Rewrite()
+    training: Training = Training()
 
 
 # Of the environment alone: where things are, and secrets. They decide no content, so no version depends on them.
@@ -208,10 +240,12 @@ def load(home: Path) -> Settings:
 
 def _in(home: Path, settings: Settings) -> Settings:
     """The settings with the files that they name looked for in the home, wherever a command is called."""
-    named = {
-        name: home / path for name in ("profiles", "recordings") if (path := getattr(settings.llm, name)) is not None
-    }
-    return settings.model_copy(update={"llm": settings.llm.model_copy(update=named)})
+    updated = {}
+    for section, names in (("llm", ("profiles", "recordings")), ("rewrite", ("encoder",))):
+        told = getattr(settings, section)
+        named = {name: home / path for name in names if (path := getattr(told, name)) is not None}
+        updated[section] = told.model_copy(update=named)
+    return settings.model_copy(update=updated)
 
 
 def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tuple[str, ...]) -> None:

@@ -1,82 +1,27 @@
-"""The stages: which tables are made from which, by what, in order. Dagster's assets and `refresh` read it from here.
+"""The stages, in order. Dagster's assets and `refresh` read them from here."""
 
-A stage is a pure function from its parents' rows to rows kept and dropped. Whether it is up to date follows from
-what its current version was made from: the parents' versions, the code, the settings that it reads.
-"""
-
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import reduce
-from operator import getitem
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import polars as pl
 
 from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
-from pipelines.annotate.plan import Plan
+from pipelines.annotate.plan import Lost, Plan
 from pipelines.clean import clean_dialogues, clean_posts
-from pipelines.code_version import code_version
 from pipelines.dedup.search import searching
+from pipelines.release import reward_sets, warm_starts
+from pipelines.release.labelled import Labelled, labelled
 from pipelines.release.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
+from pipelines.release.triplets import triplets
+from pipelines.rewrite import judging, profiles, rewriting
+from pipelines.rewrite.encoding import sentence_encoder
+from pipelines.rewrite.material import Material, material, with_scores
+from pipelines.rewrite.personas import personas
+from pipelines.rewrite.rewritten import rewritten_dialogues, rewritten_rounds
 from pipelines.sample.turns import sample_turns
 from pipelines.sample.unique import require_training_rows, unique
-from pipelines.settings import Settings, engine
-
-Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a run of a stage is given: rows and versions of its parents by table, rows of the tables that it builds
-    upon, all settings (it reads those that it named), and a folder to remember work in, on which no result depends,
-    or None.
-    """
-
-    rows: Mapping[str, pl.DataFrame]
-    versions: Mapping[str, str]
-    standing: Mapping[str, pl.DataFrame]
-    settings: Settings
-    cache: Path | None
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One step of the pipeline.
-
-    `run` gives `(kept, dropped)` by table. A stage that asks models has a `plan` in its place, from its inputs and the
-    aliases of the models, and `asks` names the setting of `[annotate]` that holds these. `reads` names the settings
-    that decide its result. `units` says for a table in which units its rows are accounted for, each with the parents
-    that they come from. `standing` names tables of its own that the stage builds upon.
-    """
-
-    name: str
-    group: str
-    tables: tuple[str, ...]
-    parents: tuple[str, ...]
-    modules: tuple[str, ...]
-    run: Callable[[Inputs], Made] | None = None
-    plan: Callable[[Inputs, tuple[str, ...]], Plan] | None = None
-    asks: str | None = None
-    reads: tuple[str, ...] = ()
-    units: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
-    standing: tuple[str, ...] = ()
-
-    @property
-    def code(self) -> str:
-        """The version of the stage's code."""
-        return code_version(*self.modules)
-
-    def settings(self, settings: Settings) -> dict[str, Any]:
-        """The part of the settings that decides the stage's result."""
-        dumped = settings.model_dump(mode="json")
-        decisive = {name: reduce(getitem, name.split("."), dumped) for name in self.reads}
-        return decisive | ({"models": self.models(settings)} if self.asks else {})
-
-    def models(self, settings: Settings) -> tuple[str, ...]:
-        """The aliases of the models that the settings name for the stage; none for one that asks none."""
-        named = getattr(settings.annotate, self.asks) if self.asks else ()
-        return (named,) if isinstance(named, str) else tuple(named)
+from pipelines.settings import Rewrite, engine
+from pipelines.stage import Inputs, Made, Stage
+from schemas.table import Dropped
 
 
 def _unique(given: Inputs) -> Made:
@@ -94,8 +39,73 @@ def _unique(given: Inputs) -> Made:
     return made
 
 
+def _personas(given: Inputs) -> Made:
+    fits, found = personas(
+        given.rows["disc_profiles"], given.standing["persona_fits"], given.settings.rewrite, given.settings.seed
+    )
+    return {"persona_fits": (fits, Dropped.create_empty()), "personas": (found, Dropped.create_empty())}
+
+
+def _material(given: Inputs) -> Material:
+    names = ("coherent_dialogues", "splits", "sampled_turns", "cer_candidates", "cer_labels")
+    return material(*(given.rows[name] for name in names))
+
+
+def _rewrite_drafts(given: Inputs, models: tuple[str, ...]) -> Plan:
+    settings, found = given.settings.rewrite, _material(given)
+    return rewriting.plan(
+        found.scripts,
+        found.lost,
+        with_scores(given.rows["personas"], given.rows["disc_profiles"]),
+        settings.variants,
+        models,
+        seed=given.settings.seed,
+        near=_near(settings),
+    )
+
+
+def _rewritten(given: Inputs) -> Made:
+    scripts = _material(given).by_id()
+    drafts, judgements = given.rows["rewrite_drafts"], given.rows["rewrite_judgements"]
+    return {
+        "rewritten_dialogues": rewritten_dialogues(drafts, judgements, given.rows["coherent_dialogues"], scripts),
+        "rewritten_rounds": rewritten_rounds(
+            drafts, judgements, given.rows["cer_candidates"], given.rows["cer_labels"], scripts
+        ),
+    }
+
+
+def _near(settings: Rewrite) -> rewriting.Near | None:
+    if settings.encoder is None or settings.least_similarity is None:
+        return None
+    return rewriting.Near(sentence_encoder(settings.encoder), settings.least_similarity)
+
+
+_LABELLED = ("sampled_turns", "splits", "cer_candidates", "cer_labels", "rewritten_rounds")
+
+
+def _labelled(given: Inputs) -> tuple[list[Labelled], list[Lost]]:
+    return labelled(*(given.rows[name] for name in _LABELLED))
+
+
+def _verdicts(table: str, make: Callable[..., tuple[pl.DataFrame, pl.DataFrame]]) -> Stage:
+    """A set that one of C's reward models learns."""
+    return Stage(
+        table,
+        group="training",
+        tables=(table,),
+        parents=_LABELLED,
+        run=lambda given: {table: make(*_labelled(given), given.settings.seed)},
+        modules=("pipelines.release.reward_sets", "pipelines.release.labelled"),
+        reads=("seed",),
+        units={table: {"candidate": ("cer_labels", "rewritten_rounds")}},
+        may_lack=("cer_labels",),
+    )
+
+
 # What the rules answer is code like any other: where it changes, what they made is made anew.
 _RULES = "pipelines.annotate.rules.answers"
+_REWRITING_RULES = "pipelines.rewrite.rules.answers"
 
 STAGES: tuple[Stage, ...] = (
     Stage(
@@ -141,7 +151,7 @@ STAGES: tuple[Stage, ...] = (
             "unique_posts": {"post": ("clean_posts",), "answer": ("clean_posts",)},
             "unique_dialogues": {"dialogue": ("clean_dialogues",)},
         },
-        standing=("splits",),
+        standing={"splits": "all splits are then given anew, and what was held out before may train"},
     ),
     Stage(
         "coherent_dialogues",
@@ -149,7 +159,7 @@ STAGES: tuple[Stage, ...] = (
         tables=("coherent_dialogues",),
         parents=("unique_dialogues",),
         plan=lambda given, models: coherence.plan(given.rows["unique_dialogues"], models),
-        asks="coherence",
+        asks="annotate.coherence",
         modules=("pipelines.annotate.coherence", _RULES),
         units={"coherent_dialogues": {"dialogue": ("unique_dialogues",)}},
     ),
@@ -173,7 +183,7 @@ STAGES: tuple[Stage, ...] = (
         tables=("topics",),
         parents=("unique_posts",),
         plan=lambda given, models: topics.plan(given.rows["unique_posts"], models),
-        asks="topics",
+        asks="annotate.topics",
         modules=("pipelines.annotate.topics", _RULES),
         units={"topics": {"post": ("unique_posts",)}},
     ),
@@ -183,7 +193,7 @@ STAGES: tuple[Stage, ...] = (
         tables=("emotions",),
         parents=("unique_posts",),
         plan=lambda given, models: emotions.plan(given.rows["unique_posts"], models),
-        asks="emotions",
+        asks="annotate.emotions",
         modules=("pipelines.annotate.emotions", _RULES),
         units={"emotions": dict.fromkeys(("post", "answer"), ("unique_posts",))},
     ),
@@ -195,7 +205,7 @@ STAGES: tuple[Stage, ...] = (
         plan=lambda given, models: ecot.plan(
             given.rows["unique_posts"], given.rows["splits"], given.rows["topics"], models
         ),
-        asks="ecot",
+        asks="annotate.ecot",
         modules=("pipelines.annotate.ecot", _RULES),
         units={"ecot_chains": {"post": ("unique_posts",)}},
     ),
@@ -212,7 +222,7 @@ STAGES: tuple[Stage, ...] = (
             seed=given.settings.seed,
             human_only=given.settings.annotate.human_answers,
         ),
-        asks="coe",
+        asks="annotate.coe",
         modules=("pipelines.annotate.coe", _RULES),
         reads=("seed", "annotate.human_answers"),
         units={"coe_chains": {"post": ("unique_posts",)}},
@@ -223,9 +233,73 @@ STAGES: tuple[Stage, ...] = (
         tables=("cer_candidates",),
         parents=("sampled_turns", "splits"),
         plan=lambda given, models: cer.plan(given.rows["sampled_turns"], given.rows["splits"], models),
-        asks="cer",
+        asks="annotate.cer",
         modules=("pipelines.annotate.cer", _RULES),
         units={"cer_candidates": {"round": ("sampled_turns",)}},
+    ),
+    Stage(
+        "disc_profiles",
+        group="rewrite",
+        tables=("disc_profiles",),
+        parents=("coherent_dialogues", "splits"),
+        plan=lambda given, models: profiles.plan(given.rows["coherent_dialogues"], given.rows["splits"], models),
+        asks="rewrite.profiling",
+        modules=("pipelines.rewrite.profiles", _REWRITING_RULES),
+        units={"disc_profiles": {"speaker": ("coherent_dialogues",)}},
+    ),
+    Stage(
+        "personas",
+        group="rewrite",
+        # The fit is written first: killed after it, the next run finds it standing and gives the same personas.
+        tables=("persona_fits", "personas"),
+        parents=("disc_profiles",),
+        run=_personas,
+        modules=("pipelines.rewrite.personas",),
+        reads=("rewrite.max_clusters", "rewrite.encoder", "rewrite.drift", "rewrite.fit", "seed"),
+        units={"personas": {"profile": ("disc_profiles",)}},
+        standing={"persona_fits": "personas are then clustered anew, and most draws move"},
+    ),
+    Stage(
+        "rewrite_drafts",
+        group="rewrite",
+        tables=("rewrite_drafts",),
+        parents=(
+            *("coherent_dialogues", "splits", "disc_profiles", "personas"),
+            *("sampled_turns", "cer_candidates", "cer_labels"),
+        ),
+        plan=_rewrite_drafts,
+        asks="rewrite.writing",
+        modules=("pipelines.rewrite.rewriting", "pipelines.rewrite.material", _REWRITING_RULES),
+        reads=("rewrite.variants", "rewrite.encoder", "rewrite.least_similarity", "seed"),
+        units={"rewrite_drafts": {"dialogue": ("coherent_dialogues",), "label": ("cer_labels",)}},
+        may_lack=("cer_labels",),
+    ),
+    Stage(
+        "rewrite_judgements",
+        group="rewrite",
+        tables=("rewrite_judgements",),
+        parents=("rewrite_drafts", "coherent_dialogues", "splits", "sampled_turns", "cer_candidates", "cer_labels"),
+        plan=lambda given, models: judging.plan(given.rows["rewrite_drafts"], _material(given).by_id(), models),
+        asks="rewrite.judging",
+        modules=("pipelines.rewrite.judging", "pipelines.rewrite.material", _REWRITING_RULES),
+        units={"rewrite_judgements": dict.fromkeys(("dialogue", "label"), ("rewrite_drafts",))},
+        may_lack=("cer_labels",),
+    ),
+    Stage(
+        "rewritten",
+        group="rewrite",
+        tables=("rewritten_dialogues", "rewritten_rounds"),
+        parents=(
+            *("rewrite_drafts", "rewrite_judgements", "coherent_dialogues", "splits"),
+            *("sampled_turns", "cer_candidates", "cer_labels"),
+        ),
+        run=_rewritten,
+        modules=("pipelines.rewrite.rewritten", "pipelines.rewrite.material"),
+        units={
+            "rewritten_dialogues": {"dialogue": ("rewrite_drafts",)},
+            "rewritten_rounds": {"label": ("rewrite_drafts",)},
+        },
+        may_lack=("cer_labels",),
     ),
     Stage(
         "grpo_ecot",
@@ -275,4 +349,50 @@ STAGES: tuple[Stage, ...] = (
         reads=("prompts",),
         units={"grpo_cer": {"round": ("sampled_turns",)}},
     ),
+    Stage(
+        "sft_coe",
+        group="training",
+        tables=("sft_coe",),
+        parents=("coe_chains", "unique_posts", "splits"),
+        run=lambda given: {
+            "sft_coe": warm_starts.coe_samples(
+                given.rows["coe_chains"], given.rows["unique_posts"], given.rows["splits"]
+            )
+        },
+        modules=("pipelines.release.warm_starts",),
+        units={"sft_coe": {"post": ("coe_chains",)}},
+    ),
+    Stage(
+        "sft_cer",
+        group="training",
+        tables=("sft_cer",),
+        parents=_LABELLED,
+        run=lambda given: {"sft_cer": warm_starts.cer_samples(given.rows["cer_candidates"], *_labelled(given))},
+        modules=("pipelines.release.warm_starts", "pipelines.release.labelled"),
+        units={"sft_cer": {"candidate": ("cer_candidates", "rewritten_rounds")}},
+        may_lack=("cer_labels",),
+    ),
+    Stage(
+        "rm_triplets",
+        group="training",
+        tables=("rm_triplets",),
+        parents=("unique_posts", "splits", "topics", "emotions"),
+        run=lambda given: {
+            "rm_triplets": triplets(
+                given.rows["unique_posts"],
+                given.rows["splits"],
+                given.rows["topics"],
+                given.rows["emotions"],
+                given.settings.training,
+                seed=given.settings.seed,
+                human_only=given.settings.annotate.human_answers,
+            )
+        },
+        modules=("pipelines.release.triplets",),
+        reads=("training", "seed", "annotate.human_answers"),
+        units={"rm_triplets": {"post": ("unique_posts",)}},
+    ),
+    _verdicts("rm_process", reward_sets.process_samples),
+    _verdicts("rm_outcome", reward_sets.outcome_samples),
+    _verdicts("rm_unified", reward_sets.unified_samples),
 )

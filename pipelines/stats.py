@@ -9,6 +9,8 @@ import polars as pl
 
 from pipelines import text
 from pipelines.annotate.agreement import agreement
+from pipelines.rewrite.diversity import diversity
+from pipelines.store import Store, Version
 from schemas.taxonomy import CATEGORIES, CATEGORY_OF
 
 # M Table 1: count, percentage, mean length of the description.
@@ -37,6 +39,13 @@ _E_TABLE_1: dict[str, tuple[float | None, float | None]] = {
     "characters an answer": (524.6, 775.6),
     "answers a question": (2.51, 4.11),
 }
+
+
+def dialogue_diversity(store: Store, version: Version) -> pl.DataFrame:
+    """`rewrite.diversity` of a version of `rewritten_dialogues`, beside the dialogues that it was made from."""
+    source = version.manifest.runs[-1].parents["coherent_dialogues"]
+    rewritten = store.read("rewritten_dialogues", version.version).collect()
+    return diversity(store.read("coherent_dialogues", source).collect(), rewritten)
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,19 @@ def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> PaperTable:
             "Several strategies may be right at one moment: this is no score to be raised.",
         ],
     )
+
+
+def paper_tables(store: Store, against: str | None = None) -> dict[str, PaperTable]:
+    """The papers' tables over a home, by paper; C's only where there are candidates, or it is asked for."""
+    wanted = ("M", "E", "C") if against is None else (against.upper(),)
+    posts = store.read("unique_posts").collect()
+    if store.pointer("topics") is not None:
+        posts = with_topics(posts, store.read("topics").collect())
+    found = {name: make(posts) for name, make in (("M", m_table_1), ("E", e_table_1)) if name in wanted}
+    if "C" in wanted and (against or store.pointer("cer_candidates") is not None):
+        candidates, turns = (store.read(table).collect() for table in ("cer_candidates", "sampled_turns"))
+        found["C"] = c_agreement(candidates, turns)
+    return found
 
 
 def m_table_1(posts: pl.DataFrame) -> PaperTable:

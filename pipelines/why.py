@@ -1,5 +1,6 @@
 """The life of one row through every stage: where it was kept, where it was dropped, and why."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,6 +10,10 @@ import polars as pl
 from pipelines.errors import RequestError
 from pipelines.store.store import Store, Version
 from schemas.tables import TABLES
+
+# What stands between a row's id and a part of it: a round, an answer or a speaker, a rewriting.
+_MARKS = ("#", "/", "~")
+_TOLD = ("cluster_id", "cluster_name", "variant", "persona_id", "group_id", "split")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +34,23 @@ class Event:
 
 
 def why(store: Store, row_id: str) -> list[Event]:
-    """Every event of a post, an answer, a dialogue or a round, in the order of the stages.
+    """Every event of a post, an answer, a dialogue, a round or a speaker, in the order of the stages.
 
-    With a dialogue come its rounds, with a post its answers, and with a round or an answer the row that it is part of.
+    With a dialogue come its rounds, its speakers and what was rewritten from it, with a post its answers, and with a
+    part the row that it is part of.
 
     Raises RequestError where no table ever saw the row.
     """
     events = [
         event for table in TABLES for version in store.current(table) for event in _of_version(store, version, row_id)
     ]
-    if not any(event.row_id == row_id or event.row_id.startswith((row_id + "#", row_id + "/")) for event in events):
+    if not any(
+        event.row_id == row_id or event.row_id.startswith(tuple(row_id + mark for mark in _MARKS)) for event in events
+    ):
         raise RequestError(
             f"no table holds or dropped a row {row_id!r}",
             where=store.storage.uri(""),
-            remedy="ids look like psyqa:4394, psyqa:4394/1c9f0a2b, smile:10071, smile:10071#3",
+            remedy="ids begin with the name of their set, as in psyqa:4394, psyqa:4394/1c9f0a2b, smile:10071#3",
         )
     return events
 
@@ -64,12 +72,14 @@ def _of_version(store: Store, version: Version, row_id: str) -> Iterator[Event]:
 def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
     """The ids of a table's rows as lists, and what is worth telling beside them."""
     columns = TABLES[table].column_names()
-    told = [pl.format(f"{name} {{}}", pl.col(name)) for name in ("cluster_id", "group_id", "split") if name in columns]
+    told = [pl.format(f"{name} {{}}", pl.col(name)) for name in _TOLD if name in columns]
     marks = pl.concat_str(told, separator=", ", ignore_nulls=True) if told else pl.lit(None, dtype=pl.String)
     if {"dialogue_id", "round"} <= set(columns):
         yield pl.concat_list(pl.format("{}#{}", "dialogue_id", "round")), marks
+    elif {"dialogue_id", "role"} <= set(columns):
+        yield pl.concat_list(pl.format("{}/{}", "dialogue_id", "role")), marks
     else:
-        for name in ("post_id", "dialogue_id", "row_id"):
+        for name in ("post_id", "dialogue_id", "row_id", "persona_id"):
             if name in TABLES[table].key():
                 yield pl.concat_list(pl.col(name)), marks
     if "answers" in columns:
@@ -78,5 +88,5 @@ def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
 
 def _concerns(ids: pl.Expr, row_id: str) -> pl.Expr:
     """Whether an id is the row, a part of it, or what it is a part of."""
-    whole = row_id.split("#", 1)[0].split("/", 1)[0]
-    return (ids == row_id) | ids.str.starts_with(row_id + "#") | ids.str.starts_with(row_id + "/") | (ids == whole)
+    whole = re.split(f"[{''.join(_MARKS)}]", row_id, maxsplit=1)[0]
+    return pl.any_horizontal(ids == row_id, ids == whole, *(ids.str.starts_with(row_id + mark) for mark in _MARKS))

@@ -7,6 +7,7 @@ post      ``source:source_id``             ``psyqa:4394``
 answer    ``post_id/hash of its text``     ``psyqa:4394/9f2c01ab``
 dialogue  ``source:source_id``             ``smile:10071``
 round     ``dialogue_id#n``, n from 1      ``smile:10071#3``
+candidate ``round/n``, n from 1            ``smile:10071#3/2``
 author    ``u_`` + 16 hex digits of HMAC   ``u_5be1…``
 ========  ===============================  =======================
 """
@@ -36,6 +37,11 @@ def answer_id(post_id: str, text: str) -> str:
 def round_id(dialogue_id: str, number: int) -> str:
     """The id of round `number` (from 1) of a dialogue."""
     return f"{dialogue_id}#{number}"
+
+
+def candidate_id(dialogue_id: str, number: int, candidate: int) -> str:
+    """The id of a candidate (from 1) of a round (from 1) of a dialogue, and of what people said of it."""
+    return f"{round_id(dialogue_id, number)}/{candidate}"
 
 
 def stable_int(text: str) -> int:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 ROLES = ("seeker", "supporter")
+# Of DISC: dominance, influence, steadiness, compliance (C).
+TRAITS = ("D", "I", "S", "C")
 ORIGINS = ("human", "model", "unknown")
 AUTHOR_ROLES = ("professional", "member", "unknown")
 LANGUAGES = ("zh", "en")
@@ -13,6 +15,7 @@ PRECISIONS = ("second", "minute", "hour", "day", "month", "year")
 SCRIPTS = ("simplified", "traditional", "mixed", "neutral")
 RISKS = ("self_harm", "harm_to_others", "abuse")
 PREFERENCES = ("first", "second", "both", "neither")
+NEGATIVES = ("mismatched_emotion", "generic", "other_answer")
 PII_KINDS = (
     *("phone", "qq", "wechat", "email", "id_card", "bank_card", "licence_plate", "url", "account"),
     *("name", "school", "employer", "hospital", "address"),

@@ -1,6 +1,7 @@
 """What a table is: a dataframely schema whose every column says what it holds, and its explicit Arrow schema."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import dataframely as dy
@@ -56,11 +57,15 @@ class Table(dy.Schema):
 
         Polars and pandas 3 write `large_string`; verl refuses to read files of both kinds together.
         """
-        described = cls.describe()
-        return pa.schema(
-            pa.field(field.name, _plain(field.type), metadata={"description": described[field.name]})
-            for field in cls.create_empty().to_arrow().schema
-        )
+        return plain_schema(cls.create_empty(), cls.describe())
+
+
+def plain_schema(frame: pl.DataFrame, described: Mapping[str, str]) -> pa.Schema:
+    """The Arrow schema of a frame as it is written, each column with its description."""
+    return pa.schema(
+        pa.field(field.name, _plain(field.type), metadata={"description": described[field.name]})
+        for field in frame.clear().to_arrow().schema
+    )
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -74,9 +79,10 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def to_arrow(frame: pl.DataFrame, table: type[Table]) -> pa.Table:
-    """`frame` as an Arrow table of exactly `table.arrow_schema()`."""
-    return frame.select(table.column_names()).to_arrow().cast(table.arrow_schema())
+def to_arrow(frame: pl.DataFrame, table: type[Table] | pa.Schema) -> pa.Table:
+    """`frame` as an Arrow table of exactly a schema: a table's own, or one that an older version was written in."""
+    schema = table if isinstance(table, pa.Schema) else table.arrow_schema()
+    return frame.select(schema.names).to_arrow().cast(schema)
 
 
 class LlmMade(Table):

@@ -104,21 +104,29 @@ class GrpoCer(PromptSet):
     """C: a sampled round, to be answered in CER."""
 
 
-class ChatSet(Table):
-    """A set of chat messages to learn from."""
+class Sample(Table):
+    """What every training set has, and where each of its rows comes from."""
 
-    row_id = dy.String(primary_key=True, description="the row that the sample was made from, and which sample")
-    messages = dy.List(MESSAGE, min_length=2, description="the chat; every assistant turn is trained", metadata=PRIVATE)
+    row_id = dy.String(primary_key=True, description="`made_from`, and which of its samples")
+    made_from = dy.String(description="the post, or the candidate of a round, that the sample was made from")
+    group_id = dy.String(description="the group of that row")
     split = one_of(labels.SPLITS, description="train, validation or test")
     variant = one_of(labels.VARIANTS, description="D, R or P of C's rewriting, or none")
+    providers = dy.List(dy.String(), description="what wrote or judged parts of it: openai, replay, rules; no people")
+
+
+class ChatSet(Sample):
+    """A set of chat messages to learn from."""
+
+    messages = dy.List(MESSAGE, min_length=2, description="the chat; every assistant turn is trained", metadata=PRIVATE)
 
 
 class SftCoe(ChatSet):
-    """E: the warm start on reviewed CoE chains."""
+    """E: the warm start on CoE chains. E's were reviewed by professionals; of these nobody's review is recorded."""
 
 
 class SftCer(ChatSet):
-    """C: the warm start on CER chains judged right."""
+    """C: the warm start on CER chains judged right. What was said before is one user turn, for it is not trained."""
 
 
 class RmProcess(ChatSet):
@@ -133,16 +141,18 @@ class RmUnified(ChatSet):
     """C: UnifiReward, verdicts on steps and response over several turns."""
 
 
-class RmTriplets(Table):
+class RmTriplets(Sample):
     """E eq. 5: triplets for the contrastive answer reward."""
 
-    row_id = dy.String(primary_key=True, description="query and pair")
+    kind = one_of(labels.NEGATIVES, description="E's three kinds of negatives")
     query = dy.String(description="the question", metadata=PRIVATE)
-    positive = dy.String(description="a professional's answer to it", metadata=PRIVATE)
+    positive = dy.String(description="an answer to it, a professional's where one answered", metadata=PRIVATE)
+    positive_id = dy.String(description="the answer that is the positive")
+    positive_role = one_of(labels.AUTHOR_ROLES, description="who wrote it: professional, member or unknown")
     negative = dy.String(description="an answer that should score lower", metadata=PRIVATE)
-    kind = one_of(("mismatched_emotion", "generic", "other_answer"), description="E's three kinds of negatives")
-    split = one_of(labels.SPLITS, description="train, validation or test")
-    variant = one_of(labels.VARIANTS, description="D, R or P of C's rewriting, or none")
+    negative_ids = dy.List(
+        dy.String(), min_length=1, description="the answers whose words it is: one, or of `generic` one a sentence"
+    )
 
 
 class Rollouts(Table):

@@ -1,16 +1,19 @@
 """Fixtures that several rooms share."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from labels_made import made_labels
 
+from pipelines.askers import Askers
 from pipelines.imports import import_file, make_author_key
 from pipelines.making import run_stage
-from pipelines.settings import ROOT, Settings
+from pipelines.settings import ROOT, Annotate, Rewrite, Settings
 from pipelines.stages import STAGES
 from pipelines.store import Store
 
@@ -68,12 +71,40 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+LABELLED = Settings(rewrite=Rewrite(variants=("D", "R", "P")), annotate=Annotate(human_answers=False))
+
+
+@pytest.fixture(scope="session")
+def labelled_store(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """The sample home with labels that people will give, all three variants, and chains to answers that nobody wrote:
+    so every training set has rows. Read only.
+    """
+    home = tmp_path_factory.mktemp("labelled-home")
+    shutil.copytree(sample_home / "data", home / "data")
+    store = Store(home / "data")
+    candidates, turns = (store.read(name).collect() for name in ("cer_candidates", "sampled_turns"))
+    store.write("cer_labels", made_labels(candidates, turns))
+    with Askers(None, LABELLED.llm, provider="rules") as askers:
+        for stage in STAGES:
+            if stage.group in ("rewrite", "training") or stage.name == "coe_chains":
+                run_stage(stage, store, LABELLED, askers=askers)
+    return store
+
+
 REAL_SETS = {
     "smile": "zh_multiturn/smile_raw.tar.gz",
     "cpsycoun": "zh_multiturn/cpsycound_raw.tar.gz",
     "psyqa": "zh_qa/PsyQA_example.json",
     "esconv": "en_strategy/FailedESConv.json",
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that read the real home share a worker: to make it takes longer than most of them."""
+    for item in items:
+        chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()  # test_making: which home
+        if not {"real_home", "real_store"}.isdisjoint((*getattr(item, "fixturenames", ()), *map(str, chosen))):
+            item.add_marker(pytest.mark.xdist_group("real-home"))
 
 
 @pytest.fixture(scope="session")

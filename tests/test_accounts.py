@@ -44,6 +44,9 @@ POSTS = pl.DataFrame({"post_id": ["a", "b", "c"], "answers": [["x", "y"], [], ["
 DIALOGUES = pl.DataFrame({"dialogue_id": ["a", "b"], "n_rounds": [3, 4]})
 ROUNDS = pl.DataFrame({"dialogue_id": ["a", "a"], "round": [1, 2], "n_rounds": [3, 3]})
 
+TRIPLETS = pl.DataFrame({"row_id": ["a/x", "a/y", "b/x"], "made_from": ["a", "a", "b"], "negative": ["", "", ""]})
+CHATS = pl.DataFrame({"row_id": ["a/1", "a/2", "b/1"], "made_from": ["a", "a", "b"], "messages": [[], [], []]})
+
 
 @pytest.mark.parametrize(
     ("frame", "unit", "number"),
@@ -55,6 +58,9 @@ ROUNDS = pl.DataFrame({"dialogue_id": ["a", "a"], "round": [1, 2], "n_rounds": [
         (DIALOGUES, "round", 7),
         (DIALOGUES.clear(), "round", 0),
         (ROUNDS, "round", 2),
+        (TRIPLETS, "post", 2),
+        (CHATS, "candidate", 2),
+        (ROUNDS, "candidate", 2),
     ],
 )
 def test_a_unit_is_counted_where_it_lives(frame: pl.DataFrame, unit: str, number: int):

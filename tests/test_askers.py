@@ -40,9 +40,28 @@ def test_an_asker_is_opened_when_it_is_needed_and_once(tmp_path):
         assert list(tmp_path.iterdir()) == []
         asker = askers.of("openai")
         assert asker is askers.of("openai")
-        assert (tmp_path / "ledger.sqlite").exists()
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_provider_that_there_is_not(tmp_path):
     with pytest.raises(UnknownName, match="did you mean 'openai'"):
         Askers(tmp_path, Llm(), provider="openia")
+
+
+def test_several_may_be_told_how_far_a_stage_is():
+    """The terminal for as long as a refresh lasts, Dagster's log for as long as its asset does."""
+    heard: list[tuple[str, int]] = []
+
+    class Ear:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def update(self, stage, total, done, cached, failed, spent) -> None:
+            heard.append((self.name, done))
+
+    askers = Askers(None, Llm(), progress=Ear("terminal"))
+    askers.update("topics", 3, 1, 0, 0, Decimal(0))
+    with askers.telling(Ear("dagster")):
+        askers.update("topics", 3, 2, 0, 0, Decimal(0))
+    askers.update("topics", 3, 3, 0, 0, Decimal(0))
+    assert heard == [("terminal", 1), ("terminal", 2), ("dagster", 2), ("terminal", 3)]

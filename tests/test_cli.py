@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -13,9 +14,28 @@ import typer.rich_utils
 from typer.testing import CliRunner
 
 from pipelines.cli import app, main
+from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.store import Store
 
-COMMANDS = ["import", "refresh", "tables", "tables promote", "show", "diff", "why", "stats", "doctor", "ui", "demo"]
+COMMANDS = [
+    *(
+        "import",
+        "crawl",
+        "refresh",
+        "tables",
+        "tables promote",
+        "show",
+        "diff",
+        "why",
+        "erase",
+        "stats",
+        "doctor",
+        "ui",
+    ),
+    "demo",
+    *("ledger", "ledger budgets", "ledger close-budget", "ledger give-up-batch", "ledger record"),
+    *("release", "releases", "releases promote"),
+]
 
 
 def _run(*arguments: str):
@@ -72,7 +92,11 @@ def test_tables_lists_every_current_version(in_home):
         ("clean_dialogues", None), ("unique_posts", None), ("unique_dialogues", None), ("splits", None),
         ("coherent_dialogues", None), ("topics", None), ("emotions", None), ("sampled_turns", None),
         ("ecot_chains", None), ("coe_chains", None), ("cer_candidates", None),
+        ("disc_profiles", None), ("persona_fits", None), ("personas", None), ("rewrite_drafts", None),
+        ("rewrite_judgements", None), ("rewritten_dialogues", None), ("rewritten_rounds", None),
         ("grpo_ecot", None), ("grpo_coe", None), ("grpo_cer", None),
+        ("sft_coe", None), ("sft_cer", None), ("rm_triplets", None),
+        ("rm_process", None), ("rm_outcome", None), ("rm_unified", None),
     ]  # fmt: skip
     printed = _run("tables").output
     for row in listed:
@@ -143,6 +167,16 @@ def test_stats_stand_beside_the_papers(in_home):
     assert "168,470" in printed
 
 
+def test_how_varied_rewrites_are_is_told(in_home):
+    figures = {(row["lang"], row["figure"]): row for row in _json("stats", "--diversity")}
+    kept = _json("tables")
+    [rewritten] = [row for row in kept if row["table"] == "rewritten_dialogues"]
+    dialogues = [row for (_, figure), row in figures.items() if figure == "dialogues"]
+    assert sum(row["P"] for row in dialogues) == sum(row["source"] for row in dialogues) == rewritten["rows"]
+    assert 0 < figures["zh", "distinct-2"]["P"] <= 1
+    assert "distinct-2" in _run("stats", "--diversity").output
+
+
 def test_what_questions_would_take_is_told_and_nothing_is_made(in_home):
     before = _json("tables")
     printed = _run("refresh", "--estimate").output
@@ -157,7 +191,7 @@ def test_a_price_that_nobody_has_said_stops_before_anything_is_sent(tmp_path, sa
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
     ended, message = _fails(capsys, monkeypatch, "refresh", "--provider", "openai", "--estimate")
     assert ended == 2
-    assert "nobody has said what qwen2.5-72b costs" in message
+    assert "nobody has said what qwen2.5-72b and deepseek-r1 and qwen2.5-vl cost" in message
     ended, message = _fails(capsys, monkeypatch, "refresh", "--provider", "replay", "--select", "topics")
     assert ended == 2
     assert "nothing to replay" in message
@@ -170,6 +204,31 @@ def test_a_price_that_nobody_has_said_stops_before_anything_is_sent(tmp_path, sa
 def test_without_a_call_the_ledger_says_so(in_home):
     assert "no model was asked yet" in _run("ledger").output
     assert _json("ledger") == _json("ledger", "--open") == []
+
+
+def test_a_budget_that_was_broken_off_is_listed_and_closed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    assert "no budget is open" in _run("ledger", "budgets").output
+    assert _fails(capsys, monkeypatch, "ledger", "close-budget", "refresh")[0] == 2
+    with Ledger(tmp_path / FILE) as ledger:
+        ledger.open_budget(Decimal("2.5"), "USD", "refresh:topics")
+    [budget] = _json("ledger", "budgets")
+    assert (budget["budget"], budget["cap"], budget["spent"], budget["currency"]) == ("refresh:topics", 2.5, 0, "USD")
+    ended, message = _fails(capsys, monkeypatch, "ledger", "close-budget", "refresh")
+    assert ended == 2
+    assert "did you mean 'refresh:topics'" in message
+    assert "refresh:topics is closed" in _run("ledger", "close-budget", "refresh:topics").output
+    assert _json("ledger", "budgets") == []
+
+
+def test_a_batch_that_is_not_there_cannot_be_given_up(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    assert _fails(capsys, monkeypatch, "ledger", "give-up-batch", "3")[0] == 2
+    with Ledger(tmp_path / FILE):
+        pass
+    ended, message = _fails(capsys, monkeypatch, "ledger", "give-up-batch", "3")
+    assert ended == 2
+    assert "batch" in message
 
 
 def test_doctor_finds_a_sound_home_sound(in_home):
@@ -191,12 +250,12 @@ def test_doctor_finds_damage_and_ends_with_1(tmp_path, sample_store, monkeypatch
     ("arguments", "code", "says"),
     [
         (["show", "grpo_cerr"], 2, "did you mean 'grpo_cer'"),
-        (["show", "sft_coe"], 1, "sft_coe has no version yet"),
+        (["show", "rollouts"], 1, "rollouts has no version yet"),
         (["refresh", "--provider", "opnai"], 2, "did you mean 'openai'"),
         (["show", "clean_posts", "--version", "zz"], 2, "no version of clean_posts 'zz'"),
         (["show", "clean_posts", "--partition", "x"], 2, "has no partitions"),
         (["why", "sample:p999"], 2, "no table holds or dropped a row 'sample:p999'"),
-        (["why", "nonsense"], 2, "ids look like"),
+        (["why", "nonsense"], 2, "ids begin with"),
         (["stats", "--against", "X"], 2, "no paper 'X'"),
         (["import", "psyqaa", "x.json"], 2, "did you mean 'psyqa'"),
         (["import", "psyqa", "not-there.json"], 2, "not-there.json"),

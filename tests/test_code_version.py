@@ -121,6 +121,9 @@ RESTS_ON = {
     "grpo_ecot": ["pipelines/release/prompts/ecot.md", "pipelines/release/lengths.py", "pipelines/llm/prompts.py"],
     "grpo_coe": ["pipelines/release/prompts/coe.md"],
     "grpo_cer": ["pipelines/release/prompts/cer.zh.md", "schemas/labels.py"],
+    "sft_cer": ["pipelines/release/prompts/cer.en.md", "pipelines/rewrite/scripts.py", "schemas/reasoning.py"],
+    "rm_triplets": ["pipelines/release/rings.py", "pipelines/release/generic.py", "pipelines/sample/references.py"],
+    "rm_unified": ["pipelines/release/prompts/rm_unified.zh.md", "pipelines/release/verdicts.py"],
 }
 
 

@@ -32,13 +32,17 @@ def test_after_a_run_nothing_is_stale(stage, sample_store):
     assert not is_stale(stage, sample_store, Settings())
 
 
+# People give labels later, and no answer of the samples was written by a person.
+NOT_IN_THE_SAMPLES = {"rm_process", "rm_outcome", "rm_unified", "sft_coe"}
+
+
 @pytest.mark.parametrize("table", [table for stage in STAGES for table in stage.units])
 @pytest.mark.parametrize("home", ["sample_store", "real_store"])
 def test_rows_in_are_rows_kept_and_rows_dropped(table, home, request):
     stage = next(stage for stage in STAGES if table in stage.units)
     for account in accounts(stage, table, request.getfixturevalue(home)):
         assert account.balanced, account
-        assert account.taken > 0
+        assert account.taken > 0 or account.unit == "label" or table in NOT_IN_THE_SAMPLES
 
 
 def test_a_changed_setting_makes_stale_what_reads_it_and_nothing_else(sample_store):
@@ -47,13 +51,13 @@ def test_a_changed_setting_makes_stale_what_reads_it_and_nothing_else(sample_sto
 
 
 def test_changed_code_makes_a_stage_stale(sample_store, monkeypatch):
-    monkeypatch.setattr("pipelines.stages.code_version", lambda *_: "another")
+    monkeypatch.setattr("pipelines.stage.code_version", lambda *_: "another")
     assert is_stale(BY_NAME["clean_posts"], sample_store, Settings())
 
 
 def test_code_that_changes_nothing_gives_the_same_version(store, monkeypatch):
     before = store.version("clean_posts")
-    monkeypatch.setattr("pipelines.stages.code_version", lambda *_: "another")
+    monkeypatch.setattr("pipelines.stage.code_version", lambda *_: "another")
     (after,) = run_stage(BY_NAME["clean_posts"], store, Settings())
     assert after.version == before.version
     assert [run.code for run in after.manifest.runs] == [before.manifest.runs[0].code, "another"]
@@ -229,7 +233,7 @@ def test_numbers_that_leave_nothing_to_train_on_are_refused(tmp_path, sample_sto
 def test_a_stage_whose_parents_were_never_made_says_so(tmp_path, sample_store):
     store = Store(tmp_path / "data")
     store.write("imported_posts", sample_store.read("imported_posts", partition="sample"), partition="sample")
-    with pytest.raises(NoVersion, match="made from unique_posts"):
+    with pytest.raises(NoVersion, match="come from unique_posts"):
         run_stage(BY_NAME["grpo_ecot"], store, Settings())
 
 

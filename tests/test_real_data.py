@@ -30,10 +30,23 @@ EXPECTED = {
     ("sampled_turns", None): (2261, 3572),
     ("ecot_chains", None): (70, 29),
     ("coe_chains", None): (67, 32),
-    ("cer_candidates", None): (1538, 724),
+    ("cer_candidates", None): (1520, 742),
+    ("disc_profiles", None): (1043, 497),
+    ("persona_fits", None): (2, 0),
+    ("personas", None): (1043, 0),
+    ("rewrite_drafts", None): (518, 252),
+    ("rewrite_judgements", None): (518, 0),
+    ("rewritten_dialogues", None): (518, 0),
+    ("rewritten_rounds", None): (0, 0),
     ("grpo_ecot", None): (87, 12),
     ("grpo_coe", None): (84, 15),
     ("grpo_cer", None): (1981, 280),
+    ("sft_coe", None): (67, 0),
+    ("sft_cer", None): (0, 1520),
+    ("rm_triplets", None): (168, 99),
+    ("rm_process", None): (0, 0),
+    ("rm_outcome", None): (0, 0),
+    ("rm_unified", None): (0, 0),
 }
 
 
@@ -43,7 +56,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
     home = tmp_path_factory.mktemp("real-home-by-command")
     for name, path in REAL_SETS.items():
         _gongqing(home, "import", name, str(shared / path))
-    assert "13 stages made anew" in _gongqing(home, "refresh")
+    assert "24 stages made anew" in _gongqing(home, "refresh")
     return home
 
 
@@ -109,3 +122,47 @@ def test_smiles_repeated_openings_do_not_leak(real_store):
         .filter(pl.col("split") > 1)
     )
     assert crossing.is_empty()
+
+
+@pytest.mark.parametrize("table", ["ecot_chains", "coe_chains", "cer_candidates"])
+def test_no_two_chains_are_identical(real_store, table):
+    texts = {
+        "ecot_chains": ("situation", "motivation", "strategy", "answer"),
+        "coe_chains": ("L1", "L2", "L3", "L4"),
+        "cer_candidates": ("history_reasoning", "emotion_reasoning", "strategy_reasoning", "response"),
+    }[table]
+    chains = real_store.read(table).select(texts).collect()
+    assert chains.height > 50
+    assert chains.is_unique().all()
+
+
+def test_one_case_told_29_times_does_not_end_in_29_rewrites_of_one_persona(real_store):
+    """One of them is left after the search for near-duplicates, with one rewrite of its own."""
+    import polars as pl
+
+    told = real_store.read("unique_dialogues").filter(pl.col("cluster_size") == 29).collect()
+    again = real_store.read_dropped("unique_dialogues").filter(pl.col("reason") == "near_duplicate").collect()
+    assert (told.height, again.height) == (1, 28)
+    one_case = {*told["dialogue_id"], *again["row_id"]}
+    for table, of in (("disc_profiles", "dialogue_id"), ("rewrite_drafts", "row_id")):
+        rows = pl.concat(
+            [real_store.read(table).select(of), real_store.read_dropped(table).select(pl.col("row_id").alias(of))]
+        )
+        named = {row.partition("/")[0] for row in rows.collect()[of]}
+        assert named & one_case <= set(told["dialogue_id"])
+    rewritten = real_store.read("rewritten_dialogues").filter(pl.col("source_dialogue_id").is_in(one_case)).collect()
+    assert rewritten.height <= 1
+
+
+def test_no_persona_stands_for_many_dialogues(real_store):
+    """518 rewrites: dialogues of one theme draw from all of their cluster."""
+    import polars as pl
+
+    rows = real_store.read("rewritten_dialogues").collect()
+    for column in ("persona_id", "supporter_persona_id"):
+        of_each = rows.group_by("lang", column).len()
+        assert of_each["len"].max() <= 8
+        for (lang,), drawn in of_each.group_by("lang"):
+            assert drawn.height >= 0.5 * rows.filter(lang=lang).height
+    of_group = rows.filter(pl.len().over("group_id") > 1).group_by("group_id", "persona_id").len()
+    assert of_group["len"].max() <= 2

@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.errors import Busy, RequestError, UnknownName
 from pipelines.making import run_stage
-from pipelines.refresh import chosen, refresh
+from pipelines.refresh import budget_name, chosen, refresh
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from pipelines.store import Store
@@ -28,6 +28,7 @@ def test_everything_is_chosen_where_nothing_is_named():
 
 def test_a_group_a_stage_or_a_table_can_be_named():
     assert [stage.name for stage in chosen(["prompts"])] == ["grpo_ecot", "grpo_coe", "grpo_cer"]
+    assert [stage.name for stage in chosen(["training"])][:3] == ["sft_coe", "sft_cer", "rm_triplets"]
     assert [stage.name for stage in chosen(["unique_posts"])] == ["unique"]
     assert [stage.name for stage in chosen(["grpo_cer", "clean"])] == ["clean_posts", "clean_dialogues", "grpo_cer"]
 
@@ -90,3 +91,10 @@ def test_stages_that_fail_stop_the_refresh(tmp_path, sample_home):
         list(refresh(tmp_path, Settings(), run))
     assert ran == ["clean_posts", "clean_dialogues", "unique"]
     assert store.current("unique_posts") == []
+
+
+def test_a_refresh_of_something_else_spends_from_another_budget():
+    assert budget_name([]) == budget_name(["annotate", "rewrite"]) == "refresh"
+    assert budget_name(["topics"]) == "refresh:topics"
+    assert budget_name(["emotions", "topics", "clean"]) == budget_name(["topics", "emotions"])
+    assert budget_name(["topics", "emotions"]) == "refresh:topics,emotions"

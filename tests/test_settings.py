@@ -201,3 +201,11 @@ def test_an_unknown_engine_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GONGQING_ENGINE", "spark")
     with pytest.raises(SettingsError, match="GONGQING_ENGINE"):
         settings.engine()
+
+
+def test_an_encoder_comes_with_its_own_scale(tmp_path: Path):
+    (tmp_path / "gongqing.toml").write_text('[rewrite]\nencoder = "bge"\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match="given together"):
+        load(tmp_path)
+    (tmp_path / "gongqing.toml").write_text('[rewrite]\nencoder = "bge"\nleast_similarity = 0.6\n', encoding="utf-8")
+    assert load(tmp_path).rewrite.encoder == tmp_path / "bge"

@@ -16,7 +16,7 @@ def test_a_round_that_was_not_drawn(real_store):
     dialogue = row_id.split("#")[0]
     told = _told(why(real_store, row_id))
     assert ("imported_dialogues", dialogue, "kept", None) in told
-    assert told[-1] == ("sampled_turns", row_id, "dropped", "not_sampled")
+    assert ("sampled_turns", row_id, "dropped", "not_sampled") in told
 
 
 def test_an_answer_that_moved_to_the_survivor(sample_store):
@@ -44,5 +44,15 @@ def test_every_row_has_a_life_that_ends_in_a_table_or_with_a_reason(sample_store
 
 
 def test_an_unknown_row_is_refused(sample_store):
-    with pytest.raises(RequestError, match="ids look like"):
+    with pytest.raises(RequestError, match="ids begin with"):
         why(sample_store, "sample:p000")
+
+
+def test_a_dialogue_with_its_speakers_and_what_was_rewritten_from_it(sample_store):
+    source = sample_store.read("rewritten_dialogues").collect()["source_dialogue_id"][0]
+    told = _told(why(sample_store, source))
+    for role in ("seeker", "supporter"):
+        assert ("disc_profiles", f"{source}/{role}", "kept", None) in told
+        assert ("personas", f"{source}/{role}", "kept", None) in told
+    assert ("rewritten_dialogues", f"{source}~P", "kept", None) in told
+    assert ("imported_dialogues", source, "kept", None) in _told(why(sample_store, f"{source}~P"))

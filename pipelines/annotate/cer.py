@@ -13,7 +13,7 @@ from pipelines.annotate.training import Training
 from pipelines.drops import gather
 from pipelines.llm.questions import InvalidReply, Question, Reply
 from schemas.annotations import CerCandidates
-from schemas.ids import round_id
+from schemas.ids import candidate_id, round_id
 from schemas.reasoning import Cer
 
 STAGE = "cer_candidates"
@@ -33,21 +33,25 @@ def plan(turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Pl
         models: The aliases to ask: the first writes candidate 1, and so on. An alias that comes twice is drawn twice.
 
     Returns:
-        Drops are in the units `round` and `candidate`. A round before asking: not_train, needs_media, under_18, risk;
-        after: no_candidate, where none of its candidates was kept. A candidate: the reasons of replies, and
-        personal_data. So rounds in = rounds with a candidate + rounds dropped, and of every round that is asked about
-        each candidate is kept or dropped.
+        Drops are in the units `round` and `candidate`. A round before asking: not_train, needs_media, under_18, risk,
+        same_history (word for word that of another round, as where dialogues open with "Hello": the same question, so
+        the same candidates); after: no_candidate, where none of its candidates was kept. A candidate: the reasons of
+        replies, and personal_data. So rounds in = rounds with a candidate + rounds dropped, and of every round that is
+        asked about each candidate is kept or dropped.
 
     Raises RequestError for a round whose group has no split.
     """
     training = Training(splits)
     asked: dict[str, Row] = {}
+    asked_of: dict[str, str] = {}  # from a history to the round that is asked about
     lost: list[Lost] = []
-    for row in turns.iter_rows(named=True):
+    for row in turns.sort("dialogue_id", "round").iter_rows(named=True):
         row_id = round_id(row["dialogue_id"], row["round"])
         barred = training.bars(row_id, row)
         if barred is None and row["needs_media"]:
             barred = "needs_media", "the history holds a clip that text does not replace"
+        if barred is None and (first := asked_of.setdefault(repr(row["history"]), row_id)) != row_id:
+            barred = "same_history", first
         if barred is None:
             asked[row_id] = row
         else:
@@ -55,11 +59,11 @@ def plan(turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Pl
 
     questions: list[Question[Cer]] = []
     place_of: dict[str, tuple[Row, int]] = {}
-    for row_id, row in asked.items():
+    for row in asked.values():
         for number, model in enumerate(models, 1):
-            candidate_id = f"{row_id}/{number}"
-            place_of[candidate_id] = row, number
-            questions.append(_question(candidate_id, row, model, sample=models[: number - 1].count(model)))
+            row_id = candidate_id(row["dialogue_id"], row["round"], number)
+            place_of[row_id] = row, number
+            questions.append(_question(row_id, row, model, sample=models[: number - 1].count(model)))
 
     def keep(reply: Reply[Cer]) -> Row:
         assert reply.value is not None
@@ -88,11 +92,11 @@ def plan(turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Pl
     return Plan(questions, candidates.dropped, finish)
 
 
-def _question(candidate_id: str, row: Row, model: str, sample: int) -> Question[Cer]:
+def _question(row_id: str, row: Row, model: str, sample: int) -> Question[Cer]:
     lang: Lang = row["lang"]
     return Question(
         task="cer",
-        row_id=candidate_id,
+        row_id=row_id,
         prompt=prompt(f"cer.{lang}"),
         inputs={"lang": lang, "history": [{"role": turn["role"], "text": turn["text"]} for turn in row["history"]]},
         parse=partial(parse, lang=lang),

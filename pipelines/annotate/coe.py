@@ -60,11 +60,10 @@ def plan(
     Raises RequestError for a post whose group has no split.
     """
     [model] = models
-    training = Training(splits, topics)
+    teaching, lost = Training(splits, topics).posts(posts)
     pairs: dict[str, _Pair] = {}
-    lost: list[Lost] = []
-    for row in posts.iter_rows(named=True):
-        found = _pair(row, training, seed, human_only)
+    for row in teaching:
+        found = _pair(row, seed, human_only)
         if isinstance(found, Lost):
             lost.append(found)
         else:
@@ -92,10 +91,8 @@ def plan(
     return planned(CoeChains, STAGE, questions, lost, keep, "post", written=("L1", "L2", "L3", "L4"))
 
 
-def _pair(row: Row, training: Training, seed: int, human_only: bool) -> _Pair | Lost:
+def _pair(row: Row, seed: int, human_only: bool) -> _Pair | Lost:
     post_id = row["post_id"]
-    if (barred := training.bars(post_id, row)) is not None:
-        return Lost("post", post_id, *barred)
     if human_only and row["origin"] != "human":
         return Lost("post", post_id, "no_human_answer", f"written by: {row['origin']}")
     answers = [answer for answer in row["answers"] if may_teach(answer)]

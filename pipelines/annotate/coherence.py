@@ -45,7 +45,7 @@ def plan(dialogues: pl.DataFrame, models: Sequence[str]) -> Plan:
         return asked[row_id] | value.model_dump()
 
     questions = [_question(row, model) for row in asked.values()]
-    return planned(CoherentDialogues, STAGE, questions, (), keep, "dialogue")
+    return planned(CoherentDialogues, STAGE, questions, (), keep, "dialogue", grounds="why")
 
 
 def _question(row: Row, model: str) -> Question[Coherence]:
@@ -62,7 +62,9 @@ def _question(row: Row, model: str) -> Question[Coherence]:
 
 
 def parse(text: str, lang: Lang) -> Coherence:
-    """The verdict that a reply gives, with grounds in the language of the dialogue. Raises InvalidReply."""
+    """The verdict that a reply gives, with grounds in the language of the dialogue. Raises InvalidReply and
+    ValidationError.
+    """
     read = read_json(text, Coherence)
     require_language(lang, why=read.why)
     return read

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from pipelines.annotate.language import require_language
-from pipelines.annotate.plan import Lost, Plan, Row, planned
+from pipelines.annotate.plan import Plan, Row, planned
 from pipelines.annotate.prompting import prompt
 from pipelines.annotate.replies import require_length, writable
 from pipelines.annotate.training import Training
@@ -36,26 +36,20 @@ def plan(posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame | None,
     Raises RequestError for a post whose group has no split.
     """
     [model] = models
-    training = Training(splits, topics)
-    asked: dict[str, Row] = {}
-    lost: list[Lost] = []
-    for row in posts.iter_rows(named=True):
-        if (barred := training.bars(row["post_id"], row)) is not None:
-            lost.append(Lost("post", row["post_id"], *barred))
-        else:
-            asked[row["post_id"]] = row
+    asked, lost = Training(splits, topics).posts(posts)
+    group_of = {row["post_id"]: row["group_id"] for row in asked}
 
     def keep(reply: Reply[Ecot]) -> Row:
         assert reply.value is not None
         post_id = reply.question.row_id
         return {
             "post_id": post_id,
-            "group_id": asked[post_id]["group_id"],
+            "group_id": group_of[post_id],
             **reply.value.model_dump(),
             "reasoning": reply.reasoning,
         }
 
-    questions = [_question(row, model) for row in asked.values()]
+    questions = [_question(row, model) for row in asked]
     return planned(EcotChains, STAGE, questions, lost, keep, "post", written=_SECTIONS)
 
 

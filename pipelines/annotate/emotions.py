@@ -65,7 +65,7 @@ def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
             "why": reply.value.why,
         }
 
-    return planned(Emotions, STAGE, questions, lost, keep, lambda question: unit_of[question.row_id])
+    return planned(Emotions, STAGE, questions, lost, keep, lambda question: unit_of[question.row_id], grounds="why")
 
 
 def _question(unit: str, row_id: str, text: str, model: str) -> Question[Emotion]:

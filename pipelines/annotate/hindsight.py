@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from pipelines.annotate.numerals import value_of
 from pipelines.clean.personal_data.placeholders import PATTERN as PLACEHOLDER
 
 # What a leak may be called, in the order in which they are told.
@@ -158,7 +159,7 @@ def _figures(plain: str, *, ordinals: bool = False) -> set[tuple[float, str]]:
         plain = pattern.sub(unit, plain)
     found = set()
     for ordinal, digits, unit in _NUMBER.findall(plain):
-        value = _value(digits) if ordinals or not ordinal else None
+        value = value_of(digits) if ordinals or not ordinal else None
         if value is not None and value >= (2 if re.fullmatch(_TIME, unit) else 4):
             found.add((value, unit))
     found |= {(0.5, unit.removeprefix("个")) for unit in re.findall("半(年|个月|个?小时)", plain)}
@@ -166,33 +167,8 @@ def _figures(plain: str, *, ordinals: bool = False) -> set[tuple[float, str]]:
 
 
 def _bare(plain: str) -> Iterable[float]:
-    values = (_value(digits) for digits in re.findall(f"[{_DIGITS}.]+", plain))
+    values = (value_of(digits) for digits in re.findall(f"[{_DIGITS}.]+", plain))
     return (value for value in values if value is not None)
-
-
-_DIGIT_OF = {"零": 0, "〇": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
-_PLACES = {"十": 10, "百": 100, "千": 1000}
-
-
-def _value(digits: str) -> float | None:
-    """The value of a figure in Arabic or Chinese digits, or of both (2万); None for what is none (三四, 1.2.3)."""
-    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", digits):
-        return float(digits)
-    for name, size in (("亿", 10**8), ("万", 10**4)):
-        if name in digits:
-            head, _, tail = digits.partition(name)
-            high, low = _value(head), _value(tail) if tail else 0.0
-            return None if high is None or low is None else high * size + low
-    total, digit = 0, None
-    for character in digits:
-        if character in _PLACES:
-            total += (1 if digit is None else digit) * _PLACES[character]
-            digit = None
-        elif character in _DIGIT_OF and digit in (None, 0):
-            digit = _DIGIT_OF[character]
-        else:
-            return None
-    return float(total + (digit or 0)) if digits else None
 
 
 # --- words

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -12,6 +12,7 @@ from pipelines.annotate.prompting import names
 from pipelines.annotate.rules.answers import ANSWERS
 from pipelines.clean import clean_dialogues, clean_posts
 from pipelines.ingest.importing import read
+from pipelines.llm.asking import Answers
 from pipelines.llm.questions import Question
 from pipelines.llm.questions import read as read_reply
 from pipelines.sample.turns import sample_turns
@@ -31,13 +32,28 @@ no others.
 """
 
 
+Asked = tuple[str, Question[Any]]  # a question, and the table that it fills
+
+
 def listing() -> str:
     """The page, as Markdown."""
-    asked = {question.prompt.id: (table, question) for table, question in _questions()}
-    return _HEAD + "".join(_section(*asked[f"annotate.{name}"]) for name in names())
+    return page(_HEAD, [f"annotate.{name}" for name in names()], _questions(), ANSWERS)
 
 
-def _section(table: str, question: Question[Any]) -> str:
+def page(head: str, ids: Sequence[str], questions: Iterable[Asked], answers: Answers) -> str:
+    """A page of prompts.
+
+    Args:
+        head: What stands above them.
+        ids: Of the prompts, in their order.
+        questions: Of which the last one of each prompt is shown.
+        answers: What the rules reply, by task.
+    """
+    asked = {question.prompt.id: (table, question) for table, question in questions}
+    return head + "".join(_section(*asked[name], answers) for name in ids)
+
+
+def _section(table: str, question: Question[Any], answers: Answers) -> str:
     prompt = question.prompt
     facts = {
         "fills": f"`{table}`",
@@ -48,7 +64,7 @@ def _section(table: str, question: Question[Any]) -> str:
         "temperature": "as the profile says" if prompt.temperature is None else prompt.temperature,
         "longest reply": f"{prompt.max_tokens} tokens",
     }
-    reply = ANSWERS[question.task](question.inputs)
+    reply = answers[question.task](question.inputs)
     read_reply(question, reply)  # the page shows no reply that would be dropped
     parts = (
         "\n".join(f"- {name}: {fact}" for name, fact in facts.items()),
@@ -65,12 +81,12 @@ def _fenced(kind: str, text: str) -> str:
     return f"~~~~{kind}\n{text}\n~~~~"
 
 
-def _questions() -> Iterator[tuple[str, Question[Any]]]:
+def _questions() -> Iterator[Asked]:
     """The first question of each prompt."""
     posts = clean_posts(_samples("posts"))[0].with_columns(group_id="post_id")
     answered = posts.filter(pl.col("answers").list.len() > 0)
-    dialogues = clean_dialogues(_samples("dialogues"))[0].with_columns(group_id="dialogue_id")
-    train = _all_train([*posts["group_id"], *dialogues["group_id"]])
+    dialogues = sample_dialogues()
+    train = all_train([*posts["group_id"], *dialogues["group_id"]])
     model = ("rules-v1",)
     plans = {
         topics.STAGE: [topics.plan(posts, model)],
@@ -86,13 +102,19 @@ def _questions() -> Iterator[tuple[str, Question[Any]]]:
         yield from ((table, plan.questions[0]) for plan in of_languages)
 
 
+def sample_dialogues() -> pl.DataFrame:
+    """The dialogues that we invented, cleaned, each a group of its own."""
+    return clean_dialogues(_samples("dialogues"))[0].with_columns(group_id="dialogue_id")
+
+
 def _samples(kind: str) -> pl.DataFrame:
     path = ROOT / "samples" / f"{kind}.jsonl"
     # No author stands on the page, so any key will do.
     return read("mapped", path, data_set="sample", author_key=bytes(16), mapping=path.with_suffix(".toml")).kept
 
 
-def _all_train(groups: list[str]) -> pl.DataFrame:
+def all_train(groups: list[str]) -> pl.DataFrame:
+    """Splits in which every group trains."""
     rows: list[tuple[str, str, str, list[str]]] = [(group, "train", "", []) for group in dict.fromkeys(groups)]
     return pl.DataFrame(rows, schema=Splits.polars_schema(), orient="row")
 

@@ -66,6 +66,7 @@ def planned(
     keep: Callable[[Reply[Any]], Row | Lost],
     unit: str | Callable[[Question[Any]], str],
     written: Sequence[str] = (),
+    grounds: str | None = None,
 ) -> Plan:
     """The plan of a task that makes at most one row of `table` out of each reply.
 
@@ -78,6 +79,8 @@ def planned(
         unit: What a question is about, for the drop of one that gives no row.
         written: The columns that a model wrote freely. A row where they hold personal data that nothing in the inputs
             accounts for is dropped: personal_data.
+        grounds: The column in which a model says why. Where that holds such data, its kinds stand in its place: the
+            verdict is not lost with them.
     """
     before = dropped(stage, lost)
 
@@ -92,6 +95,9 @@ def planned(
                 kept.append((question, made | reply.provenance.columns()))
         if written:
             kept, unkept = _without_personal_data(kept, unkept)
+        if grounds:
+            for (_, row), held in zip(kept, _held(kept, [grounds]), strict=True):
+                row[grounds] = f"withheld: {held}" if held else row[grounds]
         return rows(table, [row for _, row in kept]), gather(before, dropped(stage, unkept))
 
     def _unit(question: Question[Any]) -> str:
@@ -100,8 +106,7 @@ def planned(
     def _without_personal_data(
         kept: list[tuple[Question[Any], Row]], unkept: list[Lost]
     ) -> tuple[list[tuple[Question[Any], Row]], list[Lost]]:
-        told = [json.dumps(question.inputs, ensure_ascii=False) for question, _ in kept]
-        found = personal_data(["\n".join(row[name] for name in written) for _, row in kept], told)
+        found = _held(kept, written)
         out = [
             Lost(_unit(question), question.row_id, "personal_data", held)
             for (question, _), held in zip(kept, found, strict=True)
@@ -110,6 +115,12 @@ def planned(
         return [one for one, held in zip(kept, found, strict=True) if not held], [*unkept, *out]
 
     return Plan(questions, before, finish)
+
+
+def _held(kept: Sequence[tuple[Question[Any], Row]], columns: Sequence[str]) -> list[str | None]:
+    """What personal data these columns hold that the question's inputs do not, row by row."""
+    told = [json.dumps(question.inputs, ensure_ascii=False) for question, _ in kept]
+    return personal_data(["\n".join(row[name] for name in columns) for _, row in kept], told)
 
 
 def in_order(questions: Sequence[Question[Any]], replies: Replies) -> list[tuple[Question[Any], Reply[Any]]]:

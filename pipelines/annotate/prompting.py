@@ -1,4 +1,4 @@
-"""The prompts of this folder, with the closed sets that they name filled in."""
+"""The prompts of a folder, of this one unless told, with the closed sets that they name filled in."""
 
 from functools import cache
 from pathlib import Path
@@ -11,18 +11,18 @@ _HERE = Path(__file__).parent / "prompts"
 
 
 @cache
-def prompt(name: str) -> Prompt:
-    """The prompt in `prompts/<name>.md`. Only what is a `$name` in it is filled in.
+def prompt(name: str, folder: Path = _HERE) -> Prompt:
+    """The prompt in `<name>.md` of `folder`. Only what is a `$name` in it is filled in.
 
     The version follows what was filled in: another taxonomy is another question, and is asked anew.
     """
-    loaded = load(_HERE / f"{name}.md")
+    loaded = load(folder / f"{name}.md")
     return loaded.filled(**_SETS[loaded.language])
 
 
-def names() -> tuple[str, ...]:
+def names(folder: Path = _HERE) -> tuple[str, ...]:
     """Every prompt that there is."""
-    return tuple(sorted(path.stem for path in _HERE.glob("*.md")))
+    return tuple(sorted(path.stem for path in folder.glob("*.md")))
 
 
 _SETS = {

@@ -59,7 +59,7 @@ def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
         said = reply.value.model_dump()
         return {"row_id": reply.question.row_id, **said, "risk": list(dict.fromkeys(said["risk"]))}
 
-    return planned(Topics, STAGE, [_question(row, model) for row in asked], lost, keep, "post")
+    return planned(Topics, STAGE, [_question(row, model) for row in asked], lost, keep, "post", grounds="why")
 
 
 def _is_asked(row: Row) -> bool:

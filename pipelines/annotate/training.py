@@ -1,13 +1,10 @@
 """Which posts and rounds may be asked about for a set that something learns from (DESIGN §2.8)."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
+from pipelines.annotate.plan import Lost, Row
 from pipelines.errors import RequestError
 
-Row = Mapping[str, Any]
 Reason = tuple[str, str | None]
 
 
@@ -19,7 +16,7 @@ class Training:
     """
 
     def __init__(self, splits: pl.DataFrame, topics: pl.DataFrame | None = None) -> None:
-        self._split_of = dict(splits.select("group_id", "split").iter_rows())
+        self._split_of: dict[str, str] = dict(splits.select("group_id", "split").iter_rows())
         self._opinions: dict[str, Row] = (
             {} if topics is None else {row["row_id"]: row for row in topics.iter_rows(named=True)}
         )
@@ -29,6 +26,11 @@ class Training:
 
         Raises RequestError for a row whose group has no split.
         """
+        split = self.split(row_id, row)
+        return ("not_train", split) if split != "train" else self.unfit(row_id, row)
+
+    def split(self, row_id: str, row: Row) -> str:
+        """The split of a row, by its group. Raises RequestError where that has none."""
         split = self._split_of.get(row["group_id"])
         if split is None:
             raise RequestError(
@@ -36,9 +38,22 @@ class Training:
                 where="splits",
                 remedy="an older version of it was promoted: gongqing refresh, without --select",
             )
-        if split != "train":
-            return "not_train", split
+        return split
+
+    def unfit(self, row_id: str, row: Row) -> Reason | None:
+        """Why a row is out of what trains and of what that is measured on, whatever its split; None where it is not."""
         return barred(row) or self._second_opinion(row_id)
+
+    def posts(self, posts: pl.DataFrame) -> tuple[list[Row], list[Lost]]:
+        """The rows of `unique_posts` that may teach, and why the others may not. Raises RequestError as `bars` does."""
+        asked: list[Row] = []
+        lost: list[Lost] = []
+        for row in posts.iter_rows(named=True):
+            if (barred := self.bars(row["post_id"], row)) is None:
+                asked.append(row)
+            else:
+                lost.append(Lost("post", row["post_id"], *barred))
+        return asked, lost
 
     def _second_opinion(self, row_id: str) -> Reason | None:
         opinion = self._opinions.get(row_id)

@@ -19,6 +19,7 @@ from pipelines.code_version import code_version
 from pipelines.crawl.files import lines, make_private, write_lines
 from pipelines.crawl.jobs import COLLECTED, Job
 from pipelines.errors import CrawlFailed
+from pipelines.kept_out import KeptOut, require_no_erasure
 from pipelines.locks import held
 from pipelines.store.store import Store, Version
 from schemas.labels import PRECISIONS
@@ -56,7 +57,9 @@ def collect(home: Path, store: Store, job: Job, warn: Callable[[str], object] = 
     gone = pl.col("source_id").is_in(list(taken_down(home, job.source)))
     came = brought(job.folder / "items.jsonl").filter(~gone)
     versions, taken_out = [], []
-    with held(home / ".locks" / f"crawl-{job.source}"):
+    with held(home / ".locks" / f"crawl-{job.source}"), held(home / ".locks" / "coming-in"):
+        require_no_erasure(home)
+        came, _ = KeptOut(home).sift(came, TABLE)
         stand = days_of(store, job.source)
         fresh = came.join(stand, on="post_id", how="left").with_columns(
             # A post stays on the day where it was first put, however a page may round its date later on.

@@ -1,6 +1,7 @@
 """The assets: one multi-asset a stage, and the two tables of imported data sets. Thin: `pipelines.stages` does it."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import dagster as dg
@@ -11,14 +12,21 @@ from pipelines.defs.crawl import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.imports import import_file
+from pipelines.kept_out import require_no_erasure
 from pipelines.locks import held
 from pipelines.making import is_stale, run_stage, waits_for_budget
-from pipelines.settings import Settings
-from pipelines.stages import STAGES, Stage
+from pipelines.progress import Lines
+from pipelines.stage import Stage
+from pipelines.stages import STAGES
 from pipelines.store import Version
 from schemas.tables import TABLES
 
 data_sets = dg.DynamicPartitionsDefinition(name="data_set")
+
+
+# Of the one provider that is asked over a network. A limit of requests a minute is kept within a process: two assets
+# that ask the same host at once would each take the whole of it.
+_POOL = "provider_openai"
 
 
 class ImportConfig(dg.Config):
@@ -85,10 +93,7 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
 
         return made
 
-    # A pool for each provider, by the model that is asked where no setting says otherwise.
-    pool = "llm_" + stage.models(Settings())[0].replace("-", "_").replace(".", "_")
-
-    @dg.multi_asset(name=stage.name, specs=specs, pool=pool)
+    @dg.multi_asset(name=stage.name, specs=specs, pool=_POOL)
     def asked(
         context: dg.AssetExecutionContext, home: HomeResource, askers: dg.ResourceParam[Askers]
     ) -> Iterator[dg.MaterializeResult[None]]:
@@ -103,6 +108,7 @@ def _made(
     store, settings = home.store(), home.settings()
     # `splits` is read, added to and written: two runs of a stage at once would lose what one of them gave.
     with held(home.folder / ".locks" / stage.name):
+        require_no_erasure(home.folder)
         standing = all(store.pointer(table) is not None for table in stage.tables)
         waits = waits_for_budget(stage, store, settings, askers) if askers else None
         if waits is not None and standing:
@@ -110,7 +116,8 @@ def _made(
         elif waits is not None:
             raise dg.Failure(f"{stage.name}: {waits}")
         if waits is None and is_stale(stage, store, settings, askers):
-            versions = run_stage(stage, store, settings, cache=home.folder / "index", askers=askers)
+            with askers.telling(Lines(context.log.info)) if askers else nullcontext():
+                versions = run_stage(stage, store, settings, cache=home.folder / "index", askers=askers)
         else:
             if waits is None:
                 context.log.info("up to date: the version stands")

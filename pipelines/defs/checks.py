@@ -8,7 +8,8 @@ import dataframely as dy
 from pipelines.accounts import Account
 from pipelines.defs.resources import HomeResource
 from pipelines.making import accounts
-from pipelines.stages import STAGES, Stage
+from pipelines.stage import Stage
+from pipelines.stages import STAGES
 from pipelines.store import Store, Version
 from schemas.tables import TABLES
 

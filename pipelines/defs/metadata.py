@@ -5,13 +5,15 @@ it, only the length goes there; and of a row with signs of risk, or by somebody 
 """
 
 from collections.abc import Container
+from functools import partial
 from typing import Any
 
 import dagster as dg
 import polars as pl
 
 from pipelines.defs.pairs import merged_pairs, presentable
-from pipelines.defs.pictures import PICTURES, picture
+from pipelines.defs.pictures import PICTURES, diversity_bars, drawn, picture
+from pipelines.stats import dialogue_diversity
 from pipelines.store import Store, Version
 from schemas.table import Table
 from schemas.tables import PARTITIONED, TABLES
@@ -54,17 +56,30 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
         shown |= _samples(rows, TABLES[version.table])
         pairs = merged_pairs(version, rows, dropped, store)
         if pairs is not None:
-            kinds = [(name, "float" if kind.is_float() else "string") for name, kind in pairs.schema.items()]
-            shown["merged_pairs"] = _table([dg.TableRecord(_cells(row)) for row in pairs.to_dicts()], kinds)
+            shown["merged_pairs"] = _whole(pairs)
         for name in PICTURES:
-            drawn = picture(name, version.table, rows, dropped)
-            if drawn is not None:
-                shown[name] = dg.MetadataValue.md(drawn)
+            made = picture(name, version.table, rows, dropped)
+            if made is not None:
+                shown[name] = dg.MetadataValue.md(made)
+        shown |= _diversity(version, rows, store)
     note = dict(version.manifest.runs[-1].note)
     if note:
         if "unknown_strategies" in note:  # the names themselves are the file's own words: they stay in the manifest
             note["unknown_strategies"] = sum(note["unknown_strategies"].values())
         shown["read"] = dg.MetadataValue.json(note)
+    return shown
+
+
+def _diversity(version: Version, rows: pl.DataFrame, store: Store) -> dict[str, Any]:
+    """Of rewritten dialogues: how varied they are beside those that they were made from."""
+    if version.table != "rewritten_dialogues" or rows.is_empty():
+        return {}
+    figures = dialogue_diversity(store, version)
+    shown: dict[str, Any] = {"diversity": _whole(figures)}
+    for lang in figures["lang"].unique(maintain_order=True):
+        made = drawn(partial(diversity_bars, figures=figures, lang=lang))
+        if made is not None:
+            shown[f"diversity_{lang}"] = dg.MetadataValue.md(made)
     return shown
 
 
@@ -97,6 +112,12 @@ def _samples(rows: pl.DataFrame, table: type[Table]) -> dict[str, dg.TableMetada
 def _reads(cell: str | float | bool | None) -> bool:
     """Whether it is Chinese to be read, that a browser may break anywhere, or longer than a column is wide."""
     return isinstance(cell, str) and len(cell) > (_LINE if cell.isascii() else _FEW)
+
+
+def _whole(frame: pl.DataFrame) -> dg.TableMetadataValue:
+    """Every row of a frame."""
+    kinds = [(name, "float" if kind.is_float() else "string") for name, kind in frame.schema.items()]
+    return _table([dg.TableRecord(_cells(row)) for row in frame.to_dicts()], kinds)
 
 
 def _table(records: list[dg.TableRecord], columns: list[tuple[str, str]]) -> dg.TableMetadataValue:

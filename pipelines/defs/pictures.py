@@ -31,8 +31,11 @@ def picture(name: str, table: str, rows: pl.DataFrame, dropped: pl.DataFrame) ->
         dropped: The rows that were not.
     """
     draw = PICTURES[name](table, rows, dropped)
-    if draw is None:
-        return None
+    return None if draw is None else drawn(draw)
+
+
+def drawn(draw: "Draw") -> str | None:
+    """What `draw` draws, as Markdown with a PNG inside; None where that is too large to be kept for ever."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 3.2), dpi=80, layout="constrained")
@@ -123,6 +126,38 @@ def _clusters(axes: "Axes", rows: pl.DataFrame) -> None:
     axes.set(title="Near-duplicates: rows by size of cluster", xlabel="rows that are one", ylabel="rows", yscale="log")
 
 
+def _elbows(axes: "Axes", rows: pl.DataFrame) -> None:
+    """The curve by which K was chosen, of each role, on the axes on which it was read."""
+    for place, row in enumerate(rows.iter_rows(named=True)):
+        counts = list(range(1, len(row["curve"]) + 1))
+        how = "the elbow" if row["elbow"] else "by the rule: no elbow shows"
+        (line,) = axes.plot(counts, row["curve"], marker=".", label=f"{row['role']}s, K = {row['k']}, {how}")
+        axes.plot(row["k"], row["curve"][row["k"] - 1], "o", color=line.get_color(), markersize=9 - 3 * place)
+    axes.set(title="Personas: sum of squared errors", xlabel="clusters", ylabel="squared error")
+    if min(min(row["curve"]) for row in rows.iter_rows(named=True)) > 0:
+        axes.set_yscale("log")
+    most = max(len(curve) for curve in rows["curve"])
+    axes.set_xscale("log")
+    told = [k for k in range(1, most + 1) if k <= 6 or k % 2 == 0]  # the last ones stand close together there
+    axes.set_xticks(told, list(map(str, told)))
+    axes.minorticks_off()
+    axes.legend(fontsize="small")
+
+
+def diversity_bars(axes: "Axes", figures: pl.DataFrame, lang: str) -> None:
+    """Before and after, side by side, of the figures that are shares."""
+    shown = figures.filter(lang=lang).filter(pl.col("figure").str.contains("^(distinct|self|supporter ., mean)"))
+    columns = [name for name in shown.columns if name not in ("lang", "figure")]
+    width = 0.8 / len(columns)
+    for place, name in enumerate(columns):
+        at = [row + (place - (len(columns) - 1) / 2) * width for row in range(shown.height)]
+        axes.bar(at, shown[name].fill_null(0.0).to_list(), width=width, label=name)
+    names = [figure.replace("supporter ", "").replace(", mean", "") for figure in shown["figure"]]
+    axes.set_xticks(range(shown.height), names, fontsize="small")
+    axes.set(title=f"Diversity before and after ({lang}); D, I, S, C of supporters")
+    axes.legend(fontsize="small")
+
+
 _OF_ROWS: dict[str, Callable[["Axes", pl.DataFrame], None]] = {
     "clean_posts": _histogram("n_chars", "Lengths of posts", "characters"),
     "clean_dialogues": _histogram("n_rounds", "Rounds a dialogue", "rounds"),
@@ -130,6 +165,7 @@ _OF_ROWS: dict[str, Callable[["Axes", pl.DataFrame], None]] = {
     "unique_dialogues": _histogram("n_chars", "Lengths of dialogues", "characters"),
     "splits": _splits,
     "sampled_turns": _rounds,
+    "persona_fits": _elbows,
     "grpo_ecot": _prompt_lengths,
     "grpo_coe": _prompt_lengths,
     "grpo_cer": _prompt_lengths,

@@ -1,7 +1,6 @@
 """What assets are given: the home, with its store and settings, and whoever answers questions."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,8 +9,6 @@ import dagster as dg
 from pipelines import settings
 from pipelines.askers import Askers
 from pipelines.store import Store
-
-_EVERY = 5.0  # seconds between two lines of progress
 
 
 class HomeResource(dg.ConfigurableResource[None]):
@@ -31,23 +28,6 @@ class HomeResource(dg.ConfigurableResource[None]):
     def settings(self) -> settings.Settings:
         """The settings of the home, read anew for each run."""
         return settings.load(self.folder)
-
-
-class Lines:
-    """Progress as lines of a log, a few seconds apart."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._said_at = float("-inf")
-
-    def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
-        """Says figures, never a text."""
-        now = time.monotonic()
-        if done == total or now - self._said_at >= _EVERY:
-            self._said_at = now
-            self._say(
-                f"{stage}: {done:,} of {total:,}, {cached:,} without a call, {failed:,} failed, spent {spent:.4f}"
-            )
 
 
 @dg.resource(
@@ -71,6 +51,5 @@ def askers_resource(context: dg.InitResourceContext) -> Iterator[Askers]:
         budget=Decimal(str(said["budget"])) if "budget" in said else None,
         budget_of=f"run {context.run.run_id}",
         batch=said["batch"],
-        progress=Lines(context.log.info) if context.log else None,
     ) as askers:
         yield askers

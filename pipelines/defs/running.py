@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster._core.errors import DagsterExecutionInterruptedError
 
 from pipelines.askers import Askers
 from pipelines.crawl.collecting import collect
@@ -16,9 +17,9 @@ from pipelines.defs import assets, checks
 from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource, askers_resource
-from pipelines.errors import GongqingError, RequestError
+from pipelines.errors import GongqingError, Interrupted, RequestError
 from pipelines.settings import ROOT
-from pipelines.stages import Stage
+from pipelines.stage import Stage
 from pipelines.store import Store, Version
 
 REQUEST_WAS_WRONG = 2  # the exit code of crawlers.run
@@ -124,6 +125,8 @@ def _run(
             )
         except dg.DagsterError as error:
             raise _own(error) from error
+        except DagsterExecutionInterruptedError as error:
+            raise Interrupted from error
         finally:
             _forget(standing, resource.store(), partition)
 

@@ -20,6 +20,8 @@ SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 
 MEDIA_KINDS = ("audio", "video", "image")
 
+_ITEM = "answer"  # what an item of a list of answers is called
+
 _YES = frozenset({"true", "1", "yes", "是"})
 _NO = frozenset({"false", "0", "no", "否"})
 
@@ -80,7 +82,10 @@ class _Reader:
         for i, value in enumerate(values):
             place = where if section.list is None else f"{where}.{section.list}[{i}]"
             try:
-                answers.append(self._answer(place, _Picked(Node({"answer": value}).node("answer")), section))
+                item = Node({_ITEM: value})
+                answers.append(
+                    self._answer(place, _Picked(item if section.text is None else item.node(_ITEM)), section)
+                )
             except Unfit as unfit:
                 broken.append(Broken(place, unfit.reason, unfit.detail, unit="answer"))
         return tuple(answers), tuple(broken)
@@ -88,7 +93,7 @@ class _Reader:
     def _answer(self, where: str, record: "_Picked", section: Answers) -> Answer:
         return Answer(
             where,
-            record.text(section.text),
+            record.text(section.text or _ITEM),
             answer_id=record.name(section.id),
             author=record.name(section.author),
             author_role=self._author_role(record.maybe(section.author_role)),

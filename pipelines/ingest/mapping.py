@@ -1,28 +1,6 @@
 """The mapping file of a data set that has no reader of its own: what it is, and which field goes where (TOML).
 
-.. code-block:: toml
-
-    kind = "posts"                    # or "dialogues"
-    licence = "CC BY 4.0"
-    consent = "public_licence"
-    lang = "zh"
-    origin = "human"                  # or { seeker = "human", supporter = "model" }
-
-    [columns]                         # our field = the source's, with dots for what lies deeper
-    id = "qid"
-    title = "question.title"
-
-    [answers]                         # posts; without `list` the record itself is the one answer
-    list = "replies"
-    text = "body"
-
-    [turns]                           # dialogues
-    list = "messages"
-    role = "role"
-    text = "content"
-
-    [roles]                           # the source's names of either side, beside the usual ones
-    seeker = ["poster"]
+`docs/mapping.md` shows every key.
 """
 
 import difflib
@@ -62,10 +40,10 @@ class Columns(_Section):
 
 
 class Answers(_Section):
-    """The fields of an answer."""
+    """The fields of an answer. Without `text` each item of `list` is one itself."""
 
     list: str | None = None
-    text: str
+    text: str | None = None
     id: str | None = None
     author: str | None = None
     author_role: str | None = None
@@ -154,6 +132,8 @@ class Mapping(_Section):
             raise ValueError("posts need `title` under [columns]")
         if self.kind == "dialogues" and self.turns is None:
             raise ValueError("dialogues need [turns]")
+        if self.answers is not None and self.answers.text is None and self.answers.list is None:
+            raise ValueError("[answers] needs `text`, or a `list` of texts")
         return self
 
     @property

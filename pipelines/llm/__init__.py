@@ -1,1 +1,1 @@
-"""What a model is asked: prompt files."""
+"""Asking models: what is asked, whom, at what price, and the ledger that has all of it."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from pipelines.errors import UnknownName
 from pipelines.llm.progress import Progress
@@ -18,7 +18,8 @@ from pipelines.settings import Llm
 
 Provider = Literal["openai", "replay", "rules"]
 PROVIDERS: tuple[Provider, ...] = ("openai", "replay", "rules")
-# All stages of a refresh spend from one budget, and one refresh is at work at a time: its name in the ledger.
+# All stages of a refresh spend from one budget, and one refresh is at work at a time: its name in the ledger, to which
+# a refresh of some stages alone adds theirs.
 BUDGET = "refresh"
 Answers = Mapping[str, Callable[[Mapping[str, Any]], str]]
 
@@ -44,6 +45,19 @@ class Estimate(ModelEstimate):
 
     currency: str = "USD"
     by_model: Mapping[str, ModelEstimate] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, by_model: Mapping[str, ModelEstimate], currency: str = "USD") -> Self:
+        """The sums over the models, by alias."""
+        return cls(
+            calls=sum(one.calls for one in by_model.values()),
+            cached=sum(one.cached for one in by_model.values()),
+            tokens_in=sum(one.tokens_in for one in by_model.values()),
+            tokens_out=sum(one.tokens_out for one in by_model.values()),
+            cost=sum((one.cost for one in by_model.values()), Decimal(0)),
+            currency=currency,
+            by_model=by_model,
+        )
 
 
 class Asker(Protocol):

@@ -1,14 +1,14 @@
 """How fast one model is asked: requests and tokens a minute, and how many at once, less when the vendor is flooded.
 
-The buckets are those of one process. Two processes that ask one vendor together are held by its 429 alone.
+The window is that of one process. Two processes that ask one vendor together are held by its 429 alone. So one
+refresh is at work at a time in a home, and in Dagster the stages that ask share a pool of one slot.
 """
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-
-from aiolimiter import AsyncLimiter
 
 # All ours. After so many good answers one more request may be in flight. A storm is when at least so many, and this
 # share, of about the last so many answers are 429: a few of them come from a host that keeps several queues, and to
@@ -18,6 +18,7 @@ STORM_AT_LEAST = 3
 STORM_SHARE = 1 / 3
 _REMEMBERED = 32
 _MINUTE = 60.0
+_LEAST_WAIT = 1e-4  # seconds: a sum of floats may fall short of a period by less
 
 
 class Concurrency:
@@ -91,24 +92,66 @@ class Concurrency:
                 place.set_result(None)
 
 
+class Window:
+    """The law: in any period, wherever it begins, no more than `requests` pass, and no more than `tokens` with them.
+
+    What has passed is remembered for a period, so that a host is asked as fast as it allows, from the first moment. (A
+    leaky bucket that is as large as the limit lets through nearly twice the limit in its first period; a smaller one
+    cannot hold a long text.) Who came first passes first. None: there is no such limit.
+    """
+
+    def __init__(
+        self,
+        requests: int | None,
+        tokens: int | None,
+        *,
+        period: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`period` in seconds."""
+        self._requests, self._tokens, self._period = requests, tokens, period
+        self._clock, self._sleep = clock, sleep
+        self._passed: deque[tuple[float, int]] = deque()  # when, and how many tokens
+        self._sum = 0
+        self._turn = asyncio.Lock()
+
+    async def enter(self, tokens: int) -> None:
+        """Waits until one more request of so many tokens may leave. What is greater than the limit passes alone."""
+        if self._requests is None and self._tokens is None:
+            return
+        if self._tokens is not None:
+            tokens = min(tokens, self._tokens)
+        async with self._turn:
+            while (wait := self._wait(tokens)) > 0:
+                await self._sleep(wait)
+            self._passed.append((self._clock(), tokens))
+            self._sum += tokens
+
+    def _wait(self, tokens: int) -> float:
+        """Seconds until the oldest of those in the way is a period old; 0 where none is in the way."""
+        now = self._clock()
+        while self._passed and now - self._passed[0][0] >= self._period:
+            self._sum -= self._passed.popleft()[1]
+        full = self._requests is not None and len(self._passed) >= self._requests
+        if full or (self._tokens is not None and self._sum + tokens > self._tokens):
+            return max(self._passed[0][0] + self._period - now, _LEAST_WAIT)
+        return 0.0
+
+
 class Limits:
-    """All limits of one model. None for a bucket: the vendor names no such limit."""
+    """All limits of one model, in this process alone. None: the vendor names no such limit."""
 
     def __init__(self, concurrency: int, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
         self.concurrency = Concurrency(concurrency)
-        self._requests = AsyncLimiter(requests_per_minute, _MINUTE) if requests_per_minute else None
-        self._tokens = AsyncLimiter(tokens_per_minute, _MINUTE) if tokens_per_minute else None
+        self._window = Window(requests_per_minute, tokens_per_minute, period=_MINUTE)
 
     @asynccontextmanager
     async def place(self, tokens: int) -> AsyncIterator[int]:
         """A place in flight for a request of about so many tokens; gives what `Concurrency.flooded` wants to know."""
         storm = await self.concurrency.enter()
         try:
-            if self._requests is not None:
-                await self._requests.acquire()
-            if self._tokens is not None:
-                # What is greater than a whole minute's worth waits for an empty bucket.
-                await self._tokens.acquire(min(tokens, self._tokens.max_rate))
+            await self._window.enter(tokens)
             yield storm
         finally:
             self.concurrency.leave()

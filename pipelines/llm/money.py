@@ -1,8 +1,8 @@
 """Money in whole nano-units of a currency (1 USD = 10**9), so that a cap is kept exactly.
 
-A price per 1M tokens times 1,000 is a price in nano-units a token; finer prices are refused where they are read. What
-a call may cost at most is known before it is sent: no tokenizer makes more tokens of a text than it has bytes, once it
-has been normalised as some tokenizers do.
+Prices have whole nano-units a token; finer ones are refused where they are read. What a call may cost at most is known
+before it is sent: no tokenizer makes more tokens of a text than it has bytes, once it has been normalised as some
+tokenizers do.
 """
 
 import json
@@ -13,9 +13,14 @@ from decimal import Decimal
 from typing import Any
 
 from pipelines.errors import RequestError, UnknownPrice
-from pipelines.llm.profiles import Price, Profile, price
+from pipelines.llm.profiles import NANO_A_TOKEN, Price, Profile, price
 
 NANO = 10**9
+
+# Of a currency. The ledger counts in nano-units, in 64 bits: beside this there is room for what is billed past a cap.
+MOST = 9 * 10**9
+# A host that tells more tokens of one call than this tells no count.
+MOST_TOKENS = 10**9
 
 # What a chat template puts around a message and before the answer, and what a host writes around a schema, at most:
 # ours, several times what templates take.
@@ -30,6 +35,22 @@ class Usage:
     prompt: int
     cached: int
     completion: int
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a host tells of a usage, as far as it does: None is a count that it does not tell."""
+
+    prompt: int | None = None
+    cached: int = 0
+    completion: int | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage, where it is told whole."""
+        if self.prompt is None or self.completion is None:
+            return None
+        return Usage(self.prompt, self.cached, self.completion)
 
 
 def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
@@ -50,6 +71,29 @@ def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = Fa
     rates = _rates(price(profile), batch=batch)
     tokens = bound(payload)
     return tokens.prompt * max(rates.input, rates.cached) + tokens.completion * rates.output
+
+
+def owed(
+    profile: Profile, told: Told, payload: Mapping[str, Any] | None, reserve: int, *, batch: bool = False
+) -> tuple[Usage, int]:
+    """The usage of a call that was billed, and what it cost, in nano-units.
+
+    What is not told counts as its share of the worst case: nothing told, the whole `reserve`. So it is without the
+    `payload`, of which the shares are known.
+    """
+    if (usage := told.usage) is not None:
+        return usage, cost(profile, usage, batch=batch)
+    if payload is None:
+        return Usage(told.prompt or 0, told.cached, told.completion or 0), reserve
+    most = bound(payload)
+    if told.prompt is None and told.completion is None:
+        return most, reserve
+    usage = Usage(
+        most.prompt if told.prompt is None else told.prompt,
+        0 if told.prompt is None else told.cached,
+        most.completion if told.completion is None else told.completion,
+    )
+    return usage, cost(profile, usage, batch=batch)
 
 
 def bound(payload: Mapping[str, Any]) -> Usage:
@@ -98,7 +142,12 @@ def _bytes(text: str) -> int:
 
 
 def nano(amount: Decimal) -> int:
-    """An amount of a currency in nano-units. Raises RequestError for one that is finer, negative or no number."""
+    """An amount of a currency in nano-units.
+
+    Raises RequestError for one that is finer, negative, no number, or more than MOST.
+    """
+    if amount.is_finite() and amount > MOST:
+        raise RequestError(f"{amount} is more than the ledger can count", remedy=f"give {MOST} at most")
     if amount.is_finite() and amount >= 0 and amount * NANO == (whole := int(amount * NANO)):
         return whole
     raise RequestError(f"{amount} is no amount of money", remedy="give 0 or more, with nine decimals at most")
@@ -121,4 +170,4 @@ def _rates(price: Price, *, batch: bool) -> _Rates:
     """Nano-units a token."""
     share = (price.batch if batch else None) or Decimal(1)
     cached = price.input if batch or price.cached_input is None else price.cached_input
-    return _Rates(*(int(value * 1000 * share) for value in (price.input, cached, price.output)))
+    return _Rates(*(int(value * NANO_A_TOKEN * share) for value in (price.input, cached, price.output)))

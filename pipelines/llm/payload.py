@@ -74,12 +74,13 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
     }
     if profile is None:
         return body
-    body["max_tokens"] = profile.max_tokens
+    room = profile.max_tokens
     if not profile.thinking:
         temperature = prompt.temperature if profile.temperature is None else profile.temperature
         if temperature is not None:
             body["temperature"] = temperature
-        body["max_tokens"] = min(prompt.max_tokens or profile.max_tokens, profile.max_tokens)
+        room = min(prompt.max_tokens or room, room)
+    body[profile.limit_field] = room
     if question.schema is not None and profile.structured != "none":
         body["response_format"] = _response_format(question.schema, profile.structured, prompt)
     return body | profile.extra_body
@@ -88,9 +89,8 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
 def lengthened(payload: Payload, profile: Profile) -> Payload | None:
     """The payload with room for twice as long a reply, or None where it has had all that it may."""
     longest = profile.max_tokens * _LONGEST
-    if payload["max_tokens"] >= longest:
-        return None
-    return payload | {"max_tokens": min(2 * payload["max_tokens"], longest)}
+    room = payload[profile.limit_field]
+    return None if room >= longest else payload | {profile.limit_field: min(2 * room, longest)}
 
 
 def repaired(payload: Payload, content: str, sentence: str, language: str) -> Payload:

@@ -6,23 +6,27 @@ No price is a constant of the code: each stands beside its currency, its date an
 """
 
 import difflib
+import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from pipelines.errors import NoHost, NoKey, SettingsError, UnknownName, UnknownPrice, UnreadableFile
 
 SHIPPED = Path(__file__).parent / "profiles"
 
+# What `extra_body` may not say: the model has a field, a question its messages, and a stream is no body.
+_NOT_EXTRA = {"model", "messages", "stream"}
 _OF_A_HOST = {"base_url", "base_url_variable"}
 _MOST = 10**6  # a price above this, per million tokens, is a slip of the pen
-_NANO_A_TOKEN = 1000  # 1 of a currency per 1M tokens is 1,000 nano-units a token
+NANO_A_TOKEN = 1000  # 1 of a currency per 1M tokens is 1,000 nano-units a token
 
 
 def _exact(value: Any) -> Any:
@@ -31,6 +35,27 @@ def _exact(value: Any) -> Any:
 
 def _empty_is_none(value: Any) -> Any:
     return None if value == "" else value  # TOML has no null
+
+
+def _address(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        fits = False
+    if not fits or any(letter.isspace() for letter in value):
+        raise ValueError(f"{value!r} is no address of a host: it begins with http:// or https://")
+    return value
+
+
+def _sendable(value: dict[str, Any]) -> dict[str, Any]:
+    if taken := sorted(value.keys() & _NOT_EXTRA):
+        raise ValueError(f"{', '.join(taken)} cannot be given here")
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"it is sent as JSON, which has no such value: {error}") from error
+    return value
 
 
 Amount = Annotated[Decimal, BeforeValidator(_exact), Field(ge=0, le=_MOST)]
@@ -58,7 +83,7 @@ class Price(_Closed):
     def _in_whole_nano_units(self) -> Self:
         for share in {Decimal(1), self.batch or Decimal(1)}:
             for amount in (self.input, self.output, self.cached_input or Decimal(0)):
-                nano = amount * _NANO_A_TOKEN * share
+                nano = amount * NANO_A_TOKEN * share
                 if nano != nano.to_integral_value():
                     raise ValueError(
                         f"{amount} per 1M tokens{'' if share == 1 else f', {share} of it in a batch,'} is no whole "
@@ -73,14 +98,17 @@ class Profile(_Closed):
     """One model as it is asked of one host."""
 
     alias: str
-    base_url: Optional = None  # None: the user says where, here or in `base_url_variable`
+    base_url: Annotated[Optional, AfterValidator(lambda url: url and _address(url))] = (
+        None  # None: the user says where, here or in `base_url_variable`
+    )
     base_url_variable: Optional = None
     model: str = Field(min_length=1)  # the host's own name of it
     key_variable: Optional = None  # None: the host wants no key
     structured: Literal["json_schema", "json_object", "none"] = "none"
-    extra_body: dict[str, Any] = {}
+    extra_body: Annotated[dict[str, Any], AfterValidator(_sendable)] = {}
     temperature: float | None = Field(None, ge=0, le=2)
     max_tokens: int = Field(4096, ge=1)  # the most that one reply may hold; a chain of thought counts
+    limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # what the host calls it
     thinking: bool = False  # whether it reasons before it answers: then a temperature has no effect
     price: Price | None = None
     requests_per_minute: int | None = Field(None, ge=1)
@@ -110,7 +138,7 @@ def profiles(extra: Path | None = None) -> dict[str, Profile]:
 
 def shapes(profile: Profile) -> dict[str, Any]:
     """What of a profile decides the payload, and so what is asked: another value of any, another question."""
-    named = {"model", "structured", "extra_body", "temperature", "max_tokens", "thinking"}
+    named = {"model", "structured", "extra_body", "temperature", "max_tokens", "limit_field", "thinking"}
     return profile.model_dump(mode="json", include=named)
 
 
@@ -121,11 +149,20 @@ def profile(known: Mapping[str, Profile], alias: str) -> Profile:
     return known[alias]
 
 
+def base_url(profile: Profile) -> str | None:
+    """Where the model is served, as its variable or else the profile says; None where neither does."""
+    return os.environ.get(profile.base_url_variable or "", "") or profile.base_url
+
+
 def host(profile: Profile) -> str:
-    """The base URL to ask. Raises NoHost where neither the profile nor its variable gives one."""
-    named = os.environ.get(profile.base_url_variable or "", "") or profile.base_url
-    if named:
-        return named
+    """The base URL to ask. Raises NoHost where nobody has given one, SettingsError for one that is none."""
+    if named := base_url(profile):
+        try:
+            return _address(named)
+        except ValueError as error:
+            raise SettingsError(
+                str(error), where=f"the environment variable {profile.base_url_variable}", remedy="correct it"
+            ) from error
     variable = f"set {profile.base_url_variable}, or " if profile.base_url_variable else ""
     raise NoHost(
         f"nobody has said which host serves {profile.alias}",
@@ -136,7 +173,9 @@ def host(profile: Profile) -> str:
 
 
 def key(profile: Profile) -> str | None:
-    """The key to send, None for a host that wants none. Raises NoKey where its variable is not set."""
+    """The key to send, None for a host that wants none. Raises NoKey where its variable is not set, SettingsError
+    where it holds what no request can.
+    """
     if profile.key_variable is None:
         return None
     value = os.environ.get(profile.key_variable, "").strip()
@@ -146,20 +185,38 @@ def key(profile: Profile) -> str | None:
             where=f"the environment variable {profile.key_variable}",
             remedy=f"export {profile.key_variable}=…, or ask another provider: --provider rules needs none",
         )
+    if not (value.isascii() and value.isprintable()):
+        raise SettingsError(
+            f"the key for {profile.alias} has letters or line breaks that no key has",
+            where=f"the environment variable {profile.key_variable}",
+            remedy="copy it again, alone",
+        )
     return value
 
 
 def price(profile: Profile) -> Price:
     """What it costs. Raises UnknownPrice where nobody has said: nothing is asked at an unknown price."""
-    if profile.price is None:
+    return prices([profile])[0]
+
+
+def prices(asked: Iterable[Profile]) -> list[Price]:
+    """What each costs. Raises UnknownPrice, which names all of which nobody has said."""
+    known: list[Price] = []
+    unknown: dict[str, None] = {}
+    for one in asked:
+        if one.price is None:
+            unknown[one.alias] = None
+        else:
+            known.append(one.price)
+    if unknown:
+        tables = ", ".join(f"[{_toml_key(alias)}.price]" for alias in unknown)
         raise UnknownPrice(
-            f"nobody has said what {profile.alias} costs",
-            where=f"the model profile {profile.alias!r}",
-            remedy=f"write [{_toml_key(profile.alias)}.price] with input and output (per 1M tokens; 0 for a machine "
-            "of your own), currency, date and source into a file of your own and name it in the settings "
-            "([llm] profiles)",
+            f"nobody has said what {' and '.join(unknown)} cost{'s' if len(unknown) == 1 else ''}",
+            where=f"the model profile{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))}",
+            remedy=f"write {tables} with input and output (per 1M tokens; 0 for a machine of your own), currency, "
+            "date and source into a file of your own and name it in the settings ([llm] profiles)",
         )
-    return profile.price
+    return known
 
 
 def _tables(path: Path) -> dict[str, dict[str, Any]]:

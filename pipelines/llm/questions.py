@@ -15,11 +15,12 @@ from schemas.reasoning import FormatError
 T = TypeVar("T")
 
 # Why a reply has no value. They are the reasons of the rows that are dropped for it.
+NO_ANSWER = "no_answer"
 REASONS = (
     "invalid_reply",  # malformed, or not what was asked for, after all repairs
     "cut_short",  # the model ran into its limit of tokens, after all repairs
     "refused",  # by the vendor's filter or by the model
-    "no_answer",  # the request failed on its way, after all tries
+    NO_ANSWER,  # the request failed on its way, after all tries
 )
 
 # How many errors of a record a model is told of at once.

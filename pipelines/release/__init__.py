@@ -1,1 +1,1 @@
-"""What leaves the house: prompt sets for training."""
+"""What leaves the house: prompt sets and training sets, checked, pinned and written as releases."""

@@ -46,7 +46,7 @@ def coe_prompts(
     """E: one prompt a question with answers. Drops, in the unit `post`: not_relevant, no_answer, under_18, risk,
     overlong_prompt.
     """
-    return _post_prompts("grpo_coe", load(_HERE / "coe.md"), posts, splits, settings or Prompts(), seed, topics)
+    return _post_prompts("grpo_coe", coe_system_prompt(), posts, splits, settings or Prompts(), seed, topics)
 
 
 def cer_prompts(turns: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None) -> Result:
@@ -68,6 +68,11 @@ def cer_prompts(turns: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | N
             reference=Reference(row["reference"], row_id, 1.0),
         )
     return sets.result()
+
+
+def coe_system_prompt() -> Prompt:
+    """E's system prompt."""
+    return load(_HERE / "coe.md")
 
 
 def cer_system_prompt(lang: str) -> Prompt:

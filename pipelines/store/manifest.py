@@ -52,6 +52,21 @@ class Column(_Document):
     description: str
 
 
+class Tombstone(_Document):
+    """That rows of a version were erased after it was made. It names none of them (`pipelines.erase`).
+
+    `rows` and `dropped` were erased of each part, `changed` lost a part of themselves: an answer, a hash. `content` is
+    what is left hashes to; empty where the columns were declared otherwise than today.
+    """
+
+    erasure: str
+    at: dt.datetime = Field(default_factory=lambda: dt.datetime.now(dt.UTC))
+    rows: int
+    dropped: int
+    changed: int
+    content: str
+
+
 class Manifest(_Document):
     """All about one version. It is written last: a folder without it is no version."""
 
@@ -64,12 +79,21 @@ class Manifest(_Document):
     dropped: int
     reasons: dict[str, int]  # "unit: reason" -> rows dropped
     files: list[File]
-    runs: list[Run]
+    runs: list[Run]  # each once; the last is the one that made it last
+    erasures: list[Tombstone] = Field(default_factory=list)  # the version is named after what it held before them
 
     @property
     def place(self) -> tuple[str, str | None, str]:
         """Table, partition, version."""
         return self.table, self.partition, self.version
+
+    def erased_by(self, erasure: str) -> bool:
+        """Whether the version has the tombstone of an erasure."""
+        return any(tombstone.erasure == erasure for tombstone in self.erasures)
+
+    def dropped_for(self, reason: str) -> int:
+        """How many rows, of whatever unit, were dropped for `reason`."""
+        return sum(rows for name, rows in self.reasons.items() if name.partition(": ")[2] == reason)
 
 
 class Pointer(_Document):

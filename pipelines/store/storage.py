@@ -32,6 +32,15 @@ class Storage(Protocol):
         Where `prefix` is there already it stays, for it names its content, unless `damaged()` holds.
         """
 
+    def add(self, staged: Path, key: str) -> None:
+        """Make the local file `staged` durable under `key`, in the place of what was there."""
+
+    def remove(self, key: str) -> None:
+        """Nothing is under `key` any more."""
+
+    def files(self, prefix: str) -> list[str]:
+        """The keys of all files below `prefix`, sorted."""
+
     def get(self, key: str) -> bytes | None:
         """The bytes under `key`, or None."""
 
@@ -101,6 +110,22 @@ class LocalFolder:
                 _make_folders(target.parent, self.root)
                 staged.rename(target)
                 _sync(target.parent)
+
+    def add(self, staged: Path, key: str) -> None:
+        target = self.root / key
+        with _full_disk_reported(self.root):
+            _sync(staged)
+            _make_folders(target.parent, self.root)
+            staged.replace(target)
+            _sync(target.parent)
+
+    def remove(self, key: str) -> None:
+        path = self.root / key
+        path.unlink(missing_ok=True)
+        _sync(path.parent)
+
+    def files(self, prefix: str) -> list[str]:
+        return sorted(str(path.relative_to(self.root)) for path in (self.root / prefix).rglob("*") if path.is_file())
 
     def get(self, key: str) -> bytes | None:
         try:

@@ -22,15 +22,16 @@ from urllib.parse import quote, unquote
 
 import dataframely as dy
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from pipelines.errors import DamagedVersion, InvalidRows, NoVersion, RequestError, UnknownName
 from pipelines.store.content import version_of
 from pipelines.store.diff import Diff, diff
-from pipelines.store.manifest import Column, File, Manifest, Pointer, Run
+from pipelines.store.manifest import Column, File, Manifest, Pointer, Run, Tombstone
 from pipelines.store.storage import LocalFolder, Storage
-from schemas.table import Dropped, Table, to_arrow
+from schemas.table import Dropped, Table, plain_schema, to_arrow
 from schemas.tables import PARTITIONED, TABLES
 
 _VERSION = re.compile(r"[0-9a-f]{16}")
@@ -119,8 +120,8 @@ class Store:
         prefix = self._prefix(table, partition, version)
         with self.storage.staging() as staged:
             files = [
-                _write_parquet(staged, "rows/part-00000.parquet", kept, schema),
-                _write_parquet(staged, "dropped/part-00000.parquet", dropped, Dropped),
+                _write_parquet(staged, "rows/part-00000.parquet", kept, schema.arrow_schema()),
+                _write_parquet(staged, "dropped/part-00000.parquet", dropped, Dropped.arrow_schema()),
             ]
             manifest = Manifest(
                 table=table,
@@ -135,7 +136,7 @@ class Store:
                 runs=self._runs_so_far(table, partition, version) or [run],
             )
             (staged / "manifest.json").write_bytes(manifest.to_bytes())
-            self.storage.publish(staged, prefix, damaged=lambda: not self._whole(table, partition, version))
+            self.storage.publish(staged, prefix, damaged=lambda: not self._complete(table, partition, version))
         self._check_files(self._manifest(table, partition, version))
 
     def _runs_so_far(self, table: str, partition: str | None, version: str) -> list[Run]:
@@ -145,22 +146,25 @@ class Store:
         except DamagedVersion:
             return []
 
-    def _whole(self, table: str, partition: str | None, version: str) -> bool:
+    def _complete(self, table: str, partition: str | None, version: str) -> bool:
+        """Whether it holds all that it is named after: of an erased version rows that are written again are missing."""
         try:
-            self._check_files(self._manifest(table, partition, version))
+            manifest = self._manifest(table, partition, version)
+            self._check_files(manifest)
         except DamagedVersion:
             return False
-        return True
+        return not manifest.erasures
 
     def _remember_run(self, table: str, partition: str | None, version: str, run: Run) -> bool:
-        """Add `run` to the manifest of a version that is there and whole; False where there is none."""
+        """Put `run` last in the manifest of a version that is there and whole; False where there is none."""
         key = self._manifest_key(table, partition, version)
-        while self._whole(table, partition, version):
+        while self._complete(table, partition, version):
             old = self.storage.get(key)
             manifest = self._manifest(table, partition, version)
-            if any(known.inputs == run.inputs and known.note == run.note for known in manifest.runs):
+            if _alike(manifest.runs[-1], run):
                 return True
-            if self.storage.swap(key, old, manifest.model_copy(update={"runs": [*manifest.runs, run]}).to_bytes()):
+            others = [known for known in manifest.runs if not _alike(known, run)]
+            if self.storage.swap(key, old, manifest.model_copy(update={"runs": [*others, run]}).to_bytes()):
                 return True
         return False
 
@@ -185,6 +189,57 @@ class Store:
 
         self._point(table, partition, move)
         return replace(chosen, current=True)
+
+    def erase(
+        self, version: Version, kept: pl.DataFrame, dropped: pl.DataFrame, *, erasure: str, changed: int
+    ) -> Version:
+        """Leave a version these rows and no others. It keeps its name, since others pinned it, and has a tombstone.
+
+        New files are added, the manifest is swapped, the old files go: whenever a process is killed the version reads
+        as before or as after, and the same call again finishes.
+
+        Args:
+            version: Which.
+            kept: What is left of its rows, in their order.
+            dropped: The same of what was dropped.
+            erasure: What the tombstone names; a version that has it already is only rid of its old files.
+            changed: How many of the rows that are left lost a part of themselves.
+        """
+        place = version.manifest.place
+        prefix, key = self._prefix(*place), self._manifest_key(*place)
+        while not (manifest := self._manifest(*place)).erased_by(erasure):
+            old = self.storage.get(key)
+            with self.storage.staging() as staged:
+                files = [
+                    _write_parquet(staged, f"rows/{erasure}.parquet", kept, _declared(kept, manifest)),
+                    _write_parquet(staged, f"dropped/{erasure}.parquet", dropped, Dropped.arrow_schema()),
+                ]
+                for file in files:
+                    self.storage.add(staged / file.path, f"{prefix}/{file.path}")
+            schema = TABLES[version.table]
+            tombstone = Tombstone(
+                erasure=erasure,
+                rows=manifest.rows - kept.height,
+                dropped=manifest.dropped - dropped.height,
+                changed=changed,
+                content=version_of(schema, version.table, kept, dropped) if _as_today(manifest, schema) else "",
+            )
+            left = {"rows": kept.height, "dropped": dropped.height, "reasons": _reasons(dropped), "files": files}
+            erased = manifest.model_copy(update=left | {"erasures": [*manifest.erasures, tombstone]})
+            self.storage.swap(key, old, erased.to_bytes())
+        named = {key, *(f"{prefix}/{file.path}" for file in manifest.files)}
+        for other in self.storage.files(prefix):
+            if other not in named:
+                self.storage.remove(other)
+        return self.version(version.table, version.version, version.partition)
+
+    def make_stale(self, table: str) -> None:
+        """The next refresh makes the table anew, whatever it was made from."""
+
+        def move(old: bytes | None) -> Pointer:
+            return Pointer.model_validate_json(old or b"").model_copy(update={"inputs": ""})
+
+        self._point(table, None, move)
 
     # Reading
 
@@ -227,7 +282,7 @@ class Store:
                 raise
             pointer = None  # a damaged pointer hides no version that is named
         if version is not None:
-            version = self._complete(table, version, partition)
+            version = self._in_full(table, version, partition)
         elif pointer is not None:
             version = pointer.version
         else:
@@ -243,7 +298,7 @@ class Store:
             manifest,
         )
 
-    def _complete(self, table: str, beginning: str, partition: str | None) -> str:
+    def _in_full(self, table: str, beginning: str, partition: str | None) -> str:
         known = self.version_ids(table, partition)
         found = [version for version in known if beginning and version.startswith(beginning)]
         if len(found) != 1:
@@ -301,9 +356,9 @@ class Store:
         self._verified.clear()
         kept = self.read(version.table, version.version, version.partition).collect()
         dropped = self.read_dropped(version.table, version.version, version.partition).collect()
-        if (manifest.schema_version, _types(manifest.columns)) == (schema.version, _types(_columns(schema))):
+        if _as_today(manifest, schema):
             content = version_of(schema, version.table, kept, dropped)
-            if content != version.version:
+            if content != (manifest.erasures[-1].content if manifest.erasures else version.version):
                 # Its manifest agrees with its files, so that a write would take it for whole.
                 raise self._damaged(
                     f"the rows are those of version {content}: remove this folder first", *manifest.place, ""
@@ -424,6 +479,21 @@ def _validated(name: str, schema: type[Table], frame: pl.DataFrame | pl.LazyFram
         ) from None
 
 
+def _alike(one: Run, other: Run) -> bool:
+    """Whether they say the same; when does not matter."""
+    return one.inputs == other.inputs and one.note == other.note
+
+
+def _as_today(manifest: Manifest, schema: type[Table]) -> bool:
+    """Whether the version was written under the schema that the table has now."""
+    return (manifest.schema_version, _types(manifest.columns)) == (schema.version, _types(_columns(schema)))
+
+
+def _declared(rows: pl.DataFrame, manifest: Manifest) -> pa.Schema:
+    """The Arrow schema that a version was written in, whatever its table has become since."""
+    return plain_schema(rows, {column.name: column.description for column in manifest.columns})
+
+
 def _types(columns: list[Column]) -> list[tuple[str, str]]:
     return [(column.name, column.type) for column in columns]
 
@@ -441,10 +511,10 @@ def _reasons(dropped: pl.DataFrame) -> dict[str, int]:
     return {f"{unit}: {reason}": count for unit, reason, count in counted.iter_rows()}
 
 
-def _write_parquet(folder: Path, path: str, frame: pl.DataFrame, schema: type[Table]) -> File:
+def _write_parquet(folder: Path, path: str, frame: pl.DataFrame, schema: pa.Schema) -> File:
     target = folder / path
     target.parent.mkdir(parents=True)
-    with pq.ParquetWriter(target, schema.arrow_schema(), compression="zstd") as writer:
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
         for start in range(0, frame.height, _ROW_GROUP):
             # Gathered, not sliced: a slice of a list carries all its elements along, and 2 GiB of text are too many.
             rows = frame.select(pl.all().gather(pl.int_range(start, min(start + _ROW_GROUP, frame.height))))

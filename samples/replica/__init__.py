@@ -1,28 +1,16 @@
 """A replica of the sites: their markup, our texts. `Replica` runs it in a process of its own. See README.md."""
 
-import json
-import os
-import select
-import signal
-import subprocess
-import sys
-import tempfile
 import urllib.parse
-import urllib.request
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-_ROOT = Path(__file__).resolve().parents[2]
-_START_SECONDS = 60
-_STOP_SECONDS = 10
+from samples.process import ServerProcess
 
 
-class Replica:
-    """The replica in a process of its own, on a free port of 127.0.0.1, in a session of its own.
-
-    It ends with `stop`, with the `with` block, or when this process dies, however that happens. All answers of the
-    methods are those of the switches under `/_replica/` (README.md).
+class Replica(ServerProcess):
+    """The replica in a process of its own. All answers of the methods are those of the switches under `/_replica/`
+    (README.md).
     """
 
     def __init__(
@@ -44,67 +32,13 @@ class Replica:
             **{"days": days, "seed": seed, "layout": layout, "crawl-delay": crawl_delay},
             **{"arrivals": arrivals, "port": port},
         }
-        self._options = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        self._process: subprocess.Popen[bytes] | None = None
-        self.url = ""
-
-    def start(self) -> Self:
-        """Starts the server and waits until it answers. Raises RuntimeError with its words when it does not."""
-        if self._process is not None:
-            return self
-        command = [sys.executable, "-m", "samples.replica", "--with-parent", *self._options]
-        # A file, not a pipe: nobody reads it while the server runs, and a full pipe would stop it.
-        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the server ends
-        process = subprocess.Popen(
-            command,
-            cwd=_ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._words,
-            start_new_session=True,
-            bufsize=0,
+        super().__init__(
+            "samples.replica", [f"--{name}={value}" for name, value in options.items() if value is not None]
         )
-        self._process = process
-        assert process.stdout is not None
-        ready, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
-        self.url = process.stdout.readline().decode().strip() if ready else ""
-        if not self.url:
-            said = self._end()
-            raise RuntimeError(f"the replica did not start ({' '.join(command)}): {said or 'no answer in time'}")
-        return self
-
-    def stop(self) -> None:
-        """Ends the server and everything it started. Stopping twice does nothing."""
-        if self._process is not None:
-            self._end()
-
-    def _end(self) -> str:
-        process, self._process = self._process, None
-        assert process is not None
-        # The leader is not waited for yet, so its process group is still its own.
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.communicate(timeout=_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-        with self._words:
-            self._words.seek(0)
-            return self._words.read().decode(errors="replace").strip()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def ask(self, switch: str, **options: object) -> Any:
         """What `/_replica/{switch}?{options}` answers."""
-        url = f"{self.url}/_replica/{switch}?{urllib.parse.urlencode(options)}"
-        request = urllib.request.Request(url, method="POST")  # noqa: S310 - always http://127.0.0.1
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-            return json.load(answer)
+        return self._answer(f"_replica/{switch}?{urllib.parse.urlencode(options)}", b"")
 
     def posts(self) -> list[dict[str, Any]]:
         """The truth: all posts that are there now, newest first, with their ids on every site."""

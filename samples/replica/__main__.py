@@ -2,12 +2,10 @@
 
 import argparse
 import asyncio
-import os
-import signal
-import sys
 from datetime import datetime
 from pathlib import Path
 
+from samples.process import say, told_to_end
 from samples.replica.posts import SAMPLES, SHANGHAI, read_posts
 from samples.replica.server import Server, serve
 from samples.replica.world import World
@@ -40,23 +38,7 @@ async def _main(options: argparse.Namespace) -> None:
     wanted = len(posts) if options.posts is None else options.posts
     world = World(posts[:wanted], now, invented=max(0, wanted - len(posts)), days=options.days, seed=options.seed)
     server = Server(world, layout=options.layout, crawl_delay=options.crawl_delay, seed=options.seed)
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, over.set)
-    if options.with_parent:
-        loop.add_reader(sys.stdin.fileno(), _end_with, sys.stdin.fileno(), over)
-    await serve(server, options.port, arrivals=options.arrivals, started=_say, until=over)
-
-
-def _end_with(pipe: int, over: asyncio.Event) -> None:
-    """Whoever started the server holds the other end of `pipe`: it closes when they die."""
-    if not os.read(pipe, 1024):
-        over.set()
-
-
-def _say(url: str) -> None:
-    sys.stdout.write(f"{url}\n")
-    sys.stdout.flush()
+    await serve(server, options.port, arrivals=options.arrivals, started=say, until=told_to_end(options.with_parent))
 
 
 if __name__ == "__main__":

@@ -4,10 +4,8 @@ import argparse
 import asyncio
 import importlib
 import json
-import os
-import signal
-import sys
 
+from samples.process import say, told_to_end
 from samples.vendor.replies import Answers
 from samples.vendor.server import FAULTS, Script, Server, serve
 
@@ -60,23 +58,7 @@ async def _main(options: argparse.Namespace) -> None:
         greedy=options.greedy,
         faults=options.faults,
     )
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, over.set)
-    if options.with_parent:
-        loop.add_reader(sys.stdin.fileno(), _end_with, sys.stdin.fileno(), over)
-    await serve(Server(script, options.answers), options.port, started=_say, until=over)
-
-
-def _end_with(pipe: int, over: asyncio.Event) -> None:
-    """Whoever started the server holds the other end of `pipe`: it closes when they die."""
-    if not os.read(pipe, 1024):
-        over.set()
-
-
-def _say(url: str) -> None:
-    sys.stdout.write(f"{url}\n")
-    sys.stdout.flush()
+    await serve(Server(script, options.answers), options.port, started=say, until=told_to_end(options.with_parent))
 
 
 if __name__ == "__main__":

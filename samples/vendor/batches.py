@@ -11,6 +11,8 @@ What the switch sets:
   `refused` (400).
 * `hidden`: seconds for which a batch is not in the list.
 * `sick`, `busy`: how many requests get a 503, and then how many a 429.
+* `retry_after`: seconds that a 429 asks to wait.
+* `keeping`: how many requests to delete a file get a 503.
 * `forgetful`: nothing is known any more.
 """
 
@@ -50,6 +52,8 @@ class BatchScript:
     hidden: float = 0.0
     sick: int = 0
     busy: int = 0
+    retry_after: float = 0.0
+    keeping: int = 0
     forgetful: bool = False
     odd: dict[str, str] = field(default_factory=dict)
 
@@ -68,8 +72,17 @@ class Batches:
         self.server = server
         self.script = BatchScript()
         self.files: dict[str, bytes] = {}
+        self.uploads = 0
         self.batches: dict[str, _Batch] = {}
         self.running: set[asyncio.Task[None]] = set()
+
+    def forget(self) -> None:
+        """Nothing was ever uploaded or made, and all goes well again."""
+        for task in self.running:
+            task.cancel()
+        self.script = BatchScript()
+        self.files.clear()
+        self.batches.clear()
 
     def add_to(self, app: web.Application) -> None:
         """Serves them beside the rest."""
@@ -96,12 +109,18 @@ class Batches:
                 return _error(*_TROUBLES["sick"])
             if script.busy:
                 script.busy -= 1
-                return _error(*_TROUBLES["busy"])
+                return self._trouble("busy")
             if script.forgetful and "id" in request.match_info:
                 return _error(404, "not_found")
             return await handler(request)
 
         return behave
+
+    def _trouble(self, kind: str) -> web.Response:
+        error = _error(*_TROUBLES[kind])
+        if kind == "busy" and self.script.retry_after:
+            error.headers["Retry-After"] = f"{self.script.retry_after:g}"
+        return error
 
     async def _upload(self, request: web.Request) -> web.Response:
         sent: dict[str, Any] = {}
@@ -113,7 +132,8 @@ class Batches:
         return web.json_response(self._file(sent["file"], "batch"))
 
     def _file(self, content: bytes, purpose: str) -> dict[str, Any]:
-        name = f"file-invented-{len(self.files)}"
+        name = f"file-invented-{self.uploads}"
+        self.uploads += 1
         self.files[name] = content
         return {
             "id": name,
@@ -135,6 +155,9 @@ class Batches:
 
     async def _delete(self, request: web.Request) -> web.Response:
         name = request.match_info["id"]
+        if self.script.keeping:
+            self.script.keeping -= 1
+            return _error(*_TROUBLES["sick"])
         if self.files.pop(name, None) is None:
             return _error(404, "not_found")
         return web.json_response({"id": name, "object": "file", "deleted": True})
@@ -143,7 +166,7 @@ class Batches:
         asked = await request.json()
         how = self.script.creates.pop(0) if self.script.creates else ""
         if how in _TROUBLES:
-            return _error(*_TROUBLES[how])
+            return self._trouble(how)
         content = self.files.get(asked["input_file_id"])
         if content is None:
             return _error(404, "not_found")
@@ -186,6 +209,8 @@ class Batches:
             odd = self.script.odd.get(line["custom_id"])
             if unit_interval(digest, entry.asked) < self.script.flooded:
                 errors.append(_result(line, 429, {"error": {"code": "rate_limit_exceeded", "message": "invented"}}))
+            elif (code := self.server.unwanted(line["body"])) is not None:
+                errors.append(_result(line, 400, {"error": {"code": code, "message": "invented"}}))
             elif odd in _REFUSALS:
                 errors.append(_result(line, 400, {"error": {"code": _REFUSALS[odd], "message": "invented"}}))
             else:

@@ -33,6 +33,7 @@ _ERRORS = {
     "500": (500, "server_error", "invented: something broke"),
     "refused": (400, "content_filter", "invented: the text was filtered"),
 }
+_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 _PER_MESSAGE = 8
 _PER_MESSAGE_AT_MOST = 16
 _MARK = "invented"
@@ -50,7 +51,10 @@ class Script:
     models: tuple[str, ...] = ()  # others get 404; none: any
     price_input: int = 2_500
     price_output: int = 10_000
+    limit_field: str | None = None  # the name of a reply's length; who gives it another gets 400; none: either
+    poison: tuple[str, ...] = ()  # a payload with one of these in its messages gets 400, and no word why
     greedy: bool = False  # bills the worst case: the bytes of the messages, and the whole of max_tokens
+    bodies: list[str] = field(default_factory=list)  # what the next requests get, as it is, whatever they ask
     faults: dict[str, float] = field(default_factory=dict)
 
     def fault(self, digest: str, attempt: int) -> str | None:
@@ -72,45 +76,54 @@ class Entry:
     nano: int = 0
 
 
+@dataclass(slots=True)
+class Book:
+    """What happened since the book was opened."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    happened: Counter[str] = field(default_factory=Counter)
+    in_flight: int = 0
+    most_in_flight: int = 0
+    connections: set[Any] = field(default_factory=set)
+
+    def stats(self) -> dict[str, Any]:
+        """In figures."""
+        return {
+            "requests": sum(entry.asked for entry in self.entries.values()),
+            "billed": sum(entry.billed for entry in self.entries.values()),
+            "nano": sum(entry.nano for entry in self.entries.values()),
+            "payloads": len(self.entries),
+            "most_in_flight": self.most_in_flight,
+            "connections": len(self.connections),
+            "faults": dict(self.happened),
+        }
+
+
 class Server:
     """Answers requests and writes its book."""
 
     def __init__(self, script: Script, answers: Answers | None = None) -> None:
         self.script = script
         self.answers = answers
-        self.book: dict[str, Entry] = {}
-        self.happened: Counter[str] = Counter()
-        self.in_flight = 0
-        self.most_in_flight = 0
-        self.connections: set[Any] = set()
+        self.book = Book()
+        self.batches = Batches(self)
 
     def app(self) -> web.Application:
         """The aiohttp application."""
         app = web.Application(client_max_size=1 << 28)
         app.router.add_post("/v1/chat/completions", self._complete)
-        app.router.add_get("/_vendor/stats", self._told(self.stats))
+        app.router.add_get("/_vendor/stats", self._told(self._stats))
         app.router.add_get("/_vendor/book", self._told(self._book))
         app.router.add_post("/_vendor/script", self._change)
-        Batches(self).add_to(app)
+        app.router.add_post("/_vendor/anew", self._anew)
+        self.batches.add_to(app)
         return app
-
-    def stats(self) -> dict[str, Any]:
-        """What happened since the start."""
-        return {
-            "requests": sum(entry.asked for entry in self.book.values()),
-            "billed": sum(entry.billed for entry in self.book.values()),
-            "nano": sum(entry.nano for entry in self.book.values()),
-            "payloads": len(self.book),
-            "most_in_flight": self.most_in_flight,
-            "connections": len(self.connections),
-            "faults": dict(self.happened),
-        }
 
     def completion(
         self, payload: dict[str, Any], entry: Entry, fault: str | None = None, *, share: Fraction = Fraction(1)
     ) -> dict[str, Any]:
         """The body that answers a payload, billed at a `share` of the price."""
-        most = payload.get("max_tokens") or 4096
+        most = payload.get("max_tokens") or payload.get("max_completion_tokens") or 4096
         text = "OK" if fault == "malformed" else "" if fault == "filter" else reply(payload, self.answers)
         reason = "stop"
         if fault == "filter":
@@ -139,31 +152,45 @@ class Server:
             "usage": {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion},
         }
 
+    def unwanted(self, payload: dict[str, Any]) -> str | None:
+        """The code of the 400 that a payload gets, if any."""
+        named = {name for name in _LIMIT_FIELDS if name in payload}
+        if self.script.limit_field is not None and named - {self.script.limit_field}:
+            return "unsupported_parameter"
+        texts = [one["content"] for one in payload["messages"]]
+        poisoned = any(word in text for word in self.script.poison for text in texts)
+        return "invalid_value" if poisoned else None
+
     def entry(self, payload: dict[str, Any]) -> tuple[str, Entry]:
         """The SHA-256 of a payload's canonical JSON, and its entry in the book, counted as asked once more."""
         written = json.dumps(payload, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         digest = hashlib.sha256(written.encode()).hexdigest()
-        entry = self.book.setdefault(digest, Entry())
+        entry = self.book.entries.setdefault(digest, Entry())
         entry.asked += 1
         return digest, entry
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        script = self.script
+        script, book = self.script, self.book
         payload = json.loads(await request.read())
         if script.key is not None and request.headers.get("Authorization") != f"Bearer {script.key}":
             return _error(401, "invalid_api_key", "invented: this is not the key")
         if script.models and payload["model"] not in script.models:
             return _error(404, "model_not_found", "invented: no such model")
-        self.connections.add(request.transport)
+        book.connections.add(request.transport)
         digest, entry = self.entry(payload)
+        if (code := self.unwanted(payload)) is not None:
+            book.happened[code] += 1
+            return _error(400, code, "invented: this request cannot be")
+        if script.bodies:
+            return web.Response(text=script.bodies.pop(0), content_type="application/json")
         fault = script.fault(digest, entry.asked)
-        self.happened[fault or "none"] += 1
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        book.happened[fault or "none"] += 1
+        book.in_flight += 1
+        book.most_in_flight = max(book.most_in_flight, book.in_flight)
         try:
             return await self._reply(request, payload, entry, fault)
         finally:
-            self.in_flight -= 1
+            book.in_flight -= 1
 
     async def _reply(
         self, request: web.Request, payload: dict[str, Any], entry: Entry, fault: str | None
@@ -182,11 +209,20 @@ class Server:
 
     async def _change(self, request: web.Request) -> web.Response:
         for name, value in (await request.json()).items():
-            setattr(self.script, name, tuple(value) if name == "models" else value)
+            setattr(self.script, name, tuple(value) if name in {"models", "poison"} else value)
         return web.json_response({})
 
+    async def _anew(self, request: web.Request) -> web.Response:
+        """As if it had been started with this script. What is under way ends in the old book."""
+        self.script, self.book = Script(), Book()
+        self.batches.forget()
+        return await self._change(request)
+
+    def _stats(self) -> dict[str, Any]:
+        return self.book.stats()
+
     def _book(self) -> dict[str, Any]:
-        return {digest: [entry.asked, entry.billed, entry.nano] for digest, entry in self.book.items()}
+        return {digest: [entry.asked, entry.billed, entry.nano] for digest, entry in self.book.entries.items()}
 
     @staticmethod
     def _told(what: Callable[[], Any]) -> Callable[[web.Request], Any]:
@@ -225,7 +261,7 @@ async def _begun(request: web.Request) -> None:
 
 async def serve(server: Server, port: int, *, started: Callable[[str], None], until: asyncio.Event) -> None:
     """Serves on 127.0.0.1 until the event is set; `started` gets the address."""
-    runner = web.AppRunner(server.app(), access_log=None)
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=0)  # nobody waits for what is under way
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024)

@@ -1,6 +1,5 @@
-"""Rows that annotations are made from, written short; and an asker that answers from a function."""
+"""Rows that annotations are made from, and replies that their questions accept, written short."""
 
-from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,10 +7,9 @@ import polars as pl
 import unique_rows
 from unique_rows import RISK, posts, rounds
 
-from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply, read
+from pipelines.llm.questions import Provenance, Question
 from schemas.annotations import Topics
 from schemas.dialogues import UniqueDialogues
-from schemas.ids import digest
 from schemas.reasoning import Cer, Ecot
 
 STORY = "最近我和室友吵架了，晚上睡不着觉，是不是我太敏感了？"
@@ -65,7 +63,7 @@ def dialogues(*rows: dict[str, Any]) -> pl.DataFrame:
 
 def sampled_round(source_id: int | str, number: int, *history: str, **more: Any) -> dict[str, Any]:
     """One sampled round; turns of the history are written "seeker: …" or "supporter: …"."""
-    said = list(history) or ["seeker: 我和室友吵架了，睡不着"]
+    said = list(history) or [f"seeker: 我和室友吵架了，睡不着。这是第{source_id}回了"]
     return unique_rows.sampled_round(source_id, number, said, "这是原来的回应", **more)
 
 
@@ -78,11 +76,9 @@ def topics(*rows: dict[str, Any]) -> pl.DataFrame:
     return Topics.validate(pl.DataFrame([made | row for row in rows], schema=Topics.polars_schema()))
 
 
-# --- an asker
-
+# --- replies
 
 PROVENANCE = Provenance("rules", "scripted", None, "p@1", "key")
-Answer = Callable[[Question[Any]], "str | tuple[str, str | None]"]
 
 ECOT = Ecot(
     situation="您和室友吵架了，夜里睡不着。",
@@ -125,25 +121,3 @@ def good(question: Question[Any]) -> str:
         "ecot": ECOT.render(),
         "cer": cer(question.inputs.get("lang", "zh")).render(),
     }[question.task]
-
-
-class Scripted:
-    """Answers from a function: a text to be parsed, or a reason and a detail."""
-
-    provider = "rules"
-
-    def __init__(self, answers: Answer = good) -> None:
-        self.answers = answers
-
-    def ask(self, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
-        return [self._reply(question, self.answers(question)) for question in questions]
-
-    def _reply(self, question: Question[Any], said: "str | tuple[str, str | None]") -> Reply[Any]:
-        about = repr((question.task, question.model, question.prompt.text, sorted(question.inputs.items())))
-        made = Provenance("rules", question.model, None, question.prompt.name, digest(about, 64))
-        if isinstance(said, tuple):
-            return Reply(question, None, made, reason=said[0], detail=said[1])
-        try:
-            return Reply(question, read(question, said), made, reasoning="想了想")
-        except InvalidReply as error:
-            return Reply(question, None, made, reason="invalid_reply", detail=error.problem)

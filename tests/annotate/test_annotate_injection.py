@@ -9,7 +9,6 @@ import pytest
 from annotate_rows import (
     CHAIN,
     ECOT,
-    Scripted,
     answer,
     cer,
     dialogue,
@@ -21,6 +20,7 @@ from annotate_rows import (
     sampled_round,
     splits,
 )
+from scripted import Scripted
 
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions, topics
@@ -105,15 +105,15 @@ OBEDIENT: dict[str, Callable[[Question[Any]], str]] = {
 }
 
 
-@each_injection
 @each_task
 @pytest.mark.parametrize("obedient", OBEDIENT)
-def test_a_model_that_obeys_the_post_gives_an_invalid_reply(task: str, injected: str, obedient: str):
-    asked = question(task, injected)
-    with pytest.raises(InvalidReply) as refused:
-        read(asked, OBEDIENT[obedient](asked))
-    assert injected not in refused.value.problem  # the detail of a drop tells nothing of the text
-    assert len(refused.value.problem) < 60
+def test_a_model_that_obeys_the_post_gives_an_invalid_reply(task: str, obedient: str):
+    for injected in INJECTIONS:
+        asked = question(task, injected)
+        with pytest.raises(InvalidReply) as refused:
+            read(asked, OBEDIENT[obedient](asked))
+        assert injected not in refused.value.problem  # the detail of a drop tells nothing of the text
+        assert len(refused.value.problem) < 60
 
 
 @each_injection

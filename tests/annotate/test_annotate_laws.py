@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from annotate_rows import (
     RISK,
-    Scripted,
     answer,
     dialogue,
     dialogues,
@@ -20,6 +19,7 @@ from annotate_rows import (
     sampled_round,
     splits,
 )
+from scripted import Scripted
 
 from pipelines.accounts import require_balance, settle
 from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
@@ -184,7 +184,7 @@ def test_what_is_asked_is_json_and_holds_nothing_but_what_the_task_names(name: s
 def test_no_held_out_row_is_ever_asked_about(name: str):
     task = TASKS[name]
     rows = [task.row(number, group_id=f"g{number % 3 + 1}") for number in range(12)]
-    kept, dropped = made(name, task.framed(*rows), Scripted())
+    kept, dropped = made(name, task.framed(*rows), Scripted(good))
     assert set(kept["group_id"]) == {"g1"}
     out = dropped.filter(reason="not_train")
     assert out.height == 8
@@ -199,7 +199,7 @@ def test_no_held_out_row_is_ever_asked_about(name: str):
 def test_minors_and_signs_of_risk_are_not_asked_about(name: str, change: dict[str, Any], reason: str):
     task = TASKS[name]
     frame = task.framed(task.row(1, **change), task.row(2))
-    kept, dropped = made(name, frame, Scripted())
+    kept, dropped = made(name, frame, Scripted(good))
     assert set(dropped["reason"]) == {reason}
     assert all(row_id.startswith("s:1") for row_id in dropped["row_id"])
     assert kept.height == task.calls
@@ -210,7 +210,7 @@ def test_minors_and_signs_of_risk_are_not_asked_about(name: str, change: dict[st
 def test_replies_in_another_order_are_refused(name: str):
     task = TASKS[name]
     plan = task.plan(task.framed(task.row(1), task.row(2)))
-    replies = Scripted().ask(plan.questions)
+    replies = Scripted(good).ask(plan.questions)
     with pytest.raises(ValueError, match="stands where"):
         plan.finish(list(reversed(replies)))
     with pytest.raises(ValueError, match="argument"):

@@ -11,7 +11,6 @@ from annotate_rows import (
     LONG,
     PROVENANCE,
     RISK,
-    Scripted,
     answer,
     cer,
     dialogue,
@@ -24,6 +23,7 @@ from annotate_rows import (
     splits,
     topics,
 )
+from scripted import Scripted
 
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions
@@ -62,7 +62,7 @@ def test_a_dialogue_is_kept_whole_with_verdict_grounds_and_provenance():
     assert drops == []
     assert {name: row[name] for name in frame.columns} == frame.to_dicts()[0]
     assert (row["verdict"], row["why"]) == ("keep", "接得上")
-    assert (row["provider"], row["model_asked"]) == ("rules", "a")
+    assert (row["provider"], row["model_asked"], row["model_served"]) == ("openai", "a", "served")
     assert row["prompt_version"].startswith("annotate.coherence.zh@1-")
 
 
@@ -265,6 +265,29 @@ def test_what_the_post_says_itself_is_not_held_against_the_model():
     assert lost(ecot.plan(posts(post(1)), TRAIN, None, ONE), said) == [("post", "s:1", "personal_data", "hospital 1")]
 
 
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (lambda: topics_task.plan(posts(post(1, topic=None)), ONE), good),
+        (lambda: emotions.plan(posts(post(1)), ONE), good),
+        (lambda: coherence.plan(dialogues(TALK), ONE), good),
+    ],
+    ids=["topics", "emotions", "coherence"],
+)
+def test_grounds_that_hold_personal_data_are_withheld_and_the_verdict_stays(plan, said):
+    made = plan()
+
+    def leaking(question):
+        return json.dumps(
+            json.loads(said(question)) | {"why": "求助者说可以打13812345678这个电话找到室友"}, ensure_ascii=False
+        )
+
+    kept, gone = made.finish(Scripted(leaking).ask(made.questions))
+    assert set(kept["why"]) == {"withheld: phone 1"}
+    assert kept.height == len(made.questions) > 0
+    assert gone.filter(pl.col("reason") == "personal_data").is_empty()
+
+
 # --- candidates
 
 ROUND = sampled_round(1, 2, "supporter: 你好", "seeker: 我和室友吵架了", strategies=["Question"], emotion="愤怒")
@@ -289,6 +312,17 @@ def test_each_model_writes_a_candidate():
     assert {(row["dialogue_id"], row["round"], row["lang"], row["group_id"]) for row in rows} == {
         ("s:1", 2, "zh", "g1")
     }
+
+
+def test_a_history_that_stands_twice_is_asked_about_once():
+    """Dialogues that open with the same word: the same question would be the same candidates again."""
+    hello = [sampled_round(number, 1, "seeker: 你好") for number in (3, 2, 4)]
+    plan = cer_of(*hello, sampled_round(5, 1, "seeker: 你好！"))
+    assert [question.row_id for question in plan.questions] == ["s:2#1/1", "s:2#1/2", "s:5#1/1", "s:5#1/2"]
+    assert plan.dropped.select("unit", "row_id", "reason", "detail").rows() == [
+        ("round", "s:3#1", "same_history", "s:2#1"),
+        ("round", "s:4#1", "same_history", "s:2#1"),
+    ]
 
 
 def test_a_model_that_is_named_twice_is_drawn_twice():
@@ -350,6 +384,6 @@ def test_an_essay_is_no_turn_of_talk():
 
 def test_provenance_is_that_of_the_reply():
     plan = ecot.plan(posts(post(1)), TRAIN, None, ONE)
-    [reply] = Scripted().ask(plan.questions)
+    [reply] = Scripted(good).ask(plan.questions)
     [row] = plan.finish([reply])[0].to_dicts()
     assert {name: row[name] for name in PROVENANCE.columns()} == reply.provenance.columns()

@@ -60,6 +60,8 @@ def test_the_answer_gives_itself_away(case: dict[str, Any]):
         ("我等了他两个星期", "两周太久了", "他等了2周", ""),
         ("我等了他两个月", "两周太久了", "他等了2周", "number"),
         ("他借了我一笔钱", "让他每月还五百", "他没想过让对方还五百", "number"),
+        ("我没钱", "他借走三千块也不还", "他没有提那3千块", "number"),
+        ("我欠了3千块", "三千块不多", "他欠了三千块", ""),
         ("我很累", "一个人太累了", "他一个人扛着", ""),
         ("我不想回家", "春节可以只住一晚", "他怕春节", "date"),
         ("我不想回家", "去年3月15日我也没回", "从3月15日起他就没回过家", "number, date"),
@@ -115,6 +117,10 @@ def test_without_an_answer_there_is_nothing_to_know(question: str, steps: list[s
 @given(TEXT, TEXT)
 def test_who_repeats_the_question_knows_nothing(question: str, answer: str):
     assert leaks(question, answer, [question]) == ()
+
+
+def test_a_figure_without_end_is_none():
+    assert leaks("我累", "一万块", ["万" * 3000 + "块"]) == ()
 
 
 def test_long_texts_are_read_in_no_time():

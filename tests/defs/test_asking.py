@@ -1,6 +1,7 @@
 """Assets that ask, on a vendor of models on this machine: what a run may spend, what it leaves, what it tells."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,9 +18,9 @@ from pipelines.defs import assets, schedules
 from pipelines.defs.resources import HomeResource, askers_resource
 from pipelines.defs.running import run_stage
 from pipelines.errors import BudgetSpent
-from pipelines.llm.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.making import is_stale
-from pipelines.refresh import estimates, refresh
+from pipelines.refresh import budget_name, estimates, refresh
 from pipelines.settings import load
 from pipelines.stages import STAGES
 from samples.vendor import Vendor
@@ -146,6 +147,83 @@ def test_one_budget_is_for_all_stages_of_a_refresh(home):
     with Ledger(home / FILE) as ledger:
         assert sum(one.cost for one in ledger.spend()) <= budget
         assert {one.stage for one in ledger.spend()} == {"topics", "emotions"}
+
+
+def test_a_budget_that_was_broken_off_is_not_ended_by_a_refresh_of_something_else(home):
+    settings = load(home)
+
+    def refreshed(table: str, budget: str) -> None:
+        named = budget_name([table])
+        with Askers(home, settings.llm, provider="openai", budget=Decimal(budget), budget_of=named) as askers:
+            for _ in refresh(home, settings, lambda stage: run_stage(home, stage, askers), [table], askers):
+                pass
+
+    with pytest.raises(BudgetSpent):
+        refreshed("topics", "0.02")
+    with Ledger(home / FILE) as ledger:
+        broken_off = ledger.budget("refresh:topics")
+    assert broken_off.spent > 0
+    refreshed("emotions", "5")
+    with Ledger(home / FILE) as ledger:
+        assert ledger.budgets() == [broken_off]
+    refreshed("topics", "5")
+    with Ledger(home / FILE) as ledger:
+        assert ledger.budgets() == []
+
+
+def test_a_budget_that_was_broken_off_after_its_last_call_is_ended_by_the_next_refresh(home):
+    with Ledger(home / FILE) as ledger:
+        ledger.open_budget(Decimal(1), "USD", "refresh:topics")
+    settings = load(home)
+    with Askers(home, settings.llm, provider="rules", budget=Decimal(1), budget_of="refresh:topics") as askers:
+        [outcome] = refresh(home, settings, lambda stage: pytest.fail(stage.name), [TABLE], askers)
+    assert not outcome.ran
+    with Ledger(home / FILE) as ledger:
+        assert ledger.budgets() == []
+
+
+@pytest.mark.slow
+def test_an_interrupted_refresh_says_so_in_a_line(home):
+    with Vendor(latency=2.0) as slow:
+        (home / "models.toml").write_text(PROFILE.format(url=slow.base_url))
+        command = [Path(sys.executable).with_name("gongqing"), "refresh", "--provider", "openai", "--budget", "5"]
+        running = subprocess.Popen(
+            [*command, "--select", TABLE],
+            env={**os.environ, "GONGQING_HOME": str(home)},
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        deadline = time.monotonic() + 60
+        while not slow.stats()["requests"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    waits, told = told.split("\n", 1)
+    assert waits.startswith("waiting for ")
+    assert told.startswith("gongqing: interrupted")
+    assert "Traceback" not in told
+
+
+def test_one_asset_at_a_time_asks_over_the_network():
+    asking = {stage.name: stage.asks for stage in STAGES}
+    pools = {asset.op.name: asset.op.pool for asset in assets.stages}
+    assert {pools[name] for name, asks in asking.items() if asks} == {"provider_openai"}
+    assert {pools[name] for name, asks in asking.items() if not asks} == {None}
+
+
+def test_dagster_is_told_how_far_an_asset_is_and_how_long_it_will_take(instance, home, monkeypatch):
+    """Also where the command line runs it, whose own bars are told as well."""
+    monkeypatch.setattr("pipelines.progress._EVERY", 0.2)
+    with Vendor(latency=0.4) as slow:
+        models = PROFILE.format(url=slow.base_url).replace("max_tokens = 300", "max_tokens = 300\nconcurrency = 8")
+        (home / "models.toml").write_text(models, encoding="utf-8")
+        made = materialize(instance, home, provider="openai", budget=1.0)
+    assert made.success
+    lines = [event.user_message for event in instance.all_logs(made.run_id) if " done, " in event.user_message]
+    assert re.fullmatch(rf"{TABLE}: \d+ of \d+ done, 0 of them .*, spent 0\.\d{{4}}, \d+ s left", lines[0]), lines
+    assert "left" not in lines[-1]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import dagster as dg
 
 from pipelines.definitions import build_definitions
+from pipelines.defs import releases
 from pipelines.defs.resources import HomeResource
 from pipelines.stages import STAGES
 
@@ -53,6 +54,9 @@ def test_resources_can_be_replaced():
 def test_every_column_of_every_asset_is_described():
     for asset in build_definitions().get_repository_def().assets_defs_by_key.values():
         for spec in asset.specs:
+            if spec.group_name == releases.GROUP:  # a release is no table, and says what it holds when it is made
+                assert spec.description
+                continue
             columns = spec.metadata["dagster/column_schema"].columns
             assert columns
             assert all(column.description for column in columns), spec.key

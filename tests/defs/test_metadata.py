@@ -9,6 +9,7 @@ import pytest
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.pairs import presentable
 from pipelines.defs.pictures import PICTURES, picture
+from pipelines.stats import dialogue_diversity
 from schemas.table import Dropped
 from schemas.tables import TABLES
 
@@ -49,6 +50,16 @@ def test_a_table_that_drops_from_many_sources_for_many_reasons_is_still_drawn():
     )
     drawn = picture("drops_by_source", "clean_posts", pl.DataFrame(), dropped)
     assert png_of(drawn).startswith(b"\x89PNG")
+
+
+def test_rewritten_dialogues_show_how_varied_they_are(sample_store):
+    version = sample_store.version("rewritten_dialogues")
+    shown = describe(version, sample_store)
+    records = [record.data for record in shown["diversity"].records]
+    figures = dialogue_diversity(sample_store, version)
+    assert [record["figure"] for record in records] == figures["figure"].to_list()
+    for lang in figures["lang"].unique():
+        assert png_of(shown[f"diversity_{lang}"].md_str).startswith(b"\x89PNG")
 
 
 def test_an_empty_table_has_no_picture():

@@ -1,6 +1,8 @@
 """Any file by a mapping: the samples, every form, and mappings that are wrong."""
 
 import json
+import re
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -10,7 +12,7 @@ import pytest
 
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.ingest.importing import Imported, read
-from pipelines.ingest.mapping import Mapping
+from pipelines.ingest.mapping import Answers, AuthorRoles, Clips, Columns, Mapping, Roles, Sides, Turns
 from schemas.ids import pseudonym
 from schemas.labels import CONSENTS
 from tests.ingest.conftest import Importing
@@ -206,6 +208,13 @@ def test_csv_in_a_stated_encoding(tmp_path: Path) -> None:
     assert imported.dropped["reason"].to_list() == ["empty_answer", "wrong_type"]
 
 
+def test_answers_that_are_texts_themselves(tmp_path: Path) -> None:
+    mapping = POSTS[: POSTS.index("[answers]")] + '[answers]\nlist = "replies"\n'
+    imported = run(tmp_path, mapping, [POST | {"replies": ["抱抱。", "", {"body": "嗯。"}]}], file="set.json")
+    assert [answer["text"] for answer in imported.kept["answers"][0]] == ["抱抱。"]
+    assert sorted(imported.dropped["reason"]) == ["empty_answer", "wrong_type"]
+
+
 def test_parquet(tmp_path: Path) -> None:
     moment = datetime(2025, 3, 4, 13, 15, tzinfo=UTC)
     record = POST | {"when": moment, "replies": POST["replies"][:1]}
@@ -227,6 +236,7 @@ def test_parquet(tmp_path: Path) -> None:
         (POSTS.replace('title = "t"', ""), "posts need `title`"),
         (POSTS.replace('"posts"', '"dialogues"'), r"dialogues need \[turns\]"),
         (f'timezone = "Asia/Beijing"\n{POSTS}', "no time zone 'Asia/Beijing'"),
+        (FLAT.replace('text = "a"', ""), "needs `text`, or a `list` of texts"),
         ("kind =", "no TOML"),
     ],
 )
@@ -245,6 +255,16 @@ def test_authors_need_a_key(tmp_path: Path) -> None:
 
 def test_consents_are_those_of_the_schema() -> None:
     assert set(get_args(Mapping.model_fields["consent"].annotation)) == set(CONSENTS)
+
+
+def test_the_page_of_mappings_shows_every_key(tmp_path: Path) -> None:
+    page = (SAMPLES.parent / "docs" / "mapping.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    for block in blocks:
+        Mapping.model_validate(tomllib.loads(block))
+    sections = (Mapping, Columns, Answers, Turns, Clips, Roles, AuthorRoles, Sides)
+    keys = {name for section in sections for name in section.model_fields}
+    assert [key for key in keys if not re.search(rf"\b{key}\b( =|\])", "".join(blocks))] == []
 
 
 @pytest.mark.parametrize("kind", ["posts", "dialogues"])

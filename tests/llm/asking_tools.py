@@ -1,6 +1,8 @@
-"""What the tests of asking share: a prompt, questions, a file of profiles, and a progress that remembers."""
+"""What the tests of asking share: a vendor, questions, a file of profiles, workers, and a progress that remembers."""
 
 import hashlib
+import subprocess
+import sys
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -8,13 +10,16 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.llm.asking import asker
-from pipelines.llm.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.llm.payload import Request, canonical, payload
 from pipelines.llm.profiles import profiles
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.questions import Question
-from pipelines.settings import Llm
+from pipelines.settings import ROOT, Llm
+from samples.vendor import Vendor
 
+STUB = Vendor()  # started by the first test that asks it, stopped after the last
+IN_BATCHES = "input = 2.5\noutput = 10\nbatch = 0.5\n"
 PROMPT = Prompt("emotions", "1-test", "说出这段文字里的情绪，用一个 JSON 对象回答。")
 WORDS = "我最近压力很大，夜里总是醒着"
 
@@ -24,6 +29,13 @@ class Emotion(BaseModel):
 
     emotion: str
     why: str
+
+
+@contextmanager
+def vendor_as(**script):
+    """The stub as if it had just been started with this script: to start another takes longer than most tests."""
+    STUB.start().anew(**script)
+    yield STUB
 
 
 def question(i, *, prompt=PROMPT, model="stub", text=None, sample=0, schema=Emotion, parse=None):
@@ -55,6 +67,18 @@ def asking(folder, llm, budget="10", **more):
     """An asker of provider openai on a home."""
     with asker(folder, llm, "openai", {}, budget=None if budget is None else Decimal(budget), **more) as ask:
         yield ask
+
+
+def worker(home, llm, n, *, first=0, budget="1000"):
+    """A process that asks `n` questions, and prints how it ended."""
+    return subprocess.Popen(
+        [sys.executable, ROOT / "tests" / "llm" / "asking_worker.py", home, llm.profiles, str(n), str(first), budget],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )
 
 
 def ledger_of(folder) -> Ledger:

@@ -1,7 +1,7 @@
 """A process that asks in a batch and kills itself: `python batch_worker.py LEDGER BASE_URL COUNT CAP WHERE`.
 
 WHERE: `uploaded` (before the batch is made), `made` (before the ledger hears of it), `waiting` (while the host works),
-`collecting` (with some of the answers kept), or `never`.
+`collecting` (with some of the answers kept), `clearing` (with all of them kept), or `never`.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from typing import Any
 from batch_calls import MODEL, PATIENCE, calls, client_of
 from ledger_calls import opened
 
-from pipelines.llm import batch
-from pipelines.llm.batch import ask_batch
-from pipelines.llm.ledger import Ledger
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.providers.batch import asking
+from pipelines.llm.providers.batch.asking import ask_batch
 
 KEPT = 17  # answers before it dies while collecting, in groups of
 AT_ONCE = 10
@@ -27,10 +27,11 @@ def die() -> None:
 
 
 async def ask(path: Path, base_url: str, count: int, cap: int, where: str) -> None:
-    batch._SETTLED_AT_ONCE = AT_ONCE
+    asking._SETTLED_AT_ONCE = AT_ONCE
     client: Any = client_of(base_url)
     with Ledger(path) as ledger:
         create, retrieve, answered = client.batches.create, client.batches.retrieve, ledger.answered
+        delete = client.files.delete
         kept = 0
 
         async def creates(**given: Any) -> Any:
@@ -54,6 +55,12 @@ async def ask(path: Path, base_url: str, count: int, cap: int, where: str) -> No
                 die()
             return recorded
 
+        async def deletes(*given: Any) -> Any:
+            if where == "clearing":
+                die()
+            return await delete(*given)
+
+        client.files.delete = deletes
         client.batches.create, client.batches.retrieve, ledger.answered = creates, retrieves, keeps  # type: ignore
         await ask_batch(client, ledger, MODEL, calls(range(count)), opened(ledger, cap).id, patience=PATIENCE)
 

@@ -8,7 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pipelines.llm.ledger import Answer, Attempt, Budget, Call, Ledger
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Answer, Attempt, Budget, Call
 from pipelines.llm.money import Usage
 
 COST = 700

@@ -20,8 +20,11 @@ from typing import Any
 from ledger_calls import answer, call, opened
 
 from pipelines.errors import BudgetSpent
-from pipelines.llm import ledger_file, ledger_sessions, ledger_writer
-from pipelines.llm.ledger import Attempt, Ledger
+from pipelines.llm.ledger import file as ledger_file
+from pipelines.llm.ledger import sessions as ledger_sessions
+from pipelines.llm.ledger import writer as ledger_writer
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Attempt
 
 RESERVE = 10
 WRITERS = {ledger_file.__file__, ledger_sessions.__file__, ledger_writer.__file__}

@@ -1,25 +1,32 @@
 """The Batch API: nothing that a batch answered is asked again, whoever dies, expires or is refused meanwhile."""
 
 import asyncio
+import contextlib
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
+from asking_tools import vendor_as
 from batch_calls import MODEL, PATIENCE, PRICE, calls, client_of, payload
 from ledger_calls import answer, opened, run
+from openai import AsyncOpenAI
 
-from pipelines.errors import BudgetSpent, HostRefused, LedgerBusy, LedgerError, RequestError
-from pipelines.llm import batch as batches
-from pipelines.llm.batch import Failure, ask_batch, line, parts
-from pipelines.llm.ledger import Attempt, Call, Elsewhere, Ledger, Recorded
-from pipelines.llm.money import NANO, amount, worst_case
+from pipelines.errors import BudgetSpent, HostRefused, LedgerBusy, LedgerError, RequestError, UnknownName
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Attempt, Call, Elsewhere, Recorded
+from pipelines.llm.money import NANO, Usage, amount, bound, worst_case
+from pipelines.llm.providers.batch import asking as batches
+from pipelines.llm.providers.batch import lines
+from pipelines.llm.providers.batch.asking import Failure, ask_batch, clear_files
+from pipelines.llm.providers.batch.lines import line, parts, results
 from samples.vendor import Vendor
 
 WORKER = Path(__file__).with_name("batch_worker.py")
@@ -28,7 +35,7 @@ PLENTY = 10**9
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Vendor]:
-    with Vendor() as vendor:
+    with vendor_as() as vendor:
         yield vendor
 
 
@@ -38,14 +45,17 @@ class Host:
     def __init__(self, vendor: Vendor) -> None:
         self.vendor = vendor
         self.switch(held=False, answered=1.0, ends="expired", flooded=0.0, creates=[], hidden=0.0)
-        self.switch(sick=0, busy=0, forgetful=False, odd={})
+        self.switch(sick=0, busy=0, retry_after=0.0, keeping=0, forgetful=False, odd={})
         self.before = vendor.stats()
         self.known = {one["id"] for one in self.switch()["batches"]}
 
     def switch(self, **script: Any) -> Any:
-        request = urllib.request.Request(f"{self.vendor.url}/_vendor/batches", data=json.dumps(script).encode())
-        with urllib.request.urlopen(request, timeout=30) as told:
-            return json.load(told)
+        return self.vendor.batches(**script)
+
+    @property
+    def files(self) -> set[str]:
+        """All that it holds."""
+        return set(self.switch()["files"])
 
     @property
     def batches(self) -> list[dict[str, Any]]:
@@ -165,12 +175,12 @@ def test_lines_that_went_wrong_each_in_a_way_of_its_own(host, ledger, caplog):
     assert found[by_kind["wrong"]] == Failure(by_kind["wrong"], "http_400", 1)  # it would be wrong again
     silent = found[by_kind["silent"]]
     assert silent.cost == worst_case(MODEL, payload(3), batch=True)  # the most that it can have been
-    told = {
-        kind: (found[by_kind[kind]].status, found[by_kind[kind]].tries) for kind in ("unreadable", "missing", "unread")
-    }
-    assert told == {"unreadable": ("unreadable", 2), "missing": ("missing", 2), "unread": ("missing", 2)}
+    unreadable = found[by_kind["unreadable"]]  # so is what is no completion: kept, and not bought again
+    assert (unreadable.body, unreadable.cost) == (b'{"id": "invented"}', worst_case(MODEL, payload(2), batch=True))
+    told = {kind: (found[by_kind[kind]].status, found[by_kind[kind]].tries) for kind in ("missing", "unread")}
+    assert told == {"missing": ("missing", 2), "unread": ("missing", 2)}
     assert all(isinstance(found[call.key], Recorded) for call in some[6:])
-    held = sum(2 * worst_case(MODEL, payload(number), batch=True) for number in (2, 4, 5))
+    held = sum(2 * worst_case(MODEL, payload(number), batch=True) for number in (4, 5))
     assert ledger.budget("refresh").held == held  # of these nobody knows whether they were billed
     assert "1 lines of a batch's results cannot be read" in caplog.text
     assert ledger.open_attempts() == []
@@ -184,6 +194,80 @@ def test_a_host_that_is_sick_or_busy_for_a_while(host, ledger):
     assert host.since("billed") == 9
 
 
+@pytest.mark.parametrize("script", [{"creates": ["busy"]}, {"busy": 1}], ids=["making", "uploading"])
+def test_a_host_that_says_when_to_come_back_is_not_asked_before(host, ledger, script):
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    host.switch(retry_after=7.5, **script)
+    found = asked(host, ledger, calls(range(3)), patience=replace(PATIENCE, sleep=sleep))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert slept.count(7.5) == 1
+    host.switch(retry_after=86400.0, busy=1)
+    with pytest.raises(HostRefused, match="answers 429"):  # tomorrow is another run's
+        asked(host, ledger, calls([77]), patience=replace(PATIENCE, sleep=sleep))
+
+
+@pytest.mark.parametrize(
+    ("usage", "prompt", "completion"),
+    [
+        ({"prompt_tokens": 10, "completion_tokens": None}, 10, None),
+        ({"completion_tokens": 5}, None, 5),
+        ({"prompt_tokens": -3, "completion_tokens": 5}, None, 5),
+    ],
+)
+def test_what_a_line_does_not_tell_of_its_usage_counts_as_its_share_of_the_reserve(ledger, usage, prompt, completion):
+    most = bound(payload(1))
+    body = json.dumps({"choices": [{"message": {"content": "好"}}], "usage": usage}).encode()
+
+    async def collected():
+        planned = await ledger.batches.plan("m", "h", calls([1]), [PLENTY], None)
+        async with client_of("http://127.0.0.1:9/v1") as client:
+            asking = batches._Asking(client, ledger, MODEL, None, PATIENCE)
+            [attempt] = (await ledger.batches.attempts(planned.batch)).values()
+            await asking._settle(attempt, {"response": {"status_code": 200, "body": json.loads(body)}})
+            await ledger.batches.ended(planned.batch, "completed")
+
+    run(collected())
+    [kept] = ledger.recorded([calls([1])[0].key]).values()
+    prompt, completion = prompt or most.prompt, completion or most.completion
+    assert kept.usage == Usage(prompt, 0, completion)
+    assert kept.cost == (2500 * prompt + 10_000 * completion) // 2
+
+
+def test_a_line_that_cost_more_than_it_could_ends_the_run_with_all_answers_kept(host, ledger, monkeypatch):
+    """The profile allows fewer tokens than the host gives."""
+    host.vendor.change(greedy=True)
+    small = [replace(call, payload=call.payload.replace(b'"max_tokens":200', b'"max_tokens":2')) for call in calls([1])]
+    honest = batches.worst_case
+    try:
+        monkeypatch.setattr(batches, "worst_case", lambda *some, **more: honest(*some, **more) // 10)
+        with pytest.raises(HostRefused, match="tokens in and 2 out") as caught:
+            asked(host, ledger, small)
+    finally:
+        host.vendor.change(greedy=False)
+    assert "max_tokens and price" in caught.value.remedy
+    assert ledger.known([small[0].key])
+    is_paid_as_billed(host, ledger)
+
+
+def test_results_of_odd_types_are_no_error_of_ours(ledger):
+    odd = [None, 3, "x", [], {"status_code": []}, {"status_code": "200"}, {"status_code": 200, "body": "\ud800"}]
+
+    async def collected():
+        planned = await ledger.batches.plan("m", "h", calls(range(len(odd))), [5] * len(odd), None)
+        async with client_of("http://127.0.0.1:9/v1") as client:
+            asking = batches._Asking(client, ledger, MODEL, None, PATIENCE)
+            for attempt, response in zip(planned.attempts, odd, strict=True):
+                await asking._settle(attempt, {"response": response, "error": response})
+            await ledger.batches.ended(planned.batch, "completed")
+
+    run(collected())
+    assert len(list(ledger.exchanges())) == 1
+
+
 def test_a_batch_that_could_not_be_made_at_once_is_made_once(host, ledger):
     host.switch(creates=["sick", "busy", "busy", "sick"])
     assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(3))).values())
@@ -193,11 +277,11 @@ def test_a_batch_that_could_not_be_made_at_once_is_made_once(host, ledger):
 
 @pytest.mark.parametrize("how", ["sick", "busy", "refused"])
 def test_a_batch_that_cannot_be_made_owes_nothing_and_leaves_no_file(host, ledger, how):
-    files = len(host.switch()["files"])
+    files = host.files
     host.switch(creates=[how] * 9)
     with pytest.raises(HostRefused, match="answers"):
         asked(host, ledger, calls(range(3)), patience=replace(PATIENCE, tries=3, appears=0.05))
-    assert len(host.switch()["files"]) == files
+    assert host.files == files
     assert host.batches == []
     assert (ledger.budget("refresh").spent, ledger.budget("refresh").held) == (0, 0)
     assert run(ledger.batches.open()) == []
@@ -257,10 +341,10 @@ def killed(host: Host, path: Path, count: int, where: str) -> None:
 )
 def test_a_process_that_died_is_taken_over_and_nothing_is_run_twice(host, tmp_path, where, batches_in_all, kept):
     path = tmp_path / "ledger.sqlite"
-    files = len(host.switch()["files"])
+    files = host.files
     killed(host, path, 60, where)
     assert len(host.batches) == (0 if where == "uploaded" else 1)
-    assert len(host.switch()["files"]) >= files + 1
+    assert len(host.files) >= len(files) + 1
     some = calls(range(60))
     with Ledger(path) as ledger:
         ledger.check()
@@ -281,8 +365,55 @@ def test_a_process_that_died_is_taken_over_and_nothing_is_run_twice(host, tmp_pa
         is_paid_as_billed(host, ledger)
         assert run(ledger.batches.open()) == []
         ledger.check()
-    if where == "uploaded":  # its file, which no batch used, is gone from the host
-        assert len(host.switch()["files"]) == files + 2  # what the second one sent, and its results
+    assert host.files == files
+
+
+def test_a_batch_that_failed_after_its_process_died_is_asked_again(host, tmp_path, caplog):
+    path = tmp_path / "ledger.sqlite"
+    host.switch(answered=0.5, ends="failed")
+    killed(host, path, 20, "waiting")
+    with Ledger(path) as ledger:
+        while host.batches[0]["status"] != "failed":
+            continue
+        host.switch(answered=1.0)
+        found = asked(host, ledger, calls(range(20)))
+        assert all(isinstance(one, Recorded) for one in found.values())
+        assert host.since("billed") == 20
+        is_paid_as_billed(host, ledger)
+    assert "refused batch 1" in caplog.text
+
+
+def test_a_batch_whose_host_is_no_more_is_given_up(host, tmp_path):
+    path, some = tmp_path / "ledger.sqlite", calls(range(5))
+    killed(host, path, 5, "waiting")
+    host.switch(forgetful=True)
+    with Vendor() as other, Ledger(path) as ledger:
+        moved = Host(other)
+        with pytest.raises(LedgerBusy, match=f"batch 1 of m at {host.vendor.base_url}") as caught:
+            asked(moved, ledger, some)
+        assert "gongqing ledger give-up-batch 1" in caught.value.remedy
+        with pytest.raises(UnknownName, match="open batch '2'"):
+            run(ledger.batches.give_up(2))
+        held = ledger.budget("refresh").held
+        assert run(ledger.batches.give_up(1)) == 5
+        with pytest.raises(UnknownName):
+            run(ledger.batches.give_up(1))
+        assert ledger.budget("refresh").held == held > 0
+        assert [one.lost for one in ledger.open_attempts()] == [True] * 5
+        assert run(ledger.batches.open()) == []
+        assert [one.id for one in run(ledger.batches.uncleared())] == [1]
+        assert all(isinstance(one, Recorded) for one in asked(moved, ledger, some).values())
+        assert ledger.budget("refresh").held == held
+        ledger.check()
+
+
+def test_a_batch_that_somebody_waits_for_is_not_given_up(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(path) as first, Ledger(path) as second:
+        planned = run(first.batches.plan("m", "h", calls([1]), [5], None))
+        with pytest.raises(LedgerBusy, match="alive waits for batch 1"):
+            run(second.batches.give_up(planned.batch.id))
+        assert run(first.batches.give_up(planned.batch.id)) == 1
 
 
 def test_a_batch_is_collected_though_other_questions_are_asked_now(host, tmp_path):
@@ -351,6 +482,108 @@ async def _for_a_moment(host: Host, ledger: Ledger, some: list[Call]) -> None:
         await asyncio.wait_for(ask_batch(client, ledger, MODEL, some, None, patience=PATIENCE), 1)
 
 
+# Files with people's texts
+
+
+def clear(host: Host, ledger: Ledger) -> None:
+    async def clears() -> None:
+        async with client_of(host.vendor.base_url) as client:
+            await clear_files(client, ledger, MODEL, await ledger.batches.uncleared(), patience=PATIENCE)
+
+    run(clears())
+
+
+@pytest.mark.parametrize("script", [{}, {"answered": 0.5}, {"flooded": 0.4}], ids=str)
+def test_what_was_collected_is_deleted_at_the_host(host, ledger, caplog, script):
+    files = host.files
+    host.switch(**script)
+    found = asked(host, ledger, calls(range(30)), patience=replace(PATIENCE, tries=20))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    # A batch of which every line was refused has a file of errors, and none of answers.
+    made = {batch[name] for batch in host.batches for name in ("output_file_id", "error_file_id") if batch.get(name)}
+    assert made
+    assert not made & set(host.files)
+    assert host.files == files
+    assert "stays with" not in caplog.text
+
+
+def test_a_file_that_cannot_be_deleted_is_a_warning_and_the_next_runs(host, ledger, caplog):
+    files = host.files
+    host.switch(keeping=1000, odd={calls([3])[0].key: "filtered"})  # one line in the file of errors
+    assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(6))).values())
+    (batch,) = host.batches
+    left = {batch[name] for name in ("input_file_id", "output_file_id", "error_file_id")}
+    assert host.files == files | left
+    for file in left:
+        assert f"{file} of batch 1 stays with {host.vendor.base_url}/ (InternalServerError)" in caplog.text
+    clear(host, ledger)  # and again in vain
+    host.switch(keeping=0, sick=1)
+    clear(host, ledger)  # not even the batch can be looked up
+    assert host.files == files | left
+    caplog.clear()
+    clear(host, ledger)
+    assert host.files == files
+    assert caplog.text.count("stays with") == 0
+    assert run(ledger.batches.uncleared()) == []
+
+
+def test_files_that_another_accounts_host_does_not_know_are_not_given_up(host, ledger):
+    files = host.files
+    host.switch(keeping=1000)
+    asked(host, ledger, calls([1, 2]))
+    host.switch(keeping=0, forgetful=True)
+    clear(host, ledger)
+    assert len(host.files - files) == 2
+    host.switch(forgetful=False)
+    clear(host, ledger)
+    assert host.files == files
+
+
+def test_what_died_between_the_last_answer_and_the_deletion_is_deleted_by_the_next(host, tmp_path):
+    path, files = tmp_path / "ledger.sqlite", host.files
+    killed(host, path, 20, "clearing")
+    assert len(host.files - files) == 2
+    with Ledger(path) as ledger:
+        assert len(ledger.known([call.key for call in calls(range(20))])) == 20
+        assert run(ledger.batches.open()) == []
+        clear(host, ledger)
+        assert host.files == files
+        assert host.since("requests") == 20
+        ledger.check()
+
+
+def test_a_ledger_of_version_1_is_brought_up_and_the_files_of_its_batches_are_deleted(host, tmp_path):
+    path, files = tmp_path / "ledger.sqlite", host.files
+    host.switch(keeping=1000)
+    with Ledger(path) as ledger:
+        found = asked(host, ledger, calls(range(5)))
+    with contextlib.closing(sqlite3.connect(path)) as db:  # as version 1 would have left it
+        for column in ("output", "errors", "cleared"):
+            db.execute(f"ALTER TABLE batch DROP COLUMN {column}")
+        db.execute("PRAGMA user_version = 1")
+    host.switch(keeping=0)
+    with Ledger(path) as ledger:
+        ledger.check()
+        assert asked(host, ledger, calls(range(5))) == found
+        clear(host, ledger)
+        assert host.files == files
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("SELECT count(*) FROM batch WHERE cleared IS NULL").fetchone() == (0,)
+
+
+def test_a_host_that_is_not_the_batchs_is_asked_for_nothing(host, ledger, caplog):
+    host.switch(keeping=1000)
+    asked(host, ledger, calls([1]))
+    host.switch(keeping=0)
+    with Vendor() as other:
+        clear(Host(other), ledger)
+    assert "which nobody asks now" in caplog.text
+    assert len(run(ledger.batches.uncleared())) == 1
+    clear(host, ledger)
+    assert run(ledger.batches.uncleared()) == []
+
+
 # Budget
 
 
@@ -410,26 +643,39 @@ def test_a_host_that_is_not_there(tmp_path):
         assert ledger.open_attempts() == []
 
 
+def test_a_host_that_has_no_batches_and_says_so_with_a_page(ledger):
+    async def ask() -> None:
+        pages = httpx2.MockTransport(lambda _: httpx2.Response(200, text="<html>"))
+        http = httpx2.AsyncClient(transport=pages)
+        async with AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="k", http_client=http) as client:
+            await ask_batch(client, ledger, MODEL, calls([1]), None, patience=PATIENCE)
+
+    with pytest.raises(HostRefused, match="sends what has no id"):
+        run(ask())
+    assert ledger.open_attempts() == []
+    assert run(ledger.batches.open()) == []
+
+
 # Files
 
 
 def test_files_are_cut_by_number_and_by_size(monkeypatch):
     some = calls(range(20))
     assert [len(part) for part in parts(some)] == [20]
-    monkeypatch.setattr(batches, "MOST_REQUESTS", 8)
+    monkeypatch.setattr(lines, "MOST_REQUESTS", 8)
     assert [len(part) for part in parts(some)] == [8, 8, 4]
     size = len(line(some[0].key, some[0].payload))
-    monkeypatch.setattr(batches, "MOST_BYTES", 3 * size + 10)
+    monkeypatch.setattr(lines, "MOST_BYTES", 3 * size + 10)
     cut = parts(some)
     assert all(sum(len(line(call.key, call.payload)) for call in part) <= 3 * size + 10 for part in cut)
     assert [call for part in cut for call in part] == some
-    monkeypatch.setattr(batches, "MOST_BYTES", size - 10)
+    monkeypatch.setattr(lines, "MOST_BYTES", size - 10)
     with pytest.raises(RequestError, match="too large"):
         parts(some)
 
 
 def test_several_files_are_asked_side_by_side(host, ledger, monkeypatch):
-    monkeypatch.setattr(batches, "MOST_REQUESTS", 8)
+    monkeypatch.setattr(lines, "MOST_REQUESTS", 8)
     found = asked(host, ledger, calls(range(20)))
     assert all(isinstance(one, Recorded) for one in found.values())
     assert [one["metadata"]["part"] for one in host.batches] == ["1", "2", "3"]
@@ -438,6 +684,12 @@ def test_several_files_are_asked_side_by_side(host, ledger, monkeypatch):
 def test_a_line_is_what_the_api_wants():
     told = json.loads(line("ab", b'{"model":"m"}'))
     assert told == {"custom_id": "ab", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m"}}
+
+
+def test_lines_of_results_that_cannot_be_read_are_counted_and_no_error(caplog):
+    unread = (b"{not json", b"[]", b'"custom_id"', b'{"custom_id": []}', b"[" * 100_000)
+    assert results(b"\n".join([b'{"custom_id": "a", "response": "x\\u2028y"}', *unread])).keys() == {"a"}
+    assert "5 lines of a batch's results cannot be read" in caplog.text
 
 
 def test_a_batch_with_calls_that_have_not_ended_is_not_over(ledger):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.llm import limits
-from pipelines.llm.limits import GROWS_AFTER, STORM_AT_LEAST, Concurrency, Limits
+from pipelines.llm.limits import GROWS_AFTER, STORM_AT_LEAST, Concurrency, Limits, Window
 
 
 async def storm(places):
@@ -171,15 +171,15 @@ def test_a_place_that_was_given_to_who_is_cancelled_goes_back():
 @pytest.mark.parametrize(
     ("given_limits", "tokens"), [((10, 5, None), 1), ((10, None, 500), 100), ((10, None, 100), 10_000)]
 )
-def test_buckets_hold_what_is_too_much_for_their_minute(monkeypatch, given_limits, tokens):
-    """A minute of 0.6 s: five requests at once, then the rest as the bucket leaks; one is never too large to pass."""
-    monkeypatch.setattr(limits, "_MINUTE", 0.6)
+def test_what_is_too_much_for_a_minute_waits_for_the_next(monkeypatch, given_limits, tokens):
+    """A minute of 0.3 s: five requests at once, the rest as those are a minute old; one is never too large to pass."""
+    monkeypatch.setattr(limits, "_MINUTE", 0.3)
 
     async def run():
-        bucket = Limits(*given_limits)
+        line = Limits(*given_limits)
 
         async def work():
-            async with bucket.place(tokens):
+            async with line.place(tokens):
                 return time.monotonic() - started
 
         started = time.monotonic()
@@ -187,16 +187,72 @@ def test_buckets_hold_what_is_too_much_for_their_minute(monkeypatch, given_limit
 
     entered = asyncio.run(run())
     at_once = 1 if tokens == 10_000 else 5
-    assert entered[at_once - 1] < 0.5
-    assert entered[-1] >= 0.6 * (7 - at_once) / at_once * 0.9
+    assert entered[at_once - 1] < 0.25
+    assert entered[at_once] >= 0.29
+    assert entered[-1] >= 0.29 * (6 // at_once)
+
+
+def test_a_minute_lets_no_more_through_than_its_limit_from_the_first_on(monkeypatch):
+    monkeypatch.setattr(limits, "_MINUTE", 1.0)
+
+    async def run():
+        line, passed = Limits(64, 20, None), []
+
+        async def work():
+            async with line.place(1):
+                passed.append(time.monotonic())
+
+        everybody = asyncio.gather(*(work() for _ in range(45)))
+        await everybody
+        return passed
+
+    passed = asyncio.run(run())
+    assert max(sum(start <= at < start + 0.99 for at in passed) for start in passed) == 20
+    assert passed[-1] - passed[0] < 3
+
+
+@given(
+    st.none() | st.integers(1, 6),
+    st.none() | st.integers(1, 50),
+    st.lists(st.tuples(st.floats(0, 40), st.integers(0, 60)), min_size=1, max_size=40),
+)
+def test_the_law_of_a_window_on_a_clock_of_its_own(requests, tokens, coming):
+    """In no 60 s is there more than the limits, and nobody waits who has room."""
+    now = 1000.0
+
+    async def sleep(seconds):
+        nonlocal now
+        now += seconds
+
+    async def run():
+        nonlocal now
+        window = Window(requests, tokens, period=60.0, clock=lambda: now, sleep=sleep)
+        passed = []
+        for gap, wanted in coming:
+            now += gap
+            came = now
+            size = wanted if tokens is None else min(wanted, tokens)
+            await window.enter(wanted)
+            passed.append((now, size))
+            if now > came:  # a moment before there was no room
+                before = [one for at, one in passed[:-1] if now - 0.001 - at < 60.0]
+                full = requests is not None and len(before) >= requests
+                assert full or (tokens is not None and sum(before) + size > tokens)
+        return passed
+
+    passed = asyncio.run(run())
+    for start, _ in passed:
+        inside = [size for at, size in passed if 0 <= at - start < 60.0]
+        assert requests is None or len(inside) <= requests
+        assert tokens is None or sum(inside) <= tokens
 
 
 def test_without_limits_nobody_waits():
     async def run():
-        bucket = Limits(100, None, None)
+        line = Limits(100, None, None)
         started = time.monotonic()
         for _ in range(100):
-            async with bucket.place(10**9):
+            async with line.place(10**9):
                 pass
         return time.monotonic() - started
 
@@ -205,10 +261,10 @@ def test_without_limits_nobody_waits():
 
 def test_a_place_goes_back_when_its_request_fails():
     async def run():
-        bucket = Limits(1, None, None)
+        line = Limits(1, None, None)
         with pytest.raises(ZeroDivisionError):
-            async with bucket.place(1):
+            async with line.place(1):
                 raise ZeroDivisionError
-        return bucket.concurrency.in_flight
+        return line.concurrency.in_flight
 
     assert asyncio.run(run()) == 0

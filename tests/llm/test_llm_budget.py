@@ -1,26 +1,21 @@
 """The cap: never passed by a nano-unit, whatever is in flight, and used up before a run is stopped for it."""
 
-import subprocess
-import sys
 from decimal import Decimal
 
 import pytest
-from asking_tools import asking, ledger_of, llm_for, question, questions
+from asking_tools import asking, ledger_of, llm_for, questions, vendor_as, worker
 
 from pipelines.errors import BudgetSpent
 from pipelines.llm.asking import BUDGET
-from pipelines.settings import ROOT
-from samples.vendor import Vendor
 
 N = 400
-WORKER = ROOT / "tests" / "llm" / "asking_worker.py"
 
 
 @pytest.fixture(scope="module")
 def price_of_all(tmp_path_factory):
     """What N questions cost at a greedy vendor, who bills all that could be billed."""
     home = tmp_path_factory.mktemp("all")
-    with Vendor(greedy=True) as vendor, asking(home, llm_for(home, vendor.base_url, concurrency=64), "100") as ask:
+    with vendor_as(greedy=True) as vendor, asking(home, llm_for(home, vendor.base_url, concurrency=64), "100") as ask:
         ask.ask("emotions", questions(N))
         return Decimal(vendor.stats()["nano"]) / 10**9
 
@@ -29,7 +24,7 @@ def price_of_all(tmp_path_factory):
 @pytest.mark.parametrize("share", ["0.002", "0.05", "0.4", "0.9", "0.999999"])
 def test_the_cap_holds_with_256_calls_in_flight(tmp_path, price_of_all, share):
     cap = round(price_of_all * Decimal(share), 9)
-    with Vendor(latency=0.6, greedy=True) as vendor:
+    with vendor_as(latency=0.6, greedy=True) as vendor:
         llm = llm_for(tmp_path, vendor.base_url, concurrency=256)
         with asking(tmp_path, llm, str(cap)) as ask, pytest.raises(BudgetSpent) as caught:
             ask.ask("emotions", questions(N))
@@ -47,6 +42,7 @@ def test_the_cap_holds_with_256_calls_in_flight(tmp_path, price_of_all, share):
         assert (caught.value.spent, caught.value.cap) == (billed, cap)
         assert billed > cap * Decimal("0.9") or stats["billed"] <= 1
         # With more of it the rest is asked, and nothing twice.
+        vendor.change(latency=0.0)
         with asking(tmp_path, llm, str(price_of_all * 2)) as ask:
             assert all(reply.value for reply in ask.ask("emotions", questions(N)))
         assert vendor.stats()["requests"] == N
@@ -54,7 +50,7 @@ def test_the_cap_holds_with_256_calls_in_flight(tmp_path, price_of_all, share):
 
 def test_what_is_set_aside_and_not_spent_is_spent_on_others(tmp_path):
     """A cap of one worst case and a bit: a real call takes a fraction of it, so that many fit, one after the other."""
-    with Vendor() as vendor:
+    with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url, profile="max_tokens = 4000")
         with asking(tmp_path, llm, "0.06") as ask:
             assert ask.estimate("emotions", questions(1)).cost > Decimal("0.03")
@@ -64,7 +60,7 @@ def test_what_is_set_aside_and_not_spent_is_spent_on_others(tmp_path):
 
 def test_a_budget_stays_open_where_a_stage_was_not_asked_to_its_end(tmp_path):
     """Whatever the caller makes of the error, and whatever stage comes after it."""
-    with Vendor() as vendor:
+    with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url)
         with asking(tmp_path, llm, "0.012") as ask:
             with pytest.raises(BudgetSpent):
@@ -75,7 +71,7 @@ def test_a_budget_stays_open_where_a_stage_was_not_asked_to_its_end(tmp_path):
 
 
 def test_a_cap_below_one_call_sends_nothing(tmp_path):
-    with Vendor() as vendor:
+    with vendor_as() as vendor:
         with (
             asking(tmp_path, llm_for(tmp_path, vendor.base_url), "0.0001") as ask,
             pytest.raises(BudgetSpent, match="10 questions wait"),
@@ -86,12 +82,12 @@ def test_a_cap_below_one_call_sends_nothing(tmp_path):
 
 def test_what_nobody_knows_of_counts_against_the_cap(tmp_path):
     """Calls that timed out may have been billed."""
-    with Vendor(faults={"timeout": 1.0}, hang=1.0) as vendor:
+    with vendor_as(faults={"timeout": 1.0}, hang=1.0) as vendor:
         llm = llm_for(tmp_path, vendor.base_url, timeout=0.3, attempts=1)
         with asking(tmp_path, llm, "1") as ask:
             one = ask.estimate("emotions", questions(1)).cost
         with asking(tmp_path, llm, str(one * 3)) as ask, pytest.raises(BudgetSpent) as caught:
-            ask.ask("emotions", [question(0)] * 1 + [question(i) for i in range(1, 6)])
+            ask.ask("emotions", questions(6))
         assert vendor.stats()["requests"] == 3
     assert caught.value.spent == 0
     assert caught.value.held > one * 2
@@ -101,25 +97,14 @@ def test_what_nobody_knows_of_counts_against_the_cap(tmp_path):
 def test_two_processes_spend_from_one_budget_and_never_more(tmp_path, price_of_all):
     """Each asks the half of the questions, both at once, at a cap for a third of them."""
     cap = round(price_of_all / 3, 9)
-    with Vendor(latency=0.3, greedy=True) as vendor:
+    with vendor_as(latency=0.3, greedy=True) as vendor:
         llm = llm_for(tmp_path, vendor.base_url, concurrency=128)
         text = llm.profiles.read_text(encoding="utf-8").replace("concurrency = 64", "concurrency = 128")
         llm.profiles.write_text(text, encoding="utf-8")
-        half = str(N // 2)
-        workers = [
-            subprocess.Popen(
-                [sys.executable, WORKER, tmp_path, llm.profiles, half, first, str(cap)],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-                env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-            )
-            for first in ("0", half)
-        ]
-        said = [worker.communicate(timeout=120)[0].split() for worker in workers]
+        workers = [worker(tmp_path, llm, N // 2, first=first, budget=str(cap)) for first in (0, N // 2)]
+        said = [one.communicate(timeout=120)[0].split() for one in workers]
         stats = vendor.stats()
-    assert [worker.returncode for worker in workers] == [0, 0]
+    assert [one.returncode for one in workers] == [0, 0]
     assert {word for word, _ in said} == {"spent"}
     assert sum(int(waiting) for _, waiting in said) == N - stats["billed"]
     billed = Decimal(stats["nano"]) / 10**9

@@ -8,21 +8,17 @@ import socket
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 
 import pytest
-from asking_tools import Seen, asking, ledger_of, llm_for, question, questions
+from asking_tools import IN_BATCHES, Seen, asking, ledger_of, llm_for, question, questions, vendor_as
 
 from pipelines.errors import HostRefused
-from pipelines.llm.providers import line, sending
+from pipelines.llm.providers import line
 from pipelines.llm.questions import REASONS, InvalidReply
-from samples.vendor import Vendor
 
-
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch):
-    monkeypatch.setattr(sending, "Backoff", partial(sending.Backoff, 0.01, 0.05, 0.01))
+pytestmark = pytest.mark.usefixtures("short_waits")
 
 
 def spend(home):
@@ -46,9 +42,9 @@ def test_every_question_ends_with_a_value_or_a_reason_and_the_books_agree(tmp_pa
         "429": 0.10, "500": 0.05, "timeout": 0.05, "cut": 0.05, "length": 0.05, "malformed": 0.05, "filter": 0.01,
         "refused": 0.01,
     }  # fmt: skip
-    n = 1000
+    n = 600
     seen = Seen()
-    with Vendor(latency=0.005, hang=25.0, faults=faults, seed=5) as vendor:
+    with vendor_as(latency=0.005, hang=25.0, faults=faults, seed=5) as vendor:
         # Longer than a busy machine keeps an answer waiting: one that comes too late is billed all the same.
         llm = llm_for(tmp_path, vendor.base_url, timeout=10.0, concurrency=48, attempts=15)
         with asking(tmp_path, llm, "100", progress=seen) as ask:
@@ -85,7 +81,7 @@ def test_every_question_ends_with_a_value_or_a_reason_and_the_books_agree(tmp_pa
     [("429", "http_429", False), ("500", "http_500", False), ("cut", "connection", True), ("timeout", "timeout", True)],
 )
 def test_what_never_gets_through_is_given_up_after_all_tries(tmp_path, fault, status, at_risk):
-    with Vendor(faults={fault: 1.0}, hang=1.0) as vendor:
+    with vendor_as(faults={fault: 1.0}, hang=1.0) as vendor:
         llm = llm_for(tmp_path, vendor.base_url, attempts=3, timeout=0.3)
         with asking(tmp_path, llm) as ask:
             replies = ask.ask("emotions", questions(4))
@@ -111,7 +107,7 @@ def test_a_host_that_is_not_there_owes_nothing(tmp_path):
 
 
 def test_a_429_is_asked_again_when_the_host_says_and_not_before(tmp_path):
-    with Vendor(faults={"429": 1.0}, retry_after=1.2) as vendor:
+    with vendor_as(faults={"429": 1.0}, retry_after=1.2) as vendor:
         calm = threading.Timer(0.5, vendor.change, kwargs={"faults": {}})
         calm.start()
         with asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
@@ -125,17 +121,17 @@ def test_a_429_is_asked_again_when_the_host_says_and_not_before(tmp_path):
 
 def test_a_storm_lowers_what_is_in_flight(tmp_path):
     """Every second request is too fast: no more than a handful is ever in flight then, and all of them come through."""
-    with Vendor(latency=0.5) as vendor:
+    with vendor_as(latency=0.3) as vendor:
         llm = llm_for(tmp_path, vendor.base_url, attempts=50, concurrency=32)
         with asking(tmp_path, llm) as ask:
-            ask.ask("emotions", questions(64))
+            ask.ask("emotions", questions(40))
             assert 16 < vendor.stats()["most_in_flight"] <= 32
             vendor.change(faults={"429": 0.5}, latency=0.01)
-            replies = ask.ask("emotions", [question(i) for i in range(100, 200)])
+            replies = ask.ask("emotions", [question(i) for i in range(100, 160)])
             limit = ask._lines["stub"].limits.concurrency
             stormy = limit.limit
             vendor.change(faults={})
-            ask.ask("emotions", [question(i) for i in range(200, 300)])
+            ask.ask("emotions", [question(i) for i in range(200, 250)])
             assert limit.limit > stormy
     assert stormy <= 8
     assert all(reply.value for reply in replies)
@@ -145,7 +141,7 @@ def test_a_storm_lowers_what_is_in_flight(tmp_path):
 
 
 def test_a_reply_cut_short_is_asked_again_with_twice_the_room(tmp_path):
-    with Vendor() as vendor:
+    with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url, profile="max_tokens = 20")  # the reply has about 38 characters
         with asking(tmp_path, llm) as ask:
             (reply,) = ask.ask("emotions", [question(1)])
@@ -158,7 +154,7 @@ def test_a_reply_cut_short_is_asked_again_with_twice_the_room(tmp_path):
 
 
 def test_a_reply_that_stays_cut_short_says_so(tmp_path):
-    with Vendor(faults={"length": 1.0}) as vendor:
+    with vendor_as(faults={"length": 1.0}) as vendor:
         with asking(tmp_path, llm_for(tmp_path, vendor.base_url, repairs=5)) as ask:
             (reply,) = ask.ask("emotions", [question(1)])
         assert vendor.stats()["requests"] == 3  # 200, 400, 800: no further
@@ -170,7 +166,7 @@ def test_a_reply_that_was_cut_and_then_malformed_is_mended_at_its_greater_room(t
     def refuses(text):
         raise InvalidReply("language", "x")
 
-    with Vendor() as vendor:
+    with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url, profile="max_tokens = 20", repairs=2)
         with asking(tmp_path, llm) as ask:
             (reply,) = ask.ask("emotions", [question(1, parse=refuses)])
@@ -185,7 +181,7 @@ def test_a_reply_that_was_cut_and_then_malformed_is_mended_at_its_greater_room(t
 
 @pytest.mark.parametrize("fault", ["filter", "refused"])
 def test_what_a_filter_takes_is_refused_and_not_asked_again(tmp_path, fault):
-    with Vendor(faults={fault: 1.0}) as vendor:
+    with vendor_as(faults={fault: 1.0}) as vendor:
         llm = llm_for(tmp_path, vendor.base_url)
         for budget in ("10", None):
             with asking(tmp_path, llm, budget) as ask:
@@ -193,6 +189,92 @@ def test_what_a_filter_takes_is_refused_and_not_asked_again(tmp_path, fault):
             assert (reply.value, reply.reason, reply.detail) == (None, "refused", "content_filter")
         assert vendor.stats()["requests"] == 1
         assert spend(tmp_path)["nano"] == vendor.stats()["nano"]
+
+
+# A request that the host would not have
+
+
+def test_one_question_that_the_host_would_not_have_is_that_questions_fault(tmp_path):
+    asked = questions(200)
+    asked[77] = question(77, text="毒")
+    asked.insert(150, replace(asked[77], row_id="twin"))
+    with vendor_as() as vendor:
+        vendor.change(poison=["毒"])
+        llm = llm_for(tmp_path, vendor.base_url, concurrency=8)
+        with asking(tmp_path, llm) as ask:
+            replies = ask.ask("emotions", asked)
+            assert vendor.stats()["requests"] == 200
+            assert ask.ask("emotions", asked) == [  # in this run it is not asked again
+                replace(reply, detail="http_400, tries: 0") if reply.reason else reply for reply in replies
+            ]
+            assert vendor.stats()["requests"] == 200
+        assert spend(tmp_path) == {"calls": 199, "failed": 1, "nano": vendor.stats()["nano"], "at_risk": 0}
+        vendor.change(poison=[])
+        with asking(tmp_path, llm) as ask:  # in the next it is
+            assert all(reply.value for reply in ask.ask("emotions", asked))
+        assert vendor.stats()["requests"] == 201
+    assert sum(reply.value is not None for reply in replies) == 199
+    poisoned = [reply for reply in replies if reply.value is None]
+    assert [reply.question.row_id for reply in poisoned] == ["r77", "twin"]
+    assert {reply.reason for reply in poisoned} == {"no_answer"}
+    assert poisoned[0].detail == "http_400, tries: 1"
+
+
+def test_odd_questions_among_others_never_end_a_run(tmp_path):
+    """More of them than end a run in a row, and an answer between any two."""
+    asked = [question(i, text="毒" if i % 2 else None, sample=i) for i in range(40)]
+    with vendor_as() as vendor:
+        vendor.change(poison=["毒"])
+        with asking(tmp_path, llm_for(tmp_path, vendor.base_url, concurrency=1)) as ask:
+            replies = ask.ask("emotions", asked)
+    assert [reply.reason for reply in replies] == [None, "no_answer"] * 20
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_host_that_would_have_none_of_them_ends_the_run(tmp_path, batch):
+    with vendor_as() as vendor:
+        vendor.change(poison=[""])
+        llm = llm_for(tmp_path, vendor.base_url, concurrency=4, price=IN_BATCHES)
+        said = "400 to all 300 questions of a batch" if batch else r"400 \(invalid_value\) to 8 questions in a row"
+        with asking(tmp_path, llm, batch=batch) as ask, pytest.raises(HostRefused, match=said) as caught:
+            ask.ask("emotions", questions(300))
+        sent = vendor.stats()["requests"]
+    assert "limit_field" in caught.value.remedy
+    book = spend(tmp_path)
+    assert book["nano"] == book["at_risk"] == book["calls"] == 0
+    # With eight answers home at most three more are in flight; what was allowed to leave and did not is failed as well.
+    assert sent == book["failed"] == 300 if batch else 8 <= sent <= 11 and sent <= book["failed"] <= 16
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+def test_a_model_that_calls_the_length_of_a_reply_otherwise(tmp_path, field, batch):
+    """OpenAI's reasoning models refuse max_tokens; others do not know max_completion_tokens."""
+    with vendor_as(greedy=True) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, profile=f'limit_field = "{field}"', price=IN_BATCHES)
+        with asking(tmp_path, llm, batch=batch) as ask:
+            most = ask.estimate("emotions", questions(10)).cost * 10**9
+            vendor.change(limit_field="max_tokens" if field == "max_completion_tokens" else "max_completion_tokens")
+            with pytest.raises(HostRefused, match="answers 400"):
+                ask.ask("emotions", questions(10))
+            assert spend(tmp_path)["nano"] == vendor.stats()["nano"] == 0
+        vendor.change(limit_field=field)
+        with asking(tmp_path, llm, batch=batch) as ask:
+            assert all(reply.value for reply in ask.ask("emotions", questions(10)))
+        assert 0 < vendor.stats()["nano"] <= most
+        assert spend(tmp_path)["nano"] == vendor.stats()["nano"]
+
+
+def test_a_reply_cut_short_has_more_room_by_the_name_that_the_host_has_for_it(tmp_path):
+    with vendor_as() as vendor:
+        vendor.change(limit_field="max_completion_tokens")
+        more = 'limit_field = "max_completion_tokens"\nmax_tokens = 20'
+        with asking(tmp_path, llm_for(tmp_path, vendor.base_url, profile=more)) as ask:
+            (reply,) = ask.ask("emotions", [question(1)])
+    assert reply.value is not None
+    with ledger_of(tmp_path) as ledger:
+        rooms = sorted(json.loads(one.payload)["max_completion_tokens"] for one in ledger.exchanges())
+    assert rooms == [20, 40]
 
 
 # What ends a run
@@ -206,7 +288,7 @@ def test_what_a_filter_takes_is_refused_and_not_asked_again(tmp_path, fault):
     ],
 )
 def test_a_host_that_refuses_everything_is_asked_no_more(tmp_path, options, said):
-    with Vendor(latency=0.02, **options) as vendor:
+    with vendor_as(latency=0.02, **options) as vendor:
         llm = llm_for(tmp_path, vendor.base_url, concurrency=4)
         with asking(tmp_path, llm) as ask, pytest.raises(HostRefused, match=said):
             ask.ask("emotions", questions(300))
@@ -217,7 +299,7 @@ def test_a_host_that_refuses_everything_is_asked_no_more(tmp_path, options, said
 
 def test_what_is_in_flight_comes_home_before_a_refusal_goes_up(tmp_path):
     """A model goes away in the middle: everything that was under way by then is answered, and paid for once."""
-    with Vendor(latency=0.3) as vendor:
+    with vendor_as(latency=0.3) as vendor:
         llm = llm_for(tmp_path, vendor.base_url, concurrency=16)
         text = llm.profiles.read_text(encoding="utf-8")
         gone = text.replace("[stub", "[gone").replace('model = "stub"', 'model = "gone"')
@@ -243,7 +325,7 @@ def test_an_error_that_nobody_foresaw_leaves_no_attempt_open(tmp_path, monkeypat
         return body
 
     monkeypatch.setattr(line.Line, "post", fails)
-    with Vendor() as vendor:
+    with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url, concurrency=4)
         with asking(tmp_path, llm) as ask:
             one = int(ask.estimate("emotions", [question(3)]).cost * 10**9)
@@ -255,20 +337,45 @@ def test_an_error_that_nobody_foresaw_leaves_no_attempt_open(tmp_path, monkeypat
     assert book["at_risk"] == one
 
 
-def test_ctrl_c_leaves_what_was_in_flight_at_risk_and_nothing_open(tmp_path):
-    with Vendor(latency=5.0) as vendor:
+def interrupted(home, llm, vendor, times):
+    """Asks 50 questions, of which 8 are in flight when as many Ctrl-Cs come."""
+
+    def press():
+        while vendor.stats()["requests"] < 8:
+            time.sleep(0.02)
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+
+    pressing = threading.Thread(target=press)
+    with asking(home, llm) as ask:
+        pressing.start()
+        try:
+            ask.ask("emotions", questions(50))
+        finally:
+            pressing.join()
+
+
+def test_ctrl_c_waits_for_what_is_in_flight_and_sends_nothing_more(tmp_path):
+    handler = signal.getsignal(signal.SIGINT)
+    with vendor_as(latency=2.0) as vendor:
         llm = llm_for(tmp_path, vendor.base_url, concurrency=8)
-        interrupt = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(tmp_path, llm, vendor, times=1)
+        stats = vendor.stats()
+    assert signal.getsignal(signal.SIGINT) is handler
+    book = spend(tmp_path)
+    assert (stats["requests"], book["calls"], book["failed"], book["at_risk"]) == (8, 8, 0, 0)
+    assert book["nano"] == stats["nano"]
 
-        def interrupted():
-            with asking(tmp_path, llm) as ask:
-                interrupt.start()
-                ask.ask("emotions", questions(50))
 
+def test_ctrl_c_twice_leaves_what_was_in_flight_at_risk_and_nothing_open(tmp_path):
+    with vendor_as(latency=8.0) as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, concurrency=8)
         started = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
-            interrupted()
-        assert time.monotonic() - started < 4.5
+            interrupted(tmp_path, llm, vendor, times=2)
+        assert time.monotonic() - started < 7.5
         assert vendor.stats()["requests"] == 8
     book = spend(tmp_path)
     assert (book["calls"], book["failed"], book["nano"]) == (0, 8, 0)

@@ -2,48 +2,31 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 
 import pytest
-from asking_tools import asking, digests, keys, ledger_of, llm_for, questions
-
-from pipelines.settings import ROOT
-from samples.vendor import Vendor
+from asking_tools import asking, digests, keys, ledger_of, llm_for, questions, vendor_as, worker
 
 N = 3000
 CONCURRENCY = 64
-WORKER = ROOT / "tests" / "llm" / "asking_worker.py"
 
 
-def started(home, llm, n=N):
-    return subprocess.Popen(
-        [sys.executable, WORKER, home, llm.profiles, str(n), "0", "1000"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-    )
-
-
-def killed_after(worker, vendor, requests):
+def killed_after(process, vendor, requests):
     while vendor.stats()["requests"] < requests:
-        assert worker.poll() is None, "it ended before it was killed"
+        assert process.poll() is None, "it ended before it was killed"
         time.sleep(0.02)
-    os.killpg(worker.pid, signal.SIGKILL)
-    worker.communicate()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 @pytest.mark.slow
 def test_two_kills_in_3000_calls_lose_what_was_in_flight_and_no_more(tmp_path):
-    with Vendor(latency=0.02) as vendor:
+    with vendor_as(latency=0.02) as vendor:
         llm = llm_for(tmp_path, vendor.base_url)
         for after in (N // 3, 2 * N // 3):
-            killed_after(started(tmp_path, llm), vendor, after)
-        last = started(tmp_path, llm)
+            killed_after(worker(tmp_path, llm, N), vendor, after)
+        last = worker(tmp_path, llm, N)
         assert last.communicate(timeout=300)[0] == f"answered {N}\n"
         time.sleep(0.1)
         stats, book = vendor.stats(), vendor.book()
@@ -86,13 +69,13 @@ def test_two_kills_in_3000_calls_lose_what_was_in_flight_and_no_more(tmp_path):
 @pytest.mark.parametrize("dies", [False, True])
 def test_two_processes_with_the_same_questions_send_each_once(tmp_path, dies):
     """The second waits for what the first has under way; where the first dies, it takes over what was lost."""
-    n = 500
-    with Vendor(latency=0.2) as vendor:
+    n = 256
+    with vendor_as(latency=0.1) as vendor:
         llm = llm_for(tmp_path, vendor.base_url)
-        workers = [started(tmp_path, llm, n) for _ in range(2)]
+        workers = [worker(tmp_path, llm, n) for _ in range(2)]
         if dies:
             killed_after(workers.pop(), vendor, n // 2)
-        said = [worker.communicate(timeout=120)[0] for worker in workers]
+        said = [one.communicate(timeout=120)[0] for one in workers]
         requests = vendor.stats()["requests"]
     assert said == [f"answered {n}\n"] * len(workers)
     with ledger_of(tmp_path) as ledger:

@@ -137,6 +137,14 @@ def test_what_is_no_amount_is_refused(wrong):
         nano(Decimal(wrong))
 
 
+@pytest.mark.parametrize("wrong", ["1e10", "9000000000.000000001", "1e999999"])
+def test_what_is_more_than_the_ledger_holds_is_refused_with_the_greatest_amount(wrong):
+    with pytest.raises(RequestError, match="more than the ledger can count") as caught:
+        nano(Decimal(wrong))
+    assert "9000000000" in caught.value.remedy
+    assert nano(Decimal("9e9")) < 2**63
+
+
 def test_amounts_are_written_without_exponents():
     assert str(amount(50 * NANO)) == "50"
     assert str(amount(1_500_000_000)) == "1.5"

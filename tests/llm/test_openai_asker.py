@@ -6,23 +6,34 @@ import subprocess
 import sys
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 
 import pytest
-from asking_tools import PROMPT, WORDS, Emotion, Seen, asking, digests, ledger_of, llm_for, question, questions
+from asking_tools import (
+    IN_BATCHES,
+    PROMPT,
+    WORDS,
+    Emotion,
+    Seen,
+    asking,
+    digests,
+    ledger_of,
+    llm_for,
+    question,
+    questions,
+    vendor_as,
+)
 
 from pipelines.errors import BudgetSpent, NoKey, RequestError, UnknownName, UnknownPrice
-from pipelines.llm import batch
 from pipelines.llm.asking import BUDGET, asker
-from pipelines.llm.providers import sending
 from pipelines.llm.questions import InvalidReply
 from pipelines.settings import ROOT, Llm
-from samples.vendor import Vendor
+
+pytestmark = pytest.mark.usefixtures("short_waits")
 
 
 @pytest.fixture(scope="module")
 def vendor():
-    with Vendor() as running:
+    with vendor_as() as running:
         yield running
 
 
@@ -31,11 +42,6 @@ def calls(vendor):
     """How many calls the vendor has seen since the test began."""
     before = vendor.stats()["requests"]
     return lambda: vendor.stats()["requests"] - before
-
-
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch):
-    monkeypatch.setattr(sending, "Backoff", partial(sending.Backoff, 0.01, 0.05, 0.01))
 
 
 def test_replies_come_in_the_order_of_the_questions(tmp_path, vendor):
@@ -123,7 +129,7 @@ from asking_tools import asking, questions
 from pipelines.settings import Llm
 with asking(Path({str(tmp_path)!r}), Llm(profiles=Path({str(llm.profiles)!r})), None) as ask:
     assert all(reply.value for reply in ask.ask("emotions", questions(5)))
-assert not {{"openai", "httpx2", "stamina", "aiolimiter"}} & set(sys.modules), sys.modules
+assert not {{"openai", "httpx2", "stamina"}} & set(sys.modules), sys.modules
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
@@ -161,7 +167,7 @@ def test_two_models_at_once(tmp_path, vendor, calls):
     llm.profiles.write_text(text + other, encoding="utf-8")
     asked = [question(i, model=model) for i in range(10) for model in ("stub", "other")]
     with asking(tmp_path, llm) as ask:
-        assert ask.models(("stub", "other", "stub")) == ("stub", "other")
+        assert ask.models(("stub", "other", "stub")) == ("stub", "other", "stub")
         estimate = ask.estimate("emotions", asked)
         replies = ask.ask("emotions", asked)
     assert {name: one.calls for name, one in estimate.by_model.items()} == {"stub": 10, "other": 10}
@@ -184,6 +190,69 @@ def test_an_estimate_is_a_bound_sends_nothing_and_sees_the_ledger(tmp_path, vend
     assert found.tokens_out == 6 * 200
     assert found.cost == found.tokens_in * Decimal("2.5e-6") + found.tokens_out * Decimal("10e-6")
     assert 0 < spent <= found.cost
+
+
+def test_what_sends_nothing_makes_no_ledger(tmp_path, vendor, calls):
+    llm = llm_for(tmp_path, vendor.base_url)
+    with asking(tmp_path, llm) as ask:
+        found = ask.estimate("emotions", questions(3))
+        assert ask.ask("emotions", []) == []
+    with asking(tmp_path, llm, None) as ask, pytest.raises(RequestError, match="no budget"):
+        ask.ask("emotions", questions(3))
+    assert (found.calls, found.cached, calls()) == (3, 0, 0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["profiles.toml"]
+
+
+def test_the_next_run_in_batches_deletes_what_an_earlier_one_left_though_it_asks_nothing(
+    tmp_path, vendor, calls, caplog, monkeypatch
+):
+    monkeypatch.setenv("STUB_KEY", "k")
+    llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES, profile='key_variable = "STUB_KEY"')
+    before = set(vendor.batches()["files"])
+    vendor.batches(keeping=1000)
+    with asking(tmp_path, llm, batch=True) as ask:
+        first = ask.ask("emotions", questions(3))
+    left = set(vendor.batches(keeping=0)["files"]) - before
+    assert len(left) == 2
+    assert all(file in caplog.text for file in left)
+    with asking(tmp_path, llm) as ask:  # not in batches: it speaks to nobody
+        assert ask.ask("emotions", questions(3)) == first
+    monkeypatch.delenv("STUB_KEY")
+    caplog.clear()
+    with asking(tmp_path, llm, batch=True) as ask:  # no error for the lack of a key that nothing else needs
+        assert ask.ask("emotions", questions(3)) == first
+    assert all(file in caplog.text for file in left)
+    assert set(vendor.batches()["files"]) == before | left
+    monkeypatch.setenv("STUB_KEY", "k")
+    caplog.clear()
+    with asking(tmp_path, llm, batch=True) as ask:
+        assert ask.ask("emotions", questions(3)) == first
+    assert set(vendor.batches()["files"]) == before
+    assert "stays with" not in caplog.text
+    assert calls() == 3
+
+
+def test_a_budget_that_was_broken_off_is_closed_by_a_run_that_asks_nothing(tmp_path, vendor):
+    with ledger_of(tmp_path) as ledger:
+        ledger.open_budget(Decimal(1), "USD", BUDGET)
+    with asking(tmp_path, llm_for(tmp_path, vendor.base_url)):
+        pass
+    with ledger_of(tmp_path) as ledger:
+        assert ledger.budget(BUDGET) is None
+
+
+def test_all_prices_that_are_missing_are_said_at_once(tmp_path, vendor, calls):
+    llm = llm_for(tmp_path, vendor.base_url)
+    text = llm.profiles.read_text(encoding="utf-8").split("[stub.price]")[0]
+    free = llm.profiles.read_text(encoding="utf-8").replace("[stub", "[priced")
+    llm.profiles.write_text(text + text.replace("[stub", "[other") + free, encoding="utf-8")
+    asked = [question(i, model=model) for i, model in enumerate(("stub", "priced", "other", "stub"))]
+    with asking(tmp_path, llm) as ask:
+        for attempt in (ask.estimate, ask.ask):
+            with pytest.raises(UnknownPrice, match="said what stub and other cost\n") as caught:
+                attempt("emotions", asked)
+            assert "[stub.price], [other.price]" in caught.value.remedy
+    assert calls() == 0
 
 
 def test_progress_is_told_of_calls_cached_and_spent(tmp_path, vendor):
@@ -311,20 +380,13 @@ def test_a_budget_is_closed_when_a_refresh_ends_well_and_stays_open_when_it_does
 # Batches
 
 
-@pytest.fixture
-def _impatient(monkeypatch):
-    monkeypatch.setattr(batch, "Patience", partial(batch.Patience, first=0.02, longest=0.1))
-
-
-@pytest.mark.usefixtures("_impatient")
 def test_a_batch_is_asked_at_its_price_and_mended_in_another(tmp_path, vendor, calls):
     def mended(text):
         if len(text) > 30 and "悲" in text:
             return text
         raise InvalidReply("language", "x")
 
-    price = "input = 2.5\noutput = 10\nbatch = 0.5\n"
-    llm = llm_for(tmp_path, vendor.base_url, price=price)
+    llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES)
     seen = Seen()
     before = vendor.stats()["nano"]
     asked = [*questions(20), *[question(i, parse=mended) for i in range(20, 40)]]
@@ -337,6 +399,7 @@ def test_a_batch_is_asked_at_its_price_and_mended_in_another(tmp_path, vendor, c
     assert all(reply.value for reply in replies[:20])
     assert calls() >= 40 + repaired  # each of them was told of it once
     assert seen.told[-1][1:5] == (40, 40, 0, repaired)
+    assert seen.told[-1][5] == Decimal(spent) / 10**9
     with ledger_of(tmp_path) as ledger:
         assert sum(row.cost for row in ledger.spend()) == Decimal(spent) / 10**9
         assert ledger.open_attempts() == []
@@ -347,16 +410,14 @@ def test_a_batch_is_asked_at_its_price_and_mended_in_another(tmp_path, vendor, c
     assert calls() == done
 
 
-@pytest.mark.usefixtures("_impatient")
 def test_what_has_no_price_in_a_batch_is_asked_as_ever(tmp_path, vendor, calls):
     with asking(tmp_path, llm_for(tmp_path, vendor.base_url), batch=True) as ask:
         assert all(reply.value for reply in ask.ask("emotions", questions(5)))
     assert calls() == 5
 
 
-@pytest.mark.usefixtures("_impatient")
 def test_a_batch_that_the_budget_does_not_allow_is_not_sent(tmp_path, vendor, calls):
-    llm = llm_for(tmp_path, vendor.base_url, price="input = 2.5\noutput = 10\nbatch = 0.5\n")
+    llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES)
     with asking(tmp_path, llm, "0.0001", batch=True) as ask, pytest.raises(BudgetSpent, match="5 questions wait"):
         ask.ask("emotions", questions(5))
     assert calls() == 0

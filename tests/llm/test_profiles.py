@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import NoHost, NoKey, SettingsError, UnknownName, UnknownPrice, UnreadableFile
-from pipelines.llm.profiles import SHIPPED, host, key, price, profile, profiles
+from pipelines.llm.profiles import SHIPPED, host, key, price, prices, profile, profiles
+from pipelines.settings import ROOT
 
 ALIASES = {
     *("deepseek-r1", "deepseek-v4-pro", "deepseek-flash", "gpt-4o"),
@@ -51,6 +52,25 @@ def test_a_model_without_a_price_is_refused_and_the_remedy_is_a_file_that_works(
         tmp_path, f'[{table}]\ninput = 0.5\noutput = 2\ncurrency = "USD"\ndate = 2026-11-21\nsource = "an offer"\n'
     )
     assert price(profiles(extra)[alias]).output == 2
+
+
+def test_the_whole_file_of_the_docs_gives_every_model_a_price(tmp_path):
+    text = (ROOT / "docs" / "asking.md").read_text(encoding="utf-8")
+    (example,) = [block.split("```")[0] for block in text.split("```toml\n")[1:] if ".price]" in block.split("```")[0]]
+    extra = written(tmp_path, example)
+    found = profiles(extra)
+    assert set(found) == ALIASES
+    assert len(prices(found.values())) == len(ALIASES)
+    named = {alias for alias, table in tomllib.loads(example).items() if "price" in table}
+    assert named == {alias for alias, one in profiles().items() if one.price is None}
+    assert all("placeholder" in found[alias].price.source for alias in named)
+
+
+def test_prices_that_are_missing_are_named_together():
+    with pytest.raises(UnknownPrice) as caught:
+        prices([profiles()[alias] for alias in ("qwen2.5-vl", "gpt-4o", "deepseek-r1", "qwen2.5-vl")])
+    assert "said what qwen2.5-vl and deepseek-r1 cost\n" in str(caught.value)
+    assert '["qwen2.5-vl".price], [deepseek-r1.price]' in caught.value.remedy
 
 
 def test_r1_needs_a_host_by_variable_or_by_file(tmp_path, monkeypatch):
@@ -135,7 +155,13 @@ def test_a_profile_of_the_users_own(tmp_path):
     ("text", "told", "remedy"),
     [
         ('[m]\nmodel = "m"\nbase_ulr = "x"\n', "no key 'base_ulr'", "'base_url'"),
-        ('[m]\nbase_url = "x"\n', "lacks 'model'", "add it"),
+        ('[m]\nbase_url = "http://x"\n', "lacks 'model'", "add it"),
+        ('[gpt-4o]\nbase_url = "http://[::1"\nkey_variable = ""\n', "no address of a host", "correct"),
+        ('[gpt-4o]\nbase_url = "localhost:8000/v1"\nkey_variable = ""\n', "no address of a host", "correct"),
+        ('[gpt-4o]\nbase_url = "http://127.0.0.1:99999"\nkey_variable = ""\n', "no address of a host", "correct"),
+        ("[gpt-4o]\nextra_body = { n = nan }\n", "sent as JSON", "correct"),
+        ("[gpt-4o]\nextra_body = { since = 2026-01-01 }\n", "sent as JSON", "correct"),
+        ('[gpt-4o]\nextra_body = { model = "m", stream = true }\n', "model, stream cannot be given here", "correct"),
         ("[gpt-4o.price]\ninptu = 1\n", "no key 'price.inptu'", "'input'"),
         ("[gpt-4o.price]\noutput = 0.0375\n", "three decimals", "correct"),
         ("[gpt-4o.price]\nbatch = 0.0001\n", "in a batch", "correct"),
@@ -178,3 +204,19 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, content):
 def test_an_unknown_alias_names_the_nearest():
     with pytest.raises(UnknownName, match="qwen-plus"):
         profile(profiles(), "qwen-puls")
+
+
+def test_a_host_in_the_environment_that_is_none_is_named_by_its_variable(monkeypatch):
+    monkeypatch.setenv("DEEPSEEK_R1_BASE_URL", "my host/v1")
+    with pytest.raises(SettingsError, match="no address of a host") as caught:
+        host(profiles()["deepseek-r1"])
+    assert "DEEPSEEK_R1_BASE_URL" in str(caught.value.where)
+
+
+@pytest.mark.parametrize("told", ["你的钥匙", "sk-one\nsk-two"])
+def test_a_key_that_no_request_can_hold_is_refused_and_not_repeated(monkeypatch, told):
+    monkeypatch.setenv("OPENAI_API_KEY", told)
+    with pytest.raises(SettingsError, match="key for gpt-4o") as caught:
+        key(profiles()["gpt-4o"])
+    assert "OPENAI_API_KEY" in str(caught.value.where)
+    assert told not in str(caught.value)

@@ -16,7 +16,7 @@ from pipelines.llm.asking import asker
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import RULES, Request, payload
 from pipelines.llm.profiles import profiles
-from pipelines.llm.providers.bodies import Completion, UnreadableBody, completion, verdict_of
+from pipelines.llm.providers.bodies import MOST_IN_A_ROW, Completion, UnreadableBody, completion, verdict_of
 from pipelines.llm.providers.line import Line, Trouble
 from pipelines.settings import Llm
 
@@ -181,7 +181,7 @@ def test_what_may_help_is_tried_again_and_owes_nothing(line, status):
     assert caught.value.flooded == (status == 429)
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 418, 422])
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 405, 418])
 def test_what_would_fail_again_ends_the_run(line, status):
     with pytest.raises(Trouble) as caught:
         answered(line, status, {"code": "no_such_thing", "message": WORDS})
@@ -192,22 +192,46 @@ def test_what_would_fail_again_ends_the_run(line, status):
     assert WORDS not in str(refusal)
 
 
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_what_may_be_about_one_question_is_about_all_when_many_are_in_a_row(line, status):
+    told = []
+    for _ in range(MOST_IN_A_ROW):
+        with pytest.raises(Trouble) as caught:
+            answered(line, status, {"code": "no_such_thing", "message": WORDS})
+        told.append(caught.value)
+    assert {(one.status, one.billed, one.again) for one in told} == {(f"http_{status}", False, False)}
+    assert [one.refusal for one in told[:-1]] == [None] * (MOST_IN_A_ROW - 1)
+    refusal = str(told[-1].refusal)
+    assert f"{status} (no_such_thing) to {MOST_IN_A_ROW} questions in a row" in refusal
+    assert WORDS not in refusal
+
+
+def test_an_account_without_credit_ends_the_run_although_it_says_400(line):
+    with pytest.raises(Trouble) as caught:
+        answered(line, 400, {"code": "billing_hard_limit_reached"})
+    assert "top up" in str(caught.value.refusal)
+
+
 def test_an_empty_account_ends_the_run_although_it_says_429(line):
     with pytest.raises(Trouble) as caught:
         answered(line, 429, {"code": "insufficient_quota"})
     assert "top up" in str(caught.value.refusal)
 
 
-def test_a_code_that_is_no_word_is_not_repeated(line):
+@pytest.mark.parametrize("said", [WORDS, WORDS.split("，")[0], "x" * 61])
+def test_a_code_that_is_no_word_is_not_repeated(line, said):
     with pytest.raises(Trouble) as caught:
-        answered(line, 422, {"code": f"{WORDS}！"})
-    assert WORDS not in str(caught.value.refusal)
+        answered(line, 418, {"code": said})
+    assert said not in str(caught.value.refusal)
 
 
-@pytest.mark.parametrize("status", [400, 413])
+@pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_verdict_on_the_text_is_an_answer(line, status):
     assert completion(answered(line, status, {"code": "content_filter"})).verdict == "refused"
     assert completion(answered(line, status, lengthened=True)).verdict == "too_long"
+
+
+NEVER = "Mon, 01 Jan 99999999999 00:00:00 GMT"
 
 
 def in_a_minute():
@@ -216,7 +240,7 @@ def in_a_minute():
 
 @pytest.mark.parametrize(
     ("told", "low", "high"),
-    [("2.5", 2.5, 2.5), ("0", 0, 0), (None, 0, 0), ("soon", 0, 0), ("-3", 0, 0), (in_a_minute, 50, 60)],
+    [("2.5", 2.5, 2.5), ("0", 0, 0), (None, 0, 0), ("soon", 0, 0), ("-3", 0, 0), (in_a_minute, 50, 60), (NEVER, 0, 0)],
 )
 def test_retry_after_in_seconds_or_as_a_date(line, told, low, high):
     told = told() if callable(told) else told
@@ -269,7 +293,7 @@ def test_rules_answer_in_order_and_say_who_they_are():
     assert provenance.prompt_version == "emotions@1-test"
     assert provenance.request_key == Request.of(payload(question(0), None)).key
     assert len({reply.provenance.request_key for reply in replies}) == 3
-    assert seen.told[-1][:5] == ("emotions", 3, 3, 0, 0)
+    assert seen.told[-1][:5] == ("emotions", 3, 3, 3, 0)
 
 
 def test_rules_cost_nothing():

@@ -3,19 +3,18 @@
 import json
 
 import pytest
-from asking_tools import asking, ledger_of, llm_for, question, questions
+from asking_tools import asking, ledger_of, llm_for, question, questions, vendor_as
 
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.asking import asker
 from pipelines.llm.providers.replay import record
-from samples.vendor import Vendor
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """A home in which twelve questions were asked, some of them repaired, and the file that was recorded from it."""
     home = tmp_path_factory.mktemp("recorded")
-    with Vendor(faults={"malformed": 0.4}, seed=3) as vendor:
+    with vendor_as(faults={"malformed": 0.4}, seed=3) as vendor:
         llm = llm_for(home, vendor.base_url)
         with asking(home, llm) as ask:
             replies = ask.ask("emotions", questions(12))
@@ -70,7 +69,7 @@ def test_an_estimate_says_how_many_are_missing(recorded):
     llm, _, _ = recorded
     with asker(None, llm, "replay", {}) as ask:
         found = ask.estimate("emotions", [question(0), question(500)])
-        assert ask.models(("stub", "stub")) == ("stub",)
+        assert ask.models(("stub", "stub")) == ("stub", "stub")
     assert (found.calls, found.cached, found.cost) == (1, 1, 0)
 
 
@@ -95,7 +94,7 @@ def test_a_recording_that_was_touched_is_named_by_its_line(recorded, tmp_path, m
 
 def test_a_text_with_line_breaks_of_unicode_is_one_line(tmp_path):
     asked = question(1, text="一行\u2028又一行\u0085再一行")
-    with Vendor() as vendor:
+    with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url)
         with asking(tmp_path, llm) as ask:
             (reply,) = ask.ask("emotions", [asked])

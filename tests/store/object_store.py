@@ -35,6 +35,15 @@ class ObjectStore:
         for key in sorted(files, key=lambda key: key == manifest):
             self._put(key, files[key].read_bytes())
 
+    def add(self, staged: Path, key: str) -> None:
+        self._put(key, staged.read_bytes())
+
+    def remove(self, key: str) -> None:
+        self.objects.pop(key, None)
+
+    def files(self, prefix: str) -> list[str]:
+        return sorted(key for key in self.objects if key.startswith(f"{prefix}/"))
+
     def get(self, key: str) -> bytes | None:
         return self.objects.get(key)
 

@@ -212,7 +212,7 @@ def test_mending_loses_no_run(local: Store) -> None:
     mended = local.write(TABLE, NEW, drops("p1", "p2"), code="3")
     assert [run.code for run in mended.manifest.runs] == ["2", "3"]
     remove(DROPPED)(local, mended)
-    assert [run.code for run in write_new(local).manifest.runs] == ["2", "3"]
+    assert [run.code for run in write_new(local).manifest.runs] == ["3", "2"]  # the last that made it stands last
 
 
 def test_a_manifest_of_another_partition_is_told_and_mended(local: Store) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from pipelines.annotate.rules.clauses import Clause
-from pipelines.annotate.rules.lexicon import any_of, markers
+from pipelines.annotate.rules.clauses import Clause, holding
+from pipelines.annotate.rules.feelings import whose
+from pipelines.annotate.rules.lexicon import any_of, markers, shaped
 from pipelines.annotate.rules.quotes import Span, quotation
 from schemas.reasoning import Lang
 
@@ -25,11 +26,12 @@ class Belief:
 def beliefs(text: str, parts: Sequence[Clause], lang: Lang) -> list[Belief]:
     """The first belief of each kind in `text`, the most telling kind first, no clause twice."""
     found: list[Belief] = []
-    telling = [part for part in parts if not part.spoken and _any_kind(lang).search(text, part.start, part.end)]
+    telling = [part for place in holding(_any_kind(lang), text, parts) if not (part := parts[place]).spoken]
     taken: set[Span] = set()
     for kind, pattern in _kinds(lang):
         for part in telling:
-            if not (match := pattern.search(text, part.start, part.end)):
+            match = pattern.search(text, part.start, part.end)
+            if match is None or not _held(text, part, match, kind, lang):
                 continue
             span = quotation(text, parts, Span(match.start(), match.end()), lang)
             if span and span not in taken:
@@ -37,6 +39,27 @@ def beliefs(text: str, parts: Sequence[Clause], lang: Lang) -> list[Belief]:
                 found.append(Belief(kind, span))
                 break
     return found
+
+
+# Kinds that are the writer's own view, or none of theirs.
+_OWN = ("self_blame", "labelling", "mind_reading", "should")
+
+
+def _held(text: str, part: Clause, match: re.Match[str], kind: str, lang: Lang) -> bool:
+    """Whether the writer holds it: neither denies nor supposes it, nor tells what somebody else thinks."""
+    before = text[part.start : match.start()]
+    if shaped(lang, "causes", "supposed").search(before) or shaped(lang, "causes", "denied").search(before):
+        return False
+    if kind == "always" and lang == "zh" and not _judges(text, part):
+        return False
+    return kind not in _OWN or whose(text, part, match.start(), lang)[0]
+
+
+def _judges(text: str, part: Clause) -> bool:
+    """Whether a Chinese clause judges the writer, others or the world; not 谁都没说话, nor 是所有人都这样吗."""
+    if shaped("zh", "judging", "asks").search(text, part.start, part.end):
+        return False
+    return bool(shaped("zh", "judging").search(text, part.start, part.end))
 
 
 @cache
@@ -47,4 +70,6 @@ def _kinds(lang: Lang) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _any_kind(lang: Lang) -> re.Pattern[str]:
-    return any_of((pattern for table in markers(lang)["beliefs"].values() for pattern in table["patterns"]), lang)
+    """What a clause must hold to show any; `holding` knows no end of a clause."""
+    tables = markers(lang)["beliefs"].values()
+    return any_of((pattern.removesuffix("$") for table in tables for pattern in table["patterns"]), lang)

@@ -1,6 +1,7 @@
 """Clauses of a text: what stands between two marks of punctuation, in either language, with its place."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _HAN = r"\u3400-\u9fff"
@@ -13,6 +14,10 @@ _MARKS = re.compile(
     r"|[“”「」『』（）()【】<>{}\"]|\s-+\s|—+)"
 )
 _ENDS = re.compile(r"[。！？!?；;\n…~～.]")
+# What a clause neither begins nor ends with: every blank of Unicode, and marks that part words or make lists.
+_EDGES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000、，,.·*#-"
+_EDGES += "".join(map(chr, range(0x2000, 0x200B)))
+_SAYS = re.compile(r"[^\W_]")
 _OPENING, _CLOSING = "“「『", "”」』"
 
 
@@ -57,9 +62,32 @@ def clauses(text: str, *, titled: bool) -> list[Clause]:
     return found
 
 
+def holding(pattern: re.Pattern[str], text: str, parts: Sequence[Clause]) -> Iterator[int]:
+    """The places of the clauses in which `pattern` matches. The whole text is looked at once: most texts have none.
+
+    The pattern may not ask where a text ends: at the end of a clause it does not.
+    """
+    since = 0
+    found = None
+    for place, part in enumerate(parts):
+        if part.end <= since:
+            continue
+        if found is None or found.start() < since:
+            found = pattern.search(text, since)
+            if found is None:
+                return
+        since = found.start()
+        if part.end <= since:
+            continue
+        inside = part.start <= since and found.end() <= part.end
+        if inside or pattern.search(text, part.start, part.end):
+            yield place
+            since = part.end
+
+
 def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
-    while start < end and (text[start].isspace() or text[start] in "、，,.·*#-"):
-        start += 1
-    while end > start and (text[end - 1].isspace() or text[end - 1] in "、，,.·*#-"):
-        end -= 1
-    return (start, end) if any(one.isalnum() for one in text[start:end]) else None
+    whole = text[start:end]
+    if not _SAYS.search(whole):
+        return None
+    start += len(whole) - len(whole.lstrip(_EDGES))
+    return start, start + len(whole.strip(_EDGES))

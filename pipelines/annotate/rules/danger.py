@@ -15,24 +15,30 @@ from schemas.labels import RISKS
 @lru_cache(maxsize=4096)
 def dangers(text: str) -> tuple[str, ...]:
     """The kinds of danger, out of RISKS and in its order, that `text`, Simplified Chinese or English, hints at."""
-    found = {kind for kind, near, pattern in _rules() if near.search(text) and pattern.search(text)}
+    found = {
+        kind
+        for kind, near, patterns in _rules()
+        if near.search(text) and any(pattern.search(text) for pattern in patterns)
+    }
     return tuple(kind for kind in RISKS if kind in found)
 
 
 @cache
-def _rules() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
-    """Per rule its kind, the words of which one must stand in a text, and its pattern."""
+def _rules() -> tuple[tuple[str, re.Pattern[str], tuple[re.Pattern[str], ...]], ...]:
+    """Per rule its kind, the words of which one must stand in a text, and its patterns.
+
+    One by one they take less than half the time of one pattern of them all, which Python tries at every place in turn.
+    """
     tables = clean_lexicon("risk")
     return tuple(
-        (kind, re.compile(alternation(map(re.escape, spelled(near)))), re.compile(_pattern(tables[kind][rule])))
+        (kind, re.compile(alternation(map(re.escape, spelled(near)))), tuple(map(_pattern, tables[kind][rule])))
         for kind, rules in tables["near"].items()
         for rule, near in rules.items()
     )
 
 
-def _pattern(patterns: list[str]) -> str:
-    """The patterns as one, its words filled in, from Rust's dialect into Python's."""
-    pattern = alternation(patterns)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    """A pattern, its words filled in, from Rust's dialect into Python's."""
     for name, word in clean_lexicon("risk")["words"].items():
         pattern = pattern.replace(f"{{{name}}}", word)
-    return pattern.replace("(?i-u:", "(?ai:").replace("$", r"\Z")
+    return re.compile(pattern.replace("(?i-u:", "(?ai:").replace("$", r"\Z"))

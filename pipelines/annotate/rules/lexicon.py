@@ -47,10 +47,9 @@ class Finder:
                 self._name_of.setdefault(word.lower(), name)
         self._pattern = re.compile(alternatives(self._name_of, lang), re.IGNORECASE if lang == "en" else 0)
 
-    def hits(self, text: str, start: int = 0, end: int | None = None) -> list[Hit]:
-        """The words in `text[start:end]`, in order, each with the name of its list."""
-        found = self._pattern.finditer(text, start, len(text) if end is None else end)
-        return [Hit(one.start(), one.end(), self._name_of[one[0].lower()]) for one in found]
+    def hits(self, text: str) -> list[Hit]:
+        """The words in `text`, in order, each with the name of its list."""
+        return [Hit(one.start(), one.end(), self._name_of[one[0].lower()]) for one in self._pattern.finditer(text)]
 
     def names(self, text: str) -> set[str]:
         """The lists of which a word stands in `text`."""
@@ -59,12 +58,20 @@ class Finder:
 
 def alternatives(words: Iterable[str], lang: Lang) -> str:
     """A pattern of any of `words`, the longest first; words that begin alike are tried together."""
-    by_first: dict[str, list[str]] = {}
-    for word in sorted(set(words), key=lambda word: (-len(word), word)):
-        by_first.setdefault(word[0], []).append(word[1:])
-    groups = (f"{re.escape(first)}(?:{'|'.join(map(re.escape, rest))})" for first, rest in sorted(by_first.items()))
-    pattern = f"(?:{'|'.join(groups)})"
+    pattern = _tree(sorted(set(words)))
     return rf"(?<![\w']){pattern}(?!\w)" if lang == "en" else pattern
+
+
+def _tree(words: Iterable[str]) -> str:
+    """The pattern of `alternatives`, letter by letter: what two words begin with is looked at once."""
+    by_first: dict[str, list[str]] = {}
+    for word in words:
+        by_first.setdefault(word[:1], []).append(word[1:])
+    ends = by_first.pop("", None) is not None
+    branches = [re.escape(first) + _tree(rest) for first, rest in by_first.items()]
+    if not branches:
+        return ""
+    return f"(?:{'|'.join(branches)}){'?' if ends else ''}"
 
 
 def any_of(patterns: Iterable[str], lang: Lang) -> re.Pattern[str]:
@@ -75,3 +82,16 @@ def any_of(patterns: Iterable[str], lang: Lang) -> re.Pattern[str]:
 def straight(text: str) -> str:
     """`text` with straight apostrophes, character for character: what English words are looked for in."""
     return text.replace("\u2019", "'").replace("\u2018", "'")
+
+
+@cache
+def worded(lang: Lang, table: str, name: str) -> re.Pattern[str]:
+    """Where any of the words of a list of `markers` stands."""
+    return any_of([alternatives(spelled(markers(lang)[table][name]), lang)], lang)
+
+
+@cache
+def shaped(lang: Lang, table: str, name: str = "patterns", *, file: str = "markers") -> re.Pattern[str]:
+    """Where a pattern of `markers`, or of another file of a language, or any of several, matches."""
+    told = lexicon(f"{file}.{lang}")[table][name]
+    return any_of([told] if isinstance(told, str) else told, lang)

@@ -111,7 +111,7 @@ def _cut(text: str, span: Span, around: Span, lang: Lang) -> Span:
 
 def _between_words(text: str, start: int, end: int, around: Span) -> tuple[int, int]:
     if start and text[start - 1].isalnum():
-        start = next((n + 1 for n in range(start, around.start) if text[n].isspace()), start)
+        start = next((n + 1 for n in range(start, max(around.start, end)) if text[n].isspace()), start)
     if end < len(text) and text[end].isalnum():
         end = next((n for n in range(end - 1, around.end, -1) if text[n].isspace()), end)
     return start, end

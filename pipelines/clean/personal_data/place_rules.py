@@ -197,7 +197,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("[pk]{0,3}[nuwxyzog]{1,3}S", cue="[iejJ]", tail=_AT_WORK, value="幼儿园$"),
         # Whatever it is called, somebody works there: 在市图书馆当管理员.
         Rule("[pk]{0,3}(?:[xoyTl]|uu|[pk][nuwxyo])[nuwxyoTBbclps]{0,4}", cue="[ie]", tail="[WVP]", value="^[^阿小老]"),
-        Rule("[^-,~FeijWV]{1,6}", cue="F,?"),
+        Rule("[^-,~FeijWV]{1,6}", cue="(?:^|[^ei])F,?"),  # not 打到单位是违法的
         # 瑞幸咖啡人民广场店的店长, 东风厂的工友
         Rule("[pk]{0,2}T[Bb]?[pkwxyounCcBb]{1,4}", tail="-?[WVPO]", value="店$"),
         Rule("[pk]{0,2}[pwxyo][ug]", tail="-?[WP]", value="[^工船药茶油水电]厂$"),
@@ -255,7 +255,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule(f"[pkZ]{{0,3}}{_PROPER}[nu]?B", cue="[eHS]"),
         Rule("[dhl]{1,2}D", cue="H"),
         Rule("[dhl]{1,2}U(?:~?[dhl]{1,2}U)+", value="(?:[组队弄巷楼].*号|号.*[楼室房])$"),
-        Rule("(?:[pxow]|uu|[nu]{1,2})[DU]", cue="[eH]", value="(?:宿舍|家属|公寓)楼?$"),
+        Rule("(?:[pxow]|uu|[nu]{1,2})[DU]", cue="[eH]", value="(?:宿舍|家属|公寓)楼?$", unless=_ANYWHERE),
         Rule("(?:[pxZ]|uu|[nu]u)m", tail="g", cut="长$"),
         Rule("[pkZ]{0,3}(?:[xwoypn]{1,2}|uu?|[xwn]u)[nu]", cue="[HS]", value=_ESTATE),
         Rule(f"u[VW]{_FURTHER}", value=_FAMILY_VILLAGE),

@@ -1,16 +1,19 @@
 """Asking a stage's questions in batches: each round in one go, and what has to be mended in the next round."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from pipelines.llm.batch import Failure, ask_batch
-from pipelines.llm.ledger import Ledger
-from pipelines.llm.ledger_records import Call
-from pipelines.llm.payload import canonical
-from pipelines.llm.profiles import price
-from pipelines.llm.providers.bodies import verdict_of
-from pipelines.llm.providers.line import Line
+from pipelines.errors import HostRefused
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Recorded
+from pipelines.llm.progress import Told
+from pipelines.llm.providers import settling
+from pipelines.llm.providers.batch.asking import Failure, ask_batch
+from pipelines.llm.providers.bodies import ABOUT_ONE, MOST_IN_A_ROW, verdict_of
+from pipelines.llm.providers.line import UNLIKED, Line, no_answers
 from pipelines.llm.providers.walking import Walk
+
+_NOT_HAD = {f"http_{status}" for status in ABOUT_ONE}
 
 
 async def in_batches(
@@ -19,28 +22,18 @@ async def in_batches(
     line: Line,
     ledger: Ledger,
     budget: int | None,
-    ended: Callable[[Walk[Any], int], None],
+    told: Told,
 ) -> None:
-    """Ends the walks of one model; `ended` is told of each, with what its last request cost in nano-units.
+    """Ends the walks of one model; `told` hears of each.
 
-    Raises what `ask_batch` raises, with all answers kept that came before.
+    Raises what `ask_batch` raises, and HostRefused where the host would have none of many, with all answers kept that
+    came before.
     """
-    profile = line.profile
-    currency = price(profile).currency
     while walks:
-        calls = {
-            walk.request.key: Call(
-                walk.request.key,
-                stage,
-                profile.alias,
-                profile.model,
-                canonical(walk.request.payload),
-                walk.request.sample,
-                currency,
-            )
-            for walk in walks
-        }
-        found = await ask_batch(line.client, ledger, profile, list(calls.values()), budget)
+        calls = {walk.request.key: settling.call(stage, walk.request, line.profile) for walk in walks}
+        found = await ask_batch(line.client, ledger, line.profile, list(calls.values()), budget)
+        told.paid(sum(one.cost for one in found.values() if isinstance(one, Recorded)))
+        _require_some_answer(line, found.values())
         for walk in walks:
             got = found[walk.request.key]
             walk.called = True
@@ -51,11 +44,28 @@ async def in_batches(
             else:
                 walk.fail(f"{got.status}, tries: {got.tries}")
             if walk.reply is not None:
-                ended(walk, 0 if isinstance(got, Failure) else got.cost)
+                told.reply(walk.reply, cached=False)
         walks = [walk for walk in walks if walk.reply is None]
+
+
+def _require_some_answer(line: Line, found: Collection[Recorded | Failure]) -> None:
+    """A host that would have none of the questions does not mean their texts, and one that answers none is down (see
+    MOST_IN_A_ROW).
+    """
+    if len(found) < MOST_IN_A_ROW or not all(isinstance(one, Failure) for one in found):
+        return
+    failed = {one.status for one in found if isinstance(one, Failure)}
+    if not_had := failed & _NOT_HAD:
+        told = " and ".join(sorted(status.removeprefix("http_") for status in not_had))
+        raise HostRefused(
+            f"{line.profile.alias} answers {told} to all {len(found)} questions of a batch: nothing more is sent",
+            where=f"{line.host}, model {line.profile.model}",
+            remedy=UNLIKED,
+        )
+    which = f"none to all {len(found)} questions of a batch"
+    raise no_answers(line.profile, line.host, which, ", ".join(sorted(failed)))
 
 
 def _of_its_length(walk: Walk[Any], failure: Failure) -> bytes | None:
     """A host that cannot give so long a reply has said so with a 400."""
-    refused = failure.status in {"http_400", "http_413"}
-    return verdict_of(b"", lengthened=True) if refused and walk.request.lengthened else None
+    return verdict_of(b"", lengthened=True) if failure.status in _NOT_HAD and walk.request.lengthened else None

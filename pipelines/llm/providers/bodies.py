@@ -2,10 +2,18 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.llm.money import Usage
+from pipelines.llm.money import MOST_TOKENS, Told, Usage
+
+# HTTP statuses that may be about one request alone: its text, its length, its form.
+ABOUT_ONE = frozenset({400, 413, 422})
+_COME_BACK = frozenset({408, 409, 425, 429})
+# A host that says so to this many questions in a row, and answers none between them, does not mean the texts; one that
+# gives no answer to as many is down. Ours. Fewer, and a run of odd posts ends a refresh; each one more is one more call
+# that brings nothing.
+MOST_IN_A_ROW = 8
 
 # Vendors say in a 400 that a filter took offence at the text, or that it is too long, each in their own words. Both
 # are verdicts on this one text, which would be the same tomorrow, and no fault of the run.
@@ -15,17 +23,24 @@ _FILTERED = re.compile(
 _TOO_LONG = re.compile(r"context_length|maximum context|too[_ ]large|too[_ ]long|range of input length", re.I)
 _THOUGHT = re.compile(r"\s*<think>(.*?)(?:</think>|\Z)", re.S)
 _END_OF_THOUGHT = "</think>"
+_CODE = re.compile(r"[\w.-]{1,60}", re.ASCII)
+_HALF = re.compile("[\ud800-\udfff]")
+_MOST_NAME = 200
 
 
 class UnreadableBody(ValueError):
-    """Raised by `completion` for bytes that are no chat completion."""
+    """Raised by `completion` for bytes that are no chat completion; `told` is what they tell of their usage."""
+
+    def __init__(self, what: str, told: Told) -> None:
+        super().__init__(what)
+        self.told = told
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What matters of a body. `verdict` is set where the vendor gave one instead of a reply: `refused` or `too_long`.
 
-    `usage` is None where the vendor tells none.
+    `usage` is None where the vendor does not tell it whole, and `told` what it tells.
     """
 
     content: str = ""
@@ -35,6 +50,7 @@ class Completion:
     usage: Usage | None = None
     verdict: str | None = None
     detail: str | None = None
+    told: Told = field(default_factory=Told, compare=False)
 
 
 def completion(body: bytes, *, thinks: bool = False) -> Completion:
@@ -42,31 +58,35 @@ def completion(body: bytes, *, thinks: bool = False) -> Completion:
 
     Raises UnreadableBody.
     """
+    told = Told()
     try:
         answer = json.loads(body)
-        if "choices" not in answer and "error" in answer:
+        told = _told(answer.get("usage"))
+        if not answer.get("choices") and "error" in answer:
             return _verdict(answer["error"])
         choice = answer["choices"][0]
         message = choice["message"]
         content, reasoning = _apart(_text(message.get("content")), thinks)
         beside = _text(message.get("reasoning_content") or message.get("reasoning"))
-        finish = choice.get("finish_reason")
+        finish = _name(choice.get("finish_reason"))
         refused = finish == "content_filter" or bool(message.get("refusal"))
         return Completion(
             content=content,
             reasoning="\n".join(part for part in (beside, reasoning) if part) or None,
             finish_reason=finish,
-            served=answer.get("model"),
-            usage=_usage(answer.get("usage")),
+            served=_name(answer.get("model")),
+            usage=told.usage,
             verdict="refused" if refused else None,
             detail=None if not refused else "content_filter" if finish == "content_filter" else "refusal",
+            told=told,
         )
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableBody(f"not a chat completion: {type(error).__name__}, {len(body)} bytes") from None
+        raise UnreadableBody(f"not a chat completion: {type(error).__name__}, {len(body)} bytes", told) from None
 
 
 def verdict_of(body: bytes, *, lengthened: bool) -> bytes | None:
-    """The body of a 400 or 413 as it is kept where it is a verdict on this one text, or None: the request is at fault.
+    """The body of a status in ABOUT_ONE as it is kept where it is a verdict on this one text; None where it says
+    nothing of it.
 
     What a vendor says to a reply `lengthened` beyond what it can give is one as well.
     """
@@ -80,6 +100,19 @@ def verdict_of(body: bytes, *, lengthened: bool) -> bytes | None:
     return b'{"error":{"code":"too_long"}}' if lengthened else None
 
 
+def may_pass(status: int) -> bool:
+    """Whether a host that answers with this HTTP status may answer otherwise when it is asked the same again."""
+    return status in _COME_BACK or status >= 500
+
+
+def code_of(error: Any) -> str | None:
+    """The code of an error, where it is a word. What else a host says may quote the text."""
+    if not isinstance(error, dict):
+        return None
+    found = _CODE.fullmatch(str(error.get("code") or error.get("type") or ""))
+    return found and found[0]
+
+
 def _verdict(error: Any) -> Completion:
     told = json.dumps(error)
     refused = _FILTERED.search(told) is not None
@@ -90,6 +123,7 @@ def _verdict(error: Any) -> Completion:
         usage=Usage(0, 0, 0),
         verdict="refused" if refused else "too_long",
         detail="content_filter" if refused else "too_long_for_the_model",
+        told=Told(0, 0, 0),
     )
 
 
@@ -114,12 +148,24 @@ def _text(value: Any) -> str:
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALF.search(value) else value
 
 
-_HALF = re.compile("[\ud800-\udfff]")
+def _name(value: Any) -> str | None:
+    """A word of the host's as the ledger can hold it; None for what is no text."""
+    return _text(value).replace("\0", "")[:_MOST_NAME] if isinstance(value, str) else None
 
 
-def _usage(told: Any) -> Usage | None:
-    if not told:
+def _told(usage: Any) -> Told:
+    """What is told of a usage, in whatever form."""
+    if not isinstance(usage, dict):
+        return Told()
+    details = usage.get("prompt_tokens_details")
+    cached = _count(usage.get("prompt_cache_hit_tokens"))
+    if not cached and isinstance(details, dict):
+        cached = _count(details.get("cached_tokens"))
+    return Told(_count(usage.get("prompt_tokens")), cached or 0, _count(usage.get("completion_tokens")))
+
+
+def _count(value: Any) -> int | None:
+    """A number of tokens; None for what is none: negative, no number, or more than any call has."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:
         return None
-    details = told.get("prompt_tokens_details") or {}
-    cached = told.get("prompt_cache_hit_tokens") or details.get("cached_tokens") or 0
-    return Usage(int(told["prompt_tokens"]), int(cached), int(told["completion_tokens"]))
+    return int(value) if value == int(value) else None

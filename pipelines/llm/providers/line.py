@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -11,21 +10,18 @@ from pipelines.errors import HostRefused
 from pipelines.llm.limits import Limits
 from pipelines.llm.payload import Payload, Request
 from pipelines.llm.profiles import Profile, host, key
-from pipelines.llm.providers.bodies import verdict_of
+from pipelines.llm.providers.bodies import ABOUT_ONE, MOST_IN_A_ROW, code_of, may_pass, verdict_of
 from pipelines.settings import Llm
 
 # Ours. To connect takes no thinking; who asks to wait longer than this has closed for the day.
 _CONNECT_SECONDS = 10.0
-_LONGEST_WAIT = 900.0
+LONGEST_WAIT = 900.0
 
 # Connections of one client, of which a line has as many as it needs. For every request a pool looks at the socket of
 # each connection that is idle: with 64 in one pool that takes longer than all the rest of a call.
 _CONNECTIONS = 8
 
-_COME_BACK = frozenset({408, 409, 425, 429})
-_ABOUT_THIS_TEXT = frozenset({400, 413})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_WORD = re.compile(r"[\w.-]{1,60}")
 # By name: the SDK hands on the errors of whichever HTTP client it was given.
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
 _REMEDIES = {
@@ -34,6 +30,8 @@ _REMEDIES = {
     403: "look at what the key may ask, and from where",
     404: "look at model and base_url of the profile",
 }
+# Of a host that will have none of the questions: what of a profile decides their form.
+UNLIKED = "look at the profile of the model: model, structured, limit_field, max_tokens, extra_body"
 
 
 class Trouble(Exception):
@@ -43,7 +41,8 @@ class Trouble(Exception):
     billed: False: nothing is owed; None: nobody knows.
     after: seconds that the host asks to wait, 0 for none.
     flooded: whether the host has too much to do.
-    refusal: what ends the whole run, None where asking again may help.
+    again: whether asking the same again may help.
+    refusal: what ends the whole run, None where other questions may be answered.
     """
 
     def __init__(
@@ -53,10 +52,12 @@ class Trouble(Exception):
         billed: bool | None,
         after: float = 0.0,
         flooded: bool = False,
+        again: bool = True,
         refusal: HostRefused | None = None,
     ) -> None:
         super().__init__(status)
-        self.status, self.billed, self.after, self.flooded, self.refusal = status, billed, after, flooded, refusal
+        self.status, self.billed, self.after, self.flooded = status, billed, after, flooded
+        self.again, self.refusal = again and refusal is None, refusal
 
 
 class Line:
@@ -71,6 +72,8 @@ class Line:
         self.host = host(profile)
         most = llm.concurrency or profile.concurrency
         self.limits = Limits(most, profile.requests_per_minute, profile.tokens_per_minute)
+        self.hopeless: dict[str, str] = {}  # by key: the status of what the host would not have, for this run
+        self._in_a_row = 0  # questions that brought nothing, since the last answer
         self._timeout = llm.timeout
         theirs = profile.key_variable == "OPENAI_API_KEY"
         trusted = httpx2.create_ssl_context()
@@ -105,7 +108,7 @@ class Line:
             await client.close()
 
     async def post(self, request: Request) -> bytes:
-        """The bytes that answer a request: a completion, or a verdict on its text. Raises Trouble."""
+        """The bytes that answer a request, be they a completion or not, or a verdict on its text. Raises Trouble."""
         import openai
 
         try:
@@ -136,24 +139,56 @@ class Line:
         """What an HTTP status other than 200 means."""
         status: int = response.status_code
         code = _code(response.content)
-        if status in _ABOUT_THIS_TEXT:
+        if status in ABOUT_ONE:
             verdict = verdict_of(response.content, lengthened=request.lengthened)
             if verdict is not None:
                 return verdict
         told = f"http_{status}"
-        after = _retry_after(response.headers)
-        if (status in _COME_BACK or status >= 500) and code not in _NO_CREDIT and after <= _LONGEST_WAIT:
+        after = retry_after(response.headers)
+        if may_pass(status) and code not in _NO_CREDIT and after <= LONGEST_WAIT:
             raise Trouble(told, billed=False, after=after, flooded=status == 429)
-        closed = f", and asks to wait {after:.0f} s" if after > _LONGEST_WAIT else ""
-        raise Trouble(
-            told,
-            billed=False,
-            refusal=HostRefused(
-                f"{self.profile.alias} answers {status}{f' ({code})' if code else ''}{closed}: nothing more is sent",
-                where=f"{self.host}, model {self.profile.model}",
-                remedy=_REMEDIES.get(402 if code in _NO_CREDIT else status, "look at the profile of the model"),
-            ),
+        if status in ABOUT_ONE and code not in _NO_CREDIT:
+            raise self._not_had(request, told, code)
+        closed = f", and asks to wait {after:.0f} s" if after > LONGEST_WAIT else ""
+        remedy = _REMEDIES.get(402 if code in _NO_CREDIT else status, "look at the profile of the model")
+        raise Trouble(told, billed=False, refusal=self._refusal(f"{status}{_aside(code)}{closed}", remedy))
+
+    def _not_had(self, request: Request, told: str, code: str | None) -> Trouble:
+        """One question that the host would not have: it alone is at fault, unless many are in a row."""
+        self._in_a_row += 1
+        refusal = None
+        if self._in_a_row >= MOST_IN_A_ROW:
+            status = f"{told.removeprefix('http_')}{_aside(code)} to {self._in_a_row} questions in a row"
+            refusal = self._refusal(status, UNLIKED)
+        self.hopeless[request.key] = told
+        return Trouble(told, billed=False, again=False, refusal=refusal)
+
+    def answered(self) -> None:
+        """The host has answered a question."""
+        self._in_a_row = 0
+
+    def unanswered(self, status: str) -> HostRefused | None:
+        """A question got no answer after all its tries: why no other is to be asked, where many are in a row."""
+        self._in_a_row += 1
+        if self._in_a_row < MOST_IN_A_ROW:
+            return None
+        return no_answers(self.profile, self.host, f"{self._in_a_row} questions in a row", status)
+
+    def _refusal(self, status: str, remedy: str) -> HostRefused:
+        return HostRefused(
+            f"{self.profile.alias} answers {status}: nothing more is sent",
+            where=f"{self.host}, model {self.profile.model}",
+            remedy=remedy,
         )
+
+
+def no_answers(profile: Profile, host: str, which: str, status: str) -> HostRefused:
+    """What ends a run that would else take a host that is down for rows without an answer."""
+    return HostRefused(
+        f"{profile.alias} gives no answers: {which} ({status}); nothing more is sent",
+        where=f"{host}, model {profile.model}",
+        remedy="try again later: what was answered is kept",
+    )
 
 
 def _billed(error: BaseException) -> bool | None:
@@ -161,17 +196,19 @@ def _billed(error: BaseException) -> bool | None:
     return False if type(error.__cause__).__name__ in _NEVER_SENT else None
 
 
+def _aside(code: str | None) -> str:
+    return f" ({code})" if code else ""
+
+
 def _code(body: bytes) -> str | None:
-    """The code of an error, where it is a word. What else a host says may quote the text."""
+    """The code of the error in a body."""
     try:
-        error = json.loads(body)["error"]
-        found = _WORD.fullmatch(str(error.get("code") or error.get("type") or ""))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return code_of(json.loads(body)["error"])
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return found and found[0]
 
 
-def _retry_after(headers: Any) -> float:
+def retry_after(headers: Any) -> float:
     """Seconds to wait: a number of them, or a date."""
     told = headers.get("retry-after")
     if told is None:
@@ -181,7 +218,7 @@ def _retry_after(headers: Any) -> float:
     except ValueError:
         try:
             at = parsedate_to_datetime(told)
-        except ValueError:
+        except (ValueError, OverflowError):
             return 0.0
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
         return max(0.0, (at - datetime.now(UTC)).total_seconds())

@@ -4,27 +4,33 @@ A stage that was asked before is read from the ledger alone: no event loop, no S
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.errors import BudgetSpent, RequestError
 from pipelines.llm.asking import BUDGET, Estimate, ModelEstimate
-from pipelines.llm.ledger import FILE, Ledger
-from pipelines.llm.ledger_records import Budget
-from pipelines.llm.money import amount, bound, worst_case
-from pipelines.llm.profiles import price, profile, profiles
+from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.records import Batch, Budget
+from pipelines.llm.money import amount, bound, nano, worst_case
+from pipelines.llm.profiles import Profile, prices, profile, profiles
 from pipelines.llm.progress import Progress, Told
 from pipelines.llm.providers.walking import Walk, walk_on
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
+if TYPE_CHECKING:
+    from pipelines.llm.providers.line import Line
+
 # Bodies of so many questions are in memory at once.
 _AT_ONCE = 2000
+
+log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -37,27 +43,30 @@ def opened(
     batch: bool = False,
     progress: Progress | None = None,
 ) -> Iterator["OpenAIAsker"]:
-    """The asker of a home, with its ledger open. Left in order, and with every stage asked to its end, it closes the
-    budget `of` that name; broken off, the budget stays open, and the next one goes on with what it had spent.
+    """The asker of a home. Left in order, and with every stage asked to its end, it closes the budget `of` that name;
+    broken off, the budget stays open, and the next one goes on with what it had spent.
     """
-    with Ledger(home / FILE) as ledger:
-        asking = OpenAIAsker(ledger, llm, budget, of=of, batch=batch, progress=progress)
-        try:
-            yield asking
-            if budget is not None and not asking.broken_off and (standing := ledger.budget(of)) is not None:
+    asking = OpenAIAsker(home / FILE, llm, budget, of=of, batch=batch, progress=progress)
+    try:
+        yield asking
+        if budget is not None and not asking.broken_off and (ledger := asking.ledger) is not None:
+            standing = ledger.budget(of)
+            if standing is not None:
                 ledger.close_budget(standing)
-        finally:
-            asking.close()
+    finally:
+        asking.close()
 
 
 class OpenAIAsker:
-    """Answers from the ledger, and from the models themselves what is not in it."""
+    """Answers from the ledger, and from the models themselves what is not in it. The ledger's file is made when
+    something is to be sent: what only looks makes none.
+    """
 
     provider: Literal["openai"] = "openai"
 
     def __init__(
         self,
-        ledger: Ledger,
+        path: Path,
         llm: Llm,
         budget: Decimal | None,
         *,
@@ -65,17 +74,34 @@ class OpenAIAsker:
         batch: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        self._of = of
-        self._ledger, self._llm, self._cap, self._batch, self._progress = ledger, llm, budget, batch, progress
+        """Raises RequestError for a budget that is no amount, and for profiles that are none."""
+        if budget is not None:
+            nano(budget)
+        self._path, self._of = path, of
+        self._llm, self._cap, self._batch, self._progress = llm, budget, batch, progress
         self._profiles = profiles(llm.profiles)
+        self._ledger: Ledger | None = None
         self._runner: asyncio.Runner | None = None
-        self._lines: dict[str, Any] = {}
+        self._lines: dict[str, Line] = {}
         self._budget: Budget | None = None
+        self._cleared = not batch
         self.broken_off = False  # whether any stage was not asked to its end
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The ledger of the home, None where it has none yet. Raises LedgerError."""
+        if self._ledger is None and self._path.exists():
+            self._ledger = Ledger(self._path)
+        return self._ledger
+
+    def _made_ledger(self) -> Ledger:
+        if self._ledger is None:
+            self._ledger = Ledger(self._path)
+        return self._ledger
 
     def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """The aliases, as they are. Raises UnknownName."""
-        return tuple(dict.fromkeys(profile(self._profiles, alias).alias for alias in wanted))
+        return tuple(profile(self._profiles, alias).alias for alias in wanted)
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions.
@@ -85,14 +111,15 @@ class OpenAIAsker:
             BudgetSpent, HostRefused, LedgerError: with what was in flight settled, and all that was answered kept.
         """
         told = Told(self._progress, stage, len(questions))
-        told.now(last=False)
+        told.now()
+        self._clear_files()
         replies: list[Reply[Any] | None] = []
         waiting: list[tuple[int, Walk[Any]]] = []
         for walk in self._walked(questions):
             if walk.reply is None:
                 waiting.append((len(replies), walk))
             else:
-                told.reply(cached=True, failed=walk.reply.reason is not None)
+                told.reply(walk.reply, cached=True)
             replies.append(walk.reply)
         if waiting:
             self._send(stage, [walk for _, walk in waiting], told)
@@ -104,17 +131,22 @@ class OpenAIAsker:
         """The worst case of what the ledger cannot answer. Sends nothing, needs no key. Raises UnknownPrice."""
         counts: dict[str, Counter[str]] = {}
         asked: set[str] = set()
+        unpriced: dict[str, Profile] = {}
         for walk in self._walked(questions):
             count = counts.setdefault(walk.profile.alias, Counter())
             if walk.reply is not None or walk.request.key in asked:
                 count["cached"] += 1
                 continue
             asked.add(walk.request.key)
+            if walk.profile.price is None:
+                unpriced[walk.profile.alias] = walk.profile
+                continue
             most = bound(walk.request.payload)
             count["calls"] += 1
             count["tokens_in"] += most.prompt
             count["tokens_out"] += most.completion
             count["cost"] += worst_case(walk.profile, walk.request.payload, batch=self._in_batch(walk.profile.alias))
+        prices(unpriced.values())
         by_model = {
             alias: ModelEstimate(
                 count["calls"], count["cached"], count["tokens_in"], count["tokens_out"], amount(count["cost"])
@@ -122,23 +154,19 @@ class OpenAIAsker:
             for alias, count in counts.items()
         }
         costly = [alias for alias, count in counts.items() if count["cost"]]
-        return Estimate(
-            calls=sum(one.calls for one in by_model.values()),
-            cached=sum(one.cached for one in by_model.values()),
-            tokens_in=sum(one.tokens_in for one in by_model.values()),
-            tokens_out=sum(one.tokens_out for one in by_model.values()),
-            cost=sum((one.cost for one in by_model.values()), Decimal(0)),
-            currency=self._currency(costly) or "USD",
-            by_model=by_model,
-        )
+        return Estimate.of(by_model, self._currency(costly) or "USD")
 
     def close(self) -> None:
-        """Closes the connections. What was asked stays in the ledger."""
-        if self._runner is not None:
-            lines, self._lines = list(self._lines.values()), {}
-            self._run(_close(lines))
-            _apart(self._runner.close)
-            self._runner = None
+        """Closes the connections and the ledger. What was asked stays in it."""
+        try:
+            if self._runner is not None:
+                lines, self._lines = list(self._lines.values()), {}
+                self._run(_close(lines))
+                _apart(self._runner.close)
+                self._runner = None
+        finally:
+            if self._ledger is not None:
+                self._ledger.close()
 
     def _walked(self, questions: Sequence[Question[Any]]) -> Iterator[Walk[Any]]:
         """A walk a question, as far as the ledger leads it."""
@@ -151,14 +179,13 @@ class OpenAIAsker:
             yield from walks
 
     def _recorded(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        return {key: one.body for key, one in self._ledger.recorded(keys).items()}
+        ledger = self.ledger
+        return {} if ledger is None else {key: one.body for key, one in ledger.recorded(keys).items()}
 
     def _send(self, stage: str, walks: list[Walk[Any]], told: Told) -> None:
         """Ends the walks by asking. Everything that can be known to be wrong is said before anything leaves."""
         aliases = list(dict.fromkeys(walk.profile.alias for walk in walks))
         budget = self._opened_budget(stage, aliases, len(walks))
-        if self._runner is None:
-            self._runner = asyncio.Runner()
         well = False
         try:
             self._run(self._sent(stage, walks, aliases, budget, told))
@@ -172,30 +199,13 @@ class OpenAIAsker:
         self, stage: str, walks: list[Walk[Any]], aliases: list[str], budget: int | None, told: Told
     ) -> None:
         from pipelines.llm.providers.batching import in_batches
-        from pipelines.llm.providers.line import Line
         from pipelines.llm.providers.sending import Backoff, Sending
 
         for alias in aliases:  # all of them first: a key that is missing is said before the other model is asked
-            if alias not in self._lines:
-                self._lines[alias] = Line(self._profiles[alias], self._llm)
-        spent = 0
-
-        def ended(walk: Walk[Any], cost: int = 0) -> None:
-            nonlocal spent
-            assert walk.reply is not None
-            spent += cost
-            told.reply(
-                cached=not walk.called, failed=walk.reply.reason is not None, spent=amount(sending.spent + spent)
-            )
-
+            self._line(alias)
+        ledger = self._made_ledger()
         sending = Sending(
-            stage,
-            self._lines,
-            self._ledger,
-            budget=budget,
-            attempts=self._llm.attempts,
-            backoff=Backoff(),
-            ended=ended,
+            stage, self._lines, ledger, budget=budget, attempts=self._llm.attempts, backoff=Backoff(), told=told
         )
         await sending.run([walk for walk in walks if not self._in_batch(walk.profile.alias)])
         ends = await asyncio.gather(
@@ -204,9 +214,9 @@ class OpenAIAsker:
                     stage,
                     [walk for walk in walks if walk.profile.alias == alias],
                     self._lines[alias],
-                    self._ledger,
+                    ledger,
                     budget,
-                    ended,
+                    told,
                 )
                 for alias in aliases
                 if self._in_batch(alias)
@@ -216,6 +226,35 @@ class OpenAIAsker:
         for end in ends:
             if end is not None:
                 raise end
+
+    def _line(self, alias: str) -> "Line":
+        """The line of a model. Raises UnknownName, NoHost, NoKey, SettingsError."""
+        from pipelines.llm.providers.line import Line
+
+        if alias not in self._lines:
+            self._lines[alias] = Line(profile(self._profiles, alias), self._llm)
+        return self._lines[alias]
+
+    def _clear_files(self) -> None:
+        """Once in a run with batches: what those of earlier runs have left with their hosts is deleted there."""
+        if not self._cleared and (ledger := self.ledger) is not None:
+            self._cleared = True
+            self._run(self._clear(ledger))
+
+    async def _clear(self, ledger: Ledger) -> None:
+        from pipelines.llm.providers.batch.asking import clear_files
+
+        by_alias: dict[str, list[Batch]] = {}
+        for batch in await ledger.batches.uncleared():
+            by_alias.setdefault(batch.alias, []).append(batch)
+        for alias, batches in by_alias.items():
+            try:
+                line = self._line(alias)
+            except RequestError as error:
+                files = ", ".join(file for batch in batches for file in batch.files)
+                log.warning("%s: stays with the host of %s: %s", files, alias, error.what)
+            else:
+                await clear_files(line.client, ledger, line.profile, batches)
 
     def _opened_budget(self, stage: str, aliases: list[str], waiting: int) -> int | None:
         """The id of the budget to spend from; None where nothing costs."""
@@ -229,13 +268,13 @@ class OpenAIAsker:
                 remedy=f"--budget AMOUNT, in {currency}; --estimate says how much it may take",
             )
         if self._budget is None:
-            self._budget = self._ledger.open_budget(self._cap, currency, self._of)
+            self._budget = self._made_ledger().open_budget(self._cap, currency, self._of)
         return self._budget.id
 
     def _currency(self, aliases: Sequence[str]) -> str | None:
         """The currency of all that costs; None where nothing does. Raises UnknownPrice, RequestError for two."""
-        prices = [price(self._profiles[alias]) for alias in aliases]
-        found = sorted({one.currency for one in prices if one.input or one.output})
+        known = prices(self._profiles[alias] for alias in aliases)
+        found = sorted({one.currency for one in known if one.input or one.output})
         if len(found) > 1:
             raise RequestError(
                 f"the models are paid in {' and '.join(found)}, and a budget is in one currency",
@@ -250,7 +289,8 @@ class OpenAIAsker:
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs in the asker's own loop, so that connections and limits outlive a stage."""
-        assert self._runner is not None
+        if self._runner is None:
+            self._runner = asyncio.Runner()
         _apart(self._runner.run, work)
 
 
@@ -265,6 +305,6 @@ def _apart(run: Callable[..., Any], *given: Any) -> None:
         thread.submit(run, *given).result()
 
 
-async def _close(lines: Sequence[Any]) -> None:
+async def _close(lines: Sequence["Line"]) -> None:
     for line in lines:
         await line.close()

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.asking import Estimate, ModelEstimate
-from pipelines.llm.ledger import Ledger
-from pipelines.llm.ledger_records import Exchange
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Exchange
 from pipelines.llm.payload import canonical, key_of
-from pipelines.llm.profiles import Profile, profile, profiles
+from pipelines.llm.profiles import Profile, base_url, profile, profiles
 from pipelines.llm.progress import Progress, Told
 from pipelines.llm.providers.walking import Walk, walk_on
 from pipelines.llm.questions import Question, Reply
@@ -78,7 +78,7 @@ class ReplayAsker:
 
     def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """The aliases, as they are. Raises UnknownName."""
-        return tuple(dict.fromkeys(profile(self._profiles, alias).alias for alias in wanted))
+        return tuple(profile(self._profiles, alias).alias for alias in wanted)
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions. Raises RequestError for one that was not recorded."""
@@ -97,7 +97,7 @@ class ReplayAsker:
         for walk in walks:
             assert walk.reply is not None
             replies.append(walk.reply)
-            told.reply(cached=True, failed=walk.reply.reason is not None)
+            told.reply(walk.reply, cached=True)
         return replies
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every asker
@@ -106,11 +106,7 @@ class ReplayAsker:
         for walk in self._walked(questions):
             made.setdefault(walk.profile.alias, Counter())["calls" if walk.reply is None else "cached"] += 1
         by_model = {alias: ModelEstimate(calls=of["calls"], cached=of["cached"]) for alias, of in made.items()}
-        return Estimate(
-            calls=sum(of.calls for of in by_model.values()),
-            cached=sum(of.cached for of in by_model.values()),
-            by_model=by_model,
-        )
+        return Estimate.of(by_model)
 
     def _walked(self, questions: Sequence[Question[Any]]) -> list[Walk[Any]]:
         walks = [
@@ -169,17 +165,26 @@ def record(ledger: Ledger, path: Path, stages: Sequence[str] | None = None, *, e
 def _recording(one: Exchange, known: Mapping[str, Profile]) -> Recording:
     answer = one.answer
     named = known.get(answer.alias)
-    address = None if named is None else os.environ.get(named.base_url_variable or "", "") or named.base_url
+    address = None if named is None else base_url(named)
     return Recording(
         answer.key,
         one.sample,
         one.stage,
         answer.alias,
         json.loads(one.payload),
-        json.loads(answer.body),
+        _response(answer.body),
         Origin(
             answer.at.isoformat(timespec="seconds"),
             (urlsplit(address).hostname if address else None) or "unknown",
             answer.served,
         ),
     )
+
+
+def _response(body: bytes) -> dict[str, Any]:
+    """A body as JSON; what is no object was no completion, and is none here."""
+    try:
+        read = json.loads(body)
+    except (ValueError, RecursionError):
+        read = None
+    return read if isinstance(read, dict) else {"unreadable": body.decode(errors="replace")}

@@ -30,16 +30,16 @@ class RulesAsker:
         that is a bug of the rules.
         """
         told = Told(self._progress, stage, len(questions))
-        told.now(last=False)
+        told.now()
         replies = []
         for question in questions:
             replies.append(self._reply(question))
-            told.reply(cached=False, failed=False)
+            told.reply(replies[-1], cached=True)  # no call is made
         return replies
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every asker
         """Nothing: the rules cost nothing."""
-        return Estimate(by_model={RULES: ModelEstimate()} if questions else {})
+        return Estimate.of({RULES: ModelEstimate()} if questions else {})
 
     def _reply(self, question: Question[Any]) -> Reply[Any]:
         if question.task not in self._rules:

@@ -1,23 +1,26 @@
 """Sending: walks in, walks ended, every attempt in the ledger before it leaves and again when it is over.
 
-Whatever ends a run early (a budget that is used up, a host that refuses everything, a full disk) lets what is in
+Whatever ends a run early (a spent budget, a host that refuses everything, a full disk, Ctrl-C) lets what is in
 flight come home first, since it is paid for; nothing new leaves meanwhile.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import stamina
 
 from pipelines.errors import BudgetSpent
-from pipelines.llm.ledger import Ledger
-from pipelines.llm.ledger_records import Answer, Attempt, Call, Elsewhere, Recorded
-from pipelines.llm.money import bound, cost, worst_case
-from pipelines.llm.payload import Request, canonical
-from pipelines.llm.profiles import price
-from pipelines.llm.providers.bodies import UnreadableBody, completion
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Attempt, Call, Elsewhere, Recorded
+from pipelines.llm.money import worst_case
+from pipelines.llm.payload import Request
+from pipelines.llm.profiles import Profile
+from pipelines.llm.progress import Told
+from pipelines.llm.providers import settling
+from pipelines.llm.providers.interrupts import deferred
 from pipelines.llm.providers.line import Line, Trouble
 from pipelines.llm.providers.walking import Walk
 
@@ -25,6 +28,8 @@ from pipelines.llm.providers.walking import Walk
 _WORKERS_A_PLACE = 2
 # Seconds between looks at what somebody else has under way.
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 2.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +66,10 @@ class Sending:
         budget: int | None,
         attempts: int,
         backoff: Backoff,
-        ended: Callable[[Walk[Any]], None],
+        told: Told,
     ) -> None:
-        """`lines` by alias; `ended` is told of every walk that has come to its end."""
-        self.spent = 0  # nano-units
-        self._stage, self._lines, self._ledger, self._ended = stage, lines, ledger, ended
+        """`lines` by alias; `told` hears of every walk that has come to its end, and of what was paid."""
+        self._stage, self._lines, self._ledger, self._told = stage, lines, ledger, told
         self._budget, self._attempts, self._backoff = budget, attempts, backoff
         self._error: Exception | None = None
         self._stopping = asyncio.Event()
@@ -91,9 +95,10 @@ class Sending:
         everybody = asyncio.gather(*workers)
         first: set[asyncio.Future[Any]] = {everybody, stopping}
         try:
-            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-            while self._error is not None and self._in_flight:
-                await self._settlement()
+            async with deferred(self._interrupt):
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+                while self._error is not None and self._in_flight:
+                    await self._settlement()
         finally:
             for task in (stopping, *workers):
                 task.cancel()
@@ -123,10 +128,12 @@ class Sending:
                 walk.fail(got.trouble)
             else:
                 walk.take(got.body)
-        self._ended(walk)
+        self._told.reply(walk.reply, cached=not walk.called)
 
     async def _fetched(self, request: Request, line: Line) -> Got:
-        """What came of a request; two rows with the same one send it once."""
+        """What came of a request; two rows with the same one send it once, and none what was hopeless before."""
+        if (hopeless := line.hopeless.get(request.key)) is not None:
+            return Got(None, f"{hopeless}, tries: 0", sent=False)
         if (same := self._under_way.get(request.key)) is not None:
             got = await asyncio.shield(same)
             return Got(got.body, got.trouble, sent=False)
@@ -144,16 +151,8 @@ class Sending:
         return got
 
     async def _tried(self, request: Request, line: Line) -> Got:
-        profile = line.profile
-        call = Call(
-            request.key,
-            self._stage,
-            profile.alias,
-            profile.model,
-            canonical(request.payload),
-            request.sample,
-            price(profile).currency,
-        )
+        call = settling.call(self._stage, request, line.profile)
+        tries = 0
         try:
             async for attempt in stamina.retry_context(
                 on=_worth_another,
@@ -163,15 +162,18 @@ class Sending:
                 wait_max=self._backoff.longest,
                 wait_jitter=self._backoff.jitter,
             ):
+                tries = attempt.num
                 with attempt:
                     return await self._once(request, line, call)
         except Trouble as trouble:
-            return Got(None, f"{trouble.status}, tries: {self._attempts}", sent=True)
+            if trouble.again and (refusal := line.unanswered(trouble.status)) is not None:
+                raise refusal from None
+            return Got(None, f"{trouble.status}, tries: {tries}", sent=True)
         raise AssertionError("stamina ends with a result or an error")
 
     async def _once(self, request: Request, line: Line, call: Call) -> Got:
         """One try. Raises Trouble."""
-        reserve, tokens = worst_case(line.profile, request.payload), _about(request)
+        reserve, tokens = worst_case(line.profile, request.payload), _about(request, line.profile)
         look = _FIRST_LOOK
         while True:
             async with line.limits.place(tokens) as storm:
@@ -225,13 +227,20 @@ class Sending:
         try:
             body = await line.post(request)
             came = True
-            recorded = await self._ledger.answered(attempt, self._answer(body, request, line, attempt))
-            self.spent += recorded.cost
+            given, readable = settling.read(body)
+            kept = settling.answer(given, body, line.profile, attempt, request.payload)
+            recorded = await self._ledger.answered(attempt, kept)
+            self._told.paid(recorded.cost)
             line.limits.concurrency.answered()
+            # What is no completion was paid for as well. It ends its question; a host that sends nothing else, the run.
+            refusal = settling.overrun(recorded, attempt, line.profile, line.host)
+            if readable:
+                line.answered()
+            else:
+                refusal = line.unanswered("unreadable") or refusal
+            if refusal is not None:
+                raise refusal
             return Got(recorded.body, "", sent=True)
-        except UnreadableBody:
-            await self._ledger.failed(attempt, "unreadable", billed=None)
-            raise Trouble("unreadable", billed=None) from None
         except Trouble as trouble:
             await self._ledger.failed(attempt, trouble.status, billed=trouble.billed)
             if trouble.flooded:
@@ -247,20 +256,9 @@ class Sending:
         finally:
             self._settle()
 
-    def _answer(self, body: bytes, request: Request, line: Line, attempt: Attempt) -> Answer:
-        """The answer as the ledger keeps it. Raises UnreadableBody. What tells no usage costs what was set aside."""
-        given = completion(body)
-        usage, owed = given.usage, attempt.reserve
-        if usage is not None:
-            owed = cost(line.profile, usage)
-        return Answer(
-            body,
-            given.served,
-            given.finish_reason,
-            usage or bound(request.payload),
-            owed,
-            attempt.call.currency,
-        )
+    def _interrupt(self) -> None:
+        log.warning("waiting for %d answers that are under way and paid for; Ctrl-C: leave them", self._in_flight)
+        self._stop(Stopped())
 
     def _stop(self, error: Exception) -> None:
         if self._error is None:
@@ -284,15 +282,15 @@ class Sending:
 
 def _worth_another(error: Exception) -> bool | float:
     """For stamina: whether to try again, and when, where the host has said it."""
-    if not isinstance(error, Trouble):
+    if not isinstance(error, Trouble) or not error.again:
         return False
     return error.after or True
 
 
-def _about(request: Request) -> int:
+def _about(request: Request, profile: Profile) -> int:
     """Tokens as vendors count them against a limit a minute: by the characters of the text or by the reply's room,
     whichever is more.
     """
     characters = sum(len(message["content"]) for message in request.payload["messages"])
-    room: int = request.payload["max_tokens"]
+    room: int = request.payload[profile.limit_field]
     return max(characters, room)

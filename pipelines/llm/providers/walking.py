@@ -10,7 +10,7 @@ from pipelines.llm import payload as payloads
 from pipelines.llm.payload import Request
 from pipelines.llm.profiles import Profile
 from pipelines.llm.providers.bodies import Completion, UnreadableBody, completion
-from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply, read
+from pipelines.llm.questions import NO_ANSWER, InvalidReply, Provenance, Question, Reply, read
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class Walk(Generic[T]):
         """The body that answers `request`: ends the walk, or makes the next request."""
         try:
             given = completion(body, thinks=self.profile.thinking)
-        except UnreadableBody:  # none is kept; a recording, or a ledger of another version, may hold one
+        except UnreadableBody:  # it was paid for all the same: once
             self._end(None, reason="invalid_reply", detail="unreadable")
             return
         if given.verdict is not None:
@@ -42,7 +42,7 @@ class Walk(Generic[T]):
         elif given.finish_reason == "length":
             longer = payloads.lengthened(self._asked, self.profile)
             if self._repairs == 0 or longer is None:
-                tokens = given.usage.completion if given.usage is not None else self._asked["max_tokens"]
+                tokens = given.usage.completion if given.usage is not None else self._asked[self.profile.limit_field]
                 self._end(given, reason="cut_short", detail=f"{tokens} tokens")
             else:
                 self._asked = longer
@@ -52,7 +52,7 @@ class Walk(Generic[T]):
 
     def fail(self, detail: str) -> None:
         """No request for it came through."""
-        self._end(None, reason="no_answer", detail=detail)
+        self._end(None, reason=NO_ANSWER, detail=detail)
 
     def _read(self, given: Completion) -> None:
         try:

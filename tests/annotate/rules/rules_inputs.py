@@ -1,9 +1,11 @@
-"""Inputs of the rules' tasks, made of the real sets of the shared data."""
+"""Inputs of the rules' tasks, made of the real sets of the shared data; and a reply to a talk written short."""
 
 import re
 from typing import Any
 
+from pipelines.annotate.rules.answers import ANSWERS
 from pipelines.store import Store
+from schemas.reasoning import Cer
 
 # What the rules quote of a post stands between these, as it is in the post.
 QUOTED = re.compile("「([^」]*)」")
@@ -36,3 +38,9 @@ def dialogues(store: Store) -> list[dict[str, Any]]:
         }
         for row in rows.iter_rows(named=True)
     ]
+
+
+def cer(lang: str, *said: str) -> Cer:
+    """The reply to a talk in which the seeker begins and both take turns."""
+    history = [{"role": ("seeker", "supporter")[n % 2], "text": text} for n, text in enumerate(said)]
+    return Cer.parse(ANSWERS["cer"]({"lang": lang, "history": history}))

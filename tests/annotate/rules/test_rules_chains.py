@@ -3,13 +3,13 @@
 import re
 
 import pytest
+from rules_inputs import posts, quotations
 
 from pipelines.annotate.rules.answers import ANSWERS
 from pipelines.annotate.rules.coe import acts
 from pipelines.annotate.rules.story import story
 from schemas.labels import EMOTIONS
 from schemas.reasoning import Coe, Ecot
-from tests.annotate.rules.rules_inputs import posts, quotations
 
 ANSWER = "抱抱你。其实很多人都会这样。你可以试着先写下来，好吗？加油。"
 

@@ -5,8 +5,10 @@ from string import Formatter
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pipelines.annotate.rules.lexicon import FOLDER, Finder, lexicon
+from pipelines.annotate.rules.lexicon import FOLDER, Finder, alternatives, lexicon
 from pipelines.annotate.rules.wording import phrases, pick
 from pipelines.clean.personal_data.redaction import find
 from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENT_OF, SENTIMENTS
@@ -14,7 +16,7 @@ from schemas.reasoning import COE_TAGS, tags
 from schemas.taxonomy import TAXONOMY
 
 _SLOTS = {"you", "quote", "cause", "soothe", "explain", "step", "ask", "question", "reframe", "restated"} | {
-    *("n", "core", "course", "word", "degree", "place", "first", "items", "share")
+    *("n", "core", "course", "word", "degree", "place", "first", "items", "share", "last", "heard", "who")
 }
 CONVEYED = {"care", "encouragement"}
 
@@ -34,7 +36,7 @@ def test_every_emotion_has_a_sentiment():
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_every_emotion_has_words_and_sentences(lang):
     words = lexicon(f"feelings.{lang}")
-    named = {name for name in words if name not in ("none", "conveyed")}
+    named = {name for name in words if name not in ("none", "conveyed", "grave")}
     assert named == set(EMOTIONS.en) - CONVEYED == set(phrases(lang)["emotion"])
     assert set(words["conveyed"]) == CONVEYED
     assert all(set(words[name]) == {"mild", "plain", "strong"} for name in named)
@@ -72,6 +74,24 @@ def test_what_the_rules_say_is_fit_to_be_said(name):
         assert all(span.startswith("{") and span.endswith("}") for span in re.findall("「([^」]*)」", text))
 
 
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_every_step_says_when_it_fits(lang):
+    """An emotion alone is enough only where the step is said to be fit for whoever feels it; every name exists."""
+    circles = set(lexicon(f"markers.{lang}")["circles"])
+    for table in lexicon(f"steps.{lang}")["step"]:
+        assert set(table) <= {"say", "emotion", "topic", "who", "when", "unless", "intent", "any_cause"}
+        assert set(table.get("emotion", ())) <= set(EMOTIONS.en) - CONVEYED
+        assert set(table.get("topic", ())) <= set(TAXONOMY)
+        assert set(table.get("who", ())) <= circles
+        assert set(table.get("intent", ())) <= {"advice", "understanding"}
+        conditions = [name for name in ("emotion", "topic", "who", "when") if name in table]
+        assert len(conditions) >= 2 or (conditions == ["emotion"] and table.get("any_cause"))
+        for name in ("when", "unless"):
+            assert re.compile(table.get(name, "x")).search("") is None
+    for emotion in set(EMOTIONS.en) - CONVEYED - {"calm", "joy", "gratitude", "relief", "fondness"}:
+        assert any(emotion in table.get("emotion", ()) for table in lexicon(f"steps.{lang}")["step"]), emotion
+
+
 @pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.toml"))])
 def test_every_pattern_compiles(name):
     def patterns(table):
@@ -88,6 +108,14 @@ def test_every_pattern_compiles(name):
 def test_the_longest_word_wins_and_a_word_of_two_lists_counts_to_the_first():
     finder = Finder([("one", "开心|累"), ("two", "不开心|累")], "zh")
     assert [(hit.start, hit.name) for hit in finder.hits("我不开心，很累")] == [(1, "two"), (6, "one")]
+
+
+@given(st.lists(st.text("ab一c.", min_size=1, max_size=4), min_size=1), st.text("ab一c. ", max_size=30))
+def test_words_that_begin_alike_are_found_as_if_each_were_tried_alone(words, text):
+    longest_first = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    for lang, one_by_one in (("zh", longest_first), ("en", rf"(?<![\w'])(?:{longest_first})(?!\w)")):
+        found = re.finditer(alternatives(words, lang), text)
+        assert [one.span() for one in found] == [one.span() for one in re.finditer(one_by_one, text)]
 
 
 def test_english_words_are_whole_and_of_any_case():

@@ -5,13 +5,13 @@ from itertools import islice
 
 import polars as pl
 import pytest
+from rules_inputs import dialogues, posts
 
 from pipelines.annotate.rules.danger import dangers
 from pipelines.annotate.rules.relevant import relevance
 from pipelines.clean import relevance as by_column
 from pipelines.clean.risk import risk
 from pipelines.store import Store
-from tests.annotate.rules.rules_inputs import dialogues, posts
 
 # What real texts have little of: advertisements, and danger in English and at the end of a line.
 _MADE_UP = (

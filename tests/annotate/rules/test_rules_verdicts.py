@@ -4,12 +4,12 @@ import json
 from collections import Counter
 
 import pytest
+from rules_inputs import dialogues, posts
 
 from pipelines.annotate.rules.answers import ANSWERS
 from pipelines.store import Store
 from schemas.labels import EMOTIONS, RISKS
 from schemas.taxonomy import TAXONOMY
-from tests.annotate.rules.rules_inputs import dialogues, posts
 
 SEEKER, SUPPORTER = "seeker", "supporter"
 
@@ -161,12 +161,43 @@ def test_the_emotion_that_prevails_in_a_post(text, emotion):
     [
         ("抱抱你，心疼你，你并不孤单，我在。", "关怀"),
         ("加油，相信你一定可以，会越来越好。", "鼓励"),
-        ("焦虑的时候，焦虑会让人更焦虑，先呼吸。", "焦虑"),
+        ("我很担心你，今晚别一个人待着。", "关怀"),
+        ("看到“叫我阿姨”我鼻子都酸了。", "悲伤"),
+        ("看完我很生气，他怎么能这样。", "愤怒"),
+        ("换谁都会难过的，不是你的错。", "关怀"),
+        # what the seeker, others, or people in general feel is not what the answer feels
+        ("焦虑的时候，焦虑会让人更焦虑，先呼吸。", "平静"),
+        ("你不生气，但是早上那个问题要认真想想。", "平静"),
+        ("把失败的原因列成一张表。", "平静"),
+        ("你放弃了，他不会轻松。", "平静"),
+        ("我研二的时候天天躲在厕所哭，后来找了师姐。", "平静"),
+        ("你可以跟他说：我很难受，我们谈谈。", "平静"),
+        ("可以跟他坦白说：我很高兴，也因为你没过而难受。", "平静"),
+        ("往门缝里塞一张纸条，写上“我知道你举报的事，我觉得你很勇敢”。", "平静"),
+        ("我在北京读书，房租三千五。", "平静"),
+        ("楼主你好，心疼，抱抱。", "关怀"),
+        ("夜深了，陪着你。", "关怀"),
+        ("你妈妈是担心你，她的焦虑传给了你。", "平静"),
+        ("我也离过婚，那两年我天天失眠。", "平静"),
+        ("那一段说出来会好一点。", "平静"),
+        ("慢慢来，一切都会好。", "鼓励"),
         ("这个问题要从三个方面看。", "平静"),
     ],
 )
-def test_the_emotion_that_an_answer_speaks_to_or_conveys(text, emotion):
+def test_an_answer_has_the_emotion_that_it_conveys_or_feels_itself(text, emotion):
     assert _emotion(text, "answer") == emotion
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("婚前恐惧？\n我有点怕，可是他一点都不怕。", "词语：「恐惧」、「怕」"),
+        ("背锅\n我越想越气。我老公很生气，要去找他。", "词语：「越想越气」"),
+        ("生日\n下班我从后门走的。", "没有用词说出情绪，也没有提问，记作中性"),
+    ],
+)
+def test_the_grounds_are_the_writers_own_words_and_no_claim(text, why):
+    assert json.loads(ANSWERS["emotions"]({"unit": "post", "text": text}))["why"] == why
 
 
 def test_emotions_of_real_posts_and_answers_are_of_many_kinds(real_home, record_property):

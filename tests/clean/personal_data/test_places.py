@@ -66,6 +66,7 @@ def test_named_places(text, kind, place):
         "我住在农村，我们小区的人总盯着我，我在街上看见了他。",
         "在房间里、被窝里、群里、梦里、黑暗里。",
         "某大学、XX公司和那家医院。",
+        "我从大学宿舍搬出来，催收打到单位是违法的，可以去最近医院的急诊。",
     ],
 )
 def test_what_is_not_named_stays(text):

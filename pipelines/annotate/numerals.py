@@ -1,0 +1,40 @@
+"""Numerals in Arabic or Chinese digits, or in both: 1,200, 三十, 2万, 3千."""
+
+import re
+
+_DIGIT_OF = dict(zip("零〇一二两俩仨三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9), strict=True))
+_PLACES = {"十": 10, "百": 100, "千": 1000}
+_LARGE = (("亿", 10**8), ("万", 10**4))
+_ARABIC = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?")
+_MIXED = re.compile(r"([0-9]+(?:\.[0-9]+)?)([十百千])")  # 3千
+# No figure of a text has more characters; what has is noise.
+_LONGEST = 20
+
+
+def value_of(digits: str) -> float | None:
+    """The value of a numeral; None for what is none (三四, 1.2.3) or is longer than any."""
+    if len(digits) > _LONGEST:
+        return None
+    if _ARABIC.fullmatch(digits):
+        return float(digits.replace(",", ""))
+    for name, size in _LARGE:
+        if name in digits:
+            head, _, tail = digits.partition(name)
+            high, low = value_of(head), value_of(tail) if tail else 0.0
+            return None if high is None or low is None else high * size + low
+    if found := _MIXED.fullmatch(digits):
+        return float(found[1]) * _PLACES[found[2]]
+    return _chinese(digits)
+
+
+def _chinese(digits: str) -> float | None:
+    total, digit = 0, None
+    for character in digits:
+        if character in _PLACES:
+            total += (1 if digit is None else digit) * _PLACES[character]
+            digit = None
+        elif character in _DIGIT_OF and digit in (None, 0):
+            digit = _DIGIT_OF[character]
+        else:
+            return None
+    return float(total + (digit or 0)) if digits else None

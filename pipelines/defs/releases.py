@@ -1,0 +1,113 @@
+"""A release, and its publication, as assets: in jobs of their own, for nobody releases by the way.
+
+The token of the Hub is read from HF_TOKEN by its client, and stands in no configuration, event or log.
+"""
+
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from crawlers.dates import SHANGHAI
+from pipelines.defs.resources import HomeResource
+from pipelines.errors import ReleaseRefused
+from pipelines.publishing import to_hub
+from pipelines.release.checks.released import CONFIGS
+from pipelines.release.manifest import Finding, Release
+from pipelines.releasing import release as make
+
+GROUP = "release"
+
+
+class ReleaseConfig(dg.Config):
+    """What the release is called, and which checks may find what they find (`rules_rows`)."""
+
+    name: str
+    allow: list[str] = Field(default_factory=list)
+
+
+class PublishConfig(dg.Config):
+    """Where the current release, or another, is put on the Hub, and whether everybody may see that it is there."""
+
+    repo: str
+    release: str | None = None
+    public: bool = False
+
+
+def _findings(findings: list[Finding]) -> dg.TableMetadataValue:
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord({"check": one.check, "severity": one.severity, "count": one.count, "what": one.what})
+            for one in findings
+        ],
+        schema=dg.TableSchema([dg.TableColumn(name) for name in ("check", "severity", "count", "what")]),
+    )
+
+
+def _told(release: Release) -> dict[str, Any]:
+    rows = {config: release.rows(config) for config in release.configs}
+    return {
+        "name": release.name,
+        "content": release.content,
+        "rows": dg.MetadataValue.json(rows),
+        "findings": _findings(release.findings),
+    }
+
+
+@dg.asset(
+    name="release",
+    group_name=GROUP,
+    deps=[dg.AssetKey(config) for config in CONFIGS],
+)
+def release(context: dg.AssetExecutionContext, config: ReleaseConfig, home: HomeResource) -> dg.MaterializeResult[None]:
+    """Every table pinned, checked, and the training sets written once and for all (docs/releasing.md)."""
+    try:
+        made = make(home.folder, config.name, allow=config.allow, settings=home.settings())
+    except ReleaseRefused as refused:
+        raise dg.Failure(str(refused), metadata={"findings": _findings(list(refused.findings))}) from refused
+    context.log.info("%s: content %s", made.name, made.content)
+    return dg.MaterializeResult(data_version=dg.DataVersion(made.content), metadata=_told(made))
+
+
+@dg.asset(
+    name="publication",
+    group_name=GROUP,
+    deps=[release],
+)
+def publication(
+    context: dg.AssetExecutionContext, config: PublishConfig, home: HomeResource
+) -> dg.MaterializeResult[None]:
+    """What of a release may be published, as one commit and a tag on the Hub (docs/publishing.md)."""
+    published, found = to_hub(home.folder, config.release, config.repo, public=config.public)
+    context.log.info("%s: %s, commit %s", found.repo, found.tag, found.commit)
+    told: dict[str, Any] = {"repo": found.repo, "commit": found.commit, "new": found.new}
+    return dg.MaterializeResult(data_version=dg.DataVersion(published.content), metadata=told | _told(published))
+
+
+release_job = dg.define_asset_job(
+    "make_release",
+    selection=dg.AssetSelection.assets(release),
+    description="A release; give it a name. What the checks find refuses it, with a list of what to mend.",
+)
+publish_job = dg.define_asset_job(
+    "publish_release",
+    selection=dg.AssetSelection.assets(publication),
+    description="The current release, or the one that is named, on the Hub.",
+)
+
+
+def _monthly(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    """A release named by its month in Shanghai."""
+    month = context.scheduled_execution_time.astimezone(SHANGHAI)
+    return dg.RunRequest(run_config={"ops": {"release": {"config": {"name": f"{month:%Y-%m}"}}}})
+
+
+release_monthly = dg.ScheduleDefinition(
+    name="release_monthly",
+    job=release_job,
+    cron_schedule="30 5 1 * *",
+    execution_timezone=SHANGHAI.key,
+    execution_fn=_monthly,
+    description="A release named by its month, where the checks find nothing. Nothing is published by a schedule.",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+)

@@ -1,0 +1,70 @@
+"""What an erasure leaves: counts, places and dates; no text, and no id in the clear (`<home>/erasures/*.json`)."""
+
+import datetime as dt
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.dataclasses import dataclass
+
+from pipelines.kept_out import FOLDER, write_whole
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a version of a table, or a release, has lost: rows, rows that it had dropped, parts of other rows."""
+
+    place: str
+    rows: int
+    dropped: int
+    changed: int
+
+
+@dataclass(frozen=True)
+class Published:
+    """What of it stands on the Hub, where nobody but its owner can take it away, and how."""
+
+    release: str
+    repo: str
+    commit: str
+    tag: str
+    removal: str
+
+
+@dataclass(frozen=True)
+class AtHost:
+    """Files of a batch that a host may still keep."""
+
+    host: str
+    batch: str | None
+    files: list[str]
+
+
+class Receipt(BaseModel):
+    """One erasure, from its plan to its end.
+
+    `rows` are codes (`pipelines.kept_out`) of what was named; `calls` of models, `events` of Dagster (cells and files)
+    and `crawled` (lines and files) are what was deleted or masked; what was done before somebody killed it may be
+    missing from the latter two.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    erasure: str
+    began: dt.datetime
+    ended: dt.datetime
+    asked: dict[str, int]
+    rows: list[str]
+    lost: list[Lost]
+    calls: int
+    events: int
+    crawled: int
+    index: bool  # the near-duplicate index was there, and is gone as a whole
+    published: list[Published]
+    at_hosts: list[AtHost]
+
+
+def keep(home: Path, receipt: Receipt) -> Path:
+    """Writes it down; where."""
+    path = home / FOLDER / f"{receipt.erasure}.json"
+    write_whole(path, (receipt.model_dump_json(indent=1) + "\n").encode())
+    return path

@@ -1,0 +1,164 @@
+"""Before anything is erased: all that has to go is looked for, and nothing is changed.
+
+Rows are found by their ids, in every version of every table and in every release; then by what they say: a row that a
+model or a rule made, and that quotes 15 characters of what is erased and of no other post, goes as well. What remains
+of the erased texts as runs of 8 characters that nobody else has shows where else they were copied to.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import polars as pl
+
+from pipelines.erase.cells import texts
+from pipelines.erase.lineage import LOOKED_AT, Gone, Mask
+from pipelines.erase.places import places
+from pipelines.erase.plan import Plan, name_of
+from pipelines.erase.request import Request, Targets, targets
+from pipelines.erase.sieve import Sieve, keys
+from pipelines.erase.traces import Runs, plain
+from pipelines.errors import LedgerBusy
+from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.sample.links import dialogue_links, post_links
+from pipelines.store.store import Store
+from schemas.dialogues import Dialogues
+from schemas.posts import Posts
+from schemas.tables import TABLES
+
+_LINKS = {"clean_posts": post_links, "clean_dialogues": dialogue_links}
+_PROMPTS = ("md", "toml")
+
+
+def survey(home: Path, store: Store, request: Request, mask: Mask) -> tuple[Plan, Runs]:
+    """What has to be done, and the runs of what goes. Reads the home about twice.
+
+    Raises RequestError for what nobody knows, DamagedVersion for a version that cannot be read, LedgerBusy where a
+    question about it is in a batch that is not collected.
+    """
+    found = targets(request, home, store)
+    sieve = _by_ids(home, store, found, mask)
+    runs = Runs.of(*_gone_texts(home, store, sieve))
+    for text in _own_texts():
+        runs.elsewhere([text], source=True)
+    touched, calls = _by_texts(home, store, sieve, runs)
+    now = dt.datetime.now(dt.UTC)
+    plan = Plan(
+        erasure=name_of(now),
+        began=now,
+        asked={"rows": len(request.rows), "authors": len(request.authors), "files": len(request.files)},
+        gone=sorted(sieve.gone.ids),
+        namesakes=sorted(sieve.gone.namesakes),
+        quoting={table: sorted(found) for table, found in sieve.quoting.items()},
+        links=sorted(sieve.links),
+        touched=sorted(touched),
+        forgotten=sorted(_calls(home, calls, runs)),
+        kept_out=sorted({*found.ids, *request.authors}),
+        taken_down=sorted(_crawled(home, store) & found.ids),
+        base=runs.base,
+    )
+    return plan, runs
+
+
+def _by_ids(home: Path, store: Store, found: Targets, mask: Mask) -> Sieve:
+    """All that is gone by its ids; rewritings to a persona that is gone, and what was made of those, included."""
+    gone = Gone(found.ids, found.namesakes)
+    grown = True
+    while grown:
+        grown = False
+        for place in places(home, store):
+            ids = place.rows.select(name for name in place.columns if name in LOOKED_AT).collect()
+            grown |= gone.take(ids.filter(gone.rows(ids)))
+    return Sieve(gone, mask, {table: set(keys) for table, keys in found.records.items()})
+
+
+def _gone_texts(home: Path, store: Store, sieve: Sieve) -> tuple[set[str], set[str]]:
+    """What people wrote of what goes, and what was made from that. On the way: which hashes in `splits` go with it."""
+    written: set[str] = set()
+    made: set[str] = set()
+    stay: set[str] = set()
+    for place in places(home, store):
+        frame = place.rows.collect()
+        said = written if _is_source(place.table) else made
+        for taken in sieve.taken(place.table, frame):
+            said.update(text for _, column in texts(taken) for text in column if text)
+        if place.table in _LINKS:
+            left, _ = sieve.left(place.table, frame)
+            losing = frame.filter(sieve.losing(place.table, frame))
+            going, standing = (set(_LINKS[place.table](rows)["links"].explode()) for rows in (losing, left))
+            sieve.links.update(going)
+            stay |= standing
+    sieve.links.difference_update(stay)
+    return written, made | sieve.links
+
+
+def _by_texts(home: Path, store: Store, sieve: Sieve, runs: Runs) -> tuple[set[str], set[str]]:
+    """Finds the rows that quote. Gives the places that lose something, and the keys of the calls that made it."""
+    touched: set[str] = set()
+    calls: set[str] = set()
+    others: set[str] = set()
+    for place in places(home, store):
+        frame = place.rows.collect()
+        left, changed = sieve.left(place.table, frame)
+        if not _is_source(place.table):
+            quoting = left.filter(_quoting(left, runs))
+            sieve.quoting.setdefault(place.table, set()).update(keys(place.table, quoting))
+            sieve.gone.take(quoting)
+            left, changed = sieve.left(place.table, frame)
+        for _, column in texts(left):
+            runs.elsewhere(column, source=_is_source(place.table))
+        if changed or left.height < frame.height:
+            touched.add(place.name)
+        if "request_key" in frame.columns:
+            calls |= set(frame.join(left, on=TABLES[place.table].key(), how="anti")["request_key"])
+            others |= set(left["request_key"])
+    return touched, calls - others
+
+
+def _is_source(table: str) -> bool:
+    """Whether rows of the table say what people wrote, and nothing that was made from it."""
+    return issubclass(TABLES.get(table, object), Posts | Dialogues)
+
+
+def _quoting(frame: pl.DataFrame, runs: Runs) -> pl.Series:
+    quoting = {int(rows[place]) for rows, column in texts(frame) for place in runs.quoting(column)}
+    return pl.Series([row in quoting for row in range(frame.height)], dtype=pl.Boolean)
+
+
+def _own_texts() -> Iterator[str]:
+    """Our own prompts and the sentences that rules fill in: they lead to nobody."""
+    folders = [files("pipelines")]
+    while folders:
+        for entry in folders.pop().iterdir():
+            if entry.is_dir():
+                folders.append(entry)
+            elif entry.name.rpartition(".")[2] in _PROMPTS:
+                yield entry.read_text(encoding="utf-8")
+
+
+def _calls(home: Path, made: Iterable[str], runs: Runs) -> set[str]:
+    """The calls that made what goes, and those whose question or answer holds a trace of it."""
+    if not (home / FILE).exists():
+        return set()
+    with Ledger(home / FILE) as ledger:
+        known = set(made)
+        found = {
+            key
+            for key, payload, body in ledger.bodies()
+            if key in known or runs.traced(plain(payload)) or runs.traced(plain(body))
+        }
+        for attempt in ledger.open_attempts():
+            if attempt.key in found and attempt.batch is not None and not attempt.lost:
+                raise LedgerBusy(
+                    f"a question about it is in batch {attempt.batch}, whose answers nobody has collected",
+                    where=home / FILE,
+                    remedy=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
+                )
+    return found
+
+
+def _crawled(home: Path, store: Store) -> set[str]:
+    """The ids of all posts that were crawled."""
+    raw = [place.rows.select("post_id").collect() for place in places(home, store) if place.table == "raw_posts"]
+    return set().union(*(rows["post_id"] for rows in raw))

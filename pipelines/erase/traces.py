@@ -1,0 +1,125 @@
+"""Runs of characters by which a text is known wherever it was copied to: without keeping the text.
+
+A run is LENGTH characters; of each the hash is kept, with a secret base that ends with the erasure. A text that has a
+run of the erased texts which no other row has is a trace of them.
+"""
+
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+LENGTH = 8
+QUOTE = 15  # characters in a row: whoever has as many has quoted
+
+Hashes = NDArray[np.uint64]
+
+_ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_BITS = 22  # of the table that answers most questions at once
+_END = "\0"  # stands between two texts, and in none of ours
+
+
+class Runs:
+    """The runs of some texts, of which `elsewhere` says which others have as well.
+
+    `values` are sorted. `quotable` are those of what people wrote. `shared` are those that other rows of any kind have,
+    `common` those that posts and dialogues have which stay: what is made from such a one quotes it, and not the erased.
+    """
+
+    def __init__(
+        self,
+        values: Hashes,
+        base: int,
+        quotable: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.values, self.base = values, base
+        self.quotable = np.zeros(len(values), bool) if quotable is None else quotable
+        self.shared = np.zeros(len(values), bool)
+        self.common = np.zeros(len(values), bool)
+        self._likely = np.zeros(1 << _BITS, bool)
+        self._likely[_upper(values)] = True
+
+    @classmethod
+    def of(cls, written: Iterable[str], made: Iterable[str] = ()) -> "Runs":
+        """Of what people wrote and of what was made from it, under a base of their own."""
+        base = secrets.randbits(64) | 1
+        quotable, others = (_within(_points(_END.join(texts)), base) for texts in (written, made))
+        values = np.unique(np.concatenate([quotable, others]))
+        return cls(values, base, np.isin(values, quotable))
+
+    @property
+    def traces(self) -> Hashes:
+        """Those that nobody else has."""
+        return self.values[~self.shared]
+
+    def elsewhere(self, texts: Sequence[str | None], *, source: bool) -> None:
+        """Other rows have these texts; `source`: rows of posts or dialogues as they came."""
+        places, _ = self._met(texts)
+        self.shared[places] = True
+        if source:
+            self.common[places] = True
+
+    def quoting(self, texts: Sequence[str | None]) -> NDArray[np.int64]:
+        """The positions of those texts that have QUOTE characters in a row of ours, which are not common to others."""
+        places, at = self._met(texts)
+        places, at = places[self.quotable[places]], at[self.quotable[places]]
+        if not len(at):
+            return np.empty(0, np.int64)
+        runs = np.split(np.arange(len(at)), np.flatnonzero(np.diff(at) != 1) + 1)
+        wanted = QUOTE - LENGTH + 1
+        starts = [at[run[0]] for run in runs if len(run) >= wanted and not self.common[places[run]].all()]
+        return np.unique(_owners(texts, np.array(starts, np.int64)))
+
+    def traced(self, text: str) -> bool:
+        """Whether a text has a run that no other row has."""
+        places, _ = self._met([text])
+        return not bool(self.shared[places].all())
+
+    def _met(self, texts: Sequence[str | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of our runs the texts have, and where, in characters of all texts joined."""
+        hashes = _hashes(_points(_END.join(text or "" for text in texts)), self.base)
+        at = np.flatnonzero(self._likely[_upper(hashes)])
+        places = np.searchsorted(self.values, hashes[at])
+        places[places == len(self.values)] = 0
+        met = self.values[places] == hashes[at] if len(self.values) else np.zeros(len(at), bool)
+        return places[met], at[met]
+
+
+def plain(body: bytes) -> str:
+    """What a JSON body says, escaped characters as themselves."""
+    text = _ESCAPED.sub(lambda code: chr(int(code[1], 16)), body.decode("utf-8", "replace"))
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _points(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def _hashes(points: NDArray[np.uint32], base: int) -> Hashes:
+    """The hash of the run that begins at each character: a polynomial in `base`, modulo 2^64."""
+    n = len(points) - LENGTH + 1
+    total = np.zeros(max(n, 0), np.uint64)
+    for place in range(LENGTH if n > 0 else 0):
+        total *= np.uint64(base)
+        total += points[place : place + n]
+    return total
+
+
+def _within(points: NDArray[np.uint32], base: int) -> Hashes:
+    """The hashes of the runs that lie within one text."""
+    ends = np.concatenate([[0], np.cumsum(points == 0)])
+    n = max(len(points) - LENGTH + 1, 0)
+    hashes: Hashes = _hashes(points, base)[ends[LENGTH : LENGTH + n] == ends[:n]]
+    return hashes
+
+
+def _upper(hashes: Hashes) -> NDArray[np.int64]:
+    return (hashes >> np.uint64(64 - _BITS)).astype(np.int64)
+
+
+def _owners(texts: Sequence[str | None], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which text each character belongs to."""
+    ends = np.cumsum([len(text or "") + len(_END) for text in texts])
+    return np.searchsorted(ends, starts, side="right")

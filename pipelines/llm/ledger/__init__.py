@@ -1,0 +1,1 @@
+"""The ledger: every request that left, what came back, what it cost."""

@@ -1,0 +1,260 @@
+"""The ledger's file: SQLite, opened, written and refused in one place.
+
+WAL with synchronous=FULL: what was committed survives a power cut. All that writes or checkpoints holds the flock of
+`<file>.lock` meanwhile. SQLite could sort that out alone, but it lets the waiting sleep for up to 100 ms, and until
+3.51.3 it could damage a file whose WAL one process reset while another committed (sqlite.org/wal.html#walresetbug).
+
+Nothing here opens the database file itself beside SQLite: closing such a descriptor would drop SQLite's POSIX locks.
+"""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import zstandard
+
+from pipelines.errors import DamagedLedger, LedgerBusy, LedgerError, LedgerFull
+
+APPLICATION = 0x676F6E67  # "gong"
+SCHEMA_VERSION = 2
+PATIENCE = 60.0  # seconds that a writer waits for others
+_POLL = 0.0005  # seconds
+
+_SCHEMA = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+-- Whoever asks. Lives as long as its lock file (ledger.sessions).
+CREATE TABLE session (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, pid INTEGER NOT NULL, started REAL NOT NULL, ended REAL
+) STRICT;
+-- spent and held: the sums of cost and held over the attempts, kept in the same transactions.
+CREATE TABLE budget (
+    id INTEGER PRIMARY KEY, of TEXT NOT NULL, cap INTEGER NOT NULL, currency TEXT NOT NULL,
+    spent INTEGER NOT NULL DEFAULT 0, held INTEGER NOT NULL DEFAULT 0, opened REAL NOT NULL, closed REAL
+) STRICT;
+CREATE UNIQUE INDEX budget_open ON budget (of) WHERE closed IS NULL;
+-- file, vendor, output, errors: what the host calls its file, itself, and the files of its results. cleared: when those
+-- files were gone from the host, which should not keep what people wrote.
+CREATE TABLE batch (
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, alias TEXT NOT NULL, host TEXT NOT NULL, file TEXT, vendor TEXT,
+    created REAL NOT NULL, ended REAL, status TEXT NOT NULL, output TEXT, errors TEXT, cleared REAL
+) STRICT;
+CREATE INDEX batch_open ON batch (host) WHERE ended IS NULL;
+-- Every time that a request left, or was about to. Money in nano-units. ended IS NULL: under way, or nobody has looked.
+CREATE TABLE attempt (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL, sample INTEGER NOT NULL, stage TEXT NOT NULL, alias TEXT NOT NULL,
+    model TEXT NOT NULL, session INTEGER NOT NULL, batch INTEGER, budget INTEGER, started REAL NOT NULL, ended REAL,
+    status TEXT NOT NULL, held INTEGER NOT NULL, cost INTEGER NOT NULL DEFAULT 0, currency TEXT NOT NULL,
+    served TEXT, prompt INTEGER, cached INTEGER, completion INTEGER
+) STRICT;
+CREATE INDEX attempt_open ON attempt (key) WHERE ended IS NULL;
+CREATE INDEX attempt_lost ON attempt (session) WHERE status = 'lost';
+CREATE INDEX attempt_batch ON attempt (batch) WHERE batch IS NOT NULL;
+-- The texts, apart from the money: these can be forgotten.
+CREATE TABLE request (key TEXT PRIMARY KEY, payload BLOB NOT NULL) STRICT;
+CREATE TABLE answer (
+    key TEXT PRIMARY KEY, attempt INTEGER NOT NULL, finish_reason TEXT, body BLOB NOT NULL
+) STRICT;
+"""
+
+# What makes a file of a version one of the next. Batches of version 1 left their files with the host: none is cleared.
+_STEPS = {
+    1: "ALTER TABLE batch ADD COLUMN output TEXT; ALTER TABLE batch ADD COLUMN errors TEXT;"
+    " ALTER TABLE batch ADD COLUMN cleared REAL;"
+}
+
+
+class LedgerFile:
+    """An open file: one connection that writes, in one thread, and one that reads."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens it, makes it where it is missing. Raises LedgerError."""
+        self.path = path
+        self._one_thread = threading.Lock()  # an flock keeps out other processes alone
+        with self.translated(), contextlib.ExitStack() as undo:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.with_name(path.name + ".lock")
+            self._locked = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            undo.callback(os.close, self._locked)
+            with self.alone():
+                self._make_private()
+                self.writes = self._connect()
+                undo.callback(self.writes.close)
+                _require_ours(self.writes, path)
+                self.writes.execute("PRAGMA journal_mode = WAL")
+                with contextlib.suppress(sqlite3.IntegrityError):  # it has one
+                    self.writes.execute("INSERT INTO about VALUES ('id', ?)", (uuid.uuid4().hex,))
+                self.id: str = self.writes.execute("SELECT value FROM about WHERE name = 'id'").fetchone()[0]
+                self.reads = self._connect()
+            undo.pop_all()
+
+    def _make_private(self) -> None:
+        """It holds what people wrote. SQLite gives the mode of the database to the files beside it."""
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            if self.path.stat().st_mode & 0o077:
+                self.path.chmod(0o600)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, timeout=PATIENCE, check_same_thread=False, cached_statements=512
+        )
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other process writes meanwhile. Raises LedgerBusy after a minute: a process that was stopped holds it."""
+        with self._one_thread:
+            until = time.monotonic() + PATIENCE
+            while True:
+                try:
+                    fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise _busy(self.path) from None
+                    time.sleep(_POLL)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._locked, fcntl.LOCK_UN)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, and durable when it ends. Raises LedgerError, and then nothing was written."""
+        with self.translated(), self.alone():
+            self.writes.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.writes
+                self.writes.execute("COMMIT")
+            except BaseException:
+                if self.writes.in_transaction:  # some errors have rolled it back already
+                    self.writes.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def translated(self) -> Iterator[None]:
+        """Errors of SQLite, of the disk and of a body's checksum as ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._ours(error) from error
+        except zstandard.ZstdError as error:
+            raise _damaged(self.path, "the body of a call is not what was written") from error
+        except OSError as error:
+            raise LedgerError(
+                f"the ledger cannot be used: {error}", where=self.path, remedy="look at the folder's rights and room"
+            ) from error
+
+    def _ours(self, error: sqlite3.Error) -> LedgerError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and self._no_room()):
+            return LedgerFull(
+                "no room left for the ledger: what was to be written is not there",
+                where=self.path,
+                remedy="free some space; what is answered is not asked again",
+            )
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return _busy(self.path)
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return _damaged(self.path, str(error))
+        return LedgerError(
+            f"the ledger cannot be used: {error}", where=self.path, remedy="look at the file's rights and its disk"
+        )
+
+    def _no_room(self) -> bool:
+        room = os.statvfs(self.path.parent)
+        return room.f_bavail * room.f_frsize < 1 << 16
+
+    def check(self) -> None:
+        """Reads everything. Raises DamagedLedger where a page or a sum is wrong. Minutes for a large file."""
+        with self.translated():
+            self.reads.execute("BEGIN")
+            try:
+                told = self.reads.execute("PRAGMA integrity_check").fetchone()[0]
+                if told != "ok":
+                    raise _damaged(self.path, told)
+                wrong = self.reads.execute(
+                    "SELECT id FROM budget AS b WHERE (spent, held) IS NOT"
+                    " (SELECT coalesce(sum(cost), 0), coalesce(sum(held), 0) FROM attempt WHERE budget = b.id)"
+                ).fetchall()
+                if wrong:
+                    raise _damaged(self.path, f"the sums of budget {wrong[0][0]} are not those of its calls")
+                lone = self.reads.execute(
+                    "SELECT count(*) FROM answer LEFT JOIN attempt ON attempt.id = answer.attempt"
+                    " WHERE attempt.status IS NOT 'answered' OR attempt.key IS NOT answer.key"
+                ).fetchone()[0]
+                if lone:
+                    raise _damaged(self.path, f"{lone} answers without their attempt")
+            finally:
+                self.reads.execute("COMMIT")
+
+    def written_back(self) -> bool:
+        """Writes the WAL back into the database and empties it; False where somebody reads it meanwhile."""
+        with self.translated(), self.alone():
+            return bool(self.writes.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
+
+    def compacted(self) -> bool:
+        """Writes the database anew, without free pages, and empties the WAL; False where somebody reads meanwhile."""
+        with self.translated(), self.alone():
+            self.writes.execute("VACUUM")
+            return bool(self.writes.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
+
+    def close(self) -> None:
+        """The last one who closes writes the WAL back into the database."""
+        with self.translated(), self.alone():
+            self.reads.close()
+            self.writes.close()
+        os.close(self._locked)
+
+
+def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
+    """Makes the tables of a new file, and those of an older one what they are now; refuses what is not ours or newer
+    than this code.
+    """
+    application, version, tables = (
+        connection.execute(asked).fetchone()[0]
+        for asked in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    )
+    if application == 0 and version == 0 and tables == 0:
+        marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA_VERSION};"
+        connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {marks} COMMIT;")
+    elif application != APPLICATION:
+        raise _damaged(path, "it is a database of something else")
+    elif version > SCHEMA_VERSION:
+        raise DamagedLedger(
+            f"the ledger is of version {version}, made by a newer gongqing; this one knows {SCHEMA_VERSION}",
+            where=path,
+            remedy="update gongqing",
+        )
+    else:
+        for step in range(version, SCHEMA_VERSION):
+            connection.executescript(f"BEGIN IMMEDIATE; {_STEPS[step]} PRAGMA user_version = {step + 1}; COMMIT;")
+
+
+def _damaged(path: Path, told: str) -> DamagedLedger:
+    return DamagedLedger(
+        f"the ledger cannot be read: {told}",
+        where=path,
+        remedy="restore it from a backup, or move it and the files beside it away: then every question is paid again",
+    )
+
+
+def _busy(path: Path) -> LedgerBusy:
+    return LedgerBusy(
+        f"another process has held the ledger for {PATIENCE:.0f} seconds",
+        where=path,
+        remedy="look for a gongqing that was stopped (ps), end it, and ask again",
+    )

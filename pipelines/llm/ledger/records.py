@@ -1,0 +1,174 @@
+"""What goes into the ledger and what comes out of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from pipelines.llm.money import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request as it leaves.
+
+    key: SHA-256 of the exact payload and the index of the sample.
+    stage: the table that it is made for.
+    alias, model: of the profile.
+    payload: the canonical JSON of the body.
+    sample: which draw of the same payload.
+    currency: of the profile's price, in which `reserve` and `cost` are counted.
+    """
+
+    key: str
+    stage: str
+    alias: str
+    model: str
+    payload: bytes
+    sample: int = 0
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the host sent back, as it came; `cost` in nano-units of `currency`."""
+
+    body: bytes
+    served: str | None
+    finish_reason: str | None
+    usage: Usage
+    cost: int
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An answer that stands in the ledger; `at` is when it came (UTC)."""
+
+    key: str
+    body: bytes
+    served: str | None
+    finish_reason: str | None
+    usage: Usage
+    cost: int
+    currency: str
+    alias: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A request that may be sent now: it stands in the ledger, and its reserve is set aside."""
+
+    id: int
+    call: Call
+    reserve: int
+    budget: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Somebody who is alive, maybe this very process, has the same request under way: wait, and ask again."""
+
+    key: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A cap and what counts against it, in nano-units: what was spent, and what is held for calls that are in flight or
+    of which nobody knows whether they were billed.
+    """
+
+    id: int
+    of: str
+    cap: int
+    currency: str
+    spent: int
+    held: int
+    opened: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAttempt:
+    """An attempt without an end. `lost`: whoever made it is no more, and nobody knows whether it was billed."""
+
+    id: int
+    key: str
+    stage: str
+    alias: str
+    model: str
+    started: datetime
+    reserve: Decimal
+    currency: str
+    lost: bool
+    batch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch. `file`, `vendor`, `output`, `errors`: the host's ids of its file, of itself, and of the files of its
+    results, as far as known.
+    """
+
+    id: int
+    alias: str
+    host: str
+    file: str | None
+    vendor: str | None
+    created: datetime
+    output: str | None = None
+    errors: str | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The host's ids of the files that hold texts."""
+        return tuple(file for file in (self.file, self.output, self.errors) if file is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What became of calls that were to go into one batch. All that is in `attempts` is in the batch, if there is one.
+
+    recorded: answered meanwhile. elsewhere: somebody alive has it under way. refused: why the rest was left out.
+    """
+
+    batch: Batch | None
+    attempts: tuple[Attempt, ...]
+    recorded: tuple[Recorded, ...]
+    elsewhere: tuple[str, ...]
+    refused: Exception | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """What one stage asked of one model on one day (UTC).
+
+    calls: answered, whatever the answer was worth. failed: ended without an answer. unsettled: under way, or lost.
+    at_risk: set aside for calls that are under way, were lost, or failed in a way that may have been billed.
+    """
+
+    stage: str
+    alias: str
+    model_asked: str
+    model_served: str | None
+    day: str
+    currency: str
+    calls: int
+    failed: int
+    unsettled: int
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    cost: Decimal
+    at_risk: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and its answer."""
+
+    stage: str
+    model: str
+    sample: int
+    payload: bytes
+    answer: Recorded

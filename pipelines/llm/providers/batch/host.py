@@ -1,0 +1,188 @@
+"""A host's Batch API: what it is asked, again where that may help, until it answers or will not."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pipelines.errors import HostRefused
+from pipelines.llm.profiles import Profile
+from pipelines.llm.providers.batch.lines import ENDPOINT
+from pipelines.llm.providers.line import LONGEST_WAIT, retry_after
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+T = TypeVar("T")
+
+_OVER = frozenset({"completed", "expired", "failed", "cancelled"})
+_LISTED_AT_ONCE = 100
+_CLOCKS_DIFFER = 3600.0  # seconds between the host's clock and ours, at most
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait, in seconds; the figures are ours.
+
+    first, longest: between two looks at a batch, doubling.
+    appears: how long a batch that was made, without anybody hearing of it, may stay out of the host's list.
+    gone: how old a batch is that the host may have forgotten; one that is younger is asked for with the wrong key.
+    tries: how often a call is put into a batch, and how often the host is asked the same thing.
+    again: before the host is asked the same thing again, doubling.
+    """
+
+    first: float = 10.0
+    longest: float = 300.0
+    appears: float = 120.0
+    gone: float = 3 * 86400.0
+    tries: int = 6
+    again: float = 1.0
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep)
+
+
+class BatchHost:
+    """The host of a profile, through the SDK's client (with `max_retries=0`). Batches are the SDK's objects.
+
+    Every method raises HostRefused: where it cannot be reached, or answers nothing but errors.
+    """
+
+    def __init__(self, client: "AsyncOpenAI", profile: Profile, patience: Patience) -> None:
+        self.url = str(client.base_url)
+        self._client, self._profile, self._patience = client, profile, patience
+
+    async def uploaded(self, name: str, content: bytes) -> str:
+        """The id of a new file."""
+        found = await self._again(lambda: self._client.files.create(file=(name, content), purpose="batch"))
+        return str(self._told(found, "id").id)
+
+    async def made(self, file: str, label: Mapping[str, str], since: datetime) -> Any:
+        """A new batch of a file. What was asked to be made may have been made though no answer came: then it is found
+        by its label.
+        """
+        import openai
+
+        delay = self._patience.again
+        for last in range(self._patience.tries - 1, -1, -1):
+            try:
+                batch = await self._client.batches.create(
+                    input_file_id=file, endpoint=ENDPOINT, completion_window="24h", metadata=dict(label)
+                )
+                return self._told(batch, "id")
+            except (openai.APIConnectionError, openai.InternalServerError) as error:
+                if (there := await self.found(label, since)) is not None:
+                    return there
+                if not last:
+                    raise self._refused(error) from error
+            except openai.RateLimitError as error:
+                await self._wait(delay, error, last)
+                delay *= 2
+            except openai.APIStatusError as error:
+                raise self._refused(error) from error
+        raise AssertionError("the last try returns or raises")
+
+    async def found(self, label: Mapping[str, str], since: datetime) -> Any | None:
+        """The batch with a label, made after `since`; None where there is none, and none can still appear."""
+        until = self._patience.clock() + self._patience.appears
+        while True:
+            last = self._patience.clock() >= until
+            async for batch in self._listed():
+                if batch.created_at < since.timestamp() - _CLOCKS_DIFFER:
+                    break
+                if (batch.metadata or {}) == label:
+                    return batch
+            if last:
+                return None
+            await self._patience.sleep(max(0.0, until - self._patience.clock()))
+
+    async def over(self, batch_id: str) -> Any | None:
+        """A batch once it has ended, however it did; None where the host knows of none."""
+        delay = self._patience.first
+        while True:
+            batch = await self.known(batch_id)
+            if batch is None or batch.status in _OVER:
+                return batch
+            await self._patience.sleep(delay)
+            delay = min(2 * delay, self._patience.longest)
+
+    async def known(self, batch_id: str, tries: int | None = None) -> Any | None:
+        """A batch as it stands; None where the host knows of none."""
+        found = await self._again(_or_none(lambda: self._client.batches.retrieve(batch_id)), tries)
+        return None if found is None else self._told(found, "status")
+
+    async def content(self, file: str) -> bytes:
+        """What is in a file: nothing where the host does not know it."""
+        found = await self._again(_or_none(lambda: self._client.files.content(file)))
+        return b"" if found is None else found.content
+
+    async def removed(self, file: str, tries: int | None = None) -> bool:
+        """Whether the host had a file; it has it no more."""
+        return await self._again(_or_none(lambda: self._client.files.delete(file)), tries) is not None
+
+    async def _listed(self) -> AsyncIterator[Any]:
+        """All batches, newest first."""
+        page: Any = await self._again(self._first_page)
+        while True:
+            for batch in page.data:
+                yield batch
+            if not page.has_next_page():
+                return
+            page = await self._again(page.get_next_page)
+
+    async def _first_page(self) -> Any:
+        return await self._client.batches.list(limit=_LISTED_AT_ONCE)
+
+    async def _again(self, ask: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
+        """Asks what may be asked twice."""
+        import openai
+
+        delay = self._patience.again
+        for last in range((tries or self._patience.tries) - 1, -1, -1):
+            try:
+                return await ask()
+            except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError) as error:
+                await self._wait(delay, error, last)
+                delay *= 2
+            except openai.APIStatusError as error:
+                raise self._refused(error) from error
+        raise AssertionError("the last try returns or raises")
+
+    async def _wait(self, delay: float, error: Exception, tries_left: int) -> None:
+        """Until the host may be asked again: after `delay` seconds, or when it says."""
+        response = getattr(error, "response", None)
+        after = 0.0 if response is None else retry_after(response.headers)
+        if not tries_left or after > LONGEST_WAIT:
+            raise self._refused(error) from error
+        await self._patience.sleep(max(delay, after))
+
+    def _told(self, found: Any, name: str) -> Any:
+        """What came with status 200, where it has what it must have: the SDK does not look."""
+        if not isinstance(getattr(found, name, None), str):
+            raise self._refusal(f"sends what has no {name}")
+        return found
+
+    def _refused(self, error: Exception) -> HostRefused:
+        status = getattr(error, "status_code", None)
+        return self._refusal(f"answers {status}" if status else "cannot be reached")
+
+    def _refusal(self, told: str) -> HostRefused:
+        return HostRefused(
+            f"the host of {self._profile.alias} {told}: no batch can be asked",
+            where=f"{self.url}, model {self._profile.model}",
+            remedy="look at key, model and base_url of the profile; what has left is collected by the next --batch",
+        )
+
+
+def _or_none(ask: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T | None]]:
+    """As `ask`, and None for what the host does not know."""
+    import openai
+
+    async def asking() -> T | None:
+        try:
+            return await ask()
+        except openai.NotFoundError:
+            return None
+
+    return asking

@@ -1,0 +1,58 @@
+"""A release of a home on its way to others: what of it may be published, in a folder or on the Hub."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pipelines.errors import RequestError
+from pipelines.kept_out import require_no_erasure
+from pipelines.release.client import Told, nobody
+from pipelines.release.folder import export_folder
+from pipelines.release.hub import Published, publish
+from pipelines.release.manifest import Release
+from pipelines.release.published import remember
+from pipelines.release.releases import Releases
+from pipelines.stats import paper_tables
+from pipelines.store.store import Store
+
+
+def releases_to_give(home: Path) -> Releases:
+    """The releases of a home, to give away or to add to.
+
+    Raises Busy while an erasure is unfinished: what it takes away must not leave the house meanwhile.
+    """
+    require_no_erasure(home)
+    return Releases(home)
+
+
+def chosen(releases: Releases, name: str | None) -> str:
+    """The release of that name, or the current one. Raises RequestError where there is none."""
+    if name is not None:
+        return name
+    current = releases.current()
+    if current is None:
+        raise RequestError("there is no release yet", where=releases.storage.uri(""), remedy="gongqing release NAME")
+    return current.name
+
+
+def export(home: Path, name: str | None, target: Path, repo: str = "") -> Release:
+    """Write what may be published of a release, or of the current one, to a new or empty folder.
+
+    Returns the release as it is published; raises what `export_folder` does, and Busy.
+    """
+    releases, store = releases_to_give(home), Store(home / "data")
+    return export_folder(releases, chosen(releases, name), store, target, list(paper_tables(store).values()), repo)
+
+
+def to_hub(
+    home: Path, name: str | None, repo: str, *, public: bool = False, told: Told = nobody
+) -> tuple[Release, Published]:
+    """Put what may be published of a release, or of the current one, on the Hub, and note where it stands.
+
+    Returns the release as it is published, and where. Raises what `export` and `publish` do.
+    """
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "release"
+        release = export(home, name, folder, repo)
+        found = publish(release, folder, repo, private=not public, told=told)
+    remember(home, found.repo, found.tag, found.commit)
+    return release, found

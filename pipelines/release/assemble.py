@@ -1,0 +1,139 @@
+"""A release from the tables of a home as they stand: pinned, checked, written."""
+
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pipelines.code_version import code_version
+from pipelines.errors import ReleaseRefused, UnknownName
+from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.release.checks.registry import ALLOWABLE, findings
+from pipelines.release.checks.released import Released
+from pipelines.release.checks.sources import sources
+from pipelines.release.checks.versions import pinned
+from pipelines.release.manifest import Finding, Release, Spend
+from pipelines.release.releases import Releases, name_is_taken, require_name
+from pipelines.release.shards import write_shards
+from pipelines.settings import Settings
+from pipelines.store.store import Store, Version
+from schemas.tables import TABLES
+
+# Of the settings these say where something lies on this machine, or who runs it.
+_PRIVATE = {"crawl": {"contact"}, "llm": {"profiles", "recordings"}}
+_PATHS = (("prompts", "tokenizer"), ("rewrite", "encoder"))
+
+
+def assemble(
+    home: Path, name: str, *, allow: Collection[str] = (), settings: Settings, stale: Sequence[Finding] = ()
+) -> Release:
+    """Make the release `name` of the current version of every table, and make it the current one.
+
+    A name that is there already stays what it is: where the same versions are current it is given back as it stands.
+
+    Args:
+        home: The home.
+        name: Of the release: small letters, figures, points, hyphens, underscores.
+        allow: Checks out of ALLOWABLE that may find what they find: the release says so.
+        settings: All settings of the home.
+        stale: What is to be mended already, by `pipelines.releasing`.
+
+    Raises:
+        ReleaseRefused: The checks found something to mend; nothing was written.
+        RequestError: The name cannot be one, or another release has it; UnknownName for what nobody may allow.
+    """
+    require_name(name)
+    for check in sorted(set(allow) - set(ALLOWABLE)):
+        raise UnknownName("check that may be allowed", check, ALLOWABLE)
+    releases = Releases(home)
+    store = Store(home / "data")
+    pins, damaged = pinned(store)
+    if damaged:
+        raise ReleaseRefused(name, [*damaged, *stale])
+    if name not in releases:
+        made = _made(releases, Released(home, store, pins, settings), name, allow, stale)
+        return releases.promote(made.name)
+    standing = releases.read(name)
+    if standing.pins != _versions(pins):
+        raise name_is_taken(name)
+    current = releases.current()
+    # Whoever made it may have been killed before it became the current one.
+    return releases.promote(name) if current is None or current.made_at < standing.made_at else standing
+
+
+def _made(
+    releases: Releases, released: Released, name: str, allow: Collection[str], stale: Sequence[Finding]
+) -> Release:
+    found = [*stale, *findings(released)]
+    refused = {one.check for one in found if one.severity == "refuse"}
+    if refused - set(allow):
+        raise ReleaseRefused(name, [one for one in found if one.check not in allow])
+    with releases.staging() as folder:
+        release = Release(
+            name=name,
+            made_at=dt.datetime.now(dt.UTC),
+            code=code_version(__name__),
+            pins=_versions(released.pins),
+            configs={
+                config: write_shards(folder, config, TABLES[config], rows) for config, rows in released.configs.items()
+            },
+            settings=_settings(released.settings),
+            prompts=_prompts(released),
+            spend=_spend(released.home / FILE),
+            sources=sources(released),
+            findings=found,
+            allowed=sorted(refused & set(allow)),
+        )
+        return releases.publish(folder, release)
+
+
+def _versions(pins: Mapping[str, Version]) -> dict[str, str]:
+    return {name: version.version for name, version in sorted(pins.items())}
+
+
+def _settings(settings: Settings) -> dict[str, Any]:
+    """The settings, without what tells of the machine or of who runs it; of paths their last part."""
+    told: dict[str, Any] = settings.model_dump(mode="json", exclude=_PRIVATE)
+    for section, key in _PATHS:
+        if told[section][key] is not None:
+            told[section][key] = Path(told[section][key]).name
+    return told
+
+
+def _prompts(released: Released) -> dict[str, str]:
+    """Every prompt by which something was made, in the tables and the sets; several versions of one side by side."""
+    names: set[str] = set()
+    for table in {version.table for version in released.pins.values()}:
+        columns = TABLES[table].column_names()
+        if "prompt_version" in columns:
+            names |= set(released.table(table)["prompt_version"])
+        elif "extra_info" in columns:
+            names |= set(released.table(table)["extra_info"].struct.field("prompt_version"))
+    versions: dict[str, list[str]] = {}
+    for name in sorted(names):
+        versions.setdefault(name.partition("@")[0], []).append(name)
+    return {prompt: ", ".join(found) for prompt, found in versions.items()}
+
+
+def _spend(path: Path) -> list[Spend]:
+    """What every stage has asked of every model so far; amounts in another currency than the dollar name it."""
+    if not path.exists():
+        return []
+    with Ledger(path) as ledger:
+        days = ledger.spend()
+    calls: dict[tuple[str, str, str], int] = {}
+    cost: dict[tuple[str, str, str], Decimal] = {}
+    for day in days:
+        key = (day.stage, day.model_asked, day.currency)
+        calls[key] = calls.get(key, 0) + day.calls
+        cost[key] = cost.get(key, Decimal(0)) + day.cost
+    return [
+        Spend(
+            stage=stage,
+            model=model,
+            calls=count,
+            usd=f"{cost[stage, model, currency]:f}" + ("" if currency == "USD" else f" {currency}"),
+        )
+        for (stage, model, currency), count in sorted(calls.items())
+    ]

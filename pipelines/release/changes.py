@@ -1,0 +1,185 @@
+"""What changed between two releases: rows, topics, lengths, prompts, settings, spend, sources, findings."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import BaseModel
+
+from pipelines.release.checks.texts import texts_of
+from pipelines.release.manifest import Release, Spend
+from pipelines.release.releases import Releases
+from pipelines.store.diff import diff
+from schemas.labels import SPLITS
+from schemas.tables import TABLES
+
+Pair = tuple[Any, Any]  # before, after; None where there was none
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a split of a config by key: there before and after (`kept`, of these `changed` in content), or not."""
+
+    config: str
+    split: str
+    added: int
+    removed: int
+    kept: int
+    changed: int
+
+    @property
+    def before(self) -> int:
+        """Rows of the earlier release."""
+        return self.kept + self.removed
+
+    @property
+    def after(self) -> int:
+        """Rows of the later one."""
+        return self.kept + self.added
+
+    @property
+    def empty(self) -> bool:
+        """Whether the split holds the same rows."""
+        return not (self.added or self.removed or self.changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Characters of the texts of one kind (`pipelines.release.checks.texts.PARTS`) in a config."""
+
+    texts: int
+    mean: float
+    median: float
+    p95: float
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What release `b` has that `a` has not. Of `rows` every split is there; of the rest what differs, by name."""
+
+    a: str
+    b: str
+    rows: list[Rows]
+    tables: dict[str, Pair]  # versions
+    topics: dict[str, Pair]  # rows of the prompt sets
+    lengths: dict[tuple[str, str], Pair]  # config and part -> Lengths
+    prompts: dict[str, Pair]
+    settings: dict[str, Pair]
+    spend: dict[tuple[str, str], Pair]  # stage and model -> Spend
+    sources: dict[str, Pair]  # Source
+    findings: dict[str, Pair]  # check -> what they found
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing differs but the names."""
+        rest = (self.tables, self.topics, self.lengths, self.prompts, self.settings, self.spend)
+        return all(one.empty for one in self.rows) and not any((*rest, self.sources, self.findings))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`: pairs are lists, names of several parts joined by a slash."""
+        told = asdict(self)
+        return {key: _plain(value) for key, value in told.items()}
+
+
+def changes(home: Path, a: str, b: str) -> Changes:
+    """What changed from release `a` to release `b` of a home.
+
+    Raises UnknownName for a name that no release has, DamagedRelease.
+    """
+    releases = Releases(home)
+    before, after = releases.read(a), releases.read(b)
+    one, other = _Contents(releases, before), _Contents(releases, after)
+    return Changes(
+        a=a,
+        b=b,
+        rows=list(_rows(one, other)),
+        tables=_differing(before.pins, after.pins),
+        topics=_differing(one.topics(), other.topics()),
+        lengths=_differing(one.lengths(), other.lengths()),
+        prompts=_differing(before.prompts, after.prompts),
+        settings=_differing(_flat(before.settings), _flat(after.settings)),
+        spend=_differing(_by_stage(before.spend), _by_stage(after.spend)),
+        sources=_differing({one.name: one for one in before.sources}, {one.name: one for one in after.sources}),
+        findings=_differing(_told(before), _told(after)),
+    )
+
+
+class _Contents:
+    """The rows of a release, read config by config."""
+
+    def __init__(self, releases: Releases, release: Release) -> None:
+        self.releases, self.release = releases, release
+
+    def rows(self, config: str, split: str | None = None) -> pl.DataFrame:
+        if not self.release.rows(config, split):
+            return TABLES[config].create_empty()
+        return self.releases.frame(self.release.name, config, split).collect()
+
+    def topics(self) -> dict[str, int]:
+        """Posts and rounds of the prompt sets by topic, each once; those of no topic are left out."""
+        sets = [
+            self.rows(config).select("row_id", topic=pl.col("extra_info").struct.field("topic"))
+            for config in self.release.configs
+            if config.startswith("grpo_")
+        ]
+        if not sets:
+            return {}
+        return dict(pl.concat(sets).unique("row_id").drop_nulls().group_by("topic").len().sort("topic").iter_rows())
+
+    def lengths(self) -> dict[tuple[str, str], Lengths]:
+        found = {}
+        for config in self.release.configs:
+            length = pl.col("text").str.len_chars()
+            measured = (
+                texts_of(config, self.rows(config))
+                .group_by("part")
+                .agg(pl.len(), mean=length.mean(), median=length.median(), p95=length.quantile(0.95, "linear"))
+            )
+            for part, texts, *figures in measured.sort("part").iter_rows():
+                found[config, part] = Lengths(texts, *(round(figure, 1) for figure in figures))
+        return found
+
+
+def _rows(before: _Contents, after: _Contents) -> Iterator[Rows]:
+    for config in dict.fromkeys([*before.release.configs, *after.release.configs]):
+        for split in SPLITS:
+            one, other = before.rows(config, split), after.rows(config, split)
+            found = diff(one, other, TABLES[config].key())
+            if one.height or other.height:
+                kept = one.height - found.removed.height
+                yield Rows(config, split, found.added.height, found.removed.height, kept, found.changed.height)
+
+
+def _differing(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> dict[Any, Pair]:
+    names = dict.fromkeys([*before, *after])
+    return {name: (before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {"/".join(key) if isinstance(key, tuple) else key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value.model_dump() if isinstance(value, BaseModel) else value
+
+
+def _flat(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{above}{name}.") if isinstance(value, dict) else {above + name: value}
+    return flat
+
+
+def _by_stage(spend: Iterable[Spend]) -> dict[tuple[str, str], Spend]:
+    """By stage and model; what was paid in another currency than the dollar stands apart."""
+    return {(one.stage, " ".join([one.model, *one.usd.split()[1:]])): one for one in spend}
+
+
+def _told(release: Release) -> dict[str, list[str]]:
+    told: dict[str, list[str]] = {}
+    for one in release.findings:
+        allowed = " (allowed)" if one.check in release.allowed else ""
+        told.setdefault(one.check, []).append(one.what + allowed)
+    return told

@@ -1,0 +1,59 @@
+"""k-anonymity: how many others a seeker could be, by what the text tells together.
+
+Names, schools, employers, hospitals and addresses are placeholders by now, and a released row has no author, no address
+and no day. What a text still tells, and what somebody who knows a person knows as well, is an age, a city or province,
+a stage of school, an occupation. One of them points at nobody; two or more may, where few others tell the same. So rows
+are put into classes by what they tell (k-anonymity, Sweeney 2002), and classes of fewer than K are counted. It is a
+warning: what one text alone says in this corpus may be true of thousands outside of it.
+"""
+
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from pipelines.clean.personal_data.vocabulary import lexicon
+from pipelines.release.checks.released import Released, some
+from pipelines.release.manifest import Finding
+
+K = 5  # ours
+_TOGETHER = 2  # as many must be told for a row to belong to a class
+_LEXICON = Path(__file__).parent / "lexicons" / "telling.toml"
+
+
+def k_anonymity(released: Released) -> Iterator[Finding]:
+    """Seekers who tell of age, place, school and job what fewer than K tell, themselves among them."""
+    classes = _told(released).filter(pl.sum_horizontal(pl.col(name).is_not_null() for name in _patterns()) >= _TOGETHER)
+    few = classes.filter(pl.len().over(list(_patterns())) < K)
+    if few.height:
+        yield Finding(
+            check="k_anonymity",
+            severity="warn",
+            count=few.height,
+            what=f"{few.height:,} seekers tell {_TOGETHER} or more of {', '.join(_patterns())}, as fewer than {K} do",
+            remedy="read these before they are published; whoever can be known by them: gongqing erase ROW_ID",
+            examples=some(few["name"]),
+        )
+
+
+def _told(released: Released) -> pl.DataFrame:
+    """`name` of each post or dialogue, and what its seeker tells; null where nothing is told."""
+    origins = released.rows.select("config", "row_id", name=pl.coalesce("origin", "row_id"))
+    seeker = released.texts.filter(pl.col("part") == "seeker").join(origins, on=["config", "row_id"])
+    texts = seeker.unique(["name", "text"]).sort("name", "place", "text")
+    whole = texts.group_by("name", maintain_order=True).agg(pl.col("text").str.join("\n"))
+    told = {
+        name: pl.coalesce(pl.col("text").str.extract(pattern) for pattern in patterns)
+        for name, patterns in _patterns().items()
+    }
+    return whole.select("name", **told)
+
+
+@cache
+def _patterns() -> dict[str, list[str]]:
+    """The patterns of each thing that may be told; the group of the first that matches is what is told."""
+    told: dict[str, list[str]] = tomllib.loads(_LEXICON.read_text(encoding="utf-8"))
+    cities = sorted(lexicon("places")["city"], key=len, reverse=True)
+    return told | {"place": [f"({'|'.join(cities)})", *told["place"]]}

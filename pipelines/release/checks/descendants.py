@@ -1,0 +1,82 @@
+"""What is made from a row belongs to the row's group, and a group to one split (DESIGN §2.8)."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from pipelines.release.checks.released import Released, origin, some
+from pipelines.release.manifest import Finding
+
+# Tables that are made of training rows alone, each with the column that leads to what a row was made from.
+MADE_OF_TRAINING_ROWS = {
+    "ecot_chains": "post_id",
+    "coe_chains": "post_id",
+    "cer_candidates": "dialogue_id",
+    "cer_labels": "dialogue_id",
+    "disc_profiles": "dialogue_id",
+    "personas": "persona_id",
+    "rewrite_drafts": "dialogue_id",
+    "rewrite_judgements": "row_id",
+    "rewritten_dialogues": "source_dialogue_id",
+    "rewritten_rounds": "source_dialogue_id",
+}
+
+_REFRESH = "an older version was promoted, or a table was edited: gongqing refresh, without --select"
+
+
+def descendants(released: Released) -> Iterator[Finding]:
+    """Rows that nothing in the tables is the origin of, rows of another split than their group, and what was made from
+    held-out rows for training.
+    """
+    split_of = released.table("splits").select("group_id", of_group="split")
+    rows = released.rows.join(split_of, on="group_id", how="left")
+    orphans = rows.filter(pl.col("of_group").is_null())
+    if orphans.height:
+        yield _refused(
+            orphans.height, "rows come from no post or dialogue that has a group and a split", orphans["row_id"]
+        )
+    astray = rows.filter(pl.col("split") != pl.col("of_group"))
+    if astray.height:
+        yield _refused(astray.height, "rows have another split than the group that they come from", astray["row_id"])
+    held_out = released.sources.join(split_of, on="group_id").filter(pl.col("of_group") != "train")
+    barred = set(held_out["origin"])
+    for table, column in MADE_OF_TRAINING_ROWS.items():
+        made = released.table(table).get_column(column)
+        found = [row_id for row_id in made if origin(row_id, barred) is not None]
+        if found:
+            yield _refused(len(found), f"rows of {table} were made from held-out rows", found)
+
+
+def groups(released: Released) -> Iterator[Finding]:
+    """Groups that stand in two splits: by their rows, or by what ties rows to them."""
+    torn = _torn(released.rows.drop_nulls("group_id"), "group_id")
+    links = released.table("splits").select("split", link="members", group_id="group_id").explode("link")
+    shared = links.filter(pl.col("link").is_in(_torn(links.drop_nulls("link"), "link").implode()))
+    found = some(pl.concat([torn, shared["group_id"]]))
+    if found:
+        count = pl.concat([torn, shared["group_id"]]).n_unique()
+        yield Finding(
+            check="groups",
+            severity="refuse",
+            count=count,
+            what=f"{count:,} groups stand in two splits",
+            remedy=_REFRESH,
+            examples=found,
+        )
+
+
+def _torn(rows: pl.DataFrame, by: str) -> pl.Series:
+    """What stands in more than one split."""
+    counted = rows.group_by(by).agg(splits=pl.col("split").n_unique())
+    return counted.filter(pl.col("splits") > 1).get_column(by)
+
+
+def _refused(count: int, what: str, ids: pl.Series | list[str]) -> Finding:
+    return Finding(
+        check="descendants",
+        severity="refuse",
+        count=count,
+        what=f"{count:,} {what}",
+        remedy=_REFRESH,
+        examples=some(ids),
+    )

@@ -1,0 +1,65 @@
+"""Texts of one split that nearly stand in another: what was learnt by heart would pass for understanding."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from pipelines import text
+from pipelines.buffers import buffers
+from pipelines.dedup.duplicates import find_duplicates
+from pipelines.dedup.jaccard import similarities
+from pipelines.release.checks.released import EXAMPLES, Released
+from pipelines.release.checks.texts import answers_alone
+from pipelines.release.manifest import Finding
+from pipelines.sample.links import LONG, TELLING
+from pipelines.sample.ties import SIMILAR
+
+
+def near_duplicates(released: Released) -> Iterator[Finding]:
+    """Pairs of texts of different splits whose shingles are at least as alike as those of one cluster.
+
+    Compared is what seekers say first, and whatever is long enough to be nobody's formula; texts that nobody said to
+    anybody (labels, sentences that stand for generic answers) are not.
+    """
+    told = _told(released.texts)
+    distinct = told.select("text").unique().sort("text")
+    clusters = find_duplicates(distinct["text"], SIMILAR, mode="fast")
+    told = told.join(distinct.with_columns(clusters.select("row", "cluster_id")), on="text")
+    torn = told.filter(pl.col("split").n_unique().over("cluster_id") > 1)
+    pairs = [pair for cluster in torn.partition_by("cluster_id") for pair in _pairs(cluster)]
+    if pairs:
+        yield Finding(
+            check="near_duplicates",
+            severity="refuse",
+            count=len(pairs),
+            what=f"{len(pairs):,} pairs of (nearly) equal texts stand in different splits",
+            remedy="gongqing refresh puts such rows into one group; an older version that was promoted may tear them",
+            examples=sorted(pairs)[:EXAMPLES],
+        )
+
+
+def _told(texts: pl.DataFrame) -> pl.DataFrame:
+    """`row_id`, `split`, `text` (its key) of what is compared."""
+    spoken = texts.filter(~pl.col("part").is_in(["label", "generic"]))
+    keys = spoken.with_columns(text=text.key(answers_alone(pl.col("text"))))
+    length = pl.col("text").str.len_chars()
+    telling = keys.filter(length >= TELLING)
+    seeker = telling.filter(pl.col("part") == "seeker").sort("place")
+    openings = seeker.unique(["config", "row_id"], keep="first", maintain_order=True)
+    return pl.concat([openings, telling.filter(length >= LONG)]).select("row_id", "split", "text").unique()
+
+
+def _pairs(cluster: pl.DataFrame) -> Iterator[str]:
+    """The pairs of a cluster that are alike themselves, and not through others, and of different splits."""
+    texts = cluster.select("text").unique().sort("text")["text"]
+    places = {one: place for place, one in enumerate(texts)}
+    rows = sorted({(row, split, places[one]) for row, split, one in cluster.select("row_id", "split", "text").rows()})
+    data, offsets = buffers(texts)
+    for at, (row, split, place) in enumerate(rows):
+        others = [other for other in rows[at + 1 :] if other[1] != split]
+        right = np.array([other[2] for other in others], np.uint32)
+        alike = similarities(data, offsets, np.full(len(others), place, np.uint32), right) >= SIMILAR
+        for (other, its_split, _), near in zip(others, alike, strict=True):
+            if near:
+                yield f"{row} ({split}) ~ {other} ({its_split})"

@@ -1,0 +1,33 @@
+"""All checks, in the order in which their findings are told."""
+
+from collections.abc import Callable, Iterator
+
+from pipelines.release.checks.anonymity import k_anonymity
+from pipelines.release.checks.descendants import descendants, groups
+from pipelines.release.checks.erased import erased
+from pipelines.release.checks.near import near_duplicates
+from pipelines.release.checks.personal import personal_data
+from pipelines.release.checks.released import Released
+from pipelines.release.checks.retold import retold
+from pipelines.release.checks.risk import minors, risks
+from pipelines.release.checks.rules_rows import RULES_ROWS, rules_rows
+from pipelines.release.checks.sources import licences
+from pipelines.release.checks.versions import empty
+from pipelines.release.manifest import Finding
+
+Check = Callable[[Released], Iterator[Finding]]
+
+CHECKS: tuple[Check, ...] = (
+    *(near_duplicates, retold, descendants, groups),
+    *(personal_data, rules_rows, risks, minors, licences, erased),
+    *(k_anonymity, empty),
+)
+
+# What somebody may allow by its name: it harms nobody, and the release is marked. The rest has to be mended.
+ALLOWABLE = (RULES_ROWS,)
+
+
+def findings(released: Released) -> list[Finding]:
+    """What all checks find: those that refuse first, each kind in the order of the checks."""
+    found = [finding for check in CHECKS for finding in check(released)]
+    return sorted(found, key=lambda finding: finding.severity != "refuse")

@@ -1,0 +1,96 @@
+"""What would be released, as the checks see it: the rows, where each comes from, and every text that they hold."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from pipelines.release.checks.texts import texts_of
+from pipelines.settings import Settings
+from pipelines.store.store import Store, Version
+from schemas.tables import TABLES
+
+# The sets that something trains on: the configs of a release.
+CONFIGS = (
+    *("sft_coe", "sft_cer", "rm_triplets", "rm_process", "rm_outcome", "rm_unified"),
+    *("grpo_ecot", "grpo_coe", "grpo_cer"),
+)
+EXAMPLES = 10
+
+_PARTS = re.compile(r"\W")  # what may stand between the id of a post or a dialogue and a part of it
+
+
+@dataclass(frozen=True)
+class Released:
+    """What a release would hold.
+
+    `home`: whose it is. `store` and `pins`: the tables, and the version of each, by `table` or `table/partition`.
+    """
+
+    home: Path
+    store: Store
+    pins: Mapping[str, Version]
+    settings: Settings
+
+    @cached_property
+    def configs(self) -> dict[str, pl.DataFrame]:
+        """The rows of each config that has any."""
+        found = {config: self.table(config) for config in CONFIGS}
+        return {config: rows for config, rows in found.items() if rows.height}
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """`config`, `row_id`, `split` of every row, with the `origin` and the `group_id` that it comes from.
+
+        The origin is the post or the dialogue that the row was made from: of the beginnings of its id, the longest that
+        is one. It is null, and so is the group, where there is none in the tables.
+        """
+        named = [
+            rows.select(config=pl.lit(config), row_id="row_id", split="split") for config, rows in self.configs.items()
+        ]
+        rows = pl.concat([pl.DataFrame(schema=dict.fromkeys(("config", "row_id", "split"), pl.String)), *named])
+        known = set(self.sources["origin"])
+        origins = [origin(row_id, known) for row_id in rows["row_id"]]
+        rows = rows.with_columns(origin=pl.Series(origins, dtype=pl.String))
+        return rows.join(self.sources.select("origin", "group_id"), on="origin", how="left", maintain_order="left")
+
+    @cached_property
+    def sources(self) -> pl.DataFrame:
+        """Every post and dialogue that the tables hold: `origin` (its id), `unit`, `group_id`, `source`, `licence`,
+        `consent`, `lineage`, `under_18`, `risk` (whether it has any signs), and of posts `posted_at` and `fetched_at`.
+        """
+        told = ("group_id", "source", "licence", "consent", "lineage", "under_18")
+        risk = pl.col("risk").list.len() > 0
+        posts = self.table("unique_posts").select(
+            *told, "posted_at", "fetched_at", origin="post_id", unit=pl.lit("post"), risk=risk
+        )
+        dialogues = self.table("unique_dialogues").select(
+            *told, origin="dialogue_id", unit=pl.lit("dialogue"), risk=risk
+        )
+        return pl.concat([posts, dialogues], how="diagonal")
+
+    @cached_property
+    def texts(self) -> pl.DataFrame:
+        """Every text of every row: see `texts.texts_of`."""
+        of_configs = [texts_of(config, rows) for config, rows in self.configs.items()]
+        return pl.concat(of_configs) if of_configs else texts_of("grpo_ecot", TABLES["grpo_ecot"].create_empty())
+
+    def table(self, table: str) -> pl.DataFrame:
+        """The rows of a table in its pinned version, or in those of its partitions; none where it was never made."""
+        pinned = [version for version in self.pins.values() if version.table == table]
+        rows = [self.store.read(table, one.version, one.partition).collect() for one in pinned]
+        return pl.concat([TABLES[table].create_empty(), *rows])
+
+
+def origin(row_id: str, known: Collection[str]) -> str | None:
+    """The id out of `known` that a row's id begins with, as a whole: the longest; None where there is none."""
+    ends = [len(row_id), *(found.start() for found in reversed(list(_PARTS.finditer(row_id))))]
+    return next((row_id[:end] for end in ends if row_id[:end] in known), None)
+
+
+def some(ids: pl.Series | list[str]) -> list[str]:
+    """The first few of some ids, sorted: what a finding shows."""
+    return sorted(set(ids))[:EXAMPLES]

@@ -1,0 +1,68 @@
+"""Signs of risk, and minors: what the tables say of a row, and a second look at what is released."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from pipelines.clean.minors import under_18
+from pipelines.clean.risk import risk
+from pipelines.clean.script import as_simplified
+from pipelines.release.checks.released import Released, some
+from pipelines.release.manifest import Finding
+
+_LEFT_OUT = "gongqing refresh leaves them out; a row that it does not see: gongqing erase ROW_ID"
+
+
+def risks(released: Released) -> Iterator[Finding]:
+    """Rows with signs of risk: by the tables' own flags, by the second opinion of `topics`, by the rules read again.
+
+    A warning where the settings allow such rows. What supporters and models say is not looked at: it is their office
+    to ask whether somebody is in danger.
+    """
+    opinions = released.table("topics").filter(pl.col("risk").list.len() > 0)
+    flagged = released.sources.filter("risk")["origin"].to_list() + opinions["row_id"].to_list()
+    texts = released.texts.filter(pl.col("part").is_in(["seeker", "answer"]))
+    again = texts.filter(risk(pl.col("text")).list.len() > 0)
+    found = _rows(released, flagged, again)
+    if found:
+        allowed = released.settings.prompts.allow_risk
+        yield Finding(
+            check="risk",
+            severity="warn" if allowed else "refuse",
+            count=len(found),
+            what=f"{len(found):,} rows show signs of risk to life or limb",
+            remedy="the setting prompts.allow_risk lets them train" if allowed else _LEFT_OUT,
+            examples=some(found),
+        )
+
+
+def minors(released: Released) -> Iterator[Finding]:
+    """Rows whose seeker, or whose answerer, says to be younger than 18. Nothing allows these."""
+    flagged = released.sources.filter("under_18")["origin"].to_list()
+    when = released.rows.select("config", "row_id", "origin").join(
+        released.sources.select("origin", "posted_at"), on="origin", how="left"
+    )
+    spoken = released.texts.filter(pl.col("part").is_in(["seeker", "answer"])).sort("place")
+    # A seeker is one person, whose turns are read together; of answers each has a writer of its own.
+    alone = pl.when(pl.col("part") == "answer").then("place").otherwise(-1)
+    told = spoken.group_by("config", "row_id", "part", alone=alone, maintain_order=True).agg(
+        pl.col("text").str.join("\n")
+    )
+    told = told.join(when, on=["config", "row_id"], how="left")
+    again = told.filter(under_18(as_simplified(pl.col("text")), pl.col("posted_at")))
+    found = _rows(released, flagged, again)
+    if found:
+        yield Finding(
+            check="minors",
+            severity="refuse",
+            count=len(found),
+            what=f"{len(found):,} rows are by writers who say to be younger than 18",
+            remedy=_LEFT_OUT,
+            examples=some(found),
+        )
+
+
+def _rows(released: Released, origins: list[str], again: pl.DataFrame) -> list[str]:
+    """The ids of the released rows that come from any of `origins`, or that stand in `again`."""
+    flagged = released.rows.filter(pl.col("origin").is_in(origins))
+    return sorted({*flagged["row_id"], *again["row_id"]})

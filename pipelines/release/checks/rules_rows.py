@@ -1,0 +1,78 @@
+"""Rows that rules made, or that were made of what rules said: nothing to train on unless somebody says so."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+import polars as pl
+
+from pipelines.release.checks.released import Released, origin, some
+from pipelines.release.manifest import Finding
+from schemas.tables import PARTITIONED, TABLES
+
+RULES_ROWS = "rules_rows"
+
+# What leads from a row that has a provider to the post or dialogue that it speaks of.
+_LEADS = ("source_dialogue_id", "post_id", "dialogue_id", "row_id")
+_PERSONAS = ("persona_id", "supporter_persona_id")
+
+
+def rules_rows(released: Released) -> Iterator[Finding]:
+    """Rows whose provider, or the provider of what they were made from, is `rules` (DESIGN §2.5).
+
+    A row counts where a table before its own, however far, holds a row of `rules` on the same post or dialogue; a
+    rewriting, also where the profile of a persona that it was written to is of `rules`.
+    """
+    known = set(released.sources["origin"])
+    profiles = _origins(released.table("disc_profiles"), known)
+    by_rules = {table: _origins(released.table(table), known, profiles) for table in _answered(released)}
+    found: dict[str, set[str]] = {}
+    tables: set[str] = set()
+    for config in released.configs:
+        before = {table: origins for table, origins in by_rules.items() if table in ancestors(released, config)}
+        of_rules = set().union(*before.values())
+        rows = released.rows.filter((pl.col("config") == config) & pl.col("origin").is_in(list(of_rules)))
+        if rows.height:
+            found[config] = set(rows["row_id"])
+            tables |= {table for table, origins in before.items() if not origins.isdisjoint(rows["origin"])}
+    if found:
+        told = ", ".join(f"{config} {len(ids):,}" for config, ids in found.items())
+        yield Finding(
+            check=RULES_ROWS,
+            severity="refuse",
+            count=sum(map(len, found.values())),
+            what=f"rows rest on what rules made, no model and no person ({', '.join(sorted(tables))}): {told}",
+            remedy="have a model make them (gongqing refresh --provider openai --budget USD), or release them marked "
+            "as such (--allow rules_rows)",
+            examples=some([row_id for ids in found.values() for row_id in ids]),
+        )
+
+
+def ancestors(released: Released, table: str) -> set[str]:
+    """The tables that the pinned version of a table was made from, however far back; not the table itself."""
+    found: set[str] = set()
+    waiting = [table]
+    while waiting:
+        for version in (one for one in released.pins.values() if one.table == waiting[-1]):
+            parents = {parent.partition("/")[0] for parent in version.manifest.runs[-1].parents}
+            new = parents - found - PARTITIONED
+            found |= new
+            waiting[:0] = sorted(new)
+        waiting.pop()
+    return found
+
+
+def _answered(released: Released) -> Iterable[str]:
+    """The pinned tables whose rows say who answered."""
+    pinned = {version.table for version in released.pins.values()}
+    return (table for table in TABLES if table in pinned and "provider" in TABLES[table].column_names())
+
+
+def _origins(rows: pl.DataFrame, known: set[str], profiles: Collection[str] = ()) -> set[str]:
+    """The posts and dialogues that rows of `rules` speak of, or that were rewritten to a persona out of `profiles`."""
+    lead = next(name for name in _LEADS if name in rows.columns)
+    found = set()
+    for row in rows.select(lead, "provider", *(name for name in _PERSONAS if name in rows.columns)).iter_rows():
+        row_id, provider, *personas = row
+        drawn = (origin(one, known) for one in personas if one is not None)
+        if provider == "rules" or any(one in profiles for one in drawn):
+            found.add(origin(row_id, known))
+    return {one for one in found if one is not None}

@@ -1,0 +1,83 @@
+"""Where released rows come from, and under what licence and consent."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from pipelines.release.checks.released import Released, some
+from pipelines.release.manifest import Finding, Source
+
+# The consent of a source is the first of these that any of its rows has: one that nobody asked is not outweighed.
+_WEAKEST_FIRST = ("not_asked", "agreement", "public_licence", "given", "synthetic", "invented")
+_WITHHELD = ("not_asked", "agreement")
+# What stands where a licence should, and is none; a file whose reader knows of no licence says "find out before use".
+_NONE = ("", "-", "?", "none", "unknown", "not stated", "n/a", "unlicensed", "无", "未知")
+_FIND_OUT = "find out before use"
+
+
+def sources(released: Released) -> list[Source]:
+    """The sources of the released rows, by name."""
+    rows = released.rows.join(released.sources, on="origin", how="inner")
+    files = _files(released)
+    found = []
+    for (name,), part in rows.sort("source").group_by("source", maintain_order=True):
+        consents, licences = set(part["consent"]), sorted(set(part["licence"]))
+        found.append(
+            Source(
+                name=str(name),
+                licence="" if any(map(_is_none, licences)) else "; ".join(licences),
+                consent=next(one for one in _WEAKEST_FIRST if one in consents),
+                lineage=list(dict.fromkeys(part["lineage"].explode().drop_nulls())),
+                rows=part.height,
+                collected=files.get(str(name)) or _days(part["fetched_at"]),
+            )
+        )
+    return found
+
+
+def licences(released: Released) -> Iterator[Finding]:
+    """Sources without a licence; and, as a warning, those whose writers did not consent to be published."""
+    known = sources(released)
+    bare = [one for one in known if not one.licence]
+    if bare:
+        yield Finding(
+            check="licence",
+            severity="refuse",
+            count=len(bare),
+            what=f"no licence is known of {', '.join(one.name for one in bare)}",
+            remedy="find out under what licence it stands, and import it with a mapping file that says so "
+            "(docs/mapping.md)",
+            examples=some([one.name for one in bare]),
+        )
+    withheld = [one for one in known if one.consent in _WITHHELD]
+    if withheld:
+        named = ", ".join(f"{one.name} ({one.consent})" for one in withheld)
+        yield Finding(
+            check="consent",
+            severity="warn",
+            count=sum(one.rows for one in withheld),
+            what=f"rows of writers who did not consent to be published: {named}",
+            remedy="nothing to do: an export holds ids, labels and annotations of these alone, no text",
+            examples=some([one.name for one in withheld]),
+        )
+
+
+def _is_none(licence: str) -> bool:
+    said = licence.strip().casefold()
+    return said in _NONE or _FIND_OUT in said
+
+
+def _files(released: Released) -> dict[str, str]:
+    """The files that each imported set was read from."""
+    files: dict[str, set[str]] = {}
+    for one in released.pins.values():
+        note = one.manifest.runs[-1].note
+        if one.partition is not None and "file" in note:
+            files.setdefault(one.partition, set()).add(note["file"])
+    return {source: f"read from {', '.join(sorted(names))}" for source, names in files.items()}
+
+
+def _days(fetched: pl.Series) -> str:
+    """The first and the last day (UTC) of a crawl; empty where nobody knows."""
+    days = sorted({str(day) for day in (fetched.min(), fetched.max()) if day is not None})
+    return f"crawled {' – '.join(day[:10] for day in days)}" if days else ""

@@ -1,0 +1,96 @@
+"""The Hub's client as this project uses it: the token out of the environment alone, and no word of it in any log.
+
+xet, the Hub's newer way of uploading, is used with the Hub itself. Other endpoints rarely have it, and the client does
+not fall back by itself (`spec/llm.md` §E), so it is switched off for them.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pipelines.errors import HubError, NoKey, RequestError
+
+TOKEN = "HF_TOKEN"  # noqa: S105 - the name of the variable
+_HUB = "https://huggingface.co"
+
+Told = Callable[[int, int], None]  # of bytes that have arrived, and of all
+
+
+def nobody(done: int, total: int) -> None:
+    """Who is told where nobody listens."""
+
+
+def hub_client(*, anonymous: bool = False) -> Any:
+    """An `HfApi` with the token of the environment; `anonymous` does without where there is none.
+
+    Raises NoKey where HF_TOKEN is not set, RequestError where huggingface_hub is not installed.
+    """
+    token = os.environ.get(TOKEN)
+    if not token and not anonymous:
+        raise NoKey(
+            "there is no token for the Hub",
+            where=f"the environment variable {TOKEN}",
+            remedy="make one that may write at huggingface.co/settings/tokens, and set the variable",
+        )
+    # Read once, when the client is imported.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_SHARED_BLOBS", "1")  # a copy outside the home, which no erase would reach
+    elsewhere = os.environ.get("HF_ENDPOINT", _HUB).rstrip("/") != _HUB
+    if elsewhere:
+        os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
+    try:
+        from huggingface_hub import HfApi, constants
+        from huggingface_hub.utils import logging
+    except ModuleNotFoundError as error:
+        raise RequestError("huggingface_hub is not installed", remedy="pip install huggingface_hub") from error
+    if elsewhere and os.environ["HF_HUB_DISABLE_XET"] == "1":
+        constants.HF_HUB_DISABLE_XET = True  # where something else had imported it before
+    # Its warnings name the signed address of an upload, whoever knows which may write there.
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    return HfApi(token=token or False)
+
+
+@contextmanager
+def hub_errors(doing: str, repo: str) -> Iterator[None]:
+    """Errors of the client as ours, without addresses: those may be signed."""
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        yield
+    except RevisionNotFoundError:
+        raise HubError(f"{doing}: there is no such revision", where=repo, remedy="name a tag of it") from None
+    except RepositoryNotFoundError:
+        raise HubError(
+            f"{doing}: there is no such data set, or the token may not see it", where=repo, remedy="check both"
+        ) from None
+    except HfHubHTTPError as error:
+        status = error.response.status_code if error.response is not None else "no status"
+        refused = f"{doing}: the Hub answered {status}"
+        raise HubError(
+            f"{refused}: {error.server_message}" if error.server_message else refused,
+            where=repo,
+            remedy=_REMEDIES.get(status, "run the same command again: what is uploaded is not sent twice"),
+        ) from None
+    except (OSError, RuntimeError, _transport_error()) as error:
+        cause = error.__cause__ or error
+        raise HubError(
+            f"{doing}: the way to the Hub broke off ({type(cause).__name__})",
+            where=repo,
+            remedy="run the same command again: what is uploaded is not sent twice",
+        ) from None
+
+
+_REMEDIES = {
+    401: f"check the token in {TOKEN}",
+    403: f"check the token in {TOKEN}: it must be allowed to write there",
+}
+
+
+def _transport_error() -> type[Exception]:
+    """What the HTTP library under the client raises: httpx2 in its second major, httpx in its first."""
+    from huggingface_hub import get_session
+
+    module = type(get_session()).__module__.partition(".")[0]
+    return __import__(module).TransportError  # type: ignore[no-any-return]

@@ -1,0 +1,103 @@
+"""A release as a folder that may be given away: public shards, card, pictures, manifest. `datasets` loads it offline.
+
+The Hub gets exactly such a folder (`pipelines.release.hub`).
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipelines.errors import RequestError
+from pipelines.release.card import PaperTable, card
+from pipelines.release.manifest import Release
+from pipelines.release.measures import measure
+from pipelines.release.pictures import pictures
+from pipelines.release.private import read_private
+from pipelines.release.public import publish_rows, require_no_private_text, restore_rows
+from pipelines.release.releases import MANIFEST, Releases
+from pipelines.store import Store
+
+CARD = "README.md"
+
+
+def export_folder(
+    releases: Releases, name: str, store: Store, target: Path, tables: Sequence[PaperTable] = (), repo: str = ""
+) -> Release:
+    """Write what may be published of a release to `target`, which must be new or empty: all of it or nothing.
+
+    Args:
+        releases: Of the home.
+        name: Of the release.
+        store: The tables of the home, for the texts that may not be printed.
+        target: The folder to make.
+        tables: The papers' tables, for the card.
+        repo: Its name on the Hub, for the card; default: a placeholder.
+
+    Returns:
+        The release as it is published.
+
+    Raises:
+        UnknownName, DamagedRelease: as `Releases.read`. RequestError: `target` holds something.
+        PrivateText: words would be published that may not be; nothing was written.
+    """
+    release = releases.read(name)
+    private = read_private(store, release.pins)
+    with made_whole(target) as staged:
+        published = publish_rows(release, releases.folder(name), staged, private)
+        found = measure(release, releases.folder(name))
+        drawn = pictures(found)
+        for path, png in drawn.items():
+            (staged / path).parent.mkdir(exist_ok=True)
+            (staged / path).write_bytes(png)
+        written = card(published, staged, found, tables, drawn, repo or "OWNER/NAME")
+        (staged / CARD).write_text(written, encoding="utf-8")
+        (staged / MANIFEST).write_bytes(published.to_bytes())
+        require_no_private_text(staged, private)
+    return published
+
+
+def restore_folder(releases: Releases, name: str, store: Store, target: Path) -> tuple[Release, list[str]]:
+    """Write a release that came from the Hub to `target` with the withheld words put back from this home's tables.
+
+    The words are found by the digest in their reference, so a text that has changed since is not mistaken for it.
+
+    Returns:
+        The release in `target`, and the ids of posts, answers and dialogues whose text is not at hand as it was.
+
+    Raises as `export_folder`, but for PrivateText: `target` is for the reader alone.
+    """
+    release = releases.read(name)
+    with made_whole(target) as staged:
+        restored, missing = restore_rows(release, releases.folder(name), staged, read_private(store).by_digest)
+        (staged / MANIFEST).write_bytes(restored.to_bytes())
+    return restored, missing
+
+
+@contextmanager
+def made_whole(target: Path) -> Iterator[Path]:
+    """A folder beside `target` to write in, which takes its place at the end; nothing is left of a failure."""
+    target = target.resolve()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise RequestError("the target is there and not empty", where=target, remedy="name a new or an empty folder")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staged = target.with_name(f".{target.name}.part")
+    shutil.rmtree(staged, ignore_errors=True)  # of a process that was killed
+    staged.mkdir()
+    try:
+        yield staged
+        for path in (*staged.rglob("*"), staged):
+            _sync(path)
+        staged.replace(target)
+        _sync(target.parent)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,86 @@
+"""What a judge is shown, turn by turn: the dialogue, a candidate's steps, two responses (C's reward models).
+
+A turn is a JSON object, as every question of the project is, so that nothing said in a dialogue, and nothing that a
+policy writes to please its judge, can pass for a verdict or for the other response. Light: rewards ask with it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pipelines.llm.prompts import Prompt, load
+from pipelines.release.verdicts import CHOICES, STEPS, Step, write_choice, write_step
+from schemas.reasoning import CER, CER_STEPS, Cer, Lang
+
+_HERE = Path(__file__).parent / "prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A round to be judged: what was said up to the seeker's turn (`role`, `text`), what the candidate thought and
+    replied, what the source replied, and whether that is shown as A.
+    """
+
+    history: Sequence[Mapping[str, str]]
+    candidate: Cer
+    reference: str
+    reference_first: bool
+
+    @property
+    def dialogue(self) -> list[dict[str, str]]:
+        """The history as it is shown."""
+        return [{"role": said["role"], "text": said["text"]} for said in self.history]
+
+    @property
+    def steps(self) -> list[str]:
+        """The texts of the three steps, as the candidate writes them between its tags."""
+        sections = CER.read(self.candidate.render())
+        return [sections[name] for name in CER_STEPS]
+
+    @property
+    def responses(self) -> dict[str, str]:
+        """Both responses in their places."""
+        shown = (self.reference, self.candidate.response)
+        return dict(zip(("A", "B"), shown if self.reference_first else reversed(shown), strict=True))
+
+
+@cache
+def system_prompt(name: str, lang: Lang) -> Prompt:
+    """The system prompt of `rm_process`, `rm_outcome` or `rm_unified`, with the verdicts it may give filled in."""
+    prompt = load(_HERE / f"{name}.{lang}.md")
+    steps = {
+        f"step{step}_{word}": write_step(step, right, lang)
+        for step in STEPS
+        for word, right in (("right", True), ("wrong", False))
+    }
+    return prompt.filled(**steps, **{choice: write_choice(choice, lang) for choice in CHOICES})
+
+
+def process_turn(case: Case, step: Step, before: Sequence[str]) -> str:
+    """What asks about one step alone; `before` are the verdicts on the steps before it."""
+    judged = [
+        {"step": number, "text": text, "verdict": verdict}
+        for number, (text, verdict) in enumerate(zip(case.steps[: step - 1], before, strict=True), 1)
+    ]
+    return _written({"dialogue": case.dialogue, "judged": judged, "step": step, "text": case.steps[step - 1]})
+
+
+def outcome_turn(case: Case) -> str:
+    """What asks about the responses alone."""
+    return _written({"dialogue": case.dialogue, **case.responses})
+
+
+def unified_turns(case: Case) -> list[str]:
+    """What asks about the steps and then about the responses, in four turns of one conversation."""
+    first, *later = case.steps
+    return [
+        _written({"dialogue": case.dialogue, "step": 1, "text": first}),
+        *(_written({"step": number, "text": text}) for number, text in enumerate(later, 2)),
+        _written(case.responses),
+    ]
+
+
+def _written(shown: Mapping[str, object]) -> str:
+    return json.dumps(shown, ensure_ascii=False)

@@ -1,0 +1,75 @@
+"""Whether a rewrite is its source again, and whether it copies what the model was told to do."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+# Of the lines of so many letters and digits (a shorter one may have no other wording), more than this share the same
+# but for punctuation: a copy. Ours.
+_LEAST_LETTERS = 8
+# A line with so many letters more or fewer at its end says the same again: 呀, well. Ours.
+_A_WORD = 4
+_COPIED_SHARE = 0.8
+
+# So many characters of Chinese, or words of another language, of the instructions are no accident. Ours.
+_CHARACTERS, _WORDS = 12, 6
+_HAN = r"\u3007\u3400-\u4dbf\u4e00-\u9fff"
+_HAN_RUN = re.compile(f"[{_HAN}]+")
+_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+
+
+class _Shingles(NamedTuple):
+    han: frozenset[str]
+    words: frozenset[tuple[str, ...]]
+
+
+def key(text: str) -> str:
+    """`text` as it reads without punctuation, spaces, width and case."""
+    return "".join(one for one in unicodedata.normalize("NFKC", text).casefold() if one.isalnum())
+
+
+def is_copy(pairs: Sequence[tuple[str, str]]) -> str | None:
+    """How many of the lines are the same but for punctuation and a word at the end (``9 of 10 lines``), where too many
+    are; else None.
+
+    Args:
+        pairs: Each line before and after. Where all are short, all of them count.
+    """
+    keys = [(key(before), key(after)) for before, after in pairs]
+    counting = [pair for pair in keys if len(pair[0]) >= _LEAST_LETTERS] or keys
+    same = sum(_is_said_again(before, after) for before, after in counting)
+    return f"{same} of {len(counting)} lines" if same > _COPIED_SHARE * len(counting) else None
+
+
+def _is_said_again(before: str, after: str) -> bool:
+    return abs(len(before) - len(after)) <= _A_WORD and (after.startswith(before) or before.startswith(after))
+
+
+def copies_instructions(before: str, after: str, prompt_text: str) -> bool:
+    """Whether a run of the prompt stands in a line that was not in its source: 12 characters of Chinese, or 6 words."""
+    told, wrote = _of_prompt(prompt_text), _shingles(after)
+    han, words = wrote.han & told.han, wrote.words & told.words
+    if not han and not words:
+        return False
+    had = _shingles(before)
+    return bool(han - had.han or words - had.words)
+
+
+@lru_cache(maxsize=16)  # the prompts of a run are a handful
+def _of_prompt(prompt_text: str) -> _Shingles:
+    return _shingles(prompt_text)
+
+
+def _shingles(text: str) -> _Shingles:
+    plain = unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold()
+    runs = _HAN_RUN.findall("".join(one for one in plain if one.isalnum()))
+    return _Shingles(
+        frozenset(run[at : at + _CHARACTERS] for run in runs for at in range(len(run) - _CHARACTERS + 1)),
+        frozenset(_windows(_WORD.findall(plain))),
+    )
+
+
+def _windows(words: Sequence[str]) -> Iterable[tuple[str, ...]]:
+    return (tuple(words[at : at + _WORDS]) for at in range(len(words) - _WORDS + 1))

@@ -1,0 +1,119 @@
+"""English figures with what they count: "three years" is 36 months; "one day" and "you two" are none.
+
+What is vague (a couple of days) is no fact, and neither is a one that is no more than an article (one year, a year).
+"""
+
+import re
+from collections.abc import Iterator
+
+from pipelines.annotate.numerals import value_of
+from pipelines.rewrite.figure import CLOCK, Figure, clock, figure
+
+_SMALL = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_VALUE_OF: dict[str, int] = {
+    **{word: value for value, word in enumerate(_SMALL)},
+    **{word: 10 * value for value, word in enumerate(_TENS, 2)},
+}
+_SIZES = {"hundred": 100, "thousand": 1000, "million": 10**6, "dozen": 12}
+# As written: what it is counted in, and how many of that it is.
+_UNIT_OF: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("year", "years", "yr", "yrs", "yo", "y/o"), ("month", 12)),
+    **dict.fromkeys(("month", "months", "mo", "mos"), ("month", 1)),
+    **dict.fromkeys(("week", "weeks", "wk", "wks"), ("day", 7)),
+    **dict.fromkeys(("day", "days"), ("day", 1)),
+    **dict.fromkeys(("night", "nights"), ("night", 1)),
+    **dict.fromkeys(("hour", "hours", "hr", "hrs"), ("minute", 60)),
+    **dict.fromkeys(("minute", "minutes", "min", "mins"), ("minute", 1)),
+    **dict.fromkeys(("time", "times"), ("time", 1)),
+    **dict.fromkeys(("dollar", "dollars", "bucks", "usd"), ("dollar", 1)),
+    **dict.fromkeys(("percent", "%"), ("percent", 1)),
+    **dict.fromkeys(("pound", "pounds", "lb", "lbs"), ("pound", 1)),
+    **dict.fromkeys(("mg", "milligrams", "milligram"), ("gram", 0.001)),
+    **dict.fromkeys(("g", "gram", "grams"), ("gram", 1)),
+    **dict.fromkeys(("ml", "millilitres", "milliliters"), ("millilitre", 1)),
+    **dict.fromkeys(("pill", "pills", "tablet", "tablets", "capsule", "capsules"), ("pill", 1)),
+    **dict.fromkeys(("am", "pm", "o'clock"), ("clock", 1)),
+}
+_WORDS = "|".join(sorted(_VALUE_OF, key=len, reverse=True))
+_UNIT = "|".join(sorted(map(re.escape, _UNIT_OF), key=len, reverse=True))
+_NUMBER = re.compile(
+    r"(?P<sign>\$)?(?<![\w.])(?:(?P<arabic>[0-9]{1,15}(?:,[0-9]{3})*(?:\.[0-9]{1,6})?)(?P<thousand>k(?!\w))?"
+    rf"|(?P<words>(?:{_WORDS})(?:[- ](?:{_WORDS}))*))(?:[ -](?P<size>{'|'.join(_SIZES)})(?!\w))?"
+    rf"(?P<half>(?: and)? a half)?(?:[ -]?(?P<unit>{_UNIT})(?!\w))?(?P<of> of\b)?",
+    re.IGNORECASE,
+)
+# Sentences without a numeral are not looked at, for the sake of speed.
+_SENTENCE_END = re.compile(r"(?<=[!?;.])\s+(?![0-9])|\n")
+_HINT = re.compile(rf"[0-9]|\b(?:half|twice|thrice|{_WORDS})\b", re.IGNORECASE)
+_NONE = re.compile(
+    r"\bone day\b|\bno[- ]one\b|\bany one\b|\bevery one\b|\bone another\b|\bsquare one\b|\bnumber one\b|\bat one\b"
+    r"|\bone[- ](?:on[- ]one|of|thing|more|who|by one|way|time|point)\b|\bone or two\b|\btwo cents\b"
+    r"|\b(?:a )?million times\b|\b(?:the )?(?:last|next|past|other) (?:one|two|few|couple)\b|\b24/7\b|\bcovid-?19\b"
+    r"|\b(?:(?:a|one) hundred|100) ?(?:percent|%)|\b[0-9]{1,2}(?:st|nd|rd|th)\b",
+    re.IGNORECASE,
+)
+# At the beginning of a line or behind a mark: "I am 25." is no item.
+_ITEM = re.compile(r"(?:^\s*|(?<=[.;:,!?(“\"])|(?<=[.;:,!?] ))[0-9]{1,2}(?=[.)](?:[\s”\"]|$))", re.MULTILINE)
+_HALF = re.compile(r"\bhalf(?: an?| of an?)? (year|month|hour|dozen)\b|\bhalf-(year|hour)\b", re.IGNORECASE)
+_AND_A_HALF = re.compile(r"\b(?:an?|one) (year|month|week|hour|day) and a half\b", re.IGNORECASE)
+_ONE = re.compile(
+    r"\b(?:an?|one|the) (?:whole |full |past |last )?(year|month|week|day|night|hour|minute)\b", re.IGNORECASE
+)
+_TWICE = re.compile(r"\b(twice|thrice)\b", re.IGNORECASE)
+
+
+def english(text: str) -> Iterator[Figure]:
+    """The figures of a text, in NFKC."""
+    told = "\n".join(one for one in _SENTENCE_END.split(text) if _HINT.search(one))
+    told = _NONE.sub(" , ", _ITEM.sub(" , ", told.replace("\u2019", "'")))
+    for pattern, read in ((CLOCK, clock), (_AND_A_HALF, _and_a_half), (_HALF, _half), (_TWICE, _twice)):
+        for found in pattern.finditer(told):
+            yield from read(found)
+        told = pattern.sub(" , ", told)
+    for found in _NUMBER.finditer(told):
+        yield from _counted(found)
+
+
+def english_ones(text: str) -> Iterator[Figure]:
+    """What an article or a one stands for: a week is seven days."""
+    for found in _ONE.finditer(text):
+        yield figure(1, *_UNIT_OF[found[1].lower()])
+
+
+def _and_a_half(found: re.Match[str]) -> Iterator[Figure]:
+    yield figure(1.5, *_UNIT_OF[found[1].lower()])
+
+
+def _half(found: re.Match[str]) -> Iterator[Figure]:
+    yield figure(0.5, *_UNIT_OF.get((found[1] or found[2]).lower(), ("", 12)))
+
+
+def _twice(found: re.Match[str]) -> Iterator[Figure]:
+    yield figure(2 if found[1].lower() == "twice" else 3, "time")
+
+
+def _counted(found: re.Match[str]) -> Iterator[Figure]:
+    """The figure of a match of _NUMBER, where it tells a fact."""
+    value = _value(found)
+    unit, size = _UNIT_OF.get((found["unit"] or "").lower(), ("dollar" if found["sign"] else "", 1.0))
+    if value is None:
+        return
+    article = value <= 1 and not found["half"]  # one year, 1 time
+    pair = not unit and not found["size"] and (value < 3 or (found["words"] and found["of"]))  # you two, three of us
+    if not article and not pair:
+        yield figure(value + (0.5 if found["half"] else 0), unit, size)
+
+
+def _value(found: re.Match[str]) -> float | None:
+    size = _SIZES.get((found["size"] or "").lower(), 1)
+    if found["arabic"]:
+        value = value_of(found["arabic"])
+        return None if value is None else value * size * (1000 if found["thousand"] else 1)
+    words = [_VALUE_OF[word] for word in re.split("[- ]", found["words"].lower())]
+    if len(words) > 1 and not (len(words) == 2 and words[0] >= 20 and 0 < words[1] < 10):
+        return None  # a telephone number in words
+    return float(sum(words) * size)

@@ -1,0 +1,152 @@
+"""Chinese figures with what they count: 三年 is 3年 and 36个月; 一起 and 十分 are none.
+
+What is vague (几年, 这两天) is no fact; nor is a 一 that is no more than an article (一个人), nor a pair that is spoken
+of anyhow (我们俩).
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pipelines.annotate.numerals import value_of
+from pipelines.rewrite.figure import CLOCK, Figure, clock, figure, span
+
+_LEXICON: dict[str, Any] = tomllib.loads(
+    (Path(__file__).parent / "lexicons" / "figures.zh.toml").read_text(encoding="utf-8")
+)
+
+_HAN_DIGITS = "零〇一二两俩仨三四五六七八九十百千万亿"
+_N = rf"(?:[0-9]{{1,15}}(?:,[0-9]{{3}})*(?:\.[0-9]{{1,6}})?[十百千万亿]*|[{_HAN_DIGITS}]{{1,15}})"
+# Most clauses hold no numeral: those that do are looked at alone, for the sake of speed.
+_TELLING = re.compile(rf"[^，。！？；!?;\n]*[0-9①-⑳{_HAN_DIGITS}半周星礼][^，。！？；!?;\n]*")
+_NONE = re.compile("|".join(_LEXICON["none"]["words"].split()))
+# 1. and ② before the items of a list.
+_ITEM = re.compile(r"(?:^|(?<=[\s。；;:：，,！？!?(（「『“\"]))[0-9]{1,2}(?=[.、)）](?![0-9]))|[①-⑳]")
+_WEEKDAY = re.compile(
+    r"(?<![0-9一二两三四五六七八九十])(?<![^上这下]个)(?:周|星期|礼拜)([一二三四五六日天])(?![次天回遍节小])(?!个(?!人))"
+)
+_GRADE = re.compile(
+    r"(?<![最更很太不伟远])(大学|高中|初中|小学|大|高|初|(?<!考)研|博)([一二三四五六1-6])"
+    r"(?:年级|(?![点些样个次步下块倍家年月天对人条直旦定番岁战0-9]|起(?![\s，。！？；,.就我]|$)))"
+)
+_PERCENT = re.compile(rf"百分之({_N})|({_N})%")
+_HALF = re.compile(r"(?<![大多个年月])半(年|个月|个?小时|个?钟头|个?学期|斤|公里|片|粒)")
+
+_UNIT_OF: dict[str, tuple[str, float]] = {
+    word: (unit, float(size))
+    for unit, sizes in _LEXICON["units"].items()
+    for size, words in sizes.items()
+    for word in words.split("|")
+}
+_UNIT = "|".join(sorted(_UNIT_OF, key=len, reverse=True))
+_NO_UNIT = re.compile("|".join(_LEXICON["no_unit"]["words"].split()))
+_NUMBER = re.compile(
+    rf"(?P<vague>[几数好成]|上(?=[百千万]))?(?P<ordinal>第)?(?P<low>{_N})(?:[-~—–到至](?P<high>{_N}))?[多来几余]?"
+    rf"(?P<half>个半)?(?P<unit>{_UNIT})?(?P<tail>半)?"
+)
+_SIDE_BY_SIDE = re.compile(r"(.*?)([一二两三四五六七八九])([二三四五六七八九])([十百千万]?)")
+
+# 一 before one of these is a figure, unless it stands for no more than an instant (一分钟都不想等, 有一天), or for
+# every one of them (一周三次, 一个月回来一次).
+_LASTING, _INSTANT = ("month", "day", "minute", "age"), ("天", "分钟")
+_EVERY = re.compile(f"[^前后内里以，。！？；,.!?;\\s]{{0,7}}(?:{_N})")
+# 两个人, 我们两个, 你俩 are no figure; 我们两个孩子 is one.
+_OF_TWO = re.compile("(?:们|你|咱|[他她]和我|爸妈|夫妻|[母父][子女]|兄[弟妹]|姐[弟妹])$")
+_PEOPLE = re.compile("[^，。！？；,.!?;的]{1,6}的人(?![家生物])")  # 两个亲近的人
+_COUNTED = re.compile("孩子|小孩|娃|儿子|女儿|月|老人|弟|妹|哥|姐")
+_TIME_OF_DAY = re.compile("(?:早上|早晨|清晨|上午|中午|下午|傍晚|晚上|夜里|半夜|深夜|凌晨|夜间)$")
+
+
+def chinese(text: str) -> Iterator[Figure]:
+    """The figures of a text, in NFKC."""
+    text = _NONE.sub("，", _ITEM.sub("，", "，".join(_TELLING.findall(text))))
+    text = text.replace("半夜", "夜里")  # no half of a night
+    for pattern, read in ((CLOCK, clock), (_PERCENT, _percent), (_WEEKDAY, _weekday), (_GRADE, _grade)):
+        for found in pattern.finditer(text):
+            yield from read(found)
+        text = pattern.sub("，", text)
+    for found in _HALF.finditer(text):
+        yield figure(0.5, *_UNIT_OF.get(found[1], ("term", 1)))
+    for found in _NUMBER.finditer(text):
+        yield from _counted(found, text)
+
+
+def _percent(found: re.Match[str]) -> Iterator[Figure]:
+    value = value_of(found[1] or found[2])
+    if value is not None:
+        yield figure(value, "percent")
+
+
+def _weekday(found: re.Match[str]) -> Iterator[Figure]:
+    day = found[1].replace("天", "日")
+    yield Figure(day, "weekday", day)
+
+
+def _grade(found: re.Match[str]) -> Iterator[Figure]:
+    value = value_of(found[2])
+    if value is not None:
+        yield figure(value, "grade")._replace(value=f"{found[1][0]}{value:g}")
+
+
+def _counted(found: re.Match[str], text: str) -> Iterator[Figure]:
+    """The figure of a match of _NUMBER, where it tells a fact."""
+    named = found["unit"] and not _NO_UNIT.match(text, found.start("unit"))
+    unit, size = _UNIT_OF[found["unit"]] if named else ("", 1.0)
+    low, high = value_of(found["low"]), value_of(found["high"] or "")
+    if low is None:  # 三四年
+        yield from _side_by_side(found["low"], unit, size)
+    elif high is not None:
+        yield span(low, high, unit, size)
+    elif found["ordinal"]:  # 第一次 is 头一回, and 第三，… counts points
+        if unit and low > 1:
+            yield figure(low, "ordinal")
+    elif _tells(low, unit, found, text):
+        yield _in_unit(low, unit, size, found, text)
+
+
+def _tells(value: float, unit: str, found: re.Match[str], text: str) -> bool:
+    """Whether a figure tells a fact: 三年 does; 几十次, 一个, 十分 and 一个半 (小时 is read with it) do not."""
+    arabic = found["low"][0] not in _HAN_DIGITS
+    if found["low"][-1] in "俩仨":
+        return _COUNTED.match(text, found.end("low")) is not None
+    if unit == "piece" and value == 2 and _of_two(found, text):
+        return _COUNTED.match(text, found.end()) is not None
+    if not unit:  # 三十了, but not 万 alone, nor 一
+        return not found["half"] and (arabic or (value >= 20 and len(found["low"]) > 1 and not found["vague"]))
+    if value <= 1:
+        return value == 1 and unit in _LASTING and found["unit"] not in _INSTANT and not _EVERY.match(text, found.end())
+    return arabic or not (found["vague"] or (unit == "mark" and found["low"] == "十"))
+
+
+def _of_two(found: re.Match[str], text: str) -> bool:
+    if found["unit"] in ("人", "个人", "位") or _OF_TWO.search(text, 0, found.start()) is not None:
+        return True
+    return found["unit"] == "个" and _PEOPLE.match(text, found.end()) is not None
+
+
+def _in_unit(value: float, unit: str, size: float, found: re.Match[str], text: str) -> Figure:
+    if found["low"][-1] in "俩仨":
+        unit = unit or "piece"
+    if unit == "clock" and not _is_clock(value, found, text):  # 有两点建议
+        unit = "piece"
+    if unit == "month" and size == 12 and value >= 1900:
+        unit, size = "year", 1
+    with_half = found["half"] or (found["tail"] and unit in ("month", "clock", "day", "minute"))
+    return figure(value + (0.5 if with_half else 0), unit, size)
+
+
+def _is_clock(value: float, found: re.Match[str], text: str) -> bool:
+    if found["unit"] == "点钟" or found["tail"] or value >= 6:
+        return value <= 24
+    return found["low"][0] not in _HAN_DIGITS or _TIME_OF_DAY.search(text, 0, found.start()) is not None
+
+
+def _side_by_side(written: str, unit: str, size: float) -> Iterator[Figure]:
+    """三四年, 十七八岁, 七八十."""
+    if found := _SIDE_BY_SIDE.fullmatch(written):
+        head, one, other, place = found.groups()
+        low, high = value_of(head + one + place), value_of(head + other + place)
+        if low is not None and high is not None:
+            yield span(low, high, unit, size)

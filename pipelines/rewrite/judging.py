@@ -1,0 +1,118 @@
+"""`rewrite_judgements`: a second look at each draft, by a model that is named apart from the one that wrote it.
+
+The filter without a model (`checks`) knows no meaning: with the same facts a rewrite may still say the contrary, or
+make a statement out of a question. So each is judged as a whole, and its labelled lines one by one.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from pipelines.annotate.language import require_language
+from pipelines.annotate.plan import Lost, Plan, Replies, Result, Row, dropped, in_order, planned
+from pipelines.annotate.replies import Reason, Verdict, read_json
+from pipelines.drops import gather
+from pipelines.llm.questions import InvalidReply, Question, Reply
+from pipelines.rewrite.prompting import prompt
+from pipelines.rewrite.scripts import Script, Scripts, hash_of, stands
+from schemas.personas import RewriteJudgements
+
+STAGE = "rewrite_judgements"
+
+_KEY = ("unit", "row_id", "variant")
+
+
+class Judgement(Verdict):
+    """What the second look says of a draft."""
+
+    same_meaning: bool
+    strategies_lost: list[int]
+    why: Reason
+
+
+def plan(drafts: pl.DataFrame, scripts: Scripts, models: Sequence[str]) -> Plan:
+    """One question a draft that is no copy.
+
+    Args:
+        drafts: Rows of `rewrite_drafts`.
+        scripts: What they were made from, by unit and id.
+        models: The alias to ask, one.
+
+    Returns:
+        Rows are judgements, whatever they say: who reads them drops by them. Drops are in the units `dialogue` and
+        `label`: before asking, copy, where there is no other draft; after, one for each of which a judgement is
+        missing, with the reason of the first reply that had none and its variant in the detail: the judgements of the
+        other variants go with it.
+
+        source_changed comes before both: of a draft whose source is not there any more, or says something else, which
+        will be made anew.
+    """
+    [model] = models
+    changed = {(row["unit"], row["row_id"]) for row in drafts.iter_rows(named=True) if not stands(row, scripts)}
+    lost = [Lost(unit, row_id, "source_changed", "since it was drafted") for unit, row_id in sorted(changed)]
+    standing = [row for row in drafts.iter_rows(named=True) if (row["unit"], row["row_id"]) not in changed]
+    asked = [row for row in standing if row["variant"] != "D"]
+    questions = [_question(row, scripts[row["unit"], row["row_id"]], model) for row in asked]
+    row_of = {question.row_id: row for question, row in zip(questions, asked, strict=True)}
+
+    def keep(reply: Reply[Judgement]) -> Row:
+        assert reply.value is not None
+        row = row_of[reply.question.row_id]
+        return {name: row[name] for name in _KEY} | {"judged": hash_of(row["lines"])} | reply.value.model_dump()
+
+    reworded = {(row["unit"], row["row_id"]) for row in asked}
+    copied = dict.fromkeys((row["unit"], row["row_id"]) for row in standing)
+    lost += [Lost(*one, "copy", "a copy needs no judge") for one in copied if one not in reworded]
+    judged = planned(RewriteJudgements, STAGE, questions, lost, keep, "draft", grounds="why")
+
+    def finish(replies: Replies) -> Result:
+        losses: dict[tuple[str, str], Lost] = {}
+        for question, reply in in_order(questions, replies):
+            if reply.reason is not None:
+                row = row_of[question.row_id]
+                detail = f"{row['variant']}: {reply.detail}" if reply.detail else row["variant"]
+                losses.setdefault((row["unit"], row["row_id"]), Lost(row["unit"], row["row_id"], reply.reason, detail))
+        out = dropped(STAGE, list(losses.values()))
+        kept, _ = judged.finish(replies)
+        kept = kept.join(out, on=("unit", "row_id"), how="anti", maintain_order="left")
+        return kept, gather(judged.dropped, out)
+
+    return Plan(questions, judged.dropped, finish)
+
+
+def parse(text: str, script: Script) -> Judgement:
+    """The judgement that a reply gives, with lines that lost their strategies each once and in order.
+
+    Raises InvalidReply, and ValidationError for an object of another form.
+    """
+    read = read_json(text, Judgement)
+    labelled = {number for number, line in enumerate(script.lines, 1) if line.strategies}
+    if not labelled.issuperset(read.strategies_lost):
+        told = f"strategies_lost may name lines that have strategies, and no others: {sorted(labelled)}"
+        raise InvalidReply("strategies_lost", told)
+    require_language(script.lang, why=read.why)
+    return read.model_copy(update={"strategies_lost": sorted(set(read.strategies_lost))})
+
+
+def _question(draft: Row, script: Script, model: str) -> Question[Judgement]:
+    lines: list[dict[str, Any]] = [
+        {
+            "n": number,
+            "who": line.who,
+            "before": line.text,
+            "after": written["text"],
+            "strategies": list(line.strategies),
+        }
+        for number, (line, written) in enumerate(zip(script.lines, draft["lines"], strict=True), 1)
+    ]
+    return Question(
+        task="rewrite_judge",
+        row_id=f"{draft['row_id']}~{draft['variant']}",
+        prompt=prompt(f"judge.{script.lang}"),
+        inputs={"lang": script.lang, "lines": lines},
+        parse=partial(parse, script=script),
+        model=model,
+        schema=Judgement,
+    )

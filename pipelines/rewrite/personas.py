@@ -1,0 +1,181 @@
+"""`persona_fits` and `personas` (C): profiles in clusters, seekers and supporters apart; the clusters stay.
+
+`persona_fits` is standing state, as `splits` is: a refresh holds new profiles against the centres that stand, so that
+a few of them do not move every persona. It is fitted anew where it is told to (`rewrite.fit`, or another setting that
+decides it), where most profiles are by another model, or where the error of all profiles has grown past `rewrite.drift`
+times that of the fit, or shrunk as much.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pipelines.annotate.plan import rows
+from pipelines.rewrite.clusters import DIGITS, cluster, mean_error, nearest
+from pipelines.rewrite.elbow import Vectors
+from pipelines.rewrite.encoding import Encode, encoder_id, sentence_encoder
+from pipelines.settings import Rewrite
+from schemas.labels import LANGUAGES, ROLES, TRAITS
+from schemas.personas import PersonaFits, Personas
+
+# From how many standard deviations away from the mean on a trait leads a cluster. Ours.
+_LEADS = 0.5
+
+# Stands for the error of a fit whose profiles were all the same, of which any other would be a drift: each of four
+# scores about a sixth away. Ours.
+_OF_THE_SAME = 0.1
+
+# A pool that many times as large as it was when it was fitted is fitted anew: new dialogues are not drawn. Ours.
+_MOST_GROWTH = 2
+
+Row = dict[str, Any]
+
+
+def personas(
+    profiles: pl.DataFrame,
+    standing: pl.DataFrame,
+    settings: Rewrite,
+    seed: int,
+    *,
+    encode: Encode | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The clusters of the profiles, and which profile is in which.
+
+    Args:
+        profiles: Rows of `disc_profiles`.
+        standing: Rows of `persona_fits`, as they stand.
+        settings: With an `encoder`, the sentence embeddings of the descriptions are clustered; without, the scores.
+        seed: Of k-means.
+        encode: Stands in for the encoder that the settings name.
+
+    Returns:
+        Rows of `persona_fits`, one a role that has profiles, and of `personas`, one a profile.
+
+    Raises RequestError where the settings name an encoder that cannot be read.
+    """
+    fitted_by = json.dumps(
+        {
+            "fit": settings.fit,
+            "max_clusters": settings.max_clusters,
+            "encoder": None if settings.encoder is None else encoder_id(settings.encoder),
+            "seed": seed,
+            "profiled_by": _profiled_by(profiles),
+        }
+    )
+    stands = {row["role"]: row for row in standing.iter_rows(named=True) if row["fitted_by"] == fitted_by}
+    fits: list[Row] = []
+    found: list[Row] = []
+    for role in ROLES:
+        # By id, whatever the order they come in: k-means begins by drawing rows.
+        of_role = sorted(profiles.filter(role=role).iter_rows(named=True), key=_persona_id)
+        if not of_role:
+            continue
+        scores = np.array([[row[trait] for trait in TRAITS] for row in of_role], np.float64)
+        raw = scores if settings.encoder is None else _embedded(of_role, settings.encoder, encode)
+        fit = stands.get(role)
+        if fit is None or _outgrown(of_role, fit) or _drifted(raw, fit, settings.drift):
+            fit = _fit(role, of_role, scores, raw, settings, seed) | {"fitted_by": fitted_by}
+        fits.append(fit)
+        found += _assigned(of_role, raw, fit)
+    return rows(PersonaFits, fits), rows(Personas, found)
+
+
+def _profiled_by(profiles: pl.DataFrame) -> str | None:
+    """What most profiles were made by: another profiler has another scale."""
+    made_by = profiles.group_by("provider", "model_asked").len().sort("len", "provider", "model_asked")
+    return "/".join(made_by.row(-1)[:2]) if made_by.height else None
+
+
+def _embedded(profiles: Sequence[Row], folder: Path, encode: Encode | None) -> Vectors:
+    return (encode or sentence_encoder(folder))([row["description"] for row in profiles])
+
+
+def _fit(role: str, profiles: Sequence[Row], scores: Vectors, raw: Vectors, settings: Rewrite, seed: int) -> Row:
+    """A row of `persona_fits` but for `fitted_by`."""
+    if settings.encoder is None:
+        mean, scale = _standard(raw)
+    else:  # unit vectors as they are: scaled by coordinate, they would not stand for what they mean any more
+        mean, scale = np.zeros(raw.shape[1]), np.ones(raw.shape[1])
+    vectors = _vectors(raw, mean, scale)
+    made = cluster(vectors, settings.max_clusters, seed)
+    place, distance = nearest(vectors, made.centres)
+    standard = _vectors(scores, *_standard(scores))
+    return {
+        "role": role,
+        "k": len(made.centres),
+        "elbow": made.elbow,
+        "curve": made.curve,
+        "names": [name(standard[place == one].mean(axis=0)) for one in range(len(made.centres))],
+        "centres": made.centres.tolist(),
+        "mean": mean.tolist(),
+        "scale": scale.tolist(),
+        "error": mean_error(distance),
+        "pool": [_persona_id(row) for row in profiles],
+    }
+
+
+def _assigned(profiles: Sequence[Row], raw: Vectors, fit: Row) -> list[Row]:
+    """Rows of `personas`: each profile with the nearest of the fit's centres."""
+    vectors = _vectors(raw, np.array(fit["mean"]), np.array(fit["scale"]))
+    place, distance = nearest(vectors, np.array(fit["centres"]))
+    pool = set(fit["pool"])
+    return [
+        {
+            "persona_id": _persona_id(row),
+            "role": row["role"],
+            "cluster": int(one),
+            "cluster_name": fit["names"][one],
+            "vector": vector.tolist(),
+            "distance": float(away),
+            "fitted": _persona_id(row) in pool,
+            "description": row["description"],
+            "lang": row["lang"],
+            "group_id": row["group_id"],
+        }
+        for row, one, away, vector in zip(profiles, place, distance, vectors, strict=True)
+    ]
+
+
+def _drifted(raw: Vectors, fit: Row, limit: float) -> bool:
+    """Whether all profiles of today lie much further from the centres than those that were fitted, or much nearer."""
+    vectors = _vectors(raw, np.array(fit["mean"]), np.array(fit["scale"]))
+    _, distance = nearest(vectors, np.array(fit["centres"]))
+    error = mean_error(distance)
+    return error > limit * (float(fit["error"]) or _OF_THE_SAME) or error * limit < float(fit["error"])
+
+
+def _outgrown(profiles: Sequence[Row], fit: Row) -> bool:
+    """Whether most profiles are not in the pool that is drawn from, or none of a language is that could draw some."""
+    pool = set(fit["pool"])
+    drawn = [row for row in profiles if _persona_id(row) in pool]
+    groups = {lang: {row["group_id"] for row in profiles if row["lang"] == lang} for lang in LANGUAGES}
+    missing = {lang for lang, of in groups.items() if len(of) > 1} - {row["lang"] for row in drawn}
+    return len(profiles) > _MOST_GROWTH * len(drawn) or bool(missing)
+
+
+def name(centre: Sequence[float] | Vectors) -> str:
+    """The leading traits of a centre of standardised D, I, S, C, the strongest first: ``high D, low S``, or
+    ``balanced``.
+    """
+    leading = [(trait, z) for trait, z in zip(TRAITS, centre, strict=True) if abs(z) >= _LEADS]
+    leading.sort(key=lambda one: -abs(one[1]))
+    return ", ".join(f"{'high' if z > 0 else 'low'} {trait}" for trait, z in leading) or "balanced"
+
+
+def _standard(scores: Vectors) -> tuple[Vectors, Vectors]:
+    """Mean and standard deviation of each coordinate; where all are the same, 1 for the latter."""
+    scale = scores.std(axis=0).round(DIGITS)
+    return scores.mean(axis=0).round(DIGITS), np.where(scale > 0, scale, 1.0)
+
+
+def _vectors(raw: Vectors, mean: Vectors, scale: Vectors) -> Vectors:
+    standard: Vectors = np.round((raw - mean) / scale, DIGITS)
+    return standard
+
+
+def _persona_id(row: Row) -> str:
+    return f"{row['dialogue_id']}/{row['role']}"

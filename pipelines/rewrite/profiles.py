@@ -1,0 +1,157 @@
+"""`disc_profiles` (C): the DISC profile of both speakers of a dialogue, as their words and their manner show it."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
+
+import polars as pl
+from pydantic import Field
+
+from pipelines.annotate.language import Lang, require_language
+from pipelines.annotate.plan import Lost, Plan, Row, planned
+from pipelines.annotate.replies import Verdict, read_json, require_length
+from pipelines.annotate.training import Training
+from pipelines.llm.questions import InvalidReply, Question, Reply
+from pipelines.rewrite.artefacts import artefacts
+from pipelines.rewrite.facts import names
+from pipelines.rewrite.prompting import prompt
+from schemas.labels import ROLES
+from schemas.personas import DiscProfiles
+
+STAGE = "disc_profiles"
+
+# A speaker whose turns together have fewer characters shows no personality; ours.
+_LEAST_SAID = 12
+# Of a quote, in letters; ours. One may stand anywhere, and shows nothing, and neither does a row of marks.
+_LEAST_QUOTED = 2
+# Of a description, in sentences and in characters; ours. An English one takes about three times as many.
+_SENTENCES = range(2, 5)
+_DESCRIPTION: dict[Lang, range] = {"zh": range(20, 301), "en": range(50, 901)}
+_ENDS: dict[Lang, re.Pattern[str]] = {
+    "zh": re.compile(r"[。！？!?…\n]+"),
+    "en": re.compile(r"[.!?…]+[\"'”’)]*\s+(?=[^a-z])|\n+"),  # no end: "e.g. jokes"
+}
+# What a life is told by, and no manner; kin may stand for a manner: 像大姐姐一样.
+_OF_A_LIFE = ("diagnosis", "drug", "exam", "place")
+_LETTER = re.compile(r"[^\W_]")
+
+Score = Annotated[float, Field(ge=0, le=1)]
+
+
+class Disc(Verdict):
+    """Four scores, what they rest on, and the personality in a few sentences."""
+
+    D: Score
+    I: Score  # noqa: E741  # the name of the trait
+    S: Score
+    C: Score
+    evidence: Annotated[list[str], Field(min_length=1, max_length=6)]
+    description: str
+
+
+def plan(dialogues: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Plan:
+    """One question a speaker of a dialogue of the train split.
+
+    Args:
+        dialogues: Rows of `coherent_dialogues`.
+        splits: The split of every group.
+        models: The alias to ask, one.
+
+    Returns:
+        Drops are in the unit `speaker`, of which every dialogue gives two. Before asking: not_train, under_18, risk,
+        and silent; after: the reasons of replies, and personal_data.
+
+    Raises RequestError for a dialogue whose group has no split.
+    """
+    [model] = models
+    training = Training(splits)
+    questions: list[Question[Disc]] = []
+    row_of: dict[str, tuple[Row, str]] = {}
+    lost: list[Lost] = []
+    for row in dialogues.iter_rows(named=True):
+        barred = training.bars(row["dialogue_id"], row)
+        for role in ROLES:
+            row_id = f"{row['dialogue_id']}/{role}"
+            if reason := barred or _silent(row, role):
+                lost.append(Lost("speaker", row_id, *reason))
+            else:
+                questions.append(_question(row_id, row, role, model))
+                row_of[row_id] = row, role
+
+    def keep(reply: Reply[Disc]) -> Row:
+        assert reply.value is not None
+        row, role = row_of[reply.question.row_id]
+        return {
+            "dialogue_id": row["dialogue_id"],
+            "role": role,
+            **reply.value.model_dump(),
+            "lang": row["lang"],
+            "group_id": row["group_id"],
+        }
+
+    return planned(DiscProfiles, STAGE, questions, lost, keep, "speaker", written=("description",))
+
+
+def _said(row: Row, role: str) -> list[str]:
+    return [turn["text"] for turn in row["turns"] if turn["role"] == role]
+
+
+def _silent(row: Row, role: str) -> tuple[str, str] | None:
+    characters = sum(not one.isspace() for text in _said(row, role) for one in text)
+    return ("silent", f"{characters} characters") if characters < _LEAST_SAID else None
+
+
+def _question(row_id: str, row: Row, role: str, model: str) -> Question[Disc]:
+    lang: Lang = row["lang"]
+    turns = [{"role": turn["role"], "text": turn["text"]} for turn in row["turns"]]
+    return Question(
+        task="disc",
+        row_id=row_id,
+        prompt=prompt(f"disc.{lang}"),
+        inputs={"lang": lang, "role": role, "turns": turns},
+        parse=partial(parse, lang=lang, said=tuple(_said(row, role))),
+        model=model,
+        schema=Disc,
+    )
+
+
+def parse(text: str, lang: Lang, said: Sequence[str]) -> Disc:
+    """The profile that a reply writes.
+
+    Args:
+        text: The reply.
+        lang: The language of the dialogue: the description must be in it.
+        said: The turns of the speaker whose profile it is: each quote must stand in one of them, as it is.
+
+    Raises InvalidReply and ValidationError.
+    """
+    read = read_json(text, Disc)
+    for number, quote in enumerate(read.evidence, 1):
+        if len(_LETTER.findall(quote)) < _LEAST_QUOTED or not any(quote in turn for turn in said):
+            told = (
+                f"quote {number} of evidence does not stand in a turn of this speaker: copy {_LEAST_QUOTED} or more "
+                "letters out of one turn, exactly as they stand there"
+            )
+            raise InvalidReply("evidence", told)
+    description = read.description.strip()
+    require_language(lang, description=description)
+    require_length("description", description, _DESCRIPTION[lang])
+    if (sentences := _sentences(description, lang)) not in _SENTENCES:
+        least, most = _SENTENCES.start, _SENTENCES.stop - 1
+        told = f"description has {sentences} sentences; it must have {least} to {most}"
+        raise InvalidReply("sentences:description", told)
+    if artefacts([("", description)], ""):
+        raise InvalidReply(
+            "artefact:description", "description must be plain prose about the speaker, as a person writes"
+        )
+    if of_a_life := sorted({description[start:end] for start, end, _, _ in names(description, lang, _OF_A_LIFE)}):
+        raise InvalidReply(
+            "facts:description",
+            f"description tells of a life, and must tell of a manner alone: leave out {', '.join(of_a_life)}",
+        )
+    return read.model_copy(update={"description": description})
+
+
+def _sentences(text: str, lang: Lang) -> int:
+    return sum(bool(_LETTER.search(part)) for part in _ENDS[lang].split(text))

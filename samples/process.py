@@ -1,0 +1,109 @@
+"""The two ends of a stub that runs in a process of its own: whoever starts it, and the server itself."""
+
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+_ROOT = Path(__file__).resolve().parents[1]
+_START_SECONDS = 60
+_STOP_SECONDS = 10
+
+
+class ServerProcess:
+    """A stub in a process of its own, on a port of 127.0.0.1, in a session of its own.
+
+    It ends with `stop`, with the `with` block, or when this process dies, however that happens.
+    """
+
+    def __init__(self, module: str, options: Sequence[str]) -> None:
+        """Of `python -m module --with-parent options…`, which says its address first of all."""
+        self._command = [sys.executable, "-m", module, "--with-parent", *options]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def start(self) -> Self:
+        """Starts the server and waits until it answers. Raises RuntimeError with its words when it does not."""
+        if self._process is not None:
+            return self
+        # A file, not a pipe: nobody reads it while the server runs, and a full pipe would stop it.
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the server ends
+        process = subprocess.Popen(
+            self._command,
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._words,
+            start_new_session=True,
+            bufsize=0,
+        )
+        self._process = process
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
+        self.url = process.stdout.readline().decode().strip() if ready else ""
+        if not self.url:
+            said = self._end()
+            raise RuntimeError(f"it did not start ({' '.join(self._command)}): {said or 'no answer in time'}")
+        return self
+
+    def stop(self) -> None:
+        """Ends the server and everything it started. Stopping twice does nothing."""
+        if self._process is not None:
+            self._end()
+
+    def _end(self) -> str:
+        process, self._process = self._process, None
+        assert process is not None
+        # The leader is not waited for yet, so its process group is still its own.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.communicate(timeout=_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+        with self._words:
+            self._words.seek(0)
+            return self._words.read().decode(errors="replace").strip()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _answer(self, path: str, body: bytes | None = None) -> Any:
+        """The JSON that the server gives for a path: by POST where there is a body, by GET without."""
+        request = urllib.request.Request(f"{self.url}/{path}", data=body)  # noqa: S310 - always http://127.0.0.1
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+            return json.load(answer)
+
+
+def told_to_end(with_parent: bool) -> asyncio.Event:
+    """What is set when the server is to end: on Ctrl-C and SIGTERM; `with_parent`: when standard input ends."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, over.set)
+    if with_parent:
+        loop.add_reader(sys.stdin.fileno(), _end_with, sys.stdin.fileno(), over)
+    return over
+
+
+def _end_with(pipe: int, over: asyncio.Event) -> None:
+    """Whoever started the server holds the other end of `pipe`: it closes when they die."""
+    if not os.read(pipe, 1024):
+        over.set()
+
+
+def say(url: str) -> None:
+    """Tells whoever started the server where it is."""
+    sys.stdout.write(f"{url}\n")
+    sys.stdout.flush()

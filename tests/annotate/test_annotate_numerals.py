@@ -1,0 +1,32 @@
+"""What a numeral is worth, in either script."""
+
+import pytest
+
+from pipelines.annotate.numerals import value_of
+
+
+@pytest.mark.parametrize(
+    ("digits", "value"),
+    [
+        ("12", 12),
+        ("1.5", 1.5),
+        ("1,200", 1200),
+        ("十", 10),
+        ("三十二", 32),
+        ("一百零五", 105),
+        ("两千", 2000),
+        ("仨", 3),
+        ("3千", 3000),
+        ("2万", 20_000),
+        ("1.2亿", 120_000_000),
+        ("三万五千", 35_000),
+        ("一亿零三万", 100_030_000),
+    ],
+)
+def test_a_numeral_has_a_value(digits: str, value: float):
+    assert value_of(digits) == value
+
+
+@pytest.mark.parametrize("digits", ["", ".", "三四", "1.2.3", "12,00", "十个", "万", "9" * 21, "万" * 3000])
+def test_what_is_no_numeral_has_none(digits: str):
+    assert value_of(digits) is None

@@ -1,0 +1,59 @@
+"""`gongqing erase` on a small home."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from erase_home import make_home
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.errors import RequestError
+from pipelines.store.store import Store
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    home = tmp_path_factory.mktemp("made") / "home"
+    make_home(home)
+    return home
+
+
+@pytest.fixture
+def home(made, tmp_path, monkeypatch) -> Path:
+    home = Path(shutil.copytree(made, tmp_path / "here"))
+    monkeypatch.setenv("GONGQING_HOME", str(home))
+    return home
+
+
+def run(*arguments: str) -> str:
+    ran = CliRunner().invoke(app, ["erase", *arguments], catch_exceptions=False)
+    assert ran.exit_code == 0
+    return ran.output
+
+
+def test_rows_are_erased_and_what_each_place_lost_is_told(home):
+    told = run("s:a", "s:x")
+    assert "still on the Hub, of release v1" in told
+    assert "forgotten: 3 calls of models" in told
+    assert "imported_posts/s@" in told
+    assert Store(home / "data").read("imported_posts").collect()["post_id"].to_list() == ["s:b"]
+    assert run("--resume") == "no erasure is unfinished\n"
+
+
+def test_a_dry_run_tells_where_it_is_and_erases_nothing(home):
+    told = run("--author", "u_00000000000000aa", "--dry-run")
+    assert "imported_posts/s@" in told
+    assert "nothing was erased" in told
+    assert Store(home / "data").read("imported_posts").collect().height == 2
+
+
+def test_json_is_the_receipt(home):
+    [receipt] = json.loads(run("--file", "s.json", "--json"))
+    assert receipt == json.loads(next((home / "erasures").glob("*.json")).read_bytes())
+
+
+def test_what_was_begun_and_what_is_new_are_asked_for_apart(home):
+    with pytest.raises(RequestError, match="--resume finishes"):
+        run("s:a", "--resume")

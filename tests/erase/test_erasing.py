@@ -1,0 +1,342 @@
+"""An erasure: what goes, what stays, what it leaves, and what never comes back."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import polars as pl
+import pytest
+from erase_home import (
+    HERS,
+    HIS,
+    MADE,
+    OF_ERASED,
+    OTHER_TALK,
+    QUOTED,
+    TALK,
+    TO_HER,
+    TO_HIM,
+    answer,
+    frame,
+    make_home,
+    post,
+)
+from every_byte import runs, traces
+
+from pipelines.erase import plan as plans
+from pipelines.erase.erasing import erase, look, resume
+from pipelines.erase.request import Request
+from pipelines.errors import Busy, DamagedVersion, LedgerBusy, RequestError
+from pipelines.kept_out import KeptOut, require_no_erasure
+from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.records import Call
+from pipelines.llm.payload import canonical, key_of
+from pipelines.locks import held
+from pipelines.refresh import alone
+from pipelines.store.store import Store
+from schemas.tables import PARTITIONED, TABLES
+
+ASKED = Request(rows=("s:a", "s:x"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    home = tmp_path_factory.mktemp("made") / "home"
+    make_home(home)
+    return home
+
+
+@pytest.fixture
+def home(made, tmp_path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "here"))
+
+
+@pytest.fixture(scope="module")
+def erased(made, tmp_path_factory) -> Path:
+    """The home once the post `s:a` and the dialogue `s:x` are erased. Read only."""
+    home = Path(shutil.copytree(made, tmp_path_factory.mktemp("erased") / "home"))
+    erase(home, ASKED)
+    return home
+
+
+@pytest.fixture(scope="module")
+def receipt(erased):
+    [path] = (erased / "erasures").glob("*.json")
+    return json.loads(path.read_bytes())
+
+
+def test_before_it_the_search_finds_every_kind_of_place(made):
+    """The test below would pass as well if the search found nothing anywhere."""
+    found = traces(made, runs([HERS]))
+    places = {"data/imported_posts", "data/clean_posts", ".dagster/index.db", ".dagster/compute", "ledger.sqlite"}
+    assert all(any(path.startswith(place) for path in found) for place in places), sorted(found)
+
+
+def test_no_byte_of_it_is_left(erased):
+    """Neither of what was written, nor of what was made from that; nor an id that leads to it."""
+    assert traces(erased, runs([*OF_ERASED, QUOTED]) - runs([HIS, TO_HIM, *OTHER_TALK])) == {}
+
+
+@pytest.mark.parametrize("row_id", ["s:a", "s:x", "s:y~P"])
+def test_no_id_of_it_is_left(erased, row_id):
+    found = [
+        (table, version.version)
+        for table in TABLES
+        for version in all_versions(Store(erased / "data"), table)
+        for rows in parts(Store(erased / "data"), version)
+        if row_id in json.dumps(rows.to_dicts(), default=str)
+    ]
+    assert found == []
+
+
+def all_versions(store, table):
+    partitions = store.partitions(table) if table in PARTITIONED else [None]
+    return [version for partition in partitions for version in store.versions(table, partition)]
+
+
+def parts(store, version):
+    where = (version.table, version.version, version.partition)
+    return [store.read(*where).collect(), store.read_dropped(*where).collect()]
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table not in {"unique_posts", "persona_fits"}])
+def test_other_rows_and_versions_read_as_before(made, erased, table):
+    """In every version: the same rows in the same order, but for those that are gone. Two tables lose parts: below."""
+    before, after = Store(made / "data"), Store(erased / "data")
+    for version in all_versions(before, table):
+        now = after.version(table, version.version, version.partition)
+        after.verify(now)
+        for old, new, key in zip(
+            parts(before, version), parts(after, now), (TABLES[table].key(), ["row_id"]), strict=True
+        ):
+            assert old.join(new, on=key, how="semi", maintain_order="left").equals(new)
+            lost = {name for row in old.join(new, on=key, how="anti").select(key).rows() for name in row}
+            assert lost <= GONE, (table, version.version)
+
+
+# By every id of a row that is gone or goes with it.
+GONE = {
+    "s:a",
+    "s:a/2",
+    "s:x",
+    "seeker",
+    "s:x/seeker",
+    "s:b",
+    "s:b/1",
+    "s:b/other",
+    "s:y",
+    "s:y~P",
+    "P",
+    "dialogue",
+    "g0",
+}
+
+
+def test_rows_made_from_it_go_and_their_neighbours_stay(erased):
+    store = Store(erased / "data")
+    assert store.read("imported_posts").collect()["post_id"].to_list() == ["s:b"]
+    assert store.read("ecot_chains").collect().is_empty(), "the chain of s:b quotes s:a"
+    assert store.read("rm_triplets").collect()["row_id"].to_list() == ["s:b/generic"], "her answer was a negative"
+    assert store.read("rewritten_dialogues").collect().is_empty(), "s:y was rewritten to the persona of s:x"
+    assert store.read("rewrite_judgements").collect().is_empty()
+    assert store.read("persona_fits").collect()["pool"].to_list() == [["s:y/seeker"]]
+    assert store.read("splits").collect()["group_id"].to_list() == ["g1"]
+
+
+def test_ids_in_rows_that_stay_are_masked(erased):
+    store, keeper = Store(erased / "data"), KeptOut(erased)
+    [kept] = store.read("unique_posts").collect()["answers"].to_list()
+    assert kept[0]["cluster_id"] == keeper.mask("s:a/1")
+    assert store.read_dropped("unique_posts").collect()["detail"].to_list() == [f"0.93 like {keeper.mask('s:a')}"]
+
+
+def test_a_version_keeps_its_name_and_says_what_it_lost(made, erased):
+    before, after = Store(made / "data"), Store(erased / "data")
+    old, new = before.version("imported_posts", partition="s"), after.version("imported_posts", partition="s")
+    assert new.version == old.version
+    [tombstone] = new.manifest.erasures
+    assert (tombstone.rows, tombstone.dropped, tombstone.changed, new.rows) == (1, 0, 0, 1)
+    assert "s:a" not in new.manifest.to_bytes().decode()
+
+
+def test_the_next_refresh_makes_the_tables_that_lost_something_anew(erased):
+    store = Store(erased / "data")
+    assert [store.pointer(table).inputs for table in ("clean_posts", "ecot_chains")] == ["", ""]
+
+
+def test_a_version_that_is_written_again_in_full_is_whole_again(home, made):
+    """Somebody takes an erasure back: the rows stand under the name of their content, and no tombstone."""
+    erase(home, ASKED)
+    rows = Store(made / "data").read("ecot_chains").collect()
+    written = Store(home / "data").write("ecot_chains", rows)
+    assert Store(home / "data").read("ecot_chains").collect().equals(rows)
+    assert written.manifest.erasures == []
+
+
+def test_calls_that_made_it_or_say_it_are_forgotten_and_their_cost_stays(made, erased):
+    with Ledger(made / FILE) as before, Ledger(erased / FILE) as after:
+        left = [json.loads(payload)["messages"][0]["content"] for _, payload, _ in after.bodies()]
+        assert left == [json.dumps({"text": HIS + "？"}, ensure_ascii=False)]
+        assert sum(one.calls for one in after.spend()) == sum(one.calls for one in before.spend()) == 4
+        after.check()
+
+
+def test_dagster_keeps_its_events_without_the_text(erased):
+    with sqlite3.connect(erased / ".dagster" / "index.db") as database:
+        events = [json.loads(event) for (event,) in database.execute("SELECT event FROM event_logs ORDER BY id")]
+    mask = KeptOut(erased).mask("s:a")
+    sample = {"sample": [{"post_id": mask, "text": "[erased]"}, {"post_id": "s:b", "text": HIS}]}
+    assert [json.loads(event["metadata"]) for event in events] == [sample, sample]
+    log = (erased / ".dagster" / "compute" / "run.out").read_text(encoding="utf-8")
+    assert log == f"reading\n[erased]\ndone with {mask}\n"
+
+
+def test_a_release_is_rid_of_it_and_what_is_on_the_hub_is_told(erased, receipt):
+    manifest = json.loads((erased / "releases" / "v1" / "manifest.json").read_bytes())
+    [shard] = manifest["configs"]["rm_triplets"]
+    content = (erased / "releases" / "v1" / shard["path"]).read_bytes()
+    assert (shard["rows"], shard["bytes"]) == (1, len(content))
+    assert manifest["erasures"] == [{"erasure": receipt["erasure"], "rows": 1, "changed": 1}]
+    assert manifest["findings"][0]["examples"] == [KeptOut(erased).mask("s:a")]
+    [published] = receipt["published"]
+    assert (published["repo"], published["commit"]) == ("team/set", "c0ffee")
+    assert "super_squash_history" in published["removal"]
+
+
+def test_the_receipt_counts_and_names_nobody(erased, receipt):
+    assert receipt["asked"] == {"rows": 2, "authors": 0, "files": 0}
+    lost = {one["place"].split("@")[0]: one["rows"] for one in receipt["lost"]}
+    assert (lost["imported_posts/s"], lost["ecot_chains"]) == (1, 2)
+    assert receipt["calls"] == 3
+    assert receipt["index"] is True
+    text = json.dumps(receipt, ensure_ascii=False)
+    assert not runs([text]) & runs([*OF_ERASED])
+    assert "s:a" not in text
+    assert [path.suffix for path in sorted((erased / "erasures").iterdir())].count(".plan") == 0
+
+
+def test_it_never_comes_back(erased):
+    rows = frame("imported_posts", post("a", HERS, answer("s:a/1", TO_HER)), post("b", HIS))
+    kept, dropped = KeptOut(erased).sift(rows, "imported_posts")
+    assert kept["post_id"].to_list() == ["s:b"]
+    assert dropped.select("unit", "row_id", "reason").rows() == [("record", KeptOut(erased).mask("s:a"), "erased")]
+
+
+def test_an_answer_goes_alone_and_never_comes_back(home):
+    erase(home, Request(rows=("s:b/1",)))
+    store = Store(home / "data")
+    assert [len(answers) for answers in store.read("imported_posts").collect()["answers"]] == [1, 0]
+    assert traces(home, runs([TO_HIM])) == {}
+    rows = frame("imported_posts", post("b", HIS, answer("s:b/1", TO_HIM), answer("s:b/2", "另一个回答")))
+    kept, dropped = KeptOut(home).sift(rows, "imported_posts")
+    assert [one["answer_id"] for one in kept["answers"][0]] == ["s:b/2"]
+    assert dropped["unit"].to_list() == ["answer"]
+
+
+def test_an_author_goes_with_posts_and_answers_and_never_comes_back(home):
+    erase(home, Request(authors=("u_00000000000000aa",)))
+    store = Store(home / "data")
+    rows = store.read("imported_posts").collect()
+    assert (rows["post_id"].to_list(), rows["answers"].list.len().to_list()) == (["s:b"], [0])
+    new = frame("imported_posts", post("new", "换了一个地方再写一次", author="u_00000000000000aa"))
+    assert KeptOut(home).sift(new, "imported_posts")[0].is_empty()
+
+
+def test_a_file_goes_with_all_its_rows(home):
+    erase(home, Request(files=(Path("s.json"),)))
+    assert Store(home / "data").read("imported_posts").collect().is_empty()
+    assert Store(home / "data").read("imported_dialogues").collect().height == 2, "they came from another file"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (Request(), "nothing is named"),
+        (Request(rows=("s:nobody",)), "no table holds"),
+        (Request(rows=("s:x#1",)), "no table holds"),
+        (Request(authors=("王小明",)), "named by a pseudonym"),
+        (Request(authors=("u_0123456789abcdef",)), "nobody wrote under"),
+        (Request(files=(Path("other.json"),)), "nothing was imported"),
+    ],
+)
+def test_what_nobody_knows_is_refused_before_anything_is_done(home, asked, said):
+    before = {path: path.read_bytes() for path in (home / "data").rglob("*.parquet")}
+    with pytest.raises(RequestError, match=said) as told:
+        erase(home, asked)
+    assert "王小明" not in str(told.value)
+    assert {path: path.read_bytes() for path in (home / "data").rglob("*.parquet")} == before
+    assert list(plans.unfinished(home)) == []
+
+
+def test_twice_is_once(home):
+    erase(home, ASKED)
+    with pytest.raises(RequestError, match="no table holds"):
+        erase(home, ASKED)
+    assert resume(home) == []
+
+
+def test_while_one_is_unfinished_nothing_else_is_made(home, monkeypatch):
+    monkeypatch.setattr("pipelines.erase.erasing.scrub_folder", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        erase(home, ASKED)
+    with pytest.raises(Busy, match="not finished"), alone(home):
+        pass
+    with pytest.raises(Busy, match="erase --resume"):
+        require_no_erasure(home)
+    monkeypatch.undo()
+    [receipt] = resume(home)
+    assert receipt.calls == 3
+    require_no_erasure(home)
+
+
+def test_a_run_of_dagster_is_not_disturbed(home):
+    with held(home / ".locks" / "clean_posts"), pytest.raises(Busy, match="makes clean_posts"):
+        erase(home, ASKED)
+    assert list(plans.unfinished(home)) == []
+
+
+def test_a_look_changes_nothing(home):
+    before = {path: path.read_bytes() for path in home.rglob("*.parquet")}
+    plan = look(home, ASKED)
+    assert {place.split("@")[0] for place in plan.touched} >= {"imported_posts/s", "rewritten_dialogues", "splits"}
+    assert len(plan.forgotten) == 3
+    assert {path: path.read_bytes() for path in home.rglob("*.parquet")} == before
+    assert not (home / "erasures").exists() or list(plans.unfinished(home)) == []
+
+
+def test_a_question_in_a_batch_that_nobody_collected_comes_first(home):
+    """Its answer would bring back what is erased."""
+    payload = canonical({"messages": [{"role": "user", "content": HERS}]})
+    with Ledger(home / FILE) as ledger:
+        call = Call(key_of(payload), "topics", "m", "m", payload)
+        planned = asyncio.run(ledger.batches.plan("m", "https://example.org", [call], [1], None))
+    with pytest.raises(LedgerBusy, match=f"batch {planned.batch.id}"):
+        erase(home, ASKED)
+    with Ledger(home / FILE) as ledger:
+        asyncio.run(ledger.batches.give_up(planned.batch.id))
+    [receipt] = erase(home, ASKED)
+    assert receipt.calls == 4
+    assert traces(home, runs([HERS])) == {}
+    assert [one.host for one in receipt.at_hosts] == ["https://example.org"]
+
+
+def test_a_damaged_version_comes_first(home):
+    """Nobody knows what is in it."""
+    version = Store(home / "data").version("ecot_chains")
+    (home / "data" / "ecot_chains" / version.version / version.manifest.files[0].path).write_bytes(b"")
+    with pytest.raises(DamagedVersion):
+        erase(home, ASKED)
+    assert list(plans.unfinished(home)) == []
+
+
+def test_one_that_is_asked_for_later_finishes_what_was_begun(home, monkeypatch):
+    monkeypatch.setattr("pipelines.erase.erasing.scrub_folder", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        erase(home, ASKED)
+    monkeypatch.undo()
+    first, second = erase(home, Request(rows=("s:b",)))
+    assert (first.asked["rows"], second.asked["rows"]) == (2, 1)
+    assert traces(home, runs([HERS, HIS, MADE, *TALK])) == {}
+    assert Store(home / "data").read("imported_posts").select(pl.len()).collect().item() == 0

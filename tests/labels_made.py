@@ -1,0 +1,31 @@
+"""Labels as people will give them, made for the tests: every candidate of the sample home has one."""
+
+import polars as pl
+
+from pipelines.rewrite.scripts import of_label
+from schemas.ids import unit_interval
+from schemas.labels import PREFERENCES
+from schemas.reviews import CerLabels
+
+
+def made_labels(candidates: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """One label a candidate, right and wrong by its id. `turns` are the sampled turns: the rounds that were seen."""
+    turn_of = {(row["dialogue_id"], row["round"]): row for row in turns.iter_rows(named=True)}
+
+    def about(row: dict, what: str) -> float:
+        return unit_interval("label", row["dialogue_id"], row["round"], row["candidate"], what)
+
+    return pl.DataFrame(
+        [
+            {
+                **{name: row[name] for name in ("dialogue_id", "round", "candidate")},
+                "labelled": of_label(row, turn_of[row["dialogue_id"], row["round"]]).hash,
+                **{f"step{step}": about(row, str(step)) < 0.7 for step in (1, 2, 3)},
+                "preference": PREFERENCES[int(about(row, "preference") * len(PREFERENCES))],
+                "annotators": ["a1", "a2"],
+                "consensus": "agreed",
+            }
+            for row in candidates.iter_rows(named=True)
+        ],
+        schema=CerLabels.polars_schema(),
+    )

@@ -1,0 +1,680 @@
+"""The ledger: nothing is paid for twice, no cap is passed, nothing that was answered is lost."""
+
+import asyncio
+import errno
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledger_calls import COST, answer, ask, bytes_beside, call, key_of, opened, run
+
+from pipelines.errors import BudgetSpent, DamagedLedger, LedgerBusy, LedgerError, LedgerFull, RequestError
+from pipelines.llm.ledger import file as ledger_file
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Attempt, Elsewhere, Recorded
+from pipelines.llm.money import NANO, Usage, amount
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "ledger.sqlite"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    with Ledger(path) as made:
+        yield made
+    with Ledger(path) as again:
+        again.check()
+
+
+# Answers
+
+
+def test_what_was_answered_is_not_asked_again(ledger, path):
+    first = run(ask(ledger, 1))
+    assert isinstance(first, Recorded)
+    assert run(ask(ledger, 1)) == first
+    ledger.close()
+    with Ledger(path) as again:
+        found = again.recorded([key_of(1), key_of(2)])
+        assert found == {key_of(1): first}
+        told = found[key_of(1)]
+        assert (told.body, told.served, told.finish_reason) == (answer(1).body, "R1-0528", "stop")
+        assert (told.usage, told.cost, told.currency, told.alias) == (Usage(100, 10, 20), COST, "USD", "r1")
+        assert again.known([key_of(2), key_of(1)]) == {key_of(1)}
+
+
+def test_an_answer_that_is_worth_nothing_was_paid_for_as_well(ledger):
+    async def cut_short():
+        begun = await ledger.begin(call(1), reserve=1000, budget=None)
+        return await ledger.answered(begun, answer(1, served=None, finish_reason="length", body=b""))
+
+    told = run(cut_short())
+    assert (told.finish_reason, told.body, told.served) == ("length", b"", None)
+    assert ledger.recorded([key_of(1)])[key_of(1)] == told
+
+
+@given(payload=st.binary(max_size=5000), body=st.binary(max_size=5000))
+@settings(max_examples=20)
+def test_bodies_come_back_as_they_were(tmp_path_factory, payload, body):
+    async def asked(ledger: Ledger) -> None:
+        begun = await ledger.begin(call(1, payload=payload), reserve=0, budget=None)
+        await ledger.answered(begun, answer(1, body=body))
+
+    with Ledger(tmp_path_factory.mktemp("ledger") / "ledger.sqlite") as ledger:
+        run(asked(ledger))
+        (exchange,) = ledger.exchanges()
+        assert (exchange.payload, exchange.answer.body) == (payload, body)
+
+
+def test_many_are_read_in_chunks(ledger):
+    async def all_of_them():
+        await asyncio.gather(*(ask(ledger, number) for number in range(2500)))
+
+    run(all_of_them())
+    keys = [key_of(number) for number in range(-10, 2500)]
+    assert set(ledger.recorded(keys)) == set(keys[10:])
+    assert ledger.known(keys) == set(keys[10:])
+    assert ledger.recorded([]) == {}
+    assert sorted(one.answer.key for one in ledger.exchanges()) == sorted(keys[10:])
+
+
+def test_exchanges_are_those_of_the_stages(ledger):
+    async def two():
+        for number, stage in ((1, "coe"), (2, "cer"), (3, "ecot")):
+            begun = await ledger.begin(call(number, stage=stage, sample=number), reserve=0, budget=None)
+            await ledger.answered(begun, answer(number))
+
+    run(two())
+    found = {one.stage: one for one in ledger.exchanges(["cer", "ecot"])}
+    assert set(found) == {"cer", "ecot"}
+    assert (found["cer"].payload, found["cer"].sample, found["cer"].model) == (call(2).payload, 2, "R1")
+    assert {one.stage for one in ledger.exchanges()} == {"coe", "cer", "ecot"}
+    assert list(ledger.exchanges([])) == []
+
+
+# Attempts
+
+
+def test_an_attempt_is_on_the_disk_before_it_may_leave(ledger, path):
+    async def begun():
+        got = await ledger.begin(call(1), reserve=1000, budget=None)
+        copied = path.with_name("copy.sqlite")  # what a power cut would leave
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", f"{copied}{suffix}")
+        with Ledger(copied) as other:
+            (there,) = other.open_attempts()
+            assert (there.id, there.key, there.stage, there.alias) == (got.id, key_of(1), "coe", "r1")
+        await ledger.failed(got, "http_500", billed=False)
+
+    run(begun())
+
+
+def test_the_same_request_is_under_way_once(ledger):
+    async def twice():
+        first, second = await asyncio.gather(*(ledger.begin(call(1), reserve=1, budget=None) for _ in range(2)))
+        assert isinstance(first, Attempt)
+        assert isinstance(second, Elsewhere)
+        waiting = asyncio.create_task(ledger.begin_when_free(call(1), reserve=1, budget=None, poll=0.01))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        told = await ledger.answered(first, answer(1))
+        assert await waiting == told
+
+    run(twice())
+
+
+def test_a_failed_attempt_leaves_the_request_free(ledger):
+    async def again():
+        for status in ("http_429", "timeout"):
+            begun = await ledger.begin(call(1), reserve=1, budget=None)
+            await ledger.failed(begun, status, billed=False)
+        return await ask(ledger, 1)
+
+    assert isinstance(run(again()), Recorded)
+    assert sum(one.failed for one in ledger.spend()) == 2
+
+
+def test_an_attempt_ends_once(ledger):
+    async def twice():
+        begun = await ledger.begin(call(1), reserve=1, budget=None)
+        await ledger.answered(begun, answer(1))
+        with pytest.raises(LedgerError, match="ended before"):
+            await ledger.failed(begun, "timeout", billed=None)
+        with pytest.raises(LedgerError, match="ended before"):
+            await ledger.answered(begun, answer(2))
+
+    run(twice())
+    assert ledger.recorded([key_of(1)])[key_of(1)].body == answer(1).body
+    assert sum(one.cost for one in ledger.spend()) == amount(COST)
+
+
+def test_one_that_cannot_be_written_takes_no_other_with_it(ledger):
+    async def together():
+        begun = [await ledger.begin(call(number), reserve=1, budget=None) for number in range(5)]
+        await ledger.failed(begun[2], "http_500", billed=False)
+        return await asyncio.gather(
+            *(ledger.answered(one, answer(number)) for number, one in enumerate(begun)), return_exceptions=True
+        )
+
+    results = run(together())
+    assert [type(one) for one in results] == [Recorded, Recorded, LedgerError, Recorded, Recorded]
+    assert len(ledger.known([key_of(number) for number in range(5)])) == 4
+
+
+def test_a_begin_that_is_cancelled_leaves_nothing_under_way(ledger):
+    async def cancelled():
+        for after in (0.0, 0.0005, 0.001, 0.002, 0.005):
+            task = asyncio.create_task(ledger.begin(call(1), reserve=1, budget=None))
+            await asyncio.sleep(after)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            got = task.result() if not task.cancelled() else None
+            if isinstance(got, Attempt):
+                await ledger.failed(got, "http_500", billed=False)
+        return await asyncio.wait_for(ledger.begin_when_free(call(1), reserve=1, budget=None, poll=0.01), 10)
+
+    begun = run(cancelled())
+    assert isinstance(begun, Attempt)
+    assert [one.id for one in ledger.open_attempts()] == [begun.id]
+
+
+def test_an_answer_is_kept_though_its_caller_was_cancelled(ledger):
+    async def cancelled():
+        begun = await ledger.begin(call(1), reserve=1, budget=None)
+        task = asyncio.create_task(ledger.answered(begun, answer(1)))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run(cancelled())
+    ledger.close()
+    with Ledger(ledger.path) as again:
+        assert again.known([key_of(1)]) == {key_of(1)}
+        assert again.open_attempts() == []
+
+
+def test_several_loops_in_several_threads_share_a_ledger(ledger):
+    async def some(first: int) -> None:
+        await asyncio.gather(*(ask(ledger, number) for number in range(first, first + 50)))
+
+    threads = [threading.Thread(target=run, args=(some(30 * place),)) for place in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ledger.known([key_of(number) for number in range(140)])) == 140
+    assert sum(one.calls for one in ledger.spend()) == 140
+
+
+def test_what_is_under_way_at_the_end_is_lost_and_stays_set_aside(ledger, path):
+    budget = opened(ledger, 10_000)
+    begun = run(ledger.begin(call(1), reserve=1000, budget=budget.id))
+    assert [one.lost for one in ledger.open_attempts()] == [False]
+    ledger.close()
+    with Ledger(path) as again:
+        (lost,) = again.open_attempts()
+        assert (lost.id, lost.lost, lost.reserve) == (begun.id, True, amount(1000))
+        assert again.budget("refresh").held == 1000
+        assert isinstance(run(ask(again, 1)), Recorded)
+        assert [one.id for one in again.open_attempts()] == [begun.id]
+        again.check()
+
+
+def test_a_closed_ledger_says_so(ledger):
+    begun = run(ledger.begin(call(1), reserve=1, budget=None))
+    ledger.close()
+    ledger.close()
+    with pytest.raises(LedgerError, match="closed"):
+        run(ledger.answered(begun, answer(1)))
+    ledger = Ledger(ledger.path)
+    ledger.close()
+
+
+def test_a_process_that_was_forked_opens_its_own(ledger):
+    run(ask(ledger, 1))
+    if (child := os.fork()) == 0:
+        try:
+            asyncio.run(ledger.begin(call(2), reserve=1, budget=None))
+        except LedgerError as error:
+            os._exit(0 if "after the fork" in str(error) else 1)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+# Budgets
+
+
+def test_the_cap_is_kept_to_the_nano(ledger):
+    budget = opened(ledger, 2_999)
+
+    async def three():
+        return await asyncio.gather(
+            *(ledger.begin(call(n), reserve=1000, budget=budget.id) for n in range(3)), return_exceptions=True
+        )
+
+    begun = run(three())
+    assert [type(one) for one in begun] == [Attempt, Attempt, BudgetSpent]
+    assert begun[2].held == amount(2000)
+    assert begun[2].wanted == amount(1000)
+    assert isinstance(run(ledger.begin(call(4), reserve=999, budget=budget.id)), Attempt)
+    assert ledger.budget("refresh").held == 2_999
+    with pytest.raises(BudgetSpent):
+        run(ledger.begin(call(5), reserve=1, budget=budget.id))
+
+
+def test_what_was_refused_is_not_recorded(ledger):
+    budget = opened(ledger, 10)
+    with pytest.raises(BudgetSpent):
+        run(ledger.begin(call(1), reserve=11, budget=budget.id))
+    assert ledger.open_attempts() == []
+    assert ledger.spend() == []
+    assert isinstance(run(ask(ledger, 1, reserve=10, cost=4, budget=budget.id)), Recorded)
+
+
+def test_settling_frees_what_was_not_spent(ledger):
+    budget = opened(ledger, 1000)
+    run(ask(ledger, 1, reserve=1000, cost=300, budget=budget.id))
+    run(ask(ledger, 2, reserve=700, cost=300, budget=budget.id))
+    told = ledger.budget("refresh")
+    assert (told.spent, told.held, told.cap) == (600, 0, 1000)
+    with pytest.raises(BudgetSpent):
+        run(ledger.begin(call(3), reserve=401, budget=budget.id))
+
+
+@pytest.mark.parametrize(("billed", "spent", "held"), [(False, 0, 0), (None, 0, 400), (True, 400, 0)])
+def test_how_a_failure_counts(ledger, billed, spent, held):
+    budget = opened(ledger, 1000)
+
+    async def failing():
+        begun = await ledger.begin(call(1), reserve=400, budget=budget.id)
+        await ledger.failed(begun, "whatever", billed=billed)
+
+    run(failing())
+    told = ledger.budget("refresh")
+    assert (told.spent, told.held) == (spent, held)
+    (line,) = ledger.spend()
+    assert (line.cost, line.at_risk, line.failed, line.calls) == (amount(spent), amount(held), 1, 0)
+
+
+def test_a_budget_that_was_broken_off_goes_on_and_a_closed_one_does_not(ledger, path):
+    first = opened(ledger, 1000)
+    run(ask(ledger, 1, cost=700, budget=first.id))
+    ledger.close()
+    with Ledger(path) as again:
+        on = opened(again, 1500)
+        assert (on.id, on.spent, on.cap) == (first.id, 700, 1500)
+        with pytest.raises(RequestError, match="USD"):
+            again.open_budget(Decimal(1), "CNY", "refresh")
+        assert again.open_budget(Decimal(1), "CNY", "evaluate").id != on.id
+        again.close_budget(on)
+        assert again.budget("refresh") is None
+        with pytest.raises(RequestError, match="closed"):
+            run(again.begin(call(2), reserve=1, budget=on.id))
+        fresh = opened(again, 1000)
+        assert (fresh.spent, fresh.held) == (0, 0)
+        assert fresh.id != on.id
+
+
+def test_a_cap_below_what_was_spent_stops_and_nothing_else(ledger):
+    budget = opened(ledger, 1000)
+    run(ask(ledger, 1, cost=700, budget=budget.id))
+    assert opened(ledger, 500).spent == 700
+    with pytest.raises(BudgetSpent):
+        run(ledger.begin(call(2), reserve=0, budget=budget.id))
+    assert isinstance(run(ask(ledger, 1, budget=budget.id)), Recorded)
+
+
+def test_currencies_are_never_mixed(ledger):
+    budget = opened(ledger, 1000)
+    with pytest.raises(RequestError, match="CNY"):
+        run(ledger.begin(call(1, currency="CNY"), reserve=1, budget=budget.id))
+
+    async def other():
+        begun = await ledger.begin(call(1, currency="CNY"), reserve=1, budget=None)
+        with pytest.raises(RequestError, match="USD"):
+            await ledger.answered(begun, answer(1))
+        await ledger.answered(begun, answer(1, currency="CNY"))
+
+    run(other())
+    run(ask(ledger, 2))
+    assert [(one.currency, one.calls) for one in ledger.spend()] == [("CNY", 1), ("USD", 1)]
+
+
+def test_a_budget_that_is_not_there(ledger):
+    with pytest.raises(RequestError, match="no budget 7"):
+        run(ledger.begin(call(1), reserve=1, budget=7))
+
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["begin", "answer", "free", "risk", "owed", "cap", "reopen"]),
+        st.integers(0, 5),
+        st.integers(0, 400),
+    ),
+    max_size=25,
+)
+
+
+@given(OPERATIONS)
+@settings(max_examples=40)
+def test_the_sums_are_those_of_a_plain_account(tmp_path_factory, operations):
+    """Against an account of three numbers and two dictionaries."""
+    path = tmp_path_factory.mktemp("ledger") / "ledger.sqlite"
+    cap, spent, held = 1000, 0, 0
+    under_way: dict[int, Attempt] = {}
+    answered: set[int] = set()
+    ledger = Ledger(path)
+    budget = opened(ledger, cap)
+    try:
+        for what, number, size in operations:
+            if what == "cap":
+                cap = 5 * size
+                assert opened(ledger, cap).cap == cap
+            elif what == "reopen":
+                ledger.close()
+                ledger = Ledger(path)
+                under_way.clear()  # lost, and held for ever
+            elif what == "begin":
+                try:
+                    begun = run(ledger.begin(call(number), reserve=size, budget=budget.id))
+                except BudgetSpent:
+                    assert number not in answered
+                    assert number not in under_way
+                    assert spent + held + size > cap
+                    continue
+                expected = Recorded if number in answered else Elsewhere if number in under_way else Attempt
+                assert type(begun) is expected
+                if isinstance(begun, Attempt):
+                    held += size
+                    assert spent + held <= cap
+                    under_way[number] = begun
+            elif (attempt := under_way.pop(number, None)) is not None:
+                held -= attempt.reserve
+                if what == "answer":
+                    cost = min(size, attempt.reserve)
+                    spent += cost
+                    answered.add(number)
+                    run(ledger.answered(attempt, answer(number, cost)))
+                else:
+                    run(ledger.failed(attempt, what, billed={"free": False, "risk": None, "owed": True}[what]))
+                    held += attempt.reserve if what == "risk" else 0
+                    spent += attempt.reserve if what == "owed" else 0
+            told = ledger.budget("refresh")
+            assert (told.spent, told.held, told.cap) == (spent, held, cap)
+        ledger.check()
+        lines = ledger.spend()
+        assert sum(one.cost for one in lines) * NANO == spent
+        assert sum(one.at_risk for one in lines) * NANO == held
+    finally:
+        ledger.close()
+
+
+# For people
+
+
+def test_spend_is_told_by_stage_model_and_day(ledger):
+    async def some():
+        for number, (stage, alias, served) in enumerate(
+            [("coe", "r1", "R1-0528"), ("coe", "r1", "R1-0528"), ("coe", "r1", "R1-1120"), ("cer", "gpt", "G")]
+        ):
+            begun = await ledger.begin(call(number, stage=stage, alias=alias), reserve=1000, budget=None)
+            await ledger.answered(begun, answer(number, served=served))
+        lost = await ledger.begin(call(9), reserve=50, budget=None)
+        await ledger.failed(lost, "timeout", billed=None)
+        await ledger.begin(call(10), reserve=70, budget=None)
+
+    run(some())
+    told = {(one.stage, one.alias, one.model_served): one for one in ledger.spend()}
+    assert set(told) == {("coe", "r1", "R1-0528"), ("coe", "r1", "R1-1120"), ("coe", "r1", None), ("cer", "gpt", "G")}
+    two = told["coe", "r1", "R1-0528"]
+    assert (two.calls, two.tokens_in, two.tokens_cached, two.tokens_out, two.cost) == (2, 200, 20, 40, amount(2 * COST))
+    assert two.day == time.strftime("%Y-%m-%d", time.gmtime())
+    assert two.model_asked == "R1"
+    none = told["coe", "r1", None]
+    assert (none.calls, none.failed, none.unsettled, none.at_risk) == (0, 1, 1, amount(120))
+
+
+def test_forgetting_leaves_the_cost_and_not_a_byte_of_the_texts(ledger, path):
+    secret = bytes(Random(1).randbytes(400)).hex().encode()  # nothing that compresses into something else
+    told = "编造的一句话".encode()
+
+    async def asked():
+        for number in range(30):
+            payload = secret + b"%d" % number if number == 7 else call(number).payload
+            begun = await ledger.begin(call(number, payload=payload), reserve=1000, budget=None)
+            await ledger.answered(begun, answer(number, body=told * 50 if number == 7 else answer(number).body))
+
+    run(asked())
+    before = ledger.spend()
+    (row,) = sqlite3.connect(path).execute("SELECT payload FROM request WHERE key = ?", (key_of(7),)).fetchall()
+    packed = row[0][20:80]
+    assert packed in bytes_beside(path)
+    assert ledger.forget([key_of(7), key_of(99), key_of(7)]) == 1
+    assert packed not in bytes_beside(path)
+    assert ledger.known([key_of(number) for number in range(30)]) == {key_of(n) for n in range(30) if n != 7}
+    assert ledger.spend() == before
+    assert isinstance(run(ask(ledger, 7)), Recorded)  # it may be asked again, and is paid again
+    assert sum(one.calls for one in ledger.spend()) == 31
+
+
+def test_forgetting_says_when_bytes_may_be_left(ledger, path):
+    run(ask(ledger, 1))
+    reader = sqlite3.connect(path)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM attempt").fetchone()
+    run(ask(ledger, 2))
+    ledger._file.writes.execute("PRAGMA busy_timeout = 50")
+    with pytest.raises(LedgerBusy, match="in the log"):
+        ledger.forget([key_of(1)])
+    reader.close()
+    assert ledger.forget([key_of(1)]) == 0
+
+
+# Files
+
+
+def test_what_people_wrote_is_for_the_owner_alone(path):
+    with Ledger(path) as ledger:
+        run(ask(ledger, 1))
+        files = [file for file in path.parent.rglob("*") if file.is_file()]
+        assert len(files) >= 4  # the database, its log, its shared memory, the lock, the session
+        assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    path.chmod(0o644)
+    Ledger(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_session_leaves_no_file(path):
+    for _ in range(3):
+        with Ledger(path) as ledger:
+            run(ask(ledger, 1))
+    assert list((path.parent / "ledger.sqlite-sessions").iterdir()) == []
+
+
+def test_the_ledger_is_as_durable_as_sqlite_can(ledger):
+    asked = [ledger._file.writes.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+    assert asked == ["wal", 2]
+
+
+def _garbage(path: Path) -> None:
+    path.write_bytes(b"this is no database at all, however long it is" * 100)
+
+
+def _another(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE things (id INTEGER)")
+    db.close()
+
+
+def _newer(path: Path) -> None:
+    Ledger(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+
+
+def _cut(path: Path) -> None:
+    _fill(path)
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def _fill(path: Path) -> None:
+    async def some(ledger: Ledger) -> None:
+        await asyncio.gather(*(ask(ledger, number) for number in range(200)))
+
+    with Ledger(path) as ledger:
+        run(some(ledger))
+
+
+def _overwritten(path: Path) -> None:
+    _fill(path)
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (path.stat().st_size - 8192))
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (_garbage, "not a database"),
+        (_another, "something else"),
+        (_newer, "newer gongqing"),
+        (_cut, ""),
+        (_overwritten, ""),
+    ],
+)
+def test_a_file_that_is_no_ledger_or_a_damaged_one_is_refused(path, damage, told):
+    path.parent.mkdir()
+    damage(path)
+    before = path.read_bytes()
+    with pytest.raises(DamagedLedger) as caught, Ledger(path) as ledger:
+        ledger.check()
+    assert told in str(caught.value)
+    assert caught.value.where == path
+    assert caught.value.remedy
+    assert caught.value.exit_code == 1
+    assert path.read_bytes() == before
+
+
+def test_a_flipped_bit_in_a_body_is_noticed(path):
+    async def one(ledger: Ledger) -> None:
+        begun = await ledger.begin(call(1), reserve=1, budget=None)
+        await ledger.answered(begun, answer(1, body=Random(2).randbytes(3000)))
+
+    with Ledger(path) as ledger:
+        run(one(ledger))
+    body = sqlite3.connect(path).execute("SELECT body FROM answer").fetchone()[0]
+    content = path.read_bytes()
+    at = content.index(body[1000:1100])
+    path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    with Ledger(path) as ledger:
+        with pytest.raises(DamagedLedger, match="body of a call"):
+            ledger.recorded([key_of(1)])
+        with pytest.raises(DamagedLedger, match="body of a call"):  # it is read there as well
+            run(ledger.begin(call(1), reserve=1, budget=None))
+
+
+def test_sums_that_are_not_those_of_the_calls_are_noticed(path):
+    with Ledger(path) as ledger:
+        run(ask(ledger, 1, budget=opened(ledger, 5000).id))
+        ledger.check()
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE budget SET spent = spent - 1")
+    db.close()
+    with Ledger(path) as ledger, pytest.raises(DamagedLedger, match="sums of budget"):
+        ledger.check()
+
+
+def test_a_folder_or_a_closed_door_is_an_error_of_ours(tmp_path):
+    (tmp_path / "ledger.sqlite").mkdir()
+    with pytest.raises(LedgerError):
+        Ledger(tmp_path / "ledger.sqlite")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LedgerError, match="cannot be used"):
+        Ledger(tmp_path / "file" / "ledger.sqlite")
+
+
+def test_a_process_that_was_stopped_while_it_writes_is_named_in_the_end(path, monkeypatch):
+    code = (
+        "import sys, time; from pathlib import Path; from pipelines.llm.ledger.ledger import Ledger\n"
+        "ledger = Ledger(Path(sys.argv[1]))\n"
+        "with ledger._file.transaction():\n    print('in', flush=True); time.sleep(60)"
+    )
+    other = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert other.stdout.readline() == b"in\n"
+        monkeypatch.setattr(ledger_file, "PATIENCE", 0.3)
+        with pytest.raises(LedgerBusy, match="another process"):
+            Ledger(path)
+    finally:
+        other.kill()
+        other.communicate()
+    Ledger(path).close()
+
+
+# A full disk
+
+
+@pytest.mark.parametrize("small_disk", ["1m"], indirect=True)
+def test_a_full_disk_records_nothing_by_half(small_disk):
+    path = small_disk / "ledger.sqlite"
+    random = Random(3)
+    kept: set[str] = set()
+    full: list[LedgerFull] = []
+
+    async def until_full(ledger: Ledger, budget: int) -> None:
+        async def one(number: int) -> None:
+            begun = await ledger.begin(call(number, payload=random.randbytes(2000)), reserve=10, budget=budget)
+            if isinstance(begun, Attempt):
+                kept.add((await ledger.answered(begun, answer(number, 4, body=random.randbytes(4000)))).key)
+
+        for start in range(0, 1000, 8):
+            done = await asyncio.gather(*map(one, range(start, start + 8)), return_exceptions=True)
+            full.extend(error for error in done if isinstance(error, LedgerFull))
+            assert not [error for error in done if isinstance(error, Exception) and not isinstance(error, LedgerFull)]
+            if full:
+                return
+
+    ledger = Ledger(path)
+    run(until_full(ledger, opened(ledger, 10**6).id))
+    assert full
+    assert str(path) in str(full[0])
+    assert "free some space" in str(full[0])
+    assert len(kept) > 20
+    assert ledger.known(sorted(kept)) == kept
+    ledger.check()
+    told = ledger.budget("refresh")
+    assert told.spent == 4 * sum(one.calls for one in ledger.spend())
+    assert told.held == 10 * len(ledger.open_attempts())
+
+    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
+    assert isinstance(run(ask(ledger, 5000, budget=opened(ledger, 10**6).id)), Recorded)
+    ledger.close()
+    with Ledger(path) as again:
+        again.check()
+        assert again.known(sorted(kept)) == kept
+
+
+@pytest.mark.parametrize("small_disk", ["1m"], indirect=True)
+def test_no_room_to_make_one(small_disk):
+    (small_disk / "ballast").write_bytes(b"\0" * (1 << 20))
+    with pytest.raises(LedgerError) as caught:
+        Ledger(small_disk / "ledger.sqlite")
+    assert "room" in str(caught.value) or os.strerror(errno.ENOSPC) in str(caught.value)
+    (small_disk / "ballast").unlink()
+    with Ledger(small_disk / "ledger.sqlite") as ledger:
+        assert isinstance(run(ask(ledger, 1)), Recorded)
+        ledger.check()

@@ -1,0 +1,78 @@
+"""What is made from a row has the split of its group, and a group one split."""
+
+import polars as pl
+import pytest
+from released_rows import few_rows
+from unique_rows import post, splits
+
+from pipelines.release.checks.descendants import MADE_OF_TRAINING_ROWS, descendants, groups
+from schemas.tables import TABLES
+
+SPLITS = {"g1": "train", "g2": "test"}
+POSTS = (post(1, "我最近睡不好，总是想工作上的事情。"), post(2, "和室友吵架了，不想回宿舍。", group_id="g2"))
+
+
+def _moved(released, **split_of):
+    """The rows of the prompt set with other splits."""
+    rows = released.table("grpo_ecot")
+    return rows.with_columns(split=pl.col("row_id").replace_strict(split_of, default=pl.col("split")))
+
+
+def test_rows_of_their_groups_splits_are_as_they_should_be():
+    released = few_rows(*POSTS, split_of=SPLITS)
+    assert [*descendants(released), *groups(released)] == []
+
+
+def test_a_row_of_another_split_than_its_group_is_named():
+    rows = _moved(few_rows(*POSTS, split_of=SPLITS), **{"s:2": "train"})
+    (found,) = descendants(few_rows(*POSTS, split_of=SPLITS, grpo_ecot=rows))
+    assert (found.check, found.count, found.examples) == ("descendants", 1, ["s:2"])
+
+
+def test_a_row_that_comes_from_nothing_is_named():
+    rows = few_rows(*POSTS, split_of=SPLITS).table("grpo_ecot")
+    (found,) = descendants(few_rows(POSTS[0], split_of=SPLITS, grpo_ecot=rows))
+    assert found.examples == ["s:2"]
+    assert "no post or dialogue" in found.what
+
+
+def test_a_group_without_a_split_is_nobodys():
+    rows = few_rows(*POSTS, split_of=SPLITS).table("grpo_ecot")
+    lone = few_rows(*POSTS, split_of=SPLITS, grpo_ecot=rows, splits=splits(g1="train"))
+    assert [one.examples for one in descendants(lone)] == [["s:2"]]
+
+
+@pytest.mark.parametrize("table", MADE_OF_TRAINING_ROWS)
+def test_nothing_is_made_of_held_out_rows(table):
+    column = MADE_OF_TRAINING_ROWS[table]
+    ids = {"persona_id": "s:{}/seeker", "row_id": "s:{}#1/1"}.get(column, "s:{}")
+    made = pl.concat(
+        [TABLES[table].create_empty(), pl.DataFrame({column: [ids.format(1), ids.format(2)]})], how="diagonal"
+    )
+    (found,) = descendants(few_rows(*POSTS, split_of=SPLITS, **{table: made}))
+    assert (found.count, found.examples) == (1, [ids.format(2)])
+    assert table in found.what
+
+
+def test_every_table_that_has_a_group_and_asks_somebody_is_looked_at():
+    """A new one has to be thought of: what is asked of held-out rows stands in the lists of those that may be."""
+    asked_of_all = {"coherent_dialogues"}
+    made = {
+        name
+        for name, table in TABLES.items()
+        if {"provider", "group_id"} <= set(table.column_names()) and name not in asked_of_all
+    }
+    assert made <= set(MADE_OF_TRAINING_ROWS)
+
+
+def test_a_group_with_rows_in_two_splits_is_torn():
+    told = (*POSTS, post(3, "我也和室友处不来，天天躲在图书馆。", group_id="g2"))
+    rows = _moved(few_rows(*told, split_of=SPLITS), **{"s:3": "train"})
+    (found,) = groups(few_rows(*told, split_of=SPLITS, grpo_ecot=rows))
+    assert (found.check, found.count, found.examples) == ("groups", 1, ["g2"])
+
+
+def test_a_link_in_groups_of_two_splits_tears_both():
+    given = splits(**SPLITS).with_columns(members=pl.lit(["t:shared"]))
+    (found,) = groups(few_rows(*POSTS, split_of=SPLITS, splits=given))
+    assert found.examples == ["g1", "g2"]

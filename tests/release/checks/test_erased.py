@@ -1,0 +1,27 @@
+"""What the takedown list names is not released, whatever version it stands in."""
+
+import pytest
+from released_rows import few_rows
+from unique_rows import post
+
+from pipelines.kept_out import KeptOut
+from pipelines.release.checks.erased import TAKEDOWN, erased
+
+POSTS = (post(1, "我最近睡不好，总是想工作上的事情。"), post(12, "和室友吵架了，不想回宿舍。"))
+
+
+@pytest.mark.parametrize("line", ["s:1", "s:1  # its writer asked", "1"])
+def test_a_listed_row_is_refused(tmp_path, line):
+    (tmp_path / TAKEDOWN).write_text(f"# asked for\n\n{line}\n", encoding="utf-8-sig")
+    (found,) = erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))
+    assert (found.severity, found.count, found.examples) == ("refuse", 1, ["s:1"])
+
+
+def test_a_row_that_was_erased_and_came_back_is_refused(tmp_path):
+    KeptOut(tmp_path).add(["s:12"])
+    (found,) = erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))
+    assert (found.severity, found.examples) == ("refuse", ["s:12"])
+
+
+def test_without_a_list_nothing_is(tmp_path):
+    assert list(erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))) == []

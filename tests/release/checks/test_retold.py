@@ -1,0 +1,71 @@
+"""Who tells whose story again: SMILE-style expansions are found, strangers and formulas are not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.release.checks.retold import Teller, shingles
+
+QUESTION = (
+    "三十岁了还觉得自己是个冒牌货，升职了反而更睡不着。上个月升了组长，做结构设计的。通知下来那天同事起哄让我请客，"
+    "我笑着请了，回家在浴室蹲了半小时。总觉得是领导看走眼了，等哪天大家发现我其实啥也不会，就完了。"
+)
+RETOLD = (
+    "老师，我上个月刚升了组长，可我总觉得是领导看走眼了。",
+    "嗯，通知下来那天同事起哄，让我请客，我笑着请了，回家却在浴室蹲了半小时。",
+    "我怕等哪天大家发现我什么都不会。",
+)
+STRANGER = (
+    "老师，我上个月刚和女朋友分手，总觉得是我的错。",
+    "她走的那天下着雨，我在楼下站了半小时，回家以后一直睡不着。",
+    "我怕以后再也遇不到这样的人了。",
+)
+
+
+def teller(split, *turns, unit="dialogue", source="smile", lineage=()):
+    return Teller(
+        turns[0][:4], split, unit, source, lineage, shingles(turns[0]), frozenset().union(*map(shingles, turns))
+    )
+
+
+QUESTIONER = teller("test", QUESTION, unit="post", source="psyqa")
+
+
+def test_an_expansion_in_other_words_is_found():
+    assert teller("train", *RETOLD).retells(QUESTIONER)
+    assert QUESTIONER.retells(teller("train", *RETOLD))
+
+
+def test_an_opening_that_tells_a_part_is_found_though_the_rest_is_new():
+    assert teller("train", RETOLD[1], *STRANGER[1:]).retells(QUESTIONER)
+
+
+def test_another_story_in_the_same_manner_is_not():
+    assert not teller("train", *STRANGER).retells(QUESTIONER)
+
+
+def test_a_post_and_a_dialogue_are_compared_whatever_their_sets_say():
+    assert teller("train", *RETOLD).may_tell_of(QUESTIONER)
+    assert not teller("test", *RETOLD).may_tell_of(QUESTIONER)
+
+
+@pytest.mark.parametrize(("lineage", "compared"), [((), False), (("esconv",), True)])
+def test_two_dialogues_are_compared_where_one_set_was_made_from_the_other(lineage, compared):
+    one = teller("train", *RETOLD, source="esconv_tsv", lineage=lineage)
+    other = teller("test", *STRANGER, source="esconv")
+    assert one.may_tell_of(other) is compared
+    assert other.may_tell_of(one) is compared
+
+
+def test_punctuation_case_and_width_do_not_count():
+    assert shingles("我，今天！很 累。") == shingles("我今天很累")
+    assert shingles("Ｉ Lost my JOB last week") == shingles("i lost my job, last week!")
+
+
+def test_english_is_read_by_words():
+    assert shingles("I lost my job last week") == {"i lost my job last", "lost my job last week"}
+
+
+@given(st.text("我你他今天很累，。 ab", max_size=30))
+def test_a_text_has_as_many_shingles_as_places_at_most(text):
+    assert len(shingles(text)) <= max(0, len(text) - 4)

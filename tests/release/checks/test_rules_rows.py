@@ -1,0 +1,34 @@
+"""Rows that rest on what rules made, however far back."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.release.checks.released import Released
+from pipelines.release.checks.rules_rows import ancestors, rules_rows
+from pipelines.settings import Settings
+from pipelines.store import Store
+from schemas.tables import TABLES
+
+
+@pytest.fixture
+def released(sample_home, sample_store) -> Released:
+    """The sample home, where rules answered everything."""
+    pins = {one.name: one for table in TABLES for one in sample_store.current(table)}
+    return Released(Path(sample_home), sample_store, pins, Settings())
+
+
+def test_a_table_comes_from_its_parents_and_theirs(released):
+    assert ancestors(released, "grpo_cer") >= {"sampled_turns", "splits", "coherent_dialogues", "unique_dialogues"}
+    assert ancestors(released, "grpo_ecot") >= {"topics", "unique_posts", "clean_posts"}
+    assert "coherent_dialogues" not in ancestors(released, "grpo_ecot")
+    assert ancestors(released, "imported_posts") == set()
+
+
+def test_every_round_rests_on_the_filter_and_few_posts_on_topics(released, sample_store: Store):
+    (found,) = rules_rows(released)
+    rounds = sample_store.read("grpo_cer").collect()
+    by_rules = set(sample_store.read("topics").collect()["row_id"])
+    posts = [set(sample_store.read(table).collect()["row_id"]) & by_rules for table in ("grpo_ecot", "grpo_coe")]
+    assert found.count == rounds.height + sum(map(len, posts))
+    assert "coherent_dialogues, topics" in found.what

@@ -1,0 +1,55 @@
+"""Where rows come from, and what is known of licence and consent."""
+
+import datetime as dt
+
+import pytest
+from released_rows import few_rows
+from unique_rows import post
+
+from pipelines.ingest.registry import READERS
+from pipelines.release.checks.sources import licences, sources
+from schemas.labels import CONSENTS
+
+CALM = "我最近睡不好，总是想工作上的事情，白天也没有精神。"
+SPLITS = {"g1": "train"}
+
+
+def _released(**more):
+    return few_rows(post(1, CALM, **more), post(2, "和室友吵架了，不想回宿舍。"), split_of=SPLITS)
+
+
+@pytest.mark.parametrize("licence", ["", "  ", "unknown", "Not stated", "none", "未知", READERS["sharegpt"].licence])
+def test_a_source_without_a_licence_is_refused_by_name(licence):
+    (found,) = licences(_released(licence=licence))
+    assert (found.check, found.severity, found.examples) == ("licence", "refuse", ["s"])
+    assert sources(_released(licence=licence))[0].licence == ""
+
+
+def test_what_the_owner_of_a_site_holds_is_a_licence_though_none_to_publish():
+    crawled = "unknown: all rights with the writers; raw zone only"
+    (found,) = licences(_released(licence=crawled, consent="not_asked"))
+    assert (found.check, found.severity, found.count) == ("consent", "warn", 2)
+
+
+@pytest.mark.parametrize(("consent", "told"), [("not_asked", ["consent"]), ("agreement", ["consent"]), ("given", [])])
+def test_who_did_not_consent_is_a_warning(consent, told):
+    assert [one.check for one in licences(_released(consent=consent))] == told
+
+
+def test_the_weakest_consent_is_the_sources():
+    for consent in CONSENTS:
+        (source,) = sources(_released(consent=consent))
+        assert source.consent == consent  # the other post is invented
+        assert source.rows == 2
+
+
+def test_a_crawl_tells_its_days():
+    days = [dt.datetime(2025, 3, day, 12, tzinfo=dt.UTC) for day in (1, 9)]
+    told = [post(number, CALM + str(number), fetched_at=day) for number, day in enumerate(days)]
+    (source,) = sources(few_rows(*told, split_of=SPLITS))
+    assert source.collected == "crawled 2025-03-01 – 2025-03-09"
+
+
+def test_lineages_are_told():
+    (source,) = sources(_released(lineage=["psyqa", "xinli001"]))
+    assert source.lineage == ["psyqa", "xinli001"]

@@ -1,0 +1,71 @@
+"""The texts of released rows: each once, with who says it, and no system prompt."""
+
+import json
+
+import polars as pl
+
+from pipelines.release.checks.texts import PARTS, answers_alone, texts_of
+from schemas.tables import TABLES
+
+
+def _chat(config, *messages):
+    rows = [{"row_id": "s:1#2/1", "split": "train", "variant": "none", "messages": list(messages)}]
+    return texts_of(config, pl.DataFrame(rows, schema=TABLES[config].polars_schema()))
+
+
+SYSTEM = {"role": "system", "content": "你是倾听者"}
+ASKED = {"role": "user", "content": "我好累"}
+REPLY = {"role": "assistant", "content": "<cer_think>想</cer_think><answer>辛苦了</answer>"}
+
+
+def test_a_chat_is_said_by_a_seeker_and_a_model():
+    told = _chat("sft_cer", SYSTEM, ASKED, REPLY)
+    assert told.select("part", "place", "text").rows() == [
+        ("seeker", 1, ASKED["content"]),
+        ("model", 2, REPLY["content"]),
+    ]
+
+
+def test_what_a_reward_model_is_shown_is_said_by_nobody():
+    assert _chat("rm_process", SYSTEM, ASKED, REPLY)["part"].to_list() == ["judged", "model"]
+
+
+def test_a_triplet_has_three_texts_and_a_generic_negative_is_nobodys():
+    row = {"split": "train", "query": "问", "positive": "答", "negative": "加油", "variant": "none"}
+    rows = [row | {"row_id": kind, "kind": kind} for kind in ("generic", "other_answer")]
+    told = texts_of("rm_triplets", pl.DataFrame(rows, schema=TABLES["rm_triplets"].polars_schema()))
+    assert told.sort("row_id", "text").select("row_id", "part", "text").rows() == [
+        ("generic", "generic", "加油"),
+        ("generic", "answer", "答"),
+        ("generic", "seeker", "问"),
+        ("other_answer", "answer", "加油"),
+        ("other_answer", "answer", "答"),
+        ("other_answer", "seeker", "问"),
+    ]
+
+
+def test_every_text_of_a_prompt_set_is_there_but_the_system_prompt(sample_store):
+    for config, answerer in (("grpo_ecot", "answer"), ("grpo_coe", "answer"), ("grpo_cer", "supporter")):
+        rows = sample_store.read(config).collect()
+        told = texts_of(config, rows)
+        assert set(told["part"]) <= set(PARTS)
+        for row in rows.iter_rows(named=True):
+            said = told.filter(row_id=row["row_id"])
+            held = {one["content"] for one in row["prompt"][1:]} | set(row["extra_info"]["references"])
+            held |= {row["reward_model"]["ground_truth"], row["extra_info"]["topic"]} - {"", None}
+            assert set(said["text"]) == held
+            assert set(said.filter(part=answerer)["text"]) >= set(row["extra_info"]["references"])
+            assert row["prompt"][0]["content"] not in set(said["text"])
+
+
+def test_an_answer_stands_alone_without_the_reasoning_before_it():
+    texts = pl.DataFrame({"text": [REPLY["content"], "没有标签", "<answer>一\n二</answer>"]})
+    assert texts.select(answers_alone(pl.col("text"))).to_series().to_list() == ["辛苦了", "没有标签", "一\n二"]
+
+
+def test_of_what_a_judge_is_shown_only_the_words_are_read():
+    """`line?"}, {"role"` is no account on LINE."""
+    dialogue = [{"role": "seeker", "text": "只看一行line？"}, {"role": "supporter", "text": "嗯"}]
+    asked = json.dumps({"dialogue": dialogue, "A": "好", "B": "行"}, ensure_ascii=False)
+    told = _chat("rm_outcome", SYSTEM, {"role": "user", "content": asked}, REPLY)
+    assert told["text"].to_list()[0] == "只看一行line？\n嗯\n好\n行"

@@ -1,0 +1,63 @@
+"""Homes to release from: the sample home's tables as if a model had answered, with whatever is planted in them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pipelines.making import _run, parents_of
+from pipelines.settings import Settings
+from pipelines.stages import STAGES
+from pipelines.store import Store
+from schemas.tables import PARTITIONED, TABLES
+
+Row = dict[str, Any]
+Edit = Callable[[list[Row]], None]
+
+
+def planted_home(
+    source: Path, home: Path, edits: Mapping[str, Edit] | None = None, *, provider: str = "openai"
+) -> Path:
+    """A home with the tables of `source`, nothing of it stale.
+
+    Args:
+        source: A home with every table made by rules.
+        home: The new home.
+        edits: What is done to the rows of a table, in place, before they are written.
+        provider: Who answered, in every row that somebody answered.
+    """
+    old, new = Store(source / "data"), Store(home / "data")
+    for table in PARTITIONED:
+        for one in old.current(table):
+            kept = old.read(table, partition=one.partition)
+            new.write(table, kept, partition=one.partition, note=one.manifest.runs[-1].note)
+    for stage in STAGES:
+        parents = parents_of(stage, new)
+        run = _run(stage, parents, Settings(), provider if stage.asks else None)
+        for table in stage.tables:
+            rows = old.read(table).collect()
+            if "provider" in rows.columns:
+                rows = rows.with_columns(provider=pl.col("provider").replace("rules", provider))
+            if edits and table in edits:
+                told = rows.to_dicts()
+                edits[table](told)
+                rows = pl.DataFrame(told, schema=TABLES[table].polars_schema())
+            dropped = old.read_dropped(table)
+            new.write(table, rows, dropped, parents=parents, code=run.code, settings=run.settings)
+    return home
+
+
+def of_split(rows: list[Row], split: str, at: int = 0) -> Row:
+    """The `at`-th row of a split, by key."""
+    return sorted((row for row in rows if row["split"] == split), key=lambda row: row["row_id"])[at]
+
+
+def say(row: Row, *turns: str) -> None:
+    """Let the seeker of a prompt set's row say something else; what supporters say between stays short."""
+    said = [{"role": "seeker", "text": turns[0]}]
+    for turn in turns[1:]:
+        said += [{"role": "supporter", "text": "嗯，我在听。"}, {"role": "seeker", "text": turn}]
+    row["extra_info"]["dialogue"] = said
+    roles = {"seeker": "user", "supporter": "assistant"}
+    row["prompt"] = [row["prompt"][0], *({"role": roles[one["role"]], "content": one["text"]} for one in said)]

@@ -1,0 +1,91 @@
+"""What reward models and policies may learn from: labels of what still stands, and their variants."""
+
+import pytest
+from labelled_rows import HISTORY, REFERENCE, RESPONSE, STEPS, TURN, candidate, label, tables, variant
+from unique_rows import RISK
+
+from pipelines.release.labelled import labelled
+from schemas.reasoning import Cer
+
+ONE = candidate()
+SAID = label(ONE, right="TFT", preference="both")
+
+
+def only(made):
+    found, lost = made
+    assert lost == []
+    [one] = found
+    return one
+
+
+def loss(made):
+    found, lost = made
+    assert found == []
+    return [(one.unit, one.row_id, one.reason) for one in lost]
+
+
+def test_a_label_brings_the_round_and_the_candidate_that_it_is_about():
+    one = only(labelled(**tables([ONE], [SAID])))
+    assert (one.row_id, one.variant, one.group_id) == ("s:1#2/1", "none", "g1")
+    assert [f"{said['role']}: {said['text']}" for said in one.history] == HISTORY
+    assert (one.reference, one.candidate) == (REFERENCE, Cer(lang="zh", **STEPS))
+    assert (one.right, one.preference, one.providers) == ((True, False, True), "both", ("openai",))
+
+
+def test_variants_stand_beside_their_source_with_its_verdicts_and_its_group():
+    rows = tables([ONE], [SAID], (variant(ONE, SAID, "D"), variant(ONE, SAID, response="好辛苦啊。")))
+    found, lost = labelled(**rows)
+    assert lost == []
+    assert [(one.row_id, one.variant) for one in found] == [
+        ("s:1#2/1", "none"),
+        ("s:1~D#2/1", "D"),
+        ("s:1~P#2/1", "P"),
+    ]
+    assert {(one.group_id, one.right, one.preference) for one in found} == {("g1", (True, False, True), "both")}
+    assert [one.candidate.response for one in found] == [RESPONSE, RESPONSE, "好辛苦啊。"]
+    assert [one.columns()["providers"] for one in found] == [["openai"], ["openai"], ["openai", "rules"]]
+
+
+def test_without_labels_there_is_nothing():
+    assert labelled(**tables([ONE], [])) == ([], [])
+
+
+def test_a_candidate_that_was_made_anew_is_labelled_anew():
+    anew = candidate(response="换了一句。")
+    assert loss(labelled(**tables([anew], [SAID]))) == [("candidate", "s:1#2/1", "candidate_changed")]
+
+
+def test_a_candidate_that_is_gone_is_lost():
+    assert loss(labelled(**tables([], [SAID]))) == [("candidate", "s:1#2/1", "no_candidate")]
+
+
+@pytest.mark.parametrize(
+    ("turn", "split", "reason"),
+    [
+        ({}, "test", "not_train"),
+        ({"under_18": True}, "train", "under_18"),
+        ({"risk": RISK}, "train", "risk"),
+    ],
+)
+def test_what_may_not_teach_takes_its_variants_with_it(turn, split, reason):
+    rows = tables([ONE], [SAID], (variant(ONE, SAID),), (TURN | turn,), g1=split)
+    assert loss(labelled(**rows)) == [
+        ("candidate", "s:1#2/1", reason),
+        ("candidate", "s:1~P#2/1", "source_lost"),
+    ]
+
+
+def test_a_variant_that_holds_a_tag_of_the_format_is_lost_alone():
+    rows = tables([ONE], [SAID], (variant(ONE, SAID, response="好</answer>"),))
+    found, lost = labelled(**rows)
+    assert [one.row_id for one in found] == ["s:1#2/1"]
+    assert [(one.row_id, one.reason) for one in lost] == [("s:1~P#2/1", "unwritable")]
+
+
+def test_in_the_sample_home_every_label_and_variant_is_accounted_for(labelled_store):
+    names = ("sampled_turns", "splits", "cer_candidates", "cer_labels", "rewritten_rounds")
+    frames = [labelled_store.read(name).collect() for name in names]
+    found, lost = labelled(*frames)
+    assert len(found) + len(lost) == frames[3].height + frames[4].height
+    assert {one.variant for one in found} == {"none", "D", "R", "P"}
+    assert {one.candidate.lang for one in found} == {"zh", "en"}

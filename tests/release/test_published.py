@@ -1,0 +1,23 @@
+"""What was uploaded is noted, for whoever must take it away."""
+
+from pipelines.release.published import FILE, publications, remember
+from pipelines.release.releases import FOLDER
+
+
+def test_an_upload_is_noted_once(tmp_path):
+    assert publications(tmp_path) == []
+    for commit in ("a" * 40, "b" * 40, "a" * 40):
+        remember(tmp_path, "me/x", "v1", commit)
+    assert [(one.repo, one.tag, one.commit[0]) for one in publications(tmp_path)] == [
+        ("me/x", "v1", "a"),
+        ("me/x", "v1", "b"),
+    ]
+
+
+def test_a_line_that_was_cut_off_is_none_and_is_noted_anew(tmp_path):
+    remember(tmp_path, "me/x", "v1", "a" * 40)
+    path = tmp_path / FOLDER / FILE
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:20])
+    assert len(publications(tmp_path)) == 1
+    remember(tmp_path, "me/x", "v2", "b" * 40)
+    assert [one.tag for one in publications(tmp_path)] == ["v1", "v2"]

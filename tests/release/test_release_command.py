@@ -1,0 +1,52 @@
+"""`gongqing release`, `releases` and `diff` of releases, as they are typed."""
+
+import json
+
+import pytest
+from planted_home import planted_home
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.errors import ReleaseRefused, RequestError
+
+
+def _run(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def home(sample_home, tmp_path, monkeypatch):
+    """A home whose tables were made by rules."""
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
+    return planted_home(sample_home, tmp_path / "home", provider="rules")
+
+
+def test_from_a_refusal_to_a_changelog(home):
+    assert "no releases yet" in _run("releases").output
+
+    refused = _run("release", "v1")
+    assert isinstance(refused.exception, ReleaseRefused)  # main() makes it a message, and exit code 1
+    assert "rules_rows" in refused.output
+    assert "sample:d01#1" in refused.output
+    told = json.loads(_run("release", "v1", "--json").stdout)
+    assert [one["check"] for one in told if one["severity"] == "refuse"] == ["rules_rows"]
+
+    made = _run("release", "v1", "--allow", "rules_rows")
+    assert made.exit_code == 0
+    assert "allowed" in made.output
+    assert "v1: " in made.output
+    assert "it was there already" in _run("release", "v1", "--allow", "rules_rows").output
+    assert _run("release", "v2", "--allow", "rules_rows", "--json").exit_code == 0
+
+    listed = json.loads(_run("releases", "--json").stdout)
+    assert [(one["name"], one["current"]) for one in listed] == [("v1", False), ("v2", True)]
+    assert listed[0]["content"] == listed[1]["content"]
+    assert "v1 is current" in _run("releases", "promote", "v1").output
+
+    assert "Nothing changed." in _run("diff", "v1", "v2").output
+    assert json.loads(_run("diff", "v1", "v2", "--json").stdout)["topics"] == {}
+
+
+def test_a_name_that_is_none_is_a_wrong_request(home):
+    assert isinstance(_run("release", "No Name").exception, RequestError)
+    assert isinstance(_run("diff", "v1", "v2").exception, RequestError)

@@ -1,0 +1,306 @@
+"""`gongqing release`: what is planted is refused, each by its name and all at once; what is whole is written once."""
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+
+import polars as pl
+import pytest
+from planted_home import of_split, planted_home, say
+
+from pipelines.errors import Busy, DamagedRelease, ReleaseRefused, RequestError, UnknownName
+from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.records import Answer, Call
+from pipelines.llm.money import Usage
+from pipelines.refresh import alone
+from pipelines.release.manifest import Finding, Release
+from pipelines.release.releases import Releases
+from pipelines.releasing import release
+from pipelines.settings import Crawl, Sampling, Settings
+from pipelines.store import Store
+
+PHONE = "13912345678"
+
+
+@pytest.fixture(scope="module")
+def clean_home(sample_home, tmp_path_factory) -> Path:
+    """Every table as if a model had answered, nothing planted. Tests write releases into it, and no tables."""
+    return planted_home(sample_home, tmp_path_factory.mktemp("clean"))
+
+
+@pytest.fixture(scope="module")
+def first(clean_home) -> Release:
+    return release(clean_home, "v1", settings=Settings())
+
+
+# --- what is planted
+
+
+class Plants:
+    """Everything that a release must refuse, planted in the rows of one home; each tells which row it is in."""
+
+    def __init__(self, store: Store) -> None:
+        self.split_of = dict(store.read("splits").select("group_id", "split").collect().iter_rows())
+        self.posts = {row["post_id"]: row for row in store.read("unique_posts").collect().to_dicts()}
+        self.dialogues = {row["dialogue_id"]: row for row in store.read("unique_dialogues").collect().to_dicts()}
+        self.ids: dict[str, str] = {}
+
+    def ecot(self, rows):
+        held_out = of_split(rows, "test")["extra_info"]["dialogue"][0]["text"]
+        copied = of_split(rows, "train", 1)
+        say(copied, held_out.replace("。", "！", 2) + "谢谢大家。")
+        self.ids["near_duplicates"] = copied["row_id"]
+        young = of_split(rows, "train", 2)
+        say(young, "我今年16岁，上高一。" + young["extra_info"]["dialogue"][0]["text"])
+        self.ids["minors"] = young["row_id"]
+
+    def coe(self, rows):
+        row = of_split(rows, "train", 3)
+        row["extra_info"]["references"][0] += f"想聊的话打我电话{PHONE}。"
+        self.ids["personal_data"] = row["row_id"]
+        at_risk = of_split(rows, "train", 4)
+        say(at_risk, at_risk["extra_info"]["dialogue"][0]["text"] + "我不想活了，想自杀。")
+        self.ids["risk"] = at_risk["row_id"]
+
+    def cer(self, rows):
+        # As SMILE was written from PsyQA: the story of a held-out question, told turn by turn in looser words.
+        question = next(post for name, post in sorted(self.posts.items()) if self.split_of[post["group_id"]] == "test")
+        told = [part for part in question["description"].split("。") if part]
+        expanded = of_split(rows, "train")
+        say(
+            expanded, f"老师您好，我想和您说说，{told[0]}，就是这样。", *(f"其实吧，{part[:-4]}……" for part in told[1:])
+        )
+        self.ids["retold"] = expanded["row_id"].partition("#")[0]
+        torn = of_split(rows, "test")
+        torn["split"] = torn["extra_info"]["split"] = "train"
+        self.ids["groups"] = self.dialogues[torn["row_id"].partition("#")[0]]["group_id"]
+
+    def chains(self, rows):
+        held_out = next(post for post in self.posts.values() if self.split_of[post["group_id"]] == "test")
+        rows[0] |= {"post_id": held_out["post_id"], "group_id": held_out["group_id"]}
+        self.ids["descendants"] = held_out["post_id"]
+
+    def topics(self, rows):
+        rows[0]["provider"] = "rules"
+        self.ids["rules_rows"] = rows[0]["row_id"]
+
+    def unlicensed(self, rows):
+        next(row for row in rows if self.split_of[row["group_id"]] == "train")["licence"] = " "
+        self.ids["licence"] = "sample"
+
+
+@pytest.fixture(scope="module")
+def refused(sample_home, tmp_path_factory) -> tuple[Path, Plants, ReleaseRefused]:
+    """A home with every plant, and what came of releasing it."""
+    plants = Plants(Store(sample_home / "data"))
+    home = planted_home(
+        sample_home,
+        tmp_path_factory.mktemp("planted"),
+        {
+            "grpo_ecot": plants.ecot,
+            "grpo_coe": plants.coe,
+            "grpo_cer": plants.cer,
+            "ecot_chains": plants.chains,
+            "topics": plants.topics,
+            "unique_posts": plants.unlicensed,
+        },
+    )
+    gone = sorted(Store(home / "data").read("grpo_coe").collect()["row_id"])[-1]
+    (home / "takedown.txt").write_text(f"{gone}  # asked for by its writer\n", encoding="utf-8")
+    plants.ids["erased"] = gone
+    with pytest.raises(ReleaseRefused) as told:
+        release(home, "v1", settings=Settings())
+    return home, plants, told.value
+
+
+CHECKS = [
+    *("near_duplicates", "retold", "descendants", "groups", "personal_data", "rules_rows", "risk", "minors"),
+    *("licence", "erased"),
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_what_is_planted_is_named(check, refused):
+    _, plants, told = refused
+    findings = [one for one in told.findings if one.check == check]
+    assert findings
+    assert {one.severity for one in findings} == {"refuse"}
+    assert any(plants.ids[check] in example for one in findings for example in one.examples)
+    assert all(one.count >= 1 and one.what and one.remedy for one in findings)
+
+
+def test_all_is_told_in_one_refusal_and_nothing_is_written(refused):
+    home, _, told = refused
+    assert {one.check for one in told.findings if one.severity == "refuse"} == set(CHECKS)
+    assert told.exit_code == 1
+    assert all(one.what in str(told) for one in told.findings if one.severity == "refuse")
+    assert Releases(home).names() == []
+    assert Releases(home).current() is None
+
+
+def test_what_is_told_holds_no_text(refused):
+    _, plants, told = refused
+    said = json.dumps([one.model_dump() for one in told.findings], ensure_ascii=False)
+    texts = [post["description"] for post in plants.posts.values()]
+    runs = {text[at : at + 8] for text in texts for at in range(len(text) - 8)}
+    assert PHONE not in said
+    assert not any(run in said for run in runs)
+
+
+def test_a_finding_counts_what_is_there_though_it_shows_a_few(refused):
+    _, _, told = refused
+    (rules,) = [one for one in told.findings if one.check == "rules_rows"]
+    assert rules.count >= 1
+    assert "topics" in rules.what
+
+
+# --- what is whole
+
+
+def test_a_clean_home_is_released(clean_home, first):
+    store = Store(clean_home / "data")
+    assert set(first.configs) >= {"grpo_ecot", "grpo_coe", "grpo_cer"}
+    assert {one.severity for one in first.findings} == {"warn"}
+    assert {"empty", "k_anonymity"} <= {one.check for one in first.findings}
+    assert first.allowed == []
+    assert first.pins["imported_posts/sample"] == store.version("imported_posts", partition="sample").version
+    assert first.pins["grpo_cer"] == store.version("grpo_cer").version
+    assert Releases(clean_home).current() == first
+
+
+def test_it_holds_the_pinned_rows_and_no_other(clean_home, first):
+    store, releases = Store(clean_home / "data"), Releases(clean_home)
+    for config in first.configs:
+        rows = store.read(config, first.pins[config]).collect()
+        found = pl.concat([releases.frame("v1", config, split).collect() for split in rows["split"].unique()])
+        assert found.sort("row_id").equals(rows.sort("row_id"))
+
+
+def test_it_says_where_its_rows_come_from(first):
+    (source,) = first.sources
+    assert (source.name, source.consent) == ("sample", "invented")
+    assert source.rows == sum(first.rows(config) for config in first.configs)
+    assert source.collected == "read from dialogues.jsonl, posts.jsonl"
+    assert first.prompts["ecot"].startswith("ecot@1-")
+    assert first.settings["sampling"]["n_samples"] == 3
+
+
+def test_it_tells_nothing_of_the_machine_nor_of_who_runs_it(clean_home, first):
+    settings = Settings(crawl=Crawl(contact="mailto:owner@example.org"))
+    told = release(clean_home, "v-contact", settings=settings).to_bytes().decode()
+    assert "owner@example.org" not in told
+    assert str(clean_home) not in told
+
+
+def test_the_same_name_again_is_the_same_release(clean_home, first):
+    again = release(clean_home, "v1", settings=Settings())
+    assert again == first
+
+
+def test_the_same_content_under_another_name_has_the_same_bytes(clean_home, first):
+    other = release(clean_home, "v1.again", settings=Settings())
+    assert other.content == first.content
+    assert other.configs == first.configs
+    assert Releases(clean_home).names()[:1] == ["v1"]
+    assert Releases(clean_home).current() == other
+
+
+def test_files_are_read_only(clean_home, first):
+    folder = Releases(clean_home).folder("v1")
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) == 1 + sum(map(len, first.configs.values()))
+    assert not any(path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) for path in files)
+
+
+# --- what is asked for wrongly, and what stands in the way
+
+
+def test_rules_rows_are_released_where_somebody_says_so(sample_home, tmp_path):
+    home = planted_home(sample_home, tmp_path / "home", provider="rules")
+    with pytest.raises(ReleaseRefused, match="what rules made"):
+        release(home, "demo", settings=Settings())
+    made = release(home, "demo", allow=("rules_rows",), settings=Settings())
+    assert made.allowed == ["rules_rows"]
+    (told,) = [one for one in made.findings if one.check == "rules_rows"]
+    assert (
+        told.count == made.rows("grpo_cer") + 6
+    )  # every dialogue passed the filter of the rules; six posts have topics
+
+
+def test_nothing_is_allowed_where_nothing_was_found(clean_home, first):
+    assert release(clean_home, "v-allowed", allow=("rules_rows",), settings=Settings()).allowed == []
+
+
+def test_leaks_cannot_be_allowed(clean_home):
+    with pytest.raises(UnknownName, match="rules_rows"):
+        release(clean_home, "v2", allow=("near_duplicates",), settings=Settings())
+
+
+@pytest.mark.parametrize("name", ["", "V1", "-v1", "a/b", "..", "x" * 65, "v 1"])
+def test_a_name_must_name_a_folder_and_a_tag(clean_home, name):
+    with pytest.raises(RequestError, match="cannot name a release"):
+        release(clean_home, name, settings=Settings())
+
+
+def test_a_stale_table_refuses(clean_home):
+    with pytest.raises(ReleaseRefused) as told:
+        release(clean_home, "v2", settings=Settings(sampling=Sampling(n_samples=1)))
+    assert [(one.check, one.examples) for one in told.value.findings if one.severity == "refuse"] == [
+        ("stale", ["sampled_turns"])
+    ]
+
+
+def test_nothing_is_released_while_a_refresh_is_at_work(clean_home):
+    with alone(clean_home), pytest.raises(Busy):
+        release(clean_home, "v2", settings=Settings())
+
+
+def test_a_name_that_holds_something_else_is_refused(sample_home, tmp_path):
+    home = planted_home(sample_home, tmp_path / "home")
+    release(home, "v1", settings=Settings())
+
+    def fewer(rows):
+        rows.pop()
+
+    planted_home(sample_home, home, {"grpo_cer": fewer})
+    with pytest.raises(RequestError, match="holds something else"):
+        release(home, "v1", settings=Settings())
+    second = release(home, "v2", settings=Settings())
+    assert Releases(home).current() == second
+    assert Releases(home).promote("v1").name == "v1"
+    assert Releases(home).current().name == "v1"
+
+    file = next((home / "data" / "sampled_turns").glob("*/rows/*.parquet"))
+    file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(ReleaseRefused) as told:
+        release(home, "v3", settings=Settings())
+    assert {one.check for one in told.value.findings} == {"damaged", "stale"}
+
+    shard = Releases(home).folder("v2") / second.configs["grpo_cer"][0].path
+    shard.chmod(0o644)
+    shard.write_bytes(b"PAR1")
+    with pytest.raises(DamagedRelease, match="bytes"):
+        Releases(home).read("v2")
+
+
+def test_a_finding_is_of_a_known_severity():
+    with pytest.raises(ValueError, match="severity"):
+        Finding(check="x", severity="perhaps", count=1, what="", remedy="")
+
+
+def test_it_says_what_was_spent_by_stage_and_model(clean_home, first):
+    async def ask(ledger: Ledger, key: str, cost: int, currency: str) -> None:
+        call = Call(key, "topics", "qwen-plus", "qwen-plus", b"{}", currency=currency)
+        attempt = await ledger.begin(call, reserve=cost, budget=None)
+        answer = Answer(b"{}", "qwen-plus", "stop", Usage(10, 0, 5), cost, currency)
+        await ledger.answered(attempt, answer)
+
+    with Ledger(clean_home / FILE) as ledger:
+        for key, cost, currency in (("a" * 64, 250_000_000, "USD"), ("b" * 64, 5, "USD"), ("c" * 64, 10**9, "CNY")):
+            asyncio.run(ask(ledger, key, cost, currency))
+    told = release(clean_home, "v-spend", settings=Settings()).spend
+    assert [(one.stage, one.model, one.calls, one.usd) for one in told] == [
+        ("topics", "qwen-plus", 1, "1 CNY"),
+        ("topics", "qwen-plus", 2, "0.250000005"),
+    ]

@@ -1,0 +1,130 @@
+"""C's three reward sets: the same verdicts of people, step by step, of the responses, and in one conversation."""
+
+import json
+from collections import Counter
+
+import polars as pl
+import pytest
+from labelled_rows import REFERENCE, RESPONSE, candidate, label, tables, variant
+
+from pipelines.accounts import require_balance, settle
+from pipelines.release.judge_turns import system_prompt
+from pipelines.release.labelled import labelled
+from pipelines.release.reward_sets import outcome_samples, process_samples, unified_samples
+from pipelines.release.verdicts import STEPS, as_preference, read_choice, read_step, reference_first
+from schemas.table import Dropped
+from schemas.tables import TABLES
+
+SETS = {"rm_process": process_samples, "rm_outcome": outcome_samples, "rm_unified": unified_samples}
+each_set = pytest.mark.parametrize("name", SETS)
+ONE = candidate()
+SAID = label(ONE, right="TFT", preference="first")
+
+
+def made(name, *arguments, seed=0, **split_of):
+    found = tables(*arguments, **split_of)
+    kept, dropped = SETS[name](*labelled(**found), seed)
+    require_balance(name, [settle("candidate", [found["labels"], found["rewritten"]], kept, dropped)])
+    assert TABLES[name].is_valid(kept)
+    assert Dropped.is_valid(dropped)
+    return kept, dropped
+
+
+def verdicts(messages):
+    return [message["content"] for message in messages if message["role"] == "assistant"]
+
+
+def shown(messages):
+    return [json.loads(message["content"]) for message in messages if message["role"] == "user"]
+
+
+def test_a_step_is_a_sample_and_sees_the_verdicts_before_it():
+    kept, _ = made("rm_process", [ONE], [SAID])
+    assert kept["row_id"].to_list() == ["s:1#2/1/step1", "s:1#2/1/step2", "s:1#2/1/step3"]
+    assert [verdicts(one) for one in kept["messages"]] == [["第一步正确。"], ["第二步不正确。"], ["第三步正确。"]]
+    judged = [[before["verdict"] for before in shown(one)[0]["judged"]] for one in kept["messages"]]
+    assert judged == [[], ["第一步正确。"], ["第一步正确。", "第二步不正确。"]]
+
+
+def test_an_outcome_is_told_by_places():
+    kept, _ = made("rm_outcome", [ONE], [SAID])
+    [messages] = kept["messages"]
+    [turn], [verdict] = shown(messages), verdicts(messages)
+    better = read_choice(verdict)
+    assert turn[better] == REFERENCE
+    assert {turn["A"], turn["B"]} == {REFERENCE, RESPONSE}
+
+
+def test_one_conversation_sees_every_verdict_before():
+    kept, _ = made("rm_unified", [ONE], [SAID])
+    [messages] = kept["messages"]
+    assert [message["role"] for message in messages] == ["system", *["user", "assistant"] * 4]
+    assert verdicts(messages)[:3] == ["第一步正确。", "第二步不正确。", "第三步正确。"]
+    assert shown(messages)[-1][read_choice(verdicts(messages)[-1])] == REFERENCE
+
+
+@each_set
+def test_the_judge_is_told_what_it_is_in_the_language_of_the_dialogue(name):
+    for lang in ("zh", "en"):
+        one = candidate(lang=lang)
+        kept, _ = made(name, [one], [label(one)])
+        assert {messages[0]["content"] for messages in kept["messages"]} == {system_prompt(name, lang).text}
+
+
+@each_set
+def test_variants_carry_their_verdicts_and_their_group(name):
+    kept, _ = made(name, [ONE], [SAID], (variant(ONE, SAID, "D"), variant(ONE, SAID, "R")))
+    a_case = 3 if name == "rm_process" else 1
+    assert Counter(kept["variant"]) == {"none": a_case, "D": a_case, "R": a_case}
+    assert set(kept.select("group_id", "split").rows()) == {("g1", "train")}
+    assert kept["row_id"].is_unique().all()
+    assert set(kept.filter(variant="R")["made_from"]) == {"s:1~R#2/1"}
+
+
+@each_set
+def test_what_is_lost_is_dropped_with_its_reason(name):
+    kept, dropped = made(name, [ONE], [SAID], (variant(ONE, SAID),), g1="validation")
+    assert kept.is_empty()
+    assert dropped.select("stage", "row_id", "reason").rows() == [
+        (name, "s:1#2/1", "not_train"),
+        (name, "s:1~P#2/1", "source_lost"),
+    ]
+
+
+@each_set
+def test_without_labels_there_is_nothing_and_nothing_is_missing(name):
+    kept, dropped = made(name, [ONE], [])
+    assert (kept.height, dropped.height) == (0, 0)
+
+
+def test_the_seed_draws_the_places_and_nothing_else():
+    found = tables([ONE], [SAID])
+    places = {}
+    for seed in range(20):
+        [messages] = outcome_samples(*labelled(**found), seed)[0]["messages"]
+        places[seed] = shown(messages)[0]["A"] == REFERENCE
+        assert as_preference(read_choice(verdicts(messages)[0]), places[seed]) == "first"
+    assert places == {seed: reference_first("s:1#2/1", seed) for seed in range(20)}
+    assert set(places.values()) == {True, False}
+
+
+def test_in_the_sample_home_the_sets_say_what_people_said(labelled_store):
+    """Parsed as a reward will parse them, the three sets and the labels are one."""
+    labels = {
+        f"{row['dialogue_id']}#{row['round']}/{row['candidate']}": row
+        for row in labelled_store.read("cer_labels").collect().to_dicts()
+    }
+    frames = {name: labelled_store.read(name).collect() for name in SETS}
+    for name, frame in frames.items():
+        assert set(frame["split"]) == {"train"}
+        assert set(frame["variant"]) == {"none", "D", "R", "P"}
+        assert set(frame["made_from"]) == set(frames["rm_unified"]["made_from"]), name
+    for row in frames["rm_unified"].filter(pl.col("variant") == "none").iter_rows(named=True):
+        said, label_of = verdicts(row["messages"]), labels[row["made_from"]]
+        assert [read_step(said[step - 1], step) for step in STEPS] == [label_of[f"step{step}"] for step in STEPS]
+        first = reference_first(row["made_from"])
+        assert as_preference(read_choice(said[3]), first) == label_of["preference"]
+        steps = frames["rm_process"].filter(made_from=row["made_from"]).sort("row_id")
+        assert [verdicts(one) for one in steps["messages"]] == [[one] for one in said[:3]]
+        [outcome] = frames["rm_outcome"].filter(made_from=row["made_from"])["messages"]
+        assert verdicts(outcome) == said[3:]

@@ -1,0 +1,241 @@
+"""E's triplets: a question, its positive, and three kinds of negatives that nobody of its group or of risk wrote."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unique_rows import RISK, answer, post, posts, splits
+
+from pipelines.accounts import require_balance, settle
+from pipelines.annotate.plan import rows as framed
+from pipelines.release.triplets import triplets
+from pipelines.sample.references import draw_reference
+from pipelines.settings import Training
+from schemas.annotations import Emotions, Topics
+from schemas.labels import NEGATIVES, SENTIMENT_OF
+from schemas.table import Dropped
+from schemas.training import RmTriplets
+
+PROVENANCE = {"provider": "openai", "model_asked": "m", "prompt_version": "p", "request_key": "k"}
+FEELINGS = ("care", "sadness", "confusion")  # one of each sentiment
+GENERIC = ("你要相信自己。", "一切都会好的。", "时间会治愈一切。", "慢慢来别着急。", "祝你早日走出来。")
+SETTINGS = Training(generic_questions=2, generic_sentences=2)
+
+
+def question(number: int, *more: dict[str, Any], **columns: Any) -> dict[str, Any]:
+    """A post of a group of its own, with one answer that says its own things and two generic ones in two others."""
+    own = answer(f"s:{number}/0", f"第{number}个回答，讲的是他自己的事。")
+    generic = answer(f"s:{number}/g", GENERIC[number % 5] + GENERIC[(number + 1) % 5])
+    row = post(number, f"第{number}个问题", own, *more, group_id=f"g{number}", **columns)
+    return row if more else row | {"answers": [own, generic]}
+
+
+def emotions(frame: pl.DataFrame) -> pl.DataFrame:
+    """Each answer has an emotion by the number of its post."""
+    made = [
+        {"row_id": one["answer_id"], "unit": "answer", "emotion": FEELINGS[int(one["answer_id"][2:].split("/")[0]) % 3]}
+        for row in frame["answers"]
+        for one in row
+    ]
+    return framed(Emotions, [one | {"why": ""} | PROVENANCE for one in made])
+
+
+def made(
+    rows: Iterable[dict[str, Any]],
+    felt: pl.DataFrame | None = None,
+    split_of: dict[str, str] | None = None,
+    **more: Any,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    frame = posts(*rows)
+    table = splits(**(dict.fromkeys(frame["group_id"], "train") | (split_of or {})))
+    judged = emotions(frame) if felt is None else felt
+    more = {"topics": Topics.create_empty(), "settings": SETTINGS} | more
+    kept, dropped = triplets(frame, table, emotions=judged, **more)
+    require_balance("rm_triplets", [settle("post", [frame], kept, dropped)])
+    assert RmTriplets.is_valid(kept)
+    assert Dropped.is_valid(dropped)
+    return kept, dropped
+
+
+def reasons(dropped: pl.DataFrame) -> list[tuple[str, str, str]]:
+    return dropped.select("unit", "row_id", "reason").rows()
+
+
+def answers_of(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {one["answer_id"]: one | {"group": row["group_id"]} for row in rows for one in row["answers"]}
+
+
+MANY = [question(number) for number in range(30)]
+HELD_OUT = {f"g{number}": "test" if number % 2 else "validation" for number in range(20, 30)}
+
+
+def test_every_question_has_a_negative_of_each_kind():
+    kept, dropped = made(MANY)
+    assert dropped.is_empty()
+    assert kept["row_id"].to_list() == [f"s:{number}/{kind}" for number in range(30) for kind in NEGATIVES]
+    assert set(kept["made_from"]) == {f"s:{number}" for number in range(30)}
+    assert set(kept["variant"]) == {"none"}
+
+
+def test_the_positive_is_the_reference_of_the_prompt_set():
+    kept, _ = made(MANY)
+    for row in kept.iter_rows(named=True):
+        reference = draw_reference(row["made_from"], MANY[int(row["made_from"][2:])]["answers"])
+        assert (row["positive"], row["positive_id"]) == reference[:2]
+
+
+@pytest.mark.parametrize(
+    ("roles", "role"), [(("member", "professional"), "professional"), (("member", "unknown"), None)]
+)
+def test_the_positive_is_a_professionals_where_one_answered_and_says_so(roles: tuple[str, str], role: str | None):
+    own = [answer(f"s:0/{place}", f"{place}的回答", role) for place, role in enumerate(roles)]
+    kept, _ = made([question(0) | {"answers": own}, *MANY[1:]])
+    row = kept.filter(made_from="s:0").row(0, named=True)
+    if role:
+        assert (row["positive_id"], row["positive_role"]) == ("s:0/1", role)
+    else:
+        assert row["positive_role"] == dict(zip(("s:0/0", "s:0/1"), roles, strict=True))[row["positive_id"]]
+
+
+def test_negatives_are_whole_answers_or_generic_sentences_of_other_groups():
+    kept, _ = made(MANY)
+    written = answers_of(MANY)
+    for row in kept.iter_rows(named=True):
+        sources = [written[one] for one in row["negative_ids"]]
+        assert all(one["group"] != row["group_id"] for one in sources)
+        if row["kind"] == "generic":
+            assert len(sources) == 2
+            parts = [one for one in GENERIC if one in row["negative"]]
+            assert sorted(row["negative"]) == sorted("".join(parts))
+            assert not any(part in own["text"] for part in parts for own in MANY[int(row["made_from"][2:])]["answers"])
+        else:
+            assert [one["text"] for one in sources] == [row["negative"]]
+
+
+def test_a_mismatched_answer_has_another_sentiment_than_the_positive():
+    kept, _ = made(MANY)
+    feeling = {row["row_id"]: row["emotion"] for row in emotions(posts(*MANY)).iter_rows(named=True)}
+    mismatched = kept.filter(kind="mismatched_emotion")
+    for positive, [negative] in mismatched.select("positive_id", "negative_ids").iter_rows():
+        assert SENTIMENT_OF[feeling[positive]] != SENTIMENT_OF[feeling[negative]]
+    assert mismatched["providers"].to_list() == [["openai"]] * 30
+    assert kept.filter(pl.col("kind") != "mismatched_emotion")["providers"].list.len().max() == 0
+
+
+def test_held_out_triplets_are_made_of_held_out_answers():
+    kept, _ = made(MANY, split_of=HELD_OUT)
+    split_of = dict.fromkeys((f"g{number}" for number in range(30)), "train") | HELD_OUT
+    written = answers_of(MANY)
+    assert set(kept["split"]) == {"train", "validation", "test"}
+    for row in kept.iter_rows(named=True):
+        assert row["split"] == split_of[row["group_id"]]
+        assert {split_of[written[one]["group"]] for one in row["negative_ids"]} == {row["split"]}
+
+
+def test_questions_of_one_group_lend_each_other_nothing():
+    kept, dropped = made([question(number) | {"group_id": "g1"} for number in range(5)])
+    assert kept.is_empty()
+    assert reasons(dropped) == [("post", f"s:{number}", "no_negative") for number in range(5)]
+    assert dropped["detail"][0] == "no_mismatch, few_generic, no_other_answer"
+
+
+def test_an_answer_that_is_nearly_one_of_its_own_is_no_negative():
+    copy = answer("s:1/0", "第0个回答，讲的是他自己的事啊。") | {"cluster_id": "s:0/0"}
+    rows = [question(0), question(1) | {"answers": [copy]}]
+    kept, _ = made(rows)
+    assert kept.filter(made_from="s:0").is_empty()
+
+
+# --- what is dropped
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"under_18": True}, "under_18"),
+        ({"risk": RISK}, "risk"),
+        ({"origin": "model"}, "no_human_answer"),
+        ({"answers": []}, "no_human_answer"),
+        ({"answers": [answer("s:0/0", "我也十五岁。") | {"under_18": True}]}, "no_human_answer"),
+        ({"answers": [answer("s:0/0", "我也想死。") | {"risk": RISK}]}, "no_human_answer"),
+    ],
+)
+def test_what_may_not_teach_is_neither_asked_nor_drawn(columns: dict[str, Any], reason: str):
+    kept, dropped = made([question(0) | columns, *MANY[1:]])
+    assert reasons(dropped) == [("post", "s:0", reason)]
+    assert not any(one.startswith("s:0/") for row in kept["negative_ids"] for one in row)
+
+
+def test_a_second_opinion_of_risk_or_relevance_is_heeded():
+    said = {"subtopic": None, "topic": "人际", "relevant": True, "risk": [], "why": "", **PROVENANCE}
+    judged = [
+        said | {"row_id": "s:0", "risk": ["self_harm"]},
+        said | {"row_id": "s:1", "relevant": False, "topic": None},
+    ]
+    _, dropped = made(MANY, topics=framed(Topics, judged))
+    assert reasons(dropped) == [("post", "s:0", "risk"), ("post", "s:1", "not_relevant")]
+
+
+def test_answers_of_models_teach_where_that_is_said():
+    rows = [row | {"origin": "model"} for row in MANY]
+    assert made(rows)[0].is_empty()
+    assert made(rows, human_only=False)[0].height == 90
+
+
+def test_without_emotions_there_is_no_mismatch_and_the_rest_stays():
+    kept, dropped = made(MANY, felt=Emotions.create_empty())
+    assert set(kept["kind"]) == {"generic", "other_answer"}
+    assert reasons(dropped) == [("triplet", f"s:{number}/mismatched_emotion", "no_emotion") for number in range(30)]
+
+
+def test_where_all_feel_the_same_there_is_no_mismatch():
+    same = emotions(posts(*MANY)).with_columns(emotion=pl.lit("care"))
+    _, dropped = made(MANY, felt=same)
+    assert {reason for _, _, reason in reasons(dropped)} == {"no_mismatch"}
+
+
+def test_too_few_generic_sentences_make_no_answer():
+    _, dropped = made(MANY, settings=Training(generic_questions=2, generic_sentences=4))
+    assert {(unit, reason) for unit, _, reason in reasons(dropped)} == {("triplet", "few_generic")}
+    assert dropped.height == 30
+
+
+# --- laws
+
+
+def test_the_draws_follow_from_seed_and_ids_alone():
+    first, again = made(MANY)[0], made(MANY[::-1])[0]
+    assert first.sort("row_id").equals(again.sort("row_id"))
+    assert not first.equals(made(MANY, seed=1)[0])
+
+
+@settings(max_examples=20)
+@given(st.sets(st.integers(0, 29), min_size=12, max_size=28), st.integers(0, 29))
+def test_a_new_question_moves_only_the_draws_that_meet_its_answers(numbers: set[int], new: int):
+    """What is generic aside: that is counted anew."""
+    before, after = (
+        {
+            row["row_id"]: row
+            for row in made([MANY[one] for one in sorted(some)])[0].to_dicts()
+            if row["kind"] != "generic"
+        }
+        for some in (numbers, numbers | {new})
+    )
+    moved = [row_id for row_id in before.keys() & after.keys() if before[row_id] != after[row_id]]
+    assert all(one.startswith(f"s:{new}/") for row_id in moved for one in after[row_id]["negative_ids"])
+
+
+def test_in_the_sample_home_all_is_held_that_is_promised(labelled_store):
+    kept = labelled_store.read("rm_triplets").collect()
+    found = labelled_store.read("unique_posts").collect()
+    group_of = {one["answer_id"]: row["group_id"] for row in found.to_dicts() for one in row["answers"]}
+    split_of = dict(labelled_store.read("splits").select("group_id", "split").collect().iter_rows())
+    assert kept.height > 100
+    for row in kept.iter_rows(named=True):
+        assert split_of[row["group_id"]] == row["split"]
+        for one in row["negative_ids"]:
+            assert group_of[one] != row["group_id"]
+            assert split_of[group_of[one]] == row["split"]

@@ -1,0 +1,165 @@
+"""Chains to imitate: E's to human answers, C's that people found right, under the prompts of the reinforcement."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+from labelled_rows import REFERENCE, RESPONSE, STEPS, TURN, candidate, label, tables, variant
+from unique_rows import RISK, answer, post, posts, splits
+
+from pipelines.accounts import require_balance, settle
+from pipelines.annotate.plan import rows as framed
+from pipelines.release.labelled import labelled
+from pipelines.release.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts
+from pipelines.release.warm_starts import cer_samples, coe_samples, transcript
+from schemas.annotations import CoeChains
+from schemas.reasoning import Cer, Coe
+from schemas.table import Dropped
+from schemas.training import SftCer, SftCoe
+
+CHAIN = {"L1": "委屈", "L2": "觉得都怪自己", "L3": "想被认可", "L4": "先倾听", "answer": "抱抱你。"}
+PROVENANCE = {"provider": "openai", "model_asked": "m", "prompt_version": "p", "request_key": "k"}
+POST = post(1, "我和室友吵架了", answer("s:1/0", "抱抱你。"))
+ONE = candidate()
+
+
+def chains(**more: Any) -> pl.DataFrame:
+    row = {"post_id": "s:1", "group_id": "g1", "answer_id": "s:1/0", "author_role": "unknown", "draw_probability": 1.0}
+    return framed(CoeChains, [row | CHAIN | PROVENANCE | {"reasoning": "想了想"} | more])
+
+
+def coe(post: dict[str, Any] | None = POST, split: str = "train") -> tuple[pl.DataFrame, pl.DataFrame]:
+    frame = chains()
+    kept, dropped = coe_samples(frame, posts(*([post] if post else [])), splits(g1=split))
+    require_balance("sft_coe", [settle("post", [frame], kept, dropped)])
+    assert SftCoe.is_valid(kept)
+    assert Dropped.is_valid(dropped)
+    return kept, dropped
+
+
+def cer(*arguments: Any, **split_of: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    found = tables(*arguments, **split_of)
+    kept, dropped = cer_samples(found["candidates"], *labelled(**found))
+    require_balance("sft_cer", [settle("candidate", [found["candidates"], found["rewritten"]], kept, dropped)])
+    assert SftCer.is_valid(kept)
+    assert Dropped.is_valid(dropped)
+    return kept, dropped
+
+
+# --- E
+
+
+def test_a_chain_is_taught_under_the_prompt_that_asks_for_it_later():
+    [row] = coe()[0].to_dicts()
+    prompt = coe_prompts(posts(POST), splits(g1="train"))[0]["prompt"][0]
+    assert row["messages"][:2] == list(prompt)
+    assert row["messages"][2]["role"] == "assistant"
+    assert Coe.parse(row["messages"][2]["content"]) == Coe(**CHAIN)
+    assert (row["row_id"], row["made_from"], row["group_id"]) == ("s:1/sft_coe", "s:1", "g1")
+    assert (row["split"], row["variant"], row["providers"]) == ("train", "none", ["openai"])
+
+
+def test_what_the_model_thought_to_itself_is_not_taught():
+    assert "想了想" not in str(coe()[0].to_dicts())
+
+
+@pytest.mark.parametrize(
+    ("row", "split", "reason"),
+    [
+        (POST, "test", "not_train"),
+        (POST, "validation", "not_train"),
+        (POST | {"under_18": True}, "train", "under_18"),
+        (POST | {"risk": RISK}, "train", "risk"),
+        (None, "train", "no_question"),
+    ],
+)
+def test_a_chain_that_may_not_teach_is_dropped(row, split, reason):
+    kept, dropped = coe(row, split)
+    assert kept.is_empty()
+    assert dropped.select("unit", "row_id", "reason").rows() == [("post", "s:1", reason)]
+
+
+# --- C
+
+
+@pytest.mark.parametrize("preference", ["second", "both"])
+def test_a_candidate_that_was_found_right_is_taught(preference):
+    [row] = cer([ONE], [label(ONE, preference=preference)])[0].to_dicts()
+    system, asked, answered = row["messages"]
+    assert system == {"role": "system", "content": cer_system_prompt("zh").text}
+    assert asked == {"role": "user", "content": "支持者：你好\n求助者：我睡不着\n支持者：多久了？\n求助者：一个月"}
+    assert answered["role"] == "assistant"
+    assert Cer.parse(answered["content"]) == Cer(lang="zh", **STEPS)
+    assert (row["row_id"], row["made_from"]) == ("s:1#2/1/sft_cer", "s:1#2/1")
+    assert (row["split"], row["group_id"], row["providers"]) == ("train", "g1", ["openai"])
+    assert REFERENCE not in str(row["messages"])
+
+
+def test_nothing_that_the_source_said_is_taught():
+    """Every assistant turn of a sample is trained (verl), and a supporter of the source knows no format."""
+    [row] = cer([ONE], [label(ONE)])[0].to_dicts()
+    assert [message["role"] for message in row["messages"]] == ["system", "user", "assistant"]
+
+
+def test_a_first_turn_is_asked_as_in_the_prompt_set():
+    opening = TURN | {"history": [{"role": "seeker", "text": "我睡不着"}]}
+    one = candidate()
+    [row] = cer([one], [label(one, opening)], (), (opening,))[0].to_dicts()
+    prompt = cer_prompts(tables([], [], (), (opening,))["turns"], splits(g1="train"))[0]["prompt"][0]
+    assert row["messages"][:2] == list(prompt)
+
+
+def test_an_english_history_is_told_in_english():
+    said = [{"role": "seeker", "text": "Hi"}, {"role": "supporter", "text": "Hello"}, {"role": "seeker", "text": "Sad"}]
+    assert transcript(said, "en") == "Seeker: Hi\nSupporter: Hello\nSeeker: Sad"
+
+
+@pytest.mark.parametrize(
+    ("label_of", "reason", "detail"),
+    [
+        ({"right": "FTF"}, "step_wrong", "1, 3"),
+        ({"right": "TTF", "preference": "first"}, "step_wrong", "3"),
+        ({"preference": "first"}, "not_preferred", "first"),
+        ({"preference": "neither"}, "not_preferred", "neither"),
+        ({"labelled": "of another one"}, "candidate_changed", "since it was labelled"),
+    ],
+)
+def test_what_people_did_not_find_right_is_dropped(label_of, reason, detail):
+    kept, dropped = cer([ONE], [label(ONE, **label_of)])
+    assert kept.is_empty()
+    assert dropped.select("unit", "row_id", "reason", "detail").rows() == [("candidate", "s:1#2/1", reason, detail)]
+
+
+def test_before_anybody_labelled_nothing_is_taught():
+    kept, dropped = cer([ONE, candidate(candidate=2)], [])
+    assert kept.is_empty()
+    assert dropped.select("row_id", "reason").rows() == [("s:1#2/1", "not_labelled"), ("s:1#2/2", "not_labelled")]
+
+
+def test_a_label_whose_candidate_is_gone_is_no_candidate():
+    kept, dropped = cer([], [label(ONE)])
+    assert (kept.height, dropped.height) == (0, 0)
+
+
+def test_variants_are_taught_beside_their_source():
+    said = label(ONE)
+    kept, dropped = cer([ONE], [said], (variant(ONE, said, "D"), variant(ONE, said, "P", response="好辛苦啊。")))
+    assert dropped.is_empty()
+    assert kept.select("made_from", "variant").rows() == [("s:1#2/1", "none"), ("s:1~D#2/1", "D"), ("s:1~P#2/1", "P")]
+    taught = [Cer.parse(messages[-1]["content"]).response for messages in kept["messages"]]
+    assert taught == [RESPONSE, RESPONSE, "好辛苦啊。"]
+
+
+def test_the_sample_home_teaches_training_rows_alone(labelled_store):
+    split_of = dict(labelled_store.read("splits").select("group_id", "split").collect().iter_rows())
+    for table in ("sft_coe", "sft_cer"):
+        kept = labelled_store.read(table).collect()
+        assert kept.height > 5
+        assert {split_of[group] for group in kept["group_id"]} == {"train"} == set(kept["split"])
+    assert set(labelled_store.read("sft_cer").collect()["variant"]) == {"none", "D", "R", "P"}
+
+
+def test_before_people_labelled_the_sample_home_says_why_it_teaches_nothing(sample_store):
+    for table in ("sft_cer", "rm_process", "rm_outcome", "rm_unified"):
+        assert sample_store.read(table).collect().is_empty()
+    assert set(sample_store.read_dropped("sft_cer").collect()["reason"]) == {"not_labelled"}

@@ -1,0 +1,160 @@
+"""Which persona a dialogue is rewritten to."""
+
+from collections import Counter
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from persona_rows import NONE, SETTINGS, crowd, profile, profiles
+
+from pipelines.rewrite.draws import Draws
+from pipelines.rewrite.personas import personas
+from schemas.personas import Personas
+
+
+def persona(persona_id: str, **more: Any) -> dict[str, Any]:
+    return {
+        "persona_id": persona_id,
+        "role": persona_id.partition("/")[2],
+        "cluster": 0,
+        "cluster_name": "balanced",
+        "vector": [0.0] * 4,
+        "distance": 0.0,
+        "fitted": True,
+        "description": "说话的样子。",
+        "lang": "zh",
+        "group_id": f"g/{persona_id.partition('/')[0]}",
+        **more,
+    }
+
+
+def frame(*rows: dict[str, Any]) -> pl.DataFrame:
+    return Personas.validate(pl.DataFrame(rows, schema=Personas.polars_schema()))
+
+
+def drawn(draws: Draws, persona_id: str) -> str | None:
+    row = draws.of(*persona_id.split("/"))
+    return None if row is None else row["persona_id"]
+
+
+ROWS = st.lists(
+    st.builds(
+        lambda number, role, cluster, lang, group, fitted: persona(
+            f"s:{number}/{role}", cluster=cluster, lang=lang, group_id=f"g{group}", fitted=fitted
+        ),
+        st.integers(0, 40),
+        st.sampled_from(["seeker", "supporter"]),
+        st.integers(0, 2),
+        st.sampled_from(["zh", "en"]),
+        st.integers(0, 6),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=40,
+    unique_by=lambda row: row["persona_id"],
+)
+
+
+def might_be_drawn(own: dict[str, Any], other: dict[str, Any]) -> bool:
+    alike = all(own[name] == other[name] for name in ("role", "cluster", "lang"))
+    return alike and other["fitted"] and other["group_id"] != own["group_id"]
+
+
+@given(ROWS, st.integers(0, 5))
+def test_it_is_of_the_same_cluster_role_and_language_and_never_of_the_same_group(rows: list[dict[str, Any]], seed: int):
+    draws = Draws(frame(*rows), seed)
+    for own in rows:
+        found = draws.of(*own["persona_id"].split("/"))
+        others = [other for other in rows if might_be_drawn(own, other)]
+        assert (found in others) if others else (found is None)
+
+
+@given(ROWS, st.integers(0, 5), st.randoms())
+def test_the_same_seed_draws_the_same_whatever_the_order_of_rows(rows: list[dict[str, Any]], seed: int, random: Any):
+    one = Draws(frame(*rows), seed)
+    random.shuffle(rows)
+    other = Draws(frame(*rows), seed)
+    assert [drawn(one, row["persona_id"]) for row in rows] == [drawn(other, row["persona_id"]) for row in rows]
+
+
+@given(ROWS, st.integers(0, 40))
+def test_a_persona_that_is_gone_moves_only_the_draws_that_fell_on_it(rows: list[dict[str, Any]], number: int):
+    gone = rows[number % len(rows)]["persona_id"]
+    before, after = Draws(frame(*rows), 0), Draws(frame(*(row for row in rows if row["persona_id"] != gone)), 0)
+    for row in rows:
+        fell = drawn(before, row["persona_id"])
+        if row["persona_id"] != gone and fell != gone:
+            assert drawn(after, row["persona_id"]) == fell
+
+
+@given(ROWS, st.integers(0, 2), st.sampled_from(["zh", "en"]))
+def test_a_later_persona_moves_no_draw(rows: list[dict[str, Any]], cluster: int, lang: str):
+    later = persona("s:later/seeker", cluster=cluster, lang=lang, group_id="g-later", fitted=False)
+    before, after = Draws(frame(*rows), 0), Draws(frame(*rows, later), 0)
+    assert [drawn(after, row["persona_id"]) for row in rows] == [drawn(before, row["persona_id"]) for row in rows]
+
+
+def test_one_dialogue_more_moves_no_draw_through_a_refresh():
+    rows = [*crowd(), *crowd(role="supporter")]
+    fits, before = personas(profiles(*rows), NONE, SETTINGS, 0)
+    new = [profile("s:new", role, (0.88, 0.6, 0.12, 0.3)) for role in ("seeker", "supporter")]
+    _, after = personas(profiles(*rows, *new), fits, SETTINGS, 0)
+    one, other = Draws(before, 0), Draws(after, 0)
+    assert all(drawn(one, each) == drawn(other, each) for each in before["persona_id"])
+    assert drawn(other, "s:new/seeker") in before["persona_id"].to_list()
+
+
+def test_each_persona_is_drawn_about_as_often_and_another_seed_draws_others():
+    rows = [persona(f"s:{n}/seeker") for n in range(400)]
+    pool = frame(*rows[:20], *(row | {"fitted": False} for row in rows[20:]))
+    one, other = Draws(pool, 0), Draws(pool, 1)
+    speakers = [row["persona_id"] for row in rows]
+    counts = Counter(drawn(one, speaker) for speaker in speakers)
+    # 400 draws of 20: 20 each, give or take a standard deviation of 4.4; the bounds lie four away.
+    assert set(counts) == set(speakers[:20])
+    assert max(counts.values()) <= 38
+    assert min(counts.values()) >= 3
+    same = sum(drawn(one, speaker) == drawn(other, speaker) for speaker in speakers)
+    assert same <= 40  # of 400; by chance 20
+
+
+def test_near_duplicates_draw_many_different_personas_and_none_of_their_own():
+    group = [persona(f"s:same{n}/seeker", group_id="g-same") for n in range(29)]
+    pool = [persona(f"s:{n}/seeker") for n in range(60)]
+    draws = Draws(frame(*group, *pool), 0)
+    found = [drawn(draws, row["persona_id"]) for row in group]
+    assert not {row["persona_id"] for row in group} & set(found)
+    assert None not in found
+    assert len(set(found)) >= 10
+
+
+def test_near_duplicates_are_told_apart_through_the_clusters_too():
+    # 29 of one group, alike but for a hundredth, among 90 others: they are of one cluster, and draw from all of it.
+    same = [profile(f"s:same{n}", "seeker", (0.9, 0.6 + n / 2900, 0.1, 0.3), group_id="g-same") for n in range(29)]
+    _, found = personas(profiles(*crowd(90), *same), NONE, SETTINGS, 0)
+    of_group = found.filter(group_id="g-same")
+    assert of_group["cluster"].n_unique() == 1
+    draws = Draws(found, 0)
+    got = [draws.of(one.split("/")[0], "seeker") for one in of_group["persona_id"]]
+    assert all(row is not None and row["group_id"] != "g-same" for row in got)
+    assert len({row["persona_id"] for row in got if row}) >= 10
+
+
+@pytest.mark.parametrize("others", [[], [persona("s:2/seeker", group_id="g/s:1")], [persona("s:2/supporter")]])
+def test_nobody_is_drawn_where_the_pool_has_nobody_else(others: list[dict[str, Any]]):
+    assert Draws(frame(persona("s:1/seeker"), *others), 0).of("s:1", "seeker") is None
+
+
+def test_a_speaker_without_a_persona_draws_none():
+    draws = Draws(frame(persona("s:1/seeker"), persona("s:2/seeker")), 0)
+    assert draws.of("s:3", "seeker") is None
+    assert draws.of("s:1", "supporter") is None
+
+
+def test_columns_beside_those_of_the_table_come_back():
+    rows = frame(persona("s:1/seeker"), persona("s:2/seeker")).with_columns(D=pl.Series([0.1, 0.9]))
+    found = Draws(rows, 0).of("s:1", "seeker")
+    assert found is not None
+    assert (found["persona_id"], found["D"]) == ("s:2/seeker", 0.9)

@@ -1,0 +1,269 @@
+"""Personas: clusters that stand until they are told to go, or until they do not fit any more."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from persona_rows import KINDS, NONE, SETTINGS, crowd, profile, profiles
+
+from pipelines.errors import RequestError
+from pipelines.rewrite.encoding import encoder_id
+from pipelines.rewrite.personas import name, personas
+from pipelines.settings import Rewrite
+from pipelines.store import Store
+from schemas.labels import TRAITS
+from schemas.personas import PersonaFits, Personas
+
+
+def cluster_of(frame: pl.DataFrame) -> dict[str, int]:
+    return dict(frame.select("persona_id", "cluster").iter_rows())
+
+
+def test_profiles_are_clustered_and_clusters_named_by_what_leads_them():
+    fits, found = personas(profiles(*crowd()), NONE, SETTINGS, seed=0)
+    PersonaFits.validate(fits)
+    Personas.validate(found)
+    [fit] = fits.to_dicts()
+    assert (fit["role"], fit["k"], fit["elbow"], len(fit["curve"])) == ("seeker", 3, True, 12)
+    assert len(set(fit["names"])) == 3
+    for kind in KINDS:
+        rows = found.filter(pl.col("persona_id").str.contains(kind))
+        assert rows["cluster"].n_unique() == 1
+        assert rows["cluster_name"].unique().to_list() == [fit["names"][rows["cluster"][0]]]
+    assert found["fitted"].all()
+    assert fit["pool"] == found["persona_id"].to_list() == sorted(fit["pool"])
+    bold = found.filter(pl.col("persona_id").str.contains("bold"))["cluster_name"][0]
+    assert set(bold.split(", ")) >= {"high D", "low S"}
+
+
+def test_vectors_are_standardised_and_distances_are_to_the_centre():
+    rows = crowd()
+    fits, found = personas(profiles(*rows), NONE, SETTINGS, 0)
+    [fit] = fits.to_dicts()
+    vectors = np.array(found["vector"].to_list())
+    assert vectors.mean(axis=0) == pytest.approx([0] * 4, abs=1e-6)
+    assert vectors.std(axis=0) == pytest.approx([1] * 4, abs=1e-6)
+    away = np.linalg.norm(vectors - np.array(fit["centres"])[found["cluster"].to_list()], axis=1)
+    assert found["distance"].to_list() == pytest.approx(away)
+    assert fit["error"] == pytest.approx(np.square(away).mean())
+    assert fit["curve"][fit["k"] - 1] == pytest.approx(np.square(away).sum(), rel=1e-6)
+    by_id = {f"{row['dialogue_id']}/seeker": [row[trait] for trait in TRAITS] for row in rows}
+    back = vectors * fit["scale"] + fit["mean"]
+    assert [by_id[one] for one in found["persona_id"]] == pytest.approx(back, abs=1e-6)
+
+
+def test_roles_are_clustered_apart_and_a_role_without_profiles_has_no_fit():
+    seekers, supporters = crowd(), [profile(f"s:p{n}", "supporter", (0.5, 0.5, 0.5, 0.5)) for n in range(5)]
+    fits, found = personas(profiles(*seekers, *supporters), NONE, SETTINGS, 0)
+    assert dict(fits.select("role", "k").iter_rows()) == {"seeker": 3, "supporter": 1}
+    alone, _ = personas(profiles(*seekers), NONE, SETTINGS, 0)
+    assert alone.to_dicts() == fits.filter(role="seeker").to_dicts()
+    supporter = fits.filter(role="supporter").to_dicts()[0]
+    assert (supporter["elbow"], supporter["scale"], supporter["error"]) == (False, [1.0] * 4, 0.0)
+    assert supporter["names"] == ["balanced"]
+    assert found.filter(role="supporter")["cluster"].to_list() == [0] * 5
+    fits, found = personas(profiles(), NONE, SETTINGS, 0)
+    assert (fits.height, found.height) == (0, 0)
+
+
+def test_order_of_rows_changes_nothing():
+    rows = crowd()
+    one, other = (personas(profiles(*order), NONE, SETTINGS, 0) for order in (rows, rows[::-1]))
+    assert one[0].equals(other[0])
+    assert one[1].equals(other[1])
+
+
+# --- standing
+
+
+@pytest.fixture(scope="module")
+def standing() -> pl.DataFrame:
+    return personas(profiles(*crowd()), NONE, SETTINGS, 0)[0]
+
+
+def test_one_dialogue_more_moves_no_other(standing: pl.DataFrame):
+    before = personas(profiles(*crowd()), standing, SETTINGS, 0)[1]
+    new = profile("s:new", "seeker", (0.85, 0.6, 0.15, 0.3))
+    fits, after = personas(profiles(*crowd(), new), standing, SETTINGS, 0)
+    assert fits.equals(standing)
+    assert after.filter(pl.col("persona_id") != "s:new/seeker").equals(before)
+    [row] = after.filter(persona_id="s:new/seeker").to_dicts()
+    assert row["fitted"] is False
+    assert row["cluster"] == cluster_of(before)["s:bold0/seeker"]
+
+
+def test_a_persona_that_is_gone_moves_no_other(standing: pl.DataFrame):
+    fits, after = personas(profiles(*crowd()[1:]), standing, SETTINGS, 0)
+    before = personas(profiles(*crowd()), standing, SETTINGS, 0)[1]
+    assert fits.equals(standing)
+    assert after.equals(before.filter(pl.col("persona_id") != "s:bold0/seeker"))
+
+
+@pytest.mark.parametrize(("scores", "refits"), [(KINDS["warm"], False), ((0.5, 0.45, 0.45, 0.5), True)])
+def test_clusters_are_fitted_anew_where_profiles_have_drifted_past_the_limit(
+    standing: pl.DataFrame, scores: tuple[float, ...], refits: bool
+):
+    new = [profile(f"s:new{n}", "seeker", scores) for n in range(30)]  # of a known kind, or where nobody was
+    fits, found = personas(profiles(*crowd(), *new), standing, SETTINGS, 0)
+    assert (not fits.equals(standing)) == refits
+    assert found["fitted"].all() == refits
+    assert fits["fitted_by"].to_list() == standing["fitted_by"].to_list()
+
+
+def test_where_all_were_the_same_one_more_is_no_drift():
+    same = [profile(f"s:{n}", "seeker", KINDS["warm"]) for n in range(30)]
+    fits, _ = personas(profiles(*same), NONE, SETTINGS, 0)
+    assert fits["error"].to_list() == [0.0]
+    other = profile("s:other", "seeker", KINDS["bold"])
+    assert personas(profiles(*same, other), fits, SETTINGS, 0)[0].equals(fits)
+    others = [profile(f"s:other{n}", "seeker", KINDS["bold"]) for n in range(20)]
+    assert not personas(profiles(*same, *others), fits, SETTINGS, 0)[0].equals(fits)
+
+
+def test_a_language_that_nobody_of_the_pool_speaks_is_fitted(standing: pl.DataFrame):
+    english = [profile(f"e:{n}", "seeker", KINDS["bold"], lang="en") for n in range(3)]
+    fits, found = personas(profiles(*crowd(), *english), standing, SETTINGS, 0)
+    assert not fits.equals(standing)
+    assert found.filter(lang="en")["fitted"].all()
+
+
+def test_a_language_of_one_dialogue_moves_nobody(standing: pl.DataFrame):
+    """It could draw nobody but itself."""
+    alone = profile("e:0", "seeker", KINDS["bold"], lang="en")
+    assert personas(profiles(*crowd(), alone), standing, SETTINGS, 0)[0].equals(standing)
+
+
+def test_a_pool_that_most_profiles_are_not_of_is_fitted_anew(standing: pl.DataFrame):
+    """New dialogues are not drawn: when they are more than those that are, a few would be drawn for all."""
+    more = [row | {"dialogue_id": f"new:{row['dialogue_id']}"} for row in crowd()]
+    as_many = personas(profiles(*crowd(), *more), standing, SETTINGS, 0)[0]
+    assert as_many.equals(standing)
+    one_more = profile("s:one more", "seeker", KINDS["warm"])
+    assert not personas(profiles(*crowd(), *more, one_more), standing, SETTINGS, 0)[0].equals(standing)
+
+
+def test_profiles_that_draw_together_are_a_drift_as_well(standing: pl.DataFrame):
+    middle = [row | dict.fromkeys(TRAITS, 0.5) for row in crowd()]
+    assert not personas(profiles(*middle), standing, SETTINGS, 0)[0].equals(standing)
+
+
+def test_the_limit_is_the_ratio_of_the_errors(standing: pl.DataFrame):
+    [fit] = standing.to_dicts()
+    new = profile("s:far", "seeker", (0.5, 0.5, 0.5, 0.5))
+    found = personas(profiles(*crowd(), new), standing, Rewrite(drift=1e6), 0)[1]
+    ratio = float((found["distance"] ** 2).mean()) / fit["error"]  # type: ignore[operator]
+    assert ratio > 1.2
+    for limit, refits in ((ratio - 0.01, True), (ratio + 0.01, False)):
+        fits, _ = personas(profiles(*crowd(), new), standing, Rewrite(drift=limit), 0)
+        assert (not fits.equals(standing)) == refits
+
+
+@pytest.mark.parametrize("change", [{"fit": 2}, {"max_clusters": 5}])
+def test_they_are_fitted_anew_when_told(standing: pl.DataFrame, change: dict[str, Any]):
+    new = profile("s:new", "seeker", (0.85, 0.6, 0.15, 0.3))
+    fits, found = personas(profiles(*crowd(), new), standing, Rewrite(**change), 0)
+    assert "s:new/seeker" in fits["pool"][0]
+    assert found["fitted"].all()
+    again, _ = personas(profiles(*crowd(), new), fits, Rewrite(**change), 0)
+    assert again.equals(fits)
+
+
+def test_another_seed_fits_anew_and_settings_that_decide_nothing_do_not(standing: pl.DataFrame):
+    assert json.loads(standing["fitted_by"][0]) == {
+        "fit": 1,
+        "max_clusters": 12,
+        "encoder": None,
+        "seed": 0,
+        "profiled_by": "rules/rules-v1",
+    }
+    fits, _ = personas(profiles(*crowd()), standing, SETTINGS, seed=1)
+    assert json.loads(fits["fitted_by"][0])["seed"] == 1
+    same, _ = personas(profiles(*crowd()), standing, Rewrite(variants=("D", "R", "P"), writing="x", drift=3.0), 0)
+    assert same.equals(standing)
+
+
+def test_profiles_of_another_model_are_clustered_anew(standing: pl.DataFrame):
+    asked = [row | {"provider": "openai", "model_asked": "qwen-plus"} for row in crowd()]
+    few, _ = personas(profiles(*crowd()[:-1], asked[-1]), standing, SETTINGS, 0)
+    assert few.equals(standing)
+    fits, _ = personas(profiles(*asked), standing, SETTINGS, 0)
+    assert json.loads(fits["fitted_by"][0])["profiled_by"] == "openai/qwen-plus"
+
+
+def test_a_fit_comes_back_from_the_store_as_it_was(standing: pl.DataFrame, tmp_path: Path):
+    store = Store(tmp_path / "data")
+    store.write("persona_fits", standing)
+    read = store.read("persona_fits").collect()
+    assert read.equals(standing)
+    new = profile("s:new", "seeker", (0.85, 0.6, 0.15, 0.3))
+    one, other = (personas(profiles(*crowd(), new), fit, SETTINGS, 0) for fit in (standing, read))
+    assert one[0].equals(other[0])
+    assert one[1].equals(other[1])
+    assert not one[1]["fitted"].all()
+
+
+# --- names
+
+
+@pytest.mark.parametrize(
+    ("centre", "told"),
+    [
+        ((0, 0, 0, 0), "balanced"),
+        ((0.49, -0.49, 0, 0), "balanced"),
+        ((0.5, 0, -0.5, 0), "high D, low S"),
+        ((0.6, 0.1, -1.2, 0.9), "low S, high C, high D"),
+    ],
+)
+def test_names(centre: Sequence[float], told: str):
+    assert name(centre) == told
+
+
+# --- embeddings
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """What a model's folder looks like from outside; the vectors come from `embedded`."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "modules.json").write_text("[]")
+    return tmp_path / "model"
+
+
+def embedded(texts: Sequence[str]) -> Any:
+    """Unit vectors, a direction a kind of speaker, in eight dimensions."""
+    rng = np.random.default_rng(0)
+    rows = np.array([np.eye(8)[next(n for n, kind in enumerate(KINDS) if kind in text)] for text in texts])
+    rows = rows + rng.normal(0, 0.02, rows.shape)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_embeddings_of_the_descriptions_are_clustered_as_they_are_and_named_by_the_scores(model: Path):
+    settings = Rewrite(encoder=model, least_similarity=0.5)
+    fits, found = personas(profiles(*crowd()), NONE, settings, 0, encode=embedded)
+    [fit] = fits.to_dicts()
+    assert (fit["k"], fit["elbow"]) == (3, True)
+    assert (fit["mean"], fit["scale"]) == ([0.0] * 8, [1.0] * 8)
+    assert json.loads(fit["fitted_by"])["encoder"] == encoder_id(model)
+    assert {len(vector) for vector in found["vector"]} == {8}
+    by_scores = personas(profiles(*crowd()), NONE, SETTINGS, 0)[1]
+    assert dict(found.select("persona_id", "cluster_name").iter_rows()) == dict(
+        by_scores.select("persona_id", "cluster_name").iter_rows()
+    )
+
+
+def test_another_encoder_fits_anew(standing: pl.DataFrame, model: Path):
+    settings = Rewrite(encoder=model, least_similarity=0.5)
+    fits, _ = personas(profiles(*crowd()), standing, settings, 0, encode=embedded)
+    assert len(fits["mean"][0]) == 8
+    (model / "weights.bin").write_bytes(b"other")
+    again, _ = personas(profiles(*crowd()), fits, settings, 0, encode=embedded)
+    assert again["fitted_by"][0] != fits["fitted_by"][0]
+
+
+def test_a_folder_without_a_model_stops_the_work(tmp_path: Path):
+    with pytest.raises(RequestError, match="no sentence-transformers model"):
+        personas(profiles(*crowd()), NONE, Rewrite(encoder=tmp_path, least_similarity=0.5), 0)

@@ -1,0 +1,60 @@
+"""What quotes another line goes on quoting it when both are rewritten."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rewrite_rows import script
+
+from pipelines.rewrite.quotations import astray, followed
+from pipelines.rewrite.rules.rewriting import reply
+
+BEFORE = ["我最近总是睡不着，心里很乱", "你提到「最近总是睡不着」", "求助者说「心里很乱」，又说「谁都不懂我」"]
+AFTER = ["这阵子老睡不着，心乱得很", "你提到「最近总是睡不着」", "求助者讲「心里很乱」，又讲「谁都不懂我」"]
+
+
+def test_a_quotation_of_nothing_that_stands_there_is_astray():
+    assert astray(BEFORE) == 1  # 谁都不懂我
+    assert astray(AFTER) == 3
+
+
+def test_quotations_of_other_marks_are_seen_and_apostrophes_are_none():
+    said = "I don't know what's wrong with me"
+    assert astray([said, "You said ‘I don’t know what’s wrong’ and that’s a start"]) == 1
+    assert astray([said, "You said ‘I don't know what's wrong’ and that’s a start"]) == 0
+    assert astray(["我心里很乱", "他说『我心里很慌』"]) == 1
+    assert astray(["It’s the kids’ fault", "That’s what the kids’ teacher says"]) == 0
+
+
+def test_quotations_follow_their_lines_and_others_stay():
+    found = followed(BEFORE, AFTER, lambda quoted, text: text.split("，")["乱" in quoted])
+    assert found == ["这阵子老睡不着，心乱得很", "你提到「这阵子老睡不着」", "求助者讲「心乱得很」，又讲「谁都不懂我」"]
+    assert astray(found) == astray(BEFORE)
+
+
+def test_the_rules_quote_what_a_line_says_now():
+    label = script(
+        1,
+        "seeker: 我感觉特别难过，因为室友总是不理我，我不知道该怎么办",
+        "reference: 听起来你很难过",
+        "response: 「室友总是不理我」这件事让你很委屈",
+        "analysis: 求助者说「我不知道该怎么办」，核心困扰是人际关系",
+        "analysis: 从「我感觉特别难过」看得出情绪低落",
+        "analysis: 此刻先接住情绪",
+        unit="label",
+    )
+    lines = [
+        {"n": number, "who": line.who, "text": line.text, "strategies": []}
+        for number, line in enumerate(label.lines, 1)
+    ]
+    source = [line.text for line in label.lines]
+    for inputs in ({"lang": "zh", "lines": lines},):
+        texts = [line["text"] for line in json.loads(reply(inputs))["lines"]]
+        assert texts != source
+        assert astray(source) == 0
+        assert astray(texts) == 0
+
+
+@given(st.lists(st.text(alphabet="「」我你难过睡不着，", max_size=20), max_size=5))
+def test_what_is_not_rewritten_is_quoted_as_before(lines: list[str]):
+    assert followed(lines, lines, lambda quoted, _: quoted) == lines

@@ -1,0 +1,110 @@
+"""From the writer through both looks to the table: what the filter cannot see, a judge that reads takes out.
+
+The writer is the rules with one line of some dialogues spoiled; the judge is invented too: it reads who denies that
+they want, can or know something, and whether a question is still asked.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+from rewrite_rows import Scripted
+
+from pipelines.llm.questions import Question
+from pipelines.rewrite import judging, rewriting
+from pipelines.rewrite.material import Material, material, with_scores
+from pipelines.rewrite.rewritten import rewritten_dialogues
+from pipelines.rewrite.rules.answers import ANSWERS
+from pipelines.store import Store
+from schemas.reviews import CerLabels
+
+_WILLS = re.compile("我(?=想|会|能|愿意|觉得|喜欢|知道)")
+_WILLS_NOT = re.compile("我不(想|会|能|愿意|觉得|喜欢|知道)")
+Line = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def tables(sample_home) -> dict[str, pl.DataFrame]:
+    store = Store(sample_home / "data")
+    names = ("coherent_dialogues", "splits", "sampled_turns", "cer_candidates", "personas", "disc_profiles")
+    return {name: store.read(name).collect() for name in names}
+
+
+@pytest.fixture(scope="module")
+def scripts(tables) -> Material:
+    names = ("coherent_dialogues", "splits", "sampled_turns", "cer_candidates")
+    return material(*(tables[name] for name in names), CerLabels.create_empty())
+
+
+def contrary(line: Line) -> str | None:
+    """The line denied: 我想 becomes 我不想."""
+    return _WILLS.sub("我不", line["text"], count=1) if line["who"] == "seeker" else None
+
+
+def stated(line: Line) -> str | None:
+    """A question that is asked no more."""
+    if "Question" in line["strategies"] and "？" in line["text"]:
+        return re.sub("[吗呢呀]?？", "。", line["text"])
+    return None
+
+
+def writer(spoil: Callable[[Line], str | None], spoiled: set[str]) -> Callable[[Question[Any]], str]:
+    """The rules, of whose reply to every second question one line is spoiled, where it can be."""
+
+    def write(question: Question[Any]) -> str:
+        written = json.loads(ANSWERS["rewrite"](question.inputs))
+        labels = [line["strategies"] for line in question.inputs["lines"]]
+        for line, strategies in zip(written["lines"], labels, strict=True):
+            other = spoil(line | {"strategies": strategies})
+            if other is not None and other != line["text"]:
+                line["text"] = other
+                spoiled.add(question.row_id.partition("~")[0])
+                break
+        return json.dumps(written, ensure_ascii=False)
+
+    return write
+
+
+def reads(question: Question[Any]) -> str:
+    lines = question.inputs["lines"]
+    denied = [set(_WILLS_NOT.findall(line["after"])) - set(_WILLS_NOT.findall(line["before"])) for line in lines]
+    lost = [
+        line["n"]
+        for line in lines
+        if "Question" in line["strategies"] and "？" in line["before"] and "？" not in line["after"]
+    ]
+    why = "有一行说的是相反的话" if any(denied) else "意思一样"
+    why = why if question.inputs["lang"] == "zh" else "told by who denies what"
+    return json.dumps({"same_meaning": not any(denied), "strategies_lost": lost, "why": why}, ensure_ascii=False)
+
+
+def through(
+    tables: dict[str, pl.DataFrame], scripts: Material, write: Callable[[Question[Any]], str]
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Drafts, rewritten dialogues and what was dropped of them."""
+    profiled = with_scores(tables["personas"], tables["disc_profiles"])
+    writing = rewriting.plan(scripts.scripts, scripts.lost, profiled, ("P",), ("a",), seed=1)
+    drafts, _ = writing.finish(Scripted(write).ask(writing.questions))
+    looking = judging.plan(drafts, scripts.by_id(), ("b",))
+    judgements, _ = looking.finish(Scripted(reads).ask(looking.questions))
+    kept, dropped = rewritten_dialogues(drafts, judgements, tables["coherent_dialogues"], scripts.by_id())
+    return drafts, kept, dropped
+
+
+@pytest.mark.parametrize(("spoil", "reason"), [(contrary, "judged_different"), (stated, "strategies_lost")])
+def test_what_says_something_else_with_the_same_facts_is_taken_out_by_the_second_look(tables, scripts, spoil, reason):
+    spoiled: set[str] = set()
+    drafts, kept, dropped = through(tables, scripts, writer(spoil, spoiled))
+    passed = spoiled & set(drafts["row_id"])
+    assert len(passed) >= 3  # the filter sees nothing of it
+    assert set(dropped.filter(reason=reason)["row_id"]) >= passed
+    assert passed.isdisjoint(kept["source_dialogue_id"])
+
+
+def test_what_was_not_spoiled_passes_both(tables, scripts):
+    drafts, kept, dropped = through(tables, scripts, writer(lambda _: None, set()))
+    assert kept.height + dropped.height == drafts.height
+    assert kept.height >= 0.8 * drafts.height

@@ -1,0 +1,102 @@
+"""A version that lost rows for good: it keeps its name, reads as what is left, and says so."""
+
+import polars as pl
+import pytest
+from object_store import ConnectionLost, ObjectStore
+from store_rows import TABLE, drops, groups
+
+from pipelines.errors import DamagedVersion
+from pipelines.store.store import Store
+
+ROWS = groups(50)
+LEFT = ROWS.filter(pl.col("group_id") != "g00007")
+
+
+@pytest.fixture
+def written(store: Store):
+    """A store with a version of which a row has to go."""
+    store.write(TABLE, groups(3, "older"))
+    return store, store.write(TABLE, ROWS, drops("p1", "p2"), code="1")
+
+
+def erase(store, version, erasure="e1"):
+    return store.erase(version, LEFT, drops("p2"), erasure=erasure, changed=3)
+
+
+def test_it_reads_as_what_is_left_under_its_name(written):
+    store, version = written
+    erased = erase(store, version)
+    assert (erased.version, erased.current, erased.rows, erased.dropped) == (version.version, True, 49, 1)
+    assert store.read(TABLE).collect().equals(LEFT)
+    assert store.read_dropped(TABLE, version.version).collect().equals(drops("p2"))
+    [tombstone] = erased.manifest.erasures
+    assert (tombstone.erasure, tombstone.rows, tombstone.dropped, tombstone.changed) == ("e1", 1, 1, 3)
+    assert erased.manifest.runs == version.manifest.runs
+    store.verify(erased)
+
+
+def test_its_old_files_are_gone_and_those_of_other_versions_stay(written):
+    store, version = written
+    erase(store, version)
+    named = {file.path for file in store.version(TABLE).manifest.files} | {"manifest.json"}
+    prefix = f"{TABLE}/{version.version}"
+    assert {key.removeprefix(f"{prefix}/") for key in store.storage.files(prefix)} == named
+    assert [one.rows for one in store.versions(TABLE)] == [3, 49]
+
+
+def test_the_same_erasure_again_changes_nothing_and_another_adds_to_it(written):
+    store, version = written
+    erased = erase(store, version)
+    assert erase(store, version).manifest == erased.manifest
+    twice = store.erase(erased, LEFT.head(10), drops("p2"), erasure="e2", changed=0)
+    assert [(one.erasure, one.rows) for one in twice.manifest.erasures] == [("e1", 1), ("e2", 39)]
+    store.verify(twice)
+
+
+def test_rows_that_are_not_what_was_left_are_found(written):
+    store, version = written
+    erased = erase(store, version)
+    told = erased.manifest.erasures[0].model_copy(update={"content": "0" * 16})
+    key = f"{TABLE}/{version.version}/manifest.json"
+    wrong = erased.manifest.model_copy(update={"erasures": [told]})
+    assert store.storage.swap(key, store.storage.get(key), wrong.to_bytes())
+    with pytest.raises(DamagedVersion, match="the rows are those of version"):
+        store.verify(store.version(TABLE))
+
+
+def test_what_is_written_again_in_full_is_there_in_full(written):
+    store, version = written
+    erase(store, version)
+    again = store.write(TABLE, ROWS, drops("p1", "p2"), code="2")
+    assert (again.version, again.rows, again.manifest.erasures) == (version.version, 50, [])
+    assert store.read(TABLE).collect().equals(ROWS)
+
+
+def test_what_is_left_written_anew_is_another_version(written):
+    store, version = written
+    erase(store, version)
+    assert store.write(TABLE, LEFT, drops("p2")).version != version.version
+
+
+def test_a_stale_table_has_no_inputs_and_the_same_version(written):
+    store, version = written
+    store.make_stale(TABLE)
+    pointer = store.pointer(TABLE)
+    assert (pointer.version, pointer.inputs) == (version.version, "")
+
+
+@pytest.mark.parametrize("puts", range(4))
+def test_a_connection_lost_on_the_way_leaves_it_whole(tmp_path, puts):
+    """With all its rows, or without those; and the same call finishes."""
+    objects = ObjectStore(tmp_path)
+    store = Store(tmp_path, objects)
+    version = store.write(TABLE, ROWS, drops("p1", "p2"))
+    objects.puts_left = puts
+    try:
+        erase(store, version)
+    except ConnectionLost:
+        assert store.read(TABLE).collect().equals(ROWS)
+    objects.puts_left = float("inf")
+    erase(store, version)
+    assert store.read(TABLE).collect().equals(LEFT)
+    store.verify(store.version(TABLE))

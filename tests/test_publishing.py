@@ -1,0 +1,146 @@
+"""A release by the command line: made, given away, brought back; and the same in Dagster (the Hub is on loopback)."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import polars as pl
+import pytest
+
+from pipelines.defs import releases as assets
+from pipelines.defs.resources import HomeResource
+from pipelines.errors import Busy
+from pipelines.kept_out import FOLDER
+from pipelines.publishing import export
+from pipelines.release.assemble import assemble
+from pipelines.release.published import publications
+from pipelines.release.releases import Releases
+from pipelines.settings import Settings
+from samples.hub import Hub
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub")]
+
+REPO = "me/samples"
+GONGQING = str(Path(sys.executable).with_name("gongqing"))
+PUBLISH = f"""
+import dagster as dg
+from pathlib import Path
+from pipelines.defs.releases import publication
+from pipelines.defs.resources import HomeResource
+import sys
+config = {{"ops": {{"publication": {{"config": {{"repo": {REPO!r}}}}}}}}}
+made = dg.materialize([publication], resources={{"home": HomeResource(path=sys.argv[1])}}, run_config=config)
+[event] = made.get_asset_materialization_events()
+print(event.materialization.metadata["new"].value, event.materialization.metadata["commit"].value)
+"""
+
+
+@pytest.fixture(scope="module")
+def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of its own with the sample home's tables."""
+    home = tmp_path_factory.mktemp("publishing")
+    shutil.copytree(sample_home / "data", home / "data")
+    return home
+
+
+@pytest.fixture(scope="module")
+def hub():
+    with Hub() as hub:
+        yield hub
+
+
+def ran(home: Path, *command: str, hub: Hub | None = None) -> subprocess.CompletedProcess[str]:
+    of_hub = {"HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token, "HF_HOME": str(home / "hf")} if hub else {}
+    return subprocess.run(
+        command, env={**os.environ, "GONGQING_HOME": str(home), **of_hub}, capture_output=True, text=True, check=False
+    )
+
+
+def gongqing(home: Path, *arguments: str, hub: Hub | None = None) -> str:
+    done = ran(home, GONGQING, *arguments, hub=hub)
+    assert done.returncode == 0, done.stderr
+    assert hub is None or hub.token not in done.stdout + done.stderr
+    return done.stdout
+
+
+def materialized(home: Path, name: str, allow: list[str]) -> dg.ExecuteInProcessResult:
+    return dg.materialize(
+        [assets.release],
+        resources={"home": HomeResource(path=str(home))},
+        run_config={"ops": {"release": {"config": {"name": name, "allow": allow}}}},
+        raise_on_error=False,
+    )
+
+
+def test_what_is_refused_in_dagster_is_told_of_check_by_check(home):
+    failed = materialized(home, "v0", [])
+    assert not failed.success
+    [event] = [one for one in failed.all_node_events if one.is_step_failure]
+    findings = event.step_failure_data.user_failure_data.metadata["findings"].value
+    assert "rules_rows" in [record.data["check"] for record in findings.records]
+    assert Releases(home).names() == []
+
+
+def test_a_release_is_made_in_dagster_and_stands_for_the_command_line(home):
+    made = materialized(home, "v1", ["rules_rows"])
+    [event] = made.get_asset_materialization_events()
+    told = event.materialization.metadata
+    assert told["rows"].value == {config: rows for config, rows in told["rows"].value.items() if rows > 0} != {}
+    assert json.loads(gongqing(home, "releases", "--json"))[0]["name"] == "v1"
+    again = gongqing(home, "release", "v1", "--allow", "rules_rows")
+    assert "there already" in again
+
+
+def test_it_is_given_away_and_comes_back(home, hub, tmp_path):
+    gongqing(home, "release", "v1", "--allow", "rules_rows")
+    gongqing(home, "export", "folder", str(tmp_path / "folder"))
+    assert "is there, commit" in gongqing(home, "export", "hub", REPO, hub=hub)
+    [published] = publications(home)
+    assert (published.repo, published.tag) == (REPO, "v1")
+
+    in_dagster = ran(home, sys.executable, "-c", PUBLISH, str(home), hub=hub)
+    assert in_dagster.returncode == 0, in_dagster.stderr
+    assert in_dagster.stdout.split() == ["False", published.commit]  # it is there already
+
+    other = tmp_path / "other"
+    assert gongqing(other, "import", "hub", REPO, "--revision", "v1", hub=hub).splitlines()[-1].startswith("v1: ")
+    theirs, ours = Releases(other), Releases(home)
+    for config in ours.read("v1").configs:
+        columns = ours.frame("v1", config).collect_schema().names()
+        assert theirs.frame("v1", config).select(columns).collect().equals(ours.frame("v1", config).collect())
+
+
+@pytest.mark.parametrize(("form", "file"), [("openai", "sft_cer_train.jsonl"), ("llama-factory", "dataset_info.json")])
+def test_files_for_other_trainers(labelled_store, tmp_path, form, file):
+    home = tmp_path / "home"
+    shutil.copytree(Path(labelled_store.storage.uri("")), home / "data")
+    made = assemble(home, "v1", allow=["rules_rows"], settings=Settings())
+    told = gongqing(home, "export", "jsonl", str(tmp_path / "out"), "--for", form)
+    assert (tmp_path / "out" / file).stat().st_size > 0
+    assert f"sft_cer_train.jsonl: {made.rows('sft_cer'):,} rows" in told
+    assert f"left out, grpo_cer: a prompt set has no answer to imitate: {made.rows('grpo_cer'):,} rows" in told
+
+
+def test_prompts_alone_are_no_file_for_a_trainer(home, tmp_path):
+    gongqing(home, "release", "v1", "--allow", "rules_rows")
+    done = ran(home, GONGQING, "export", "jsonl", str(tmp_path / "out"), "--for", "openai")
+    assert done.returncode == 2
+    assert "a prompt set has no answer to imitate" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_leaves_the_house_while_an_erasure_is_unfinished(home, tmp_path):
+    gongqing(home, "release", "v1", "--allow", "rules_rows")
+    plan = home / FOLDER / "one.plan"
+    plan.parent.mkdir(exist_ok=True)
+    plan.write_text("{}")
+    try:
+        with pytest.raises(Busy, match="not finished"):
+            export(home, None, tmp_path / "out")
+    finally:
+        plan.unlink()
+    assert pl.scan_parquet(home / "releases" / "v1" / "*" / "*.parquet").select(pl.len()).collect().item() > 0
