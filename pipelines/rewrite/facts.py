@@ -157,7 +157,7 @@ def facts(texts: Sequence[str], lang: Lang) -> Facts:
         if diagnosed := _diagnosed(plain, hit, lang):
             named.add((_diagnosis(plain, hit, lang), diagnosed))
     return Facts(
-        figures=figures(text, lang),
+        figures=frozenset(figures(text, lang)),
         named=frozenset(named),
         loose=frozenset(loose),
         firm=frozenset(firm),

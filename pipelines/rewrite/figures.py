@@ -11,10 +11,10 @@ from pipelines.rewrite.figures_zh import chinese
 _BRACKETED = re.compile(r"\[[^\[\]\s]{1,12}\]")  # [姓名2] counts nobody
 
 
-def figures(text: str, lang: Lang) -> frozenset[Figure]:
-    """The figures of a text."""
+def figures(text: str, lang: Lang) -> tuple[Figure, ...]:
+    """The figures of a text, each once; those that are written alike stand in the order of the text."""
     plain = _BRACKETED.sub("，", unicodedata.normalize("NFKC", text))
-    return frozenset(chinese(plain) if lang == "zh" else english(plain))
+    return tuple(dict.fromkeys(chinese(plain) if lang == "zh" else english(plain)))
 
 
 def ones(text: str, lang: Lang) -> frozenset[Figure]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import rewrite_rows
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rewrite_rows import script
 
@@ -206,6 +206,7 @@ def test_no_text_is_too_odd(pairs, lang, told):
     assert found == spoiled(source, [after for _, after in pairs], told)
 
 
+@example(".4多0四九")  # its two figures once stood in the order of a set
 @given(st.text(alphabet="零一二两三四五六七八九十百千万亿半第几多个年月天周次岁点分块0123456789.,:-%", max_size=24))
 def test_no_figure_is_too_odd(text):
     assert changed([(text, f"「{text}」", True)], "zh") == {}
