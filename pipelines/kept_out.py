@@ -9,7 +9,6 @@ key and the row's id at once.
 
 import hashlib
 import hmac
-import os
 import secrets
 from collections.abc import Iterable
 from functools import cached_property
@@ -18,6 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from pipelines.drops import drops, gather
+from pipelines.durable import write_whole
 from pipelines.errors import Busy
 from schemas.table import Dropped
 
@@ -96,15 +96,3 @@ def require_no_erasure(home: Path) -> None:
         raise Busy(
             "an erasure was begun and is not finished", where=plan, remedy="finish it first: gongqing erase --resume"
         )
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all, for its owner alone, and durably."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)

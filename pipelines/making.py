@@ -22,7 +22,7 @@ def is_stale(stage: Stage, store: Store, settings: Settings, askers: Askers | No
     """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
     damaged, or a question got no answer the last time.
     """
-    inputs = _run(stage, parents_of(stage, store), settings, provider_of(stage, store, settings, askers)).inputs
+    inputs = run_of(stage, parents_of(stage, store), settings, provider_of(stage, store, settings, askers)).inputs
     for table in stage.tables:
         try:
             pointer = store.pointer(table)
@@ -76,7 +76,7 @@ def run_stage(
         require_balance(
             table, [settle(unit, [given.rows[name] for name in names], *made[table]) for unit, names in units.items()]
         )
-    run = _run(stage, parents, settings, provider)
+    run = run_of(stage, parents, settings, provider)
     return [
         store.write(table, *made[table], parents=parents, code=run.code, settings=run.settings)
         for table in stage.tables
@@ -155,7 +155,8 @@ def parents_of(stage: Stage, store: Store) -> list[Version]:
     return [version for versions in found.values() for version in versions]
 
 
-def _run(stage: Stage, parents: list[Version], settings: Settings, provider: str | None) -> Run:
+def run_of(stage: Stage, parents: list[Version], settings: Settings, provider: str | None) -> Run:
+    """What a run of the stage would be told apart by: its parents, its code, and what it reads of the settings."""
     return Run(
         parents={parent.name: parent.version for parent in parents},
         code=stage.code,

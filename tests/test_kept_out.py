@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
+from pipelines.durable import write_whole
 from pipelines.errors import Busy
-from pipelines.kept_out import KeptOut, require_no_erasure, write_whole
+from pipelines.kept_out import KeptOut, require_no_erasure
 from schemas.tables import TABLES
 
 

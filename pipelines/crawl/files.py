@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from crawlers.job import write_whole
+from pipelines.durable import write_whole
 from pipelines.errors import CrawlFailed
 
 
@@ -53,7 +53,6 @@ def figures(path: Path) -> dict[str, Any]:
 def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Writes a row a line, the file whole or not at all."""
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
-    path.chmod(0o600)
 
 
 def make_private(folder: Path) -> None:

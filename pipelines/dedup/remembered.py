@@ -34,6 +34,7 @@ from pipelines.dedup import runs
 from pipelines.dedup.components import roots, singletons, unite_pairs
 from pipelines.dedup.contents import Seeds
 from pipelines.dedup.runs import Array, Damaged, Entry
+from pipelines.durable import sync
 from pipelines.kernels import Keys, Words, kernel
 
 FORMAT = 1
@@ -325,8 +326,4 @@ def _replace(path: Path, body: dict[str, Any]) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)

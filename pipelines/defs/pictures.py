@@ -4,12 +4,12 @@ Labels are English: a machine without Chinese fonts would draw empty boxes.
 """
 
 import base64
-import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pipelines.drawing import png
 from pipelines.sample.gaussian import round_probabilities
 from schemas.labels import SPLITS
 from schemas.taxonomy import CATEGORY_OF
@@ -36,18 +36,8 @@ def picture(name: str, table: str, rows: pl.DataFrame, dropped: pl.DataFrame) ->
 
 def drawn(draw: "Draw") -> str | None:
     """What `draw` draws, as Markdown with a PNG inside; None where that is too large to be kept for ever."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 3.2), dpi=80, layout="constrained")
-    axes = figure.subplots()
-    draw(axes)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    png = io.BytesIO()
-    figure.savefig(png, format="png")
-    if png.tell() > _MOST_BYTES:
-        return None
-    return f"![{axes.get_title()}](data:image/png;base64,{base64.b64encode(png.getvalue()).decode()})"
+    file, title = png(draw, (6.4, 3.2), dpi=80)
+    return None if len(file) > _MOST_BYTES else f"![{title}](data:image/png;base64,{base64.b64encode(file).decode()})"
 
 
 def _histogram(column: str, title: str, label: str) -> Callable[["Axes", pl.DataFrame], None]:

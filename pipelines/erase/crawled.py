@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from pipelines.durable import write_whole
 from pipelines.erase.lineage import Gone
 from pipelines.errors import Busy
-from pipelines.kept_out import write_whole
 from pipelines.locks import held
 
 _NOTES = ("items.jsonl", "seen.jsonl", "seen-before.jsonl")

@@ -5,9 +5,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from pipelines.durable import write_whole
 from pipelines.erase.scrub import Scrub
 from pipelines.errors import Busy
-from pipelines.kept_out import write_whole
 
 _MAGIC = b"SQLite format 3\0"
 _BESIDE = ("-wal", "-shm", "-journal")

@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.durable import write_whole
 from pipelines.erase.lineage import Gone, Mask
 from pipelines.erase.sieve import Sieve
 from pipelines.erase.traces import Runs
 from pipelines.errors import StoreError
-from pipelines.kept_out import FOLDER, PLANS, write_whole
+from pipelines.kept_out import FOLDER, PLANS
 
 
 class Plan(BaseModel):

@@ -6,7 +6,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 from pydantic.dataclasses import dataclass
 
-from pipelines.kept_out import FOLDER, write_whole
+from pipelines.durable import write_whole
+from pipelines.kept_out import FOLDER
 
 
 @dataclass(frozen=True)

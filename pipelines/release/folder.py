@@ -3,12 +3,12 @@
 The Hub gets exactly such a folder (`pipelines.release.hub`).
 """
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipelines.durable import sync
 from pipelines.errors import RequestError
 from pipelines.release.card import PaperTable, card
 from pipelines.release.manifest import Release
@@ -88,16 +88,8 @@ def made_whole(target: Path) -> Iterator[Path]:
     try:
         yield staged
         for path in (*staged.rglob("*"), staged):
-            _sync(path)
+            sync(path)
         staged.replace(target)
-        _sync(target.parent)
+        sync(target.parent)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

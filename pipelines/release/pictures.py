@@ -1,9 +1,8 @@
 """The pictures on a card: how long the rows are, and what they are about. The same rows give the same bytes."""
 
-import io
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pipelines.drawing import png
 from pipelines.release.measures import Measures
 
 if TYPE_CHECKING:
@@ -11,29 +10,18 @@ if TYPE_CHECKING:
 
 _COLOUR = "#4c72b0"
 _LINE = "#c44e52"
+_SIZE = (7.2, 3.6)
+_DPI = 110
 
 
 def pictures(found: Measures) -> dict[str, bytes]:
     """PNG files by name; none where there is nothing to draw."""
     drawn = {}
     if any(found.lengths.values()):
-        drawn["pictures/lengths.png"] = _png(lambda axes: _lengths(axes, found))
+        drawn["pictures/lengths.png"] = png(lambda axes: _lengths(axes, found), _SIZE, _DPI)[0]
     if found.topics:
-        drawn["pictures/topics.png"] = _png(lambda axes: _topics(axes, found))
+        drawn["pictures/topics.png"] = png(lambda axes: _topics(axes, found), _SIZE, _DPI)[0]
     return drawn
-
-
-def _png(draw: Callable[["Axes"], None]) -> bytes:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 3.6), dpi=110, layout="constrained")
-    axes = figure.subplots()
-    draw(axes)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    png = io.BytesIO()
-    figure.savefig(png, format="png", metadata={"Software": None})  # a version of matplotlib would be a new file
-    return png.getvalue()
 
 
 def _lengths(axes: "Axes", found: Measures) -> None:

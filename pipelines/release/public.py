@@ -23,6 +23,7 @@ from pipelines.release.private import LEAST, PUBLISHABLE, PrivateTexts
 from pipelines.release.quotes import elsewhere, has_quotes, quoted, restored
 from pipelines.release.releases import MANIFEST
 from pipelines.release.runs import Runs
+from pipelines.release.strings import strings
 
 WITHHELD = "withheld"
 WITHHELD_MEANS = "the row lacks words that may not be published: ⟦digest from:to id⟧ stands in their place"
@@ -99,7 +100,7 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
     found = []
     for path in sorted(folder.rglob("*.parquet")):
         for row in rows_of(path):
-            if any(private.runs.find(text) for text in _strings(row)):
+            if any(private.runs.find(text) for text in strings(row)):
                 found.append(row["row_id"])
     for path in (*folder.glob("*.md"), folder / MANIFEST):
         if path.exists() and private.runs.find(path.read_text(encoding="utf-8")):
@@ -129,7 +130,7 @@ def restore_rows(release: Release, source: Path, target: Path, known: dict[str, 
     def whole(rows: Iterator[Row]) -> Iterator[Row]:
         for row in rows:
             full = _changed(row, undo)
-            yield {**full, WITHHELD: any(has_quotes(text) for text in _strings(full))}
+            yield {**full, WITHHELD: any(has_quotes(text) for text in strings(full))}
 
     configs = {
         config: [_rewritten(source, target, shard, whole) for shard in shards]
@@ -204,17 +205,6 @@ def _changed(value: Any, change: Change, shared: Change | None = None) -> Any:
         used = shared if shared is not None and value.get("role") == "system" else change
         return {name: one if name in _LABELS else _changed(one, used, shared) for name, one in value.items()}
     return value
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for one in value:
-            yield from _strings(one)
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _strings(one)
 
 
 def _rewritten(source: Path, target: Path, shard: Shard, change: Callable[[Iterator[Row]], Iterator[Row]]) -> Shard:

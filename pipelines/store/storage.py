@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from pipelines.durable import sync
 from pipelines.errors import StorageFull
 
 _SCRATCH = ".tmp"
@@ -99,8 +100,8 @@ class LocalFolder:
         target = self.root / prefix
         with _full_disk_reported(self.root):
             for path in sorted(staged.rglob("*"), reverse=True):
-                _sync(path)
-            _sync(staged)
+                sync(path)
+            sync(staged)
             with self._alone():
                 if target.exists():
                     if not damaged():
@@ -109,20 +110,20 @@ class LocalFolder:
                         target.rename(scratch / "damaged")
                 _make_folders(target.parent, self.root)
                 staged.rename(target)
-                _sync(target.parent)
+                sync(target.parent)
 
     def add(self, staged: Path, key: str) -> None:
         target = self.root / key
         with _full_disk_reported(self.root):
-            _sync(staged)
+            sync(staged)
             _make_folders(target.parent, self.root)
             staged.replace(target)
-            _sync(target.parent)
+            sync(target.parent)
 
     def remove(self, key: str) -> None:
         path = self.root / key
         path.unlink(missing_ok=True)
-        _sync(path.parent)
+        sync(path.parent)
 
     def files(self, prefix: str) -> list[str]:
         return sorted(str(path.relative_to(self.root)) for path in (self.root / prefix).rglob("*") if path.is_file())
@@ -140,10 +141,10 @@ class LocalFolder:
                 return False
             fresh = scratch / "fresh"
             fresh.write_bytes(new)
-            _sync(fresh)
+            sync(fresh)
             _make_folders(path.parent, self.root)
             fresh.replace(path)
-            _sync(path.parent)
+            sync(path.parent)
         return True
 
     @contextlib.contextmanager
@@ -189,21 +190,12 @@ def _owned(path: Path) -> Iterator[None]:
             return
 
 
-def _sync(path: Path) -> None:
-    """Flush a file or the entries of a folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _make_folders(folder: Path, root: Path) -> None:
     """Make `folder` and its parents below `root`, durably."""
     missing = [path for path in (folder, *folder.parents) if path.is_relative_to(root) and not path.exists()]
     for path in reversed(missing):
         path.mkdir(exist_ok=True)
-        _sync(path.parent)
+        sync(path.parent)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.making import _run, parents_of
+from pipelines.making import parents_of, run_of
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from pipelines.store import Store
@@ -34,7 +34,7 @@ def planted_home(
             new.write(table, kept, partition=one.partition, note=one.manifest.runs[-1].note)
     for stage in STAGES:
         parents = parents_of(stage, new)
-        run = _run(stage, parents, Settings(), provider if stage.asks else None)
+        run = run_of(stage, parents, Settings(), provider if stage.asks else None)
         for table in stage.tables:
             rows = old.read(table).collect()
             if "provider" in rows.columns:

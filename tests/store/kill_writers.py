@@ -79,7 +79,7 @@ def phase_of(calls: list[str]) -> str | None:
     if calls[0] != "_publish":
         return _BY_CALL.get(calls[0])
     if "publish" in calls:
-        return "fsync" if "_sync" in calls else "publish"
+        return "fsync" if "sync" in calls else "publish"
     if "staging" in calls:
         return "clean up" if "__exit__" in calls else "scratch folder"
     return next((_BY_CALL[call] for call in calls if call in _BY_CALL), "write manifest")

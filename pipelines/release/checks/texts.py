@@ -1,10 +1,11 @@
 """The texts of released rows, one a line, each with who says it: what the checks read."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
+
+from pipelines.release.strings import strings
 
 # Who says a text. `judged` is a prompt of a reward model, with all that is to be judged in it; `generic` is nobody's.
 PARTS = ("seeker", "supporter", "answer", "model", "judged", "generic", "label")
@@ -79,22 +80,14 @@ def _chats(rows: pl.DataFrame, *, judged: bool) -> list[pl.DataFrame]:
 def _shown(asked: str) -> str:
     """What a judge is shown (`release.judge_turns`), a line a text: the quotes and names around are nobody's words."""
     try:
-        told = json.loads(asked)
+        told = json.loads(asked, object_hook=_without_role)
     except ValueError:
         return asked
-    return "\n".join(_strings(told))
+    return "\n".join(strings(told))
 
 
-def _strings(told: Any) -> Iterator[str]:
-    if isinstance(told, str):
-        yield told
-    elif isinstance(told, list):
-        for one in told:
-            yield from _strings(one)
-    elif isinstance(told, dict):
-        for name, one in told.items():
-            if name != "role":
-                yield from _strings(one)
+def _without_role(turn: dict[str, Any]) -> dict[str, Any]:
+    return {name: one for name, one in turn.items() if name != "role"}
 
 
 def _each(rows: pl.DataFrame, texts: pl.Expr) -> pl.DataFrame:

@@ -1,0 +1,26 @@
+"""Writing files that outlive a crash: whole or not at all, and on the disk when the call returns."""
+
+import os
+from pathlib import Path
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the entries of a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, for its owner alone; its folder is made where it is missing."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    scratch = path.with_name(path.name + ".part")
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+    sync(path.parent)
