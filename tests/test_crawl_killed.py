@@ -23,8 +23,8 @@ N_POSTS = 300
 FIRST, LAST = dt.date(2025, 3, 1), dt.date(2025, 3, 10)
 # The command itself, but without delays: it has no such option, for no site is ever crawled without.
 COMMAND = (
-    "import sys; from pathlib import Path; from pipelines.cli import _crawl; "
-    "_crawl(Path(sys.argv[1]), 'replica', sys.argv[2], sys.argv[3], base_url=sys.argv[4], delays=False)"
+    "import sys; from pathlib import Path; from pipelines.cli.making import crawl_window; "
+    "crawl_window(Path(sys.argv[1]), 'replica', sys.argv[2], sys.argv[3], base_url=sys.argv[4], delays=False)"
 )
 
 

@@ -10,12 +10,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.durable import write_whole
 from pipelines.erase.databases import scrub_file
 from pipelines.erase.places import RELEASES, shards
 from pipelines.erase.receipt import Lost, Published
 from pipelines.erase.scrub import Scrub
 from pipelines.erase.sieve import Sieve
-from pipelines.kept_out import write_whole
 from pipelines.release.published import publications
 from pipelines.store.storage import LocalFolder
 from schemas.tables import TABLES

@@ -1,0 +1,56 @@
+"""The commands' frame: the groups of commands, the options of all, and how errors end."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from crawlers.errors import CrawlError
+from pipelines.errors import GongqingError, Interrupted, RequestError
+from pipelines.settings import home
+
+app = typer.Typer(
+    name="gongqing",
+    help="From public help-seeking posts and dialogues to data that trains an empathetic Chinese model.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+tables_app = typer.Typer(invoke_without_command=True, help="The tables there are, and which version is current.")
+app.add_typer(tables_app, name="tables")
+ledger_app = typer.Typer(invoke_without_command=True, help="What was asked of models, and what it cost.")
+app.add_typer(ledger_app, name="ledger")
+releases_app = typer.Typer(invoke_without_command=True, help="The releases there are, and which one is current.")
+app.add_typer(releases_app, name="releases")
+export_app = typer.Typer(no_args_is_help=True, help="Give a release away: what of it may be published.")
+app.add_typer(export_app, name="export")
+
+
+@app.callback()
+def options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False) -> None:
+    """Options of every command."""
+    if home().exists() and not home().is_dir():
+        raise RequestError("the home is a file", where=home(), remedy="set GONGQING_HOME to a folder")
+    if debug:
+        os.environ["_GONGQING_DEBUG"] = "1"
+
+
+def main() -> None:
+    """Entry point: an error of ours is a message and an exit code; a traceback only with --debug."""
+    try:
+        app()
+    except SystemExit as end:
+        if end.code == Interrupted.exit_code:  # Ctrl-C, of which typer says nothing
+            sys.stderr.write(f"gongqing: {Interrupted()}\n")
+        raise
+    except (GongqingError, CrawlError) as error:  # crawlers know nothing of ours, and have errors of the same form
+        if "_GONGQING_DEBUG" in os.environ:
+            raise
+        sys.stderr.write(f"gongqing: {error}\n")
+        sys.exit(error.exit_code)
+    except Exception as error:
+        if "_GONGQING_DEBUG" in os.environ:
+            raise
+        sys.stderr.write(f"gongqing: {type(error).__name__}: {error}\n  remedy: run again with --debug and report it\n")
+        sys.exit(1)

@@ -1,0 +1,86 @@
+"""Commands of the home as a whole: erase, doctor, ui."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.cli import terminal
+from pipelines.cli.app import app
+from pipelines.cli.terminal import AsJson
+from pipelines.errors import RequestError
+from pipelines.settings import ROOT, home
+
+
+@app.command("erase")
+def erase_(
+    rows: Annotated[
+        list[str] | None, typer.Argument(metavar="ROW_ID...", help="Posts, answers, dialogues, by their ids.")
+    ] = None,
+    author: Annotated[list[str] | None, typer.Option(help="All that was written under a pseudonym (u_…).")] = None,
+    file: Annotated[list[Path] | None, typer.Option(help="All that was imported from a file.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look for everything; erase nothing.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Finish what was begun and killed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase rows and all that was made from them, everywhere in the home, for good (docs/erasing.md)."""
+    from pipelines import display
+    from pipelines.erase import erasing
+    from pipelines.erase.request import Request
+
+    request = Request(tuple(rows or ()), tuple(author or ()), tuple(file or ()))
+    if resume and request != Request():
+        raise RequestError("--resume finishes what was begun", remedy="ask for new rows in a command of their own")
+    if dry_run:
+        with terminal.working("looking"):
+            plan = erasing.look(home(), request)
+        terminal.put(display.as_json(plan.touched) if as_json else display.erasure_plan(plan))
+        return
+    with terminal.working("erasing"):
+        receipts = erasing.resume(home()) if resume else erasing.erase(home(), request)
+    if as_json:
+        terminal.put(display.as_json([receipt.model_dump(mode="json") for receipt in receipts]))
+        return
+    for receipt in receipts:
+        terminal.put(display.erasure(receipt))
+    if not receipts:
+        terminal.line("no erasure is unfinished")
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Look at the machine, the home, and every version in it."""
+    from pipelines import display
+    from pipelines.doctor import examine
+
+    findings = list(examine(home()))
+    if as_json:
+        terminal.put(display.as_json([finding.as_dict() for finding in findings]))
+    else:
+        for finding in findings:
+            terminal.line(f"{finding.state:8} {finding.what}: {finding.detail}")
+    if any(finding.state == "broken" for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 3000,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+) -> None:
+    """Dagster's web UI and daemon on this home, until interrupted."""
+    from pipelines.defs.instance import instance
+
+    folder = home()
+    instance(folder).dispose()
+    environment = {
+        **os.environ,
+        "DAGSTER_HOME": str(folder),
+        "GONGQING_HOME": str(folder),
+        "VIRTUAL_ENV": sys.prefix,
+    }
+    dg = str(Path(sys.executable).with_name("dg"))
+    os.chdir(ROOT)  # dg looks for the project in the folder it is started in
+    os.execve(dg, [dg, "dev", "--host", host, "--port", str(port)], environment)

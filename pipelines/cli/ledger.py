@@ -1,0 +1,97 @@
+"""Commands of the ledger: what was asked of models, and what it cost."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.cli import terminal
+from pipelines.cli.app import ledger_app
+from pipelines.cli.terminal import AsJson
+from pipelines.errors import RequestError, UnknownName
+from pipelines.settings import home, load
+
+
+@ledger_app.callback()
+def ledger(
+    context: typer.Context,
+    open_: Annotated[bool, typer.Option("--open", help="Calls without an end: under way, or lost.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Calls, tokens and money by stage, model and day."""
+    if context.invoked_subcommand is not None:
+        return
+    from dataclasses import asdict
+
+    from pipelines import display
+
+    with terminal.ledger() as book:
+        if book is None:
+            terminal.put("[]" if as_json else "no model was asked yet; gongqing refresh --provider openai --estimate")
+            return
+        found: list[Any] = [*(book.open_attempts() if open_ else book.spend())]
+    if as_json:
+        terminal.put(display.as_json([asdict(one) for one in found]))
+    elif open_:
+        terminal.put(display.open_attempts(found) if found else "every call has an end")
+    else:
+        terminal.put(display.spend(found))
+
+
+@ledger_app.command()
+def budgets(as_json: AsJson = False) -> None:
+    """The open budgets: of a refresh that is at work, or was broken off and will go on with what is left."""
+    from pipelines import display
+
+    with terminal.ledger() as book:
+        found = book.budgets() if book else []
+    if as_json:
+        terminal.put(display.as_json([display.budget_record(one) for one in found]))
+    else:
+        terminal.put(display.budgets(found) if found else "no budget is open")
+
+
+@ledger_app.command("close-budget")
+def close_budget(
+    name: Annotated[str, typer.Argument(help="As `gongqing ledger budgets` names it: refresh, refresh:topics …")],
+) -> None:
+    """End a budget that was broken off: the next one of its name begins at nothing."""
+    from pipelines import display
+    from pipelines.refresh import alone
+
+    with alone(home()), terminal.ledger() as book:
+        known = {one.of: one for one in book.budgets()} if book else {}
+        if name not in known:
+            raise UnknownName("open budget", name, known)
+        book.close_budget(known[name])
+    terminal.put(display.budgets([known[name]]))
+    terminal.line(f"{name} is closed")
+
+
+@ledger_app.command("give-up-batch")
+def give_up_batch(
+    number: Annotated[int, typer.Argument(help="As the refusal names it: a batch that nobody can collect any more.")],
+) -> None:
+    """End a batch whose host or price has changed: its questions are asked anew, what it may cost stays set aside."""
+    import asyncio
+
+    with terminal.ledger() as book:
+        if book is None:
+            raise RequestError("there is no ledger, so there are no batches", where=home(), remedy="ask models first")
+        left = asyncio.run(book.batches.give_up(number))
+    terminal.line(f"batch {number} is given up: {left:,} questions that it had will be asked anew")
+
+
+@ledger_app.command()
+def record(
+    file: Annotated[Path, typer.Argument(help="The file to make, JSON lines.")],
+    stage: Annotated[list[str] | None, typer.Option(help="Only these stages; may be given several times.")] = None,
+) -> None:
+    """Write the answers of the ledger as recordings for the provider `replay`."""
+    from pipelines.llm.providers.replay import record as write
+
+    with terminal.ledger() as book:
+        if book is None:
+            raise RequestError("there is no ledger to record from", where=home(), remedy="ask models first")
+        written = write(book, file, stage, extra=load(home()).llm.profiles)
+    terminal.line(f"{written:,} answers recorded in {file}")

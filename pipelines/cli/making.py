@@ -1,0 +1,218 @@
+"""Commands that bring rows in and make tables: import, crawl, refresh, demo."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.cli import terminal
+from pipelines.cli.app import app
+from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
+
+
+@app.command("import")
+def import_(
+    name: Annotated[str, typer.Argument(help="What it is: psyqa, smile, cpsycoun, esconv … or mapped; or hub.")],
+    path: Annotated[Path, typer.Argument(help="The file, folder or archive; of hub: OWNER/NAME.")],
+    data_set: Annotated[str | None, typer.Option("--as", help="The name to keep it under (default: NAME).")] = None,
+    mapping: Annotated[Path | None, typer.Option(help="For mapped: which field goes where (docs/mapping.md).")] = None,
+    revision: Annotated[str, typer.Option(help="For hub: a tag, a branch or a commit.")] = "main",
+) -> None:
+    """Read a public data set into imported_posts or imported_dialogues; or a release from the Hub."""
+    if name == "hub":
+        from pipelines.cli.releases import import_release
+
+        import_release(str(path), revision)
+        return
+    _import(home(), name, path, data_set, mapping)
+
+
+def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: Path | None) -> None:
+    from pipelines import display
+    from pipelines.defs.running import run_import
+    from pipelines.imports import target_table
+    from pipelines.store import Store
+
+    load(folder)
+    table = target_table(name, mapping)
+    kept_as = data_set or name
+    with terminal.working(f"reading {path.name}"):
+        run_import(folder, table, kept_as, name, path.resolve(), mapping.resolve() if mapping else None)
+    version = Store(folder / "data").version(table, partition=kept_as)
+    terminal.line(display.made(version))
+
+
+@app.command()
+def crawl(
+    source: Annotated[str, typer.Argument(help="A site of crawlers/sites: xinli001 …")],
+    first: Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day of posting, Shanghai.")] = None,
+    last: Annotated[str | None, typer.Option("--until", metavar="DAY", help="Last day (default: today).")] = None,
+    max_items: Annotated[int | None, typer.Option(min=1, help="Posts at most.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Another address of the site; of `replica`: its port.")] = None,
+) -> None:
+    """Crawl the posts of some days into raw_posts; broken off, the same command goes on."""
+    crawl_window(home(), source, first, last, max_items=max_items, base_url=base_url)
+
+
+def crawl_window(
+    folder: Path,
+    source: str,
+    first: str | None,
+    last: str | None,
+    *,
+    max_items: int | None = None,
+    base_url: str | None = None,
+    delays: bool = True,
+) -> None:
+    """Crawl the posts of some days, and print what became of them; the options are those of `prepare`."""
+    from crawlers.window import Window, today
+    from pipelines.crawl.preparing import prepare
+    from pipelines.defs.running import run_crawl
+    from pipelines.store import Store
+
+    window = Window.parse(first, last, today())
+    store, settings = Store(folder / "data"), load(folder)
+    job = prepare(folder, store, source, window, settings.crawl, base_url=base_url, max_items=max_items, delays=delays)
+    if job.taken_over:
+        terminal.line(
+            f"raw_posts of {source}: {len(job.taken_over)} days that an earlier crawl had brought, taken over"
+        )
+    versions, figures = run_crawl(folder, job), job.stats
+    terminal.line(
+        f"raw_posts of {source}: {figures['items']:,} new or changed posts of {len(versions)} "
+        f"day{'' if len(versions) == 1 else 's'}, {figures['pages']:,} pages fetched"
+    )
+    fates = {name: count for name, count in figures.get("posts", {}).items() if name not in {"listed", "fetched"}}
+    if fates:
+        terminal.line(
+            "  the other posts of the lists: " + ", ".join(f"{count:,} {name}" for name, count in fates.items())
+        )
+    if figures.get("list_ended_first"):
+        terminal.line(f"  the site's list ended before {window.first}: older posts may be out of its reach")
+
+
+@app.command()
+def refresh(
+    select: Annotated[
+        list[str] | None, typer.Option(help="Only these groups or tables; may be given several times.")
+    ] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(help="Who answers: rules, openai (any compatible host), replay. Default: as the settings say."),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="The most that this refresh may spend on answers.")
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what the questions would take; make and send nothing.")
+    ] = False,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Ask through batch interfaces: half the price, within a day.")
+    ] = False,
+    engine: Annotated[
+        str | None, typer.Option(help=f"Where near-duplicates are searched: {' or '.join(ENGINES)}.")
+    ] = None,
+) -> None:
+    """Make every table that is stale, in order. What costs money needs a budget."""
+    if engine is not None:  # the environment hands it to Dagster's processes as well
+        os.environ[PREFIX + "ENGINE"] = engine
+    if estimate:
+        _estimate(home(), select or [], provider, batch=batch)
+    else:
+        _refresh(home(), select or [], provider, None if budget is None else str(budget), batch=batch)
+
+
+def _refresh(
+    folder: Path, select: list[str], provider: str | None = None, budget: str | None = None, *, batch: bool = False
+) -> None:
+    from decimal import Decimal
+
+    from pipelines import display
+    from pipelines import refresh as refreshing
+    from pipelines.askers import Askers
+    from pipelines.crawl.preparing import expire_pages
+    from pipelines.llm.questions import NO_ANSWER
+
+    settings = load(folder)
+    expire_pages(folder, settings.crawl)
+    total = len(refreshing.chosen(select))
+    with (
+        terminal.progress() as shown,
+        Askers(
+            folder,
+            settings.llm,
+            provider=provider,
+            budget=None if budget is None else Decimal(budget),
+            budget_of=refreshing.budget_name(select),
+            batch=batch,
+            progress=shown,
+        ) as askers,
+    ):
+
+        def run(stage: Any) -> None:
+            from pipelines.defs.running import run_stage  # imports Dagster: only where something is stale
+
+            run_stage(folder, stage, askers)
+
+        ran = waiting = unanswered = 0
+        for outcome in shown.over(refreshing.refresh(folder, settings, run, select, askers), total):
+            ran += outcome.ran
+            waiting += outcome.waits is not None
+            if outcome.waits is not None:
+                terminal.line(f"{', '.join(outcome.stage.tables)} waits: {outcome.waits}")
+            for version in outcome.versions if outcome.ran else ():
+                terminal.line(display.made(version, outcome.seconds))
+                if outcome.stage.asks:
+                    unanswered += version.manifest.dropped_for(NO_ANSWER)
+    if unanswered:
+        terminal.line(f"{unanswered:,} rows had no answer from a model: the same command asks for them again")
+    if waiting:
+        terminal.line("what waits for a budget: gongqing refresh --estimate says what it takes, --budget USD allows it")
+    if ran or not waiting:
+        terminal.line("everything is up to date" if not ran else f"{ran} stage{'s' if ran > 1 else ''} made anew")
+
+
+def _estimate(folder: Path, select: list[str], provider: str | None, *, batch: bool) -> None:
+    from pipelines import display
+    from pipelines import refresh as refreshing
+    from pipelines.askers import Askers
+
+    settings = load(folder)
+    with Askers(folder, settings.llm, provider=provider, batch=batch) as askers:
+        found = [(stage.name, taken) for stage, taken in refreshing.estimates(folder, settings, askers, select)]
+    terminal.put(display.estimates(found))
+
+
+@app.command()
+def demo() -> None:
+    """The main job on samples/ (invented posts and dialogues), ending with a table of what was made."""
+    from pipelines.cli.tables import list_tables
+    from pipelines.imports import make_author_key
+
+    folder = home()
+    make_author_key(folder)
+    _crawl_samples(folder)
+    samples = ROOT / "samples"
+    _import(folder, "mapped", samples / "dialogues.jsonl", "sample", samples / "dialogues.toml")
+    _refresh(folder, [])
+    list_tables(folder)
+    terminal.line("")
+    terminal.line(f"The tables lie in {folder / 'data'}. All texts are invented. Where to look now:")
+    terminal.line("  gongqing show grpo_cer -n 1       a prompt of the CER set, with its dialogue")
+    terminal.line("  gongqing show clean_posts --dropped   what was dropped, and why")
+    terminal.line("  gongqing why replica:100841683    the life of one row: a repeat, merged")
+    terminal.line("  gongqing stats                    the papers' tables over these posts")
+    terminal.line("  gongqing ui                       the same in Dagster's web UI (make ui)")
+
+
+def _crawl_samples(folder: Path) -> None:
+    """The sample posts, crawled from a replica of a site that runs for as long as that takes."""
+    import json
+
+    from samples.replica import Replica
+
+    lines = (ROOT / "samples" / "posts.jsonl").read_text(encoding="utf-8").splitlines()
+    days = [json.loads(line)["posted_at"][:10] for line in lines]
+    with Replica() as replica:
+        crawl_window(folder, "replica", min(days), max(days), base_url=replica.url, delays=False)

@@ -1,0 +1,171 @@
+"""Commands of releases: release, releases, export, restore."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.cli import terminal
+from pipelines.cli.app import app, export_app, releases_app
+from pipelines.cli.terminal import AsJson
+from pipelines.settings import home, load
+
+OfRelease = Annotated[str | None, typer.Option("--release", help="Which one (default: the current release).")]
+
+
+@app.command()
+def release(
+    name: Annotated[str, typer.Argument(help="Its name: small letters, figures, points, hyphens, underscores.")],
+    allow: Annotated[list[str] | None, typer.Option(help="A check that may find what it finds: rules_rows.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check what would leave the house, pin every table, and write the training sets (docs/releasing.md)."""
+    from pipelines import display
+    from pipelines.errors import ReleaseRefused
+    from pipelines.release.releases import Releases
+    from pipelines.releasing import release as make
+
+    settings, stood = load(home()), name in Releases(home())
+    try:
+        with terminal.working(f"checking what {name} would hold"):
+            made = make(home(), name, allow=allow or (), settings=settings)
+    except ReleaseRefused as refused:
+        records = [finding.model_dump() for finding in refused.findings]
+        terminal.put(display.as_json(records) if as_json else display.findings(refused.findings))
+        raise
+    if as_json:
+        terminal.put(display.as_json(made.model_dump(mode="json")))
+        return
+    terminal.put(display.findings(made.findings, made.allowed))
+    told = " (it was there already, and stays as it is)" if stood else ""
+    terminal.line(
+        f"{name}: {sum(map(made.rows, made.configs)):,} rows in {len(made.configs)} sets, content {made.content}{told}"
+    )
+
+
+@releases_app.callback()
+def releases(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the releases, oldest first."""
+    if context.invoked_subcommand is not None:
+        return
+    from pipelines import display
+    from pipelines.release.releases import Releases
+
+    known = Releases(home())
+    found, current = [known.read(name) for name in known.names()], known.current()
+    if as_json:
+        terminal.put(display.as_json([display.release_record(one, current) for one in found]))
+    elif found:
+        terminal.put(display.releases(found, current))
+    else:
+        terminal.line("no releases yet: gongqing release NAME")
+
+
+@releases_app.command("promote")
+def promote_release(name: Annotated[str, typer.Argument(help="The release.")]) -> None:
+    """Make an older release the current one."""
+    from pipelines.release.releases import Releases
+
+    terminal.line(f"{Releases(home()).promote(name).name} is current")
+
+
+def diff_releases(before: str, after: str, *, as_json: bool) -> None:
+    """Print what changed between two releases."""
+    from pipelines import display
+    from pipelines.release.changelog import markdown
+    from pipelines.release.changes import changes
+
+    found = changes(home(), before, after)
+    terminal.put(display.as_json(found.as_dict()) if as_json else markdown(found).rstrip())
+
+
+@export_app.command("folder")
+def export_to_folder(
+    folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")], release: OfRelease = None
+) -> None:
+    """A folder with shards, card and manifest, as it may be given away; `datasets` loads it offline."""
+    from pipelines.publishing import export
+
+    exported = export(home(), release, folder)
+    _withheld(exported)
+    terminal.line(f"{exported.name}: {sum(map(exported.rows, exported.configs)):,} rows in {folder}")
+
+
+@export_app.command("hub")
+def export_to_hub(
+    repo: Annotated[str, typer.Argument(help="OWNER/NAME on the Hub; made where there is none.")],
+    release: OfRelease = None,
+    public: Annotated[bool, typer.Option("--public", help="Let everybody see that it is there.")] = False,
+) -> None:
+    """One commit and a tag on the Hugging Face Hub (the token: HF_TOKEN). Cut off, the same command goes on."""
+    from pipelines.publishing import to_hub
+
+    with terminal.progress() as shown:
+        exported, found = to_hub(
+            home(), release, repo, public=public, told=lambda done, total: shown.moved("upload", done, total)
+        )
+    _withheld(exported)
+    terminal.line(f"{repo}: {found.tag} is {'' if found.new else 'already '}there, commit {found.commit[:12]}")
+
+
+@export_app.command("jsonl")
+def export_to_jsonl(
+    folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
+    form: Annotated[str, typer.Option("--for", help="llama-factory, sharegpt or openai.")],
+    release: OfRelease = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Whole rows, for a trainer on machines of yours; not to be given away.")
+    ] = False,
+) -> None:
+    """Files for other trainers."""
+    from tempfile import TemporaryDirectory
+
+    from pipelines.publishing import chosen, export, releases_to_give
+    from pipelines.release.folder import made_whole
+    from pipelines.release.jsonl import export_jsonl
+
+    releases = releases_to_give(home())
+    name = chosen(releases, release)
+    with TemporaryDirectory() as scratch, made_whole(folder) as staged:
+        source = releases.folder(name) if private else Path(scratch) / "release"
+        told = releases.read(name) if private else export(home(), name, source)
+        found = export_jsonl(told, source, staged, form)
+    if not private:
+        _withheld(told)
+    for file, rows in found.written.items():
+        terminal.line(f"{file}: {rows:,} rows")
+    for reason, rows in found.left_out.items():
+        terminal.line(f"left out, {reason}: {rows:,} rows")
+
+
+@app.command()
+def restore(
+    release: Annotated[str, typer.Argument(help="A release that came from the Hub.")],
+    folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
+) -> None:
+    """Put the words that a published release withholds back from this home's own crawl."""
+    from pipelines.publishing import releases_to_give
+    from pipelines.release.folder import restore_folder
+
+    _, missing = restore_folder(releases_to_give(home()), release, terminal.store(), folder)
+    terminal.line(f"{release}: restored in {folder}")
+    if missing:
+        terminal.line(f"{len(missing):,} texts are not here as they were, among them {', '.join(missing[:5])}")
+
+
+def import_release(repo: str, revision: str) -> None:
+    """Bring a release from the Hub into the home."""
+    from pipelines.publishing import releases_to_give
+    from pipelines.release.fetch import fetch
+
+    with terminal.progress() as shown:
+        release = fetch(
+            releases_to_give(home()), repo, revision, told=lambda done, total: shown.moved("fetch", done, total)
+        )
+    terminal.line(f"{release.name}: {sum(map(release.rows, release.configs)):,} rows of {len(release.configs)} configs")
+
+
+def _withheld(exported: Any) -> None:
+    for finding in exported.findings:
+        if finding.check in ("withheld", "left_out"):
+            terminal.line(f"{finding.count:,} {finding.what}")

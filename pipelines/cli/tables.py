@@ -1,0 +1,173 @@
+"""Commands that look at tables: tables, show, diff, why, stats."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.cli import terminal
+from pipelines.cli.app import app, tables_app
+from pipelines.cli.terminal import AsJson
+from pipelines.errors import DamagedVersion, UnknownName
+from pipelines.settings import home
+
+TableName = Annotated[str, typer.Argument(help="A table, such as unique_posts.")]
+Partition = Annotated[str | None, typer.Option(help="The data set, of a partitioned table.")]
+
+
+@tables_app.callback()
+def tables(
+    context: typer.Context,
+    as_json: AsJson = False,
+    versions: Annotated[bool, typer.Option("--versions", help="All versions, not the current ones alone.")] = False,
+) -> None:
+    """List the tables."""
+    if context.invoked_subcommand is None:
+        list_tables(home(), as_json=as_json, all_versions=versions)
+
+
+def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = False) -> None:
+    """Print the current versions of a home, or all of them."""
+    from pipelines import display
+    from pipelines.store import Store
+    from schemas.tables import PARTITIONED, TABLES
+
+    store = Store(folder / "data")
+    found, damaged = [], []
+    for table in TABLES:
+        try:
+            found += store.current(table)
+        except DamagedVersion as error:
+            damaged.append(error)
+    if all_versions:
+        places = [
+            (table, place)
+            for table in TABLES
+            for place in (store.partitions(table) if table in PARTITIONED else [None])
+        ]
+        found = [version for table, place in places for version in store.versions(table, place)]
+    if as_json:
+        terminal.put(display.as_json([display.version_record(version) for version in found]))
+    elif found:
+        terminal.put(display.versions(found, all_versions=all_versions))
+    elif not damaged:
+        terminal.line("no tables yet: gongqing import NAME PATH, then gongqing refresh; or gongqing demo")
+    if damaged:
+        raise damaged[0]
+
+
+@tables_app.command()
+def promote(
+    table: TableName,
+    version: Annotated[str, typer.Argument(help="The version, or the beginning of it.")],
+    partition: Partition = None,
+) -> None:
+    """Make an older version the current one, until something upstream of the table changes."""
+    promoted = terminal.store().promote(table, version, partition)
+    terminal.line(f"{promoted.name}: version {promoted.version} is current")
+
+
+@app.command()
+def show(
+    table: TableName,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 5,
+    version: Annotated[str | None, typer.Option(help="An older version, or the beginning of it.")] = None,
+    partition: Partition = None,
+    dropped: Annotated[bool, typer.Option("--dropped", help="The rows that were dropped, with their reasons.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """A look at the rows of a table."""
+    from pipelines import display
+
+    store = terminal.store()
+    rows = (store.read_dropped if dropped else store.read)(table, version, partition).head(n).collect()
+    if as_json:
+        terminal.put(display.as_json(rows.to_dicts()))
+        return
+    for values in rows.iter_rows(named=True):
+        terminal.put(display.row("dropped" if dropped else table, values))
+    if rows.is_empty():
+        terminal.line(f"{table} has no {'dropped ' if dropped else ''}rows")
+
+
+@app.command()
+def diff(
+    table: Annotated[str, typer.Argument(help="A table, such as unique_posts; or the release before.")],
+    v1: Annotated[str, typer.Argument(help="The version before, or the beginning of it; or the release after.")],
+    v2: Annotated[str | None, typer.Argument(help="The version after; of two releases nothing.")] = None,
+    partition: Partition = None,
+    as_json: AsJson = False,
+) -> None:
+    """What changed between two versions of a table, by the key of its rows; or between two releases, as Markdown."""
+    if v2 is None:
+        from pipelines.cli.releases import diff_releases
+
+        diff_releases(table, v1, as_json=as_json)
+        return
+    from pipelines import display
+    from schemas.tables import TABLES
+
+    found = terminal.store().diff(table, v1, v2, partition)
+    key = TABLES[table].key()
+    if as_json:
+        terminal.put(
+            display.as_json(
+                {
+                    "added": found.added.select(key).to_dicts(),
+                    "removed": found.removed.select(key).to_dicts(),
+                    "changed": found.changed.to_dicts(),
+                }
+            )
+        )
+        return
+    console = terminal.console()
+    for sign, frame in (("+", found.added), ("-", found.removed), ("~", found.changed)):
+        display.changed_keys(frame, key, console, sign)
+    terminal.line(f"{found.added.height:,} added, {found.removed.height:,} removed, {found.changed.height:,} changed")
+
+
+@app.command()
+def why(
+    row_id: Annotated[str, typer.Argument(help="A post, an answer, a dialogue or a round.")], as_json: AsJson = False
+) -> None:
+    """The life of one row through every stage."""
+    from pipelines import display
+    from pipelines.why import why as life
+
+    found = life(terminal.store(), row_id)
+    terminal.put(display.as_json([event.as_dict() for event in found]) if as_json else display.events(found))
+
+
+@app.command()
+def stats(
+    against: Annotated[str | None, typer.Option(help="M, E or C: one paper's table alone.")] = None,
+    diversity: Annotated[
+        bool, typer.Option("--diversity", help="How varied dialogues are before and after they were rewritten.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The papers' tables over our rows, beside the papers' figures."""
+    from pipelines import display
+    from pipelines.stats import paper_tables
+
+    if diversity:
+        _diversity(as_json=as_json)
+        return
+    makers = ("M", "E", "C")
+    if against is not None and against.upper() not in makers:
+        raise UnknownName("paper", against, makers)
+    found = paper_tables(terminal.store(), against)
+    if as_json:
+        terminal.put(display.as_json({name: table.as_dict() for name, table in found.items()}))
+        return
+    for table in found.values():
+        terminal.put(display.paper_table(table))
+
+
+def _diversity(*, as_json: bool) -> None:
+    from pipelines import display
+    from pipelines.stats import dialogue_diversity
+
+    store = terminal.store()
+    figures = dialogue_diversity(store, store.version("rewritten_dialogues"))
+    terminal.put(display.as_json(figures.to_dicts()) if as_json else display.diversity(figures))
