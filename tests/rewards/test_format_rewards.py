@@ -1,0 +1,132 @@
+"""What the form of an output is worth."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.rewards.format import cer, coe, ecot
+from schemas.reasoning import COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot
+
+WELL = Ecot(situation="失眠", motivation="想被理解", strategy="先共情", answer="您辛苦了。").render()
+COE_WELL = Coe(L1="难过", L2="失去", L3="想被听见", L4="先听", answer="您辛苦了。").render()
+CER_WELL = Cer(
+    lang="zh",
+    stage="exploration",
+    history_reasoning="刚开始说",
+    sentiment="negative",
+    emotion="难过",
+    intensity=4,
+    emotion_reasoning="说了三次难过",
+    strategy="Question",
+    strategy_reasoning="先问",
+    response="能多说一点吗？",
+).render()
+
+
+def element(name: str, text: str = "字") -> str:
+    return f"<{name}>{text}</{name}>"
+
+
+# M eq. 4–8: text, r_exist, r_num, r_order
+EXAMPLES = {
+    "well formed": (WELL, 1, 1, 1),
+    "nothing": ("您辛苦了。", 0, 0, 0),
+    "empty": ("", 0, 0, 0),
+    "the answer alone": (element("answer"), 0.2, 0.2, 0),
+    "three pairs in order, a strategy behind the answer": (
+        "".join(map(element, ("thinking", "situation", "motivation", "answer", "strategy"))), 1, 1, 1),
+    "two pairs: no answer": (
+        "".join(map(element, ("thinking", "situation", "motivation", "strategy"))), 0.8, 0.8, 0.7),
+    "two pairs: the answer before the motivation": (
+        "".join(map(element, ("thinking", "situation", "answer", "motivation", "strategy"))), 1, 1, 0.7),
+    "one pair": ("".join(map(element, ("motivation", "answer"))), 0.4, 0.4, 0.4),
+    "one pair of all five": (
+        "".join(map(element, ("answer", "motivation", "situation", "thinking", "strategy"))).replace(
+            element("answer"), "") + element("answer"), 1, 1, 0.4),
+    "all five, none in order": (
+        "".join(map(element, ("answer", "motivation", "situation", "thinking", "strategy"))), 1, 1, 0.1),
+    "four, none in order": ("".join(map(element, ("answer", "motivation", "situation", "thinking"))), 0.8, 0.8, 0),
+    "the whole twice": (WELL + WELL, 1, 0, 1),
+    "the answer twice": (WELL + element("answer"), 1, 0.8, 1),
+    "an answer that is never closed": (WELL.removesuffix("</answer>"), 0.8, 0.8, 0.7),
+    "a thinking that is never opened": (WELL.removeprefix("<thinking>"), 0.8, 0.8, 0.7),
+    "closed before it opens": ("</answer>您辛苦了。<answer>", 0, 0, 0),
+    "a tag in the answer's text": (WELL.replace("您辛苦了。", "您<situation>辛苦了。"), 1, 0.8, 1),
+    "one tag inside another": ("<answer><thinking>字</answer></thinking>", 0.4, 0.4, 0),
+    "upper case": (WELL.upper(), 0, 0, 0),
+    "attributes": (WELL.replace("<answer>", '<answer id="1">'), 0.8, 0.8, 0.7),
+    "a space in the tag": (WELL.replace("<answer>", "<answer >"), 0.8, 0.8, 0.7),
+    "full-width marks": (WELL.replace("<", "＜").replace(">", "＞"), 0, 0, 0),
+    "of a doubled tag the first counts": (element("answer") + WELL, 1, 0.8, 0.7),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_parts_of_the_ecot_format(name):
+    text, r_exist, r_num, r_order = EXAMPLES[name]
+    found = ecot(text)
+    assert found[:3] == pytest.approx((r_exist, r_num, r_order))
+    assert found.r_format == pytest.approx((r_exist + r_num + r_order) / 3)
+
+
+def test_what_the_reward_does_not_ask_for_stands_beside_it():
+    behind = "".join(map(element, ("thinking", "situation", "motivation", "answer", "strategy")))
+    assert ecot(behind).r_format == pytest.approx(1)
+    assert not ecot(behind).ordered
+    empty = "".join(element(name, "") for name in ECOT_TAGS)
+    assert ecot(empty).r_format == pytest.approx(1)
+    assert ecot(empty).ordered
+    assert not ecot(empty).strict
+    assert ecot(WELL).strict
+
+
+@given(
+    st.lists(st.sampled_from([*(f"<{name}>" for name in ECOT_TAGS), *(f"</{name}>" for name in ECOT_TAGS), "字", " "]))
+)
+def test_the_parts_are_shares(pieces):
+    found = ecot("".join(pieces))
+    assert all(0 <= part <= 1 for part in found[:4])
+    assert found.r_num <= found.r_exist
+    assert not found.strict or found.r_format == pytest.approx(1)
+    assert not found.ordered or found.r_order == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reward"),
+    [
+        (COE_WELL, 1), ("\n" + COE_WELL.replace("<L2>", " <L2>\n"), 1), ("", 0), (COE_WELL + COE_WELL, 0), (WELL, 0),
+        (COE_WELL + "再见", 0), ("好的，" + COE_WELL, 0), (COE_WELL.replace("</L4>", ""), 0),
+        (COE_WELL.replace("L3", "L2"), 0), (COE_WELL.replace("您辛苦了。", " "), 0),
+        (COE_WELL.replace("您辛苦了。", "<answer>您</answer>"), 0), (COE_WELL.replace("<L1>", "<l1>"), 0),
+        (COE_WELL.replace("您辛苦了。", "<b>您</b>辛苦了 <3"), 1),
+    ],
+)  # fmt: skip
+def test_the_coe_format_is_kept_or_not(text, reward):
+    assert coe(text) == reward
+
+
+@pytest.mark.parametrize(
+    ("text", "reward"),
+    [
+        (CER_WELL, 1), ("", -1), (COE_WELL, -1), (CER_WELL.replace("强度：4", "强度：6"), -1),
+        (CER_WELL.replace("<emotion>", "").replace("</emotion>", ""), -1), (CER_WELL * 2, -1),
+        (CER_WELL.replace("难过；", "难过\n；"), -1), (CER_WELL.replace("先问", ""), -1),
+    ],
+)  # fmt: skip
+def test_the_cer_format_is_kept_or_not(text, reward):
+    assert cer(text) == reward
+
+
+@given(st.text(alphabet="<>/L1234empathy_thinkanswer字 \n", max_size=200))
+def test_no_text_is_too_odd(text):
+    assert 0 <= ecot(text).r_format <= 1
+    assert coe(text) in (0, 1)
+    assert cer(text) in (-1, 1)
+
+
+@pytest.mark.parametrize("name", [*ECOT_TAGS, *COE_TAGS])
+def test_ten_thousand_tags_are_worth_no_more_than_one(name):
+    text = f"<{name}>" * 10_000 + f"</{name}>" * 10_000
+    assert ecot(text).r_num == 0
+    assert coe(text) == 0
+    assert cer(text) == -1
