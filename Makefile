@@ -5,11 +5,14 @@ BIN := $(VENV)/bin
 # The environment is made anew in place when a pin changes.
 STAMP := $(VENV)/.installed
 ENCODER := $(VENV)/.encoder
+# verl and torch live apart (docs/training.md).
+TRAIN := .venv-train
+TRAIN_STAMP := $(TRAIN)/.installed
 
 BENCHMARKS := refresh store crawl cleaning near_duplicates llm rules
 PEERS := text-dedup datatrove data-juicer
 
-.PHONY: demo test coverage ui lint format bench bench-peers pins clean help
+.PHONY: demo train-env test coverage ui lint format bench bench-peers pins clean help
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -30,10 +33,17 @@ $(ENCODER): requirements/encoder.txt $(STAMP)
 demo: $(STAMP)  ## the main job on samples/
 	$(BIN)/gongqing demo
 
-test: $(STAMP) $(ENCODER)  ## every test, on all cores
+$(TRAIN_STAMP): requirements/train.txt
+	@test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+train-env: $(TRAIN_STAMP)  ## the environment that verl trains in, on a CPU
+
+test: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## every test, on all cores
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
-coverage: $(STAMP) $(ENCODER)  ## the same, with what no test runs; it takes half as long again
+coverage: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## the same, with what no test runs; it takes half as long again
 	$(MAKE) test ARGS="--cov --cov-report=term:skip-covered $(ARGS)"
 
 ui: $(STAMP)  ## Dagster's web UI on http://127.0.0.1:3000
@@ -71,4 +81,4 @@ pins:  ## resolve the requirements anew
 		-c requirements/base.txt pyproject.toml -o requirements/dev.txt
 
 clean:  ## throw the environment away; data stay
-	rm -rf $(VENV) benchmarks/peers/.venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRAIN) benchmarks/peers/.venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,8 @@
 """How rows, tables of tables and events look on a terminal."""
 
 import json
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -21,12 +22,23 @@ from pipelines.llm.money import amount
 from pipelines.release.manifest import Finding, Release
 from pipelines.stats import PaperTable
 from pipelines.store import Version
+from pipelines.train.recipe import Difference
 from pipelines.why import Event
 from schemas.tables import TABLES
 
 _MOST_REASONS = 3  # of drops, in a line
 _COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
+
+# What is told of a step, by verl's names.
+_OF_A_STEP = {
+    "reward": "critic/score/mean",
+    "entropy": "actor/entropy",
+    "KL": "actor/kl_loss",
+    "tokens": "response_length/mean",
+    "seconds": "perf/time_per_step",
+}
+_VALIDATED = re.compile(r"val-core/.*/reward/mean@\d+")
 
 
 def version_record(version: Version) -> dict[str, Any]:
@@ -182,6 +194,23 @@ def releases(found: list[Release], current: Release | None) -> Table:
         marks = ", ".join(one.allowed), "yes" if one == current else ""
         table.add_row(one.name, made, str(len(one.configs)), f"{rows:,}", one.content, *marks)
     return table
+
+
+def differences(found: list[Difference]) -> Table:
+    """What of a recipe's configuration is not as in its paper."""
+    table = Table(title="not as in the paper")
+    for name in ("setting", "paper", "here"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        table.add_row(one.key, str(one.paper), str(one.here))
+    return table
+
+
+def training_step(step: int, steps: int, metrics: Mapping[str, float]) -> str:
+    """A line for a step of a training run; step 0 is the validation before the first."""
+    told = [f"{name} {metrics[key]:.3g}" for name, key in _OF_A_STEP.items() if key in metrics]
+    told += [f"validation {value:.3g}" for key, value in metrics.items() if _VALIDATED.fullmatch(key)]
+    return f"step {step:,} of {steps:,}: " + ", ".join(told)
 
 
 def as_json(value: Any) -> str:

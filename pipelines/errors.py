@@ -26,6 +26,7 @@ GongqingError                exit 1: the work failed
 │       ├── DamagedLedger    a file that is damaged, foreign, or of a newer version
 │       ├── LedgerFull       no room left on its device
 │       └── LedgerBusy       another process holds it, or has a question under way that only it can answer for
+├── TrainingFailed           a run of a trainer that ended before its last step
 ├── CrawlFailed              a crawl that was blocked, broken off, or failed
 ├── Unaccounted              a step whose rows in are not its rows kept and dropped
 ├── Interrupted              somebody ended the work
@@ -200,6 +201,10 @@ class LedgerFull(LedgerError):
 
 class LedgerBusy(LedgerError):
     """Raised by `Ledger` when another process holds the file for too long, or a batch has yet to be collected."""
+
+
+class TrainingFailed(GongqingError):
+    """Raised by `pipelines.train.launch` for a trainer that ended with an error, or was killed."""
 
 
 class CrawlFailed(GongqingError):

@@ -34,6 +34,7 @@ COMMANDS = [
     ),
     "demo",
     *("ledger", "ledger budgets", "ledger close-budget", "ledger give-up-batch", "ledger record"),
+    "train",
     *("release", "releases", "releases promote", "export", "export folder", "export hub", "export jsonl", "restore"),
 ]
 

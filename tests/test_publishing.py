@@ -81,7 +81,9 @@ def test_what_is_refused_in_dagster_is_told_of_check_by_check(home):
     assert not failed.success
     [event] = [one for one in failed.all_node_events if one.is_step_failure]
     findings = event.step_failure_data.user_failure_data.metadata["findings"].value
-    assert "rules_rows" in [record.data["check"] for record in findings.records]
+    [found] = [record.data for record in findings.records if record.data["check"] == "rules_rows"]
+    assert found[""] == "refuse"
+    assert found["to do"]
     assert Releases(home).names() == []
 
 
@@ -89,7 +91,13 @@ def test_a_release_is_made_in_dagster_and_stands_for_the_command_line(home):
     made = materialized(home, "v1", ["rules_rows"])
     [event] = made.get_asset_materialization_events()
     told = event.materialization.metadata
-    assert told["rows"].value == {config: rows for config, rows in told["rows"].value.items() if rows > 0} != {}
+    made = Releases(home).read("v1")
+    rows = [record.data for record in told["rows"].value.records]
+    assert [row.pop("set") for row in rows] == list(made.configs)
+    assert sum(sum(row.values()) for row in rows) == told["dagster/row_count"].value > 0
+    [allowed] = [one.data for one in told["findings"].value.records if one.data["check"] == "rules_rows"]
+    assert allowed[""] == "allowed"
+    assert len(told["pins"].value.records) == len(made.pins)
     assert json.loads(gongqing(home, "releases", "--json"))[0]["name"] == "v1"
     again = gongqing(home, "release", "v1", "--allow", "rules_rows")
     assert "there already" in again

@@ -3,6 +3,7 @@
 The token of the Hub is read from HF_TOKEN by its client, and stands in no configuration, event or log.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import dagster as dg
@@ -13,8 +14,10 @@ from pipelines.defs.resources import HomeResource
 from pipelines.errors import ReleaseRefused
 from pipelines.publishing import to_hub
 from pipelines.release.checks.released import CONFIGS
+from pipelines.release.client import hub_address
 from pipelines.release.manifest import Finding, Release
 from pipelines.releasing import release as make
+from schemas.labels import SPLITS
 
 GROUP = "release"
 
@@ -34,24 +37,38 @@ class PublishConfig(dg.Config):
     public: bool = False
 
 
-def _findings(findings: list[Finding]) -> dg.TableMetadataValue:
-    return dg.MetadataValue.table(
-        [
-            dg.TableRecord({"check": one.check, "severity": one.severity, "count": one.count, "what": one.what})
-            for one in findings
-        ],
-        schema=dg.TableSchema([dg.TableColumn(name) for name in ("check", "severity", "count", "what")]),
+def _findings(findings: Sequence[Finding], allowed: Sequence[str] = ()) -> dg.TableMetadataValue:
+    """What the checks found, as `gongqing release` tells it: what somebody allowed is refused no more."""
+    return _table(
+        {
+            "check": one.check,
+            "": "allowed" if one.check in allowed else one.severity,
+            "count": one.count,
+            "what": one.what,
+            "to do": one.remedy,
+        }
+        for one in findings
     )
 
 
 def _told(release: Release) -> dict[str, Any]:
-    rows = {config: release.rows(config) for config in release.configs}
+    rows = [{"set": config, **{split: release.rows(config, split) for split in SPLITS}} for config in release.configs]
     return {
         "name": release.name,
         "content": release.content,
-        "rows": dg.MetadataValue.json(rows),
-        "findings": _findings(release.findings),
+        "dagster/row_count": sum(map(release.rows, release.configs)),
+        "rows": _table(rows),
+        "findings": _findings(release.findings, release.allowed),
+        "pins": _table({"table": table, "version": version} for table, version in release.pins.items()),
+        "spend": _table(one.model_dump() for one in release.spend),
     }
+
+
+def _table(records: Iterable[dict[str, Any]]) -> dg.TableMetadataValue:
+    """Records of one form; of none a table without columns."""
+    told = list(records)
+    columns = [dg.TableColumn(name) for name in (told[0] if told else ())]
+    return dg.MetadataValue.table([dg.TableRecord(one) for one in told], schema=dg.TableSchema(columns))
 
 
 @dg.asset(
@@ -64,7 +81,7 @@ def release(context: dg.AssetExecutionContext, config: ReleaseConfig, home: Home
     try:
         made = make(home.folder, config.name, allow=config.allow, settings=home.settings())
     except ReleaseRefused as refused:
-        raise dg.Failure(str(refused), metadata={"findings": _findings(list(refused.findings))}) from refused
+        raise dg.Failure(str(refused), metadata={"findings": _findings(refused.findings)}) from refused
     context.log.info("%s: content %s", made.name, made.content)
     return dg.MaterializeResult(data_version=dg.DataVersion(made.content), metadata=_told(made))
 
@@ -80,7 +97,12 @@ def publication(
     """What of a release may be published, as one commit and a tag on the Hub (docs/publishing.md)."""
     published, found = to_hub(home.folder, config.release, config.repo, public=config.public)
     context.log.info("%s: %s, commit %s", found.repo, found.tag, found.commit)
-    told: dict[str, Any] = {"repo": found.repo, "commit": found.commit, "new": found.new}
+    told: dict[str, Any] = {
+        "repo": found.repo,
+        "where": dg.MetadataValue.url(f"{hub_address()}/datasets/{found.repo}/tree/{found.tag}"),
+        "commit": found.commit,
+        "new": found.new,
+    }
     return dg.MaterializeResult(data_version=dg.DataVersion(published.content), metadata=told | _told(published))
 
 

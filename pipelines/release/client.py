@@ -14,6 +14,12 @@ from pipelines.errors import HubError, NoKey, RequestError
 TOKEN = "HF_TOKEN"  # noqa: S105 - the name of the variable
 _HUB = "https://huggingface.co"
 
+
+def hub_address() -> str:
+    """Where the Hub is: HF_ENDPOINT, or the Hub itself."""
+    return os.environ.get("HF_ENDPOINT", _HUB).rstrip("/")
+
+
 Told = Callable[[int, int], None]  # of bytes that have arrived, and of all
 
 
@@ -37,7 +43,7 @@ def hub_client(*, anonymous: bool = False) -> Any:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_SHARED_BLOBS", "1")  # a copy outside the home, which no erase would reach
-    elsewhere = os.environ.get("HF_ENDPOINT", _HUB).rstrip("/") != _HUB
+    elsewhere = hub_address() != _HUB
     if elsewhere:
         os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
     try:

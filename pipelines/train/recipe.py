@@ -1,0 +1,123 @@
+"""Recipes: the set-ups of the papers as verl's own configuration, one YAML file each in `recipes/`.
+
+A recipe says what its paper says (`paper`), what we had to decide (`ours`), and what it is made of; a preset, what kind
+of machine it runs on. Later layers win: `ours`, `paper`, the preset, what the recipe says of the preset, what a caller
+sets. What then differs from the paper can be told (`differences`).
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.errors import RequestError, UnknownName
+
+Preset = Literal["gpu", "cpu_smoke"]
+PRESETS: tuple[Preset, ...] = ("gpu", "cpu_smoke")
+Overrides = dict[str, Any]
+
+_FOLDER = Path(__file__).parent / "recipes"
+_COMMON = "common"
+
+
+class _Layers(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ours: Overrides = Field(default_factory=dict)
+    gpu: Overrides = Field(default_factory=dict)
+    cpu_smoke: Overrides = Field(default_factory=dict)
+
+
+class Recipe(_Layers):
+    """A recipe. `rows` is the prompt set that it trains on, `reward` a module of `pipelines.rewards`."""
+
+    name: str
+    about: str
+    rows: str
+    reward: str
+    paper: Overrides
+
+
+class Difference(NamedTuple):
+    """A number of a paper's, and what stands in its place."""
+
+    key: str
+    paper: Any
+    here: Any
+
+
+def recipes() -> tuple[str, ...]:
+    """The names there are."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml") if path.stem != _COMMON))
+
+
+def recipe(name: str) -> Recipe:
+    """A recipe by its name. Raises UnknownName."""
+    if name not in recipes():
+        raise UnknownName("recipe", name, recipes())
+    return Recipe(name=name, **_read(name))
+
+
+def overrides(told: Recipe, preset: Preset, given: Mapping[str, Any] | None = None) -> Overrides:
+    """What verl's configuration is to be, by key; `given` wins over everything."""
+    common = _Layers(**_read(_COMMON))
+    layers = (common.ours, told.ours, told.paper, getattr(common, preset), getattr(told, preset), given or {})
+    found: Overrides = {}
+    for layer in layers:
+        for key, value in layer.items():
+            found.pop(_bare(key) if key.startswith("+") else f"+{key}", None)
+            found[key] = value
+    return found
+
+
+def differences(told: Recipe, found: Mapping[str, Any]) -> list[Difference]:
+    """The numbers of the paper for which something else stands in `found`, in the paper's order."""
+    here = {_bare(key): value for key, value in found.items()}
+    return [
+        Difference(_bare(key), value, here.get(_bare(key)))
+        for key, value in told.paper.items()
+        if number(here.get(_bare(key))) != number(value)
+    ]
+
+
+def as_arguments(found: Mapping[str, Any]) -> list[str]:
+    """Overrides as Hydra reads them on a command line."""
+    return [f"{key}={_written(value)}" for key, value in found.items()]
+
+
+def given(settings: Sequence[str]) -> Overrides:
+    """`KEY=VALUE` of a command line; values as YAML reads them. Raises RequestError for anything else."""
+    found: Overrides = {}
+    for one in settings:
+        key, sign, value = one.partition("=")
+        if not sign or not key.strip("+"):
+            raise RequestError(f"{one!r} sets nothing", where="--set", remedy="write KEY=VALUE, a key of verl's")
+        found[key] = yaml.safe_load(value)
+    return found
+
+
+def number(value: Any) -> Any:
+    """A value as it is compared: YAML 1.1 reads 1e-6 as a string."""
+    try:
+        return float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else value
+    except ValueError:
+        return value
+
+
+def _read(name: str) -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return read
+
+
+def _bare(key: str) -> str:
+    return key.removeprefix("+")
+
+
+def _written(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, list):
+        return f"[{','.join(map(_written, value))}]"
+    return str(value)

@@ -1,0 +1,110 @@
+"""Recipes: the papers' numbers, layer by layer, and what is said where something else is set."""
+
+import pytest
+
+from pipelines.errors import RequestError, UnknownName
+from pipelines.train.recipe import PRESETS, as_arguments, differences, given, number, overrides, recipe, recipes
+
+# papers.md §7, and for E's batch §7's note: six GPUs, so that batch × G is divisible by six.
+NUMBERS = {
+    "mindchat_ecot": {
+        "actor_rollout_ref.model.path": "Qwen/Qwen3-8B-Base",
+        "+data.apply_chat_template_kwargs.enable_thinking": False,
+        "actor_rollout_ref.actor.optim.lr": 1e-6,
+        "actor_rollout_ref.rollout.n": 4,
+        "actor_rollout_ref.rollout.temperature": 1.0,
+        "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 4,
+        "actor_rollout_ref.actor.ppo_mini_batch_size": 16,
+        "data.max_prompt_length": 1024,
+        "data.max_response_length": 1500,
+        "trainer.total_training_steps": 1000,
+        "actor_rollout_ref.actor.fsdp_config.dtype": "float16",
+        "actor_rollout_ref.rollout.dtype": "float16",
+        "actor_rollout_ref.model.enable_gradient_checkpointing": True,
+        "trainer.n_gpus_per_node": 4,
+        "actor_rollout_ref.actor.use_kl_loss": True,
+    },
+    "empathy_coe": {
+        "actor_rollout_ref.model.path": "Qwen/Qwen3-8B",
+        "+data.apply_chat_template_kwargs.enable_thinking": False,
+        "actor_rollout_ref.actor.optim.lr": 1e-6,
+        "actor_rollout_ref.rollout.n": 4,
+        "actor_rollout_ref.rollout.temperature": 1.0,
+        "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 1,
+        "actor_rollout_ref.actor.ppo_mini_batch_size": 6,
+        "data.max_prompt_length": 1024,
+        "data.max_response_length": 1024,
+        "trainer.total_training_steps": 1000,
+        "data.seed": 42,
+        "trainer.n_gpus_per_node": 6,
+        "actor_rollout_ref.actor.use_kl_loss": True,
+    },
+    "compeer_cer": {
+        "actor_rollout_ref.model.path": "Qwen/Qwen2.5-VL-7B-Instruct",
+        "actor_rollout_ref.actor.optim.lr": 1e-6,
+        "actor_rollout_ref.rollout.n": 4,
+        "data.train_batch_size": 32,
+        "trainer.n_gpus_per_node": 8,
+        "actor_rollout_ref.actor.use_kl_loss": False,
+    },
+}
+
+
+def test_there_is_a_recipe_for_each_paper():
+    assert recipes() == tuple(sorted(NUMBERS))
+    assert {recipe(name).rows for name in NUMBERS} == {"grpo_ecot", "grpo_coe", "grpo_cer"}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_gpu_preset_has_the_papers_numbers(name):
+    told = recipe(name)
+    assert {key: number(value) for key, value in told.paper.items()} == {
+        key: number(value) for key, value in NUMBERS[name].items()
+    }
+    assert differences(told, overrides(told, "gpu")) == []
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_decision_of_ours_is_apart_from_the_papers(name):
+    told = recipe(name)
+    assert not told.ours.keys() & told.paper.keys()
+
+
+def test_what_differs_from_the_paper_is_told():
+    told = recipe("mindchat_ecot")
+    found = {one.key: (one.paper, one.here) for one in differences(told, overrides(told, "cpu_smoke"))}
+    assert found["data.max_response_length"] == (1500, 48)
+    assert found["trainer.n_gpus_per_node"] == (4, 1)
+    assert "data.max_prompt_length" not in found
+
+
+def test_what_a_caller_sets_wins():
+    told = recipe("mindchat_ecot")
+    found = overrides(told, "gpu", given(["trainer.total_training_steps=7", "+trainer.nnodes=2"]))
+    assert found["trainer.total_training_steps"] == 7
+    assert [value for key, value in found.items() if key.lstrip("+") == "trainer.nnodes"] == [2]
+    assert [one.key for one in differences(told, found)] == ["trainer.total_training_steps"]
+
+
+def test_settings_are_written_as_hydra_reads_them():
+    found = as_arguments({"a": None, "b": True, "c": [1, "x"], "d": 1e-6, "+e.f": "g"})
+    assert found == ["a=null", "b=true", "c=[1,x]", "d=1e-06", "+e.f=g"]
+
+
+@pytest.mark.parametrize("written", ["", "trainer.nnodes", "=1", "+=1"])
+def test_what_sets_nothing_is_refused(written):
+    with pytest.raises(RequestError, match="sets nothing"):
+        given([written])
+
+
+def test_an_unknown_recipe_names_the_nearest():
+    with pytest.raises(UnknownName, match="mindchat_ecot"):
+        recipe("mindchat")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_old_name_of_a_reward_is_ever_written(name, preset):
+    """verl 0.9 reads `custom_reward_function.path` no more, and does not say so."""
+    keys = overrides(recipe(name), preset)
+    assert not [key for key in keys if key.startswith(("custom_reward_function", "reward_model", "+reward_model"))]
