@@ -52,6 +52,10 @@ def _prompts(rows: pl.DataFrame, answerer: str) -> list[pl.DataFrame]:
     dialogue = _each(rows, extra.field("dialogue")).with_columns(
         part=pl.col("text").struct.field("role"), text=pl.col("text").struct.field("text")
     )
+    # The same turns again; where somebody changed the one and not the other, both are read.
+    asked = _each(rows, pl.col("prompt")).unnest("text").filter(pl.col("role") != "system").rename({"content": "text"})
+    asked = asked.with_columns(part=pl.when(role="user").then(pl.lit("seeker")).otherwise(pl.lit("supporter")))
+    asked = asked.join(dialogue, on=["row_id", "text"], how="anti")
     answers = _each(rows, extra.field("references")).with_columns(part=pl.lit(answerer))
     drawn = pl.col("reward_model").struct.field("ground_truth")
     truth = rows.filter(~extra.field("references").list.contains(drawn)).select(
@@ -60,6 +64,7 @@ def _prompts(rows: pl.DataFrame, answerer: str) -> list[pl.DataFrame]:
     label = rows.select("row_id", "split", place=pl.lit(0, pl.Int64), text=extra.field("topic")).drop_nulls("text")
     return [
         _ordered(dialogue),
+        _ordered(asked),
         _ordered(answers),
         _ordered(truth.with_columns(part=pl.lit(answerer))),
         _ordered(label.with_columns(part=pl.lit("label"))),
