@@ -55,7 +55,8 @@ def _in_ids(released: Released) -> Iterator[Finding]:
             check="personal_data",
             severity="refuse",
             count=told.height,
-            what=f"{told.height:,} posts or dialogues of {', '.join(sets)} are named by a number or an address of somebody",
+            what=f"{told.height:,} posts or dialogues are named by a number or an address of somebody's: "
+            f"{', '.join(sets)}",
             remedy="import the set again with another id, or with none (docs/mapping.md)",
             examples=sets,
         )

@@ -26,8 +26,9 @@ from pipelines.sample.ties import FORMULA
 # Ours. A fifth of an opening or of a whole, and no less than a sentence in all.
 RETOLD = 0.2
 LEAST = 12
-# Of two posts, or two dialogues, of sets that have nothing to do with each other: so much of the shorter one's whole, and
-# no less than two sentences. Dialogues that models wrote open alike: in five public sets up to 0.73 of what was drawn.
+# Of two posts, or two dialogues, of sets that have nothing to do with each other: so much of the shorter one's whole,
+# and no less than two sentences. Dialogues that models wrote open alike: in five public sets up to 0.73 of what was
+# drawn of them.
 COPIED = {"post": 0.5, "dialogue": 0.8}
 COPIED_LEAST = 24
 

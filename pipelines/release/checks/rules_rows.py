@@ -18,9 +18,9 @@ _PERSONAS = ("persona_id", "supporter_persona_id")
 def rules_rows(released: Released) -> Iterator[Finding]:
     """Rows whose provider, or the provider of what they were made from, is `rules` (DESIGN §2.5).
 
-    A row counts where it says so itself, as a triplet does whose negative rules judged, and where a table before its own,
-    however far, holds a row of `rules` on the same post or dialogue; a rewriting, also where the profile of a persona
-    that it was written to is of `rules`.
+    A row counts where it says so itself, as a triplet does whose negative rules judged, and where a table before its
+    own, however far, holds a row of `rules` on the same post or dialogue; a rewriting, also where the profile of a
+    persona that it was written to is of `rules`.
     """
     known = set(released.sources["origin"])
     profiles = _origins(released.table("disc_profiles"), known)

@@ -11,8 +11,8 @@ from pipelines import text
 from pipelines.clean.script import as_simplified
 from pipelines.release.warm_starts import turns as transcript_turns
 
-# Who says a text. `judged` is what a judge is shown besides the dialogue; `generic` is nobody's. An answer that stands at
-# the end of a chain to it (`sft_coe`) is told as `answer`, and once more in the chain, as `model`.
+# Who says a text. `judged` is what a judge is shown besides the dialogue; `generic` is nobody's. An answer that stands
+# at the end of a chain to it (`sft_coe`) is told as `answer`, and once more in the chain, as `model`.
 PARTS = ("seeker", "supporter", "answer", "model", "judged", "generic", "label")
 
 _COLUMNS = ("config", "row_id", "split", "part", "place", "text")

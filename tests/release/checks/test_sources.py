@@ -19,8 +19,30 @@ def _released(**more):
 
 
 _BARE = (
-    *("", "  ", "unknown", "Not stated", "none", "N.A.", "TODO", "null", "No license", "Unknown licence", "not specified"),
-    *("???", "NOASSERTION", "未知", "未知许可", "没有许可证", "授权不明", "不详", "未注明", READERS["sharegpt"].licence),
+    *(
+        "",
+        "  ",
+        "unknown",
+        "Not stated",
+        "none",
+        "N.A.",
+        "TODO",
+        "null",
+        "No license",
+        "Unknown licence",
+        "not specified",
+    ),
+    *(
+        "???",
+        "NOASSERTION",
+        "未知",
+        "未知许可",
+        "没有许可证",
+        "授权不明",
+        "不详",
+        "未注明",
+        READERS["sharegpt"].licence,
+    ),
 )
 
 
@@ -31,7 +53,9 @@ def test_a_source_without_a_licence_is_refused_by_name(licence):
     assert sources(_released(licence=licence))[0].licence == ""
 
 
-@pytest.mark.parametrize("licence", ["MIT", "CC0-1.0", "CC BY-NC 4.0", "Unlicense", "NonCommercial, on request", "许可使用"])
+@pytest.mark.parametrize(
+    "licence", ["MIT", "CC0-1.0", "CC BY-NC 4.0", "Unlicense", "NonCommercial, on request", "许可使用"]
+)
 def test_whatever_else_is_said_is_a_licence(licence):
     assert [one.check for one in licences(_released(licence=licence))] == []
 
