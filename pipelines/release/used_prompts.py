@@ -14,6 +14,7 @@ from schemas.ids import digest
 from schemas.reasoning import Lang
 from schemas.tables import TABLES
 
+_NO_PROMPT = "none"  # of a row that is as it was written: nothing was asked
 _JUDGES = ("rm_process", "rm_outcome", "rm_unified")
 
 
@@ -33,7 +34,7 @@ def used_prompts(released: Released) -> dict[str, str]:
         elif "messages" in columns:
             names |= set(_systems(table, released.table(table)["messages"]))
     versions: dict[str, list[str]] = {}
-    for name in sorted(names):
+    for name in sorted(names - {_NO_PROMPT}):
         versions.setdefault(name.partition("@")[0], []).append(name)
     return {prompt: ", ".join(found) for prompt, found in versions.items()}
 

@@ -58,7 +58,8 @@ class Teller:
         """Whether a good part of what one of the two asks, or of how it begins, stands in the other."""
         both = (self.asked, other.asked)
         if self.unit == other.unit and self.source not in other.lineage and other.source not in self.lineage:
-            return _share(*sorted(both, key=len), COPIED[self.unit], COPIED_LEAST)
+            shorter, longer = sorted(both, key=len)
+            return _share(shorter, longer, COPIED[self.unit], COPIED_LEAST)
         openings = ((self.opening, other.asked), (other.opening, self.asked))
         return any(_share(part, whole, RETOLD, LEAST) for part, whole in (*openings, both, both[::-1]))
 

@@ -31,11 +31,11 @@ def rules_rows(released: Released) -> Iterator[Finding]:
         before = {table: origins for table, origins in by_rules.items() if table in ancestors(released, config)}
         of_rules = set().union(*before.values())
         rows = released.rows.filter(config=config)
-        told = rows.filter(pl.col("origin").is_in(list(of_rules)))
+        of_one = rows.filter(pl.col("origin").is_in(list(of_rules)))
         own = rows.filter(pl.col("row_id").is_in(_own(released.configs[config]).implode()))
-        if told.height or own.height:
-            found[config] = {*told["row_id"], *own["row_id"]}
-            tables |= {table for table, origins in before.items() if not origins.isdisjoint(told["origin"])}
+        if of_one.height or own.height:
+            found[config] = {*of_one["row_id"], *own["row_id"]}
+            tables |= {table for table, origins in before.items() if not origins.isdisjoint(of_one["origin"])}
             tables |= {config} if own.height else set()
     if found:
         told = ", ".join(f"{config} {len(ids):,}" for config, ids in found.items())
