@@ -5,8 +5,9 @@ runs of a few characters that nobody else has. So a row is looked at as the set 
 English: words) in a row. A post and a dialogue that have nothing to do with each other hardly share any: of 78,000
 pairs of a question of PsyQA and a dialogue of SMILE, CPsyCoun or ESConv none shared more than six. Two dialogues that
 models wrote do, for they begin alike: where neither's set was made from the other's, one tells the other again if it
-holds nearly all that the other asks; of two posts, half of it. All this rests on nothing that gave the splits
-(`pipelines.sample.links`, `ties`).
+holds nearly all that the other asks, or if both were made from one set and tell a good part of one story at once; of
+two posts, if one holds half of the other. All this rests on nothing that gave the splits (`pipelines.sample.links`,
+`ties`).
 """
 
 import re
@@ -59,9 +60,16 @@ class Teller:
         both = (self.asked, other.asked)
         if self.unit == other.unit and self.source not in other.lineage and other.source not in self.lineage:
             shorter, longer = sorted(both, key=len)
-            return _share(shorter, longer, COPIED[self.unit], COPIED_LEAST)
+            return _share(shorter, longer, COPIED[self.unit], COPIED_LEAST) or self._sibling_of(other)
         openings = ((self.opening, other.asked), (other.opening, self.asked))
         return any(_share(part, whole, RETOLD, LEAST) for part, whole in (*openings, both, both[::-1]))
+
+    def _sibling_of(self, other: "Teller") -> bool:
+        """Whether both may have been written from one row of the set that theirs were made from."""
+        if self.unit != "dialogue" or set(self.lineage).isdisjoint(other.lineage):
+            return False
+        shorter, longer = sorted((self.opening, other.opening), key=len)
+        return _share(shorter, longer, RETOLD, COPIED_LEAST)
 
 
 def _share(part: Shingles, whole: Shingles, share: float, least: int) -> bool:

@@ -66,6 +66,16 @@ def test_a_dialogue_whose_turns_stand_in_another_is_found_whatever_opens_it():
     assert not teller("train", RETOLD[0], *STRANGER[1:]).retells(whole)
 
 
+@pytest.mark.parametrize(("lineage", "found"), [(("psyqa", "xinli001"), True), (("reports",), False), ((), False)])
+def test_two_expansions_of_one_question_are_found_where_both_sets_come_from_it(lineage, found):
+    first = teller("test", QUESTION, RETOLD[2], lineage=("psyqa", "xinli001"))
+    other = teller(
+        "train", "您好。" + QUESTION[20:60] + "".join(STRANGER), STRANGER[0], source="soulchat", lineage=lineage
+    )
+    assert first.retells(other) is found
+    assert other.retells(first) is found
+
+
 @pytest.mark.parametrize(
     ("other", "found"),
     [
