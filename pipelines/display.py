@@ -27,6 +27,7 @@ from pipelines.why import Event
 from schemas.tables import TABLES
 
 _MOST_REASONS = 3  # of drops, in a line
+_SHOWN = 10  # ids of a finding
 _COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
 
@@ -166,7 +167,9 @@ def findings(found: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
     for one in found:
         refused = "[yellow]allowed[/]" if one.check in allowed else "[red]refused[/]"
         mark = refused if one.severity == "refuse" else "[yellow]warning[/]"
-        told = (one.what, one.remedy, "\n".join(one.examples))
+        left = len(one.examples) - _SHOWN
+        ids = [*one.examples[:_SHOWN], *([f"and {left:,} more: --json"] if left > 0 else [])]
+        told = (one.what, one.remedy, "\n".join(ids))
         table.add_row(one.check, mark, *map(escape, told))
     return table
 

@@ -16,6 +16,7 @@ from pipelines.release.checks.versions import pinned
 from pipelines.release.manifest import Finding, Release, Spend
 from pipelines.release.releases import Releases, name_is_taken, require_name
 from pipelines.release.shards import write_shards
+from pipelines.release.used_prompts import used_prompts
 from pipelines.settings import Settings
 from pipelines.store.store import Store, Version
 from schemas.tables import TABLES
@@ -79,7 +80,7 @@ def _made(
                 config: write_shards(folder, config, TABLES[config], rows) for config, rows in released.configs.items()
             },
             settings=_settings(released.settings),
-            prompts=_prompts(released),
+            prompts=used_prompts(released),
             spend=_spend(released.home / FILE),
             sources=sources(released),
             findings=found,
@@ -99,21 +100,6 @@ def _settings(settings: Settings) -> dict[str, Any]:
         if told[section][key] is not None:
             told[section][key] = Path(told[section][key]).name
     return told
-
-
-def _prompts(released: Released) -> dict[str, str]:
-    """Every prompt by which something was made, in the tables and the sets; several versions of one side by side."""
-    names: set[str] = set()
-    for table in {version.table for version in released.pins.values()}:
-        columns = TABLES[table].column_names()
-        if "prompt_version" in columns:
-            names |= set(released.table(table)["prompt_version"])
-        elif "extra_info" in columns:
-            names |= set(released.table(table)["extra_info"].struct.field("prompt_version"))
-    versions: dict[str, list[str]] = {}
-    for name in sorted(names):
-        versions.setdefault(name.partition("@")[0], []).append(name)
-    return {prompt: ", ".join(found) for prompt, found in versions.items()}
 
 
 def _spend(path: Path) -> list[Spend]:

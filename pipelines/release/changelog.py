@@ -19,6 +19,7 @@ def _sections(told: Changes) -> Iterator[str]:
     if moved:
         rows = [(one.config, one.split, one.before, one.added, one.removed, one.changed, one.after) for one in moved]
         yield _table("Rows", ("set", "split", "before", "added", "removed", "changed", "after"), rows)
+    yield from _pairs("Columns", "column", told.columns, str)
     yield from _pairs("Sources", "source", told.sources, _source)
     yield from _pairs("Topics", "topic", told.topics, str)
     yield from _pairs("Characters a text (mean, median, 95 %)", "set, part", told.lengths, _length)

@@ -9,6 +9,7 @@ import polars as pl
 from pydantic import BaseModel
 
 from pipelines.release.checks.texts import texts_of
+from pipelines.release.forms import in_form, leaves, shared
 from pipelines.release.manifest import Release, Spend
 from pipelines.release.releases import Releases
 from pipelines.store.diff import diff
@@ -16,6 +17,7 @@ from schemas.labels import SPLITS
 from schemas.tables import TABLES
 
 Pair = tuple[Any, Any]  # before, after; None where there was none
+_KEY = ["row_id"]  # of every set
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Changes:
     a: str
     b: str
     rows: list[Rows]
+    columns: dict[str, Pair]  # of the sets that both hold: `set.column.field` -> type
     tables: dict[str, Pair]  # versions
     topics: dict[str, Pair]  # rows of the prompt sets
     lengths: dict[tuple[str, str], Pair]  # config and part -> Lengths
@@ -74,7 +77,7 @@ class Changes:
     @property
     def empty(self) -> bool:
         """Whether nothing differs but the names."""
-        rest = (self.tables, self.topics, self.lengths, self.prompts, self.settings, self.spend)
+        rest = (self.columns, self.tables, self.topics, self.lengths, self.prompts, self.settings, self.spend)
         return all(one.empty for one in self.rows) and not any((*rest, self.sources, self.findings))
 
     def as_dict(self) -> dict[str, Any]:
@@ -86,6 +89,9 @@ class Changes:
 def changes(home: Path, a: str, b: str) -> Changes:
     """What changed from release `a` to release `b` of a home.
 
+    Rows are compared by what both releases hold of them: one that an older version of the project made may lack
+    columns. Topics and lengths are those of sets that can be read as today's; a set that there is no more has none.
+
     Raises UnknownName for a name that no release has, DamagedRelease.
     """
     releases = Releases(home)
@@ -95,6 +101,7 @@ def changes(home: Path, a: str, b: str) -> Changes:
         a=a,
         b=b,
         rows=list(_rows(one, other)),
+        columns=_columns(one, other),
         tables=_differing(before.pins, after.pins),
         topics=_differing(one.topics(), other.topics()),
         lengths=_differing(one.lengths(), other.lengths()),
@@ -114,15 +121,22 @@ class _Contents:
 
     def rows(self, config: str, split: str | None = None) -> pl.DataFrame:
         if not self.release.rows(config, split):
-            return TABLES[config].create_empty()
+            return pl.DataFrame(schema=dict.fromkeys(_KEY, pl.String))
         return self.releases.frame(self.release.name, config, split).collect()
+
+    def read(self, config: str) -> pl.DataFrame | None:
+        """The rows of a set in the form that it has today; None where they have no such form."""
+        try:
+            return in_form(self.rows(config), TABLES[config].polars_schema()) if config in TABLES else None
+        except pl.exceptions.SchemaError:
+            return None
 
     def topics(self) -> dict[str, int]:
         """Posts and rounds of the prompt sets by topic, each once; those of no topic are left out."""
         sets = [
-            self.rows(config).select("row_id", topic=pl.col("extra_info").struct.field("topic"))
+            rows.select("row_id", topic=pl.col("extra_info").struct.field("topic"))
             for config in self.release.configs
-            if config.startswith("grpo_")
+            if config.startswith("grpo_") and (rows := self.read(config)) is not None
         ]
         if not sets:
             return {}
@@ -131,9 +145,11 @@ class _Contents:
     def lengths(self) -> dict[tuple[str, str], Lengths]:
         found = {}
         for config in self.release.configs:
+            if (rows := self.read(config)) is None:
+                continue
             length = pl.col("text").str.len_chars()
             measured = (
-                texts_of(config, self.rows(config))
+                texts_of(config, rows)
                 .group_by("part")
                 .agg(pl.len(), mean=length.mean(), median=length.median(), p95=length.quantile(0.95, "linear"))
             )
@@ -146,10 +162,23 @@ def _rows(before: _Contents, after: _Contents) -> Iterator[Rows]:
     for config in dict.fromkeys([*before.release.configs, *after.release.configs]):
         for split in SPLITS:
             one, other = before.rows(config, split), after.rows(config, split)
-            found = diff(one, other, TABLES[config].key())
+            if one.height and other.height:
+                form = shared(one.schema, other.schema)
+                one, other = (in_form(rows, form) for rows in (one, other))
+            found = diff(one, other, _KEY)
             if one.height or other.height:
                 kept = one.height - found.removed.height
                 yield Rows(config, split, found.added.height, found.removed.height, kept, found.changed.height)
+
+
+def _columns(before: _Contents, after: _Contents) -> dict[str, Pair]:
+    found: dict[str, Pair] = {}
+    for config in before.release.configs:
+        one, other = before.rows(config), after.rows(config)
+        if one.height and other.height and one.schema != other.schema:
+            told = _differing(leaves(one.schema), leaves(other.schema))
+            found |= {f"{config}.{name}": pair for name, pair in told.items()}
+    return found
 
 
 def _differing(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> dict[Any, Pair]:

@@ -58,7 +58,8 @@ class Source(_Part):
 class Finding(_Part):
     """What a check found: `refuse` keeps a release from being made unless it is allowed, `warn` is told with it.
 
-    `count` rows (or pairs, or values: `what` names the unit), of which some ids stand in `examples`, never a text.
+    `count` rows (or pairs, or values: `what` names the unit), of which ids stand in `examples`, up to a thousand, never
+    a text.
     """
 
     check: str

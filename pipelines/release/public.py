@@ -29,6 +29,8 @@ WITHHELD = "withheld"
 WITHHELD_MEANS = "the row lacks words that may not be published: ⟦digest from:to id⟧ stands in their place"
 _EXAMPLES = 5
 _ROWS_AT_ONCE = 2_000
+# Findings whose ids would point at those who are known most easily, or who are in danger.
+_OF_PEOPLE = ("k_anonymity", "risk")
 # Strings that are no texts: ids and labels, which are published of every row.
 _LABELS = frozenset(
     {
@@ -88,8 +90,13 @@ def publish_rows(release: Release, source: Path, target: Path, private: PrivateT
         for config, shards in release.configs.items()
     }
     return release.model_copy(
-        update={"configs": configs, "findings": [*release.findings, *publisher.account.findings()]}
+        update={"configs": configs, "findings": [*map(_told_to_all, release.findings), *publisher.account.findings()]}
     )
+
+
+def _told_to_all(finding: Finding) -> Finding:
+    ids = [] if finding.check in _OF_PEOPLE else finding.examples[:_EXAMPLES]
+    return finding.model_copy(update={"examples": ids})
 
 
 def require_no_private_text(folder: Path, private: PrivateTexts) -> None:

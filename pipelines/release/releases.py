@@ -27,6 +27,8 @@ FOLDER = "releases"  # in a home
 MANIFEST = "manifest.json"
 _POINTER = "current.json"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+# No tag of git, or what stands beside the releases.
+_TAKEN = re.compile(rf".*(?:\.\..*|\.|\.lock)|{re.escape(_POINTER)}")
 
 
 class _Pointer(BaseModel):
@@ -72,11 +74,9 @@ class Releases:
         try:
             pointer = _Pointer.model_validate_json(content)
         except ValidationError as error:
-            raise DamagedRelease(
-                "the pointer to the current release cannot be read",
-                where=self.storage.uri(_POINTER),
-                remedy=f"choose one: gongqing releases promote NAME (there are: {', '.join(self.names())})",
-            ) from error
+            raise self._lost("the pointer to the current release cannot be read") from error
+        if pointer.name not in self:
+            raise self._lost(f"the pointer names {pointer.name}, and there is no such release any more")
         return self.read(pointer.name)
 
     def folder(self, name: str) -> Path:
@@ -166,6 +166,11 @@ class Releases:
             return
         raise self._damaged(problem, name, shard.path)
 
+    def _lost(self, problem: str) -> DamagedRelease:
+        there = ", ".join(self.names())
+        known = f"choose one: gongqing releases promote NAME (there are: {there})" if there else "gongqing release NAME"
+        return DamagedRelease(problem, where=self.storage.uri(_POINTER), remedy=known)
+
     def _damaged(self, problem: str, name: str, file: str) -> DamagedRelease:
         return DamagedRelease(
             problem,
@@ -176,10 +181,11 @@ class Releases:
 
 def require_name(name: str) -> None:
     """Raises RequestError for what cannot name a release: it names a folder, and a tag on the Hub."""
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
         raise RequestError(
             f"{name!r} cannot name a release",
-            remedy="up to 64 small letters, figures, points, hyphens and underscores, a letter or figure first",
+            remedy="up to 64 small letters, figures, points, hyphens and underscores, a letter or figure first; "
+            f"no two points together, no point and no .lock at the end, not {_POINTER}",
         )
 
 

@@ -4,6 +4,7 @@ Under the system prompts of `grpo_coe` and `grpo_cer`, so that a policy is asked
 rows alone: a chain imitates (DESIGN §2.8).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ _SPEAKERS: dict[Lang, dict[str, str]] = {
     "zh": {"seeker": "求助者：", "supporter": "支持者："},
     "en": {"seeker": "Seeker: ", "supporter": "Supporter: "},
 }
+_ROLES = {mark: role for marks in _SPEAKERS.values() for role, mark in marks.items()}
+_SPOKEN = re.compile(rf"^(?:{'|'.join(_ROLES)})", re.MULTILINE)
 
 
 def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame) -> Result:
@@ -111,6 +114,18 @@ def transcript(history: Sequence[Mapping[str, str]], lang: Lang) -> str:
     if len(history) == 1:
         return history[0]["text"]
     return "\n".join(_SPEAKERS[lang][said["role"]] + said["text"] for said in history)
+
+
+def turns(asked: str) -> list[dict[str, str]]:
+    """What was said in a `transcript`, a turn each (`role`, `text`): one of the seeker where it names nobody."""
+    found = [*_SPOKEN.finditer(asked)]
+    ends = [*(mark.start() for mark in found[1:]), len(asked)]
+    if not found or found[0].start():
+        return [{"role": "seeker", "text": asked}]
+    return [
+        {"role": _ROLES[mark[0]], "text": asked[mark.end() : end].removesuffix("\n")}
+        for mark, end in zip(found, ends, strict=True)
+    ]
 
 
 def _taught(system: str, asked: str, answer: str) -> list[dict[str, str]]:

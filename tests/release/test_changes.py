@@ -1,7 +1,9 @@
 """What changed between two releases: counts that add up, and nothing where nothing did."""
 
+import hashlib
 import json
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from pipelines.errors import UnknownName
 from pipelines.release.changelog import markdown
 from pipelines.release.changes import Lengths, Rows, changes
 from pipelines.release.manifest import Finding, Source, Spend
+from pipelines.release.releases import Releases
 from schemas.labels import SPLITS
 
 IDS = st.dictionaries(st.sampled_from([f"s:{number}" for number in range(12)]), st.sampled_from(SPLITS))
@@ -136,6 +139,59 @@ def test_what_was_paid_in_another_currency_stands_apart(tmp_path):
     told = markdown(changes(tmp_path, "v1", "v2"))
     assert "| topics | m | 1 | 0.5 |" in told
     assert "| topics | m CNY | 1 | 3 CNY |" in told
+
+
+def _remade(home, name, change, config="grpo_ecot", into="grpo_ecot"):
+    """A copy of v1 as another version of the project would have written it."""
+    releases = Releases(home)
+    first = releases.read("v1")
+    with releases.staging() as folder:
+        shards = []
+        for shard in first.configs[config]:
+            path = f"{into}/{shard.path.partition('/')[2]}"
+            (folder / into).mkdir(exist_ok=True)
+            change(pl.read_parquet(releases.folder("v1") / shard.path)).write_parquet(folder / path)
+            content = (folder / path).read_bytes()
+            digest = hashlib.sha256(content).hexdigest()
+            shards.append(shard.model_copy(update={"path": path, "bytes": len(content), "sha256": digest}))
+        releases.publish(folder, first.model_copy(update={"name": name, "configs": {into: shards}}))
+
+
+def _without_topic(rows):
+    fields = [field.name for field in rows.schema["extra_info"].fields if field.name != "topic"]
+    return rows.with_columns(extra_info=pl.struct(pl.col("extra_info").struct.field(name) for name in fields))
+
+
+OTHER_FORMS = {
+    "lacks a column": (lambda rows: rows.drop("ability"), "grpo_ecot.ability", (None, "String")),
+    "has one more": (lambda rows: rows.with_columns(more=pl.lit(1)), "grpo_ecot.more", ("Int32", None)),
+    "lacks a field": (_without_topic, "grpo_ecot.extra_info.topic", (None, "String")),
+    "of another type": (lambda rows: rows.with_columns(ability=pl.lit(1)), "grpo_ecot.ability", ("Int32", "String")),
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_a_release_of_another_schema_differs_in_its_columns_and_not_in_its_rows(two, form):
+    change, column, pair = OTHER_FORMS[form]
+    _remade(two, "old", change)
+    told = changes(two, "old", "v1")
+    assert told.columns == {column: pair}
+    assert all(rows.empty for rows in told.rows)
+    assert [rows.kept for rows in told.rows] == [1, 1]
+    assert changes(two, "v1", "old").columns == {column: pair[::-1]}
+    assert f"| {column} | {pair[0] or '–'} | {pair[1] or '–'} |" in markdown(told)
+
+
+def test_a_set_that_there_is_no_more_is_told_by_its_rows(two):
+    _remade(two, "old", lambda rows: rows, into="grpo_older")
+    told = changes(two, "old", "v1")
+    assert [(rows.config, rows.added, rows.removed) for rows in told.rows] == [
+        ("grpo_older", 0, 1),
+        ("grpo_older", 0, 1),
+        ("grpo_ecot", 1, 0),
+        ("grpo_ecot", 1, 0),
+    ]
+    assert changes(two, "old", "old").empty
 
 
 def test_a_name_that_is_none_is_told_with_the_nearest(two):

@@ -5,8 +5,9 @@ import pytest
 
 from pipelines.errors import PrivateText, RequestError
 from pipelines.release.folder import export_folder, restore_folder
+from pipelines.release.manifest import Finding
 from pipelines.release.private import PUBLISHABLE, read_private
-from pipelines.release.public import require_no_private_text, rows_of
+from pipelines.release.public import publish_rows, require_no_private_text, rows_of
 from pipelines.release.releases import Releases
 from pipelines.release.shards import write_shards
 from pipelines.store import Store
@@ -108,6 +109,18 @@ def test_the_manifest_tells_of_what_is_withheld(mixed, folder):
         config: sum(row["withheld"] for row in rows(folder, config).values()) for config in mixed.release.configs
     }
     assert published.pins == mixed.release.pins
+
+
+def test_nobody_is_told_who_can_be_known_most_easily(mixed, tmp_path):
+    found = [
+        Finding(check=check, severity="warn", count=1, what="told", remedy="mend it", examples=[f"{CRAWLED}:1"])
+        for check in ("k_anonymity", "risk", "consent")
+    ]
+    told = mixed.release.model_copy(update={"findings": found})
+    private = read_private(mixed.store, told.pins)
+    published = publish_rows(told, mixed.releases.folder(NAME), tmp_path, private)
+    ids = {one.check: one.examples for one in published.findings if one.what == "told"}
+    assert ids == {"k_anonymity": [], "risk": [], "consent": [f"{CRAWLED}:1"]}
 
 
 def test_the_same_release_is_the_same_files(mixed, folder, tmp_path):

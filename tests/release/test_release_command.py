@@ -29,7 +29,10 @@ def test_from_a_refusal_to_a_changelog(home):
     assert "rules_rows" in refused.output
     assert "sample:d01#1" in refused.output
     told = json.loads(_run("release", "v1", "--json").stdout)
-    assert [one["check"] for one in told if one["severity"] == "refuse"] == ["rules_rows"]
+    (rules,) = [one for one in told if one["severity"] == "refuse"]
+    assert rules["check"] == "rules_rows"
+    assert len(rules["examples"]) == rules["count"] - 3  # posts that stand in both sets
+    assert f"and {len(rules['examples']) - 10} more: --json" in " ".join(refused.output.split())
 
     made = _run("release", "v1", "--allow", "rules_rows")
     assert made.exit_code == 0

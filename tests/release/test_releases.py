@@ -12,7 +12,7 @@ from release_rows import made, triplets
 
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
 from pipelines.release.manifest import Release
-from pipelines.release.releases import Releases
+from pipelines.release.releases import Releases, require_name
 
 ROWS = {"rm_triplets": triplets(("s:1/b", "train"), ("s:1/a", "train"), ("s:2/a", "test"))}
 
@@ -51,6 +51,26 @@ def test_a_damaged_pointer_is_told_with_what_there_is(tmp_path):
         Releases(tmp_path).current()
     Releases(tmp_path).promote("v1")
     assert Releases(tmp_path).current().name == "v1"
+
+
+def test_a_pointer_to_a_release_that_is_gone_says_so(tmp_path):
+    made(tmp_path, "v1", ROWS)
+    made(tmp_path, "v2", ROWS)
+    Releases(tmp_path).promote("v2")
+    shutil.rmtree(tmp_path / "releases" / "v2")
+    with pytest.raises(DamagedRelease, match=r"the pointer names v2(.|\n)*promote NAME \(there are: v1\)"):
+        Releases(tmp_path).current()
+
+
+@pytest.mark.parametrize("name", ["current.json", "v1.", "v1..2", "v1.lock", "v1.LOCK", ".v1"])
+def test_a_name_is_one_that_a_tag_may_have_and_not_the_pointers(name):
+    with pytest.raises(RequestError, match="cannot name a release"):
+        require_name(name)
+
+
+@pytest.mark.parametrize("name", ["v1.0.0", "2026-11", "a_b", "v1.lock2", "0", "x" * 64])
+def test_such_names_are_good(name):
+    require_name(name)
 
 
 def test_rows_are_read_by_config_and_split_in_the_order_of_keys(tmp_path):

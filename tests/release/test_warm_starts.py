@@ -11,7 +11,7 @@ from pipelines.accounts import require_balance, settle
 from pipelines.annotate.plan import rows as framed
 from pipelines.release.labelled import labelled
 from pipelines.release.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts
-from pipelines.release.warm_starts import cer_samples, coe_samples, transcript
+from pipelines.release.warm_starts import cer_samples, coe_samples, transcript, turns
 from schemas.annotations import CoeChains
 from schemas.reasoning import Cer, Coe
 from schemas.table import Dropped
@@ -163,3 +163,17 @@ def test_before_people_labelled_the_sample_home_says_why_it_teaches_nothing(samp
     for table in ("sft_cer", "rm_process", "rm_outcome", "rm_unified"):
         assert sample_store.read(table).collect().is_empty()
     assert set(sample_store.read_dropped("sft_cer").collect()["reason"]) == {"not_labelled"}
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        [("seeker", "我好累")],
+        [("seeker", "我好累\n\n真的"), ("supporter", "抱抱：\n你"), ("seeker", "他说“求助者：”")],
+        [("supporter", "你好"), ("seeker", "你好"), ("seeker", "")],
+    ],
+)
+def test_a_transcript_is_read_back_turn_by_turn(lang, said):
+    history = [{"role": role, "text": text} for role, text in said]
+    assert turns(transcript(history, lang)) == history

@@ -3,13 +3,15 @@
 Names, schools, employers, hospitals and addresses are placeholders by now, and a released row has no author, no address
 and no day. What a text still tells, and what somebody who knows a person knows as well, is an age, a city or province,
 a stage of school, an occupation. One of them points at nobody; two or more may, where few others tell the same. So rows
-are put into classes by what they tell (k-anonymity, Sweeney 2002), and classes of fewer than K are counted. It is a
-warning: what one text alone says in this corpus may be true of thousands outside of it.
+are put into classes by what they tell (k-anonymity, Sweeney 2002), and classes of fewer than K are counted. To a class
+belongs whoever tells the same, be it with something else: of whom only age and job are known may be any of these. It is
+a warning: what one text alone says in this corpus may be true of thousands outside of it.
 """
 
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import polars as pl
@@ -20,22 +22,35 @@ from pipelines.release.manifest import Finding
 
 K = 5  # ours
 _TOGETHER = 2  # as many must be told for a row to belong to a class
+_FIGURES = ["", *"一二三四五六七八九"]
 _LEXICON = Path(__file__).parent / "lexicons" / "telling.toml"
 
 
 def k_anonymity(released: Released) -> Iterator[Finding]:
     """Seekers who tell of age, place, school and job what fewer than K tell, themselves among them."""
-    classes = _told(released).filter(pl.sum_horizontal(pl.col(name).is_not_null() for name in _patterns()) >= _TOGETHER)
-    few = classes.filter(pl.len().over(list(_patterns())) < K)
+    told = _told(released)
+    few = pl.concat(
+        _few(told, together)
+        for size in range(_TOGETHER, len(_patterns()) + 1)
+        for together in combinations(_patterns(), size)
+    )
     if few.height:
         yield Finding(
             check="k_anonymity",
             severity="warn",
             count=few.height,
-            what=f"{few.height:,} seekers tell {_TOGETHER} or more of {', '.join(_patterns())}, as fewer than {K} do",
+            what=f"{few.height:,} of {told.height:,} seekers tell {_TOGETHER} or more of {', '.join(_patterns())}, and "
+            f"fewer than {K} of the release tell the same",
             remedy="read these before they are published; whoever can be known by them: gongqing erase ROW_ID",
             examples=some(few["name"]),
         )
+
+
+def _few(told: pl.DataFrame, together: tuple[str, ...]) -> pl.DataFrame:
+    """The seekers who tell exactly these things, where with those who tell more they are fewer than K."""
+    company = told.drop_nulls(list(together)).filter(pl.len().over(together) < K)
+    others = [pl.col(name).is_null() for name in _patterns() if name not in together]
+    return company.filter(*others).select("name")
 
 
 def _told(released: Released) -> pl.DataFrame:
@@ -48,7 +63,14 @@ def _told(released: Released) -> pl.DataFrame:
         name: pl.coalesce(pl.col("text").str.extract(pattern) for pattern in patterns)
         for name, patterns in _patterns().items()
     }
+    told["age"] = told["age"].map_elements(_in_figures, return_dtype=pl.String)
     return whole.select("name", **told)
+
+
+def _in_figures(age: str) -> str:
+    """二十五 as 25: whoever writes it so is as old."""
+    tens, ten, ones = age.partition("十")
+    return f"{_FIGURES.index(tens) or 1}{_FIGURES.index(ones)}" if ten else age
 
 
 @cache

@@ -25,8 +25,8 @@ _REFRESH = "an older version was promoted, or a table was edited: gongqing refre
 
 
 def descendants(released: Released) -> Iterator[Finding]:
-    """Rows that nothing in the tables is the origin of, rows of another split than their group, and what was made from
-    held-out rows for training.
+    """Rows that nothing in the tables is the origin of, rows of another split than their group, rows that hold an
+    answer of another split, and what was made from held-out rows for training.
     """
     split_of = released.table("splits").select("group_id", of_group="split")
     rows = released.rows.join(split_of, on="group_id", how="left")
@@ -38,6 +38,11 @@ def descendants(released: Released) -> Iterator[Finding]:
     astray = rows.filter(pl.col("split") != pl.col("of_group"))
     if astray.height:
         yield _refused(astray.height, "rows have another split than the group that they come from", astray["row_id"])
+    strange = _drawn(released).join(_answers(released, split_of), on="answer_id", how="left")
+    strange = strange.filter(~pl.col("splits").list.contains(pl.col("split")).fill_null(value=False))
+    if strange.height:
+        ids = strange["row_id"].unique()
+        yield _refused(len(ids), "rows hold an answer to a question of another split, or to none", ids)
     held_out = released.sources.join(split_of, on="group_id").filter(pl.col("of_group") != "train")
     barred = set(held_out["origin"])
     for table, column in MADE_OF_TRAINING_ROWS.items():
@@ -45,6 +50,31 @@ def descendants(released: Released) -> Iterator[Finding]:
         found = [row_id for row_id in made if origin(row_id, barred) is not None]
         if found:
             yield _refused(len(found), f"rows of {table} were made from held-out rows", found)
+
+
+def _drawn(released: Released) -> pl.DataFrame:
+    """`row_id`, `split`, `answer_id` of every answer to a post that a row holds: reference, positive or negative."""
+    reference = pl.concat_list(pl.col("extra_info").struct.field("reference_id"))
+    named = {
+        "grpo_ecot": reference,
+        "grpo_coe": reference,
+        "rm_triplets": pl.concat_list("positive_id", "negative_ids"),
+    }
+    drawn = [
+        rows.select("row_id", "split", answer_id=named[config]).explode("answer_id")
+        for config, rows in released.configs.items()
+        if config in named
+    ]
+    empty = pl.DataFrame(schema=dict.fromkeys(("row_id", "split", "answer_id"), pl.String))
+    return pl.concat([empty, *drawn]).drop_nulls("answer_id")
+
+
+def _answers(released: Released, split_of: pl.DataFrame) -> pl.DataFrame:
+    """`answer_id` and the `splits` that it stands in. An answer that was moved is named after the post that it left."""
+    ids = pl.col("answers").list.eval(pl.element().struct.field("answer_id"))
+    answers = released.table("unique_posts").select("group_id", answer_id=ids).explode("answer_id")
+    placed = answers.join(split_of, on="group_id").group_by("answer_id")
+    return placed.agg(splits=pl.col("of_group").unique())
 
 
 def groups(released: Released) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ def erased(released: Released) -> Iterator[Finding]:
     home, holds the row again under a name that stands.
     """
     gone, kept_out = _taken_down(released.home / TAKEDOWN), KeptOut(released.home)
-    source_id = pl.col("origin").str.split_exact(":", 1).struct.field("field_1")
+    source_id = pl.col("origin").str.splitn(":", 2).struct.field("field_1")
     erased = [origin for origin in released.rows["origin"].unique() if origin in kept_out]
     rows = released.rows.filter(pl.col("origin").is_in(gone) | source_id.is_in(gone) | pl.col("origin").is_in(erased))
     if rows.height:

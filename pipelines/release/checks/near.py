@@ -10,7 +10,7 @@ from pipelines.buffers import buffers
 from pipelines.dedup.duplicates import find_duplicates
 from pipelines.dedup.jaccard import similarities
 from pipelines.release.checks.released import EXAMPLES, Released
-from pipelines.release.checks.texts import answers_alone
+from pipelines.release.checks.texts import answers_alone, folded
 from pipelines.release.manifest import Finding
 from pipelines.sample.links import LONG, TELLING
 from pipelines.sample.ties import SIMILAR
@@ -20,7 +20,7 @@ def near_duplicates(released: Released) -> Iterator[Finding]:
     """Pairs of texts of different splits whose shingles are at least as alike as those of one cluster.
 
     Compared is what seekers say first, and whatever is long enough to be nobody's formula; texts that nobody said to
-    anybody (labels, sentences that stand for generic answers) are not.
+    anybody (labels, sentences that stand for generic answers) are not. Punctuation, pictures and script do not count.
     """
     told = _told(released.texts)
     distinct = told.select("text").unique().sort("text")
@@ -34,20 +34,20 @@ def near_duplicates(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=len(pairs),
             what=f"{len(pairs):,} pairs of (nearly) equal texts stand in different splits",
-            remedy="gongqing refresh puts such rows into one group; an older version that was promoted may tear them",
+            remedy="gongqing refresh puts such rows into one group, an older version that was promoted may tear them; "
+            "those that differ in script or punctuation: have one of each pair erased (gongqing erase ROW_ID)",
             examples=sorted(pairs)[:EXAMPLES],
         )
 
 
 def _told(texts: pl.DataFrame) -> pl.DataFrame:
-    """`row_id`, `split`, `text` (its key) of what is compared."""
-    spoken = texts.filter(~pl.col("part").is_in(["label", "generic"]))
-    keys = spoken.with_columns(text=text.key(answers_alone(pl.col("text"))))
-    length = pl.col("text").str.len_chars()
-    telling = keys.filter(length >= TELLING)
+    """`row_id`, `split`, `text` (folded) of what is compared."""
+    spoken = texts.filter(~pl.col("part").is_in(["label", "generic"])).with_columns(text=answers_alone(pl.col("text")))
+    length = text.key(pl.col("text")).str.len_chars()
+    telling = spoken.with_columns(length=length, text=folded(pl.col("text"))).filter(pl.col("length") >= TELLING)
     seeker = telling.filter(pl.col("part") == "seeker").sort("place")
     openings = seeker.unique(["config", "row_id"], keep="first", maintain_order=True)
-    return pl.concat([openings, telling.filter(length >= LONG)]).select("row_id", "split", "text").unique()
+    return pl.concat([openings, telling.filter(pl.col("length") >= LONG)]).select("row_id", "split", "text").unique()
 
 
 def _pairs(cluster: pl.DataFrame) -> Iterator[str]:

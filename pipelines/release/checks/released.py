@@ -18,7 +18,7 @@ CONFIGS = (
     *("sft_coe", "sft_cer", "rm_triplets", "rm_process", "rm_outcome", "rm_unified"),
     *("grpo_ecot", "grpo_coe", "grpo_cer"),
 )
-EXAMPLES = 10
+EXAMPLES = 1_000  # ids that a finding holds at most: enough to mend by
 
 _PARTS = re.compile(r"\W")  # what may stand between the id of a post or a dialogue and a part of it
 
@@ -92,5 +92,5 @@ def origin(row_id: str, known: Collection[str]) -> str | None:
 
 
 def some(ids: pl.Series | list[str]) -> list[str]:
-    """The first few of some ids, sorted: what a finding shows."""
+    """The first of some ids, sorted: what a finding holds."""
     return sorted(set(ids))[:EXAMPLES]

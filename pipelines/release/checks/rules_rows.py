@@ -18,8 +18,9 @@ _PERSONAS = ("persona_id", "supporter_persona_id")
 def rules_rows(released: Released) -> Iterator[Finding]:
     """Rows whose provider, or the provider of what they were made from, is `rules` (DESIGN §2.5).
 
-    A row counts where a table before its own, however far, holds a row of `rules` on the same post or dialogue; a
-    rewriting, also where the profile of a persona that it was written to is of `rules`.
+    A row counts where it says so itself, as a triplet does whose negative rules judged, and where a table before its
+    own, however far, holds a row of `rules` on the same post or dialogue; a rewriting, also where the profile of a
+    persona that it was written to is of `rules`.
     """
     known = set(released.sources["origin"])
     profiles = _origins(released.table("disc_profiles"), known)
@@ -29,10 +30,13 @@ def rules_rows(released: Released) -> Iterator[Finding]:
     for config in released.configs:
         before = {table: origins for table, origins in by_rules.items() if table in ancestors(released, config)}
         of_rules = set().union(*before.values())
-        rows = released.rows.filter((pl.col("config") == config) & pl.col("origin").is_in(list(of_rules)))
-        if rows.height:
-            found[config] = set(rows["row_id"])
-            tables |= {table for table, origins in before.items() if not origins.isdisjoint(rows["origin"])}
+        rows = released.rows.filter(config=config)
+        of_one = rows.filter(pl.col("origin").is_in(list(of_rules)))
+        own = rows.filter(pl.col("row_id").is_in(_own(released.configs[config]).implode()))
+        if of_one.height or own.height:
+            found[config] = {*of_one["row_id"], *own["row_id"]}
+            tables |= {table for table, origins in before.items() if not origins.isdisjoint(of_one["origin"])}
+            tables |= {config} if own.height else set()
     if found:
         told = ", ".join(f"{config} {len(ids):,}" for config, ids in found.items())
         yield Finding(
@@ -58,6 +62,13 @@ def ancestors(released: Released, table: str) -> set[str]:
             waiting[:0] = sorted(new)
         waiting.pop()
     return found
+
+
+def _own(rows: pl.DataFrame) -> pl.Series:
+    """The ids of the rows that name `rules` among their providers."""
+    if "providers" not in rows.columns:
+        return pl.Series(dtype=pl.String)
+    return rows.filter(pl.col("providers").list.contains("rules"))["row_id"]
 
 
 def _answered(released: Released) -> Iterable[str]:

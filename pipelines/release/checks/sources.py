@@ -1,5 +1,7 @@
 """Where released rows come from, and under what licence and consent."""
 
+import re
+import unicodedata
 from collections.abc import Iterator
 
 import polars as pl
@@ -10,8 +12,15 @@ from pipelines.release.manifest import Finding, Source
 # The consent of a source is the first of these that any of its rows has: one that nobody asked is not outweighed.
 _WEAKEST_FIRST = ("not_asked", "agreement", "public_licence", "given", "synthetic", "invented")
 _WITHHELD = ("not_asked", "agreement")
-# What stands where a licence should, and is none; a file whose reader knows of no licence says "find out before use".
-_NONE = ("", "-", "?", "none", "unknown", "not stated", "n/a", "unlicensed", "无", "未知")
+# What stands where a licence should, and is none, without the word for a licence and without marks; a file whose reader
+# knows of no licence says "find out before use".
+_NONE = (
+    *("", "x", "no", "none", "null", "nil", "nan", "na", "unknown", "missing", "empty", "other", "todo", "tbd", "tba"),
+    *("notstated", "nonestated", "notgiven", "notspecified", "unspecified", "notknown", "notavailable", "notfound"),
+    *("unlicensed", "undefined", "noassertion", "unclear", "findout"),
+    *("无", "没有", "未知", "不明", "不详", "不清楚", "未注明", "未说明", "未声明", "待定", "待查", "待补"),
+)
+_LICENCE = re.compile(r"licen[cs]e|许可证|许可协议|许可|协议|授权|[\W_]+")
 _FIND_OUT = "find out before use"
 
 
@@ -63,8 +72,8 @@ def licences(released: Released) -> Iterator[Finding]:
 
 
 def _is_none(licence: str) -> bool:
-    said = licence.strip().casefold()
-    return said in _NONE or _FIND_OUT in said
+    said = unicodedata.normalize("NFKC", licence).casefold()
+    return _LICENCE.sub("", said) in _NONE or _FIND_OUT in said
 
 
 def _files(released: Released) -> dict[str, str]:

@@ -1,13 +1,18 @@
 """The texts of released rows, one a line, each with who says it: what the checks read."""
 
 import json
-from typing import Any
+import re
+from collections.abc import Iterator
 
 import polars as pl
 
+from pipelines import text
+from pipelines.clean.script import as_simplified
 from pipelines.release.strings import strings
+from pipelines.release.warm_starts import turns as transcript_turns
 
-# Who says a text. `judged` is a prompt of a reward model, with all that is to be judged in it; `generic` is nobody's.
+# Who says a text. `judged` is what a judge is shown besides the dialogue; `generic` is nobody's. An answer that stands
+# at the end of a chain to it (`sft_coe`) is told as `answer`, and once more in the chain, as `model`.
 PARTS = ("seeker", "supporter", "answer", "model", "judged", "generic", "label")
 
 _COLUMNS = ("config", "row_id", "split", "part", "place", "text")
@@ -27,14 +32,19 @@ def texts_of(config: str, rows: pl.DataFrame) -> pl.DataFrame:
     elif config == "rm_triplets":
         found = _triplets(rows)
     else:
-        found = _chats(rows, judged=config.startswith("rm_"))
+        found = _chats(config, rows)
     told = pl.concat(found).filter(pl.col("text").str.len_chars() > 0)
     return told.select(pl.lit(config).alias("config"), *_COLUMNS[1:])
 
 
-def answers_alone(text: pl.Expr) -> pl.Expr:
+def answers_alone(words: pl.Expr) -> pl.Expr:
     """What stands inside `<answer>` where a text has such a tag, without the reasoning before it; else the whole."""
-    return pl.coalesce(text.str.extract(_ANSWER), text)
+    return pl.coalesce(words.str.extract(_ANSWER), words)
+
+
+def folded(words: pl.Expr) -> pl.Expr:
+    """A text as it is compared with others: its key in Simplified characters, without punctuation and pictures."""
+    return as_simplified(text.key(words)).str.replace_all(r"[\p{P}\p{S}]", "")
 
 
 def _prompts(rows: pl.DataFrame, answerer: str) -> list[pl.DataFrame]:
@@ -42,6 +52,10 @@ def _prompts(rows: pl.DataFrame, answerer: str) -> list[pl.DataFrame]:
     dialogue = _each(rows, extra.field("dialogue")).with_columns(
         part=pl.col("text").struct.field("role"), text=pl.col("text").struct.field("text")
     )
+    # The same turns again; where somebody changed the one and not the other, both are read.
+    asked = _each(rows, pl.col("prompt")).unnest("text").filter(pl.col("role") != "system").rename({"content": "text"})
+    asked = asked.with_columns(part=pl.when(role="user").then(pl.lit("seeker")).otherwise(pl.lit("supporter")))
+    asked = asked.join(dialogue, on=["row_id", "text"], how="anti")
     answers = _each(rows, extra.field("references")).with_columns(part=pl.lit(answerer))
     drawn = pl.col("reward_model").struct.field("ground_truth")
     truth = rows.filter(~extra.field("references").list.contains(drawn)).select(
@@ -50,6 +64,7 @@ def _prompts(rows: pl.DataFrame, answerer: str) -> list[pl.DataFrame]:
     label = rows.select("row_id", "split", place=pl.lit(0, pl.Int64), text=extra.field("topic")).drop_nulls("text")
     return [
         _ordered(dialogue),
+        _ordered(asked),
         _ordered(answers),
         _ordered(truth.with_columns(part=pl.lit(answerer))),
         _ordered(label.with_columns(part=pl.lit("label"))),
@@ -65,29 +80,44 @@ def _triplets(rows: pl.DataFrame) -> list[pl.DataFrame]:
     ]
 
 
-def _chats(rows: pl.DataFrame, *, judged: bool) -> list[pl.DataFrame]:
-    said = _each(rows, pl.col("messages"))
-    role, content = pl.col("text").struct.field("role"), pl.col("text").struct.field("content")
-    user = pl.lit("judged" if judged else "seeker")
-    part = pl.when(role == "user").then(user).otherwise(pl.lit("model"))
-    told = said.filter(role != "system").with_columns(part=part, text=content)
-    if judged:
-        shown = pl.col("text").map_elements(_shown, return_dtype=pl.String)
-        told = told.with_columns(text=pl.when(pl.col("part") == "judged").then(shown).otherwise("text"))
-    return [_ordered(told)]
+def _chats(config: str, rows: pl.DataFrame) -> list[pl.DataFrame]:
+    """In the order in which they are said; who a message quotes says what is quoted."""
+    told = [
+        (row_id, split, part, words)
+        for row_id, split, messages in rows.select("row_id", "split", "messages").iter_rows()
+        for message in messages
+        for part, words in _said(config, message["role"], message["content"])
+    ]
+    said = pl.DataFrame(told, schema=dict.fromkeys(("row_id", "split", "part", "text"), pl.String), orient="row")
+    place = pl.int_range(pl.len(), dtype=pl.Int64).over("row_id", "part")
+    return [_ordered(said.with_columns(place=place))]
 
 
-def _shown(asked: str) -> str:
-    """What a judge is shown (`release.judge_turns`), a line a text: the quotes and names around are nobody's words."""
+def _said(config: str, role: str, content: str) -> Iterator[tuple[str, str]]:
+    """The part and the text of all that a message says; nothing of a system prompt."""
+    if role == "assistant":
+        yield "model", content
+        if config == "sft_coe" and (answer := re.search(_ANSWER, content)):
+            yield "answer", answer[1]
+    elif role == "user" and config.startswith("rm_"):
+        yield from _shown(content)
+    elif role == "user":
+        turns = transcript_turns(content) if config == "sft_cer" else [{"role": "seeker", "text": content}]
+        yield from ((turn["role"], turn["text"]) for turn in turns)
+
+
+def _shown(asked: str) -> Iterator[tuple[str, str]]:
+    """What a judge is shown (`release.judge_turns`): the turns of the dialogue, and the rest, a line a text: the quotes
+    and names around are nobody's words.
+    """
     try:
-        told = json.loads(asked, object_hook=_without_role)
-    except ValueError:
-        return asked
-    return "\n".join(strings(told))
-
-
-def _without_role(turn: dict[str, Any]) -> dict[str, Any]:
-    return {name: one for name, one in turn.items() if name != "role"}
+        shown = json.loads(asked)
+        dialogue = [(turn["role"], turn["text"]) for turn in shown.pop("dialogue", [])]
+    except (ValueError, AttributeError, TypeError, KeyError):
+        yield "judged", asked  # not of our writing
+        return
+    yield from dialogue
+    yield "judged", "\n".join(strings(shown))
 
 
 def _each(rows: pl.DataFrame, texts: pl.Expr) -> pl.DataFrame:

@@ -8,6 +8,8 @@ from pipelines.release.manifest import Finding
 from pipelines.store.store import Store, Version
 from schemas.tables import TABLES
 
+_LABELS = "cer_labels"
+
 
 def pinned(store: Store) -> tuple[dict[str, Version], list[Finding]]:
     """The current version of every table and partition by its name, and what is damaged among them.
@@ -38,14 +40,40 @@ def pinned(store: Store) -> tuple[dict[str, Version], list[Finding]]:
 
 
 def empty(released: Released) -> Iterator[Finding]:
-    """Sets without a row: left out of the release."""
+    """Sets without a row are left out of the release; one of no row at all is none."""
+    if not released.configs:
+        yield Finding(
+            check="empty",
+            severity="refuse",
+            count=len(CONFIGS),
+            what="there is nothing to release: no training set has a row",
+            remedy="gongqing tables shows what there is; import or crawl something, then gongqing refresh. "
+            "Is this the home that you meant (GONGQING_HOME)?",
+            examples=list(CONFIGS),
+        )
+        return
     missing = [config for config in CONFIGS if config not in released.configs]
     if missing:
+        told = ", ".join(f"{config} ({_why(released, config)})" for config in missing)
         yield Finding(
             check="empty",
             severity="warn",
             count=len(missing),
-            what=f"sets without a row are left out: {', '.join(missing)}",
-            remedy="gongqing refresh makes what it can; some wait for people's labels, or for a budget",
+            what=f"sets without a row are left out: {told}",
+            remedy="gongqing show TABLE --dropped tells more; docs/training-sets.md says what each set is made from",
             examples=missing,
         )
+
+
+def _why(released: Released, table: str) -> str:
+    """Why a table has no row: what most was dropped for, in it or in a table before it that has none either."""
+    version = released.pins.get(table)
+    if version is None:
+        return "never made"
+    if reasons := version.manifest.reasons:
+        reason, rows = max(reasons.items(), key=lambda told: told[1])
+        return f"{table} dropped {rows:,}: {reason.partition(': ')[2]}"
+    before = [released.pins[parent] for parent in version.manifest.runs[-1].parents if parent in released.pins]
+    if found := [one for one in before if not one.rows and one.manifest.reasons]:
+        return _why(released, found[0].name)
+    return "what it is made from has no row" if _LABELS in released.pins else "nobody has labelled anything"

@@ -33,6 +33,33 @@ def test_who_has_enough_company_is_left_alone():
     assert _few(*alike[1:]) == [("warn", K - 1)]
 
 
+def test_who_tells_more_is_company_of_who_tells_less_and_not_the_other_way_round():
+    alike = [f"我32岁，做护士，第{number}次来这里。" for number in range(K - 1)]
+    assert _few(*alike, "我32岁，在成都做护士。") == [("warn", 1)]
+
+
+def test_an_age_is_the_same_in_words_and_in_figures():
+    ages = {"三十二岁": "32岁", "二十岁": "20岁", "十九岁": "19岁", "十岁": "10岁"}
+    for words, figures in ages.items():
+        assert _few(*[f"我{age}，做护士，最近睡不好。" for age in (words, figures, words, figures, words)]) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["艾薇医生，我22岁，最近睡不好。", "我22岁，去医院看了医生。", "我22岁，心理测试说我焦虑。"]
+)
+def test_a_doctor_who_is_spoken_to_is_no_job_of_the_seekers(text):
+    assert _few(text) == []
+    assert _few("我22岁，是一名医生，最近睡不好。") == [("warn", 1)]
+
+
+def test_it_says_of_how_many():
+    told = [post(0, "我32岁，在成都做护士。"), post(1, "最近总是睡不好。")]
+    (found,) = k_anonymity(few_rows(*told, split_of=SPLITS))
+    assert found.what == (
+        "1 of 2 seekers tell 2 or more of age, school, job, place, and fewer than 5 of the release tell the same"
+    )
+
+
 def test_rounds_of_one_dialogue_are_one_seeker():
     history = ["seeker: 我32岁，在成都做护士，最近睡不好。"]
     later = [*history, "supporter: 嗯。", "seeker: 真的很累。"]

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 from released_rows import few_rows
-from unique_rows import post, splits
+from unique_rows import answer, post, splits
 
 from pipelines.release.checks.descendants import MADE_OF_TRAINING_ROWS, descendants, groups
 from schemas.tables import TABLES
@@ -40,6 +40,37 @@ def test_a_group_without_a_split_is_nobodys():
     rows = few_rows(*POSTS, split_of=SPLITS).table("grpo_ecot")
     lone = few_rows(*POSTS, split_of=SPLITS, grpo_ecot=rows, splits=splits(g1="train"))
     assert [one.examples for one in descendants(lone)] == [["s:2"]]
+
+
+REPLY = "会好起来的。"
+ANSWERED = (
+    post(1, "我最近睡不好，总是想工作上的事情。", answer("s:1/a", REPLY)),
+    post(2, "和室友吵架了，不想回宿舍。", answer("s:7/b", REPLY), group_id="g2"),  # as one that was moved from s:7
+)
+
+
+@pytest.mark.parametrize(
+    ("positive", "negatives", "found"),
+    [
+        ("s:1/a", ["s:1/a"], []),
+        ("s:1/a", ["s:1/a", "s:7/b"], ["s:1/generic"]),
+        ("s:7/b", ["s:1/a"], ["s:1/generic"]),
+        ("s:1/a", ["s:9/c"], ["s:1/generic"]),
+    ],
+)
+def test_a_triplet_holds_no_answer_of_another_split_however_short(positive, negatives, found):
+    row = {"row_id": "s:1/generic", "split": "train", "positive_id": positive, "negative_ids": negatives}
+    triplets = pl.DataFrame([row], schema=TABLES["rm_triplets"].polars_schema())
+    told = descendants(few_rows(*ANSWERED, split_of=SPLITS, rm_triplets=triplets))
+    assert [one.examples for one in told] == [found] * bool(found)
+
+
+def test_a_reference_is_of_the_rows_own_split():
+    rows = few_rows(*ANSWERED, split_of=SPLITS).table("grpo_ecot").to_dicts()
+    rows[0]["extra_info"]["reference_id"] = rows[1]["extra_info"]["reference_id"]
+    edited = pl.DataFrame(rows, schema=TABLES["grpo_ecot"].polars_schema())
+    (found,) = descendants(few_rows(*ANSWERED, split_of=SPLITS, grpo_ecot=edited))
+    assert found.examples == [rows[0]["row_id"]]
 
 
 @pytest.mark.parametrize("table", MADE_OF_TRAINING_ROWS)

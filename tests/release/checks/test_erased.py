@@ -7,14 +7,21 @@ from unique_rows import post
 from pipelines.kept_out import KeptOut
 from pipelines.release.checks.erased import TAKEDOWN, erased
 
-POSTS = (post(1, "我最近睡不好，总是想工作上的事情。"), post(12, "和室友吵架了，不想回宿舍。"))
+POSTS = (
+    post(1, "我最近睡不好，总是想工作上的事情。"),
+    post(12, "和室友吵架了，不想回宿舍。"),
+    post("t:9", "最近总是很累。"),
+)
 
 
-@pytest.mark.parametrize("line", ["s:1", "s:1  # its writer asked", "1"])
-def test_a_listed_row_is_refused(tmp_path, line):
+@pytest.mark.parametrize(
+    ("line", "row_id"),
+    [("s:1", "s:1"), ("s:1  # its writer asked", "s:1"), ("1", "s:1"), ("t:9", "s:t:9"), ("s:t:9", "s:t:9")],
+)
+def test_a_listed_row_is_refused(tmp_path, line, row_id):
     (tmp_path / TAKEDOWN).write_text(f"# asked for\n\n{line}\n", encoding="utf-8-sig")
     (found,) = erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))
-    assert (found.severity, found.count, found.examples) == ("refuse", 1, ["s:1"])
+    assert (found.severity, found.count, found.examples) == ("refuse", 1, [row_id])
 
 
 def test_a_row_that_was_erased_and_came_back_is_refused(tmp_path):

@@ -1,6 +1,7 @@
 """Nearly equal texts in different splits."""
 
 import pytest
+from opencc import OpenCC
 from released_rows import few_rows
 from unique_rows import answer, post, sampled_round
 
@@ -46,6 +47,12 @@ def test_a_long_answer_counts_and_a_short_formula_does_not():
 
 def test_white_space_and_width_hide_nothing():
     (found,) = _found(post(1, STORY), post(2, STORY.replace("，", ", "), group_id="g2"))
+    assert found.count == 1
+
+
+@pytest.mark.parametrize("other", [STORY.replace("，", "……"), OpenCC("s2t").convert(STORY), STORY.replace("，", "😭")])
+def test_marks_pictures_and_script_hide_nothing(other):
+    (found,) = _found(post(1, STORY), post(2, other, group_id="g2"))
     assert found.count == 1
 
 

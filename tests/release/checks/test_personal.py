@@ -1,11 +1,14 @@
 """The second pass for personal data."""
 
+import polars as pl
+import pytest
 from released_rows import few_rows
 from unique_rows import answer, post
 
 from pipelines.clean.personal_data import redact
 from pipelines.release.checks.personal import personal_data
 from pipelines.settings import Cleaning, Settings
+from schemas.tables import TABLES
 
 SPLITS = {"g1": "train"}
 CALM = "我最近睡不好，总是想工作上的事情。"
@@ -34,3 +37,23 @@ def test_names_are_looked_for_where_cleaning_looks_for_them():
     (found,) = _found(told)
     assert "name in 1 rows" in found.what
     assert _found(told, settings=Settings(cleaning=Cleaning(names=False))) == []
+
+
+@pytest.mark.parametrize("source_id", ["13912345678", "zhang.san@163.com", "11010519491231002X"])
+def test_a_row_that_its_set_names_by_somebodys_number_is_found_and_the_number_is_not_told(source_id):
+    (found,) = _found(post(source_id, CALM))
+    assert (found.severity, found.count, found.examples) == ("refuse", 1, ["s"])
+    assert source_id not in found.model_dump_json()
+
+
+@pytest.mark.parametrize("source_id", ["100841602", "4a13912345678", "079257027183", "5012345678901234", "b7-139"])
+def test_a_counter_and_a_hash_are_no_numbers_of_anybody(source_id):
+    assert _found(post(source_id, CALM)) == []
+
+
+def test_a_prompt_is_read_as_well_as_the_dialogue_beside_it():
+    rows = few_rows(post(1, CALM), split_of=SPLITS).table("grpo_ecot").to_dicts()
+    rows[0]["prompt"][-1]["content"] += "电话13912345678。"
+    edited = pl.DataFrame(rows, schema=TABLES["grpo_ecot"].polars_schema())
+    (found,) = personal_data(few_rows(post(1, CALM), split_of=SPLITS, grpo_ecot=edited))
+    assert found.examples == ["s:1"]

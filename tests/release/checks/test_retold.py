@@ -3,8 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opencc import OpenCC
+from released_rows import few_rows
+from unique_rows import post
 
-from pipelines.release.checks.retold import Teller, shingles
+from pipelines.release.checks.retold import Teller, retold, shingles
 
 QUESTION = (
     "三十岁了还觉得自己是个冒牌货，升职了反而更睡不着。上个月升了组长，做结构设计的。通知下来那天同事起哄让我请客，"
@@ -44,17 +47,55 @@ def test_another_story_in_the_same_manner_is_not():
     assert not teller("train", *STRANGER).retells(QUESTIONER)
 
 
-def test_a_post_and_a_dialogue_are_compared_whatever_their_sets_say():
+def test_rows_of_one_split_are_not_compared():
     assert teller("train", *RETOLD).may_tell_of(QUESTIONER)
     assert not teller("test", *RETOLD).may_tell_of(QUESTIONER)
 
 
-@pytest.mark.parametrize(("lineage", "compared"), [((), False), (("esconv",), True)])
-def test_two_dialogues_are_compared_where_one_set_was_made_from_the_other(lineage, compared):
-    one = teller("train", *RETOLD, source="esconv_tsv", lineage=lineage)
-    other = teller("test", *STRANGER, source="esconv")
-    assert one.may_tell_of(other) is compared
-    assert other.may_tell_of(one) is compared
+@pytest.mark.parametrize(("lineage", "found"), [((), False), (("esconv",), True)])
+def test_two_dialogues_may_open_alike_unless_one_set_was_made_from_the_other(lineage, found):
+    one = teller("train", RETOLD[1], *STRANGER[1:], source="esconv_tsv", lineage=lineage)
+    other = teller("test", RETOLD[1], QUESTION[:40], source="esconv")
+    assert one.retells(other) is found
+    assert other.retells(one) is found
+
+
+def test_a_dialogue_whose_turns_stand_in_another_is_found_whatever_opens_it():
+    whole = teller("test", *RETOLD)
+    assert teller("train", "老师您好，最近遇到了一些事，想和您聊聊。", *RETOLD).retells(whole)
+    assert not teller("train", RETOLD[0], *STRANGER[1:]).retells(whole)
+
+
+@pytest.mark.parametrize(("lineage", "found"), [(("psyqa", "xinli001"), True), (("reports",), False), ((), False)])
+def test_two_expansions_of_one_question_are_found_where_both_sets_come_from_it(lineage, found):
+    first = teller("test", QUESTION, RETOLD[2], lineage=("psyqa", "xinli001"))
+    other = teller(
+        "train", "您好。" + QUESTION[20:60] + "".join(STRANGER), STRANGER[0], source="soulchat", lineage=lineage
+    )
+    assert first.retells(other) is found
+    assert other.retells(first) is found
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        (QUESTION[: len(QUESTION) // 2], True),
+        (QUESTION[: len(QUESTION) // 2] + "不过我后来想了想，也有自己不对的地方，想问问大家有没有办法。", True),
+        ("有人说：“" + QUESTION + "”" + "".join(STRANGER) * 3, True),
+        (QUESTION[:20] + "".join(STRANGER), False),
+    ],
+)
+def test_a_post_that_holds_half_of_another_is_found(other, found):
+    one = teller("train", other, unit="post", source="xinli001")
+    assert one.retells(QUESTIONER) is found
+    assert QUESTIONER.retells(one) is found
+
+
+def test_posts_are_compared_without_marks_and_in_one_script():
+    half = OpenCC("s2t").convert(QUESTION[40:]).replace("，", "")
+    rows = post(1, QUESTION), post(2, half, group_id="g2")
+    (told,) = retold(few_rows(*rows, split_of={"g1": "train", "g2": "test"}))
+    assert told.examples == ["s:1 (train) ~ s:2 (test)"]
 
 
 def test_punctuation_case_and_width_do_not_count():

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
+from released_rows import few_rows
+from unique_rows import post
 
 from pipelines.release.checks.released import Released
 from pipelines.release.checks.rules_rows import ancestors, rules_rows
@@ -32,3 +35,15 @@ def test_every_round_rests_on_the_filter_and_few_posts_on_topics(released, sampl
     posts = [set(sample_store.read(table).collect()["row_id"]) & by_rules for table in ("grpo_ecot", "grpo_coe")]
     assert found.count == rounds.height + sum(map(len, posts))
     assert "coherent_dialogues, topics" in found.what
+
+
+def test_a_row_that_names_rules_itself_is_found_whatever_the_tables_before_it_say():
+    """A triplet's negative is another question's answer: nothing of `rules` speaks of the question itself."""
+    row = {"split": "train", "made_from": "s:1", "variant": "none", "kind": "other_answer"}
+    providers = {"s:1/other_answer": ["openai"], "s:1/mismatched_emotion": ["openai", "rules"]}
+    rows = [row | {"row_id": row_id, "providers": said} for row_id, said in providers.items()]
+    triplets = pl.DataFrame(rows, schema=TABLES["rm_triplets"].polars_schema())
+    told = few_rows(post(1, "我最近睡不好。"), split_of={"g1": "train"}, rm_triplets=triplets)
+    (found,) = rules_rows(told)
+    assert (found.count, found.examples) == (1, ["s:1/mismatched_emotion"])
+    assert "(rm_triplets): rm_triplets 1" in found.what

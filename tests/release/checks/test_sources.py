@@ -18,11 +18,46 @@ def _released(**more):
     return few_rows(post(1, CALM, **more), post(2, "和室友吵架了，不想回宿舍。"), split_of=SPLITS)
 
 
-@pytest.mark.parametrize("licence", ["", "  ", "unknown", "Not stated", "none", "未知", READERS["sharegpt"].licence])
+_BARE = (
+    *(
+        "",
+        "  ",
+        "unknown",
+        "Not stated",
+        "none",
+        "N.A.",
+        "TODO",
+        "null",
+        "No license",
+        "Unknown licence",
+        "not specified",
+    ),
+    *(
+        "???",
+        "NOASSERTION",
+        "未知",
+        "未知许可",
+        "没有许可证",
+        "授权不明",
+        "不详",
+        "未注明",
+        READERS["sharegpt"].licence,
+    ),
+)
+
+
+@pytest.mark.parametrize("licence", _BARE)
 def test_a_source_without_a_licence_is_refused_by_name(licence):
     (found,) = licences(_released(licence=licence))
     assert (found.check, found.severity, found.examples) == ("licence", "refuse", ["s"])
     assert sources(_released(licence=licence))[0].licence == ""
+
+
+@pytest.mark.parametrize(
+    "licence", ["MIT", "CC0-1.0", "CC BY-NC 4.0", "Unlicense", "NonCommercial, on request", "许可使用"]
+)
+def test_whatever_else_is_said_is_a_licence(licence):
+    assert [one.check for one in licences(_released(licence=licence))] == []
 
 
 def test_what_the_owner_of_a_site_holds_is_a_licence_though_none_to_publish():

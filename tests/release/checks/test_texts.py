@@ -1,10 +1,12 @@
-"""The texts of released rows: each once, with who says it, and no system prompt."""
+"""The texts of released rows, with who says each, and no system prompt."""
 
 import json
 
 import polars as pl
+import pytest
 
-from pipelines.release.checks.texts import PARTS, answers_alone, texts_of
+from pipelines.release.checks.texts import PARTS, answers_alone, folded, texts_of
+from pipelines.release.warm_starts import transcript
 from schemas.tables import TABLES
 
 
@@ -21,8 +23,27 @@ REPLY = {"role": "assistant", "content": "<cer_think>想</cer_think><answer>辛�
 def test_a_chat_is_said_by_a_seeker_and_a_model():
     told = _chat("sft_cer", SYSTEM, ASKED, REPLY)
     assert told.select("part", "place", "text").rows() == [
-        ("seeker", 1, ASKED["content"]),
-        ("model", 2, REPLY["content"]),
+        ("seeker", 0, ASKED["content"]),
+        ("model", 0, REPLY["content"]),
+    ]
+
+
+def test_a_history_in_one_message_is_said_turn_by_turn():
+    said = (("seeker", "我好累\n真的"), ("supporter", "抱抱"), ("seeker", "嗯"))
+    history = [{"role": role, "text": words} for role, words in said]
+    told = _chat("sft_cer", SYSTEM, {"role": "user", "content": transcript(history, "zh")}, REPLY)
+    assert told.filter(pl.col("part") != "model").select("part", "place", "text").rows() == [
+        ("seeker", 0, "我好累\n真的"),
+        ("supporter", 0, "抱抱"),
+        ("seeker", 1, "嗯"),
+    ]
+
+
+def test_the_answer_that_a_chain_leads_to_is_an_answer():
+    told = _chat("sft_coe", SYSTEM, ASKED, {"role": "assistant", "content": "<L1>想</L1><answer>我也这样过</answer>"})
+    assert told.select("part", "text").rows()[1:] == [
+        ("model", "<L1>想</L1><answer>我也这样过</answer>"),
+        ("answer", "我也这样过"),
     ]
 
 
@@ -63,9 +84,30 @@ def test_an_answer_stands_alone_without_the_reasoning_before_it():
     assert texts.select(answers_alone(pl.col("text"))).to_series().to_list() == ["辛苦了", "没有标签", "一\n二"]
 
 
-def test_of_what_a_judge_is_shown_only_the_words_are_read():
+def test_of_what_a_judge_is_shown_only_the_words_are_read_and_turns_are_of_who_said_them():
     """`line?"}, {"role"` is no account on LINE."""
     dialogue = [{"role": "seeker", "text": "只看一行line？"}, {"role": "supporter", "text": "嗯"}]
     asked = json.dumps({"dialogue": dialogue, "A": "好", "B": "行"}, ensure_ascii=False)
     told = _chat("rm_outcome", SYSTEM, {"role": "user", "content": asked}, REPLY)
-    assert told["text"].to_list()[0] == "只看一行line？\n嗯\n好\n行"
+    assert told.select("part", "text").rows()[:3] == [
+        ("seeker", "只看一行line？"),
+        ("supporter", "嗯"),
+        ("judged", "好\n行"),
+    ]
+
+
+@pytest.mark.parametrize("asked", ["我好累", "3", "[1]", '{"dialogue": [{"text": "嗯"}]}', '{"dialogue": 3}'])
+def test_what_no_judge_of_ours_is_shown_is_read_as_it_stands(asked):
+    told = _chat("rm_outcome", SYSTEM, {"role": "user", "content": asked}, REPLY)
+    assert told.select("part", "text").row(0) == ("judged", asked)
+
+
+@pytest.mark.parametrize("other", ["我今天很累我想休息", "我今天，很累！😭我想休息……", "我 今天很累,我想休息~"])
+def test_two_texts_are_compared_without_marks_and_in_one_script(other):
+    texts = pl.DataFrame({"text": ["我今天很累。我想休息。", other, "「我今天很累」，我想休息"]})
+    assert texts.select(folded(pl.col("text"))).to_series().unique().to_list() == ["我今天很累我想休息"]
+
+
+def test_traditional_characters_are_folded():
+    texts = pl.DataFrame({"text": ["這裡沒有人聽我說話", "这里没有人听我说话"]})
+    assert texts.select(folded(pl.col("text"))).to_series().n_unique() == 1

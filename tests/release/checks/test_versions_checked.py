@@ -1,0 +1,48 @@
+"""Sets without a row: told with the reason; without any at all there is nothing to release."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipelines.errors import ReleaseRefused
+from pipelines.release.checks.released import CONFIGS, Released
+from pipelines.release.checks.versions import empty, pinned
+from pipelines.releasing import release
+from pipelines.settings import Settings
+from pipelines.store import Store
+
+
+def _told(home: Path):
+    store = Store(home / "data")
+    return empty(Released(home, store, pinned(store)[0], Settings()))
+
+
+def test_an_empty_home_has_nothing_to_release(tmp_path):
+    with pytest.raises(ReleaseRefused, match="nothing to release") as told:
+        release(tmp_path, "v1", settings=Settings())
+    (found,) = told.value.findings
+    assert (found.check, found.severity, found.examples) == ("empty", "refuse", list(CONFIGS))
+    assert "GONGQING_HOME" in found.remedy
+    assert not list((tmp_path / "releases").glob("*"))
+
+
+def test_what_the_samples_do_not_give_is_told_with_the_reason(sample_home):
+    """Nobody wrote the samples' answers, so no chain leads to one, and no triplet is made of them."""
+    (found,) = _told(sample_home)
+    store = Store(sample_home / "data")
+    assert found.severity == "warn"
+    assert "grpo_ecot" not in found.what
+    for config, table in (("sft_coe", "coe_chains"), ("rm_triplets", "rm_triplets")):
+        rows = store.version(table).manifest.reasons["post: no_human_answer"]
+        assert f"{config} ({table} dropped {rows:,}: no_human_answer)" in found.what
+    waiting = store.version("cer_candidates").rows
+    assert f"sft_cer (sft_cer dropped {waiting}: not_labelled)" in found.what
+    assert "rm_unified (nobody has labelled anything)" in found.what
+
+
+def test_a_table_that_was_never_made_says_so(sample_home, tmp_path):
+    shutil.copytree(sample_home / "data", tmp_path / "data")
+    shutil.rmtree(tmp_path / "data" / "grpo_coe")
+    (found,) = _told(tmp_path)
+    assert "grpo_coe (never made)" in found.what
