@@ -1,4 +1,5 @@
-"""What ties rows together beyond equal texts: texts that are nearly equal, and passages that two rows share.
+"""What ties rows together beyond equal texts: texts that are nearly equal, or equal but for marks, and passages that
+two rows share.
 
 A tie is a name that rows have in common, as a link is, but it follows from all texts that are there and is remembered
 nowhere. Ties must not move a row that has its split. So where nearly equal texts hang together by a chain from one
@@ -12,7 +13,7 @@ import polars as pl
 from pipelines.buffers import buffers
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.passages import LENGTH, passages
-from pipelines.dedup.search import Search
+from pipelines.dedup.search import Search, digests
 from pipelines.sample.links import TELLING
 
 SIMILAR = 0.8
@@ -36,7 +37,7 @@ def ties(texts: pl.DataFrame, standing: pl.DataFrame, search: Search) -> pl.Data
     """
     told = texts.filter(~pl.col("title") & (pl.col("text").str.len_chars() >= TELLING))
     told = told.join(standing, on="row_id", how="left").select("row_id", "text", "link", "split")
-    found = pl.concat([_near(told, search), _shared(told)])
+    found = pl.concat([_near(told, search), _shared(told), _bare(told)])
     return found.group_by("row_id").agg(ties=pl.col("tie").unique().sort()).sort("row_id")
 
 
@@ -81,3 +82,12 @@ def _shared(told: pl.DataFrame) -> pl.DataFrame:
     )
     named = pl.format("p:{}", pl.col("passage"))
     return held.filter(telling).select("row_id", tie=named).unique()
+
+
+def _bare(told: pl.DataFrame) -> pl.DataFrame:
+    """`row_id`, `tie` of rows whose texts differ in marks and pictures alone."""
+    bare = told.with_columns(bare=pl.col("text").str.replace_all(r"[\p{P}\p{S}]", ""))
+    bare = bare.filter(pl.col("bare").str.len_chars() >= TELLING)
+    met = pl.col("link").n_unique().over("bare")
+    alike = bare.filter((met > 1) & (met <= FORMULA) & (pl.col("split").drop_nulls().n_unique().over("bare") < 2))
+    return alike.select("row_id", tie="b:" + digests(alike["bare"])).unique()

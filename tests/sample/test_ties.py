@@ -38,6 +38,14 @@ def test_equal_texts_are_links_and_no_ties():
     assert tied({"a": STORY[:20], "b": STORY[:20]}) == {}
 
 
+def test_texts_that_differ_in_marks_alone_tie_but_no_two_splits():
+    bare = STORY.replace("，", "").replace("。", "")
+    texts = {"a": STORY, "b": bare, "c": OTHER, "d": "好累，好累！", "e": "好累好累"}
+    assert groups(tied(texts)) == {frozenset("ab")}
+    assert groups(tied(texts, {"a": "train"})) == {frozenset("ab")}
+    assert tied(texts, {"a": "train", "b": "test"}) == {}
+
+
 def test_a_title_ties_nobody_by_being_nearly_equal():
     near = {"a": STORY[:24], "b": STORY[:24] + "呢"}
     assert groups(tied(near)) == {frozenset("ab")}
