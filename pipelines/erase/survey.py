@@ -21,6 +21,7 @@ from pipelines.erase.sieve import Sieve, keys
 from pipelines.erase.traces import Runs, plain
 from pipelines.errors import LedgerBusy
 from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.release.releases import Releases
 from pipelines.sample.links import dialogue_links, post_links
 from pipelines.store.store import Store
 from schemas.dialogues import Dialogues
@@ -34,9 +35,12 @@ _PROMPTS = ("md", "toml")
 def survey(home: Path, store: Store, request: Request, mask: Mask) -> tuple[Plan, Runs]:
     """What has to be done, and the runs of what goes. Reads the home about twice.
 
-    Raises RequestError for what nobody knows, DamagedVersion for a version that cannot be read, LedgerBusy where a
-    question about it is in a batch that is not collected.
+    Raises RequestError for what nobody knows, DamagedVersion for a version and DamagedRelease for a release that cannot
+    be read, LedgerBusy where a question about it is in a batch that is not collected.
     """
+    releases = Releases(home)
+    for name in releases.names():
+        releases.read(name)  # what is damaged now would pass for erased later
     found = targets(request, home, store)
     sieve = _by_ids(home, store, found, mask)
     runs = Runs.of(*_gone_texts(home, store, sieve))

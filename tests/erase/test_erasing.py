@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from erase_home import (
     HERS,
@@ -28,7 +29,7 @@ from every_byte import runs, traces
 from pipelines.erase import plan as plans
 from pipelines.erase.erasing import erase, look, resume
 from pipelines.erase.request import Request
-from pipelines.errors import Busy, DamagedVersion, LedgerBusy, RequestError
+from pipelines.errors import Busy, DamagedRelease, DamagedVersion, LedgerBusy, RequestError
 from pipelines.kept_out import KeptOut, require_no_erasure
 from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.llm.ledger.records import Call
@@ -329,6 +330,32 @@ def test_a_damaged_version_comes_first(home):
     with pytest.raises(DamagedVersion):
         erase(home, ASKED)
     assert list(plans.unfinished(home)) == []
+
+
+def test_a_damaged_release_comes_first(home):
+    """Rows that somebody else took out of it would pass for erased, and the release for whole."""
+    [shard] = (home / "releases" / "v1" / "rm_triplets").glob("*.parquet")
+    pq.write_table(pq.read_table(shard).slice(0, 1), shard)
+    with pytest.raises(DamagedRelease):
+        erase(home, ASKED)
+    shard.unlink()
+    with pytest.raises(DamagedRelease, match="missing"):
+        erase(home, ASKED)
+    assert list(plans.unfinished(home)) == []
+
+
+def test_a_release_that_is_taken_away_in_between_stops_it_for_no_longer_than_it_must(home, made, monkeypatch):
+    monkeypatch.setattr("pipelines.erase.erasing.erase_from_releases", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        erase(home, ASKED)
+    monkeypatch.undo()
+    [shard] = (home / "releases" / "v1" / "rm_triplets").glob("*.parquet")
+    shard.unlink()
+    with pytest.raises(DamagedRelease, match="erase --resume"):
+        resume(home)
+    shutil.rmtree(home / "releases" / "v1")
+    [receipt] = resume(home)
+    assert [one.place for one in receipt.lost if one.place.startswith("releases")] == []
 
 
 def test_one_that_is_asked_for_later_finishes_what_was_begun(home, monkeypatch):
