@@ -40,7 +40,7 @@ def erase(home: Path, request: Request) -> list[Receipt]:
     """
     with _nobody_else(home):
         receipts_before = list(_finish_all(home))
-        plan, runs = survey(home, Store(home / "data"), request, KeptOut(home).mask)
+        plan, runs = survey(home, Store(home / "data"), request, KeptOut(home))
         plans.save(home, plan, runs)
         return [*receipts_before, _finish(home, plan, runs)]
 
@@ -49,7 +49,7 @@ def look(home: Path, request: Request) -> Plan:
     """What an erasure would do; nothing is changed. Raises what `survey` raises."""
     require_no_erasure(home)
     with _nobody_else(home):
-        return survey(home, Store(home / "data"), request, KeptOut(home).mask)[0]
+        return survey(home, Store(home / "data"), request, KeptOut(home))[0]
 
 
 def resume(home: Path) -> list[Receipt]:
@@ -74,6 +74,7 @@ def _nobody_else(home: Path) -> Iterator[None]:
 
 
 def _finish_all(home: Path) -> Iterator[Receipt]:
+    plans.sweep(home)
     for plan, runs in plans.unfinished(home):
         yield _finish(home, plan, runs)
 
@@ -81,7 +82,7 @@ def _finish_all(home: Path) -> Iterator[Receipt]:
 def _finish(home: Path, plan: Plan, runs: Runs) -> Receipt:
     """Does what the plan says. Every step finds what an earlier try has done, and goes on from there."""
     keeper = KeptOut(home)
-    keeper.add(plan.kept_out)
+    keeper.add(plan.kept_out, plan.wordings)
     crawled.take_down(home, plan.taken_down)
     sieve = plan.sieve(keeper.mask)
     scrub = Scrub(runs, sieve.gone, keeper.mask)
