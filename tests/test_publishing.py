@@ -15,9 +15,10 @@ from pipelines.defs import releases as assets
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Busy
 from pipelines.kept_out import FOLDER
+from pipelines.locks import held
 from pipelines.publishing import export
 from pipelines.release.assemble import assemble
-from pipelines.release.published import publications
+from pipelines.release.published import GIVING, publications
 from pipelines.release.releases import Releases
 from pipelines.settings import Settings
 from samples.hub import Hub
@@ -131,6 +132,21 @@ def test_prompts_alone_are_no_file_for_a_trainer(home, tmp_path):
     assert done.returncode == 2
     assert "a prompt set has no answer to imitate" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_no_erasure_begins_while_a_release_is_given_away(tmp_path, monkeypatch):
+    """Its receipt would not name where the release is then."""
+
+    def looks(*_):
+        with pytest.raises(BlockingIOError), held(tmp_path / GIVING, wait=False):
+            pass
+        raise InterruptedError
+
+    monkeypatch.setattr("pipelines.publishing.releases_to_give", looks)
+    with pytest.raises(InterruptedError):
+        export(tmp_path, None, tmp_path / "out")
+    with held(tmp_path / GIVING, wait=False):
+        pass
 
 
 def test_nothing_leaves_the_house_while_an_erasure_is_unfinished(home, tmp_path):

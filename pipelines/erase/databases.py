@@ -42,7 +42,7 @@ def scrub_file(path: Path, scrub: Scrub) -> bool:
 def scrub_database(path: Path, scrub: Scrub) -> int:
     """Rids every cell of traces, and the file of free pages and of its log; how many cells had some.
 
-    Raises Busy where another process holds it, StorageFull where there is no room for the file a second time.
+    Raises Busy where another process holds it, StorageFull where there is no room to write the file anew.
     """
     try:
         database = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE)
@@ -63,7 +63,7 @@ def scrub_database(path: Path, scrub: Scrub) -> int:
             raise StorageFull(
                 "no room left to write Dagster's state anew",
                 where=path,
-                remedy=f"free as much as the file takes ({path.stat().st_size / 1e6:.1f} MB), then: "
+                remedy=f"free twice as much as the file takes ({path.stat().st_size / 1e6:.1f} MB), then: "
                 "gongqing erase --resume",
             ) from error
         raise _busy(path, str(error)) from error
