@@ -60,7 +60,7 @@ class Gone:
         return near.filter(pl.Series([name in self for name in near], dtype=pl.Boolean))
 
     def masked(self, told: str, mask: Mask) -> str:
-        """`told` with a mask for every id in it that is gone, whatever stands around it; ids may hold any characters."""
+        """`told` with a mask for every id in it that is gone, whatever stands around it and whatever it holds."""
         done, shown = 0, []
         for found in self._beginnings().finditer(told):
             if found.start() >= done and (name := self._named(told, found.start())):
