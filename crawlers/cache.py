@@ -135,7 +135,7 @@ class CacheStorage:
     def store_response(self, _spider: Spider, request: Request, response: Response) -> None:
         """Keeps `response` for `request`; no page that names a post which is to go.
 
-        Lists show how posts begin, those too that are never fetched. A crawl that was killed asks for such a page again.
+        Lists show how posts begin, those too that are never fetched. A killed crawl asks for such a page again.
         """
         if not self._taken_down.isdisjoint(_NUMBER.findall(response.body)):
             return

@@ -38,7 +38,7 @@ def survey(home: Path, store: Store, request: Request, keeper: KeptOut) -> tuple
     """What has to be done, and the runs of what goes. Reads the home about twice.
 
     Raises RequestError for what nobody knows, DamagedVersion for a version and DamagedRelease for a release that cannot
-    be read, LedgerBusy where a question about it is in a batch that is not collected.
+    be read, LedgerBusy where a question about it is under way, or in a batch that is not collected.
     """
     releases = Releases(home)
     for name in releases.names():
@@ -177,12 +177,19 @@ def _calls(home: Path, made: Iterable[str], runs: Runs) -> set[str]:
             if key in known or runs.traced(plain(payload)) or runs.traced(plain(body))
         }
         for attempt in ledger.open_attempts():
-            if attempt.key in found and attempt.batch is not None and not attempt.lost:
+            if attempt.key not in found or attempt.lost:
+                continue
+            if attempt.batch is None:
                 raise LedgerBusy(
-                    f"a question about it is in batch {attempt.batch}, whose answers nobody has collected",
+                    f"a question about it is under way, for {attempt.stage}: its answer would come later",
                     where=home / FILE,
-                    remedy=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
+                    remedy="wait for whoever asks it, or end them",
                 )
+            raise LedgerBusy(
+                f"a question about it is in batch {attempt.batch}, whose answers nobody has collected",
+                where=home / FILE,
+                remedy=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
+            )
     return found
 
 

@@ -391,6 +391,20 @@ def test_a_question_in_a_batch_that_nobody_collected_comes_first(home):
     assert [one.host for one in receipt.at_hosts] == ["https://example.org"]
 
 
+def test_a_question_that_somebody_alive_asks_comes_first(home):
+    """A notebook, say, that no lock of ours knows of."""
+    payload = canonical({"messages": [{"role": "user", "content": HERS}]})
+    call = Call(key_of(payload), "topics", "m", "m", payload)
+    with Ledger(home / FILE) as other:
+        attempt = asyncio.run(other.begin(call, reserve=1, budget=None))
+        with pytest.raises(LedgerBusy, match="under way, for topics"):
+            erase(home, ASKED)
+        assert list(plans.unfinished(home)) == []
+        asyncio.run(other.failed(attempt, "timeout", billed=False))
+    erase(home, ASKED)
+    assert traces(home, runs([HERS])) == {}
+
+
 def test_a_damaged_version_comes_first(home):
     """Nobody knows what is in it."""
     version = Store(home / "data").version("ecot_chains")
