@@ -14,7 +14,7 @@ import pytest
 from pipelines.defs import releases as assets
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Busy
-from pipelines.kept_out import FOLDER
+from pipelines.kept_out import FOLDER, KeptOut
 from pipelines.locks import held
 from pipelines.publishing import export
 from pipelines.release.assemble import assemble
@@ -113,6 +113,15 @@ def test_it_is_given_away_and_comes_back(home, hub, tmp_path):
     for config in ours.read("v1").configs:
         columns = ours.frame("v1", config).collect_schema().names()
         assert theirs.frame("v1", config).select(columns).collect().equals(ours.frame("v1", config).collect())
+
+    third = tmp_path / "third"  # whoever was erased there does not come back from the Hub
+    row_id = ours.frame("v1", "grpo_cer").collect()["row_id"][0].partition("#")[0]
+    KeptOut(third).add([row_id])
+    refused = ran(third, GONGQING, "import", "hub", REPO, "--revision", "v1", hub=hub)
+    assert (refused.returncode, "was erased here" in refused.stderr) == (2, True), refused.stderr
+    assert row_id not in refused.stderr
+    assert Releases(third).names() == []
+    assert list((third / "releases").rglob("*.parquet")) == []
 
 
 @pytest.mark.parametrize(("form", "file"), [("openai", "sft_cer_train.jsonl"), ("llama-factory", "dataset_info.json")])

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pipelines.erase.scrub import Scrub
 from pipelines.erase.sieve import Sieve
 from pipelines.errors import DamagedRelease
 from pipelines.kept_out import write_whole
+from pipelines.release.fetch import FETCHING
 from pipelines.release.published import publications
 from pipelines.store.storage import LocalFolder
 from schemas.tables import TABLES
@@ -36,6 +38,7 @@ def erase_from_releases(home: Path, sieve: Sieve, scrub: Scrub, erasure: str) ->
     if (home / RELEASES).is_dir():
         with LocalFolder(home / RELEASES).staging():
             pass  # what a release that was killed left half written may hold it as well
+        shutil.rmtree(home / RELEASES / FETCHING, ignore_errors=True)  # and what a fetch that was broken off has left
     for path in sorted((home / RELEASES).glob("[!.]*/manifest.json")):
         folder = path.parent
         manifest: dict[str, Any] = json.loads(path.read_bytes())

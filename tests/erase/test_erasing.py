@@ -287,6 +287,15 @@ def test_files_that_the_home_does_not_know_are_told_and_left(home):
     assert (home / "out" / "notes.md").read_text(encoding="utf-8") == f"s:a: {HERS}"
 
 
+def test_what_a_fetch_from_the_hub_left_half_done_goes(home):
+    """It would go on from there, past the erasure."""
+    half = home / "releases" / ".fetching" / "c0ffee" / "sft_coe" / "train-00000-of-00001.parquet"
+    half.parent.mkdir(parents=True)
+    pl.DataFrame({"row_id": ["s:a"], "text": [HERS]}).write_parquet(half)
+    erase(home, ASKED)
+    assert not half.exists()
+
+
 def test_while_a_release_is_given_away_nothing_is_begun(home):
     """The receipt would not name the place where it is then."""
     with held(home / GIVING, shared=True), pytest.raises(Busy, match="given away"):
