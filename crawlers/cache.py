@@ -4,6 +4,7 @@ SQLite in WAL mode: a page is there whole or not at all, whenever the process di
 answers are kept: an error, a refusal and a challenge are asked for again.
 """
 
+import re
 import sqlite3
 import zlib
 from pathlib import Path
@@ -23,6 +24,7 @@ CREATE TABLE IF NOT EXISTS pages (
     headers BLOB NOT NULL, body BLOB NOT NULL
 )
 """
+_NUMBER = re.compile(rb"[0-9]+")  # an id of a post, on every engine of ours
 _KEPT = frozenset({200, 404, 410})
 
 
@@ -111,6 +113,7 @@ class CacheStorage:
         self._store: PageStore = spider.pages  # type: ignore[attr-defined]
         self._path: Path = spider.job.pages  # type: ignore[attr-defined]
         self._crawler = spider.crawler
+        self._taken_down = {source_id.encode() for source_id in spider.options.takedown}  # type: ignore[attr-defined]
 
     def close_spider(self, _spider: Spider) -> None:
         """Closes them."""
@@ -130,7 +133,12 @@ class CacheStorage:
         return kind(url=url, status=status, headers=headers, body=body)
 
     def store_response(self, _spider: Spider, request: Request, response: Response) -> None:
-        """Keeps `response` for `request`."""
+        """Keeps `response` for `request`; no page that names a post which is to go.
+
+        Lists show how posts begin, those too that are never fetched. A killed crawl asks for such a page again.
+        """
+        if not self._taken_down.isdisjoint(_NUMBER.findall(response.body)):
+            return
         headers = headers_dict_to_raw(response.headers) or b""
         key = self._fingerprinter.fingerprint(request)
         with stop_where_unwritten(self._crawler, self._path):

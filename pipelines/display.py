@@ -331,6 +331,7 @@ def erasure(receipt: Receipt) -> Group:
         f"{receipt.crawled:,} lines and files of crawls{'; the near-duplicate index is gone' if receipt.index else ''}"
     ]
     told += [f"still on the Hub, of release {one.release}: {one.removal}" for one in receipt.published]
+    told += [f"a file of yours still says it: {name}" for name in receipt.elsewhere]
     told += [f"{one.host} may still keep {', '.join(one.files) or one.batch}" for one in receipt.at_hosts]
     return Group(table, *told)
 

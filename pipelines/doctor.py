@@ -13,8 +13,9 @@ from typing import Any, Literal
 import yaml
 
 from pipelines import settings
-from pipelines.errors import GongqingError, SettingsError
+from pipelines.errors import Busy, GongqingError, SettingsError
 from pipelines.imports import author_key
+from pipelines.kept_out import require_no_erasure
 from pipelines.store.store import Store
 from schemas.tables import PARTITIONED, TABLES
 
@@ -49,7 +50,16 @@ def examine(home: Path) -> Iterator[Finding]:
         if key
         else "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)",
     )
+    yield from _erasures(home)
     yield from _versions(Store(home / "data"))
+
+
+def _erasures(home: Path) -> Iterator[Finding]:
+    """An erasure that was begun and is not finished; nothing where there is none."""
+    try:
+        require_no_erasure(home)
+    except Busy as error:
+        yield Finding("erasures", "broken", str(error))
 
 
 def _pins() -> Finding:

@@ -5,11 +5,12 @@ from tempfile import TemporaryDirectory
 
 from pipelines.errors import RequestError
 from pipelines.kept_out import require_no_erasure
+from pipelines.locks import held
 from pipelines.release.client import Told, nobody
 from pipelines.release.folder import export_folder
 from pipelines.release.hub import Published, publish
 from pipelines.release.manifest import Release
-from pipelines.release.published import remember
+from pipelines.release.published import GIVING, remember
 from pipelines.release.releases import Releases
 from pipelines.stats import paper_tables
 from pipelines.store.store import Store
@@ -39,8 +40,9 @@ def export(home: Path, name: str | None, target: Path, repo: str = "") -> Releas
 
     Returns the release as it is published; raises what `export_folder` does, and Busy.
     """
-    releases, store = releases_to_give(home), Store(home / "data")
-    return export_folder(releases, chosen(releases, name), store, target, list(paper_tables(store).values()), repo)
+    with held(home / GIVING, shared=True):  # no erasure begins that would not know of the copy
+        releases, store = releases_to_give(home), Store(home / "data")
+        return export_folder(releases, chosen(releases, name), store, target, list(paper_tables(store).values()), repo)
 
 
 def to_hub(
@@ -50,9 +52,9 @@ def to_hub(
 
     Returns the release as it is published, and where. Raises what `export` and `publish` do.
     """
-    with TemporaryDirectory() as scratch:
+    with held(home / GIVING, shared=True), TemporaryDirectory() as scratch:
         folder = Path(scratch) / "release"
         release = export(home, name, folder, repo)
         found = publish(release, folder, repo, private=not public, told=told)
-    remember(home, found.repo, found.tag, found.commit)
+        remember(home, found.repo, found.tag, found.commit)
     return release, found

@@ -141,7 +141,7 @@ def alone(home: Path, *, finishing: bool = False) -> Iterator[None]:
         except BlockingIOError as error:
             holder = json.loads(path.read_text(encoding="utf-8") or "{}")
             raise Busy(
-                f"another refresh is at work: process {holder.get('pid')} on {holder.get('host')}, "
+                f"a refresh, a release or an erasure is at work: process {holder.get('pid')} on {holder.get('host')}, "
                 f"since {holder.get('since')}",
                 where=path,
                 remedy="wait for it, or end that process",

@@ -3,7 +3,9 @@
 import datetime as dt
 import json
 import os
+import sqlite3
 import stat
+import zlib
 from pathlib import Path
 
 import polars as pl
@@ -93,6 +95,23 @@ def test_ids_of_the_takedown_list_are_never_asked_for(home: Home):
     assert source_id not in set(home.rows()["source_id"])
     assert home.replica is not None
     assert not any(source_id in path for path in home.replica.requests()["paths"])
+
+
+def test_a_list_that_shows_how_such_a_post_begins_is_not_kept_among_the_pages(home: Home):
+    [gone, *_] = samples("2025-03-14", "2025-03-14")
+    source_id = str(100841600 + int(gone[1:]))
+    kept = {}
+    for named in ("", source_id):
+        (home.folder / "takedown.txt").write_text(f"{named}\n", encoding="utf-8")
+        home.crawl(DAY, DAY, now=f"2025-03-2{len(kept)}T12:00:00+08:00")
+        [*_, path] = sorted((home.folder / "crawl").glob("*/*/*/pages.sqlite"))
+        with sqlite3.connect(path) as pages:
+            bodies = [zlib.decompress(body) for (body,) in pages.execute("SELECT body FROM pages")]
+        pages.close()
+        kept[named] = len(bodies), sum(source_id.encode() in body for body in bodies)
+    assert kept[""][1] > 0, "a list names it"
+    assert kept[source_id][0] > 0
+    assert kept[source_id][1] == 0
 
 
 def test_a_post_that_was_seen_but_is_not_held_is_fetched(home: Home):

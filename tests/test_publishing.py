@@ -14,10 +14,11 @@ import pytest
 from pipelines.defs import releases as assets
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Busy
-from pipelines.kept_out import FOLDER
+from pipelines.kept_out import FOLDER, KeptOut
+from pipelines.locks import held
 from pipelines.publishing import export
 from pipelines.release.assemble import assemble
-from pipelines.release.published import publications
+from pipelines.release.published import GIVING, publications
 from pipelines.release.releases import Releases
 from pipelines.settings import Settings
 from samples.hub import Hub
@@ -121,6 +122,15 @@ def test_it_is_given_away_and_comes_back(home, hub, tmp_path):
         columns = ours.frame("v1", config).collect_schema().names()
         assert theirs.frame("v1", config).select(columns).collect().equals(ours.frame("v1", config).collect())
 
+    third = tmp_path / "third"  # whoever was erased there does not come back from the Hub
+    row_id = ours.frame("v1", "grpo_cer").collect()["row_id"][0].partition("#")[0]
+    KeptOut(third).add([row_id])
+    refused = ran(third, GONGQING, "import", "hub", REPO, "--revision", "v1", hub=hub)
+    assert (refused.returncode, "was erased here" in refused.stderr) == (2, True), refused.stderr
+    assert row_id not in refused.stderr
+    assert Releases(third).names() == []
+    assert list((third / "releases").rglob("*.parquet")) == []
+
 
 @pytest.mark.parametrize(("form", "file"), [("openai", "sft_cer_train.jsonl"), ("llama-factory", "dataset_info.json")])
 def test_files_for_other_trainers(labelled_store, tmp_path, form, file):
@@ -139,6 +149,21 @@ def test_prompts_alone_are_no_file_for_a_trainer(home, tmp_path):
     assert done.returncode == 2
     assert "a prompt set has no answer to imitate" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_no_erasure_begins_while_a_release_is_given_away(tmp_path, monkeypatch):
+    """Its receipt would not name where the release is then."""
+
+    def looks(*_):
+        with pytest.raises(BlockingIOError), held(tmp_path / GIVING, wait=False):
+            pass
+        raise InterruptedError
+
+    monkeypatch.setattr("pipelines.publishing.releases_to_give", looks)
+    with pytest.raises(InterruptedError):
+        export(tmp_path, None, tmp_path / "out")
+    with held(tmp_path / GIVING, wait=False):
+        pass
 
 
 def test_nothing_leaves_the_house_while_an_erasure_is_unfinished(home, tmp_path):

@@ -49,16 +49,28 @@ def releases(context: typer.Context, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     from pipelines import display
+    from pipelines.errors import DamagedRelease
     from pipelines.release.releases import Releases
 
-    known = Releases(home())
-    found, current = [known.read(name) for name in known.names()], known.current()
+    known, found, current = Releases(home()), [], None
+    damaged: list[DamagedRelease] = []
+    for name in known.names():
+        try:
+            found.append(known.read(name))
+        except DamagedRelease as error:
+            damaged.append(error)
+    try:
+        current = known.current()
+    except DamagedRelease as error:
+        damaged.append(error)
     if as_json:
         terminal.put(display.as_json([display.release_record(one, current) for one in found]))
     elif found:
         terminal.put(display.releases(found, current))
-    else:
+    elif not damaged:
         terminal.line("no releases yet: gongqing release NAME")
+    if damaged:
+        raise damaged[0]
 
 
 @releases_app.command("promote")

@@ -6,12 +6,18 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 from pipelines.durable import write_whole
 from pipelines.erase.lineage import Gone
 from pipelines.errors import Busy
 from pipelines.locks import held
 
+# Of a line of a journal: which post it is, and all that somebody wrote in it.
+_SAID = dict.fromkeys(("post_id", "url", "title", "description", "topic", "author"), pl.String)
+_ANSWER = dict.fromkeys(("answer_id", "author", "text"), pl.String)
 _NOTES = ("items.jsonl", "seen.jsonl", "seen-before.jsonl")
 
 
@@ -41,6 +47,25 @@ def take_down(home: Path, posts: Iterable[str]) -> None:
         write_whole(path, "".join(f"{line}\n" for line in [*there, *new]).encode())
 
 
+def journals(home: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Where each journal is, and the posts in it: of crawls that nobody has collected they stand in no table yet.
+
+    A line that a killed crawl left unfinished is no post; nor is one that is damaged.
+    """
+    for path in sorted((home / "crawl").glob("*/*/*/items.jsonl")):
+        posts = [post for line in path.read_bytes().splitlines() if (post := _post(line))]
+        yield str(path.relative_to(home)), pl.DataFrame(posts, schema=_SAID | {"answers": pl.List(pl.Struct(_ANSWER))})
+
+
+def _post(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line.decode("utf-8", "replace"))
+        answers = [{name: answer.get(name) for name in _ANSWER} for answer in row.get("answers", [])]
+        return {name: row.get(name) for name in _SAID} | {"post_id": row["post_id"], "answers": answers}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
 def clean(home: Path, gone: Gone) -> int:
     """Rids the folders of crawls of what is gone; how many lines and pages' files that was.
 
@@ -57,6 +82,8 @@ def clean(home: Path, gone: Gone) -> int:
             elif path.name.startswith("pages.sqlite"):
                 path.unlink()
                 found += 1
+            elif path.suffix == ".part":  # of whoever was killed as it wrote one of them
+                path.unlink()
             elif path.name == "unknown" and path.is_dir():
                 shutil.rmtree(path)
                 found += 1

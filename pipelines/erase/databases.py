@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.durable import write_whole
 from pipelines.erase.scrub import Scrub
-from pipelines.errors import Busy
+from pipelines.errors import Busy, StorageFull
 
 _MAGIC = b"SQLite format 3\0"
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -40,7 +40,10 @@ def scrub_file(path: Path, scrub: Scrub) -> bool:
 
 
 def scrub_database(path: Path, scrub: Scrub) -> int:
-    """Rids every cell of traces, and the file of free pages and of its log; how many cells had some."""
+    """Rids every cell of traces, and the file of free pages and of its log; how many cells had some.
+
+    Raises Busy where another process holds it, StorageFull where there is no room to write the file anew.
+    """
     try:
         database = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE)
         try:
@@ -51,16 +54,27 @@ def scrub_database(path: Path, scrub: Scrub) -> int:
             database.execute("COMMIT")
             database.execute("VACUUM")
             if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                raise sqlite3.OperationalError("a reader holds the log")
+                raise _busy(path, "a reader holds the log")
             return found
         finally:
             database.close()
     except sqlite3.OperationalError as error:
-        raise Busy(
-            f"another process uses Dagster's state: {error}",
-            where=path,
-            remedy="end Dagster's web UI and daemon, then: gongqing erase --resume",
-        ) from error
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL:
+            raise StorageFull(
+                "no room left to write Dagster's state anew",
+                where=path,
+                remedy=f"free twice as much as the file takes ({path.stat().st_size / 1e6:.1f} MB), then: "
+                "gongqing erase --resume",
+            ) from error
+        raise _busy(path, str(error)) from error
+
+
+def _busy(path: Path, told: str) -> Busy:
+    return Busy(
+        f"another process uses Dagster's state: {told}",
+        where=path,
+        remedy="end Dagster's web UI and daemon, then: gongqing erase --resume",
+    )
 
 
 def _scrub_table(database: sqlite3.Connection, table: str, scrub: Scrub) -> int:

@@ -20,6 +20,7 @@ from pipelines.erase.releases import erase_from_releases
 from pipelines.erase.request import Request
 from pipelines.erase.scrub import Scrub
 from pipelines.erase.sieve import DROPPED, Sieve
+from pipelines.erase.strangers import still_saying
 from pipelines.erase.survey import survey
 from pipelines.erase.traces import Runs
 from pipelines.errors import Busy
@@ -27,6 +28,7 @@ from pipelines.kept_out import KeptOut, require_no_erasure
 from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.locks import held
 from pipelines.refresh import alone
+from pipelines.release.published import GIVING
 from pipelines.stages import STAGES
 from pipelines.store.store import Store
 from schemas.tables import PARTITIONED, TABLES
@@ -40,7 +42,7 @@ def erase(home: Path, request: Request) -> list[Receipt]:
     """
     with _nobody_else(home):
         receipts_before = list(_finish_all(home))
-        plan, runs = survey(home, Store(home / "data"), request, KeptOut(home).mask)
+        plan, runs = survey(home, Store(home / "data"), request, KeptOut(home))
         plans.save(home, plan, runs)
         return [*receipts_before, _finish(home, plan, runs)]
 
@@ -49,7 +51,7 @@ def look(home: Path, request: Request) -> Plan:
     """What an erasure would do; nothing is changed. Raises what `survey` raises."""
     require_no_erasure(home)
     with _nobody_else(home):
-        return survey(home, Store(home / "data"), request, KeptOut(home).mask)[0]
+        return survey(home, Store(home / "data"), request, KeptOut(home))[0]
 
 
 def resume(home: Path) -> list[Receipt]:
@@ -62,6 +64,14 @@ def resume(home: Path) -> list[Receipt]:
 def _nobody_else(home: Path) -> Iterator[None]:
     """Nobody makes, crawls or imports anything meanwhile. Raises Busy where somebody does."""
     with alone(home, finishing=True), crawled.no_crawl(home), ExitStack() as stack:
+        try:
+            stack.enter_context(held(home / GIVING, wait=False))
+        except BlockingIOError as error:
+            raise Busy(
+                "a release is being given away: where it is then could not be told",
+                where=home / GIVING,
+                remedy="wait for the export, or end it",
+            ) from error
         for stage in STAGES:
             lock = home / ".locks" / stage.name
             try:
@@ -74,6 +84,7 @@ def _nobody_else(home: Path) -> Iterator[None]:
 
 
 def _finish_all(home: Path) -> Iterator[Receipt]:
+    plans.sweep(home)
     for plan, runs in plans.unfinished(home):
         yield _finish(home, plan, runs)
 
@@ -81,7 +92,7 @@ def _finish_all(home: Path) -> Iterator[Receipt]:
 def _finish(home: Path, plan: Plan, runs: Runs) -> Receipt:
     """Does what the plan says. Every step finds what an earlier try has done, and goes on from there."""
     keeper = KeptOut(home)
-    keeper.add(plan.kept_out)
+    keeper.add(plan.kept_out, plan.wordings)
     crawled.take_down(home, plan.taken_down)
     sieve = plan.sieve(keeper.mask)
     scrub = Scrub(runs, sieve.gone, keeper.mask)
@@ -103,6 +114,7 @@ def _finish(home: Path, plan: Plan, runs: Runs) -> Receipt:
         index=_remove_index(home),
         published=published,
         at_hosts=at_hosts,
+        elsewhere=[sieve.gone.masked(name, keeper.mask) for name in still_saying(home, scrub)],
         ended=dt.datetime.now(dt.UTC),
     )
     receipts.keep(home, receipt)

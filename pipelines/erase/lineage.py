@@ -13,8 +13,9 @@ import polars as pl
 
 # What stands between an id and a part of it.
 _MARKS = re.compile(r"[#/~]")
-# Where a word of a drop's detail may end.
-_WORD = re.compile(r"[^\s,;()\"'“”，；（）]+")
+# How an id that a text names may go on to a part of it, and what would make it the beginning of another id.
+_PART = re.compile(r"(?:[#/~][\w-]+)*")
+_GOES_ON = re.compile(r"[-.:]?\w")
 
 # Ids of what a row is, or was made from; and what else `made_as` looks at.
 IDS = (
@@ -37,6 +38,9 @@ class Gone:
     def __init__(self, ids: Iterable[str], namesakes: Iterable[str] = ()) -> None:
         self.ids = set(ids)
         self.namesakes = set(namesakes)
+        self._counted = 0
+        self._lengths: list[int] = []
+        self._found = re.compile(r"(?!)")
 
     def __contains__(self, name: object) -> bool:
         """Whether an id is gone, or is a part of one that is."""
@@ -56,8 +60,37 @@ class Gone:
         return near.filter(pl.Series([name in self for name in near], dtype=pl.Boolean))
 
     def masked(self, told: str, mask: Mask) -> str:
-        """`told` with a mask for every id in it that is gone."""
-        return _WORD.sub(lambda word: mask(word[0]) if word[0] in self else word[0], told)
+        """`told` with a mask for every id in it that is gone, whatever stands around it and whatever it holds."""
+        done, shown = 0, []
+        for found in self._beginnings().finditer(told):
+            if found.start() >= done and (name := self._named(told, found.start())):
+                shown += [told[done : found.start()], mask(name)]
+                done = found.start() + len(name)
+        return "".join([*shown, told[done:]])
+
+    def _named(self, told: str, start: int) -> str:
+        """The id that is gone, with the part of it, that stands at a place of a text; empty where there is none."""
+        for length in self._lengths:
+            name = told[start : start + length]
+            end = start + length
+            if len(name) == length and name in self.ids:
+                goes_on = _GOES_ON.match(told, end)
+                # Chinese words follow an id without a space; a letter after one that ends in Chinese is another id.
+                if goes_on is None or (name[-1].isascii() and not goes_on[0].isascii()):
+                    part = _PART.match(told, end)
+                    whole = told[start : part.end()] if part else name
+                    return whole if whole in self else ""
+        return ""
+
+    def _beginnings(self) -> re.Pattern[str]:
+        """What ids that are gone begin with: their sources. Made anew once there are more ids."""
+        if len(self.ids) != self._counted:
+            self._counted = len(self.ids)
+            self._lengths = sorted({len(name) for name in self.ids}, reverse=True)
+            sources = sorted({name.partition(":")[0] for name in self.ids}, key=len, reverse=True)
+            # A source may be called `b`, and another `a-b`; Chinese words go before an id without a space.
+            self._found = re.compile(rf"(?<![0-9A-Za-z_.-])(?:{'|'.join(map(re.escape, sources))})")
+        return self._found
 
     def rows(self, frame: pl.DataFrame) -> pl.Series:
         """Which rows of a table are gone, as a column of booleans."""

@@ -1,4 +1,4 @@
-"""Where rows lie in a home: the versions of its tables and the shards of its releases."""
+"""Where rows lie in a home: journals of crawls, the versions of its tables and the shards of its releases."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from pipelines.erase.crawled import journals
 from pipelines.erase.sieve import DROPPED
 from pipelines.store.store import Store, Version
 from schemas.tables import PARTITIONED, TABLES
@@ -29,6 +30,8 @@ class Place:
 
 def places(home: Path, store: Store) -> Iterator[Place]:
     """All places, what is made from others after them. Raises DamagedVersion: who knows what is in such a one?"""
+    for name, posts in journals(home):
+        yield Place("raw_posts", name, posts.lazy())
     for table in TABLES:
         for version in versions(store, table):
             name = f"{version.name}@{version.version}"

@@ -38,6 +38,7 @@ class Plan(BaseModel):
     touched: list[str]  # names of places
     forgotten: list[str]  # keys of calls in the ledger
     kept_out: list[str]  # ids and authors that never come back
+    wordings: list[str] = []  # codes of words that never come back
     taken_down: list[str]  # posts of sites, for the crawler's own list
     base: int
 
@@ -75,6 +76,15 @@ def unfinished(home: Path) -> Iterator[tuple[Plan, Runs]]:
                 where=path,
                 remedy="remove it, and ask for the same erasure again: what is erased already stays so",
             ) from error
+
+
+def sweep(home: Path) -> None:
+    """Removes what a process that was killed while it wrote or removed a plan left of it: nothing was begun, or all is
+    done.
+    """
+    for path in sorted((home / FOLDER).glob("*")):
+        if path.suffix == ".part" or (path.suffix == ".runs" and not path.with_suffix(".plan").exists()):
+            path.unlink()
 
 
 def done(home: Path, plan: Plan) -> None:

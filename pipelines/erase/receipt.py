@@ -62,6 +62,7 @@ class Receipt(BaseModel):
     index: bool  # the near-duplicate index was there, and is gone as a whole
     published: list[Published]
     at_hosts: list[AtHost]
+    elsewhere: list[str] = []  # files in the home that are none of ours, and still hold a trace
 
 
 def keep(home: Path, receipt: Receipt) -> Path:

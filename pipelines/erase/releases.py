@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from pipelines.erase.places import RELEASES, shards
 from pipelines.erase.receipt import Lost, Published
 from pipelines.erase.scrub import Scrub
 from pipelines.erase.sieve import Sieve
+from pipelines.errors import DamagedRelease
+from pipelines.release.fetch import FETCHING
 from pipelines.release.published import publications
 from pipelines.store.storage import LocalFolder
 from schemas.tables import TABLES
@@ -30,11 +33,12 @@ def erase_from_releases(home: Path, sieve: Sieve, scrub: Scrub, erasure: str) ->
     """What each release that loses rows has lost, and where on the Hub they still are. Again, it finishes.
 
     The manifest is written after the shards: a release that was left in between is damaged until the erasure is
-    finished, and says so.
+    finished, and says so. Raises DamagedRelease where a shard has been removed meanwhile.
     """
     if (home / RELEASES).is_dir():
         with LocalFolder(home / RELEASES).staging():
             pass  # what a release that was killed left half written may hold it as well
+        shutil.rmtree(home / RELEASES / FETCHING, ignore_errors=True)  # and what a fetch that was broken off has left
     for path in sorted((home / RELEASES).glob("[!.]*/manifest.json")):
         folder = path.parent
         manifest: dict[str, Any] = json.loads(path.read_bytes())
@@ -76,7 +80,7 @@ def _settle(folder: Path, manifest: dict[str, Any], changed: int, erasure: str) 
     known = next((one for one in tombstones if one["erasure"] == erasure), None)
     rows = 0
     for shard in (shard for listed in manifest["configs"].values() for shard in listed):
-        content = (folder / shard["path"]).read_bytes()
+        content = _bytes_of(folder / shard["path"])
         digest = hashlib.sha256(content).hexdigest()
         if digest != shard["sha256"]:
             left = pq.read_metadata(folder / shard["path"]).num_rows
@@ -88,6 +92,17 @@ def _settle(folder: Path, manifest: dict[str, Any], changed: int, erasure: str) 
     if not tombstones:
         del manifest["erasures"]
     return known and Lost(f"{RELEASES}/{folder.name}", known["rows"], 0, known["changed"])
+
+
+def _bytes_of(shard: Path) -> bytes:
+    try:
+        return shard.read_bytes()
+    except FileNotFoundError as error:
+        raise DamagedRelease(
+            "a file of a release is gone since the erasure was begun",
+            where=shard,
+            remedy="restore it, or move the release out of the home; then: gongqing erase --resume",
+        ) from error
 
 
 def _published(home: Path, release: str) -> Iterator[Published]:

@@ -3,16 +3,19 @@
 import json
 from typing import Any
 
+import numpy as np
+
 from pipelines.erase.lineage import Gone, Mask
-from pipelines.erase.traces import Runs
+from pipelines.erase.traces import LENGTH, Runs
 
 ERASED = "[erased]"
 
 
 class Scrub:
-    """Puts ERASED in the place of every line that holds a trace, and a mask in that of every id that is gone.
+    """Puts ERASED in the place of every line that holds a trace, or a piece of one that goes on in the next, and a mask
+    in that of every id that is gone.
 
-    JSON stays JSON: of a line within one of its strings no more goes than that line.
+    JSON stays JSON: of a line within one of its strings, or of its names, no more goes than that line.
     """
 
     def __init__(self, runs: Runs, gone: Gone, mask: Mask) -> None:
@@ -35,10 +38,15 @@ class Scrub:
         if isinstance(value, list):
             return [self._value(one) for one in value]
         if isinstance(value, dict):
-            return {name: self._value(one) for name, one in value.items()}
+            return {self._lines(name): self._value(one) for name, one in value.items()}
         return value
 
     def _lines(self, text: str) -> str:
-        return "\n".join(
-            ERASED if self._runs.traced(line) else self._gone.masked(line, self._mask) for line in text.split("\n")
-        )
+        lines = text.split("\n")
+        if len(found := self._runs.found(text)):
+            ends = np.cumsum([len(line) + 1 for line in lines])
+            begins = found + [text[place] == "\n" for place in found]  # such a one is the end of a line, and none of it
+            first, last = np.searchsorted(ends, [begins, found + LENGTH - 1], side="right")
+            for line in {line for a, b in zip(first, last, strict=True) for line in range(a, b + 1)}:
+                lines[line] = ERASED if lines[line] else ""
+        return "\n".join(line if line == ERASED else self._gone.masked(line, self._mask) for line in lines)

@@ -20,7 +20,9 @@ from pipelines.erase.request import Request, Targets, targets
 from pipelines.erase.sieve import Sieve, keys
 from pipelines.erase.traces import Runs, plain
 from pipelines.errors import LedgerBusy
+from pipelines.kept_out import KeptOut, words_of
 from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.release.releases import Releases
 from pipelines.sample.links import dialogue_links, post_links
 from pipelines.store.store import Store
 from schemas.dialogues import Dialogues
@@ -29,16 +31,21 @@ from schemas.tables import TABLES
 
 _LINKS = {"clean_posts": post_links, "clean_dialogues": dialogue_links}
 _PROMPTS = ("md", "toml")
+_CAME = frozenset({"raw_posts", "imported_posts", "imported_dialogues"})  # as people wrote it
 
 
-def survey(home: Path, store: Store, request: Request, mask: Mask) -> tuple[Plan, Runs]:
+def survey(home: Path, store: Store, request: Request, keeper: KeptOut) -> tuple[Plan, Runs]:
     """What has to be done, and the runs of what goes. Reads the home about twice.
 
-    Raises RequestError for what nobody knows, DamagedVersion for a version that cannot be read, LedgerBusy where a
-    question about it is in a batch that is not collected.
+    Raises RequestError for what nobody knows, DamagedVersion for a version and DamagedRelease for a release that cannot
+    be read, LedgerBusy where a question about it is under way, or in a batch that is not collected.
     """
+    releases = Releases(home)
+    for name in releases.names():
+        releases.read(name)  # what is damaged now would pass for erased later
     found = targets(request, home, store)
-    sieve = _by_ids(home, store, found, mask)
+    sieve = _by_ids(home, store, found, keeper.mask)
+    wordings = _wordings(home, store, sieve, keeper)
     runs = Runs.of(*_gone_texts(home, store, sieve))
     for text in _own_texts():
         runs.elsewhere([text], source=True)
@@ -55,6 +62,7 @@ def survey(home: Path, store: Store, request: Request, mask: Mask) -> tuple[Plan
         touched=sorted(touched),
         forgotten=sorted(_calls(home, calls, runs)),
         kept_out=sorted({*found.ids, *request.authors}),
+        wordings=sorted(wordings),
         taken_down=sorted(_crawled(home, store) & found.ids),
         base=runs.base,
     )
@@ -71,6 +79,26 @@ def _by_ids(home: Path, store: Store, found: Targets, mask: Mask) -> Sieve:
             ids = place.rows.select(name for name in place.columns if name in LOOKED_AT).collect()
             grown |= gone.take(ids.filter(gone.rows(ids)))
     return Sieve(gone, mask, {table: set(keys) for table, keys in found.records.items()})
+
+
+def _wordings(home: Path, store: Store, sieve: Sieve, keeper: KeptOut) -> set[str]:
+    """Codes of the words of what goes, as it came, and of nothing that stays: else that would be kept out as well."""
+    going: set[str | None] = set()
+    standing: set[str | None] = set()
+    for place in places(home, store):
+        if place.table in _CAME:
+            frame = place.rows.collect()
+            for rows in sieve.taken(place.table, frame):
+                going.update(_said(rows))
+            standing.update(_said(sieve.left(place.table, frame)[0]))
+    return {code for words in going - standing if (code := keeper.wording(words))}
+
+
+def _said(rows: pl.DataFrame) -> Iterator[str | None]:
+    """The words of rows, and of the answers in them."""
+    yield from words_of(rows)
+    if "answers" in rows.columns:
+        yield from words_of(rows.select(answer="answers").explode("answer", empty_as_null=False).unnest("answer"))
 
 
 def _gone_texts(home: Path, store: Store, sieve: Sieve) -> tuple[set[str], set[str]]:
@@ -149,12 +177,19 @@ def _calls(home: Path, made: Iterable[str], runs: Runs) -> set[str]:
             if key in known or runs.traced(plain(payload)) or runs.traced(plain(body))
         }
         for attempt in ledger.open_attempts():
-            if attempt.key in found and attempt.batch is not None and not attempt.lost:
+            if attempt.key not in found or attempt.lost:
+                continue
+            if attempt.batch is None:
                 raise LedgerBusy(
-                    f"a question about it is in batch {attempt.batch}, whose answers nobody has collected",
+                    f"a question about it is under way, for {attempt.stage}: its answer would come later",
                     where=home / FILE,
-                    remedy=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
+                    remedy="wait for whoever asks it, or end them",
                 )
+            raise LedgerBusy(
+                f"a question about it is in batch {attempt.batch}, whose answers nobody has collected",
+                where=home / FILE,
+                remedy=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
+            )
     return found
 
 

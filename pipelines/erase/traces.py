@@ -1,7 +1,8 @@
 """Runs of characters by which a text is known wherever it was copied to: without keeping the text.
 
 A run is LENGTH characters; of each the hash is kept, with a secret base that ends with the erasure. A text that has a
-run of the erased texts which no other row has is a trace of them.
+run of the erased texts which no other row has is a trace of them. White space of any kind counts as a space: a log or a
+table may have put one in the place of another.
 """
 
 import re
@@ -16,7 +17,9 @@ QUOTE = 15  # characters in a row: whoever has as many has quoted
 
 Hashes = NDArray[np.uint64]
 
-_ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([\"/nrt]))")
+_MEANT = {"n": "\n", "r": "\r", "t": "\t"}
+_SPACES = np.array([ord(space) for space in "\t\n\r\x0b\x0c\xa0\u3000"], np.uint32)
 _BITS = 22  # of the table that answers most questions at once
 _END = "\0"  # stands between two texts, and in none of ours
 
@@ -74,8 +77,12 @@ class Runs:
 
     def traced(self, text: str) -> bool:
         """Whether a text has a run that no other row has."""
-        places, _ = self._met([text])
-        return not bool(self.shared[places].all())
+        return bool(len(self.found(text)))
+
+    def found(self, text: str) -> NDArray[np.int64]:
+        """Where in a text the runs begin that no other row has."""
+        places, at = self._met([text])
+        return at[~self.shared[places]]
 
     def _met(self, texts: Sequence[str | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of our runs the texts have, and where, in characters of all texts joined."""
@@ -88,13 +95,16 @@ class Runs:
 
 
 def plain(body: bytes) -> str:
-    """What a JSON body says, escaped characters as themselves."""
-    text = _ESCAPED.sub(lambda code: chr(int(code[1], 16)), body.decode("utf-8", "replace"))
+    """What a JSON body says, escaped characters as themselves, however often they were escaped."""
+    text = _ESCAPED.sub(
+        lambda code: chr(int(code[1], 16)) if code[1] else _MEANT.get(code[2], code[2]), body.decode("utf-8", "replace")
+    )
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _points(text: str) -> NDArray[np.uint32]:
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return np.where(np.isin(points, _SPACES), np.uint32(ord(" ")), points)
 
 
 def _hashes(points: NDArray[np.uint32], base: int) -> Hashes:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipelines.release.releases import FOLDER
 
 FILE = "published.jsonl"
+GIVING = Path(".locks") / "giving"  # in a home: held by many who give releases away, or by the one who erases
 
 
 class Publication(BaseModel):

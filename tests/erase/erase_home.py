@@ -1,6 +1,7 @@
 """A small home in which a post, a dialogue and all that was made from them stand beside others."""
 
 import asyncio
+import datetime as dt
 import hashlib
 import json
 import sqlite3
@@ -14,6 +15,7 @@ from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.llm.ledger.records import Answer, Attempt, Call
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import canonical, key_of
+from pipelines.release.manifest import Finding, Release, Shard
 from pipelines.release.published import remember
 from pipelines.sample.links import post_links
 from pipelines.store.store import Store
@@ -236,9 +238,20 @@ def _release(home: Path, store: Store) -> None:
         "sha256": hashlib.sha256(content).hexdigest(),
     }
     finding = {"check": "c", "severity": "warn", "count": 1, "what": "w", "remedy": "r", "examples": ["s:a"]}
-    (folder / "manifest.json").write_text(
-        json.dumps({"name": "v1", "configs": {"rm_triplets": [entry]}, "findings": [finding]})
+    release = Release(
+        name="v1",
+        made_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+        code="",
+        pins={"rm_triplets": store.version("rm_triplets").version},
+        configs={"rm_triplets": [Shard.model_validate(entry)]},
+        settings={},
+        prompts={},
+        spend=[],
+        sources=[],
+        findings=[Finding.model_validate(finding)],
+        allowed=[],
     )
+    (folder / "manifest.json").write_bytes(release.to_bytes())
     remember(home, "team/set", "v1", "c0ffee")
 
 

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from erase_home import (
     HERS,
@@ -25,16 +26,18 @@ from erase_home import (
 )
 from every_byte import runs, traces
 
+from pipelines.doctor import examine
 from pipelines.erase import plan as plans
 from pipelines.erase.erasing import erase, look, resume
 from pipelines.erase.request import Request
-from pipelines.errors import Busy, DamagedVersion, LedgerBusy, RequestError
+from pipelines.errors import Busy, DamagedRelease, DamagedVersion, LedgerBusy, RequestError
 from pipelines.kept_out import KeptOut, require_no_erasure
 from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.llm.ledger.records import Call
 from pipelines.llm.payload import canonical, key_of
 from pipelines.locks import held
 from pipelines.refresh import alone
+from pipelines.release.published import GIVING
 from pipelines.store.store import Store
 from schemas.tables import PARTITIONED, TABLES
 
@@ -244,6 +247,81 @@ def test_an_author_goes_with_posts_and_answers_and_never_comes_back(home):
     assert KeptOut(home).sift(new, "imported_posts")[0].is_empty()
 
 
+def test_what_was_erased_comes_back_neither_at_another_address_nor_in_a_file_of_another_name(home):
+    copy = post("copy", HIS)  # somebody else's, which stands
+    frame_of = frame("imported_posts", copy)
+    Store(home / "data").write("imported_posts", frame_of, partition="other")
+    erase(home, Request(rows=("s:a", "s:b", "s:x")))
+    came = frame("imported_posts", post("new", HERS), post("new2", "别的", answer("s:new2/1", TO_HER)), post("c", HIS))
+    kept, _ = KeptOut(home).sift(came, "imported_posts")
+    assert kept["post_id"].to_list() == ["s:new2", "s:c"], "what stands elsewhere is kept out nowhere"
+    assert kept["answers"].list.len().to_list() == [0, 0]
+    talk = Store(home / "data").read("imported_dialogues").collect()
+    assert KeptOut(home).sift(talk, "imported_dialogues")[0].height == talk.height == 1
+
+
+def test_a_post_that_stands_in_a_journal_alone_is_erased_by_its_id_and_by_its_author(home):
+    """Its crawl was broken off, or nobody has collected it."""
+    folder = home / "crawl" / "replica" / "2025-03-14_2025-03-14" / "0001"
+    folder.mkdir(parents=True)
+    rows = [
+        {"source_id": name, "post_id": f"replica:{name}", "author": author, "description": f"{name}：{HERS[::-1]}",
+         "answers": [{"answer_id": f"replica:{name}/{n}", "author": f"u_{n:016x}", "text": "慢慢来"} for n in (1, 2)]}
+        for name, author in (("1", "u_00000000000000ab"), ("2", None), ("3", "u_00000000000000ac"))
+    ]  # fmt: skip
+    cut = '{"source_id": "4", "post_'
+    journal = folder / "items.jsonl"
+    journal.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows) + cut, encoding="utf-8")
+    erase(home, Request(rows=("replica:2",), authors=("u_00000000000000ab", "u_0000000000000002")))
+    [left] = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    assert (left["post_id"], [one["answer_id"] for one in left["answers"]]) == ("replica:3", ["replica:3/1"])
+    assert (home / "takedown.txt").read_text(encoding="utf-8").split() == ["replica:1", "replica:2"]
+
+
+def test_files_that_the_home_does_not_know_are_told_and_left(home):
+    (home / "out").mkdir()
+    (home / "out" / "notes.md").write_text(f"s:a: {HERS}", encoding="utf-8")
+    (home / "out" / "s:b.md").write_text(HIS, encoding="utf-8")
+    [receipt] = erase(home, ASKED)
+    assert receipt.elsewhere == ["out/notes.md"]
+    assert (home / "out" / "notes.md").read_text(encoding="utf-8") == f"s:a: {HERS}"
+
+
+def test_what_a_fetch_from_the_hub_left_half_done_goes(home):
+    """It would go on from there, past the erasure."""
+    half = home / "releases" / ".fetching" / "c0ffee" / "sft_coe" / "train-00000-of-00001.parquet"
+    half.parent.mkdir(parents=True)
+    pl.DataFrame({"row_id": ["s:a"], "text": [HERS]}).write_parquet(half)
+    erase(home, ASKED)
+    assert not half.exists()
+
+
+def test_while_a_release_is_given_away_nothing_is_begun(home):
+    """The receipt would not name the place where it is then."""
+    with held(home / GIVING, shared=True), pytest.raises(Busy, match="given away"):
+        erase(home, ASKED)
+    assert list(plans.unfinished(home)) == []
+
+
+def test_what_is_left_of_a_plan_that_was_never_whole_or_is_done_goes(home):
+    erasures = home / "erasures"
+    erasures.mkdir(exist_ok=True)
+    for name in ("20260101T000000-abcdef.plan.part", "20260101T000000-abcdef.runs", "kept-out.part"):
+        (erasures / name).write_text("s:a", encoding="utf-8")
+    assert resume(home) == []
+    assert list(erasures.iterdir()) == []
+
+
+def test_the_doctor_names_an_erasure_that_is_not_finished(home, monkeypatch):
+    assert [one for one in examine(home) if one.what == "erasures"] == []
+    monkeypatch.setattr("pipelines.erase.erasing.scrub_folder", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        erase(home, ASKED)
+    [finding] = [one for one in examine(home) if one.what == "erasures"]
+    assert finding.state == "broken"
+    assert "gongqing erase --resume" in finding.detail
+
+
 def test_a_file_goes_with_all_its_rows(home):
     erase(home, Request(files=(Path("s.json"),)))
     assert Store(home / "data").read("imported_posts").collect().is_empty()
@@ -322,6 +400,20 @@ def test_a_question_in_a_batch_that_nobody_collected_comes_first(home):
     assert [one.host for one in receipt.at_hosts] == ["https://example.org"]
 
 
+def test_a_question_that_somebody_alive_asks_comes_first(home):
+    """A notebook, say, that no lock of ours knows of."""
+    payload = canonical({"messages": [{"role": "user", "content": HERS}]})
+    call = Call(key_of(payload), "topics", "m", "m", payload)
+    with Ledger(home / FILE) as other:
+        attempt = asyncio.run(other.begin(call, reserve=1, budget=None))
+        with pytest.raises(LedgerBusy, match="under way, for topics"):
+            erase(home, ASKED)
+        assert list(plans.unfinished(home)) == []
+        asyncio.run(other.failed(attempt, "timeout", billed=False))
+    erase(home, ASKED)
+    assert traces(home, runs([HERS])) == {}
+
+
 def test_a_damaged_version_comes_first(home):
     """Nobody knows what is in it."""
     version = Store(home / "data").version("ecot_chains")
@@ -329,6 +421,32 @@ def test_a_damaged_version_comes_first(home):
     with pytest.raises(DamagedVersion):
         erase(home, ASKED)
     assert list(plans.unfinished(home)) == []
+
+
+def test_a_damaged_release_comes_first(home):
+    """Rows that somebody else took out of it would pass for erased, and the release for whole."""
+    [shard] = (home / "releases" / "v1" / "rm_triplets").glob("*.parquet")
+    pq.write_table(pq.read_table(shard).slice(0, 1), shard)
+    with pytest.raises(DamagedRelease):
+        erase(home, ASKED)
+    shard.unlink()
+    with pytest.raises(DamagedRelease, match="missing"):
+        erase(home, ASKED)
+    assert list(plans.unfinished(home)) == []
+
+
+def test_a_release_that_is_taken_away_in_between_stops_it_for_no_longer_than_it_must(home, made, monkeypatch):
+    monkeypatch.setattr("pipelines.erase.erasing.erase_from_releases", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        erase(home, ASKED)
+    monkeypatch.undo()
+    [shard] = (home / "releases" / "v1" / "rm_triplets").glob("*.parquet")
+    shard.unlink()
+    with pytest.raises(DamagedRelease, match="erase --resume"):
+        resume(home)
+    shutil.rmtree(home / "releases" / "v1")
+    [receipt] = resume(home)
+    assert [one.place for one in receipt.lost if one.place.startswith("releases")] == []
 
 
 def test_one_that_is_asked_for_later_finishes_what_was_begun(home, monkeypatch):

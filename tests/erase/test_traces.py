@@ -1,5 +1,7 @@
 """Runs of characters: what is a quote, what is a trace, what is neither."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from pipelines.erase.cells import texts
 from pipelines.erase.lineage import Gone, made_as
+from pipelines.erase.scrub import Scrub
 from pipelines.erase.traces import LENGTH, QUOTE, Runs, plain
 
 SAID = "我把钥匙交给门房的那天下着小雪谁也没有出来送我"
@@ -61,7 +64,38 @@ def test_quotes_are_found_in_the_text_that_holds_them(said, others):
 
 
 def test_a_reply_that_escapes_its_characters_twice_is_read():
-    assert plain(rb'{"content": "{\"why\": \"\\u6211\\u628a\ud83d\ude00"}') == '{"content": "{\\"why\\": \\"我把😀"}'
+    assert plain(rb'{"content": "{\"why\": \"\\u6211\\u628a\ud83d\ude00"}') == '{"content": "{"why": "我把😀"}'
+
+
+POEM = "雪落在桥上\n桥下没有水\n\n我站了很久\n灯都灭了"  # every line is shorter than a run
+
+
+@pytest.mark.parametrize("between", ["\n", " ", "\t", "\u3000"])
+def test_a_text_of_short_lines_is_a_trace_whatever_space_stands_between_them(between):
+    assert Runs.of([POEM]).traced(POEM.replace("\n", between))
+
+
+def test_a_text_of_short_lines_is_found_in_a_question_within_a_question():
+    body = json.dumps({"content": json.dumps({"text": f'他说"{POEM}"'})}).encode()
+    assert Runs.of([POEM]).traced(plain(body))
+
+
+def test_quotation_marks_within_a_text_hide_no_trace():
+    said = '他说"好吧"我说"不行"了'
+    assert Runs.of([said]).traced(plain(json.dumps({"content": json.dumps({"text": said})}).encode()))
+
+
+def test_lines_of_a_log_are_erased_together_where_a_run_goes_from_one_into_the_next():
+    scrub = Scrub(Runs.of([POEM]), Gone(["s:1"]), lambda name: "<gone>")
+    told = scrub(f"reading s:1\n{POEM}\ndone")
+    assert told == "reading <gone>\n[erased]\n[erased]\n\n[erased]\n[erased]\ndone"
+    assert scrub(told) == told
+
+
+def test_names_within_json_are_cleaned_as_its_values_are():
+    scrub = Scrub(Runs.of([SAID]), Gone(["s:1"]), lambda name: "<gone>")
+    cleaned = scrub(json.dumps({"s:1": {SAID: 2}, "s:2": [SAID]}))
+    assert json.loads(cleaned) == {"<gone>": {"[erased]": 2}, "s:2": ["[erased]"]}
 
 
 def test_strings_are_found_however_deep_they_stand_and_ids_are_left_out():
@@ -101,6 +135,29 @@ def test_a_post_whose_id_looks_like_a_part_of_another_is_its_own():
 def test_ids_are_masked_as_words():
     masked = Gone(["s:1"]).masked("0.93 like s:1, not s:12 (s:1/a)", lambda name: f"<{len(name)}>")
     assert masked == "0.93 like <3>, not s:12 (<5>)"
+
+
+@pytest.mark.parametrize(
+    ("gone", "told", "masked"),
+    [
+        ("s:a b,c", "same text as s:a b,c", "same text as <s:a b,c>"),
+        ('s:x"y', 'like s:x"y.', 'like <s:x"y>.'),
+        ("s:（1）", "见s:（1）。", "见<s:（1）>。"),
+        ("s:1", "[s:1] `s:1`: s:1|s:1… s:1的回答", "[<s:1>] `<s:1>`: <s:1>|<s:1>… <s:1>的回答"),
+        ("s:1", "s:12 s:1-2 s:1.5 as:1 a-s:1 s:1:2", "s:12 s:1-2 s:1.5 as:1 a-s:1 s:1:2"),
+        ("s:小明", "s:小明明 s:小明", "s:小明明 <s:小明>"),
+        ("s:1", "s:1#2/1~P, s:1/2 stands", "<s:1#2/1~P>, s:1/2 stands"),
+    ],
+)
+def test_ids_are_masked_whatever_they_hold_and_whatever_stands_around_them(gone, told, masked):
+    assert Gone([gone], namesakes=["s:1/2"]).masked(told, lambda name: f"<{name}>") == masked
+
+
+def test_an_id_that_was_found_later_is_masked_as_well():
+    gone = Gone(["s:1"])
+    assert gone.masked("t:2", str.upper) == "t:2"
+    gone.ids.add("t:2")
+    assert gone.masked("t:2", str.upper) == "T:2"
 
 
 @pytest.mark.parametrize(

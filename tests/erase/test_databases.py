@@ -1,0 +1,45 @@
+"""Dagster's databases: what is said where one cannot be cleaned."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pipelines.erase.databases import scrub_database
+from pipelines.erase.lineage import Gone
+from pipelines.erase.scrub import Scrub
+from pipelines.erase.traces import Runs
+from pipelines.errors import Busy, StorageFull
+
+SAID = "我把钥匙交给门房的那天下着小雪"
+SCRUB = Scrub(Runs.of([SAID]), Gone([]), str)
+
+
+def database(path: Path, rows: int) -> None:
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE event_logs (id INTEGER PRIMARY KEY, event TEXT)")
+        made.executemany("INSERT INTO event_logs (event) VALUES (?)", [(SAID + "。" * 400,)] * rows)
+    made.close()
+
+
+def test_a_full_disk_is_called_by_its_name_and_the_same_call_then_finishes(small_disk):
+    path = small_disk / "index.db"
+    database(path, 40)
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(256 * 1024 - path.stat().st_size - 4096 * 2))
+    with pytest.raises(StorageFull, match="room"):
+        scrub_database(path, SCRUB)
+    filler.unlink()
+    scrub_database(path, SCRUB)
+    assert SAID.encode() not in path.read_bytes()
+
+
+def test_somebody_who_writes_is_waited_for_by_whoever_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.erase.databases._PATIENCE", 0.01)
+    path = tmp_path / "index.db"
+    database(path, 1)
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Busy, match="end Dagster's web UI"):
+            scrub_database(path, SCRUB)
+    other.close()
