@@ -7,7 +7,7 @@ from planted_home import planted_home
 from typer.testing import CliRunner
 
 from pipelines.cli import app
-from pipelines.errors import ReleaseRefused, RequestError
+from pipelines.errors import DamagedRelease, ReleaseRefused, RequestError
 
 
 def _run(*arguments: str):
@@ -53,3 +53,12 @@ def test_from_a_refusal_to_a_changelog(home):
 def test_a_name_that_is_none_is_a_wrong_request(home):
     assert isinstance(_run("release", "No Name").exception, RequestError)
     assert isinstance(_run("diff", "v1", "v2").exception, RequestError)
+
+
+def test_a_damaged_release_hides_no_other(home):
+    assert _run("release", "v1", "--allow", "rules_rows").exit_code == 0
+    (home / "releases" / "v0").mkdir()
+    (home / "releases" / "v0" / "manifest.json").write_text("{}")
+    ran = _run("releases")
+    assert "v1" in ran.output
+    assert isinstance(ran.exception, DamagedRelease)
