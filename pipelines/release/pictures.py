@@ -9,6 +9,7 @@ from pipelines.release.measures import Measures
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LENGTHS, TOPICS = PICTURES = ("pictures/lengths.png", "pictures/topics.png")
 _COLOUR = "#4c72b0"
 _LINE = "#c44e52"
 
@@ -17,9 +18,9 @@ def pictures(found: Measures) -> dict[str, bytes]:
     """PNG files by name; none where there is nothing to draw."""
     drawn = {}
     if any(found.lengths.values()):
-        drawn["pictures/lengths.png"] = _png(lambda axes: _lengths(axes, found))
+        drawn[LENGTHS] = _png(lambda axes: _lengths(axes, found))
     if found.topics:
-        drawn["pictures/topics.png"] = _png(lambda axes: _topics(axes, found))
+        drawn[TOPICS] = _png(lambda axes: _topics(axes, found))
     return drawn
 
 

@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipelines.release.releases import FOLDER
 
 FILE = "published.jsonl"
+UNKNOWN = "unknown"  # the commit of an upload that was begun
 
 
 class Publication(BaseModel):
-    """One upload of a release."""
+    """One upload of a release. `commit` is UNKNOWN where it was begun, and nobody noted its end."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,8 +24,8 @@ class Publication(BaseModel):
 
 
 def remember(home: Path, repo: str, tag: str, commit: str) -> None:
-    """Note where a release stands, once."""
-    if any((one.repo, one.tag, one.commit) == (repo, tag, commit) for one in publications(home)):
+    """Note where a release stands, or will, once."""
+    if any((one.repo, one.tag, one.commit) == (repo, tag, commit) for one in _noted(home)):
         return
     path = home / FOLDER / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +38,14 @@ def remember(home: Path, repo: str, tag: str, commit: str) -> None:
 
 
 def publications(home: Path) -> list[Publication]:
-    """Every upload that was noted, oldest first; a line that a crash cut off is none."""
+    """Every upload that was noted, oldest first; one that was begun counts until it has ended."""
+    noted = _noted(home)
+    ended = {(one.repo, one.tag) for one in noted if one.commit != UNKNOWN}
+    return [one for one in noted if one.commit != UNKNOWN or (one.repo, one.tag) not in ended]
+
+
+def _noted(home: Path) -> list[Publication]:
+    """Every line but one that a crash cut off."""
     path = home / FOLDER / FILE
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [Publication.model_validate_json(line) for line in lines if line.endswith(b"}")]
