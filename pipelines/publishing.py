@@ -10,7 +10,8 @@ from pipelines.release.client import Told, nobody
 from pipelines.release.folder import export_folder
 from pipelines.release.hub import Published, publish
 from pipelines.release.manifest import Release
-from pipelines.release.published import GIVING, remember
+from pipelines.release.public import is_public
+from pipelines.release.published import GIVING, UNKNOWN, remember
 from pipelines.release.releases import Releases
 from pipelines.stats import paper_tables
 from pipelines.store.store import Store
@@ -42,7 +43,11 @@ def export(home: Path, name: str | None, target: Path, repo: str = "") -> Releas
     """
     with held(home / GIVING, shared=True):  # no erasure begins that would not know of the copy
         releases, store = releases_to_give(home), Store(home / "data")
-        return export_folder(releases, chosen(releases, name), store, target, list(paper_tables(store).values()), repo)
+        release = releases.read(chosen(releases, name))
+        # Of a release from elsewhere the tables behind it are not here.
+        ours = not is_public(release, releases.folder(release.name)) and "unique_posts" in release.pins
+        tables = list(paper_tables(store, pins=release.pins).values()) if ours else []
+        return export_folder(releases, release.name, store, target, tables, repo)
 
 
 def to_hub(
@@ -55,6 +60,13 @@ def to_hub(
     with held(home / GIVING, shared=True), TemporaryDirectory() as scratch:
         folder = Path(scratch) / "release"
         release = export(home, name, folder, repo)
-        found = publish(release, folder, repo, private=not public, told=told)
+        found = publish(
+            release,
+            folder,
+            repo,
+            private=not public,
+            told=told,
+            begun=lambda: remember(home, repo, release.name, UNKNOWN),
+        )
         remember(home, found.repo, found.tag, found.commit)
     return release, found

@@ -2,6 +2,7 @@
 the labels of their sources.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,15 +98,27 @@ def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> PaperTable:
     )
 
 
-def paper_tables(store: Store, against: str | None = None) -> dict[str, PaperTable]:
-    """The papers' tables over a home, by paper; C's only where there are candidates, or it is asked for."""
+def paper_tables(
+    store: Store, against: str | None = None, pins: Mapping[str, str] | None = None
+) -> dict[str, PaperTable]:
+    """The papers' tables over a home, by paper; C's only where there are candidates, or it is asked for.
+
+    `pins`, table → version, are those of a release; without them what is current counts.
+    """
+
+    def there(table: str) -> bool:
+        return store.pointer(table) is not None if pins is None else table in pins
+
+    def read(table: str) -> pl.DataFrame:
+        return store.read(table, None if pins is None else pins[table]).collect()
+
     wanted = ("M", "E", "C") if against is None else (against.upper(),)
-    posts = store.read("unique_posts").collect()
-    if store.pointer("topics") is not None:
-        posts = with_topics(posts, store.read("topics").collect())
+    posts = read("unique_posts")
+    if there("topics"):
+        posts = with_topics(posts, read("topics"))
     found = {name: make(posts) for name, make in (("M", m_table_1), ("E", e_table_1)) if name in wanted}
-    if "C" in wanted and (against or store.pointer("cer_candidates") is not None):
-        candidates, turns = (store.read(table).collect() for table in ("cer_candidates", "sampled_turns"))
+    if "C" in wanted and (against or there("cer_candidates")):
+        candidates, turns = read("cer_candidates"), read("sampled_turns")
         found["C"] = c_agreement(candidates, turns)
     return found
 

@@ -3,23 +3,29 @@
 The front matter is what the Hub and `datasets` read (`spec/llm.md` §E); the rest is for people.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipelines.release.features import described, features
-from pipelines.release.manifest import Release, Source
+from pipelines.release.features import arrow_bytes, described, features
+from pipelines.release.manifest import Finding, Release, Source
 from pipelines.release.measures import Measures
+from pipelines.release.pictures import LENGTHS, TOPICS
 from pipelines.release.private import PUBLISHABLE
 from pipelines.settings import ROOT
 from schemas.labels import SPLITS
 from schemas.tables import TABLES
 
-_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
-_LICENCES = {
-    **{"cc0-1.0": "cc0-1.0", "mit": "mit", "apache-2.0": "apache-2.0", "cc by 4.0": "cc-by-4.0"},
-    **{"cc by-nc 4.0": "cc-by-nc-4.0", "cc by-sa 4.0": "cc-by-sa-4.0"},
-}
+LICENCES = "LICENSE.md"  # the Hub links to a file of this name, and to no other
+
+_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
+# Names that the Hub knows, in the spelling of its cards.
+_LICENCES = (
+    *("cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "cc-by-nd-4.0"),
+    *("cc-by-3.0", "cc-by-sa-3.0", "mit", "apache-2.0", "odc-by", "odbl", "bsd-3-clause"),
+)
+_REMARK = re.compile(r"\s*\(.*\)$")
 _TASKS = {
     **{"sft": ("text-generation",), "grpo": ("text-generation", "reinforcement-learning")},
     **{"rm": ("text-generation", "text-ranking")},
@@ -70,6 +76,27 @@ def is_sensitive(release: Release) -> bool:
     return any(source.consent != "invented" for source in release.sources)
 
 
+def licences(release: Release) -> str:
+    """The file that a card links to where its sources have not one licence that the Hub knows; empty where they have.
+
+    A row may be used as its source allows, and whoever uses all of them together keeps to the strictest.
+    """
+    if _licence(release.sources) != "other":
+        return ""
+    lines = [
+        f"# Licences of {release.name}",
+        "",
+        "The licence of a row is that of its source, which its `row_id` begins with. Whoever uses rows of several "
+        "sources together has to keep to all of their licences, and so to the strictest. What a model wrote about a "
+        "text is a work made from it.",
+        "",
+        "| source | licence |",
+        "|---|---|",
+        *(f"| {_cell(source.name)} | {_cell(source.licence or 'not stated')} |" for source in release.sources),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def card(
     release: Release, folder: Path, found: Measures, tables: Sequence[PaperTable], pictures: Iterable[str], repo: str
 ) -> str:
@@ -88,13 +115,14 @@ def card(
     front = yaml.safe_dump(_front(release, folder, found), allow_unicode=True, sort_keys=False, width=120)
     sections = (
         _what(release, found),
+        _rules(release, found),
         _loading(release, repo),
         _configs(release),
         _sources(release),
         _papers(tables),
         _pictures(pictures),
         _limits(release),
-        _risk(),
+        _risk(release),
         _taking_out(repo),
         _crisis(),
     )
@@ -109,9 +137,9 @@ def _front(release: Release, folder: Path, found: Measures) -> dict[str, Any]:
         "pretty_name": f"gongqing 共情 ({release.name})",
         "language": sorted(found.languages, reverse=True),
         "license": licence,
-        **({"license_name": "by-source", "license_link": "README.md"} if licence == "other" else {}),
+        **({"license_name": "by-source", "license_link": LICENCES} if licence == "other" else {}),
         "task_categories": list(tasks),
-        "size_categories": [next((name for most, name in _SIZES if total < most), "1M<n<10M")],
+        "size_categories": [next((name for most, name in _SIZES if total < most), "10M<n<100M")],
         "tags": ["empathy", "emotional-support", "mental-health", "chain-of-empathy", "gongqing"],
         "configs": [
             {
@@ -131,20 +159,20 @@ def _front(release: Release, folder: Path, found: Measures) -> dict[str, Any]:
 
 def _info(release: Release, folder: Path, config: str) -> dict[str, Any]:
     shards = release.configs[config]
-    size = sum(shard.bytes for shard in shards)
+    sizes = {shard: arrow_bytes(folder / shard.path) for shard in shards}
     return {
         "config_name": config,
         "features": features(folder / shards[0].path),
         "splits": [
             {
                 "name": split,
-                "num_bytes": sum(shard.bytes for shard in shards if shard.split == split),
+                "num_bytes": sum(size for shard, size in sizes.items() if shard.split == split),
                 "num_examples": release.rows(config, split),
             }
             for split in _splits(release, config)
         ],
-        "download_size": size,
-        "dataset_size": size,
+        "download_size": sum(shard.bytes for shard in shards),
+        "dataset_size": sum(sizes.values()),
     }
 
 
@@ -154,14 +182,14 @@ def _splits(release: Release, config: str) -> list[str]:
 
 
 def _licence(sources: Sequence[Source]) -> str:
-    known = {_LICENCES.get(source.licence.casefold(), "other") for source in sources}
-    return known.pop() if len(known) == 1 else "other"
+    named = {_REMARK.sub("", source.licence).casefold().replace(" ", "-") for source in sources}
+    return named.pop() if len(named) == 1 and named <= set(_LICENCES) else "other"
 
 
 def _what(release: Release, found: Measures) -> list[str]:
     total = sum(release.rows(config) for config in release.configs)
     languages = ", ".join(f"{name} {rows:,}" for name, rows in found.languages.most_common())
-    lines = [
+    return [
         f"# gongqing 共情: {release.name}",
         "",
         "Data that train a model to answer people in distress with empathy: questions and answers, dialogues, chains "
@@ -173,17 +201,21 @@ def _what(release: Release, found: Measures) -> list[str]:
         f"Released {release.made_at:%Y-%m-%d}; content `{release.content}`; `manifest.json` pins the version of every "
         "table behind it and the SHA-256 of every file.",
     ]
-    if _has_rules(release):
-        lines += [
-            "",
-            "> **Rows by rules.** Some rows of this release were made by deterministic rules that stand in for a "
-            "model. They show the form, not what a model writes. Do not train on them for anything but a test.",
-        ]
-    return lines
 
 
-def _has_rules(release: Release) -> bool:
-    return "rules_rows" in release.allowed
+def _rules(release: Release, found: Measures) -> list[str]:
+    if "rules_rows" not in release.allowed:
+        return []
+    by_rules = [
+        f"{rows:,} of {release.rows(config):,} rows of `{config}`" for config, rows in found.by_rules.items() if rows
+    ]
+    told = (
+        f" Of {', '.join(by_rules)} rules wrote or judged a part: the column `providers` says so." if by_rules else ""
+    )
+    return [
+        "> **Rows by rules.** Rules that stand in for a model had a part in rows of this release. They show the form, "
+        "not what a model writes or judges: train on these for nothing but a test." + told
+    ]
 
 
 def _loading(release: Release, repo: str) -> list[str]:
@@ -261,15 +293,20 @@ def _sources(release: Release) -> list[str]:
             "",
             "Words of people who were not asked, or whose texts are handed out under an agreement, are **not** here: "
             "of their rows there are ids, labels and annotations, and `⟦digest from:to id⟧` stands where their words "
-            "stood. Every file was searched: no 15 characters of such a text stand in it one after the other.",
+            "stood. Every row was searched: no 15 characters of such a text stand in it one after the other.",
         ]
     lines += _told(release, ("withheld", "left_out"))
     return lines
 
 
 def _told(release: Release, checks: tuple[str, ...]) -> list[str]:
-    found = [one for one in release.findings if one.check in checks]
-    return ["", *(f"* {one.count:,} {one.what}" for one in found)] if found else []
+    """A line for what became of rows, with how many it were in each config."""
+    counts: dict[str, list[str]] = {}
+    for one in release.findings:
+        if one.check in checks:
+            config, _, what = one.what.removeprefix("rows of ").partition(" ")
+            counts.setdefault(what, []).append(f"`{config}` {one.count:,}")
+    return ["", *(f"* Rows that {what}: {', '.join(told)}" for what, told in counts.items())] if counts else []
 
 
 def _papers(tables: Sequence[PaperTable]) -> list[str]:
@@ -289,7 +326,7 @@ def _alignment(column: tuple[Any, ...]) -> str:
 
 
 def _pictures(pictures: Iterable[str]) -> list[str]:
-    names = {"pictures/lengths.png": "Lengths of rows by config", "pictures/topics.png": "Prompts by primary category"}
+    names = {LENGTHS: "Lengths of rows by config", TOPICS: "Prompts by primary category"}
     shown = [f"![{names[path]}]({path})" for path in pictures]
     return ["## Lengths and topics", "", "\n\n".join(shown)] if shown else []
 
@@ -307,16 +344,32 @@ def _limits(release: Release) -> list[str]:
         "* Personal data were replaced by rules. Rules miss some: tell us.",
         "* Topics and strategies are coarse and were made for these papers; several strategies may be right at once.",
     ]
-    told = [one for one in release.findings if one.check not in ("withheld", "left_out")]
-    return lines + [f"* {one.what} ({one.count:,})." for one in told]
+    told = [one for one in release.findings if one.check not in ("withheld", "left_out", "consent")]
+    if told:
+        lines += [
+            "",
+            "The checks before the release, over whole rows and those that were left out here as well, found:",
+            "",
+        ]
+    return lines + [f"* {_counted(one)}." for one in told]
 
 
-def _risk() -> list[str]:
+def _counted(finding: Finding) -> str:
+    """What was found, with its number where the words do not tell it."""
+    count = f"{finding.count:,}"
+    return finding.what if count in finding.what.split() else f"{finding.what} ({count} in all)"
+
+
+def _risk(release: Release) -> list[str]:
+    why = "an answer that a reward prefers for never challenging the seeker is the wrong answer to somebody in danger."
+    if (release.settings.get("prompts") or {}).get("allow_risk"):
+        signs = "**are in this release**: a setting allowed it. Take care what they are used for: "
+    else:
+        signs = "are in no set of this release: "
     return [
         "## Risk policy",
         "",
-        "* Rows with signs of self-harm, of harm to others or of abuse do not train, unless a setting allowed it: an "
-        "answer that a reward prefers for never challenging the seeker is the wrong answer to somebody in danger.",
+        f"* Rows whose seekers show signs of self-harm, of harm to others or of abuse {signs}{why}",
         "* Posts by writers who say to be younger than 18 do not train; those by writers under 14 are dropped.",
         "* 模型不是热线。A model trained on these data is no crisis service, no diagnosis and no therapy, and must "
         "not be offered as one.",
@@ -341,4 +394,5 @@ def _crisis() -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    return str(value).replace("|", "\\|").replace("\n", " ")
+    told = f"{value:,}" if isinstance(value, int) else str(value)
+    return told.replace("|", "\\|").replace("\n", " ")

@@ -5,6 +5,7 @@ not fall back by itself (`spec/llm.md` §E), so it is switched off for them.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,9 @@ from pipelines.errors import HubError, NoKey, RequestError
 
 TOKEN = "HF_TOKEN"  # noqa: S105 - the name of the variable
 _HUB = "https://huggingface.co"
+_REPO = re.compile(
+    r"(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?/[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?", re.ASCII
+)
 
 
 def hub_address() -> str:
@@ -25,6 +29,19 @@ Told = Callable[[int, int], None]  # of bytes that have arrived, and of all
 
 def nobody(done: int, total: int) -> None:
     """Who is told where nobody listens."""
+
+
+def nothing() -> None:
+    """What is done where nobody asks for anything."""
+
+
+def require_repo(repo: str) -> None:
+    """Raises RequestError for what is no name of a data set: the client makes one of its own of half a name."""
+    if not _REPO.fullmatch(repo):
+        raise RequestError(
+            f"{repo!r} is no name of a data set on the Hub",
+            remedy="OWNER/NAME: letters, figures, hyphens, underscores and points",
+        )
 
 
 def hub_client(*, anonymous: bool = False) -> Any:
@@ -61,7 +78,12 @@ def hub_client(*, anonymous: bool = False) -> Any:
 @contextmanager
 def hub_errors(doing: str, repo: str) -> Iterator[None]:
     """Errors of the client as ours, without addresses: those may be signed."""
-    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        RemoteEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     try:
         yield
@@ -71,23 +93,30 @@ def hub_errors(doing: str, repo: str) -> Iterator[None]:
         raise HubError(
             f"{doing}: there is no such data set, or the token may not see it", where=repo, remedy="check both"
         ) from None
+    except RemoteEntryNotFoundError:
+        raise HubError(
+            f"{doing}: there is no such file",
+            where=repo,
+            remedy="name a data set, and a revision, that gongqing published",
+        ) from None
     except HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else "no status"
         refused = f"{doing}: the Hub answered {status}"
         raise HubError(
             f"{refused}: {error.server_message}" if error.server_message else refused,
             where=repo,
-            remedy=_REMEDIES.get(status, "run the same command again: what is uploaded is not sent twice"),
+            remedy=_REMEDIES.get(status, _AGAIN),
         ) from None
     except (OSError, RuntimeError, _transport_error()) as error:
         cause = error.__cause__ or error
         raise HubError(
             f"{doing}: the way to the Hub broke off ({type(cause).__name__})",
             where=repo,
-            remedy="run the same command again: what is uploaded is not sent twice",
+            remedy=_AGAIN,
         ) from None
 
 
+_AGAIN = "run the same command again: what has arrived is not sent twice"
 _REMEDIES = {
     401: f"check the token in {TOKEN}",
     403: f"check the token in {TOKEN}: it must be allowed to write there",

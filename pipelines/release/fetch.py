@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from pipelines.errors import HubError, RequestError
 from pipelines.kept_out import KeptOut
-from pipelines.release.client import Told, hub_client, hub_errors, nobody
-from pipelines.release.manifest import Release
-from pipelines.release.public import sha256_of
+from pipelines.release.client import Told, hub_client, hub_errors, nobody, require_repo
+from pipelines.release.manifest import Release, Shard
+from pipelines.release.public import WITHHELD, sha256_of
 from pipelines.release.releases import MANIFEST, Releases, name_is_taken, require_name
+from pipelines.release.shards import SHARD_ROWS
 from schemas.ids import digest
 from schemas.labels import SPLITS
 from schemas.tables import TABLES
@@ -22,6 +25,9 @@ from schemas.tables import TABLES
 _MARKS = re.compile(r"[#/~]")  # what stands between an id and a part of it
 _SHARD = re.compile(rf"({'|'.join(TABLES)})/({'|'.join(SPLITS)})-[0-9]{{5}}-of-[0-9]{{5}}\.parquet")
 FETCHING = ".fetching"  # in the folder of releases: what has arrived of those that are not whole
+_COLUMNS = {"row_id": pa.string(), "split": pa.string(), WITHHELD: pa.bool_()}
+_ROWS_AT_ONCE = 16
+_MOST_TIMES, _LEAST_BYTES = 1_000, 2**26  # what rows may unfold to; of ours at most 50 times a file was seen
 
 
 def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told = nobody) -> Release:
@@ -40,6 +46,7 @@ def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told =
         HubError: The Hub refuses, cannot be reached, or holds something else than the manifest says.
         RequestError: The home has a release of this name with other content, or rows of this one were erased here.
     """
+    require_repo(repo)
     api = hub_client(anonymous=True)
     with hub_errors("reading the data set", repo):
         commit = api.dataset_info(repo, revision=revision).sha
@@ -60,6 +67,7 @@ def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told =
             raise HubError(
                 f"{shard.path} is not what the manifest says", where=repo, remedy="run the same command again"
             )
+        require_rows(path, shard, repo)
         done += shard.bytes
         told(done, sum(shard.bytes for shard in shards))
     shutil.rmtree(staged / ".cache", ignore_errors=True)  # the client's notes on what has arrived
@@ -104,6 +112,12 @@ def read_manifest(path: Path, repo: str) -> Release:
     try:
         release = Release.model_validate_json(path.read_bytes())
     except ValidationError as error:
+        if unknown := [one["loc"][-1] for one in error.errors() if one["type"] == "extra_forbidden"]:
+            raise HubError(
+                f"its manifest says what this version does not know: {', '.join(map(str, unknown[:5]))}",
+                where=repo,
+                remedy="a newer gongqing published it: use that one",
+            ) from error
         raise HubError(
             "its manifest is none of a release", where=repo, remedy="name a revision that gongqing published"
         ) from error
@@ -113,3 +127,38 @@ def read_manifest(path: Path, repo: str) -> Release:
             if not _SHARD.fullmatch(shard.path) or not shard.path.startswith(f"{config}/"):
                 raise HubError(f"its manifest names a file {shard.path!r}", where=repo, remedy="do not trust this one")
     return release
+
+
+def require_rows(path: Path, shard: Shard, repo: str) -> None:
+    """Raises HubError for a shard that is no Parquet with the columns of a publication, has other rows than the
+    manifest says, or unfolds to far more than texts do. It is read some rows at a time, as it will be later.
+    """
+    most = _LEAST_BYTES + _MOST_TIMES * path.stat().st_size
+    try:
+        with pq.ParquetFile(path) as file:
+            missing = [name for name, kind in _COLUMNS.items() if kind not in _kinds(file.schema_arrow, name)]
+            if missing:
+                raise _wrong(f"{shard.path} lacks the columns {', '.join(missing)}", repo)
+            told = file.metadata
+            if told.num_rows != shard.rows or told.num_rows > SHARD_ROWS:
+                raise _wrong(f"{shard.path} has {told.num_rows:,} rows, its manifest says {shard.rows:,}", repo)
+            groups = map(told.row_group, range(told.num_row_groups))
+            unfolded = sum(group.total_byte_size for group in groups)
+            if unfolded <= most:
+                unfolded = 0
+                for batch in file.iter_batches(_ROWS_AT_ONCE):
+                    unfolded += batch.nbytes
+                    if unfolded > most:
+                        break
+            if unfolded > most:
+                raise _wrong(f"{shard.path} unfolds to more than {_MOST_TIMES:,} times its size", repo)
+    except (pa.ArrowException, OSError) as error:
+        raise _wrong(f"{shard.path} is no Parquet that can be read", repo) from error
+
+
+def _kinds(schema: pa.Schema, name: str) -> list[pa.DataType]:
+    return [schema.field(place).type for place in schema.get_all_field_indices(name)]
+
+
+def _wrong(what: str, repo: str) -> HubError:
+    return HubError(what, where=repo, remedy="do not trust this one")

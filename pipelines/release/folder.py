@@ -10,22 +10,26 @@ from pathlib import Path
 
 from pipelines.durable import sync
 from pipelines.errors import RequestError
-from pipelines.release.card import PaperTable, card
+from pipelines.release.card import LICENCES, PaperTable, card, licences
 from pipelines.release.manifest import Release
 from pipelines.release.measures import measure
-from pipelines.release.pictures import pictures
+from pipelines.release.pictures import PICTURES, pictures
 from pipelines.release.private import read_private
-from pipelines.release.public import publish_rows, require_no_private_text, restore_rows
+from pipelines.release.public import is_public, publish_rows, require_no_private_text, restore_rows
 from pipelines.release.releases import MANIFEST, Releases
 from pipelines.store import Store
 
 CARD = "README.md"
+BESIDE = {LICENCES, *PICTURES}  # what a publication may have beside its shards, its card and its manifest
 
 
 def export_folder(
     releases: Releases, name: str, store: Store, target: Path, tables: Sequence[PaperTable] = (), repo: str = ""
 ) -> Release:
     """Write what may be published of a release to `target`, which must be new or empty: all of it or nothing.
+
+    A release that came from the Hub was published by somebody who had the texts that it withholds: its rows stay as
+    they are.
 
     Args:
         releases: Of the home.
@@ -43,16 +47,25 @@ def export_folder(
         PrivateText: words would be published that may not be; nothing was written.
     """
     release = releases.read(name)
-    private = read_private(store, release.pins)
+    folder = releases.folder(name)
+    ours = not is_public(release, folder)
+    private = read_private(store, release.pins if ours else None)
     with made_whole(target) as staged:
-        published = publish_rows(release, releases.folder(name), staged, private)
-        found = measure(release, releases.folder(name))
+        if ours:
+            published = publish_rows(release, folder, staged, private)
+        else:
+            published = release
+            for config in release.configs:
+                shutil.copytree(folder / config, staged / config, copy_function=shutil.copyfile)
+        found = measure(release, folder, staged)
         drawn = pictures(found)
         for path, png in drawn.items():
             (staged / path).parent.mkdir(exist_ok=True)
             (staged / path).write_bytes(png)
         written = card(published, staged, found, tables, drawn, repo or "OWNER/NAME")
         (staged / CARD).write_text(written, encoding="utf-8")
+        if told := licences(published):
+            (staged / LICENCES).write_text(told, encoding="utf-8")
         (staged / MANIFEST).write_bytes(published.to_bytes())
         require_no_private_text(staged, private)
     return published

@@ -6,6 +6,7 @@ broke off. A repository is made private and its access gated before anything is 
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -14,7 +15,8 @@ from pydantic import ValidationError
 
 from pipelines.errors import HubMoved, RequestError, TagTaken
 from pipelines.release.card import is_sensitive
-from pipelines.release.client import Told, hub_client, hub_errors, nobody
+from pipelines.release.client import Told, hub_client, hub_errors, nobody, nothing, require_repo
+from pipelines.release.folder import BESIDE
 from pipelines.release.manifest import Release
 from pipelines.release.releases import MANIFEST
 
@@ -48,6 +50,7 @@ def publish(
     private: bool = True,
     gated: bool | None = None,
     told: Told = nobody,
+    begun: Callable[[], None] = nothing,
 ) -> Published:
     """Put a release on the Hub; of one that is there already nothing is sent.
 
@@ -58,12 +61,15 @@ def publish(
         private: Whether only its owner sees it. To make it public must be said.
         gated: Whether access is given by hand; None: where anything in it is not invented.
         told: Is told of bytes that have arrived, and of all.
+        begun: Is called before anything of the release can be seen there.
 
     Raises:
-        NoKey: HF_TOKEN is not set. RequestError: the repository is public, and `private` is asked for.
+        NoKey: HF_TOKEN is not set.
+        RequestError: `repo` is no name; or it is public, and `private` is asked for.
         TagTaken: The tag is there, and stands for something else. HubMoved: Somebody committed meanwhile.
         HubError: The Hub refuses, or cannot be reached.
     """
+    require_repo(repo)
     api = hub_client()
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete  # the client says how it is to be imported
 
@@ -72,14 +78,15 @@ def publish(
         _guard(api, repo, private, is_sensitive(release) if gated is None else gated)
     with hub_errors("reading the data set", repo):
         standing = _standing(api, repo, release.name)
-    commit = _already_there(standing, release, repo)
+        commit = _already_there(api, standing, release, repo)
     new = commit is None
     if commit is None:
         paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         additions = [CommitOperationAdd(path, folder / path) for path in paths]
         _upload(api, repo, additions, told)
-        gone = _files(standing.at_head) - set(paths)
+        gone = _files(api, repo, standing) - set(paths)
         operations = [*additions, *(CommitOperationDelete(path) for path in sorted(gone))]
+        begun()
         commit = _commit(api, repo, operations, release, standing.head)
     if standing.tagged is None:
         with hub_errors("tagging the release", repo):
@@ -97,7 +104,7 @@ def _guard(api: Any, repo: str, private: bool, gated: bool) -> None:
         raise RequestError(
             "the data set is public on the Hub", where=repo, remedy="say --public, or make it private there first"
         )
-    if gated and not info.gated:
+    if gated and info.gated != "manual":  # "auto" lets in whoever asks
         api.update_repo_settings(repo, gated="manual", **_DATA_SET)
 
 
@@ -122,14 +129,14 @@ def _manifest_at(api: Any, repo: str, revision: str) -> Release | None:
             return None
 
 
-def _already_there(standing: _Standing, release: Release, repo: str) -> str | None:
+def _already_there(api: Any, standing: _Standing, release: Release, repo: str) -> str | None:
     """The commit that holds the release, or None. Where it has no tag, an earlier call was broken off in between."""
 
     def is_it(there: Release | None) -> bool:
         return there is not None and (there.name, there.content) == (release.name, release.content)
 
     if standing.tagged is None:
-        return standing.head if is_it(standing.at_head) else None
+        return standing.head if is_it(standing.at_head) and _whole(api, repo, standing.head, release) else None
     if not is_it(standing.at_tag):
         raise TagTaken(
             f"the tag {release.name} is there and stands for something else",
@@ -139,8 +146,21 @@ def _already_there(standing: _Standing, release: Release, repo: str) -> str | No
     return standing.tagged
 
 
-def _files(release: Release | None) -> set[str]:
-    return {shard.path for shards in release.configs.values() for shard in shards} if release else set()
+def _whole(api: Any, repo: str, head: str, release: Release) -> bool:
+    """Whether every shard is at the head as it was uploaded: somebody may have been at work there since."""
+    shards = {shard.path: shard.sha256 for shards in release.configs.values() for shard in shards}
+    found = api.get_paths_info(repo, list(shards), revision=head, **_DATA_SET)
+    return {one.path: one.lfs and one.lfs.sha256 for one in found if one.path in shards} == shards
+
+
+def _files(api: Any, repo: str, standing: _Standing) -> set[str]:
+    """What the release at the head brought with it and is still there: somebody may have taken a file away."""
+    if standing.at_head is None:
+        return set()
+    shards = {shard.path for shards in standing.at_head.configs.values() for shard in shards}
+    with hub_errors("reading the data set", repo):
+        there = api.list_repo_files(repo, revision=standing.head, **_DATA_SET)
+    return (shards | BESIDE) & set(there)
 
 
 def _upload(api: Any, repo: str, additions: list[Any], told: Told) -> None:

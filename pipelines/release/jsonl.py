@@ -62,7 +62,10 @@ def export_jsonl(release: Release, folder: Path, target: Path, form: str) -> Exp
             rows = (row for shard in shards if shard.split == split for row in rows_of(folder / shard.path))
             name = f"{config}_{split}.jsonl"
             whole = _write(target / name, rows, how)
-            written[name] = whole
+            if whole:
+                written[name] = whole
+            else:
+                (target / name).unlink()  # no loader reads a file without rows
             if lacking := release.rows(config, split) - whole:
                 reason = f"{config}: words are withheld"
                 left_out[reason] = left_out.get(reason, 0) + lacking

@@ -43,7 +43,7 @@ class Source(_Part):
     """A data set or site that the released rows come from.
 
     `consent` is one of `schemas.labels.CONSENTS`, the weakest that any of its rows has; `licence` is empty where the
-    source names none; `lineage` are the sets that it was made from; `collected` says when, or from which files.
+    source names none; `lineage` are the sets that it was made from; `collected` says how and when.
     `rows` counts released rows.
     """
 

@@ -8,6 +8,7 @@ from pipelines.release.measures import Measures
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LENGTHS, TOPICS = PICTURES = ("pictures/lengths.png", "pictures/topics.png")
 _COLOUR = "#4c72b0"
 _LINE = "#c44e52"
 _SIZE = (7.2, 3.6)
@@ -18,9 +19,9 @@ def pictures(found: Measures) -> dict[str, bytes]:
     """PNG files by name; none where there is nothing to draw."""
     drawn = {}
     if any(found.lengths.values()):
-        drawn["pictures/lengths.png"] = png(lambda axes: _lengths(axes, found), _SIZE, _DPI)[0]
+        drawn[LENGTHS] = png(lambda axes: _lengths(axes, found), _SIZE, _DPI)[0]
     if found.topics:
-        drawn["pictures/topics.png"] = png(lambda axes: _topics(axes, found), _SIZE, _DPI)[0]
+        drawn[TOPICS] = png(lambda axes: _topics(axes, found), _SIZE, _DPI)[0]
     return drawn
 
 

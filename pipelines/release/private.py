@@ -5,6 +5,7 @@ Whether a text may be printed follows from the consent that stands on its row (`
 dropped later, for a public text may not repeat them either.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -12,14 +13,18 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipelines.release.runs import Runs
+from pipelines.release.folding import folded
+from pipelines.release.quotes import unquoted
+from pipelines.release.runs import Run, Runs
 from pipelines.store import Store
 from schemas.ids import digest
 from schemas.tables import PARTITIONED
 
 PUBLISHABLE = ("given", "public_licence", "synthetic", "invented")
 LEAST = 15  # characters of a run that no publication may repeat
-_OWN_LEAST = 6  # of the row's own writer: a title, or a few words that a chain quotes
+_OWN_LEAST = 6  # Chinese ones of the row's own writer: a title, or a few words that a chain quotes
+_OUR_LEAST = 40  # English letters: three or four words of a prompt or a card of ours stand in any corpus
+_HAN = re.compile("[\u3400-\u9fff]")
 
 # The cleaned texts come first: what a row repeats is theirs, and of two equal texts the first one is named.
 _POSTS = ("unique_posts", "clean_posts", "raw_posts", "imported_posts")
@@ -51,6 +56,20 @@ class PrivateTexts:
         known = ((row_id, text) for texts in self._of_owner.values() for text, row_id in texts.items())
         return Runs(((row_id, text) for row_id, text in known if len(text) >= LEAST), LEAST)
 
+    @cached_property
+    def _folded_runs(self) -> Runs:
+        known = ((row_id, folded(text)) for texts in self._of_owner.values() for text, row_id in texts.items())
+        return Runs(((row_id, text) for row_id, text in known if len(text) >= LEAST), LEAST)
+
+    def repeated_in_ours(self, text: str) -> list[Run]:
+        """The runs in a text that we wrote, such as a prompt or a card: short ones in English are chance."""
+        runs = self.runs.find(text)
+        return [run for run in runs if run.end - run.start >= _OUR_LEAST or not text[run.start : run.end].isascii()]
+
+    def retold(self, text: str) -> bool:
+        """Whether a text, outside of its references, repeats any in other marks, another width or the other script."""
+        return any(self._folded_runs.find(folded(part)) for part in unquoted(text))
+
     def owner(self, row_id: str) -> str | None:
         """The private post or dialogue that a row was made from; None where it is none of these."""
         name = row_id
@@ -62,8 +81,12 @@ class PrivateTexts:
         return name
 
     def own_runs(self, owner: str) -> Runs:
-        """Where a text repeats what stands in one post with its answers, or in one dialogue, for a few characters."""
-        return Runs(((row_id, text) for text, row_id in self._of_owner[owner].items()), _OWN_LEAST)
+        """Where a text repeats what stands in one post with its answers, or in one dialogue, for a few characters; in
+        one without Chinese for as many as elsewhere, since six of these are a single word, a label or a tag, too.
+        """
+        texts = self._of_owner[owner]
+        least = _OWN_LEAST if any(map(_HAN.search, texts)) else LEAST
+        return Runs(((row_id, text) for text, row_id in texts.items()), least)
 
     @cached_property
     def by_digest(self) -> dict[str, str]:

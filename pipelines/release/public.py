@@ -3,11 +3,12 @@
 A row whose writer allowed it is published as it is. In a row of anybody else every word of the writer's is replaced by
 a reference (`pipelines.release.quotes`), also where a chain quotes it; what remains are ids, labels and annotations.
 And wherever else 15 characters of a private text are repeated, in an answer taken from another question say, they are
-replaced as well. The column `withheld` says which rows lack words.
+replaced as well. The column `withheld` says which rows lack words. A row that repeats as many in other marks or in the
+other script is left out: no reference could give it back as it was.
 """
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -30,7 +31,6 @@ WITHHELD_MEANS = "the row lacks words that may not be published: ⟦digest from:
 _EXAMPLES = 5
 _ROWS_AT_ONCE = 2_000
 # Findings whose ids would point at those who are known most easily, or who are in danger.
-_OF_PEOPLE = ("k_anonymity", "risk")
 # Strings that are no texts: ids and labels, which are published of every row.
 _LABELS = frozenset(
     {
@@ -39,6 +39,7 @@ _LABELS = frozenset(
         *("made_from", "group_id", "providers", "positive_id", "positive_role", "negative_ids"),
     }
 )
+
 
 Row = dict[str, Any]
 Change = Callable[[str], str]
@@ -50,6 +51,7 @@ class _Account:
 
     withheld: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     left_out: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    rows: Counter[str] = field(default_factory=Counter)  # that were published, by source
 
     def findings(self) -> Iterator[Finding]:
         for config, ids in sorted(self.withheld.items()):
@@ -90,13 +92,31 @@ def publish_rows(release: Release, source: Path, target: Path, private: PrivateT
         for config, shards in release.configs.items()
     }
     return release.model_copy(
-        update={"configs": configs, "findings": [*map(_told_to_all, release.findings), *publisher.account.findings()]}
+        update={
+            "configs": configs,
+            # Whose story stands out, or was allowed to pass, is for the home to know.
+            "findings": [
+                *(one.model_copy(update={"examples": []}) for one in release.findings),
+                *publisher.account.findings(),
+            ],
+            "sources": [
+                source.model_copy(
+                    update={
+                        "rows": publisher.account.rows[source.name],
+                        # Releases of earlier versions name files, and a file may be named after somebody.
+                        "collected": "imported" if source.collected.startswith("read from ") else source.collected,
+                    }
+                )
+                for source in release.sources
+            ],
+        }
     )
 
 
-def _told_to_all(finding: Finding) -> Finding:
-    ids = [] if finding.check in _OF_PEOPLE else finding.examples[:_EXAMPLES]
-    return finding.model_copy(update={"examples": ids})
+def is_public(release: Release, folder: Path) -> bool:
+    """Whether the release in `folder` is a publication, come back from the Hub: its rows say what they lack."""
+    shards = [shard for shards in release.configs.values() for shard in shards]
+    return bool(shards) and all(WITHHELD in pq.read_schema(folder / shard.path).names for shard in shards)
 
 
 def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
@@ -106,16 +126,14 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
     """
     found = []
     for path in sorted(folder.rglob("*.parquet")):
-        for row in rows_of(path):
-            if any(private.runs.find(text) for text in strings(row)):
-                found.append(row["row_id"])
+        found += [row["row_id"] for row in rows_of(path) if _repeats(row, private)]
     for path in (*folder.glob("*.md"), folder / MANIFEST):
-        if path.exists() and private.runs.find(path.read_text(encoding="utf-8")):
+        if path.exists() and private.repeated_in_ours(path.read_text(encoding="utf-8")):
             found.append(path.name)
     if found:
         raise PrivateText(
-            f"{len(found):,} rows of the export repeat {LEAST} characters or more of a text that may not be published: "
-            f"{', '.join(found[:_EXAMPLES])}",
+            f"{len(found):,} rows or files of the export repeat {LEAST} characters or more of a text that may not be "
+            f"published: {', '.join(found[:_EXAMPLES])}",
             where=folder.name,
             remedy="nothing was exported; report it: these words should have been replaced",
         )
@@ -168,6 +186,7 @@ class _Publisher:
         self._sources = {source.name for source in release.sources if source.consent in PUBLISHABLE}
         self._own_runs = lru_cache(maxsize=64)(private.own_runs)  # rows of one post stand together
         self._elsewhere = lru_cache(maxsize=4096)(lambda text: _replaced(text, private.runs))
+        self._prompt = lru_cache(maxsize=64)(lambda text: quoted(text, private.repeated_in_ours(text)))
 
     def of(self, config: str) -> Callable[[Iterator[Row]], Iterator[Row]]:
         """What makes the rows of a config public."""
@@ -185,8 +204,12 @@ class _Publisher:
                 self._leave_out(config, row_id, "they are rewrites of texts that may not be published")
                 return None
             own = self._own_runs(owner)
-        public = _changed(row, lambda text: self._told(text, own), shared=self._elsewhere)
+        public = _changed(row, lambda text: self._told(text, own), prompt=self._prompt)
+        if any(map(self.private.retold, _said(public))):
+            self._leave_out(config, row_id, "they repeat such texts in other marks or in the other script")
+            return None
         withheld = public != row
+        self.account.rows[row_id.partition(":")[0]] += 1
         if withheld:
             self.account.withheld[config].append(row_id)
         return {**public, WITHHELD: withheld}
@@ -202,16 +225,36 @@ def _replaced(text: str, runs: Runs) -> str:
     return quoted(text, runs.find(text))
 
 
-def _changed(value: Any, change: Change, shared: Change | None = None) -> Any:
-    """A value of a row with its texts changed; `shared` changes system prompts, which are ours and of many rows."""
+def _changed(value: Any, change: Change, prompt: Change | None = None) -> Any:
+    """A value of a row with its texts changed; `prompt` changes system prompts, which are ours."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_changed(one, change, shared) for one in value]
+        return [_changed(one, change, prompt) for one in value]
     if isinstance(value, dict):
-        used = shared if shared is not None and value.get("role") == "system" else change
-        return {name: one if name in _LABELS else _changed(one, used, shared) for name, one in value.items()}
+        used = prompt if prompt is not None and value.get("role") == "system" else change
+        return {name: one if name in _LABELS else _changed(one, used, prompt) for name, one in value.items()}
     return value
+
+
+def _repeats(row: Row, private: PrivateTexts) -> bool:
+    if any(private.runs.find(text) or private.retold(text) for text in _said(row)):
+        return True
+    return any(map(private.repeated_in_ours, strings(row)))
+
+
+def _said(value: Any) -> Iterator[str]:
+    """Every string but system prompts; what stands in a list in one, for it may have been cut up."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+        yield "".join(value)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _said(one)
+    elif isinstance(value, dict) and value.get("role") != "system":
+        for one in value.values():
+            yield from _said(one)
 
 
 def _rewritten(source: Path, target: Path, shard: Shard, change: Callable[[Iterator[Row]], Iterator[Row]]) -> Shard:

@@ -10,10 +10,11 @@ from pipelines.release.releases import FOLDER
 
 FILE = "published.jsonl"
 GIVING = Path(".locks") / "giving"  # in a home: held by many who give releases away, or by the one who erases
+UNKNOWN = "unknown"  # the commit of an upload that was begun
 
 
 class Publication(BaseModel):
-    """One upload of a release."""
+    """One upload of a release. `commit` is UNKNOWN where it was begun, and nobody noted its end."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -24,8 +25,8 @@ class Publication(BaseModel):
 
 
 def remember(home: Path, repo: str, tag: str, commit: str) -> None:
-    """Note where a release stands, once."""
-    if any((one.repo, one.tag, one.commit) == (repo, tag, commit) for one in publications(home)):
+    """Note where a release stands, or will, once."""
+    if any((one.repo, one.tag, one.commit) == (repo, tag, commit) for one in _noted(home)):
         return
     path = home / FOLDER / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +39,14 @@ def remember(home: Path, repo: str, tag: str, commit: str) -> None:
 
 
 def publications(home: Path) -> list[Publication]:
-    """Every upload that was noted, oldest first; a line that a crash cut off is none."""
+    """Every upload that was noted, oldest first; one that was begun counts until it has ended."""
+    noted = _noted(home)
+    ended = {(one.repo, one.tag) for one in noted if one.commit != UNKNOWN}
+    return [one for one in noted if one.commit != UNKNOWN or (one.repo, one.tag) not in ended]
+
+
+def _noted(home: Path) -> list[Publication]:
+    """Every line but one that a crash cut off."""
     path = home / FOLDER / FILE
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [Publication.model_validate_json(line) for line in lines if line.endswith(b"}")]

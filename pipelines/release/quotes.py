@@ -41,6 +41,11 @@ def elsewhere(text: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(text[at:])])
 
 
+def unquoted(text: str) -> list[str]:
+    """What stands before, between and behind the references."""
+    return _QUOTE.sub("\0", text).split("\0")
+
+
 def has_quotes(text: str) -> bool:
     """Whether words are missing from a text."""
     return _QUOTE.search(text) is not None

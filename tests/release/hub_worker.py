@@ -24,10 +24,36 @@ def version():
     return huggingface_hub.__version__
 
 
+BEGUN = []  # repositories that uploads were begun to
+
+
+def begun(repo):
+    return BEGUN.count(repo)
+
+
+def drop(path, repo):
+    from huggingface_hub import HfApi
+
+    HfApi().delete_file(path, repo, repo_type="dataset")
+
+
+def gate(repo, gated):
+    from huggingface_hub import HfApi
+
+    HfApi().update_repo_settings(repo, gated=gated, repo_type="dataset")
+
+
 def put(folder, repo, **options):
     release = Release.model_validate_json((Path(folder) / "manifest.json").read_bytes())
     told = []
-    published = publish(release, Path(folder), repo, told=lambda done, total: told.append([done, total]), **options)
+    published = publish(
+        release,
+        Path(folder),
+        repo,
+        told=lambda done, total: told.append([done, total]),
+        begun=lambda: BEGUN.append(repo),
+        **options,
+    )
     return {**published._asdict(), "told": told}
 
 
@@ -41,7 +67,7 @@ def load(path, config, split, cache, **options):
     return load_dataset(path, config, split=split, cache_dir=cache, **options).to_list()
 
 
-CALLS = {"version": version, "put": put, "get": get, "load": load}
+CALLS = {"version": version, "put": put, "begun": begun, "drop": drop, "gate": gate, "get": get, "load": load}
 
 if __name__ == "__main__":
     for line in sys.stdin:

@@ -1,19 +1,23 @@
 """The card: what machines read at its head, and what people read below."""
 
 import re
+from collections import Counter
 
+import polars as pl
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pipelines.release.card import card, is_sensitive
+from pipelines.release.card import card, is_sensitive, licences
 from pipelines.release.folder import export_folder
 from pipelines.release.manifest import Finding, Source
-from pipelines.release.measures import measure
+from pipelines.release.measures import Measures, measure
 from pipelines.release.pictures import pictures
+from pipelines.release.releases import Releases
 from pipelines.settings import ROOT
 from pipelines.stats import e_table_1, m_table_1
 from schemas.tables import TABLES
-from tests.release.published_rows import NAME
+from tests.release.published_rows import NAME, make_release, training_sets
 
 REPO = "me/empathy"
 
@@ -77,10 +81,54 @@ def test_access_is_gated_unless_everything_is_invented(front, mixed, exported):
     assert "extra_gated" not in again(mixed, exported, sources=invented)
 
 
-def test_licences_that_differ_are_told_by_source(front, mixed, exported):
-    assert (front["license"], front["license_name"]) == ("other", "by-source")
-    one = Source(name="x", licence="CC BY-NC 4.0", consent="given", lineage=["y"], rows=1, collected="a file")
-    assert "license: cc-by-nc-4.0" in again(mixed, exported, sources=[one])
+def test_licences_that_differ_are_told_by_source_in_a_file_that_the_hub_links_to(front, mixed, exported):
+    release, folder = exported
+    assert (front["license"], front["license_name"], front["license_link"]) == ("other", "by-source", "LICENSE.md")
+    told = (folder / front["license_link"]).read_text(encoding="utf-8")
+    assert all(f"| {source.name} | {source.licence} |" in told for source in release.sources)
+
+
+@pytest.mark.parametrize(
+    ("licence", "name"), [("CC BY-NC 4.0", "cc-by-nc-4.0"), ("CC0-1.0 (invented)", "cc0-1.0"), ("all mine", "other")]
+)
+def test_one_licence_is_named_as_the_hub_names_it(mixed, exported, licence, name):
+    one = Source(name="x", licence=licence, consent="given", lineage=["y"], rows=1, collected="imported 2026-11-22")
+    assert f"license: {name}\n" in again(mixed, exported, sources=[one])
+    assert bool(licences(exported[0].model_copy(update={"sources": [one]}))) == (name == "other")
+
+
+def test_the_client_of_the_hub_reads_its_head(told, front):
+    from huggingface_hub import DatasetCard
+
+    data = DatasetCard(told).data
+    assert (data.license, data.language, data.pretty_name) == (front["license"], ["zh"], f"gongqing 共情 ({NAME})")
+    assert data.to_dict()["configs"] == front["configs"]
+
+
+def test_its_numbers_are_of_the_rows_that_are_published(mixed, tmp_path):
+    sets = training_sets(mixed.store)
+    gone = sets["sft_coe"].head(1).with_columns(row_id=pl.lit("gone:1/1"))
+    releases = Releases(tmp_path)
+    make_release(releases, mixed.store, {"sft_coe": pl.concat([sets["sft_coe"], gone])})
+    published = export_folder(releases, NAME, mixed.store, tmp_path / "out")
+    rows = sets["sft_coe"].height
+    assert published.rows("sft_coe") == sum(source.rows for source in published.sources) == rows
+    assert f"{rows:,} rows in 1 configs; by language: zh {rows:,}." in (tmp_path / "out" / "README.md").read_text(
+        "utf-8"
+    )
+
+
+def test_sizes_are_those_that_datasets_means(front, exported):
+    _, folder = exported
+    for info in front["dataset_info"]:
+        files = list(folder.glob(f"{info['config_name']}/*.parquet"))
+        assert info["download_size"] == sum(path.stat().st_size for path in files)
+        assert info["dataset_size"] == sum(pq.read_table(path).nbytes for path in files)
+
+
+def test_rows_with_signs_of_risk_are_told_of_where_a_setting_let_them_in(mixed, exported, told):
+    assert "are in no set of this release" in told
+    assert "**are in this release**" in again(mixed, exported, settings={"prompts": {"allow_risk": True}})
 
 
 def test_every_column_is_described_in_the_words_of_the_schemas(told, exported):
@@ -121,7 +169,16 @@ def test_rows_by_rules_and_what_the_checks_found_are_told(mixed, exported, told)
     finding = Finding(check="quasi_identifiers", severity="warn", count=3, what="rows are rare", remedy="look")
     marked = again(mixed, exported, allowed=["rules_rows"], findings=[finding])
     assert "**Rows by rules.**" in marked
-    assert "* rows are rare (3)." in marked
+    assert "* rows are rare (3 in all)." in marked
+    counted = again(mixed, exported, findings=[finding.model_copy(update={"what": "3 rows are rare"})])
+    assert "* 3 rows are rare." in counted, "a number once"
+
+
+def test_of_rows_by_rules_each_config_says_how_many(mixed, exported):
+    release, folder = exported
+    found = Measures(by_rules=Counter(sft_coe=7))
+    told = card(release.model_copy(update={"allowed": ["rules_rows"]}), folder, found, [], [], REPO)
+    assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` rules wrote or judged a part" in told
 
 
 def test_every_table_of_it_is_one(told):

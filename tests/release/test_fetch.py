@@ -2,10 +2,13 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.errors import HubError, RequestError
-from pipelines.release.fetch import read_manifest
+from pipelines.release.fetch import read_manifest, require_rows
+from pipelines.release.manifest import Shard
 
 
 @pytest.fixture
@@ -57,7 +60,65 @@ def test_a_name_that_is_no_folder_is_refused(manifest, name):
         read_manifest(manifest(lambda told: told.update(name=name)), "me/x")
 
 
-@pytest.mark.parametrize("change", [lambda told: told.pop("configs"), lambda told: told.update(more=1)])
+def test_a_manifest_of_a_newer_version_is_told_from_a_foreign_one(manifest):
+    with pytest.raises(HubError, match=r"does not know: more(.|\n)*newer gongqing"):
+        read_manifest(manifest(lambda told: told.update(more=1)), "me/x")
+
+
+@pytest.mark.parametrize("change", [lambda told: told.pop("configs"), lambda told: told.update(name=1)])
 def test_another_manifest_is_none_of_a_release(manifest, change):
     with pytest.raises(HubError, match="none of a release"):
         read_manifest(manifest(change), "me/x")
+
+
+@pytest.fixture
+def shard(tmp_path):
+    """Writes a shard, and gives what a manifest would say of it."""
+
+    def write(table, rows=None):
+        path = tmp_path / "rm_triplets" / "train-00000-of-00001.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(table, path, compression="zstd")
+        told = {"path": f"rm_triplets/{path.name}", "split": "train", "rows": table.num_rows if rows is None else rows}
+        return path, Shard(**told, bytes=path.stat().st_size, sha256="0" * 64)
+
+    return write
+
+
+def rows_of_triplets(n=1, **columns):
+    told = {"row_id": [str(place) for place in range(n)], "split": ["train"] * n, "withheld": [False] * n}
+    return pa.table(told | columns)
+
+
+def test_rows_of_ours_are_taken(shard):
+    require_rows(*shard(rows_of_triplets(100, negative=["一句话" * 500] * 100)), "me/x")
+
+
+def test_a_file_that_unfolds_to_far_more_than_texts_do_is_refused(shard):
+    """Few bytes on the disk: one long text, a thousand times by reference; or one alone that is all the same letter."""
+    many = rows_of_triplets(2_000, negative=["a" * 2**18] * 2_000)
+    path, told = shard(many)
+    assert path.stat().st_size < 2**16
+    with pytest.raises(HubError, match="unfolds to more"):
+        require_rows(path, told, "me/x")
+    with pytest.raises(HubError, match="unfolds to more"):
+        require_rows(*shard(rows_of_triplets(negative=["a" * 2**27])), "me/x")
+
+
+def test_other_rows_than_the_manifest_says_are_refused(shard):
+    with pytest.raises(HubError, match="has 3 rows, its manifest says 4"):
+        require_rows(*shard(rows_of_triplets(3), rows=4), "me/x")
+
+
+def test_a_file_without_the_columns_of_a_publication_is_refused(shard):
+    with pytest.raises(HubError, match="lacks the columns withheld"):
+        require_rows(*shard(rows_of_triplets().drop(["withheld"])), "me/x")
+    with pytest.raises(HubError, match="lacks the columns row_id"):
+        require_rows(*shard(rows_of_triplets(row_id=[1])), "me/x")
+
+
+def test_what_is_no_parquet_is_refused(shard):
+    path, told = shard(rows_of_triplets())
+    path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    with pytest.raises(HubError, match="no Parquet that can be read"):
+        require_rows(path, told, "me/x")

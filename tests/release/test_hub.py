@@ -131,10 +131,12 @@ def folder(mixed, tmp_path_factory) -> Path:
 def smaller(mixed, tmp_path_factory):
     """Makes another release of the home, without triplets."""
 
-    def make(name: str) -> Path:
+    def make(name: str, *configs: str) -> Path:
         home = tmp_path_factory.mktemp("smaller")
         releases, sets = Releases(home), training_sets(mixed.store)
-        make_release(releases, mixed.store, {config: sets[config] for config in ("sft_coe", "grpo_ecot")}, name)
+        make_release(
+            releases, mixed.store, {config: sets[config] for config in configs or ("sft_coe", "grpo_ecot")}, name
+        )
         export_folder(releases, name, mixed.store, home / "published", repo=REPO)
         return home / "published"
 
@@ -215,6 +217,41 @@ def test_the_next_release_takes_away_the_files_that_it_does_not_have(worker, hub
     assert len(uploads(hub)) - len(sent) == 1, "one picture changed, of lengths"
 
 
+def test_what_a_release_brought_beside_its_shards_goes_with_it(worker, hub, folder, smaller):
+    worker("put", folder, REPO)
+    assert "pictures/topics.png" in tree_of(hub, "main")
+    after = smaller("v1.1.0", "sft_coe")
+    worker("put", after, REPO)
+    assert tree_of(hub, "v1.1.0") == files_of(after), "no prompts, and no picture of their topics"
+
+
+def test_a_file_that_somebody_took_away_by_hand_does_not_stop_the_next_release(worker, hub, folder, smaller):
+    worker("put", folder, REPO)
+    gone = next(path for path in tree_of(hub, "main") if path.startswith("rm_triplets/"))
+    worker("drop", gone, REPO)
+    after = smaller("v1.1.0")
+    assert worker("put", after, REPO)["new"]
+    assert tree_of(hub, "v1.1.0") == files_of(after)
+
+
+def test_access_for_whoever_asks_becomes_access_by_hand(worker, hub, folder):
+    worker("put", folder, REPO)
+    worker("gate", REPO, "auto")
+    assert hub.state(REPO)["gated"] == "auto"
+    worker("put", folder, REPO)
+    assert hub.state(REPO)["gated"] == "manual"
+
+
+def test_an_upload_is_noted_before_anything_can_be_seen_and_none_where_nothing_is_sent(worker, hub, folder):
+    repo = "me/begun"
+    hub.trouble(unheard=1)
+    with pytest.raises(Failed, match="broke off"):
+        worker("put", folder, repo)
+    assert worker("begun", repo) == 1, "the commit may have been made"
+    worker("put", folder, repo)
+    assert worker("begun", repo) == 1
+
+
 def test_after_a_cut_nothing_is_to_be_seen_and_the_same_command_goes_on(worker, hub, folder):
     hub.trouble(spared=3, cut=50)
     with pytest.raises(Failed, match="the way to the Hub broke off") as caught:
@@ -270,6 +307,16 @@ def test_a_tag_that_was_not_made_is_made_the_next_time(worker, hub, folder):
     worker("put", folder, REPO)
     assert list(hub.state(REPO)["tags"]) == [NAME]
     assert len(commits(hub)) == 1
+
+
+def test_a_head_that_lost_a_file_before_it_was_tagged_is_mended_not_tagged(worker, hub, folder):
+    hub.trouble(tagless=50)
+    with pytest.raises(Failed, match="tagging the release"):
+        worker("put", folder, REPO)
+    hub.trouble(tagless=0)
+    worker("drop", next(path for path in tree_of(hub, "main") if path.endswith(".parquet")), REPO)
+    assert worker("put", folder, REPO)["new"]
+    assert tree_of(hub, NAME) == files_of(folder)
 
 
 def test_a_stale_parent_is_refused(worker, hub, folder):

@@ -81,3 +81,16 @@ def test_another_form_is_refused_with_the_nearest_name(exported):
     with pytest.raises(UnknownName, match="llama-factory"):
         exported("llama_factory")
     assert set(FORMS) == {"llama-factory", "sharegpt", "openai"}
+
+
+def test_a_split_that_lacks_words_throughout_has_no_file(mixed, tmp_path):
+    """No loader reads an empty one, and nothing names it."""
+    public = export_folder(mixed.releases, NAME, mixed.store, tmp_path / "public")
+    for path in (tmp_path / "public" / "rm_triplets").glob("train-*"):
+        rows = pl.read_parquet(path).with_columns(withheld=True)
+        rows.write_parquet(path)
+    (tmp_path / "out").mkdir()
+    told = export_jsonl(public, tmp_path / "public", tmp_path / "out", "llama-factory")
+    assert "rm_triplets_train.jsonl" not in told.written
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.jsonl")) == sorted(told.written)
+    assert "rm_triplets_train" not in json.loads((tmp_path / "out" / "dataset_info.json").read_text())

@@ -1,6 +1,6 @@
 """What was uploaded is noted, for whoever must take it away."""
 
-from pipelines.release.published import FILE, publications, remember
+from pipelines.release.published import FILE, UNKNOWN, publications, remember
 from pipelines.release.releases import FOLDER
 
 
@@ -12,6 +12,16 @@ def test_an_upload_is_noted_once(tmp_path):
         ("me/x", "v1", "a"),
         ("me/x", "v1", "b"),
     ]
+
+
+def test_what_was_begun_counts_until_its_end_is_noted(tmp_path):
+    """Killed after the commit, an upload would else be told to no erasure."""
+    for _ in range(2):
+        remember(tmp_path, "me/x", "v1", UNKNOWN)
+    assert [(one.repo, one.tag, one.commit) for one in publications(tmp_path)] == [("me/x", "v1", UNKNOWN)]
+    remember(tmp_path, "me/x", "v1", "a" * 40)
+    assert [one.commit[0] for one in publications(tmp_path)] == ["a"]
+    assert len((tmp_path / FOLDER / FILE).read_bytes().splitlines()) == 2
 
 
 def test_a_line_that_was_cut_off_is_none_and_is_noted_anew(tmp_path):

@@ -57,13 +57,14 @@ def brute_force(known, text, least):
 few = st.text(alphabet="ab\U0001f642", max_size=40)
 
 
-@given(known=st.lists(few, max_size=4), text=few)
-def test_runs_cover_every_window_that_is_known_and_are_what_they_say(known, text):
-    found = Runs(((str(place), one) for place, one in enumerate(known)), least=5).find(text)
+@given(known=st.lists(few, max_size=4), text=few, least=st.integers(2, 16))
+def test_runs_cover_every_window_that_is_known_and_are_what_they_say(known, text, least):
+    """However long a run must be: an even number of characters and an odd one are cut into windows differently."""
+    found = Runs(((str(place), one) for place, one in enumerate(known)), least).find(text)
     for run in found:
         assert text[run.start : run.end] == run.known[run.offset : run.offset + run.end - run.start]
     left = quoted(text, found)
-    assert all(not brute_force(known, part, 5) for part in outside(left))
+    assert all(not brute_force(known, part, least) for part in outside(left) if len(part) >= least)
 
 
 @given(known=st.lists(few, max_size=4), text=few)

@@ -27,7 +27,7 @@ _FIND_OUT = "find out before use"
 def sources(released: Released) -> list[Source]:
     """The sources of the released rows, by name."""
     rows = released.rows.join(released.sources, on="origin", how="inner")
-    files = _files(released)
+    imported = _imported(released)
     found = []
     for (name,), part in rows.sort("source").group_by("source", maintain_order=True):
         consents, licences = set(part["consent"]), sorted(set(part["licence"]))
@@ -38,7 +38,7 @@ def sources(released: Released) -> list[Source]:
                 consent=next(one for one in _WEAKEST_FIRST if one in consents),
                 lineage=list(dict.fromkeys(part["lineage"].explode().drop_nulls())),
                 rows=part.height,
-                collected=files.get(str(name)) or _days(part["fetched_at"]),
+                collected=imported.get(str(name)) or _days(part["fetched_at"]),
             )
         )
     return found
@@ -76,14 +76,14 @@ def _is_none(licence: str) -> bool:
     return _LICENCE.sub("", said) in _NONE or _FIND_OUT in said
 
 
-def _files(released: Released) -> dict[str, str]:
-    """The files that each imported set was read from."""
-    files: dict[str, set[str]] = {}
+def _imported(released: Released) -> dict[str, str]:
+    """The days (UTC) on which each imported set was read; of its files no name, for it may be somebody's."""
+    days: dict[str, set[str]] = {}
     for one in released.pins.values():
-        note = one.manifest.runs[-1].note
-        if one.partition is not None and "file" in note:
-            files.setdefault(one.partition, set()).add(note["file"])
-    return {source: f"read from {', '.join(sorted(names))}" for source, names in files.items()}
+        run = one.manifest.runs[-1]
+        if one.partition is not None and "file" in run.note:
+            days.setdefault(one.partition, set()).add(f"{run.at:%Y-%m-%d}")
+    return {source: f"imported {', '.join(sorted(found))}" for source, found in days.items()}
 
 
 def _days(fetched: pl.Series) -> str:

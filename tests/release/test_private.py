@@ -1,0 +1,190 @@
+"""Texts that may not be printed: dialogues under an agreement, words in another dress, and English that is chance."""
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+from release_rows import made, triplets
+from unique_rows import post, posts
+
+from pipelines.errors import PrivateText
+from pipelines.publishing import export
+from pipelines.release.folder import export_folder, restore_folder
+from pipelines.release.manifest import Finding, Source
+from pipelines.release.private import read_private
+from pipelines.release.public import require_no_private_text, rows_of
+from pipelines.release.releases import Releases
+from pipelines.store import Store
+from schemas.dialogues import UniqueDialogues
+from schemas.tables import TABLES
+
+SEEKER = "我最近总是睡不着觉，一想到明天要上班就心慌得厉害，不知道该怎么办才好。"
+SUPPORTER = "听起来这段时间你一直绷得很紧，连晚上都没有办法放松下来，一定很累吧。"
+CRAWLED = "孩子上初中以后就不爱说话了，我问他什么他都说没事，我很担心他是不是出了什么事。"
+ENGLISH = "I have no answer to any question of my support group at one moment: not before they are here, nor after."
+STEPS = "<emotion>情感：消极；情绪：焦虑；强度：4\n对方很着急</emotion>"
+
+
+def dialogue(dialogue_id: str, *turns: str, consent: str, lang: str = "zh") -> dict[str, Any]:
+    """A row of `unique_dialogues`; the seeker opens."""
+    schema = UniqueDialogues.polars_schema()
+    speech = dict.fromkeys(field.name for field in schema["turns"].inner.fields)
+    said = [
+        {**speech, "role": ("seeker", "supporter")[place % 2], "text": text, "origin": "human"}
+        | {"strategies": [], "source_strategies": [], "media": []}
+        for place, text in enumerate(turns)
+    ]
+    empty = {name: [] for name, kind in schema.items() if isinstance(kind, pl.List)}
+    flags = {name: False for name, kind in schema.items() if kind == pl.Boolean}
+    counts = {name: 1 for name, kind in schema.items() if kind.is_integer()}
+    source, _, source_id = dialogue_id.partition(":")
+    return {
+        **{**dict.fromkeys(schema.names()), **empty, **flags, **counts},
+        **{"dialogue_id": dialogue_id, "source": source, "source_id": source_id, "lang": lang, "turns": said},
+        **{"modality": "text", "origin": "human", "licence": "CC0-1.0", "consent": consent, "script": "simplified"},
+        **{"cluster_id": dialogue_id, "group_id": "g1", "n_chars": sum(map(len, turns)), "han_ratio": 1.0},
+    }
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    store = Store(tmp_path / "data")
+    agreed = dialogue("agreed:1", SEEKER, SUPPORTER, consent="agreement")
+    english = dialogue("agreed:2", ENGLISH, "I see.", consent="agreement", lang="en")
+    ours = dialogue("ours:1", "我想换一份工作，又怕家里人不同意。", "你在两边都很在意。", consent="given")
+    store.write("unique_dialogues", pl.DataFrame([agreed, english, ours], schema=UniqueDialogues.polars_schema()))
+    store.write("unique_posts", posts(post("1", CRAWLED, consent="not_asked")))
+    return store
+
+
+def chat(row_id: str, said: str, answer: str, system: str = "你是一位善于倾听的人。") -> dict[str, Any]:
+    messages = [("system", system), ("user", said), ("assistant", answer)]
+    return {
+        **{"row_id": row_id, "made_from": row_id, "group_id": "g1", "split": "train", "variant": "none"},
+        **{"providers": ["openai"], "messages": [{"role": role, "content": text} for role, text in messages]},
+    }
+
+
+def released(tmp_path, store, *chats, **more):
+    consents = {"agreed": "agreement", "ours": "given", "s": "not_asked"}
+    sources = [
+        Source(name=name, licence="CC0-1.0", consent=consent, lineage=[], rows=9, collected="imported 2026-11-22")
+        for name, consent in consents.items()
+    ]
+    pins = {table: store.version(table).version for table in ("unique_posts", "unique_dialogues")}
+    rows = pl.DataFrame(list(chats), schema=TABLES["sft_cer"].polars_schema())
+    made(tmp_path, "v1", {"sft_cer": rows}, sources=sources, pins=pins, **more)
+    return Releases(tmp_path)
+
+
+def exported(tmp_path, store, *chats, **more):
+    published = export_folder(released(tmp_path, store, *chats, **more), "v1", store, tmp_path / "out")
+    return published, {row["row_id"]: row for path in (tmp_path / "out").glob("*/*.parquet") for row in rows_of(path)}
+
+
+def content(row, place):
+    return row["messages"][place]["content"]
+
+
+def test_of_a_dialogue_under_an_agreement_the_labels_are_published_and_come_back_whole(tmp_path, store):
+    asked, answer = f"求助者：{SEEKER}", f"{STEPS}<answer>{SUPPORTER}</answer>"
+    published, rows = exported(tmp_path, store, chat("agreed:1#1/1/sft_cer", asked, answer))
+    (row,) = rows.values()
+    assert row["withheld"]
+    assert content(row, 1).startswith("求助者：⟦")
+    assert content(row, 2).startswith(f"{STEPS}<answer>⟦"), "what a model wrote stays"
+    reader = Releases(tmp_path / "reader")
+    with reader.staging() as staged:
+        (staged / "sft_cer").mkdir()
+        for path in (tmp_path / "out" / "sft_cer").iterdir():
+            (staged / "sft_cer" / path.name).write_bytes(path.read_bytes())
+        reader.publish(staged, published)
+    _, missing = restore_folder(reader, "v1", store, tmp_path / "whole")
+    (whole,) = rows_of(next((tmp_path / "whole").glob("*/*.parquet")))
+    assert missing == []
+    assert (content(whole, 1), content(whole, 2), whole["withheld"]) == (asked, answer, False)
+
+
+@pytest.mark.parametrize(
+    "dressed",
+    [
+        "孩子上初中 以后就不爱 说话了 我问他什么 他都说没事",
+        "孩子上初中以后，就不爱说话了！我问他，什么他都，说没事？",
+        "孩子上初中以後就不愛說話了，我問他什麼他都說沒事",
+        "孩子上初中\n以后就\n不爱说\n话了我问他什么\n他都说没事",
+    ],
+)
+def test_a_row_that_repeats_a_text_in_another_dress_is_left_out(tmp_path, store, dressed):
+    published, rows = exported(
+        tmp_path, store, chat("ours:1#1/1/a", "我想换一份工作。", dressed), chat("ours:1#1/1/b", "我想换工作。", "好。")
+    )
+    assert list(rows) == ["ours:1#1/1/b"]
+    assert ["other marks" in one.what for one in published.findings] == [True]
+    assert [source.rows for source in published.sources] == [0, 1, 0], "the card counts what is published"
+
+
+def test_the_last_look_sees_another_dress_and_a_text_cut_in_two(tmp_path, store):
+    private = read_private(store)
+    for place, text in enumerate(["孩子上初中以後就不愛說話了，我問他什麼他都說沒事", CRAWLED]):
+        folder = tmp_path / str(place)
+        made(folder, "x", {"rm_triplets": triplets(("ours:1", "train"), negative=text)})
+        with pytest.raises(PrivateText, match="ours:1"):
+            require_no_private_text(folder / "releases", private)
+    cut = {"row_id": "ours:2", "references": [CRAWLED[:12], CRAWLED[12:24]]}
+    (tmp_path / "cut").mkdir()
+    pl.DataFrame([cut]).write_parquet(tmp_path / "cut" / "a.parquet")
+    with pytest.raises(PrivateText, match="ours:2"):
+        require_no_private_text(tmp_path / "cut", private)
+
+
+def test_english_that_a_corpus_has_by_chance_stops_no_export(tmp_path, store):
+    """The card says "at one moment: ", a prompt "before they are"; no tag and no label is a word of the seeker's."""
+    prompt = "Help before they are alone."
+    told = '{"dialogue": [{"role": "seeker"}]} <answer>Strategy: Question</answer>'
+    found = Finding(check="x", severity="warn", count=1, what="see at one moment: this", remedy="", examples=["ours:1"])
+    row_id = "agreed:2#1/1/sft_cer"
+    _, rows = exported(tmp_path, store, chat(row_id, ENGLISH, told, prompt), findings=[found])
+    assert content(rows[row_id], 0) == prompt
+    assert content(rows[row_id], 1).startswith("⟦")
+    assert content(rows[row_id], 2) == told
+    assert "see at one moment: this" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_publication_from_elsewhere_is_passed_on_as_it_came(tmp_path, store):
+    """Its tables are not in this home; and rows that lack words, or have all of them, stay as they were."""
+    chats = [chat("agreed:1#1/1/sft_cer", SEEKER, SUPPORTER), chat("ours:1#1/1/a", "我想换工作。", "好。")]
+    published, rows = exported(tmp_path, store, *chats)
+    home = tmp_path / "reader"
+    with Releases(home).staging() as staged:
+        (staged / "sft_cer").mkdir()
+        for path in (tmp_path / "out" / "sft_cer").iterdir():
+            (staged / "sft_cer" / path.name).write_bytes(path.read_bytes())
+        Releases(home).publish(staged, published)
+    assert export(home, "v1", tmp_path / "again") == published
+    again = {row["row_id"]: row for path in (tmp_path / "again").glob("*/*.parquet") for row in rows_of(path)}
+    assert again == rows
+    assert "The papers' tables" not in (tmp_path / "again" / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_longer_run_of_english_on_the_card_stops_it(tmp_path, store):
+    found = Finding(check="x", severity="warn", count=1, what=ENGLISH[:60], remedy="")
+    with pytest.raises(PrivateText, match=r"README\.md, manifest\.json"):
+        exported(tmp_path, store, chat("ours:1#1/1/a", "我想换工作。", "好。"), findings=[found])
+
+
+def test_a_file_that_is_named_after_somebody_is_not_told(tmp_path, store):
+    release = released(tmp_path, store, chat("ours:1#1/1/a", "我想换工作。", "好。"))
+    named = [source.model_copy(update={"collected": "read from 某某.jsonl"}) for source in release.read("v1").sources]
+    home = tmp_path / "earlier"
+    rows = release.frame("v1", "sft_cer").collect()
+    made(home, "v1", {"sft_cer": rows}, sources=named, pins=release.read("v1").pins)
+    export_folder(Releases(home), "v1", store, tmp_path / "out")
+    assert not [path for path in (tmp_path / "out").glob("*.*") if "某某" in path.read_text(encoding="utf-8")]
+
+
+def test_whose_story_stands_out_is_not_told(tmp_path, store):
+    found = Finding(check="k_anonymity", severity="warn", count=1, what="1 seeker", remedy="", examples=["ours:1"])
+    published, _ = exported(tmp_path, store, chat("ours:1#1/1/a", "我想换工作。", "好。"), findings=[found])
+    assert [one.examples for one in published.findings] == [[]]
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["findings"][0]["examples"] == []
