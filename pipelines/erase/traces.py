@@ -19,7 +19,8 @@ Hashes = NDArray[np.uint64]
 
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([\"/nrt]))")
 _MEANT = {"n": "\n", "r": "\r", "t": "\t"}
-_SPACES = np.array([ord(space) for space in "\t\n\r\x0b\x0c\xa0\u3000"], np.uint32)
+_IS_SPACE = np.zeros(0x3002, bool)  # by code point; the last one stands for all above
+_IS_SPACE[[ord(space) for space in "\t\n\r\x0b\x0c\xa0\u3000"]] = True
 _BITS = 22  # of the table that answers most questions at once
 _END = "\0"  # stands between two texts, and in none of ours
 
@@ -81,6 +82,8 @@ class Runs:
 
     def found(self, text: str) -> NDArray[np.int64]:
         """Where in a text the runs begin that no other row has."""
+        if len(text) < LENGTH:
+            return np.empty(0, np.int64)
         places, at = self._met([text])
         return at[~self.shared[places]]
 
@@ -104,7 +107,7 @@ def plain(body: bytes) -> str:
 
 def _points(text: str) -> NDArray[np.uint32]:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    return np.where(np.isin(points, _SPACES), np.uint32(ord(" ")), points)
+    return np.where(_IS_SPACE[np.minimum(points, len(_IS_SPACE) - 1)], np.uint32(ord(" ")), points)
 
 
 def _hashes(points: NDArray[np.uint32], base: int) -> Hashes:
