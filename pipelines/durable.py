@@ -1,7 +1,13 @@
 """Writing files that outlive a crash: whole or not at all, and on the disk when the call returns."""
 
+import errno
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from pipelines.errors import StorageFull
 
 
 def sync(path: Path) -> None:
@@ -14,13 +20,33 @@ def sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, for its owner alone; its folder is made where it is missing."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    scratch = path.with_name(path.name + ".part")
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
-    sync(path.parent)
+    """Write a file whole or not at all, for its owner alone; its folder is made where it is missing.
+
+    Raises StorageFull where there is no room for it.
+    """
+    with full_disk_reported(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        scratch = path.with_name(path.name + ".part")
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+        sync(path.parent)
+
+
+@contextmanager
+def full_disk_reported(path: Path) -> Iterator[None]:
+    """A full disk as StorageFull: nothing below `path` was changed by halves."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        free = shutil.disk_usage(next(one for one in (path, *path.parents) if one.exists())).free
+        raise StorageFull(
+            f"no room left on the device ({free / 1e6:.1f} MB free); what stood there before is untouched",
+            where=path,
+            remedy="free some space, then run the same command again",
+        ) from error

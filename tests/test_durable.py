@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from pipelines.durable import sync, write_whole
+from pipelines.errors import StorageFull
 
 
 def test_a_file_is_for_its_owner_alone_and_so_is_its_folder(tmp_path):
@@ -41,3 +42,10 @@ def test_a_file_and_the_entries_of_a_folder_reach_the_disk(tmp_path, monkeypatch
     assert synced == [(tmp_path / "file").stat().st_ino, tmp_path.stat().st_ino]
     sync(tmp_path / "file")
     assert synced[-1] == (tmp_path / "file").stat().st_ino
+
+
+def test_a_full_disk_is_named(small_disk):
+    write_whole(small_disk / "file", b"before")
+    with pytest.raises(StorageFull, match="no room left"):
+        write_whole(small_disk / "file", b"x" * 1_000_000)
+    assert (small_disk / "file").read_bytes() == b"before"

@@ -30,7 +30,6 @@ WITHHELD = "withheld"
 WITHHELD_MEANS = "the row lacks words that may not be published: ⟦digest from:to id⟧ stands in their place"
 _EXAMPLES = 5
 _ROWS_AT_ONCE = 2_000
-# Findings whose ids would point at those who are known most easily, or who are in danger.
 # Strings that are no texts: ids and labels, which are published of every row.
 _LABELS = frozenset(
     {

@@ -5,7 +5,6 @@ put. Nothing outside this module assumes that a folder can be renamed.
 """
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
@@ -15,8 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from pipelines.durable import sync
-from pipelines.errors import StorageFull
+from pipelines.durable import full_disk_reported, sync
 
 _SCRATCH = ".tmp"
 
@@ -70,12 +68,12 @@ class LocalFolder:
     @contextlib.contextmanager
     def staging(self) -> Iterator[Path]:
         scratch = self.root / _SCRATCH
-        with _full_disk_reported(self.root):
+        with full_disk_reported(self.root):
             self._make_root()
             scratch.mkdir(exist_ok=True)
             self._sweep(scratch)
         folder = scratch / uuid.uuid4().hex
-        with _full_disk_reported(self.root), _owned(folder.with_suffix(".lock")):
+        with full_disk_reported(self.root), _owned(folder.with_suffix(".lock")):
             try:
                 folder.mkdir()
                 yield folder
@@ -98,7 +96,7 @@ class LocalFolder:
 
     def publish(self, staged: Path, prefix: str, damaged: Callable[[], bool]) -> None:
         target = self.root / prefix
-        with _full_disk_reported(self.root):
+        with full_disk_reported(self.root):
             for path in sorted(staged.rglob("*"), reverse=True):
                 sync(path)
             sync(staged)
@@ -114,7 +112,7 @@ class LocalFolder:
 
     def add(self, staged: Path, key: str) -> None:
         target = self.root / key
-        with _full_disk_reported(self.root):
+        with full_disk_reported(self.root):
             sync(staged)
             _make_folders(target.parent, self.root)
             staged.replace(target)
@@ -136,7 +134,7 @@ class LocalFolder:
 
     def swap(self, key: str, old: bytes | None, new: bytes) -> bool:
         path = self.root / key
-        with _full_disk_reported(self.root), self._alone(), self.staging() as scratch:
+        with full_disk_reported(self.root), self._alone(), self.staging() as scratch:
             if self.get(key) != old:
                 return False
             fresh = scratch / "fresh"
@@ -196,18 +194,3 @@ def _make_folders(folder: Path, root: Path) -> None:
     for path in reversed(missing):
         path.mkdir(exist_ok=True)
         sync(path.parent)
-
-
-@contextlib.contextmanager
-def _full_disk_reported(root: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-            raise
-        free = shutil.disk_usage(root).free if root.exists() else 0
-        raise StorageFull(
-            f"no room left on the device ({free / 1e6:.1f} MB free); the version before is untouched",
-            where=root,
-            remedy="free some space, then run the same command again",
-        ) from error

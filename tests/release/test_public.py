@@ -120,7 +120,7 @@ def test_nobody_is_told_who_can_be_known_most_easily(mixed, tmp_path):
     private = read_private(mixed.store, told.pins)
     published = publish_rows(told, mixed.releases.folder(NAME), tmp_path, private)
     ids = {one.check: one.examples for one in published.findings if one.what == "told"}
-    assert ids == {"k_anonymity": [], "risk": [], "consent": [f"{CRAWLED}:1"]}
+    assert ids == {"k_anonymity": [], "risk": [], "consent": []}
 
 
 def test_the_same_release_is_the_same_files(mixed, folder, tmp_path):
