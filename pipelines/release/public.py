@@ -217,7 +217,9 @@ class _Publisher:
         self.account.left_out[config, reason].append(row_id)
 
     def _told(self, text: str, own: Runs | None) -> str:
-        return elsewhere(text if own is None else _replaced(text, own), self._elsewhere)
+        """A text without the runs of any private text, and then without the shorter ones of its own row's."""
+        told = elsewhere(text, self._elsewhere)
+        return told if own is None else elsewhere(told, lambda rest: _replaced(rest, own))
 
 
 def _replaced(text: str, runs: Runs) -> str:

@@ -54,7 +54,11 @@ class Runs:
         self._places: _Places = order * self._apart
 
     def find(self, text: str) -> list[Run]:
-        """The runs of a text, from left to right, each as long as it can be; a known text is a run, however short."""
+        """The runs of a text, from left to right, each as long as it can be; a known text is a run, however short.
+
+        Where two runs overlap, the first is whole, and what is left of the second is a run, however short: so no part
+        of a run stands outside of all.
+        """
         if text in self._key_of and len(text) < self.least:
             return [Run(0, len(text), self._key_of[text], text, 0)] if text else []
         if len(text) < self.least:
@@ -62,8 +66,8 @@ class Runs:
         found: list[Run] = []
         end = 0
         for first, last, place in self._shared(_codes(text)):
-            begin = max(first, end)  # of runs that overlap the first is whole
-            if last - begin >= self.least:
+            begin = max(first, end)
+            if last > begin:
                 offset = place + begin - first
                 number = bisect_right(self._starts, offset) - 1
                 known = self._texts[number]

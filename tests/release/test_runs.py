@@ -1,10 +1,12 @@
 """Runs of characters that two texts share: found however they lie, and none that is too short."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.release.quotes import elsewhere, has_quotes, quoted, restored
+from pipelines.release.quotes import has_quotes, quoted, restored
 from pipelines.release.runs import Runs
 from schemas.ids import digest
 
@@ -63,8 +65,9 @@ def test_runs_cover_every_window_that_is_known_and_are_what_they_say(known, text
     found = Runs(((str(place), one) for place, one in enumerate(known)), least).find(text)
     for run in found:
         assert text[run.start : run.end] == run.known[run.offset : run.offset + run.end - run.start]
-    left = quoted(text, found)
-    assert all(not brute_force(known, part, least) for part in outside(left) if len(part) >= least)
+    covered = {place for run in found for place in range(run.start, run.end)}
+    assert all(covered.issuperset(range(at, at + least)) for at in brute_force(known, text, least))
+    assert all(one.end <= other.start for one, other in pairwise(found))
 
 
 @given(known=st.lists(few, max_size=4), text=few)
@@ -72,12 +75,6 @@ def test_references_are_undone_without_a_loss(known, text):
     runs = Runs(((f"x:{place}", one) for place, one in enumerate(known)), least=5)
     told = quoted(text, runs.find(text))
     assert restored(told, {digest(one): one for one in known}) == (text, [])
-
-
-def outside(text):
-    parts = []
-    elsewhere(text, lambda part: parts.append(part) or part)
-    return parts
 
 
 def test_a_reference_says_whose_words_it_stands_for_and_stays_where_they_are_not_at_hand(runs):
