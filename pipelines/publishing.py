@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from pipelines.errors import RequestError
 from pipelines.kept_out import require_no_erasure
 from pipelines.locks import held
-from pipelines.release.client import Told, nobody
+from pipelines.release.client import Told, hub_client, nobody, require_repo
 from pipelines.release.folder import export_folder
 from pipelines.release.hub import Published, publish
 from pipelines.release.manifest import Release
@@ -32,7 +32,12 @@ def chosen(releases: Releases, name: str | None) -> str:
         return name
     current = releases.current()
     if current is None:
-        raise RequestError("there is no release yet", where=releases.storage.uri(""), remedy="gongqing release NAME")
+        there = ", ".join(releases.names())
+        raise RequestError(
+            "no release of this home is the current one",
+            where=releases.storage.uri(""),
+            remedy=f"name one with --release: {there}" if there else "gongqing release NAME",
+        )
     return current.name
 
 
@@ -57,6 +62,8 @@ def to_hub(
 
     Returns the release as it is published, and where. Raises what `export` and `publish` do.
     """
+    require_repo(repo)  # this and the token before anything is looked at, which takes a while
+    hub_client()
     with held(home / GIVING, shared=True), TemporaryDirectory() as scratch:
         folder = Path(scratch) / "release"
         release = export(home, name, folder, repo)

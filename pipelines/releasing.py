@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipelines.making import is_stale
 from pipelines.refresh import alone
-from pipelines.release.assemble import assemble
+from pipelines.release.assemble import assemble, require_request
 from pipelines.release.manifest import Finding, Release
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
@@ -17,6 +17,7 @@ def release(home: Path, name: str, *, allow: Collection[str] = (), settings: Set
 
     Raises Busy where a refresh is at work, and what `assemble` does.
     """
+    require_request(name, allow)  # before anything is looked at, which takes a while
     with alone(home):
         return assemble(home, name, allow=allow, settings=settings, stale=_stale(Store(home / "data"), settings))
 

@@ -44,9 +44,7 @@ def assemble(
         ReleaseRefused: The checks found something to mend; nothing was written.
         RequestError: The name cannot be one, or another release has it; UnknownName for what nobody may allow.
     """
-    require_name(name)
-    for check in sorted(set(allow) - set(ALLOWABLE)):
-        raise UnknownName("check that may be allowed", check, ALLOWABLE)
+    require_request(name, allow)
     releases = Releases(home)
     store = Store(home / "data")
     pins, damaged = pinned(store)
@@ -61,6 +59,13 @@ def assemble(
     current = releases.current()
     # Whoever made it may have been killed before it became the current one.
     return releases.promote(name) if current is None or current.made_at < standing.made_at else standing
+
+
+def require_request(name: str, allow: Collection[str]) -> None:
+    """Raises RequestError for what cannot name a release, UnknownName for a check that nobody may allow."""
+    require_name(name)
+    for check in sorted(set(allow) - set(ALLOWABLE)):
+        raise UnknownName("check that may be allowed", check, ALLOWABLE)
 
 
 def _made(

@@ -79,11 +79,19 @@ def restore_folder(releases: Releases, name: str, store: Store, target: Path) ->
     Returns:
         The release in `target`, and the ids of posts, answers and dialogues whose text is not at hand as it was.
 
-    Raises as `export_folder`, but for PrivateText: `target` is for the reader alone.
+    Raises as `export_folder`, but for PrivateText: `target` is for the reader alone. RequestError also where words are
+    withheld and the home has none.
     """
     release = releases.read(name)
+    known = read_private(store).by_digest
+    if not known and any(finding.check == "withheld" for finding in release.findings):
+        raise RequestError(
+            "this home has no text of anybody who was not asked: nothing can be put back",
+            where=name,
+            remedy=f"crawl or import them first: {', '.join(source.name for source in release.sources)}",
+        )
     with made_whole(target) as staged:
-        restored, missing = restore_rows(release, releases.folder(name), staged, read_private(store).by_digest)
+        restored, missing = restore_rows(release, releases.folder(name), staged, known)
         (staged / MANIFEST).write_bytes(restored.to_bytes())
     return restored, missing
 

@@ -28,6 +28,8 @@ _PREFERENCE = {
     "columns": {"messages": "conversations", "chosen": "chosen", "rejected": "rejected"},
 }
 
+_LACKING = "words are withheld"
+
 Written = Callable[[Row], dict[str, Any]]
 
 
@@ -67,13 +69,15 @@ def export_jsonl(release: Release, folder: Path, target: Path, form: str) -> Exp
             else:
                 (target / name).unlink()  # no loader reads a file without rows
             if lacking := release.rows(config, split) - whole:
-                reason = f"{config}: words are withheld"
+                reason = f"{config}: {_LACKING}"
                 left_out[reason] = left_out.get(reason, 0) + lacking
     if not any(written.values()):
         why = "; ".join(left_out) or "it has no rows"
         raise RequestError(
             f"nothing of {release.name} can be written for {form}: {why}",
-            remedy="chats and triplets come with labels and chains (docs/training-sets.md)",
+            remedy="--private writes whole rows, for a trainer on machines of yours"
+            if any(reason.endswith(_LACKING) for reason in left_out)
+            else "chats and triplets come with labels and chains (docs/training-sets.md)",
         )
     if form == "llama-factory":
         told = {name.removesuffix(".jsonl"): _described(name) for name in written}
