@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pipelines.annotate.rules.lexicon import lexicon
 from schemas.ids import digest
 from schemas.reasoning import Lang
+
+Option = TypeVar("Option")
 
 
 def phrases(lang: Lang) -> dict[str, Any]:
@@ -14,7 +16,7 @@ def phrases(lang: Lang) -> dict[str, Any]:
     return lexicon(f"phrases.{lang}")
 
 
-def pick(options: Sequence[str], *about: str) -> str:
+def pick(options: Sequence[Option], *about: str) -> Option:
     """One of `options`: always the same for the same `about`, evenly over different ones."""
     return options[int(digest("\n".join(about), 8), 16) % len(options)]
 
