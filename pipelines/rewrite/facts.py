@@ -66,7 +66,7 @@ _UNDONE = {
 # 目前妻子, 以前男友: no 前妻, no 前男友.
 _BACK = 12  # characters
 _PREFIX = re.compile("[我你您他她咱俺](?:家的?|的)?(?=.)|[大二三四小](?=.)")  # before short words for kin: 我姐, 大舅
-_PARTICLES = "的呀"  # 妈的 curses, 我妈的 does not
+_NO_KIN_BEHIND = "的呀宝祖"  # 妈的 curses, and 妈宝 is a son; 我妈的 and 我妈宝贝我 are neither
 _FORMER, _NOW = "_former", ("目", "当", "之", "以", "从", "眼", "面", "跟")
 
 
@@ -149,8 +149,8 @@ def facts(texts: Sequence[str], lang: Lang) -> Facts:
     confirmed: set[str] = set()
     in_turn: list[set[tuple[str, str]]] = [set() for _ in texts]
     ends = list(accumulate(len(one) + 1 for one in texts))
-    for start, of, name in _without_list(plain, lang):
-        in_turn[bisect_right(ends, start)].add((of, name))
+    for start, kind, name in _without_list(plain, lang):
+        in_turn[bisect_right(ends, start)].add((kind, name))
     for hit in _finder(lang).hits(plain):
         for kind, name in _named(hit, plain):
             if kind in _IN_TURN or kind in _IN_PLACE:
@@ -320,7 +320,7 @@ def _behind_prefixes(names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]
         if before and any(one.startswith("kin/") for one in of):
             kin, rank = short[before.end() :], [one for one in of if one.startswith("rank/")]
             for word, meant in names.items():
-                if len(word) > len(kin) and word.startswith(kin) and word[len(kin)] not in _PARTICLES:
+                if len(word) > len(kin) and word.startswith(kin) and word[len(kin)] not in _NO_KIN_BEHIND:
                     found[before[0] + word] = [*meant, *rank]
     return found
 

@@ -143,6 +143,14 @@ def test_kin_are_the_same_whoever_s_they_are(whose):
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [("我哥特别疼我", "brother_elder"), ("我妈的手", "mother"), ("我妈宝贝我", "mother"), ("他妈呀，真好", "mother")],
+)
+def test_what_stands_behind_kin_in_short_is_no_part_of_them(text, name):
+    assert ("kin", name) in facts([text], "zh").named
+
+
+@pytest.mark.parametrize(
     ("text", "lang", "written"),
     [
         ("我跟3个朋友冷战了半年，欠5000块", "zh", ["3", "0.5", "5000"]),

@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from pipelines.annotate.rules.lexicon import lexicon
 from schemas.ids import digest
 from schemas.reasoning import Lang
-
-Option = TypeVar("Option")
 
 
 def phrases(lang: Lang) -> dict[str, Any]:
@@ -16,7 +14,7 @@ def phrases(lang: Lang) -> dict[str, Any]:
     return lexicon(f"phrases.{lang}")
 
 
-def pick(options: Sequence[Option], *about: str) -> Option:
+def pick(options: Sequence[str], *about: str) -> str:
     """One of `options`: always the same for the same `about`, evenly over different ones."""
     return options[int(digest("\n".join(about), 8), 16) % len(options)]
 

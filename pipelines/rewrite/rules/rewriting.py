@@ -125,9 +125,9 @@ def _choice(site: Site, manners: Manners, about: str) -> Member | None:
     for manner in _order(manners, about):
         if manner and manner in site.found.manners:
             return None
-        fitting = [one for one in site.options if (manner in one.manners if manner else not one.manners)]
+        fitting = {one.text: one for one in site.options if (manner in one.manners if manner else not one.manners)}
         if fitting:
-            return pick(fitting, about, "!")
+            return fitting[pick(list(fitting), about, "!")]
     return None
 
 
