@@ -25,7 +25,7 @@ KINDS = (
 # Kinds that a source may say in words of its own: `<kind>_before` of the lexicon.
 _EXCUSED = ("enumeration", "boilerplate")
 
-_LEXICON = Path(__file__).parent / "lexicons" / "artefacts.toml"
+LEXICON = Path(__file__).parent / "lexicons" / "artefacts.toml"
 
 
 def artefacts(pairs: Sequence[tuple[str, str]], prompt_text: str) -> dict[str, int]:
@@ -75,7 +75,7 @@ _WRITTEN_IN = {"han": re.compile("[\u4e00-\u9fff]"), "latin": re.compile("[A-Za-
 
 @cache
 def _lexicon() -> dict[str, Any]:
-    return tomllib.loads(_LEXICON.read_text(encoding="utf-8"))
+    return tomllib.loads(LEXICON.read_text(encoding="utf-8"))
 
 
 @cache
@@ -84,12 +84,16 @@ def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     for kind, patterns in _lexicon().items():
         for one in patterns if isinstance(patterns, list) else ():
-            script = next(name for name, letters in _WRITTEN_IN.items() if letters.search(one))
-            found.setdefault(kind, {}).setdefault(script, []).append(f"(?:{one})")
+            found.setdefault(kind, {}).setdefault(script_of(one), []).append(f"(?:{one})")
     return {
         kind: {script: re.compile("|".join(of), re.IGNORECASE | re.MULTILINE) for script, of in by_script.items()}
         for kind, by_script in found.items()
     }
+
+
+def script_of(pattern: str) -> str:
+    """The script of the letters that a pattern is written with: han, latin or any."""
+    return next(name for name, letters in _WRITTEN_IN.items() if letters.search(pattern))
 
 
 @cache

@@ -1,6 +1,7 @@
 """What a rewrite is refused for without asking a model: it is a copy, it reads like a machine, it changes a fact."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pipelines.rewrite.artefacts import artefacts
 from pipelines.rewrite.copies import is_copy
@@ -8,10 +9,10 @@ from pipelines.rewrite.facts import changed
 from pipelines.rewrite.scripts import Script
 
 # Why a rewrite is spoiled, in the order in which it is looked at.
-REASONS = ("unchanged", "artefact", "facts_changed")
+Fault = Literal["unchanged", "artefact", "facts_changed"]
 
 
-def spoiled(script: Script, written: Sequence[str], prompt_text: str) -> tuple[str, str] | None:
+def spoiled(script: Script, written: Sequence[str], prompt_text: str) -> tuple[Fault, str] | None:
     """The first fault of a rewrite, as reason and detail; None where it is clean (C: the filter after rewriting).
 
     Args:
@@ -20,7 +21,7 @@ def spoiled(script: Script, written: Sequence[str], prompt_text: str) -> tuple[s
         prompt_text: What the model had been told to do; whatever it copies of that is an artefact.
 
     Returns:
-        One of REASONS, and kinds with counts (``number 1, diagnosis 1``): nothing that somebody wrote.
+        Why, and kinds with counts (``number 1, diagnosis 1``): nothing that somebody wrote.
 
     Raises ValueError where there are more or fewer lines than in the script.
     """

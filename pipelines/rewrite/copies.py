@@ -9,8 +9,8 @@ from typing import NamedTuple
 # Of the lines of so many letters and digits (a shorter one may have no other wording), more than this share the same
 # but for punctuation: a copy. Ours.
 _LEAST_LETTERS = 8
-# A line with so many letters more or fewer at its end says the same again: 呀, well. Ours.
-_A_WORD = 4
+# A line with so many letters more or fewer at an end says the same again: 嗯, 呀, well. Ours.
+A_WORD = 4
 _COPIED_SHARE = 0.8
 
 # So many characters of Chinese, or words of another language, of the instructions are no accident. Ours.
@@ -31,7 +31,7 @@ def key(text: str) -> str:
 
 
 def is_copy(pairs: Sequence[tuple[str, str]]) -> str | None:
-    """How many of the lines are the same but for punctuation and a word at the end (``9 of 10 lines``), where too many
+    """How many of the lines are the same but for punctuation and a word at one end (``9 of 10 lines``), where too many
     are; else None.
 
     Args:
@@ -39,12 +39,14 @@ def is_copy(pairs: Sequence[tuple[str, str]]) -> str | None:
     """
     keys = [(key(before), key(after)) for before, after in pairs]
     counting = [pair for pair in keys if len(pair[0]) >= _LEAST_LETTERS] or keys
-    same = sum(_is_said_again(before, after) for before, after in counting)
+    same = sum(is_said_again(before, after) for before, after in counting)
     return f"{same} of {len(counting)} lines" if same > _COPIED_SHARE * len(counting) else None
 
 
-def _is_said_again(before: str, after: str) -> bool:
-    return abs(len(before) - len(after)) <= _A_WORD and (after.startswith(before) or before.startswith(after))
+def is_said_again(before: str, after: str) -> bool:
+    """Whether the `key` of a line is that of its source but for a word at one end."""
+    short, long = sorted((before, after), key=len)
+    return len(long) - len(short) <= A_WORD and (long.startswith(short) or long.endswith(short))
 
 
 def copies_instructions(before: str, after: str, prompt_text: str) -> bool:

@@ -2,27 +2,29 @@
 
 They are compared over all lines together, each once: a rewrite may say a thing once that was said twice, and 她 for a
 mother who is named elsewhere; it may lose none and add none. What comes and goes in careful wording (晚上, 每天) is
-compared line by line: it may be left out, but nothing else may take its place.
+compared line by line: it may be left out, but nothing else may take its place. What befell somebody may be left out
+too; nothing of the kind may be brought.
 """
 
 import re
 import tomllib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate
 from pathlib import Path
 
 from pipelines.annotate.language import Lang
-from pipelines.annotate.rules.lexicon import Finder, Hit, straight
+from pipelines.annotate.rules.lexicon import Finder, Hit, alternatives, any_of, straight
 from pipelines.clean.personal_data.placeholders import EMOTICON
 from pipelines.clean.personal_data.vocabulary import lexicon
 from pipelines.clean.words import spelled
 from pipelines.rewrite.diagnoses import is_confirmed, is_denied, is_doubted, is_mood, is_named, severities
 from pipelines.rewrite.figure import Figure
 from pipelines.rewrite.figures import figures, missing, ones
+from pipelines.rewrite.rates import rates
 from pipelines.rewrite.swaps import swapped
 
 # The kinds, in the order in which they are told. A negated diagnosis is one that somebody says not to have.
@@ -37,7 +39,14 @@ _EVENTS = ("union", "birth", "injury", "loss", "wrong")
 _IN_TURN = {
     **dict.fromkeys(("when", "half_day", "hours", "edge", "weekday", "month", "season", "feast"), "time"),
     **dict.fromkeys(_EVENTS, "event"),
-    **{"often": "frequency", "rank": "kin", "size": "number", "order": "number", "school": "place"},
+    **{
+        "often": "frequency",
+        "lasting": "number",
+        "rank": "kin",
+        "size": "number",
+        "order": "number",
+        "school": "place",
+    },
     **{"cancer": "diagnosis", "mock": "exam", "shift": "time", "job": "person", "pet": "person"},
 }
 # The kinds of names of which a line may not say one for another, though both are named somewhere.
@@ -46,6 +55,7 @@ _IN_PLACE = ("kin", "diagnosis", "drug", "exam", "place")
 _LEXICONS = Path(__file__).parent / "lexicons"
 _BRACKETED = re.compile(r"\[[^\[\]\s]{1,12}\]")
 _HALF_DAY = re.compile(r"(?<=[0-9]) ?([ap])\.?m\b", re.IGNORECASE)  # English alone: 我 is no "m"
+_UNDONE_MARK = "no "
 _UNDONE = {
     # 是不是 and 要不要 ask; 不过 turns.
     "zh": re.compile(
@@ -55,6 +65,8 @@ _UNDONE = {
 }
 # 目前妻子, 以前男友: no 前妻, no 前男友.
 _BACK = 12  # characters
+_PREFIX = re.compile("[我你您他她咱俺](?:家的?|的)?(?=.)|[大二三四小](?=.)")  # before short words for kin: 我姐, 大舅
+_NO_KIN_BEHIND = "的呀宝祖"  # 妈的 curses, and 妈宝 is a son; 我妈的 and 我妈宝贝我 are neither
 _FORMER, _NOW = "_former", ("目", "当", "之", "以", "从", "眼", "面", "跟")
 
 
@@ -112,13 +124,14 @@ def changed(pairs: Sequence[tuple[str, str, bool]], lang: Lang) -> dict[str, int
             for texts in (texts_before, texts_after)
         ]
         lost["person"], new["person"] = len(gone & people[0]), len(come & people[1])
-    lost["number"] = len(missing(spoken_after, before.figures))
-    new["number"] = len(missing(spoken_before, after.figures))
+    lost["number"] = missing(spoken_after, before.figures)
+    new["number"] = missing(spoken_before, after.figures)
     # One that took another's place is one change, not two.
     lost["diagnosis"] += len(before.sure_of & after.unsure_of)
     new["diagnosis"] += len(before.unsure_of & after.sure_of)
     found = Counter({kind: max(lost[kind], new[kind]) for kind in KINDS}) + _took_turns(before, after)
     found |= _took_places(before, after, lang)
+    found |= Counter({"event": len(_brought(before, after, texts_before, lang))})
     if not found:  # the same facts, each where it was?
         found = swapped([pair[:2] for pair in pairs], partial(names, lang=lang, kinds=("kin",)), lang)
     return {kind: found[kind] for kind in KINDS if found[kind]}
@@ -136,8 +149,8 @@ def facts(texts: Sequence[str], lang: Lang) -> Facts:
     confirmed: set[str] = set()
     in_turn: list[set[tuple[str, str]]] = [set() for _ in texts]
     ends = list(accumulate(len(one) + 1 for one in texts))
-    for found in _HALF_DAY.finditer(plain):
-        in_turn[bisect_right(ends, found.start())].add(("half_day", found[1].lower()))
+    for start, kind, name in _without_list(plain, lang):
+        in_turn[bisect_right(ends, start)].add((kind, name))
     for hit in _finder(lang).hits(plain):
         for kind, name in _named(hit, plain):
             if kind in _IN_TURN or kind in _IN_PLACE:
@@ -165,6 +178,13 @@ def facts(texts: Sequence[str], lang: Lang) -> Facts:
         confirmed=frozenset(confirmed),
         in_turn=tuple(map(frozenset, in_turn)),
     )
+
+
+def _without_list(text: str, lang: Lang) -> Iterator[tuple[int, str, str]]:
+    """What may not take another's place and is in no list of words: where it is, of what kind, and its name."""
+    yield from rates(text, lang)
+    for found in _HALF_DAY.finditer(text):
+        yield found.start(), "half_day", found[1].lower()
 
 
 def _is_meant(
@@ -211,6 +231,19 @@ def _took_places(before: Facts, after: Facts, lang: Lang) -> Counter[str]:
     )
 
 
+def _brought(before: Facts, after: Facts, texts_before: Sequence[str], lang: Lang) -> set[str]:
+    """The events of a rewrite that its source tells nowhere: careful wording may leave one out, and brings none."""
+    new = _events(after) - {event.removeprefix(_UNDONE_MARK) for event in _events(before)}
+    if not new:
+        return new
+    told = straight("\n".join(texts_before))
+    return {one for one in new if not one.startswith(_UNDONE_MARK) and not _told_by(one, lang).search(told)}
+
+
+def _events(told: Facts) -> set[str]:
+    return {name for line in told.in_turn for of, name in line if of in _EVENTS}
+
+
 def _replaced(before: Facts, after: Facts) -> Iterator[tuple[str, set[str], set[str]]]:
     """Per line each list or kind of which all that it names was replaced, with what is gone and what has come."""
     for had, has in zip(before.in_turn, after.in_turn, strict=True):
@@ -236,7 +269,7 @@ def _undone(text: str, hit: Hit, kind: str, lang: Lang) -> str:
     """A mark before the name of an event that did not happen."""
     if kind not in _EVENTS:
         return ""
-    return "no " if _UNDONE[lang].search(text, max(0, hit.start - _BACK), hit.start) else ""
+    return _UNDONE_MARK if _UNDONE[lang].search(text, max(0, hit.start - _BACK), hit.start) else ""
 
 
 def _diagnosis(text: str, hit: Hit, lang: Lang) -> str:
@@ -259,13 +292,37 @@ def _lexicon(lang: Lang) -> dict[str, dict[str, str]]:
 
 
 @cache
+def _told_by(event: str, lang: Lang) -> re.Pattern[str]:
+    """The words of which one tells of an event without its name."""
+    return any_of([alternatives(spelled(_lexicon(lang)["told_by"][event].replace("\n", "")), lang)], lang)
+
+
+@cache
 def _finder(lang: Lang) -> Finder:
     """All words of all lists; the names that one word stands for are joined: a loose word may stand for several."""
     names: dict[str, list[str]] = {}
     for kind in ("none", *_NAMED_KINDS, "loose", *_IN_TURN):
         for word, name in _words(kind, lang):
             names.setdefault(word, []).append(f"{kind}/{name}")
+    if lang == "zh":
+        names = _behind_prefixes(names) | names
     return Finder([("|".join(of), word) for word, of in names.items()], lang)
+
+
+def _behind_prefixes(names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The words that begin as kin in short does, behind what stands before that: 我姐夫 and 我姐妹 are no 我姐.
+
+    A word is found where it begins first, so without these the 我 would decide.
+    """
+    found: dict[str, list[str]] = {}
+    for short, of in names.items():
+        before = _PREFIX.match(short)
+        if before and any(one.startswith("kin/") for one in of):
+            kin, rank = short[before.end() :], [one for one in of if one.startswith("rank/")]
+            for word, meant in names.items():
+                if len(word) > len(kin) and word.startswith(kin) and word[len(kin)] not in _NO_KIN_BEHIND:
+                    found[before[0] + word] = [*meant, *rank]
+    return found
 
 
 def _words(kind: str, lang: Lang) -> Iterable[tuple[str, str]]:

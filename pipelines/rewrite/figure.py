@@ -7,6 +7,9 @@ from typing import NamedTuple
 CLOCK = re.compile(r"(?<![0-9:])([0-9]{1,2}):([0-5][0-9])(?![0-9:])")
 
 
+Found = tuple[int, "Figure"]  # where in the text that is looked at a figure begins, and the figure
+
+
 class Figure(NamedTuple):
     """A figure: its value in its unit (months, days, minutes …), the unit, and the value as it was written."""
 
@@ -30,6 +33,11 @@ def clock(found: re.Match[str]) -> Iterator[Figure]:
     yield figure(int(found[1]) + int(found[2]) / 60, "clock")
 
 
+def struck(pattern: re.Pattern[str], text: str, mark: str) -> str:
+    """`text` with `mark` in place of every character that `pattern` matches, so that all others keep their places."""
+    return pattern.sub(lambda found: mark * len(found[0]), text)
+
+
 def shown(value: float) -> str:
-    """A value as it is compared: no two that are told apart read the same."""
-    return f"{value:.12g}"
+    """A value as it is compared: two of up to fifteen digits that differ never read the same."""
+    return f"{value:.15g}"

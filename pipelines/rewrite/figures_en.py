@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from pipelines.annotate.numerals import value_of
-from pipelines.rewrite.figure import CLOCK, Figure, clock, figure
+from pipelines.rewrite.figure import CLOCK, Figure, Found, clock, figure, struck
 
 _SMALL = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -38,12 +38,13 @@ _UNIT_OF: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("pill", "pills", "tablet", "tablets", "capsule", "capsules"), ("pill", 1)),
     **dict.fromkeys(("am", "pm", "o'clock"), ("clock", 1)),
 }
+_MEASURED = ("gram", "millilitre", "percent")  # of which 1 is no article
 _WORDS = "|".join(sorted(_VALUE_OF, key=len, reverse=True))
 _UNIT = "|".join(sorted(map(re.escape, _UNIT_OF), key=len, reverse=True))
 _NUMBER = re.compile(
     r"(?P<sign>\$)?(?<![\w.])(?:(?P<arabic>[0-9]{1,15}(?:,[0-9]{3})*(?:\.[0-9]{1,6})?)(?P<thousand>k(?!\w))?"
     rf"|(?P<words>(?:{_WORDS})(?:[- ](?:{_WORDS}))*))(?:[ -](?P<size>{'|'.join(_SIZES)})(?!\w))?"
-    rf"(?P<half>(?: and)? a half)?(?:[ -]?(?P<unit>{_UNIT})(?!\w))?(?P<of> of\b)?",
+    rf"(?P<half>(?: and)? a half)?(?:[ -]?(?P<unit>{_UNIT})(?!\w))?(?P<of_us> of (?:us|you|them)\b)?",
     re.IGNORECASE,
 )
 # Sentences without a numeral are not looked at, for the sake of speed.
@@ -52,36 +53,42 @@ _HINT = re.compile(rf"[0-9]|\b(?:half|twice|thrice|{_WORDS})\b", re.IGNORECASE)
 _NONE = re.compile(
     r"\bone day\b|\bno[- ]one\b|\bany one\b|\bevery one\b|\bone another\b|\bsquare one\b|\bnumber one\b|\bat one\b"
     r"|\bone[- ](?:on[- ]one|of|thing|more|who|by one|way|time|point)\b|\bone or two\b|\btwo cents\b"
+    r"|\btwo[- ](?:faced|way|sided)\b|\b(?:you|we|us|they|them|the|these|those) two\b(?! \w+s\b)"
     r"|\b(?:a )?million times\b|\b(?:the )?(?:last|next|past|other) (?:one|two|few|couple)\b|\b24/7\b|\bcovid-?19\b"
     r"|\b(?:(?:a|one) hundred|100) ?(?:percent|%)|\b[0-9]{1,2}(?:st|nd|rd|th)\b",
     re.IGNORECASE,
 )
-# At the beginning of a line or behind a mark: "I am 25." is no item.
-_ITEM = re.compile(r"(?:^\s*|(?<=[.;:,!?(“\"])|(?<=[.;:,!?] ))[0-9]{1,2}(?=[.)](?:[\s”\"]|$))", re.MULTILINE)
-_HALF = re.compile(r"\bhalf(?: an?| of an?)? (year|month|hour|dozen)\b|\bhalf-(year|hour)\b", re.IGNORECASE)
+# At the beginning of a line or behind a mark: "I am 25." is no item, and "a gpa of 0.9." none.
+_ITEM = re.compile(
+    r"(?:^\s*|(?<=[.;:,!?(“\"])|(?<=[.;:,!?] ))(?<![0-9][.:,])[0-9]{1,2}(?=[.)](?:[\s”\"]|$))", re.MULTILINE
+)
+_HALF = re.compile(r"\bhalf(?: an?| of an?)? (year|month|hour|dozen|pill|tablet)\b|\bhalf-(year|hour)\b", re.IGNORECASE)
 _AND_A_HALF = re.compile(r"\b(?:an?|one) (year|month|week|hour|day) and a half\b", re.IGNORECASE)
 _ONE = re.compile(
     r"\b(?:an?|one|the) (?:whole |full |past |last )?(year|month|week|day|night|hour|minute)\b", re.IGNORECASE
 )
+_BOTH = re.compile(r"\b(?:both|twins)\b", re.IGNORECASE)
 _TWICE = re.compile(r"\b(twice|thrice)\b", re.IGNORECASE)
 
 
-def english(text: str) -> Iterator[Figure]:
-    """The figures of a text, in NFKC."""
+def english(text: str) -> Iterator[Found]:
+    """The figures of a text, in NFKC, with where they begin in what tells any; in no order."""
     told = "\n".join(one for one in _SENTENCE_END.split(text) if _HINT.search(one))
-    told = _NONE.sub(" , ", _ITEM.sub(" , ", told.replace("\u2019", "'")))
+    told = struck(_NONE, struck(_ITEM, told.replace("\u2019", "'"), ";"), ";")
     for pattern, read in ((CLOCK, clock), (_AND_A_HALF, _and_a_half), (_HALF, _half), (_TWICE, _twice)):
         for found in pattern.finditer(told):
-            yield from read(found)
-        told = pattern.sub(" , ", told)
+            yield from ((found.start(), one) for one in read(found))
+        told = struck(pattern, told, ";")
     for found in _NUMBER.finditer(told):
-        yield from _counted(found)
+        yield from ((found.start(), one) for one in _counted(found))
 
 
 def english_ones(text: str) -> Iterator[Figure]:
-    """What an article or a one stands for: a week is seven days."""
+    """What an article or a one stands for: a week is seven days; and both, which are two of something, not two days."""
     for found in _ONE.finditer(text):
         yield figure(1, *_UNIT_OF[found[1].lower()])
+    if _BOTH.search(text):
+        yield figure(2, "both")
 
 
 def _and_a_half(found: re.Match[str]) -> Iterator[Figure]:
@@ -102,9 +109,9 @@ def _counted(found: re.Match[str]) -> Iterator[Figure]:
     unit, size = _UNIT_OF.get((found["unit"] or "").lower(), ("dollar" if found["sign"] else "", 1.0))
     if value is None:
         return
-    article = value <= 1 and not found["half"]  # one year, 1 time
-    pair = not unit and not found["size"] and (value < 3 or (found["words"] and found["of"]))  # you two, three of us
-    if not article and not pair:
+    measured = found["arabic"] and unit in _MEASURED
+    article = value in (0, 1) and not found["half"] and not measured  # one year, 1 time
+    if not article and not (found["of_us"] and not unit):  # three of us
         yield figure(value + (0.5 if found["half"] else 0), unit, size)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.annotate.numerals import value_of
-from pipelines.rewrite.figure import CLOCK, Figure, clock, figure, span
+from pipelines.rewrite.figure import CLOCK, Figure, Found, clock, figure, span, struck
 
 _LEXICON: dict[str, Any] = tomllib.loads(
     (Path(__file__).parent / "lexicons" / "figures.zh.toml").read_text(encoding="utf-8")
@@ -20,10 +20,11 @@ _LEXICON: dict[str, Any] = tomllib.loads(
 _HAN_DIGITS = "零〇一二两俩仨三四五六七八九十百千万亿"
 _N = rf"(?:[0-9]{{1,15}}(?:,[0-9]{{3}})*(?:\.[0-9]{{1,6}})?[十百千万亿]*|[{_HAN_DIGITS}]{{1,15}})"
 # Most clauses hold no numeral: those that do are looked at alone, for the sake of speed.
-_TELLING = re.compile(rf"[^，。！？；!?;\n]*[0-9①-⑳{_HAN_DIGITS}半周星礼][^，。！？；!?;\n]*")
+_CLAUSE_END = re.compile(r"[，。！？；!?;\n]")
+_HINT = re.compile(rf"[0-9①-⑳{_HAN_DIGITS}半周星礼]")
 _NONE = re.compile("|".join(_LEXICON["none"]["words"].split()))
-# 1. and ② before the items of a list.
-_ITEM = re.compile(r"(?:^|(?<=[\s。；;:：，,！？!?(（「『“\"]))[0-9]{1,2}(?=[.、)）](?![0-9]))|[①-⑳]")
+# 1. and ② before the items of a list; 10:30、11:00 are none.
+_ITEM = re.compile(r"(?:^|(?<=[\s。；;:：，,！？!?(（「『“\"]))(?<![0-9][:,])[0-9]{1,2}(?=[.、)）](?![0-9]))|[①-⑳]")
 _WEEKDAY = re.compile(
     r"(?<![0-9一二两三四五六七八九十])(?<![^上这下]个)(?:周|星期|礼拜)([一二三四五六日天])(?![次天回遍节小])(?!个(?!人))"
 )
@@ -32,7 +33,7 @@ _GRADE = re.compile(
     r"(?:年级|(?![点些样个次步下块倍家年月天对人条直旦定番岁战0-9]|起(?![\s，。！？；,.就我]|$)))"
 )
 _PERCENT = re.compile(rf"百分之({_N})|({_N})%")
-_HALF = re.compile(r"(?<![大多个年月])半(年|个月|个?小时|个?钟头|个?学期|斤|公里|片|粒)")
+_HALF = re.compile(r"(?<![大多个年月])半(年|个月|个?小时|个?钟头|个?学期|斤|公里|片|粒|颗)")
 
 _UNIT_OF: dict[str, tuple[str, float]] = {
     word: (unit, float(size))
@@ -49,28 +50,31 @@ _NUMBER = re.compile(
 _SIDE_BY_SIDE = re.compile(r"(.*?)([一二两三四五六七八九])([二三四五六七八九])([十百千万]?)")
 
 # 一 before one of these is a figure, unless it stands for no more than an instant (一分钟都不想等, 有一天), or for
-# every one of them (一周三次, 一个月回来一次).
+# every one of them (一周三次, 一个月回来一次: see `rates`).
 _LASTING, _INSTANT = ("month", "day", "minute", "age"), ("天", "分钟")
-_EVERY = re.compile(f"[^前后内里以，。！？；,.!?;\\s]{{0,7}}(?:{_N})")
+EVERY = f"(?=[^前后内里以，。！？；,.!?;\\s]{{0,7}}(?:{_N}))"
+_EVERY = re.compile(EVERY)
 # 两个人, 我们两个, 你俩 are no figure; 我们两个孩子 is one.
 _OF_TWO = re.compile("(?:们|你|咱|[他她]和我|爸妈|夫妻|[母父][子女]|兄[弟妹]|姐[弟妹])$")
 _PEOPLE = re.compile("[^，。！？；,.!?;的]{1,6}的人(?![家生物])")  # 两个亲近的人
 _COUNTED = re.compile("孩子|小孩|娃|儿子|女儿|月|老人|弟|妹|哥|姐")
+_BACK = 3  # characters: the longest of these, and of the times of day
 _TIME_OF_DAY = re.compile("(?:早上|早晨|清晨|上午|中午|下午|傍晚|晚上|夜里|半夜|深夜|凌晨|夜间)$")
 
 
-def chinese(text: str) -> Iterator[Figure]:
-    """The figures of a text, in NFKC."""
-    text = _NONE.sub("，", _ITEM.sub("，", "，".join(_TELLING.findall(text))))
+def chinese(text: str) -> Iterator[Found]:
+    """The figures of a text, in NFKC, with where they begin in what tells any; in no order."""
+    text = "，".join(clause for clause in _CLAUSE_END.split(text) if _HINT.search(clause))
+    text = struck(_NONE, struck(_ITEM, text, "，"), "，")
     text = text.replace("半夜", "夜里")  # no half of a night
     for pattern, read in ((CLOCK, clock), (_PERCENT, _percent), (_WEEKDAY, _weekday), (_GRADE, _grade)):
         for found in pattern.finditer(text):
-            yield from read(found)
-        text = pattern.sub("，", text)
+            yield from ((found.start(), one) for one in read(found))
+        text = struck(pattern, text, "，")
     for found in _HALF.finditer(text):
-        yield figure(0.5, *_UNIT_OF.get(found[1], ("term", 1)))
+        yield found.start(), figure(0.5, *_UNIT_OF.get(found[1], ("term", 1)))
     for found in _NUMBER.finditer(text):
-        yield from _counted(found, text)
+        yield from ((found.start(), one) for one in _counted(found, text))
 
 
 def _percent(found: re.Match[str]) -> Iterator[Figure]:
@@ -107,21 +111,26 @@ def _counted(found: re.Match[str], text: str) -> Iterator[Figure]:
 
 
 def _tells(value: float, unit: str, found: re.Match[str], text: str) -> bool:
-    """Whether a figure tells a fact: 三年 does; 几十次, 一个, 十分 and 一个半 (小时 is read with it) do not."""
+    """Whether a figure tells a fact: 三年 and 0.5片 do; 几十次, 一个, 十分 and 一个半 (小时 is read with it) do not."""
     arabic = found["low"][0] not in _HAN_DIGITS
     if found["low"][-1] in "俩仨":
         return _COUNTED.match(text, found.end("low")) is not None
     if unit == "piece" and value == 2 and _of_two(found, text):
         return _COUNTED.match(text, found.end()) is not None
-    if not unit:  # 三十了, but not 万 alone, nor 一
-        return not found["half"] and (arabic or (value >= 20 and len(found["low"]) > 1 and not found["vague"]))
+    if 0 < value < 1:
+        return True
+    if not unit:  # 十五了, but not 十 or 万 alone, nor 一
+        return not found["half"] and (arabic or (value > 10 and len(found["low"]) > 1 and not found["vague"]))
     if value <= 1:
         return value == 1 and unit in _LASTING and found["unit"] not in _INSTANT and not _EVERY.match(text, found.end())
     return arabic or not (found["vague"] or (unit == "mark" and found["low"] == "十"))
 
 
 def _of_two(found: re.Match[str], text: str) -> bool:
-    if found["unit"] in ("人", "个人", "位") or _OF_TWO.search(text, 0, found.start()) is not None:
+    if (
+        found["unit"] in ("人", "个人", "位")
+        or _OF_TWO.search(text, max(0, found.start() - _BACK), found.start()) is not None
+    ):
         return True
     return found["unit"] == "个" and _PEOPLE.match(text, found.end()) is not None
 
@@ -140,7 +149,8 @@ def _in_unit(value: float, unit: str, size: float, found: re.Match[str], text: s
 def _is_clock(value: float, found: re.Match[str], text: str) -> bool:
     if found["unit"] == "点钟" or found["tail"] or value >= 6:
         return value <= 24
-    return found["low"][0] not in _HAN_DIGITS or _TIME_OF_DAY.search(text, 0, found.start()) is not None
+    start = found.start()
+    return found["low"][0] not in _HAN_DIGITS or _TIME_OF_DAY.search(text, max(0, start - _BACK), start) is not None
 
 
 def _side_by_side(written: str, unit: str, size: float) -> Iterator[Figure]:

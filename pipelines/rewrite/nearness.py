@@ -8,10 +8,11 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence, Set
 from itertools import combinations
-from math import inf, sqrt
+from math import fsum, inf, sqrt
 
 from pipelines.annotate.language import Lang
 
+# Sums over sets are exact (fsum): the order of a set of strings differs from run to run, and with it the last digits.
 _HAN = r"\u3007\u3400-\u4dbf\u4e00-\u9fff"
 _RUN = re.compile(rf"[{_HAN}]+|[^\W\d_{_HAN}]+(?:'[a-z]+)?|\d+")
 # A line stands in another's place where it shares less than the one with its own source and more than the other with
@@ -77,7 +78,7 @@ def own(before: Sequence[str], after: Sequence[str]) -> float:
         if source in parts:
             has = wording(text)
             share = cosine(parts[source], has)
-            with_all = sum(total[part] for part in has & total.keys()) / sqrt(len(has)) if has else 0.0
+            with_all = fsum(total[part] for part in has & total.keys()) / sqrt(len(has)) if has else 0.0
             at_home += len(source) * share
             elsewhere += len(source) * (with_all - share) / (len(parts) - 1)
             weight += len(source)
@@ -120,7 +121,7 @@ def likeness(texts: Sequence[str]) -> float:
         alone += bool(parts)
         for part in parts:
             total[part] += 1 / sqrt(len(parts))
-    return (sum(value * value for value in total.values()) - alone) / (len(texts) * (len(texts) - 1))
+    return (fsum(value * value for value in total.values()) - alone) / (len(texts) * (len(texts) - 1))
 
 
 def cosine(one: Set[str], other: Set[str]) -> float:

@@ -1,9 +1,7 @@
 """`persona_fits` and `personas` (C): profiles in clusters, seekers and supporters apart; the clusters stay.
 
 `persona_fits` is standing state, as `splits` is: a refresh holds new profiles against the centres that stand, so that
-a few of them do not move every persona. It is fitted anew where it is told to (`rewrite.fit`, or another setting that
-decides it), where most profiles are by another model, or where the error of all profiles has grown past `rewrite.drift`
-times that of the fit, or shrunk as much.
+a few of them do not move every persona. docs/rewriting.md, "Personas", lists when it is fitted anew.
 """
 
 import json
@@ -17,7 +15,7 @@ import polars as pl
 from pipelines.annotate.plan import rows
 from pipelines.rewrite.clusters import DIGITS, cluster, mean_error, nearest
 from pipelines.rewrite.elbow import Vectors
-from pipelines.rewrite.encoding import Encode, encoder_id, sentence_encoder
+from pipelines.rewrite.encoding import encoder_id, sentence_encoder
 from pipelines.settings import Rewrite
 from schemas.labels import LANGUAGES, ROLES, TRAITS
 from schemas.personas import PersonaFits, Personas
@@ -40,8 +38,6 @@ def personas(
     standing: pl.DataFrame,
     settings: Rewrite,
     seed: int,
-    *,
-    encode: Encode | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The clusters of the profiles, and which profile is in which.
 
@@ -50,7 +46,6 @@ def personas(
         standing: Rows of `persona_fits`, as they stand.
         settings: With an `encoder`, the sentence embeddings of the descriptions are clustered; without, the scores.
         seed: Of k-means.
-        encode: Stands in for the encoder that the settings name.
 
     Returns:
         Rows of `persona_fits`, one a role that has profiles, and of `personas`, one a profile.
@@ -75,7 +70,7 @@ def personas(
         if not of_role:
             continue
         scores = np.array([[row[trait] for trait in TRAITS] for row in of_role], np.float64)
-        raw = scores if settings.encoder is None else _embedded(of_role, settings.encoder, encode)
+        raw = scores if settings.encoder is None else _embedded(of_role, settings.encoder)
         fit = stands.get(role)
         if fit is None or _outgrown(of_role, fit) or _drifted(raw, fit, settings.drift):
             fit = _fit(role, of_role, scores, raw, settings, seed) | {"fitted_by": fitted_by}
@@ -90,8 +85,8 @@ def _profiled_by(profiles: pl.DataFrame) -> str | None:
     return "/".join(made_by.row(-1)[:2]) if made_by.height else None
 
 
-def _embedded(profiles: Sequence[Row], folder: Path, encode: Encode | None) -> Vectors:
-    return (encode or sentence_encoder(folder))([row["description"] for row in profiles])
+def _embedded(profiles: Sequence[Row], folder: Path) -> Vectors:
+    return sentence_encoder(folder)([row["description"] for row in profiles])
 
 
 def _fit(role: str, profiles: Sequence[Row], scores: Vectors, raw: Vectors, settings: Rewrite, seed: int) -> Row:

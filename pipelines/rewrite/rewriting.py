@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite
+from math import ceil, isfinite
 from typing import Annotated, Any, Literal, get_args
 
 import polars as pl
@@ -41,20 +41,24 @@ Personas = Mapping[str, Row]  # from role to the row of `personas` that was draw
 # real dialogues 88 % (zh) and 96 % (en) share less than this. For the rest there are the encoder, where one is set, the
 # facts, and a judge.
 _LEAST_SHARED = 0.12
-# What has fewer characters than this may share hardly a word with a true rewrite, and nothing is said of it; ours.
+# What has fewer characters than this may share hardly a word with a true rewrite: its wording says nothing; ours.
 _ENOUGH = 100
 # A line may grow to so many times its source's length, and so many characters more; ours. A short turn put in other
 # words may well be twice as long; what is longer than this has something added.
 _MOST_TIMES, _MOST_MORE = 3, 40
+# Of a source of so many characters a line keeps at least this share; ours. Careful rewrites by hand keep .57 (en) and
+# .79 (zh); a passage that is said three times may be said once, and less has something left out.
+_LONG, _LEAST_KEPT = 40, 0.3
 
 # From so many characters on a line tells its language; ours. Shorter or mixed ones are told by what their dialogue does
-# not hold: characters of another script in English, in Chinese two words or more in Latin letters (KPI may be one).
+# not hold: letters of another script (Latin ones are at home in both), in Chinese two words or more in Latin letters
+# (KPI may be one).
 _TELLING = 16
-_FOREIGN = {
-    "en": re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]"),
-    "zh": re.compile(r"[A-Za-z']{3,}|[\u3040-\u30ff]"),
-}
-_MOST_FOREIGN = {"en": 0, "zh": 1}
+_LATIN = "\\x00-\u02ff\u1e00-\u1eff\uff00-\uff5e"
+_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_ELSEWHERE = {"en": re.compile(f"[^{_LATIN}]"), "zh": re.compile(f"[^{_LATIN}{_HAN}]")}
+_LATIN_WORD = re.compile(r"[A-Za-z']{3,}")
+_MOST_LATIN_WORDS = 1
 
 _PROMPTS = {"R": "rewrite", "P": "rewrite_persona"}
 _TOLD_OF_A_PERSONA = (*TRAITS, "description")
@@ -183,6 +187,9 @@ def parse(text: str, script: Script) -> Rewritten:
             raise InvalidReply(f"speakers:{number}", told)
         if not line.text or (_LETTER.search(source.text) and not _LETTER.search(line.text)):
             raise InvalidReply(f"empty_line:{number}", f"line {number} says nothing; every line must be rewritten")
+        if len(source.text) >= _LONG and len(line.text) < (least := ceil(_LEAST_KEPT * len(source.text))):
+            told = f"line {number} must have {least} characters at least; it has {len(line.text)}: leave nothing out"
+            raise InvalidReply(f"length:{number}", told)
         if len(line.text) > (most := _MOST_TIMES * len(source.text) + _MOST_MORE):
             raise InvalidReply(f"length:{number}", f"line {number} may have {most} characters; it has {len(line.text)}")
         if _left_language(source.text, line.text, script.lang) or _foreign(line.text, script):
@@ -197,12 +204,23 @@ def _left_language(source: str, text: str, lang: Lang) -> bool:
 
 
 def _foreign(text: str, script: Script) -> bool:
-    """Whether a line holds more of another language than one word that its dialogue does not hold anywhere."""
-    found = {one.lower() for one in _FOREIGN[script.lang].findall(text)}
-    if len(found) <= _MOST_FOREIGN[script.lang]:
+    """Whether a line holds letters of another script, or several words of English, that its dialogue holds nowhere."""
+    letters, words = _letters_elsewhere(text, script.lang), _latin_words(text)
+    many = script.lang == "zh" and len(words) > _MOST_LATIN_WORDS
+    if not letters and not many:
         return False
-    had = {one.lower() for line in script.lines for one in _FOREIGN[script.lang].findall(line.text)}
-    return len(found - had) > _MOST_FOREIGN[script.lang]
+    said = "\n".join(line.text for line in script.lines)
+    if letters - _letters_elsewhere(said, script.lang):
+        return True
+    return many and len(words - _latin_words(said)) > _MOST_LATIN_WORDS
+
+
+def _letters_elsewhere(text: str, lang: Lang) -> set[str]:
+    return {one for one in _ELSEWHERE[lang].findall(text) if one.isalpha()}
+
+
+def _latin_words(text: str) -> set[str]:
+    return {one.lower() for one in _LATIN_WORD.findall(text)}
 
 
 def _question(script: Script, variant: Variant, drawn: Personas, model: str) -> Question[Rewritten]:
@@ -286,11 +304,11 @@ def _fault(script: Script, reply: Reply[Any], leaked: str | None, elsewhere: Rea
 
 def _elsewhere(script: Script, texts: Sequence[str], similar: float, near: Near | None) -> Reason | None:
     """Whether it is another text than its source, by the encoder and by its wording."""
+    if near is not None and similar < near.least:
+        return "other_meaning", f"similarity {similar:.2f}"
     source = [line.text for line in script.lines]
     if sum(map(len, source)) < _ENOUGH:
         return None
-    if near is not None and similar < near.least:
-        return "other_meaning", f"similarity {similar:.2f}"
     if isfinite(times := own(source, texts)):
         return ("other_meaning", f"own lines {times:.1f} times") if times < LEAST_OWN[script.lang] else None
     common = shared(source, texts)

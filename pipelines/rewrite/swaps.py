@@ -88,19 +88,19 @@ def _exchanged(had: Mapping[Mark, set[str]], has: Mapping[Mark, set[str]]) -> se
 def _turned(had: Sequence[_Clause], has: Sequence[_Clause]) -> set[str]:
     """The kinds of which two facts stand the other way round in a clause that is otherwise the same."""
     kinds: set[str] = set()
-    for before, after in product(had, has):
-        for one, other in combinations(before.marks, 2):
-            if (
-                one.kind == other.kind
-                and one in after.marks
-                and other in after.marks
-                and after.marks.index(other) < after.marks.index(one)
-                and before.turned == after.turned
-                and not (before.side_by_side or after.side_by_side)
-                and cosine(before.beside(one), after.beside(one)) >= _LEAST_LIKE
-            ):
-                kinds.add(one.kind)
+    heads = [(one, _in_order(one)) for one in had if not one.side_by_side]
+    tails = [(one, {(last, first) for first, last in _in_order(one)}) for one in has if not one.side_by_side]
+    for (before, stood), (after, stands) in product(heads, tails):
+        if before.turned == after.turned and (exchanged := stood & stands):
+            for mark in {one.kind: one for one, _ in exchanged if one.kind not in kinds}.values():
+                if cosine(before.beside(mark), after.beside(mark)) >= _LEAST_LIKE:
+                    kinds.add(mark.kind)
     return kinds
+
+
+def _in_order(clause: _Clause) -> set[tuple[Mark, Mark]]:
+    """The pairs of facts of a kind in a clause, whichever stands first first."""
+    return {(one, other) for one, other in combinations(clause.marks, 2) if one.kind == other.kind}
 
 
 def _company(clauses: Iterable[_Clause]) -> dict[Mark, set[str]]:

@@ -55,7 +55,7 @@ def test_distinct_is_different_words_by_all_words():
         "source": 5 / 9,
         "P": 9 / 11,
     }  # i feel so tired you | i am worn out to the bone you sound
-    assert figure(found, "distinct-2")["source"] == 6 / 7 or figure(found, "distinct-2")["source"] == 1.0
+    assert figure(found, "distinct-2")["source"] == 1.0  # so so is a pair that stands once
 
 
 def test_a_copy_has_the_figures_of_its_source():

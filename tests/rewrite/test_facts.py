@@ -2,11 +2,20 @@
 
 import tomllib
 from pathlib import Path
+from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pipelines.clean.words import spelled
+from pipelines.rewrite import facts as home
 from pipelines.rewrite.facts import KINDS, changed, facts, spans
+from pipelines.rewrite.figure import shown
 from pipelines.rewrite.figures import figures
+
+LEXICONS = Path(home.__file__).parent / "lexicons"
+LEXICON_ZH = tomllib.loads((LEXICONS / "facts.zh.toml").read_text(encoding="utf-8"))
 
 CASES = tomllib.loads(Path(__file__).with_name("facts.toml").read_text(encoding="utf-8"))["case"]
 SAME = [(case, after) for case in CASES for after in case.get("same", ())]
@@ -123,6 +132,81 @@ def test_cities_are_those_of_the_list_of_places():
 def test_only_what_may_not_be_put_in_other_words_has_a_span():
     said = "我天天早上跟妈妈说我在北京"
     assert [said[start:end] for start, end in spans(said, "zh")] == ["妈妈", "北京"]
+
+
+@pytest.mark.parametrize("whose", "我你他她")
+def test_kin_are_the_same_whoever_s_they_are(whose):
+    """Law over the whole list: 我姐夫 is a 姐夫, and no 我姐."""
+    words = {word for pattern in LEXICON_ZH["kin"].values() for word in spelled(pattern)}
+    assert len(words) > 200
+    assert {word for word in words if facts([whose + word], "zh").named != facts([word], "zh").named} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("我哥特别疼我", "brother_elder"), ("我妈的手", "mother"), ("我妈宝贝我", "mother"), ("他妈呀，真好", "mother")],
+)
+def test_what_stands_behind_kin_in_short_is_no_part_of_them(text, name):
+    assert ("kin", name) in facts([text], "zh").named
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "written"),
+    [
+        ("我跟3个朋友冷战了半年，欠5000块", "zh", ["3", "0.5", "5000"]),
+        ("周三22:30，百分之三十的人，第20名", "zh", ["三", "22.5", "30", "20"]),
+        ("I take 0.5 mg, my gpa is 0.9. I sleep at 10:30.", "en", ["0.5", "0.9", "10.5"]),
+        ("我10:30、11:00都醒着", "zh", ["10.5", "11"]),
+        ("I slept 3 hours twice this week, at 10:30, for half an hour, 4 nights", "en", ["3", "2", "10.5", "0.5", "4"]),
+    ],
+)
+def test_figures_stand_in_the_order_of_the_text(text, lang, written):
+    assert [figure.written for figure in figures(text, lang)] == written
+
+
+@given(st.integers(10**14, 10**15 - 2))
+def test_figures_of_fifteen_digits_are_told_apart(value):
+    assert shown(value) != shown(value + 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lang"),
+    [
+        *(("他走了。", "他去世了。", "zh"), ("妈妈很忙。", "妈妈住院了。", "zh"), ("他抱了我。", "他性侵了我。", "zh")),
+        *(("He hugged me.", "He raped me.", "en"), ("I am tired.", "I am tired and pregnant.", "en")),
+    ],
+)
+def test_an_event_that_was_never_told_may_not_be_brought(before, after, lang):
+    assert changed([(before, after, True)], lang) == {"event": 1}
+    assert changed([(after, before, True)], lang) == {}  # careful wording
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lang"),
+    [
+        ("爷爷没了。", "爷爷去世了。", "zh"),
+        ("他动手打我。", "他家暴我。", "zh"),
+        ("他们离异了。", "他们离婚了。", "zh"),
+        ("I lost my dad.", "My dad passed away.", "en"),
+        ("We split last year.", "We broke up last year.", "en"),
+    ],
+)
+def test_an_event_may_be_given_its_name(before, after, lang):
+    assert changed([(before, after, True)], lang) == {}
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_for_every_event_is_listed_what_else_tells_of_it(lang):
+    listed = tomllib.loads((LEXICONS / f"facts.{lang}.toml").read_text(encoding="utf-8"))
+    events = {name for kind in ("union", "birth", "injury", "loss", "wrong") for name in listed[kind]}
+    assert set(listed["told_by"]) == events
+
+
+@pytest.mark.parametrize("text", ["我没有抑郁症，妈妈说可能是" * 2_000, "好" * 40_000 + "三", "下午" * 10_000 + "三点"])
+def test_a_hostile_text_takes_no_more_than_its_length(text):
+    started = process_time()
+    facts([text], "zh")
+    assert process_time() - started < 5
 
 
 def test_the_longest_word_is_the_fact():

@@ -1,5 +1,8 @@
 """What a rewrite shares with its source, and another dialogue does not."""
 
+import os
+import subprocess
+import sys
 from itertools import combinations, permutations
 from math import inf
 from statistics import fmean
@@ -237,3 +240,26 @@ def test_likeness_is_the_mean_over_all_pairs(texts: list[str]):
 def test_one_text_is_like_nothing():
     with pytest.raises(ValueError, match="no two texts"):
         likeness(["我"])
+
+
+_FIGURES = """
+from pipelines.rewrite.nearness import likeness, own
+before = "我室友每天打游戏打到很晚 你跟他谈过这件事吗 谈过两次可是他不听我的 那确实很累很烦 我都不想回宿舍".split()
+after = "室友天天夜里打游戏 这件事你同他谈过没有 说了两回他都不听 这样的确又累又烦 宿舍我都不愿意回".split()
+print(repr(own(before, after)), repr(likeness(before + after)))
+"""
+
+
+def test_the_last_digit_is_the_same_in_every_run():
+    """Strings are hashed otherwise in each; a detail that is stored tells the figure."""
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", _FIGURES],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in range(6)
+    }
+    assert len(told) == 1, told

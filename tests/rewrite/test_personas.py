@@ -226,8 +226,9 @@ def test_names(centre: Sequence[float], told: str):
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What a model's folder looks like from outside; the vectors come from `embedded`."""
+    monkeypatch.setattr("pipelines.rewrite.personas.sentence_encoder", lambda _: embedded)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "modules.json").write_text("[]")
     return tmp_path / "model"
@@ -243,7 +244,7 @@ def embedded(texts: Sequence[str]) -> Any:
 
 def test_embeddings_of_the_descriptions_are_clustered_as_they_are_and_named_by_the_scores(model: Path):
     settings = Rewrite(encoder=model, least_similarity=0.5)
-    fits, found = personas(profiles(*crowd()), NONE, settings, 0, encode=embedded)
+    fits, found = personas(profiles(*crowd()), NONE, settings, 0)
     [fit] = fits.to_dicts()
     assert (fit["k"], fit["elbow"]) == (3, True)
     assert (fit["mean"], fit["scale"]) == ([0.0] * 8, [1.0] * 8)
@@ -257,10 +258,10 @@ def test_embeddings_of_the_descriptions_are_clustered_as_they_are_and_named_by_t
 
 def test_another_encoder_fits_anew(standing: pl.DataFrame, model: Path):
     settings = Rewrite(encoder=model, least_similarity=0.5)
-    fits, _ = personas(profiles(*crowd()), standing, settings, 0, encode=embedded)
+    fits, _ = personas(profiles(*crowd()), standing, settings, 0)
     assert len(fits["mean"][0]) == 8
     (model / "weights.bin").write_bytes(b"other")
-    again, _ = personas(profiles(*crowd()), fits, settings, 0, encode=embedded)
+    again, _ = personas(profiles(*crowd()), fits, settings, 0)
     assert again["fitted_by"][0] != fits["fitted_by"][0]
 
 

@@ -124,6 +124,8 @@ SPOILED: list[tuple[str, Script, Spoil, str, str]] = [
     ("a copy", ZH, lambda _: [one.text for one in ZH.lines], "unchanged", "6 of 6 lines"),
     ("other marks", ZH, lambda _: [one.text.replace("，", "！") for one in ZH.lines], "unchanged", "6 of 6 lines"),
     ("a particle each", ZH, lambda _: [one.text.rstrip("。") + "呀" for one in ZH.lines], "unchanged", "6 of 6 lines"),
+    ("a word before each", ZH, lambda _: ["说真的，" + one.text for one in ZH.lines], "unchanged", "6 of 6 lines"),
+    ("a word of Korean", ZH, end(2, "빨리"), "invalid_reply", "language:3"),
     ("half in English", ZH, at(4, "弟弟", "弟弟feedback很negative，"), "invalid_reply", "language:5"),
     ("an AI", ZH, at(3, "除了你", "作为一个AI语言模型，我想问，除了你"), "artefact", "ai_phrase 1"),
     ("a remark", ZH, at(0, "母亲", "以下是改写后的对话：母亲"), "artefact", "remark 1"),
@@ -145,6 +147,9 @@ SPOILED: list[tuple[str, Script, Spoil, str, str]] = [
     ("empty", EN, put(5, ""), "invalid_reply", "empty_line:6"),
     ("a copy", EN, lambda _: [one.text for one in EN.lines], "unchanged", "6 of 6 lines"),
     ("a word each", EN, lambda _: [f"{one.text} Well." for one in EN.lines], "unchanged", "6 of 6 lines"),
+    ("a word before each", EN, lambda _: [f"Well, {one.text}" for one in EN.lines], "unchanged", "6 of 6 lines"),
+    ("a word of Russian", EN, end(2, " да"), "invalid_reply", "language:3"),
+    ("an abridged line", EN, put(0, "Dad died."), "invalid_reply", "length:1"),
     ("a bit of Chinese", EN, end(2, " 老实说"), "invalid_reply", "language:3"),
     ("an AI", EN, at(1, "Why", "As an AI language model I wonder, why"), "artefact", "ai_phrase 1"),
     ("a remark", EN, at(0, "In March", "Here is the rewritten text: in March"), "artefact", "remark 1"),
@@ -220,6 +225,29 @@ def test_an_encoder_that_finds_no_likeness_drops_the_unit():
 
     made = plan([ZH], [], personas(ZH.dialogue_id), ("R",), ("a",), seed=1, near=Near(unlike, 0.5))
     assert done(made, saying(ZH, texts))[1] == [("dialogue", ZH.row_id, "other_meaning", "R: similarity 0.00")]
+
+
+def test_an_encoder_is_asked_of_few_words_too():
+    source, texts = script(1, "seeker: 我好烦", "supporter: 嗯嗯"), ["心里乱", "是的"]
+
+    def unlike(some: Sequence[str]) -> Any:
+        return np.eye(2)[[int(list(some) == texts)] * len(some)]
+
+    made = plan([source], [], personas(source.dialogue_id), ("R",), ("a",), seed=1, near=Near(unlike, 0.5))
+    assert done(made, saying(source, texts))[1] == [("dialogue", "s:1", "other_meaning", "R: similarity 0.00")]
+
+
+def test_a_passage_that_is_said_three_times_may_be_said_once():
+    said = "我室友每天晚上打游戏打到很晚。"
+    source = script(1, f"seeker: {said * 3}", "supporter: 那你怎么睡得着呢？")
+    assert done(planned(source), saying(source, ["室友天天夜里打游戏，打到好晚。", "你这样哪睡得了呀？"]))[1] == []
+    [drop] = done(planned(source), saying(source, ["室友打游戏。", "你这样哪睡得了呀？"]))[1]
+    assert drop[2:] == ("invalid_reply", "R: length:1")
+
+
+def test_letters_of_another_script_may_be_said_where_the_source_has_them():
+    source = script(1, "seeker: 我在学한국어，学得很累，天天背单词", "supporter: 学多久了呀？")
+    assert done(planned(source), saying(source, ["学한국어好累，每天都要背词", "你学了多长时间？"]))[1] == []
 
 
 def test_few_words_may_all_be_others():

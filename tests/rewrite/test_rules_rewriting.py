@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from time import process_time
 
 import pytest
 import rewrite_rows
@@ -12,8 +13,8 @@ from rewrite_rows import script
 
 from pipelines.rewrite import rewriting
 from pipelines.rewrite.checks import spoiled
-from pipelines.rewrite.copies import key
-from pipelines.rewrite.rules.exchange import canonical, groups, lexicon, sites
+from pipelines.rewrite.copies import A_WORD, key
+from pipelines.rewrite.rules.exchange import BACK, canonical, groups, lexicon, sites
 from pipelines.rewrite.rules.rewriting import reply
 from pipelines.rewrite.scripts import Script
 from schemas.labels import TRAITS
@@ -70,7 +71,10 @@ def test_every_manner_has_words_and_openings(lang):
     assert min(tagged[manner] for manner in TRAITS) >= 15
     for speaker in ("seeker", "supporter", "analysis"):
         for kind in ("statement", "question"):
-            assert set(lexicon(lang)["opening"][speaker][kind]) == {"plain", *TRAITS}
+            openings = lexicon(lang)["opening"][speaker][kind]
+            assert set(openings) == {"plain", *TRAITS}
+            # Behind a shorter one a line is its source again.
+            assert all(any(len(key(one)) > A_WORD for one in of) for of in openings.values())
 
 
 # What holds the letters of a denial and denies nothing: it asks, hedges, or is another word.
@@ -242,3 +246,20 @@ SCORES = st.fixed_dictionaries({trait: st.floats(0, 1) for trait in TRAITS})
 def test_scores_of_any_kind_are_taken(seeker, supporter):
     made = written(TALK, seeker, supporter)
     assert spoiled(TALK, made, "") is None
+
+
+def test_a_hostile_line_takes_no_more_than_its_length():
+    """Each place once looked at all that stood before it."""
+    started = process_time()
+    assert len(sites("i think i am sad because it is hard. " * 1_000, "en", "seeker")) >= 1_000
+    assert process_time() - started < 5
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_no_condition_is_longer_than_is_looked_back(lang):
+    """None repeats anything, so none is longer than two of its longest alternatives one behind the other."""
+    guards = {guard.pattern for group in groups(lang) for guard in (group.before, group.not_before) if guard}
+    assert guards
+    assert {
+        one for one in guards if re.search(r"[*+{]", one) or 2 * max(map(len, re.split(r"[|()]", one))) > BACK
+    } == set()

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ _LEXICONS = Path(__file__).parent / "lexicons"
 _MEMBER = re.compile(r"([<>]?)(?:([DISC]+):)?(.+)")
 # A clause begins at the beginning, and behind these; in Chinese behind a blank as well.
 _CLAUSE_START = re.compile(r"(?:^|[，。！？；：、,.!?;:…~～—“”\"()（）\n]\s*|[\u3400-\u9fff]\s+)$")
+BACK = 32  # characters looked back at: more than any condition of the table has
 _DENIAL = {
     "zh": re.compile(r"(?:[不没别未非无勿莫]|没有)$"),
     "en": re.compile(
@@ -57,12 +58,12 @@ class Group:
 
     def fits(self, text: str, start: int, end: int, who: str) -> bool:
         """Whether `text[start:end]` of a line of `who` may be exchanged."""
-        head = text[:start]
+        head = partial(_head, text, start)
         return (
             (not self.who or who in self.who)
-            and (not self.start or bool(_CLAUSE_START.search(head)))
-            and (self.before is None or bool(self.before.search(head)))
-            and (self.not_before is None or not self.not_before.search(head))
+            and (not self.start or head(_CLAUSE_START))
+            and (self.before is None or head(self.before))
+            and (self.not_before is None or not head(self.not_before))
             and (self.after is None or bool(self.after.match(text, end)))
             and (self.not_after is None or not self.not_after.match(text, end))
         )
@@ -80,22 +81,29 @@ class Site:
 
 def sites(text: str, lang: Lang, who: str) -> list[Site]:
     """The places of a line where something may be exchanged, in order; none touches another."""
-    kept = [(one.start(), one.end()) for one in _KEPT.finditer(text)] + spans(text, lang)
+    kept = bytearray(len(text))
+    for begin, stop in [*((one.start(), one.end()) for one in _KEPT.finditer(text)), *spans(text, lang)]:
+        kept[begin:stop] = b"\1" * (stop - begin)
     text = _folded(text) if lang == "en" else text
     borders = _borders(text) if lang == "zh" else None
     found: list[Site] = []
     reached = 0
     for start, end in _candidates(text, lang):
-        if start < reached or any(start < stop and begin < end for begin, stop in kept):
+        if start < reached or any(kept[start:end]):
             continue
         if borders is not None and not borders.issuperset((start, end)):
             continue
-        if _DENIAL[lang].search(text[:start]):
+        if _head(text, start, _DENIAL[lang]):
             continue
         if site := _site(text, start, end, who, lang):
             found.append(site)
             reached = end
     return found
+
+
+def _head(text: str, start: int, pattern: re.Pattern[str]) -> bool:
+    """Whether a pattern that ends where `start` is stands there."""
+    return pattern.search(text, max(0, start - BACK), start) is not None
 
 
 def _candidates(text: str, lang: Lang) -> list[tuple[int, int]]:

@@ -46,12 +46,8 @@ def reply(inputs: Mapping[str, Any]) -> str:
     return json.dumps(judged, ensure_ascii=False)
 
 
-def shared_words(before: Sequence[str], after: Sequence[str], lang: Lang) -> float:
-    """Content words that stand in both texts, of those in either, 0–1; 1 where there were none."""
-    return _shared([(_content(one, lang), _content(other, lang)) for one, other in zip(before, after, strict=True)])
-
-
 def _shared(said: Sequence[tuple[frozenset[str], frozenset[str]]]) -> float:
+    """Content words that stand in both texts, of those in either, 0–1; 1 where there were none."""
     before, after = (frozenset[str]().union(*(pair[n] for pair in said)) for n in (0, 1))
     return len(before & after) / len(before | after) if before else 1.0
 

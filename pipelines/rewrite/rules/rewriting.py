@@ -13,10 +13,11 @@ from math import exp, log
 from typing import Any
 
 from pipelines.annotate.language import Lang
-from pipelines.rewrite.copies import is_copy, key
+from pipelines.annotate.rules.wording import pick
+from pipelines.rewrite.copies import A_WORD, is_copy, is_said_again, key
 from pipelines.rewrite.nearness import shared
 from pipelines.rewrite.quotations import followed
-from pipelines.rewrite.rules.exchange import Member, Site, lexicon, sites
+from pipelines.rewrite.rules.exchange import BACK, Member, Site, lexicon, sites
 from schemas.ids import digest, unit_interval
 from schemas.labels import TRAITS
 
@@ -27,6 +28,7 @@ _OWN = 0.5
 _LEANING = 6.0
 # Shorter lines stay as they are where nothing in them can be exchanged; ours. 嗯。 needs no other words.
 _LEAST_LETTERS = {"zh": 6, "en": 20}
+_MORE_THAN_A_WORD = A_WORD + 1  # with fewer letters before it a line is its source again
 # A piece of a line: what stands between two marks.
 _PIECE = re.compile(r"[^，。！？；：、,.!?;:…~—「」“”\"\n]+")
 # A line whose first sentence asks, with a mark or, as people chat, without.
@@ -70,7 +72,8 @@ def reply(inputs: Mapping[str, Any]) -> str:
     written = [_in_other_words(line) for line in asked]
     if is_copy([(line.text, text) for line, text in zip(asked, written, strict=True)]):
         written = [
-            _opened(line) if key(line.text) == key(text) else text for line, text in zip(asked, written, strict=True)
+            _opened(line, _MORE_THAN_A_WORD) if is_said_again(key(line.text), key(text)) else text
+            for line, text in zip(asked, written, strict=True)
         ]
     written = followed([line.text for line in asked], written, _says)
     lines = [{"n": line.n, "who": line.who, "text": text} for line, text in zip(asked, written, strict=True)]
@@ -122,9 +125,9 @@ def _choice(site: Site, manners: Manners, about: str) -> Member | None:
     for manner in _order(manners, about):
         if manner and manner in site.found.manners:
             return None
-        fitting = [one for one in site.options if (manner in one.manners if manner else not one.manners)]
+        fitting = {one.text: one for one in site.options if (manner in one.manners if manner else not one.manners)}
         if fitting:
-            return fitting[int(digest(f"{about}\n!", 8), 16) % len(fitting)]
+            return fitting[pick(list(fitting), about, "!")]
     return None
 
 
@@ -136,7 +139,7 @@ def _cased(said: str, text: str, site: Site, lang: Lang) -> str:
     if _PRONOUN.search(before):
         return said  # a writer of small letters
     said = _PRONOUN.sub("I", said)
-    begins = not text[: site.start].strip() or _ENDED.search(text[: site.start]) is not None
+    begins = not text[: site.start].strip() or _ENDED.search(text, max(0, site.start - BACK), site.start) is not None
     return said[:1].upper() + said[1:] if before[:1].isupper() and begins else said
 
 
@@ -153,14 +156,14 @@ def _bare(lang: Lang) -> re.Pattern[str]:
     return re.compile(f"(?:{'|'.join(map(re.escape, words))})" + (r"(?!\w)" if lang == "en" else ""))
 
 
-def _opened(line: _Asked) -> str:
-    """The line with an opening in the speaker's manner."""
+def _opened(line: _Asked, least: int = 1) -> str:
+    """The line with an opening in the speaker's manner, of so many letters at least."""
     start = len(line.text) - len(line.text.lstrip())
     kind = "question" if _ASKS[line.lang].match(line.text, start) else "statement"
     speaker = line.who if line.who in ("seeker", "analysis") else "supporter"
     openings: dict[str, list[str]] = lexicon(line.lang)["opening"][speaker][kind]
     manner = _order(line.manners, f"{line.about}\nopening")[0] or "plain"
-    opening = openings[manner][int(digest(f"{line.about}\nopening", 8), 16) % len(openings[manner])]
+    opening = pick([one for one in openings[manner] if len(key(one)) >= least], line.about, "opening")
     if "您" in line.text:
         opening = opening.replace("你", "您")
     return line.text[:start] + opening + _uncapped(line.text[start:], line.lang)
