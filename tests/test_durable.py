@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from pipelines.durable import sync, write_whole
+from pipelines.durable import sync, write_whole, writing
 
 
 def test_a_file_is_for_its_owner_alone_and_so_is_its_folder(tmp_path):
@@ -41,3 +41,27 @@ def test_a_file_and_the_entries_of_a_folder_reach_the_disk(tmp_path, monkeypatch
     assert synced == [(tmp_path / "file").stat().st_ino, tmp_path.stat().st_ino]
     sync(tmp_path / "file")
     assert synced[-1] == (tmp_path / "file").stat().st_ino
+
+
+def test_a_file_that_is_written_piece_by_piece_is_there_when_the_last_one_is(tmp_path):
+    path = tmp_path / "new" / "file"
+    with writing(path) as file:
+        file.write(b"one")
+        assert not path.exists()
+        file.write(b"two")
+    assert path.read_bytes() == b"onetwo"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_block_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_path):
+    write_whole(tmp_path / "file", b"before")
+
+    def broken_off():
+        with writing(tmp_path / "file") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken_off()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"before"
