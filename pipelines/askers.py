@@ -47,7 +47,7 @@ class Askers:
         self._home, self._llm, self._batch = home, llm, batch
         self._told = [] if progress is None else [progress]
         self._budget, self._budget_of = budget, budget_of
-        self._said = provider or llm.provider
+        self.said = provider or llm.provider
         self._opened: dict[str, Asker] = {}
         self._stack = ExitStack()
 
@@ -57,17 +57,20 @@ class Askers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self.may_spend and self._home is not None and (self._home / FILE).exists():
-            # Its end in order ends the budget, also one that was broken off after its last call.
-            self.of("openai")
-        self._stack.__exit__(kind, error, trace)
+        if kind is not None:
+            self._stack.__exit__(kind, error, trace)
+            return
+        with self._stack:  # what was opened is closed, also where the ledger cannot be
+            if self.may_spend and self._home is not None and (self._home / FILE).exists():
+                # Its end in order ends the budget, also one that was broken off after its last call.
+                self.of("openai")
 
     def provider(self, standing: str | None) -> str:
         """Who answers for a table that stands by the provider `standing`; None: it was never made.
 
         What was made by a model is not made anew by rules because somebody forgot to say so.
         """
-        return self._said or standing or "rules"
+        return self.said or standing or "rules"
 
     @property
     def may_spend(self) -> bool:

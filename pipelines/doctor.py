@@ -5,8 +5,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,8 +102,10 @@ def _dagster(home: Path) -> Finding:
         return Finding("dagster.yaml", "warning", f"none in {home} yet; the first command that runs assets writes it")
     try:
         loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         return Finding("dagster.yaml", "broken", f"{path}: {error}")
+    if not isinstance(loaded, dict | None):
+        return Finding("dagster.yaml", "broken", f"{path} is no table of settings; remove it: the next run writes one")
     missing = {"storage", "local_artifact_storage", "compute_logs"} - set(loaded or {})
     told = f"{path} does not say where {', '.join(sorted(missing))} go: state would be lost" if missing else str(path)
     return Finding("dagster.yaml", "broken" if missing else "ok", told)
@@ -114,13 +117,22 @@ def _versions(store: Store) -> Iterator[Finding]:
         places: list[str | None] = list(store.partitions(table)) if table in PARTITIONED else [None]
         for place in places:
             name = table if place is None else f"{table}/{place}"
-            try:
-                store.pointer(table, place)
-                ids = store.version_ids(table, place)
-                for version in ids:
-                    store.verify(store.version(table, version, place))
-            except GongqingError as error:
-                yield Finding(name, "broken", str(error))
-            else:
-                if ids:
-                    yield Finding(name, "ok", f"{len(ids)} version{'s' if len(ids) > 1 else ''}, read and compared")
+            ids = store.version_ids(table, place)
+            looks: list[Callable[[], object]] = [partial(store.pointer, table, place)]
+            looks += [partial(_verify, store, table, one, place) for one in ids]
+            broken = [error for look in looks if (error := _error_of(look)) is not None]
+            yield from (Finding(name, "broken", str(error)) for error in broken)
+            if ids and not broken:
+                yield Finding(name, "ok", f"{len(ids)} version{'s' if len(ids) > 1 else ''}, read and compared")
+
+
+def _verify(store: Store, table: str, version: str, place: str | None) -> None:
+    store.verify(store.version(table, version, place))
+
+
+def _error_of(look: Callable[[], object]) -> GongqingError | None:
+    try:
+        look()
+    except GongqingError as error:
+        return error
+    return None

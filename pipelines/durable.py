@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from pipelines.errors import StorageFull
 
@@ -20,19 +21,31 @@ def sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, for its owner alone; its folder is made where it is missing.
+    """Write a file whole or not at all, for its owner alone; see `writing`."""
+    with writing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A file to be written piece by piece, for its owner alone: it is there once the block has ended well, and as it
+    was where it has not. Its folder is made where it is missing.
 
     Raises StorageFull where there is no room for it.
     """
+    scratch = path.with_name(path.name + ".part")
     with full_disk_reported(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        scratch = path.with_name(path.name + ".part")
         descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(path)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.replace(path)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
         sync(path.parent)
 
 

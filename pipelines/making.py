@@ -1,5 +1,6 @@
 """Making the tables of a stage from its parents' current versions, and telling whether they are up to date."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ def is_stale(stage: Stage, store: Store, settings: Settings, askers: Askers | No
     """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
     damaged, or a question got no answer the last time.
     """
-    inputs = run_of(stage, parents_of(stage, store), settings, provider_of(stage, store, settings, askers)).inputs
+    parents = parents_of(stage, store)
+    try:
+        inputs = run_of(stage, parents, settings, provider_of(stage, store, settings, askers)).inputs
+    except DamagedVersion:
+        return True
     for table in stage.tables:
         try:
             pointer = store.pointer(table)
@@ -39,14 +44,31 @@ def is_stale(stage: Stage, store: Store, settings: Settings, askers: Askers | No
 
 
 def provider_of(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> str | None:
-    """Who answers the questions of a stage; None for one that asks none."""
+    """Who answers the questions of a stage; None for one that asks none.
+
+    Raises DamagedVersion where nobody said who, and the table that would tell cannot be read.
+    """
     if not stage.asks:
         return None
+    askers = askers or Askers(None, settings.llm)
     (table,) = stage.tables
-    standing = None
-    if store.pointer(table) is not None:
-        standing = store.version(table).manifest.runs[-1].settings.get("provider")
-    return (askers or Askers(None, settings.llm)).provider(standing)
+    return askers.provider(None if askers.said else _stands_by(store, table))
+
+
+def _stands_by(store: Store, table: str) -> str | None:
+    """The provider that made a table; where its current version is damaged, the one of the newest that is whole."""
+    try:
+        run = None if store.pointer(table) is None else store.version(table).manifest.runs[-1]
+    except DamagedVersion as error:
+        whole = [version.manifest.runs[-1] for version in store.versions(table)]
+        if not whole:
+            raise DamagedVersion(
+                f"{error.what}; it alone could tell who answered the questions of {table}",
+                where=error.where,
+                remedy="say who: gongqing refresh --provider NAME",
+            ) from error
+        run = max(whole, key=lambda one: one.at)
+    return None if run is None else run.settings.get("provider")
 
 
 def run_stage(
@@ -94,11 +116,15 @@ def estimate(stage: Stage, store: Store, settings: Settings, askers: Askers) -> 
 
 
 def waits_for_budget(stage: Stage, store: Store, settings: Settings, askers: Askers) -> str | None:
-    """Why a stage that is stale is left: its questions cost money, and there is no budget; None where it is not.
+    """Why a stage that is stale is left: its questions cost money, and there is no budget, or nobody can tell who is to
+    answer them; None where it is not left.
 
     What the ledger holds costs nothing: a stage that would only read there is made.
     """
-    provider = provider_of(stage, store, settings, askers)
+    try:
+        provider = provider_of(stage, store, settings, askers)
+    except DamagedVersion as error:
+        return f"{error.what} ({error.remedy})"
     if provider is None or not askers.costs(provider) or not is_stale(stage, store, settings, askers):
         return None
     try:
@@ -168,9 +194,18 @@ def _asking(stage: Stage, settings: Settings, provider: str) -> dict[str, Any]:
     """What of the settings decides what is asked, and what becomes of a reply. Hosts and prices do not."""
     if provider == "rules":
         return {"provider": provider}
+    recorded = {"recordings": _sha256(settings.llm.recordings)} if provider == "replay" else {}
     known = profiles(settings.llm.profiles)
     asked = {alias: shapes(profile(known, alias)) for alias in stage.models(settings)}
-    return {"provider": provider, "profiles": asked, "repairs": settings.llm.repairs}
+    return {"provider": provider, "profiles": asked, "repairs": settings.llm.repairs, **recorded}
+
+
+def _sha256(recordings: Path | None) -> str | None:
+    """Of the file that decides every reply; None where there is none, which is for its asker to refuse."""
+    if recordings is None or not recordings.is_file():
+        return None
+    with recordings.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dict[str, pl.DataFrame]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.askers import PAID, Askers
-from pipelines.errors import Busy, RequestError, UnknownName
+from pipelines.errors import Busy, DamagedVersion, RequestError, UnknownName
 from pipelines.kept_out import require_no_erasure
 from pipelines.llm.asking import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
@@ -86,8 +86,9 @@ def refresh(
                 waiting.update(stage.tables)
             elif stale:
                 run(stage)
-            versions = [store.version(table) for table in stage.tables if store.pointer(table) is not None]
-            yield Outcome(stage, stale and waits is None, time.monotonic() - started, versions, waits)
+            yield Outcome(
+                stage, stale and waits is None, time.monotonic() - started, _current(stage.tables, store), waits
+            )
 
 
 def estimates(
@@ -108,15 +109,31 @@ def estimates(
 
 def _require_prices(stages: Iterable[Stage], store: Store, settings: Settings, askers: Askers) -> None:
     """Raises UnknownPrice where the stages may ask for money what nobody has said the price of."""
-    paid = [stage for stage in stages if provider_of(stage, store, settings, askers) in PAID]
+    paid = [stage for stage in stages if _is_paid(stage, store, settings, askers)]
     if paid:
         known = profiles(settings.llm.profiles)
         prices(profile(known, alias) for stage in paid for alias in stage.models(settings))
 
 
+def _current(tables: Iterable[str], store: Store) -> list[Version]:
+    """The current versions of tables; one whose stage waits may be as damaged as it was, and is left out."""
+    found: list[Version] = []
+    for table in tables:
+        with contextlib.suppress(DamagedVersion):
+            found += store.current(table)
+    return found
+
+
+def _is_paid(stage: Stage, store: Store, settings: Settings, askers: Askers) -> bool:
+    try:
+        return provider_of(stage, store, settings, askers) in PAID
+    except DamagedVersion:  # it waits until somebody says who answers
+        return False
+
+
 def _waits_for_parents(stage: Stage, store: Store, waiting: set[str]) -> str | None:
-    missing = [table for table in stage.parents if table in waiting and store.pointer(table) is None]
-    return f"{missing[0]} was never made" if missing else None
+    missing = [table for table in stage.parents if table in waiting and not _current([table], store)]
+    return f"{missing[0]} was never made, or is damaged" if missing else None
 
 
 def _require_sources(home: Path, store: Store) -> None:

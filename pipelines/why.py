@@ -75,7 +75,9 @@ def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
     told = [pl.format(f"{name} {{}}", pl.col(name)) for name in _TOLD if name in columns]
     marks = pl.concat_str(told, separator=", ", ignore_nulls=True) if told else pl.lit(None, dtype=pl.String)
     if {"dialogue_id", "round"} <= set(columns):
-        yield pl.concat_list(pl.format("{}#{}", "dialogue_id", "round")), marks
+        candidate = "candidate" in columns
+        parts = ["dialogue_id", "round", *(["candidate"] if candidate else [])]
+        yield pl.concat_list(pl.format("{}#{}/{}" if candidate else "{}#{}", *parts)), marks
     elif {"dialogue_id", "role"} <= set(columns):
         yield pl.concat_list(pl.format("{}/{}", "dialogue_id", "role")), marks
     else:
@@ -88,5 +90,5 @@ def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
 
 def _concerns(ids: pl.Expr, row_id: str) -> pl.Expr:
     """Whether an id is the row, a part of it, or what it is a part of."""
-    whole = re.split(f"[{''.join(_MARKS)}]", row_id, maxsplit=1)[0]
-    return pl.any_horizontal(ids == row_id, ids == whole, *(ids.str.starts_with(row_id + mark) for mark in _MARKS))
+    wholes = [row_id[: mark.start()] for mark in re.finditer(f"[{''.join(_MARKS)}]", row_id)]
+    return pl.any_horizontal(ids.is_in([row_id, *wholes]), *(ids.str.starts_with(row_id + mark) for mark in _MARKS))

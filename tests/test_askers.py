@@ -1,11 +1,13 @@
 """Who answers: what was said, then the settings, then what a table stands by, then the rules."""
 
+from contextlib import contextmanager
 from decimal import Decimal
 
 import pytest
 
 from pipelines.askers import Askers
-from pipelines.errors import UnknownName
+from pipelines.errors import LedgerError, UnknownName
+from pipelines.llm.ledger.ledger import FILE
 from pipelines.settings import Llm
 
 
@@ -41,6 +43,25 @@ def test_an_asker_is_opened_when_it_is_needed_and_once(tmp_path):
         asker = askers.of("openai")
         assert asker is askers.of("openai")
         assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_opened_is_closed_where_the_ledger_cannot_be(tmp_path, monkeypatch):
+    closed = []
+
+    @contextmanager
+    def opened(home, llm, provider, *_, **__):
+        if provider == "openai":
+            raise LedgerError("the ledger is damaged", where=home, remedy="restore it")
+        try:
+            yield provider
+        finally:
+            closed.append(provider)
+
+    monkeypatch.setattr("pipelines.askers.asker", opened)
+    (tmp_path / FILE).touch()
+    with pytest.raises(LedgerError, match="damaged"), Askers(tmp_path, Llm(), budget=Decimal(1)) as askers:
+        askers.of("rules")
+    assert closed == ["rules"]
 
 
 def test_a_provider_that_there_is_not(tmp_path):

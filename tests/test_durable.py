@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from pipelines.durable import sync, write_whole
+from pipelines.durable import sync, write_whole, writing
 from pipelines.errors import StorageFull
 
 
@@ -49,3 +49,27 @@ def test_a_full_disk_is_named(small_disk):
     with pytest.raises(StorageFull, match="no room left"):
         write_whole(small_disk / "file", b"x" * 1_000_000)
     assert (small_disk / "file").read_bytes() == b"before"
+
+
+def test_a_file_that_is_written_piece_by_piece_is_there_when_the_last_one_is(tmp_path):
+    path = tmp_path / "new" / "file"
+    with writing(path) as file:
+        file.write(b"one")
+        assert not path.exists()
+        file.write(b"two")
+    assert path.read_bytes() == b"onetwo"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_block_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_path):
+    write_whole(tmp_path / "file", b"before")
+
+    def broken_off():
+        with writing(tmp_path / "file") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken_off()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"before"

@@ -11,8 +11,8 @@ from pipelines.askers import Askers
 from pipelines.drops import drops
 from pipelines.errors import DamagedVersion, NoVersion, RequestError, SettingsError, Unaccounted
 from pipelines.llm.profiles import profiles, shapes
-from pipelines.making import accounts, is_stale, parents_of, provider_of, run_stage
-from pipelines.settings import Annotate, Sampling, Settings, Splits, SplitSizes
+from pipelines.making import accounts, is_stale, parents_of, provider_of, run_of, run_stage, waits_for_budget
+from pipelines.settings import Annotate, Llm, Sampling, Settings, Splits, SplitSizes
 from pipelines.stages import STAGES
 from pipelines.store import Store
 from schemas.tables import TABLES
@@ -258,6 +258,58 @@ def test_a_table_that_a_model_made_is_not_made_anew_by_rules(store):
     with Askers(None, Settings().llm, provider="rules") as said:
         assert provider_of(stage, store, Settings(), said) == "rules"
         assert is_stale(stage, store, Settings(), said)
+
+
+def _made_by(store, provider):
+    """Another version of `ecot_chains`, as if `provider` had answered; gives its folder."""
+    stage, run = BY_NAME["ecot_chains"], store.version("ecot_chains").manifest.runs[-1]
+    rows = store.read("ecot_chains").collect().with_columns(provider=pl.lit(provider), answer=pl.col("answer") + "。")
+    version = store.write(
+        "ecot_chains",
+        rows,
+        store.read_dropped("ecot_chains").collect(),
+        parents=parents_of(stage, store),
+        code=run.code,
+        settings=run.settings | {"provider": provider},
+    )
+    return Path(store.storage.uri("ecot_chains")) / version.version
+
+
+def test_where_the_pointer_is_damaged_the_newest_version_tells_who_answers(store):
+    folder = _made_by(store, "openai")
+    (folder.parent / "current.json").write_text("{", encoding="utf-8")
+    stage, fresh = BY_NAME["ecot_chains"], Store(store.storage.uri(""))
+    assert is_stale(stage, fresh, Settings())
+    assert provider_of(stage, fresh, Settings()) == "openai"
+
+
+def test_where_nobody_can_tell_who_answered_a_stage_waits_to_be_told(store):
+    for manifest in _made_by(store, "openai").parent.glob("*/manifest.json"):
+        manifest.write_text("{", encoding="utf-8")
+    stage, fresh = BY_NAME["ecot_chains"], Store(store.storage.uri(""))
+    assert is_stale(stage, fresh, Settings())
+    with Askers(None, Settings().llm) as nobody:
+        assert "gongqing refresh --provider" in (waits_for_budget(stage, fresh, Settings(), nobody) or "")
+    with Askers(None, Settings().llm, provider="rules") as said:
+        assert waits_for_budget(stage, fresh, Settings(), said) is None
+        run_stage(stage, fresh, Settings(), askers=said)
+        assert not is_stale(stage, fresh, Settings(), said)
+
+
+def test_other_recordings_make_stale_what_was_replayed_from_them(store, tmp_path):
+    stage, path = BY_NAME["ecot_chains"], tmp_path / "r.jsonl"
+    settings = Settings(llm=Llm(provider="replay", recordings=path))
+
+    def inputs():
+        return run_of(stage, parents_of(stage, store), settings, "replay").inputs
+
+    none = inputs()
+    path.write_text("one\n", encoding="utf-8")
+    one = inputs()
+    assert inputs() == one
+    path.write_text("two\n", encoding="utf-8")
+    assert len({none, one, inputs()}) == 3
+    assert run_of(stage, parents_of(stage, store), settings, "rules").settings.keys() & {"recordings"} == set()
 
 
 def test_another_model_makes_stale_what_is_asked_of_it(sample_store):

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,25 @@ def test_stages_that_fail_stop_the_refresh(tmp_path, sample_home):
         list(refresh(tmp_path, Settings(), run))
     assert ran == ["clean_posts", "clean_dialogues", "unique"]
     assert store.current("unique_posts") == []
+
+
+@pytest.mark.parametrize("file", ["current.json", "*/manifest.json"])
+def test_a_damaged_table_of_questions_stops_no_refresh(tmp_path, sample_home, file):
+    """Its pointer alone: the version tells who answered, and it is made anew. All that could tell: it waits."""
+    shutil.copytree(sample_home, tmp_path, dirs_exist_ok=True)
+    for damaged in (tmp_path / "data" / "topics").glob(file):
+        damaged.write_text("{", encoding="utf-8")
+    store = Store(tmp_path / "data")
+    told = {
+        one.stage.name: one for one in refresh(tmp_path, Settings(), lambda stage: run_stage(stage, store, Settings()))
+    }
+    assert set(told) == {stage.name for stage in STAGES}
+    if file == "current.json":
+        assert told["topics"].ran
+        assert [version.table for version in told["topics"].versions] == ["topics"]
+    else:
+        assert "gongqing refresh --provider" in told["topics"].waits
+        assert "topics was never made, or is damaged" in told["ecot_chains"].waits
 
 
 def test_a_refresh_of_something_else_spends_from_another_budget():

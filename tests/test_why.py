@@ -4,6 +4,7 @@ import pytest
 
 from pipelines.errors import RequestError
 from pipelines.why import why
+from schemas.ids import candidate_id, round_id
 
 
 def _told(events):
@@ -41,6 +42,17 @@ def test_every_row_has_a_life_that_ends_in_a_table_or_with_a_reason(sample_store
             events = [event for event in why(sample_store, row_id) if event.row_id == row_id]
             assert events[0].table == table
             assert all(event.reason for event in events if event.what == "dropped")
+
+
+def test_a_candidate_has_the_id_that_its_drops_bear_and_comes_with_its_round(sample_store):
+    row = sample_store.read("cer_candidates").collect().row(0, named=True)
+    candidate = candidate_id(row["dialogue_id"], row["round"], row["candidate"])
+    told = _told(why(sample_store, candidate))
+    assert ("cer_candidates", candidate, "kept", None) in told
+    assert ("sampled_turns", round_id(row["dialogue_id"], row["round"]), "kept", None) in told
+    assert ("imported_dialogues", row["dialogue_id"], "kept", None) in told
+    of_round = _told(why(sample_store, round_id(row["dialogue_id"], row["round"])))
+    assert ("cer_candidates", candidate, "kept", None) in of_round
 
 
 def test_an_unknown_row_is_refused(sample_store):

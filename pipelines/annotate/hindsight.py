@@ -167,7 +167,11 @@ def _figures(plain: str, *, ordinals: bool = False) -> set[tuple[float, str]]:
 
 
 def _bare(plain: str) -> Iterable[float]:
-    values = (value_of(digits) for digits in re.findall(f"[{_DIGITS}.]+", plain))
+    """Figures without a unit; a place alone (百般, 千万) is none."""
+    figures = (
+        digits for digits in re.findall(f"[{_DIGITS}.]+", plain) if re.search("[0-9一二两三四五六七八九]", digits)
+    )
+    values = map(value_of, figures)
     return (value for value in values if value is not None)
 
 
@@ -226,16 +230,22 @@ def _unknown(run: str, question: str) -> bool:
 def _cut(run: str) -> list[str]:
     """The run as words, in the way that has the fewest, and of these the commonest."""
     frequencies = _frequencies()
-    best: list[tuple[int, int, list[str]]] = [(0, 0, [])]
+    best: list[tuple[int, int, int]] = [(0, 0, 0)]  # of the run up to each place: words, rarity, where the last begins
     for end in range(1, len(run) + 1):
         best.append(
             min(
-                (best[start][0] + 1, best[start][1] - frequencies.get(word, 0), [*best[start][2], word])
+                (best[start][0] + 1, best[start][1] - frequencies.get(word, 0), start)
                 for start in range(max(0, end - _LONGEST_WORD), end)
                 if (word := run[start:end]) in frequencies or end - start == 1
             )
         )
-    return best[-1][2]
+    cut: list[str] = []
+    end = len(run)
+    while end:
+        start = best[end][2]
+        cut.append(run[start:end])
+        end = start
+    return cut[::-1]
 
 
 # --- lexicons

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 # All ours. After so many good answers one more request may be in flight. A storm is when at least so many, and this
 # share, of about the last so many answers are 429: a few of them come from a host that keeps several queues, and to
@@ -116,17 +117,28 @@ class Window:
         self._sum = 0
         self._turn = asyncio.Lock()
 
-    async def enter(self, tokens: int) -> None:
-        """Waits until one more request of so many tokens may leave. What is greater than the limit passes alone."""
+    async def enter(self, tokens: int) -> tuple[float, int]:
+        """Waits until one more request of so many tokens may leave. What is greater than the limit passes alone.
+
+        Gives what `give_back` wants to know of one that did not leave after all.
+        """
         if self._requests is None and self._tokens is None:
-            return
+            return self._clock(), 0
         if self._tokens is not None:
             tokens = min(tokens, self._tokens)
         async with self._turn:
             while (wait := self._wait(tokens)) > 0:
                 await self._sleep(wait)
-            self._passed.append((self._clock(), tokens))
+            passed = (self._clock(), tokens)
+            self._passed.append(passed)
             self._sum += tokens
+            return passed
+
+    def give_back(self, passed: tuple[float, int]) -> None:
+        """Forgets a request that never left."""
+        if passed in self._passed:
+            self._passed.remove(passed)
+            self._sum -= passed[1]
 
     def _wait(self, tokens: int) -> float:
         """Seconds until the oldest of those in the way is a period old; 0 where none is in the way."""
@@ -139,6 +151,14 @@ class Window:
         return 0.0
 
 
+@dataclass(slots=True)
+class Place:
+    """A place in flight. `storm`: what `Concurrency.flooded` wants to know. `used`: whether a request left from it."""
+
+    storm: int
+    used: bool = True
+
+
 class Limits:
     """All limits of one model, in this process alone. None: the vendor names no such limit."""
 
@@ -147,11 +167,15 @@ class Limits:
         self._window = Window(requests_per_minute, tokens_per_minute, period=_MINUTE)
 
     @asynccontextmanager
-    async def place(self, tokens: int) -> AsyncIterator[int]:
-        """A place in flight for a request of about so many tokens; gives what `Concurrency.flooded` wants to know."""
-        storm = await self.concurrency.enter()
+    async def place(self, tokens: int) -> AsyncIterator[Place]:
+        """A place in flight for a request of about so many tokens; one that is not `used` takes nothing of a minute."""
+        place = Place(await self.concurrency.enter())
         try:
-            await self._window.enter(tokens)
-            yield storm
+            passed = await self._window.enter(tokens)
+            try:
+                yield place
+            finally:
+                if not place.used:
+                    self._window.give_back(passed)
         finally:
             self.concurrency.leave()

@@ -8,6 +8,7 @@ No price is a constant of the code: each stands beside its currency, its date an
 import difflib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -119,12 +120,14 @@ class Profile(_Closed):
 def profiles(extra: Path | None = None) -> dict[str, Profile]:
     """The profiles by alias: ours, and over them those of the file `extra`.
 
-    A table of `extra` under an alias of ours changes the fields that it names. One that changes the host or the model
-    takes neither the price nor the variable of the key from ours: they are another's.
+    A table of `extra` under an alias of ours changes the fields that it names. One that changes the host has to name
+    the variable of the key as well, and takes no price from ours; one that changes the model alone takes none but a
+    price of nothing.
 
     Raises:
         UnreadableFile: where `extra` is missing or not TOML.
-        SettingsError: for an unknown key, naming the nearest, or a value that cannot be.
+        SettingsError: for an unknown key, naming the nearest, for a value that cannot be, or for another host without
+            a variable of its key.
     """
     tables: dict[str, dict[str, Any]] = {}
     for path in sorted(SHIPPED.glob("*.toml")):
@@ -287,4 +290,5 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _toml_key(alias: str) -> str:
-    return alias if alias.replace("-", "").replace("_", "").isalnum() else f'"{alias}"'
+    """The alias as a key of TOML: bare only where it is of ASCII letters, digits, - and _."""
+    return alias if re.fullmatch(r"[A-Za-z0-9_-]+", alias) else json.dumps(alias, ensure_ascii=False)

@@ -9,10 +9,12 @@ What the switch sets:
   from the results, or with an `unread` line in its place.
 * `creates`: what becomes of the next batches: `unheard` (made, and the connection breaks), `sick` (503), `busy` (429),
   `refused` (400).
+* `uploads`: what becomes of the next files: `unheard` (kept, and the connection breaks), `sick`, `busy`, `refused`.
 * `hidden`: seconds for which a batch is not in the list.
 * `sick`, `busy`: how many requests get a 503, and then how many a 429.
 * `retry_after`: seconds that a 429 asks to wait.
 * `keeping`: how many requests to delete a file get a 503.
+* `unlisted`: how many requests for the list of files get a 503.
 * `forgetful`: nothing is known any more.
 """
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 _SHARE = Fraction(1, 2)
 _LOOKS = 0.01  # seconds
+_FILES_AT_ONCE = 3  # in a list
 _REFUSALS = {"filtered": "content_filter", "wrong": "invalid_request"}
 _TROUBLES = {"sick": (503, "server_error"), "busy": (429, "rate_limit_exceeded"), "refused": (400, "billing")}
 
@@ -49,11 +52,13 @@ class BatchScript:
     ends: str = "expired"
     flooded: float = 0.0
     creates: list[str] = field(default_factory=list)
+    uploads: list[str] = field(default_factory=list)
     hidden: float = 0.0
     sick: int = 0
     busy: int = 0
     retry_after: float = 0.0
     keeping: int = 0
+    unlisted: int = 0
     forgetful: bool = False
     odd: dict[str, str] = field(default_factory=dict)
 
@@ -72,6 +77,7 @@ class Batches:
         self.server = server
         self.script = BatchScript()
         self.files: dict[str, bytes] = {}
+        self.names: dict[str, str] = {}  # under which files were uploaded, by id
         self.uploads = 0
         self.batches: dict[str, _Batch] = {}
         self.running: set[asyncio.Task[None]] = set()
@@ -82,12 +88,14 @@ class Batches:
             task.cancel()
         self.script = BatchScript()
         self.files.clear()
+        self.names.clear()
         self.batches.clear()
 
     def add_to(self, app: web.Application) -> None:
         """Serves them beside the rest."""
         for method, path, handler in (
             ("POST", "/v1/files", self._upload),
+            ("GET", "/v1/files", self._list_files),
             ("GET", "/v1/files/{id}/content", self._content),
             ("DELETE", "/v1/files/{id}", self._delete),
             ("POST", "/v1/batches", self._create),
@@ -124,26 +132,51 @@ class Batches:
 
     async def _upload(self, request: web.Request) -> web.Response:
         sent: dict[str, Any] = {}
+        name = None
         async for part in await request.multipart():
             assert not isinstance(part, str)
             sent[str(getattr(part, "name", ""))] = bytes(await part.read())  # type: ignore[union-attr]
+            name = getattr(part, "filename", None) or name
+        how = self.script.uploads.pop(0) if self.script.uploads else ""
+        if how in _TROUBLES:
+            return self._trouble(how)
         if sent.get("purpose") != b"batch":
             return _error(400, "purpose")
-        return web.json_response(self._file(sent["file"], "batch"))
+        told = self._file(sent["file"], "batch", name)
+        if how == "unheard":
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        return web.json_response(told)
 
-    def _file(self, content: bytes, purpose: str) -> dict[str, Any]:
+    def _file(self, content: bytes, purpose: str, filename: str | None = None) -> dict[str, Any]:
         name = f"file-invented-{self.uploads}"
         self.uploads += 1
         self.files[name] = content
+        self.names[name] = filename or f"{name}.jsonl"
+        return self._told_of(name, purpose)
+
+    def _told_of(self, name: str, purpose: str) -> dict[str, Any]:
         return {
             "id": name,
             "object": "file",
-            "bytes": len(content),
+            "bytes": len(self.files[name]),
             "created_at": int(time.time()),
-            "filename": f"{name}.jsonl",
+            "filename": self.names[name],
             "purpose": purpose,
             "status": "processed",
         }
+
+    async def _list_files(self, request: web.Request) -> web.Response:
+        """Newest first, a page of a few at a time, whatever is asked for."""
+        if self.script.unlisted:
+            self.script.unlisted -= 1
+            return _error(*_TROUBLES["sick"])
+        names = list(reversed(self.files))
+        if after := request.query.get("after"):
+            names = names[names.index(after) + 1 :]
+        page = [self._told_of(name, request.query.get("purpose", "batch")) for name in names[:_FILES_AT_ONCE]]
+        return web.json_response({"object": "list", "data": page, "has_more": len(names) > _FILES_AT_ONCE})
 
     async def _content(self, request: web.Request) -> web.Response:
         content = self.files.get(request.match_info["id"])

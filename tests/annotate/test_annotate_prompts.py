@@ -5,6 +5,7 @@ import re
 
 import pytest
 from annotate_rows import STORY, answer, cer, dialogue, dialogues, good, post, posts, rounds, sampled_round, splits
+from pydantic import BaseModel
 
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions, topics
@@ -12,6 +13,7 @@ from pipelines.annotate.coe import CHAIN
 from pipelines.annotate.prompting import names, prompt
 from pipelines.llm.questions import Question, read
 from pipelines.settings import Annotate
+from schemas import reasoning
 from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENTS, STAGES
 from schemas.reasoning import CER, CER_TAGS, COE_TAGS, ECOT, ECOT_TAGS
 from schemas.taxonomy import TAXONOMY
@@ -81,6 +83,11 @@ def test_what_somebody_may_read_is_safe(name: str):
         ["crisis line", "emergency", "no diagnosis"] if name.endswith(".en") else ["12356", "120", "110", "不下诊断"]
     )
     assert all(words in text for words in required)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in JSON])
+def test_a_prompt_names_the_record_that_its_reply_is_read_into(name: str):
+    assert issubclass(getattr(reasoning, prompt(name).schema or ""), BaseModel)
 
 
 @pytest.mark.parametrize("name", JSON)

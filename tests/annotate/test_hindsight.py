@@ -1,6 +1,7 @@
 """What only the answer says may not stand in the first three steps (E §3.2)."""
 
 import tomllib
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.annotate.hindsight import KINDS, leaks
+from pipelines.annotate.hindsight import KINDS, _cut, leaks
 
 CASES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("hindsight.toml").read_text(encoding="utf-8"))[
     "case"
@@ -117,6 +118,29 @@ def test_without_an_answer_there_is_nothing_to_know(question: str, steps: list[s
 @given(TEXT, TEXT)
 def test_who_repeats_the_question_knows_nothing(question: str, answer: str):
     assert leaks(question, answer, [question]) == ()
+
+
+def test_a_place_alone_is_no_figure():
+    """百般 and 千万 count nothing; 五百 does."""
+    assert leaks("我很难过", "你百般忍让，千万别怪自己", ("他百般委屈，千万个不愿意", "", "")) == ()
+    assert leaks("我很难过", "不妨每月还五百", ("他每月还五百", "", "")) == ("number",)
+
+
+def test_words_are_cut_in_little_memory():
+    """An answer that is quoted whole: of each place the cut is remembered, and no list of the words before it."""
+    shared = "他说要去看一看那里的人和事" * 600
+    _cut(shared[:50])
+    tracemalloc.start()
+    cut = _cut(shared)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "".join(cut) == shared
+    assert most < 20e6
+
+
+@pytest.mark.parametrize(("run", "words"), [("心理咨询", ["心理咨询"]), ("我很难过", ["我", "很", "难过"]), ("", [])])
+def test_a_run_is_cut_into_the_fewest_and_commonest_words(run: str, words: list[str]):
+    assert _cut(run) == words
 
 
 def test_a_figure_without_end_is_none():

@@ -1,7 +1,8 @@
 """A process that asks in a batch and kills itself: `python batch_worker.py LEDGER BASE_URL COUNT CAP WHERE`.
 
-WHERE: `uploaded` (before the batch is made), `made` (before the ledger hears of it), `waiting` (while the host works),
-`collecting` (with some of the answers kept), `clearing` (with all of them kept), or `never`.
+WHERE: `stored` (before the ledger hears of the file), `uploaded` (before the batch is made), `made` (before the ledger
+hears of it), `waiting` (while the host works), `collecting` (with some of the answers kept), `clearing` (with all of
+them kept), or `never`.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ async def ask(path: Path, base_url: str, count: int, cap: int, where: str) -> No
     client: Any = client_of(base_url)
     with Ledger(path) as ledger:
         create, retrieve, answered = client.batches.create, client.batches.retrieve, ledger.answered
-        delete = client.files.delete
+        delete, upload = client.files.delete, client.files.create
         kept = 0
 
         async def creates(**given: Any) -> Any:
@@ -60,7 +61,13 @@ async def ask(path: Path, base_url: str, count: int, cap: int, where: str) -> No
                 die()
             return await delete(*given)
 
-        client.files.delete = deletes
+        async def uploads(**given: Any) -> Any:
+            told = await upload(**given)
+            if where == "stored":
+                die()
+            return told
+
+        client.files.delete, client.files.create = deletes, uploads
         client.batches.create, client.batches.retrieve, ledger.answered = creates, retrieves, keeps  # type: ignore
         await ask_batch(client, ledger, MODEL, calls(range(count)), opened(ledger, cap).id, patience=PATIENCE)
 

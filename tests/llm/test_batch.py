@@ -44,8 +44,8 @@ class Host:
 
     def __init__(self, vendor: Vendor) -> None:
         self.vendor = vendor
-        self.switch(held=False, answered=1.0, ends="expired", flooded=0.0, creates=[], hidden=0.0)
-        self.switch(sick=0, busy=0, retry_after=0.0, keeping=0, forgetful=False, odd={})
+        self.switch(held=False, answered=1.0, ends="expired", flooded=0.0, creates=[], uploads=[], hidden=0.0)
+        self.switch(sick=0, busy=0, retry_after=0.0, keeping=0, unlisted=0, forgetful=False, odd={})
         self.before = vendor.stats()
         self.known = {one["id"] for one in self.switch()["batches"]}
 
@@ -287,6 +287,48 @@ def test_a_batch_that_cannot_be_made_owes_nothing_and_leaves_no_file(host, ledge
     assert run(ledger.batches.open()) == []
 
 
+@pytest.mark.parametrize(
+    "uploads", [["unheard"], ["unheard", "unheard"], ["unheard", "sick"], ["unheard", "busy"], ["sick", "busy"]]
+)
+def test_a_file_whose_upload_nobody_heard_of_does_not_stay(host, ledger, uploads):
+    """It holds what people wrote: of those that bear its name only the one that the batch is made of may be there."""
+    files = host.files
+    host.switch(uploads=uploads)
+    assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(5))).values())
+    assert host.since("billed") == 5
+    assert host.files == files
+    assert run(ledger.batches.uncleared()) == []
+
+
+def test_a_file_that_was_kept_though_every_upload_failed_goes_as_well(host, ledger, caplog):
+    files = host.files
+    host.switch(uploads=["unheard", "sick", "sick"])
+    with pytest.raises(HostRefused, match="answers 503"):
+        asked(host, ledger, calls(range(5)), patience=replace(PATIENCE, tries=3))
+    assert host.files == files
+    assert run(ledger.batches.uncleared()) == []
+
+
+def test_a_file_that_could_not_be_looked_for_is_the_next_runs(host, ledger, caplog):
+    files = host.files
+    host.switch(uploads=["unheard"], unlisted=9)
+    with pytest.raises(HostRefused, match="cannot be reached"):
+        asked(host, ledger, calls(range(5)), patience=replace(PATIENCE, tries=1))
+    assert len(host.files) == len(files) + 1
+    assert "stays with" in caplog.text
+    left = run(ledger.batches.uncleared())
+    assert len(left) == 1
+    host.switch(unlisted=0)
+
+    async def clear():
+        async with client_of(host.vendor.base_url) as client:
+            await clear_files(client, ledger, MODEL, left, patience=PATIENCE)
+
+    run(clear())
+    assert host.files == files
+    assert run(ledger.batches.uncleared()) == []
+
+
 @pytest.mark.parametrize("where", ["uploaded", "waiting"])
 def test_a_batch_that_is_asked_for_with_another_key_is_not_asked_again(host, tmp_path, where):
     path, some = tmp_path / "ledger.sqlite", calls(range(4))
@@ -337,13 +379,14 @@ def killed(host: Host, path: Path, count: int, where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "batches_in_all", "kept"), [("uploaded", 1, 0), ("made", 1, 0), ("waiting", 1, 0), ("collecting", 1, 1)]
+    ("where", "batches_in_all", "kept"),
+    [("stored", 1, 0), ("uploaded", 1, 0), ("made", 1, 0), ("waiting", 1, 0), ("collecting", 1, 1)],
 )
 def test_a_process_that_died_is_taken_over_and_nothing_is_run_twice(host, tmp_path, where, batches_in_all, kept):
     path = tmp_path / "ledger.sqlite"
     files = host.files
     killed(host, path, 60, where)
-    assert len(host.batches) == (0 if where == "uploaded" else 1)
+    assert len(host.batches) == (0 if where in {"stored", "uploaded"} else 1)
     assert len(host.files) >= len(files) + 1
     some = calls(range(60))
     with Ledger(path) as ledger:
@@ -352,7 +395,8 @@ def test_a_process_that_died_is_taken_over_and_nothing_is_run_twice(host, tmp_pa
         assert (len(before) > 0) == bool(kept)
         assert len(before) < 60
         (batch,) = run(ledger.batches.open())
-        assert (batch.vendor is None) == (where in {"uploaded", "made"})
+        assert (batch.vendor is None) == (where in {"stored", "uploaded", "made"})
+        assert (batch.file is None) == (where == "stored")
         left = ledger.open_attempts()
         assert len(left) == 60 - len(before)
         assert not any(one.lost for one in left), "what is in a batch is not lost"

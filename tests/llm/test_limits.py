@@ -268,3 +268,20 @@ def test_a_place_goes_back_when_its_request_fails():
         return line.concurrency.in_flight
 
     assert asyncio.run(run()) == 0
+
+
+def test_a_place_from_which_nothing_left_takes_nothing_of_the_minute(monkeypatch):
+    """Who only looks whether somebody else has the answer by now asks the host nothing."""
+    monkeypatch.setattr(limits, "_MINUTE", 60.0)
+
+    async def run():
+        line = Limits(4, requests_per_minute=2, tokens_per_minute=100)
+        for _ in range(20):
+            async with line.place(100) as place:
+                place.used = False
+        async with line.place(100):
+            pass
+
+    since = time.monotonic()
+    asyncio.run(run())
+    assert time.monotonic() - since < 30

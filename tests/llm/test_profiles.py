@@ -1,5 +1,6 @@
 """Model profiles: what is shipped, what a user's file changes, and what is refused."""
 
+import json
 import tomllib
 from decimal import Decimal
 from pathlib import Path
@@ -64,6 +65,19 @@ def test_the_whole_file_of_the_docs_gives_every_model_a_price(tmp_path):
     named = {alias for alias, table in tomllib.loads(example).items() if "price" in table}
     assert named == {alias for alias, one in profiles().items() if one.price is None}
     assert all("placeholder" in found[alias].price.source for alias in named)
+
+
+@pytest.mark.parametrize("alias", ["通义", "my model", 'a "model"', "m²", "gpt-4o_mini"])
+def test_the_remedy_names_any_alias_as_toml_can_read_it(alias, tmp_path):
+    mine = profile(profiles(written(tmp_path, f"[{json.dumps(alias, ensure_ascii=False)}]\nmodel = 'm'\n")), alias)
+    with pytest.raises(UnknownPrice) as caught:
+        price(mine)
+    table = caught.value.remedy.removeprefix("write ").split(" with input")[0]
+    assert tomllib.loads(table) == {alias: {"price": {}}}
+    with pytest.raises(NoHost) as unserved:
+        host(mine)
+    table = unserved.value.remedy.split("write ")[1].split(" base_url")[0]
+    assert tomllib.loads(table) == {alias: {}}
 
 
 def test_prices_that_are_missing_are_named_together():

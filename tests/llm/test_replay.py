@@ -1,13 +1,14 @@
 """Recordings: written from the ledger, answered from without a network, and never guessed."""
 
 import json
+import stat
 
 import pytest
 from asking_tools import asking, ledger_of, llm_for, question, questions, vendor_as
 
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.asking import asker
-from pipelines.llm.providers.replay import record
+from pipelines.llm.providers.replay import _response, record
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,9 @@ def test_an_estimate_says_how_many_are_missing(recorded):
         lambda _: "[]",
         lambda _: '{"key": "x"}',
         lambda line: line.replace('"sample": 0', '"sample": 1'),
+        lambda line: line.replace('"prompt_tokens": ', '"prompt_tokens": NaN, "tokens": '),
+        lambda line: line.replace('"response": {', '"response": {"deep": ' + "[" * 9999 + "]" * 9999 + ", "),
+        lambda _: "[" * 100_000,
     ],
 )
 def test_a_recording_that_was_touched_is_named_by_its_line(recorded, tmp_path, mend):
@@ -109,3 +113,26 @@ def test_recordings_that_are_not_there_are_said_to_be_so(tmp_path):
     llm = llm_for(tmp_path, "http://127.0.0.1:9/v1", recordings=tmp_path / "none.jsonl")
     with pytest.raises(UnreadableFile, match=r"none\.jsonl"):
         replayed(llm, [question(1)])
+
+
+def test_recordings_are_for_their_owner_alone_as_the_ledger_is(recorded):
+    llm, _, _ = recorded
+    assert stat.S_IMODE(llm.recordings.stat().st_mode) == 0o600
+    assert [one.name for one in llm.recordings.parent.iterdir()] == [llm.recordings.name]
+
+
+@pytest.mark.parametrize("stages", [None, ["topics", "emotions"]])
+def test_a_ledger_without_answers_is_no_file_of_recordings(tmp_path, stages):
+    """It would be written and then refused."""
+    path = tmp_path / "r.jsonl"
+    with ledger_of(tmp_path) as ledger, pytest.raises(RequestError, match="the ledger has no answers") as caught:
+        record(ledger, path, stages)
+    assert "gongqing refresh --provider openai" in caught.value.remedy
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"choices": [], "cost": NaN}', b'{"cost": 1e999}', b'{"said": "\\ud800"}', b"[" * 9999, b'{"half', b"3"]
+)
+def test_a_body_that_no_json_can_hold_is_recorded_as_unreadable(body):
+    assert _response(body) == {"unreadable": body.decode()}

@@ -57,7 +57,7 @@ def _held(text: str, part: Clause, match: re.Match[str], kind: str, lang: Lang) 
 
 def _judges(text: str, part: Clause) -> bool:
     """Whether a Chinese clause judges the writer, others or the world; not 谁都没说话, nor 是所有人都这样吗."""
-    if shaped("zh", "judging", "asks").search(text, part.start, part.end):
+    if shaped("zh", "judging", "asks").search(text[part.start : part.end]):  # it asks where the clause begins
         return False
     return bool(shaped("zh", "judging").search(text, part.start, part.end))
 

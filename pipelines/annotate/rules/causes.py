@@ -131,14 +131,12 @@ def _feared(scene: Scene) -> _Told | None:
 
 
 def _after(scene: Scene) -> _Told | None:
-    """爸妈离婚以后, in a sentence that names a feeling; 爸妈离婚之后就很难过."""
+    """爸妈离婚以后, in a sentence that names a feeling; 被同学排挤之后就很难过."""
     part = scene.part
     found = _at_the_end(scene.lang).search(scene.text, part.start, part.end)
     if found is not None and found.end() == part.end:
         return _Told("after", Span(part.start, part.end)) if _in_sentence(scene) else None
-    found = (
-        shaped("zh", "causes", "ever_after").search(scene.text, part.start, part.end) if scene.lang == "zh" else None
-    )
+    found = shaped("zh", "causes", "ever_after").match(scene.text, part.start, part.end) if scene.lang == "zh" else None
     if found is None or not scene.troubled or part.asked or elsewhere(found, scene):
         return None
     return _Told("after", Span(part.start, found.end("what")))

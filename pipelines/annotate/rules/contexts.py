@@ -2,8 +2,9 @@
 a feeling."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from pipelines.annotate.rules.clauses import Clause
@@ -14,14 +15,14 @@ from schemas.reasoning import Lang
 
 # What is felt and pleasant; care and encouragement are given.
 _PLEASANT = frozenset(("joy", "gratitude", "hope", "fondness", "relief"))
+# Of a clause, which may be as long as a post, the same is asked for each of its words: answers that are remembered.
+_ASKED_AGAIN = 256
 
 
 def grave(text: str, parts: Sequence[Clause], lang: Lang) -> frozenset[int]:
     """The clauses of `text` that speak of danger or of death: never said back, nor quoted as what is felt."""
-    found: set[int] = set()
-    death = shaped(lang, "grave", "death")
-    if death.search(text):  # most texts have none, and need not be looked at clause by clause
-        found = {place for place, part in enumerate(parts) if death.search(text, part.start, part.end)}
+    death = shaped(lang, "grave", "death")  # some of it asks where a clause ends: the text as a whole does not tell
+    found = {place for place, part in enumerate(parts) if death.search(text, part.start, part.end)}
     if dangers(text):  # only then is it worth looking at each clause
         found |= {place for place, part in enumerate(parts) if dangers(text[part.start : part.end])}
         if not found:  # the sign goes over a comma
@@ -43,7 +44,7 @@ def only_ill(text: str, parts: Sequence[Clause], places: frozenset[int], lang: L
 def bereaved(text: str, parts: Sequence[Clause], lang: Lang) -> bool:
     """Whether somebody has died, as told; not whether somebody might, or did so in a film."""
     loss, not_lost = shaped(lang, "grave", "loss"), shaped(lang, "grave", "not_lost")
-    return bool(loss.search(text)) and any(
+    return any(
         loss.search(text, part.start, part.end) and not not_lost.search(text, part.start, part.end)
         for part in parts
         if not part.asked
@@ -57,6 +58,7 @@ def diagnoses(text: str, parts: Sequence[Clause], lang: Lang) -> frozenset[int]:
     return frozenset(place for place, part in enumerate(parts) if diagnosed(text, part, lang))
 
 
+@lru_cache(maxsize=_ASKED_AGAIN)
 def diagnosed(text: str, part: Clause, lang: Lang) -> bool:
     """Whether a clause speaks of a diagnosis or a treatment."""
     return bool(shaped(lang, "diagnosis").search(text, part.start, part.end))
@@ -69,19 +71,39 @@ def is_over(text: str, lang: Lang) -> bool:
 
 def is_past(text: str, since: int, place: int, lang: Lang) -> bool:
     """Whether what is told at `place`, in a sentence that begins at `since`, is told of times that are over."""
-    told = text[since:place]
-    if not (found := list(shaped(lang, "times", "past").finditer(told))):
+    past, present = _times(text, lang, "past"), _times(text, lang, "present")
+    last = bisect_right(past, place, key=lambda one: one[1]) - 1
+    if last < 0 or past[last][0] < since:
         return False
-    return not shaped(lang, "times", "present").search(told, found[-1].end())
+    back = bisect_left(present, past[last][1], key=lambda one: one[0])
+    return back == len(present) or present[back][1] > place
+
+
+@lru_cache(maxsize=_ASKED_AGAIN)
+def _times(text: str, lang: Lang, name: str) -> tuple[tuple[int, int], ...]:
+    """Where the words of a list of `times` stand: looked for once, and asked about for each feeling."""
+    return tuple(found.span() for found in shaped(lang, "times", name).finditer(text))
 
 
 def unfelt(text: str, part: Clause, place: int, word: str) -> bool:
     """Whether a Chinese word of a feeling, at `place`, is none of the writer's: tears of a yawn, what a page says."""
-    if shaped("zh", "reports").search(text, part.start, place):
+    if _reports(text, part) and shaped("zh", "reports").search(text, part.start, place):
         return True
-    return any(word in words and clause.search(text, part.start, part.end) for words, clause in _unfelt())
+    return any(word in words and _unfelt_in(text, part, place) for place, (words, _) in enumerate(_unfelt()))
 
 
+@lru_cache(maxsize=_ASKED_AGAIN)
+def _reports(text: str, part: Clause) -> bool:
+    return bool(shaped("zh", "reports").search(text, part.start, part.end))
+
+
+@lru_cache(maxsize=_ASKED_AGAIN)
+def _unfelt_in(text: str, part: Clause, place: int) -> bool:
+    _, clause = _unfelt()[place]
+    return bool(clause.search(text, part.start, part.end))
+
+
+@lru_cache(maxsize=_ASKED_AGAIN)
 def unproven(text: str, part: Clause, word: str, lang: Lang) -> bool:
     """Whether a word names a feeling only in clauses of another form: 吃药都没用; 我喜欢画画."""
     clause = _only(lang).get(word)
@@ -92,8 +114,17 @@ def insincere(text: str, part: Clause, emotion: str, lang: Lang) -> bool:
     """Whether a pleasant word is said in irony, or wished for: 感动得我想离婚; 祝我生日快乐."""
     if emotion not in _PLEASANT:
         return False
-    wished, ironic = (shaped(lang, "pleasant", name, file="contexts") for name in ("wished", "ironic"))
-    return bool(wished.search(text, part.start, part.end) or ironic.search(text))
+    return _wished(text, part, lang) or _ironic(text, lang)
+
+
+@lru_cache(maxsize=_ASKED_AGAIN)
+def _wished(text: str, part: Clause, lang: Lang) -> bool:
+    return bool(shaped(lang, "pleasant", "wished", file="contexts").search(text, part.start, part.end))
+
+
+@lru_cache(maxsize=_ASKED_AGAIN)
+def _ironic(text: str, lang: Lang) -> bool:
+    return bool(shaped(lang, "pleasant", "ironic", file="contexts").search(text))
 
 
 def tells_on(text: str, part: Clause, lang: Lang) -> bool:
@@ -101,10 +132,12 @@ def tells_on(text: str, part: Clause, lang: Lang) -> bool:
     return lang == "zh" and bool(shaped("zh", "subject", "says", file="contexts").match(text, part.start, part.end))
 
 
-def upset(text: str, parts: Sequence[Clause], place: int, lang: Lang) -> bool:
-    """Whether the text turns to something else behind a calm word: 很平静。但是我站了十分钟."""
+def last_turn(text: str, parts: Sequence[Clause], lang: Lang) -> int:
+    """The last clause with which the text turns to something else, -1 where none does: a calm word before it is upset
+    (很平静。但是我站了十分钟)."""
     turn = shaped(lang, "calm", "turn", file="contexts")
-    return any(turn.match(text, part.start, part.end) for part in parts[place + 1 :])
+    turning = (place for place in reversed(range(len(parts))) if turn.match(text, parts[place].start, parts[place].end))
+    return next(turning, -1)
 
 
 @cache

@@ -1,13 +1,16 @@
 """Feelings that a text names: which, how strongly, denied or not, and whose."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
+from itertools import pairwise
+from math import inf
+from typing import NamedTuple
 
 from pipelines.annotate.rules.clauses import Clause
-from pipelines.annotate.rules.contexts import diagnosed, insincere, is_past, tells_on, unfelt, unproven, upset
+from pipelines.annotate.rules.contexts import diagnosed, insincere, is_past, last_turn, tells_on, unfelt, unproven
 from pipelines.annotate.rules.lexicon import Finder, Hit, alternatives, lexicon, markers, shaped, worded
 from pipelines.clean.words import spelled
 from schemas.reasoning import Lang
@@ -57,6 +60,8 @@ def feelings(text: str, parts: Sequence[Clause], lang: Lang, *, conveyed: bool =
     began: dict[int, int] = {}  # where each sentence begins
     for part in parts:
         began.setdefault(part.sentence, part.start)
+    turns: int | None = None
+    subjects = _Subjects(text, parts)
     found = []
     for hit in _finder(lang, conveyed).hits(text):
         emotion, _, strength = hit.name.partition(" ")
@@ -70,14 +75,16 @@ def feelings(text: str, parts: Sequence[Clause], lang: Lang, *, conveyed: bool =
             continue
         if unproven(text, parts[place], word, lang) or insincere(text, parts[place], emotion, lang):
             continue
-        if emotion == "calm" and upset(text, parts, place, lang):
-            continue
+        if emotion == "calm":
+            turns = last_turn(text, parts, lang) if turns is None else turns
+            if place < turns:
+                continue
         degree, denied = _around(text, parts[place], hit, lang)
         own, holder = whose(text, parts[place], hit.start, lang)
         if _OBJECT.match(text, hit.end, parts[place].end) and not _BY_ME.search(text, parts[place].start, hit.start):
             own = False
         if own and lang == "zh":
-            own = not theirs(text, parts, place, hit)
+            own = not _theirs(text, parts[place], hit, subjects, place)
         intensity = min(5, max(1, _STRENGTHS[strength] + degree))
         if denied and emotion in _OPPOSITES:
             emotion, denied, intensity = _OPPOSITES[emotion], False, 2
@@ -205,48 +212,86 @@ def _title_self(lang: Lang) -> frozenset[str]:
     return frozenset(spelled(markers(lang)["holders"]["title_self"]))
 
 
-def theirs(text: str, parts: Sequence[Clause], place: int, hit: Hit) -> bool:
+class _Subjects:
+    """Per clause the first person, no object, of the nearest clause before it in its sentence that has one; and that
+    clause's end. Each clause is looked at once, and only where one is asked for."""
+
+    def __init__(self, text: str, parts: Sequence[Clause]) -> None:
+        self._text, self._parts = text, parts
+
+    @cached_property
+    def before(self) -> list[tuple[re.Match[str] | None, int]]:
+        """By the place of the clause; None and 0 where there is none."""
+        found: list[tuple[re.Match[str] | None, int]] = []
+        for lead, part in pairwise([None, *self._parts]):
+            assert part is not None
+            if lead is None or lead.sentence != part.sentence:
+                found.append((None, 0))
+                continue
+            persons = _spoken_of(self._text, lead.start, lead.end, "zh")
+            subject = next((one for one in persons if not one["object_of"]), None)
+            found.append((subject, lead.end) if subject else found[-1])
+        return found
+
+
+def _theirs(text: str, part: Clause, hit: Hit, subjects: _Subjects, place: int) -> bool:
     """Whether a feeling with no subject beside it is another's: 吓到他; 她给我留着，怕我哥吃了; 他走了，说受不了."""
-    part = parts[place]
     if shaped("zh", "reports", "frightened").match(text, hit.start, hit.end):
         return bool(shaped("zh", "reports", "frightens").match(text, hit.end, part.end))
     if tells_on(text, part, "zh"):
-        subject, _ = _subject_before(text, parts, place)
+        subject, _ = subjects.before[place]
         return subject is not None and not subject["self"]
     fears = shaped("zh", "reports", "theirs").match(text, part.start, part.end)
     if fears is None or not fears.start() <= hit.start < fears.end():
         return False
-    subject, end = _subject_before(text, parts, place)
+    subject, end = subjects.before[place]
     if subject is None or subject["self"]:
         return False
     return bool(shaped("zh", "reports", "for_me").search(text, subject.end(), end))
 
 
-def _subject_before(text: str, parts: Sequence[Clause], place: int) -> tuple[re.Match[str] | None, int]:
-    """The first person of the nearest clause before, in its sentence, that has one who is no object; and its end."""
-    for lead in reversed(parts[:place]):
-        if lead.sentence != parts[place].sentence:
-            break
-        for one in _spoken_of(text, lead.start, lead.end, "zh"):
-            if not one["object_of"]:
-                return one, lead.end
-    return None, 0
-
-
 def whose(text: str, clause: Clause, place: int, lang: Lang) -> tuple[bool, str | None]:
     """Whether what is said at `place` is said of the writer, and of whom else: the last person before it who is no
     object."""
-    own, holder = not clause.spoken, None
-    for found in _spoken_of(text, clause.start, clause.end, lang):
-        if found.start(found.lastgroup or 0) >= place:  # the person, whatever leads to them
-            break
-        if found["object_of"] or found["reflexive"]:
-            continue  # 自己 is whoever was spoken of last
-        if found["verb_of"] and worded(lang, "holders", "back_to_self").search(text, found.end(), place):
+    persons = _told_of(text, clause.start, clause.end, clause.line, lang)
+    last = persons.last[bisect_left(persons.starts, place)]
+    if last is not None and last.taken_over <= place:  # then so is whoever a verb leads to before them
+        last = last.before
+    return (not clause.spoken, None) if last is None or last.holder is None else (False, last.holder)
+
+
+class _Person(NamedTuple):
+    """A person who may be whom a clause goes on to speak of. `holder`: the word; None for the writer. Only until
+    `taken_over`, where the writer takes over again; from there on whoever was spoken of `before`."""
+
+    holder: str | None
+    taken_over: float
+    before: "_Person | None"  # the last one before, of those whom no verb leads to
+
+
+class _Persons(NamedTuple):
+    """`last[n]` is the last person of the first n, at `starts[:n]`, who may be meant."""
+
+    starts: list[int]
+    last: list[_Person | None]
+
+
+@lru_cache(maxsize=1024)
+def _told_of(text: str, start: int, end: int, line: int, lang: Lang) -> _Persons:
+    """The persons of a clause, gone through once: it is asked about each of its words, and may be as long as a post."""
+    starts: list[int] = []
+    last: list[_Person | None] = [None]
+    plain: _Person | None = None  # the last whom no verb leads to
+    for found in _spoken_of(text, start, end, lang):
+        starts.append(found.start(found.lastgroup or 0))  # the person, whatever leads to them
+        # 自己 is whoever was spoken of last; 妈妈说我没用: she says so; a girl in a title is the writer.
+        passing = found["object_of"] or found["reflexive"] or (found["self"] and found["said_of"])
+        if passing or (found["other"] and line == 0 and found["other"] in _title_self(lang)):
+            last.append(last[-1])
             continue
-        if found["self"]:
-            if not (found["said_of"] and holder):  # 妈妈说我没用: she says so
-                own, holder = not clause.spoken, None
-        elif clause.line > 0 or found["other"] not in _title_self(lang):
-            own, holder = False, found["other"]
-    return own, holder
+        behind = worded(lang, "holders", "back_to_self").search(text, found.end(), end) if found["verb_of"] else None
+        person = _Person(None if found["self"] else found["other"], behind.end() if behind else inf, plain)
+        if not found["verb_of"]:
+            plain = person
+        last.append(person)
+    return _Persons(starts, last)

@@ -1,9 +1,9 @@
 """What a history says, as far as a reply needs it: what the seeker feels, came with and did last, and was told."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import get_args
 
 from pipelines.annotate.rules.anchors import in_full
 from pipelines.annotate.rules.clauses import clauses
@@ -23,8 +23,6 @@ _AN_ANSWER = {"zh": 5, "en": 12}
 _GREETING = {"zh": 8, "en": 24}
 # An English statement of so many characters rather tells the trouble than a question does.
 _A_TROUBLE = 25
-# A supporter has asked for safety, or named where to turn to.
-_TAKEN_UP = re.compile(r"安全|热线|12356|120|110|危机干预|\bsafe|\bcrisis|\bhotline|\bemergency", re.IGNORECASE)
 # What no clause of a supporter's that is quoted may hold.
 _UNHEARD = {lang: any_of([markers(lang)["grave"]["death"], '["“”「」]'], lang) for lang in ("zh", "en")}
 
@@ -110,7 +108,8 @@ def listen(lang: Lang, history: Sequence[Mapping[str, str]]) -> Talk:
     last = stories[-1]
     troubled = (one for one in reversed(stories) if one.weighs)
     felt = last if last.words else next(troubled, last)
-    before = next((one for one in reversed(stories) if one.words and one.words[0] not in felt.words), None)
+    at = max(n for n, one in enumerate(stories) if one is felt)  # equal turns are one story
+    before = next((one for one in reversed(stories[:at]) if one.words and one.words[0] not in felt.words), None)
     supporter = [turn["text"] for turn in history if turn["role"] == "supporter"]
     moves = frozenset(_moves(lang).names(straight(last.reading.text)))
     return Talk(
@@ -119,8 +118,8 @@ def listen(lang: Lang, history: Sequence[Mapping[str, str]]) -> Talk:
         rounds=len(said),
         last=last,
         felt=felt,
-        since_felt=len(stories) - 1 - max(n for n, one in enumerate(stories) if one is felt),
-        before=before if before is not None and stories.index(before) < stories.index(felt) else None,
+        since_felt=len(stories) - 1 - at,
+        before=before,
         core=_core(stories),
         told="\n".join(said),
         heard=_heard(supporter[-1], lang) if supporter else "",
@@ -146,9 +145,14 @@ def _open_dangers(history: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     for turn in history:
         if turn["role"] == "seeker":
             found = dangers(turn["text"]) or found
-        elif _TAKEN_UP.search(turn["text"]):
+        elif _takes_up_danger(turn["text"]):
             found = ()
     return found
+
+
+def _takes_up_danger(said: str) -> bool:
+    """Whether a supporter asks for safety or names where to turn to, in either language."""
+    return any(shaped(lang, "takes_up_danger").search(straight(said)) for lang in get_args(Lang))
 
 
 def _core(stories: Sequence[Story]) -> str:

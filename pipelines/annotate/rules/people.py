@@ -1,9 +1,10 @@
 """People whom a Chinese text names: of its story and of the writer's own circle, or of no one's."""
 
 import re
-from functools import cache
+from bisect import bisect_right
+from functools import cache, cached_property
 
-from pipelines.annotate.rules.clauses import clauses
+from pipelines.annotate.rules.clauses import Clause, clauses
 from pipelines.annotate.rules.lexicon import Finder, any_of, markers, shaped, worded
 
 # How far before a word of kin whose it is may stand.
@@ -30,10 +31,11 @@ def another_s(text: str) -> frozenset[int]:
     if worded("zh", "circles", "spouse").search(text):
         return frozenset()
     found = set()
+    told = _Subjects(text)
     for kin in worded("zh", "holders", "kin").finditer(text):
         before = text[max(0, kin.start() - _REACH) : kin.start()]
         has = shaped("zh", "holders", "has").search(before)
-        carried = has is not None and _carried(text, kin.start() - len(has[0]))
+        carried = has is not None and told.another_before(kin.start() - len(has[0]))
         if carried or shaped("zh", "holders", "anothers").search(before):
             found.add(kin.start())
     return frozenset(found)
@@ -42,15 +44,42 @@ def another_s(text: str) -> frozenset[int]:
 _SUBJECT = re.compile("我|[他她]")
 
 
-def _carried(text: str, place: int) -> bool:
-    """Whether the clauses of a sentence before `place` are last about 他 or 她, and `place` names no subject."""
-    parts = [one for one in clauses(text, titled=False) if one.start <= place]
-    for part in reversed(parts):
-        if part.sentence != parts[-1].sentence:
-            break
-        if found := _SUBJECT.search(text, part.start, min(part.end, place)):
-            return found[0] != "我"
-    return False
+class _Subjects:
+    """Whom the clauses of a text are about: each is looked at once, however many places are asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _parts(self) -> list[Clause]:
+        return clauses(self._text, titled=False)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [part.start for part in self._parts]
+
+    @cached_property
+    def _named(self) -> list[re.Match[str] | None]:
+        """The first subject of each clause."""
+        return [_SUBJECT.search(self._text, part.start, part.end) for part in self._parts]
+
+    @cached_property
+    def _before(self) -> list[re.Match[str] | None]:
+        """The first subject of the nearest clause before each, in its sentence, that has one."""
+        found: list[re.Match[str] | None] = []
+        for place, part in enumerate(self._parts):
+            goes_on = place > 0 and self._parts[place - 1].sentence == part.sentence
+            found.append((self._named[place - 1] or found[-1]) if goes_on else None)
+        return found
+
+    def another_before(self, place: int) -> bool:
+        """Whether the clauses of a sentence before `place` are last about 他 or 她, and its own names no subject."""
+        here = bisect_right(self._starts, place) - 1
+        if here < 0:
+            return False
+        named = self._named[here]
+        last = named if named and named.end() <= place else self._before[here]
+        return last is not None and last[0] != "我"
 
 
 def _played(text: str) -> list[tuple[int, int]]:

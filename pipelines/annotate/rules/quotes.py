@@ -39,6 +39,7 @@ class Span(NamedTuple):
 
 def quotation(text: str, parts: Sequence[Clause], around: Span, lang: Lang) -> Span | None:
     """A span of clauses that holds `around` and has SHORTEST to LONGEST characters; None where there is no such span.
+    Of an `around` that is longer itself it holds the beginning.
 
     A clause that is too short is quoted with its neighbour in the sentence; one that is too long is cut where a new
     thought begins, or else at any character. A word that ties it to the clause before (但是, 所以) is left out.
@@ -100,8 +101,8 @@ def _cut(text: str, span: Span, around: Span, lang: Lang) -> Span:
             break
         start = border
     if end - start > LONGEST[lang]:
-        start = max(start, around.end - LONGEST[lang] + 4)
-        end = min(end, max(around.end, start + LONGEST[lang]))
+        start = max(start, min(around.start, around.end - LONGEST[lang] + 4))
+        end = min(end, start + LONGEST[lang])
         if lang == "en":
             start, end = _between_words(text, start, end, around)
     while end > start and (text[end - 1].isspace() or text[end - 1] in "、,，"):
@@ -113,5 +114,6 @@ def _between_words(text: str, start: int, end: int, around: Span) -> tuple[int, 
     if start and text[start - 1].isalnum():
         start = next((n + 1 for n in range(start, max(around.start, end)) if text[n].isspace()), start)
     if end < len(text) and text[end].isalnum():
-        end = next((n for n in range(end - 1, around.end, -1) if text[n].isspace()), end)
+        least = around.end if around.end < end else start  # what is too long itself is cut as well
+        end = next((n for n in range(end - 1, least, -1) if text[n].isspace()), end)
     return start, end

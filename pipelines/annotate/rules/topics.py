@@ -40,7 +40,7 @@ def reply(inputs: Mapping[str, Any]) -> str:
     relevant, because = _relevant(title, text, topic)
     why = f"依据的词语是{'、'.join(words)}" if words else "没有词典里的话题词"
     if relevant and topic is None:  # whoever asks for help asks about something
-        topic = "情绪" if read(text, titled=True).own else "成长"
+        topic = "情绪" if read(text, titled=bool(title)).own else "成长"
         why = f"{why}，只按有没有情绪词归到{topic}"
     said = {"topic": topic, "subtopic": subtopic, "relevant": relevant, "risk": list(dangers(text))}
     return json.dumps({**said, "why": f"{why}；{because}"}, ensure_ascii=False)
@@ -112,7 +112,7 @@ def _places() -> dict[str, list[tuple[str, str]]]:
     places: dict[str, list[tuple[str, str]]] = {}
     for topic, subtopics in TAXONOMY.items():
         for subtopic in subtopics:
-            for word in spelled(lexicon("topics")[topic][subtopic]):
+            for word in dict.fromkeys(spelled(lexicon("topics")[topic][subtopic])):
                 places.setdefault(word, []).append((topic, subtopic))
     return places
 

@@ -5,8 +5,6 @@ A recording is a JSONL file, one call a line: `key`, `sample`, `stage`, `alias`,
 """
 
 import json
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
+from pipelines.durable import writing
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.asking import Estimate, ModelEstimate
 from pipelines.llm.ledger.ledger import Ledger
@@ -49,12 +48,18 @@ class Recording:
 
     @classmethod
     def read(cls, line: str) -> Self:
-        """The recording of a line. Raises ValueError, KeyError or TypeError where it is none."""
+        """The recording of a line. Raises ValueError, KeyError, TypeError or RecursionError where it is none."""
         fields = json.loads(line)
         found = cls(**{**fields, "provenance": Origin(**fields["provenance"])})
         if found.key != key_of(canonical(found.request), found.sample):
             raise ValueError("the key is not that of the request")
+        canonical(found.response)
         return found
+
+    @property
+    def body(self) -> bytes:
+        """The response, as a host would send it."""
+        return canonical(self.response)
 
 
 class ReplayAsker:
@@ -74,7 +79,7 @@ class ReplayAsker:
         self._repairs = llm.repairs
         self._profiles = profiles(llm.profiles)
         self._progress = progress
-        self._bodies = {one.key: canonical(one.response) for one in recordings(llm.recordings)}
+        self._bodies = {one.key: one.body for one in recordings(llm.recordings)}
 
     def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """The aliases, as they are. Raises UnknownName."""
@@ -132,7 +137,7 @@ def recordings(path: Path) -> list[Recording]:
     for number, line in enumerate(lines, 1):
         try:
             found.append(Recording.read(line))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UnreadableFile(
                 f"no recording: {type(error).__name__}",
                 where=f"{path}, line {number}",
@@ -144,21 +149,25 @@ def recordings(path: Path) -> list[Recording]:
 def record(ledger: Ledger, path: Path, stages: Sequence[str] | None = None, *, extra: Path | None = None) -> int:
     """Writes what stands in the ledger, of some stages or of all, to a file of recordings; gives how many there are.
 
-    The file is written whole or not at all. Which host answered is not in the ledger: it is the one that the profiles
-    (`extra`: the user's) name now.
+    The file holds people's texts, as the ledger does: it is for its owner alone. It is written whole or not at all.
+    Which host answered is not in the ledger: it is the one that the profiles (`extra`: the user's) name now.
+
+    Raises RequestError where there is nothing to write.
     """
     known = profiles(extra)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        written = Path(folder) / path.name
-        n = 0
-        with written.open("w", encoding="utf-8") as file:
-            for one in ledger.exchanges(stages):
-                file.write(json.dumps(asdict(_recording(one, known)), ensure_ascii=False, sort_keys=True) + "\n")
-                n += 1
-            file.flush()
-            os.fsync(file.fileno())
-        written.replace(path)
+    n = 0
+    with writing(path) as file:
+        for one in ledger.exchanges(stages):
+            recorded = json.dumps(asdict(_recording(one, known)), ensure_ascii=False, sort_keys=True, allow_nan=False)
+            file.write(f"{recorded}\n".encode())
+            n += 1
+        if not n:
+            of = f" of {', '.join(stages)}" if stages else ""
+            raise RequestError(
+                f"the ledger has no answers{of}: a file of none could not be replayed",
+                where=path,
+                remedy="ask first (gongqing refresh --provider openai); gongqing ledger tells what was asked",
+            )
     return n
 
 
@@ -182,9 +191,10 @@ def _recording(one: Exchange, known: Mapping[str, Profile]) -> Recording:
 
 
 def _response(body: bytes) -> dict[str, Any]:
-    """A body as JSON; what is no object was no completion, and is none here."""
+    """A body as JSON; what is no object, or cannot be written as one (NaN), was no completion, and is none here."""
     try:
         read = json.loads(body)
+        canonical(read)
     except (ValueError, RecursionError):
         read = None
     return read if isinstance(read, dict) else {"unreadable": body.decode(errors="replace")}

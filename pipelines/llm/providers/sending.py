@@ -176,12 +176,13 @@ class Sending:
         reserve, tokens = worst_case(line.profile, request.payload), _about(request, line.profile)
         look = _FIRST_LOOK
         while True:
-            async with line.limits.place(tokens) as storm:
+            async with line.limits.place(tokens) as place:
                 begun = await self._begun(call, reserve)
+                place.used = isinstance(begun, Attempt)
                 if isinstance(begun, Recorded):
                     return Got(begun.body, "", sent=False)
                 if isinstance(begun, Attempt):
-                    return await self._sent(request, line, begun, storm)
+                    return await self._sent(request, line, begun, place.storm)
             await asyncio.sleep(look)
             look = min(2 * look, _LONGEST_LOOK)
 

@@ -1,6 +1,7 @@
 """The lexicons and sentences of the rules: complete, closed, and free of what no reply may hold."""
 
 import re
+from collections import Counter
 from string import Formatter
 
 import polars as pl
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from pipelines.annotate.rules.lexicon import FOLDER, Finder, alternatives, lexicon
 from pipelines.annotate.rules.wording import phrases, pick
 from pipelines.clean.personal_data.redaction import find
+from pipelines.clean.words import spelled
 from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENT_OF, SENTIMENTS
 from schemas.reasoning import COE_TAGS, tags
 from schemas.taxonomy import TAXONOMY
@@ -92,17 +94,90 @@ def test_every_step_says_when_it_fits(lang):
         assert any(emotion in table.get("emotion", ()) for table in lexicon(f"steps.{lang}")["step"]), emotion
 
 
-@pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.toml"))])
-def test_every_pattern_compiles(name):
-    def patterns(table):
-        for key, part in table.items():
-            if isinstance(part, dict):
-                yield from patterns(part)
-            elif key in ("patterns", "suffered", "machine", "item", "markup", "placeholder"):
-                yield from [part] if isinstance(part, str) else part
+def _is_pattern(text):
+    return any(mark in text for mark in "()^$*+{}\\")
 
-    for pattern in patterns(lexicon(name)):
-        assert re.compile(pattern).search("") is None
+
+def _named(table, *path):
+    """Every string in a table, however deep, with its place."""
+    if isinstance(table, str):
+        yield path, table
+    elif isinstance(table, dict | list):
+        for key, part in table.items() if isinstance(table, dict) else enumerate(table):
+            yield from _named(part, *path, key)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        (f"{file}.{lang}", least)
+        for lang in ("zh", "en")
+        for file, least in (("markers", 60), ("contexts", 5), ("steps", 9))
+    ]
+    + [("coherence", 4)],
+)
+def test_every_pattern_compiles_and_matches_no_empty_text(name, least):
+    """All that `shaped` and `any_of` may get; a list of words is a pattern as well."""
+    patterns = {path: text for path, text in _named(lexicon(name)) if path[-1] != "say" and path[0] != "why"}
+    assert sum(map(_is_pattern, patterns.values())) >= least
+    for path, pattern in patterns.items():
+        may_be_empty = path == ("causes", "of_another")  # it is asked of what stands between a person and a connective
+        assert may_be_empty or re.compile(pattern, re.IGNORECASE).search("") is None, path
+
+
+@pytest.mark.parametrize(
+    "name", ["topics", *(f"{file}.{lang}" for file in ("feelings", "markers") for lang in ("zh", "en"))]
+)
+def test_no_list_names_a_word_twice(name):
+    lists = {path: text for path, text in _named(lexicon(name)) if "|" in text and not _is_pattern(text)}
+    assert len(lists) > 20
+    for path, words in lists.items():
+        assert [word for word, times in Counter(spelled(words)).items() if times > 1] == [], path
+
+
+# Patterns that are searched for between two places of a text, where ^ is the beginning of the text and of no clause.
+BY_PLACE = {
+    "causes": {
+        "ever_after",
+        "regretted",
+        "suffered",
+        "names",
+        "follows",
+        "opinion",
+        "wishes",
+        "points",
+        "does",
+        "lessened",
+    },
+    "judging": {"patterns"},
+    "grave": {"death", "loss", "not_lost"},
+    "reports": {"patterns", "frightened", "frightens", "theirs", "for_me"},
+    "passing": {"turn", "moment"},
+    "times": {"past", "present", "over"},
+    "holders": {"played", "lived", "subject"},
+    "diagnosis": {"patterns"},
+    "beliefs": None,
+    "unfelt": None,
+}
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_no_pattern_that_is_searched_by_place_asks_where_the_text_begins(lang):
+    looked_at = 0
+    for path, pattern in _named(lexicon(f"markers.{lang}")):
+        names = BY_PLACE.get(path[0], set())
+        if names is None or path[1] in names:
+            looked_at += 1
+            assert "^" not in re.sub(r"\[(?:\\.|[^\]])*\]", "", pattern), path
+    assert looked_at > 20
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_what_a_whole_text_is_asked_first_does_not_ask_where_a_clause_ends(lang):
+    """A diagnosis is looked for in the whole text before any clause."""
+    for pattern in lexicon(f"markers.{lang}")["diagnosis"]["patterns"]:
+        assert "$" not in pattern
+        assert "(?=" not in pattern
 
 
 def test_the_longest_word_wins_and_a_word_of_two_lists_counts_to_the_first():

@@ -134,6 +134,13 @@ def test_relevance(title, description, relevant):
     assert _topics(title, description)["relevant"] is relevant
 
 
+@pytest.mark.parametrize(("title", "topic"), [("", "成长"), ("女生真的难过", "情绪")])
+def test_a_post_without_a_title_has_no_first_line_that_is_one(title, topic):
+    """女生 in a title is the writer, and in a description somebody else."""
+    description = "身边有这样的人" if title else "女生真的难过\n身边有这样的人"
+    assert _topics(title, description)["topic"] == topic
+
+
 def test_risk_is_that_of_the_cleaning_rules():
     assert _topics("活着没意思", "我想自杀。")["risk"] == ["self_harm"]
 

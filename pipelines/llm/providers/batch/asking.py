@@ -155,13 +155,17 @@ class _Asking:
         """Uploads the file and makes the batch. The ledger knows of each step before the next."""
         content = b"".join(line(key, payload) for key, payload in payloads.items())
         try:
-            file = await self.host.uploaded(f"gongqing-{self.ledger.id[:8]}-{batch.id}.jsonl", content)
+            file = await self.host.uploaded(self._name(batch), content)
             batch = await self.ledger.batches.sent(batch, file=file)
             vendor = await self.host.made(file, self._label(batch), batch.created)
         except HostRefused as error:
             await self._settle_rest(batch, "refused", billed=False)
             raise error from None
         return await self.ledger.batches.sent(batch, vendor=vendor.id)
+
+    def _name(self, batch: Batch) -> str:
+        """What the host calls the batch's file: by this it is found where nobody heard of its id."""
+        return f"gongqing-{self.ledger.id[:8]}-{batch.id}.jsonl"
 
     def _label(self, batch: Batch) -> dict[str, str]:
         """What the host's batch says of the ledger: by this it is found."""
@@ -173,7 +177,8 @@ class _Asking:
         """A batch that a process left which is no more."""
         if batch.vendor is not None:
             await self._collect(batch, left=True)
-        elif batch.file is None:  # the process died before it could be made
+        elif batch.file is None:  # the process died before it could be made; its file may be there
+            self.host.doubtful.add(self._name(batch))
             await self._settle_rest(batch, "never_sent", billed=False)
         elif (vendor := await self.host.found(self._label(batch), batch.created)) is not None:
             await self._collect(await self.ledger.batches.sent(batch, vendor=vendor.id), left=True)
@@ -288,6 +293,8 @@ class _Asking:
         if batch.host != self.host.url:
             log.warning("%s of batch %d stays with %s, which nobody asks now", batch.file, batch.id, batch.host)
             return
+        if batch.file is None:
+            self.host.doubtful.add(self._name(batch))
         vendor = None
         if batch.vendor is not None:
             try:
@@ -306,7 +313,15 @@ class _Asking:
         nothing of, unless the batch is `theirs`: the host of another account says the same.
         """
         left = False
-        for file in batch.files:
+        files = batch.files
+        if batch.file is None and (name := self._name(batch)) in self.host.doubtful:
+            theirs = False  # the list of another account has none of that name
+            try:
+                files += tuple(await self.host.named(name))
+            except HostRefused as error:
+                left = True
+                self._warn_of_files(batch, name, error)
+        for file in files:
             try:
                 theirs = await self.host.removed(file, _CLEARING_TRIES) or theirs
             except HostRefused as error:

@@ -52,11 +52,38 @@ class BatchHost:
     def __init__(self, client: "AsyncOpenAI", profile: Profile, patience: Patience) -> None:
         self.url = str(client.base_url)
         self._client, self._profile, self._patience = client, profile, patience
+        self.doubtful: set[str] = set()  # names of files that may be there though nobody heard of it
 
     async def uploaded(self, name: str, content: bytes) -> str:
-        """The id of a new file."""
-        found = await self._again(lambda: self._client.files.create(file=(name, content), purpose="batch"))
-        return str(self._told(found, "id").id)
+        """The id of a new file, the only one of its name: what was kept though no answer came is deleted."""
+        import openai
+
+        delay = self._patience.again
+        for last in range(self._patience.tries - 1, -1, -1):
+            try:
+                found = await self._client.files.create(file=(name, content), purpose="batch")
+                file = str(self._told(found, "id").id)
+                for other in await self.named(name) if name in self.doubtful else ():
+                    if other != file:
+                        await self.removed(other)
+                return file
+            except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError) as error:
+                if not isinstance(error, openai.RateLimitError):
+                    self.doubtful.add(name)
+                await self._wait(delay, error, last)
+                delay *= 2
+            except openai.APIStatusError as error:
+                raise self._refused(error) from error
+        raise AssertionError("the last try returns or raises")
+
+    async def named(self, name: str) -> list[str]:
+        """The ids of the files for batches that bear a name."""
+        page: Any = await self._again(_or_none(lambda: self._client.files.list(purpose="batch")))
+        found: list[str] = []
+        while page is not None:
+            found += [file.id for file in page.data if file.filename == name]
+            page = await self._again(page.get_next_page) if page.has_next_page() else None
+        return found
 
     async def made(self, file: str, label: Mapping[str, str], since: datetime) -> Any:
         """A new batch of a file. What was asked to be made may have been made though no answer came: then it is found

@@ -1,0 +1,40 @@
+"""What the doctor finds wrong, and that it goes on looking."""
+
+import pytest
+
+from pipelines.doctor import examine
+from pipelines.store import Store
+
+
+def found(home, what):
+    return [(one.state, one.detail) for one in examine(home) if one.what == what]
+
+
+@pytest.mark.parametrize("content", [b"42", b"- one\n- two", b"just words", b"\xff\xfe", b"storage: ["])
+def test_a_dagster_yaml_that_is_none_is_broken(tmp_path, content):
+    (tmp_path / "dagster.yaml").write_bytes(content)
+    ((state, detail),) = found(tmp_path, "dagster.yaml")
+    assert state == "broken"
+    assert str(tmp_path / "dagster.yaml") in detail
+
+
+def test_an_empty_dagster_yaml_keeps_nothing(tmp_path):
+    (tmp_path / "dagster.yaml").touch()
+    ((state, detail),) = found(tmp_path, "dagster.yaml")
+    assert state == "broken"
+    assert "state would be lost" in detail
+
+
+def test_every_damaged_version_is_told_and_not_the_first_alone(tmp_path, sample_store):
+    store = Store(tmp_path / "data")
+    rows = sample_store.read("splits").collect()
+    made = [store.write("splits", rows.head(count)) for count in (3, 4, 5)]
+    assert found(tmp_path, "splits") == [("ok", "3 versions, read and compared")]
+    for version in made[:2]:
+        file = tmp_path / "data" / "splits" / version.version / "rows" / "part-00000.parquet"
+        file.write_bytes(file.read_bytes()[:-1])
+    told = found(tmp_path, "splits")
+    assert [state for state, _ in told] == ["broken", "broken"]
+    assert {version.version for version in made[:2] for _, detail in told if version.version in detail} == {
+        version.version for version in made[:2]
+    }
