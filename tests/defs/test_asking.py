@@ -24,23 +24,10 @@ from pipelines.refresh import budget_name, estimates, refresh
 from pipelines.settings import load
 from pipelines.stages import STAGES
 from samples.vendor import Vendor
+from tests.vendor_profile import PROFILE
 
 TABLE = "topics"
 ASSET = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == {TABLE})
-PROFILE = """
-[qwen-plus]
-base_url = "{url}"
-model = "stub"
-key_variable = ""
-max_tokens = 300
-
-[qwen-plus.price]
-input = 2.5
-output = 10
-currency = "USD"
-date = 2026-11-21
-source = "invented"
-"""
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,8 @@
 """`gongqing erase` on a small home."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
-from erase_home import make_home
 from typer.testing import CliRunner
 
 from pipelines.cli import app
@@ -13,18 +10,9 @@ from pipelines.errors import RequestError
 from pipelines.store.store import Store
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
-    home = tmp_path_factory.mktemp("made") / "home"
-    make_home(home)
-    return home
-
-
-@pytest.fixture
-def home(made, tmp_path, monkeypatch) -> Path:
-    home = Path(shutil.copytree(made, tmp_path / "here"))
+@pytest.fixture(autouse=True)
+def _in_home(home, monkeypatch) -> None:
     monkeypatch.setenv("GONGQING_HOME", str(home))
-    return home
 
 
 def run(*arguments: str) -> str:

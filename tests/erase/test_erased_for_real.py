@@ -27,22 +27,9 @@ from pipelines.store.store import Store
 from pipelines.why import why
 from samples.vendor import Vendor
 from schemas.tables import PARTITIONED, TABLES
+from tests.vendor_profile import PROFILE
 
 ASKED_OF_MODELS = {"topics", "emotions"}
-PROFILE = """
-[qwen-plus]
-base_url = "{url}"
-model = "stub"
-key_variable = ""
-max_tokens = 300
-
-[qwen-plus.price]
-input = 2.5
-output = 10
-currency = "USD"
-date = 2026-11-21
-source = "invented"
-"""
 
 
 def rows(home: Path) -> list[dict]:

@@ -21,7 +21,6 @@ from erase_home import (
     TO_HIM,
     answer,
     frame,
-    make_home,
     post,
 )
 from every_byte import runs, traces
@@ -42,18 +41,6 @@ from pipelines.store.store import Store
 from schemas.tables import PARTITIONED, TABLES
 
 ASKED = Request(rows=("s:a", "s:x"))
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
-    home = tmp_path_factory.mktemp("made") / "home"
-    make_home(home)
-    return home
-
-
-@pytest.fixture
-def home(made, tmp_path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "here"))
 
 
 @pytest.fixture(scope="module")
