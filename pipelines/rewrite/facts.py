@@ -23,7 +23,7 @@ from pipelines.clean.personal_data.vocabulary import lexicon
 from pipelines.clean.words import spelled
 from pipelines.rewrite.diagnoses import is_confirmed, is_denied, is_doubted, is_mood, is_named, severities
 from pipelines.rewrite.figure import Figure
-from pipelines.rewrite.figures import figures, missing, ones
+from pipelines.rewrite.figures import BRACKETED, figures, missing, ones
 from pipelines.rewrite.rates import rates
 from pipelines.rewrite.swaps import swapped
 
@@ -53,7 +53,6 @@ _IN_TURN = {
 _IN_PLACE = ("kin", "diagnosis", "drug", "exam", "place")
 
 _LEXICONS = Path(__file__).parent / "lexicons"
-_BRACKETED = re.compile(r"\[[^\[\]\s]{1,12}\]")
 _HALF_DAY = re.compile(r"(?<=[0-9]) ?([ap])\.?m\b", re.IGNORECASE)  # English alone: 我 is no "m"
 _UNDONE_MARK = "no "
 _UNDONE = {
@@ -141,7 +140,7 @@ def facts(texts: Sequence[str], lang: Lang) -> Facts:
     """The facts of some lines together."""
     text = "\n".join(texts)
     plain = straight(text)
-    named = {("placeholder", token) for token in _BRACKETED.findall(text) if token != EMOTICON}
+    named = {("placeholder", token) for token in BRACKETED.findall(text) if token != EMOTICON}
     named |= {("diagnosis", one) for one in severities(plain, lang)}
     loose: set[str] = set()
     firm: set[str] = set()

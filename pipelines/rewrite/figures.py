@@ -8,12 +8,12 @@ from pipelines.rewrite.figure import Figure
 from pipelines.rewrite.figures_en import english, english_ones
 from pipelines.rewrite.figures_zh import chinese
 
-_BRACKETED = re.compile(r"\[[^\[\]\s]{1,12}\]")  # [姓名2] counts nobody
+BRACKETED = re.compile(r"\[[^\[\]\s]{1,12}\]")  # [姓名2] counts nobody
 
 
 def figures(text: str, lang: Lang) -> tuple[Figure, ...]:
     """The figures of a text, each once, in the order of the text."""
-    plain = _BRACKETED.sub("，", unicodedata.normalize("NFKC", text))
+    plain = BRACKETED.sub("，", unicodedata.normalize("NFKC", text))
     found = sorted(chinese(plain) if lang == "zh" else english(plain))
     return tuple(dict.fromkeys(figure for _, figure in found))
 
