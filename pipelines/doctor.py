@@ -37,7 +37,7 @@ class Finding:
 
 
 def examine(home: Path) -> Iterator[Finding]:
-    """Look at Python, the pins, the home, its settings and Dagster's, the author key, and every version."""
+    """Look at Python, the pins, the home, its settings and Dagster's, the author key, the ledger, and every version."""
     yield Finding("Python", "ok" if sys.version_info >= (3, 11) else "broken", sys.version.split()[0])
     yield _pins()
     yield _home(home)
@@ -52,6 +52,7 @@ def examine(home: Path) -> Iterator[Finding]:
         else "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)",
     )
     yield from _erasures(home)
+    yield from _ledger(home)
     yield from _versions(Store(home / "data"))
 
 
@@ -109,6 +110,22 @@ def _dagster(home: Path) -> Finding:
     missing = {"storage", "local_artifact_storage", "compute_logs"} - set(loaded or {})
     told = f"{path} does not say where {', '.join(sorted(missing))} go: state would be lost" if missing else str(path)
     return Finding("dagster.yaml", "broken" if missing else "ok", told)
+
+
+def _ledger(home: Path) -> Iterator[Finding]:
+    """Read the whole ledger, where a model was ever asked; to look makes none."""
+    from pipelines.llm.ledger.ledger import FILE, Ledger
+
+    path = home / FILE
+    if not path.exists():
+        return
+    try:
+        with Ledger(path) as ledger:
+            ledger.check()
+    except GongqingError as error:
+        yield Finding("ledger", "broken", str(error))
+    else:
+        yield Finding("ledger", "ok", f"{path}, read whole")
 
 
 def _versions(store: Store) -> Iterator[Finding]:

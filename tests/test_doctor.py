@@ -3,6 +3,7 @@
 import pytest
 
 from pipelines.doctor import examine
+from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.store import Store
 
 
@@ -38,3 +39,17 @@ def test_every_damaged_version_is_told_and_not_the_first_alone(tmp_path, sample_
     assert {version.version for version in made[:2] for _, detail in told if version.version in detail} == {
         version.version for version in made[:2]
     }
+
+
+def test_the_ledger_is_read_whole_where_there_is_one(tmp_path):
+    assert found(tmp_path, "ledger") == []
+    assert not (tmp_path / FILE).exists()
+    with Ledger(tmp_path / FILE):
+        pass
+    assert [state for state, _ in found(tmp_path, "ledger")] == ["ok"]
+    content = bytearray((tmp_path / FILE).read_bytes())
+    content[4096:8192] = b"\xff" * 4096
+    (tmp_path / FILE).write_bytes(content)
+    ((state, detail),) = found(tmp_path, "ledger")
+    assert state == "broken"
+    assert str(tmp_path / FILE) in detail
