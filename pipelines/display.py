@@ -328,8 +328,10 @@ def erasure(receipt: Receipt) -> Group:
         table.add_row(lost.place, *(f"{count:,}" for count in (lost.rows, lost.dropped, lost.changed)))
     told = [
         f"forgotten: {receipt.calls:,} calls of models; cleaned: {receipt.events:,} cells and files of Dagster, "
-        f"{receipt.crawled:,} lines and files of crawls{'; the near-duplicate index is gone' if receipt.index else ''}"
+        f"{receipt.crawled:,} lines and files of crawls, {receipt.runs:,} files of training"
+        f"{'; the near-duplicate index is gone' if receipt.index else ''}"
     ]
+    told += [f"models have learnt from it: remove them, or the whole folder {run}" for run in receipt.learnt]
     told += [f"still on the Hub, of release {one.release}: {one.removal}" for one in receipt.published]
     told += [f"a file of yours still says it: {name}" for name in receipt.elsewhere]
     told += [f"{one.host} may still keep {', '.join(one.files) or one.batch}" for one in receipt.at_hosts]

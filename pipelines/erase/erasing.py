@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipelines.erase import crawled
+from pipelines.erase import crawled, training
 from pipelines.erase import plan as plans
 from pipelines.erase import receipt as receipts
 from pipelines.erase.databases import scrub_folder
@@ -63,7 +63,7 @@ def resume(home: Path) -> list[Receipt]:
 @contextmanager
 def _nobody_else(home: Path) -> Iterator[None]:
     """Nobody makes, crawls or imports anything meanwhile. Raises Busy where somebody does."""
-    with alone(home, finishing=True), crawled.no_crawl(home), ExitStack() as stack:
+    with alone(home, finishing=True), crawled.no_crawl(home), training.no_training(home), ExitStack() as stack:
         try:
             stack.enter_context(held(home / GIVING, wait=False))
         except BlockingIOError as error:
@@ -97,9 +97,10 @@ def _finish(home: Path, plan: Plan, runs: Runs) -> Receipt:
     sieve = plan.sieve(keeper.mask)
     scrub = Scrub(runs, sieve.gone, keeper.mask)
     lost = list(_erase_from_tables(Store(home / "data"), plan, sieve))
-    published = []
+    published, of_releases = [], set()
     for of_release, where in erase_from_releases(home, sieve, scrub, plan.erasure):
         lost.append(of_release)
+        of_releases.add(of_release.place.rpartition("/")[2])
         published += where
     at_hosts = _forget_calls(home, plan)
     receipt = Receipt(
@@ -110,6 +111,8 @@ def _finish(home: Path, plan: Plan, runs: Runs) -> Receipt:
         lost=lost,
         calls=len(plan.forgotten),
         events=scrub_folder(home / ".dagster", scrub),
+        runs=training.scrub_runs(home, scrub),
+        learnt=training.learnt(home, of_releases),
         crawled=crawled.clean(home, sieve.gone),
         index=_remove_index(home),
         published=published,

@@ -43,9 +43,9 @@ class AtHost:
 class Receipt(BaseModel):
     """One erasure, from its plan to its end.
 
-    `rows` are codes (`pipelines.kept_out`) of what was named; `calls` of models, `events` of Dagster (cells and files)
-    and `crawled` (lines and files) are what was deleted or masked; what was done before somebody killed it may be
-    missing from the latter two.
+    `rows` are codes (`pipelines.kept_out`) of what was named; `calls` of models, `events` of Dagster (cells and files),
+    `crawled` (lines and files) and `runs` of training (files) are what was deleted or masked; what was done before
+    somebody killed it may be missing from the latter three.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -62,6 +62,8 @@ class Receipt(BaseModel):
     index: bool  # the near-duplicate index was there, and is gone as a whole
     published: list[Published]
     at_hosts: list[AtHost]
+    runs: int = 0
+    learnt: list[str] = []  # runs of training on a release that held it: nothing takes it out of their models
     elsewhere: list[str] = []  # files in the home that are none of ours, and still hold a trace
 
 

@@ -15,7 +15,7 @@ from pipelines.erase.scrub import Scrub
 from pipelines.erase.traces import plain
 
 # What an erasure has been through; a hidden folder (.venv, .git) is none of a home.
-_OURS = frozenset({"data", "releases", "crawl", "index", "erasures", "takedown.txt"})
+_OURS = frozenset({"data", "releases", "training", "crawl", "index", "erasures", "takedown.txt"})
 _LEDGER = "ledger.sqlite"
 _PACKED = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"SQLite format 3")
 _HEAD = 4096  # bytes: where none of them is 0 a file is a text

@@ -34,7 +34,7 @@ from pipelines.train.recipe import Overrides, Preset, Recipe, as_arguments, over
 
 FOLDER = "training"  # in a home
 PYTHON = ROOT / ".venv-train" / "bin" / "python"
-LOCK = ".lock"
+LOCK, NOTE, ROLLOUTS = ".lock", "run.json", "rollouts"  # in the folder of a run
 _SECONDS = 0.5  # between two looks at what verl has written
 _PATIENCE = 30  # seconds that verl has to end its processes
 _LAST_WORDS = 15  # lines of a log that an error repeats
@@ -120,7 +120,7 @@ class Run:
             )
 
     def _note(self) -> None:
-        path = self.folder / "run.json"
+        path = self.folder / NOTE
         asked = {
             "recipe": self.recipe.name,
             "preset": self.preset,
@@ -231,7 +231,7 @@ def prepare(
         "reward.custom_reward_function.name": "compute_score",
         "trainer.experiment_name": folder.name,
         "trainer.default_local_dir": str(folder / "checkpoints"),
-        "trainer.rollout_data_dir": str(folder / "rollouts"),
+        "trainer.rollout_data_dir": str(folder / ROLLOUTS),
     }
     if preset == "cpu_smoke":
         ours["actor_rollout_ref.model.path"] = str(folder / "start")
