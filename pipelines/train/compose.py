@@ -5,6 +5,7 @@
 Prints the configuration as JSON. What verl refuses ends it with exit code 2 and verl's own words on stderr.
 """
 
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -38,7 +39,9 @@ def composed(arguments: Sequence[str]) -> Any:
 def main() -> None:
     """Entry point."""
     try:
-        sys.stdout.write(json.dumps(composed(sys.argv[1:]), default=str))
+        with contextlib.redirect_stdout(sys.stderr):  # verl says that all is well
+            found = composed(sys.argv[1:])
+        sys.stdout.write(json.dumps(found, default=str))
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(2)

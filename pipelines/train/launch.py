@@ -6,7 +6,7 @@
                            start/          of `cpu_smoke`: the tiny model that it starts from
                            metrics/        a file a start of the run, a line a step (verl's file logger)
                            checkpoints/    verl's own; the same command goes on from the last one
-                           rollouts/       every step's prompts, outputs and reward terms
+                           rollouts/       every step's prompts, outputs and rewards
                            tensorboard/    log-0001.txt …
                            model/          at the end: a Hugging Face folder
 

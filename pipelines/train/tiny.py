@@ -111,7 +111,7 @@ def warm_up(
     prompts: Sequence[Messages],
     seed: int,
     *,
-    epochs: int = 8,
+    epochs: int = 20,
     batch: int = 16,
     rate: float = 3e-3,
 ) -> list[float]:
