@@ -26,7 +26,8 @@ NAME = "smoke"
 KILLED_AT = 12
 RECIPE = "mindchat_ecot"
 
-pytestmark = pytest.mark.timeout(1500)
+# One worker trains, once for all of them.
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("training")]
 
 
 @pytest.fixture(scope="module")
