@@ -22,6 +22,7 @@ from pipelines.llm.money import amount
 from pipelines.release.manifest import Finding, Release
 from pipelines.stats import PaperTable
 from pipelines.store import Version
+from pipelines.train.launch import REWARD
 from pipelines.train.recipe import Difference
 from pipelines.why import Event
 from schemas.tables import TABLES
@@ -33,7 +34,7 @@ _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant"
 
 # What is told of a step, by verl's names.
 _OF_A_STEP = {
-    "reward": "critic/score/mean",
+    "reward": REWARD,
     "entropy": "actor/entropy",
     "KL": "actor/kl_loss",
     "tokens": "response_length/mean",

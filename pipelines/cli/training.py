@@ -24,7 +24,7 @@ def train(
     from pipelines import display
     from pipelines.errors import UnknownName
     from pipelines.train import recipe as recipes
-    from pipelines.train.launch import prepare
+    from pipelines.train.launch import REWARD, prepare
 
     if preset not in recipes.PRESETS:
         raise UnknownName("preset", preset, recipes.PRESETS)
@@ -39,4 +39,7 @@ def train(
         return
     terminal.line(f"{run.folder.name}: {told.about}, release {run.release.name} ({run.release.content})")
     model = run.train(lambda step, metrics: terminal.line(display.training_step(step, run.steps, metrics)))
+    rewards = [metrics[REWARD] for _, metrics in sorted(run.metrics().items()) if REWARD in metrics]
+    if rewards:
+        terminal.line(f"mean reward of a step: {rewards[0]:.2f} at first, {rewards[-1]:.2f} at last")
     terminal.line(f"the model: {model}")

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
 from pipelines.release.manifest import Release, Shard
 from pipelines.store.storage import LocalFolder
+from pipelines.store.verified import Verified
 
 FOLDER = "releases"  # in a home
 MANIFEST = "manifest.json"
@@ -42,7 +43,7 @@ class Releases:
 
     def __init__(self, home: Path) -> None:
         self.storage = LocalFolder(home / FOLDER)
-        self._verified: dict[str, tuple[Shard, tuple[int, int]]] = {}
+        self._verified = Verified(self.storage)
 
     # Reading
 
@@ -151,20 +152,8 @@ class Releases:
             return 0.0
 
     def _check(self, name: str, shard: Shard) -> None:
-        key = f"{name}/{shard.path}"
-        status = self.storage.stat(key)
-        if status is not None and self._verified.get(key) == (shard, status):
-            return
-        if status is None:
-            problem = "a file is missing"
-        elif status[0] != shard.bytes:
-            problem = f"a file has {status[0]:,} bytes and should have {shard.bytes:,}"
-        elif self.storage.sha256(key) != shard.sha256:
-            problem = "a file's bytes are not those that were written"
-        else:
-            self._verified[key] = (shard, status)
-            return
-        raise self._damaged(problem, name, shard.path)
+        if problem := self._verified.fault(f"{name}/{shard.path}", shard):
+            raise self._damaged(problem, name, shard.path)
 
     def _lost(self, problem: str) -> DamagedRelease:
         there = ", ".join(self.names())

@@ -31,6 +31,7 @@ from pipelines.store.content import version_of
 from pipelines.store.diff import Diff, diff
 from pipelines.store.manifest import Column, File, Manifest, Pointer, Run, Tombstone
 from pipelines.store.storage import LocalFolder, Storage
+from pipelines.store.verified import Verified
 from schemas.table import Dropped, Table, plain_schema, to_arrow
 from schemas.tables import PARTITIONED, TABLES
 
@@ -61,7 +62,7 @@ class Store:
 
     def __init__(self, root: Path | str, storage: Storage | None = None) -> None:
         self.storage: Storage = storage or LocalFolder(Path(root))
-        self._verified: dict[str, tuple[File, tuple[int, int]]] = {}
+        self._verified = Verified(self.storage)
 
     # Writing
 
@@ -440,21 +441,8 @@ class Store:
         """Every file is there, of the size and with the bytes that the manifest says; hashed once per process."""
         for file in manifest.files:
             key = f"{self._prefix(*manifest.place)}/{file.path}"
-            status = self.storage.stat(key)
-            if status is not None and self._verified.get(key) == (file, status):
-                continue
-            if status is None:
-                problem = "a file is missing"
-            elif status[0] != file.bytes:
-                problem = f"a file has {status[0]:,} bytes and should have {file.bytes:,}"
-            elif self.storage.sha256(key) != file.sha256:
-                problem = "a file's bytes are not those that were written"
-            elif (found := pl.scan_parquet(self.storage.uri(key)).select(pl.len()).collect().item()) != file.rows:
-                problem = f"a file holds {found:,} rows and should hold {file.rows:,}"
-            else:
-                self._verified[key] = (file, status)
-                continue
-            raise self._damaged(problem, *manifest.place, file.path)
+            if problem := self._verified.fault(key, file):
+                raise self._damaged(problem, *manifest.place, file.path)
         counted = {"rows/": manifest.rows, "dropped/": manifest.dropped}
         for part, expected in counted.items():
             found = sum(file.rows for file in manifest.files if file.path.startswith(part))

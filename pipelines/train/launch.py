@@ -35,6 +35,7 @@ from pipelines.train.recipe import Overrides, Preset, Recipe, as_arguments, over
 FOLDER = "training"  # in a home
 PYTHON = ROOT / ".venv-train" / "bin" / "python"
 LOCK, NOTE, ROLLOUTS = ".lock", "run.json", "rollouts"  # in the folder of a run
+REWARD = "critic/score/mean"  # among the metrics of a step, by verl's name
 _SECONDS = 0.5  # between two looks at what verl has written
 _PATIENCE = 30  # seconds that verl has to end its processes
 _LAST_WORDS = 15  # lines of a log that an error repeats

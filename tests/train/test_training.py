@@ -92,6 +92,12 @@ def test_it_goes_on_from_the_last_checkpoint(told: str):
     assert steps == [10, *range(11, 26)], "what stands at step 10 is validated first"
 
 
+def test_the_run_as_a_whole_is_told_at_the_end(home: Path, told: str):
+    found = run_of(home).metrics()
+    first, last = (found[step]["critic/score/mean"] for step in (1, 25))
+    assert f"mean reward of a step: {first:.2f} at first, {last:.2f} at last" in told
+
+
 def test_the_format_reward_rises(home: Path, told: str):
     found = run_of(home).metrics()
     rewards = [found[step]["critic/score/mean"] for step in range(1, 26)]

@@ -26,7 +26,7 @@ _BARE = (
         "Not stated",
         "none",
         "N.A.",
-        "TODO",
+        "TODO",  # as a licence somebody has left it
         "null",
         "No license",
         "Unknown licence",
