@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.windows import Hashes, Points, hashes, points
+
 LENGTH = 8
 QUOTE = 15  # characters in a row: whoever has as many has quoted
-
-Hashes = NDArray[np.uint64]
 
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([\"/nrt]))")
 _MEANT = {"n": "\n", "r": "\r", "t": "\t"}
@@ -89,11 +89,11 @@ class Runs:
 
     def _met(self, texts: Sequence[str | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of our runs the texts have, and where, in characters of all texts joined."""
-        hashes = _hashes(_points(_END.join(text or "" for text in texts)), self.base)
-        at = np.flatnonzero(self._likely[_upper(hashes)])
-        places = np.searchsorted(self.values, hashes[at])
+        windows = hashes(_points(_END.join(text or "" for text in texts)), LENGTH, self.base)
+        at = np.flatnonzero(self._likely[_upper(windows)])
+        places = np.searchsorted(self.values, windows[at])
         places[places == len(self.values)] = 0
-        met = self.values[places] == hashes[at] if len(self.values) else np.zeros(len(at), bool)
+        met = self.values[places] == windows[at] if len(self.values) else np.zeros(len(at), bool)
         return places[met], at[met]
 
 
@@ -105,27 +105,18 @@ def plain(body: bytes) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _points(text: str) -> NDArray[np.uint32]:
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    return np.where(_IS_SPACE[np.minimum(points, len(_IS_SPACE) - 1)], np.uint32(ord(" ")), points)
+def _points(text: str) -> Points:
+    """The code points of a text, white space of any kind as a space."""
+    found = points(text)
+    return np.where(_IS_SPACE[np.minimum(found, len(_IS_SPACE) - 1)], np.uint32(ord(" ")), found)
 
 
-def _hashes(points: NDArray[np.uint32], base: int) -> Hashes:
-    """The hash of the run that begins at each character: a polynomial in `base`, modulo 2^64."""
-    n = len(points) - LENGTH + 1
-    total = np.zeros(max(n, 0), np.uint64)
-    for place in range(LENGTH if n > 0 else 0):
-        total *= np.uint64(base)
-        total += points[place : place + n]
-    return total
-
-
-def _within(points: NDArray[np.uint32], base: int) -> Hashes:
+def _within(points: Points, base: int) -> Hashes:
     """The hashes of the runs that lie within one text."""
     ends = np.concatenate([[0], np.cumsum(points == 0)])
     n = max(len(points) - LENGTH + 1, 0)
-    hashes: Hashes = _hashes(points, base)[ends[LENGTH : LENGTH + n] == ends[:n]]
-    return hashes
+    within: Hashes = hashes(points, LENGTH, base)[ends[LENGTH : LENGTH + n] == ends[:n]]
+    return within
 
 
 def _upper(hashes: Hashes) -> NDArray[np.int64]:

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-_BASE = np.uint64(0x9E3779B97F4A7C15)
+from pipelines.windows import Points, hashes, points
+
+_BASE = 0x9E3779B97F4A7C15
 _BETWEEN = np.uint32(0x110000)  # no character: no run goes from one text into the next
 
-_Codes = npt.NDArray[np.uint32]
 _Places = npt.NDArray[np.int64]
 
 
@@ -45,12 +46,12 @@ class Runs:
         self._texts = list(texts)
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         self._starts: _Places = np.cumsum(lengths + 1) - lengths  # a mark stands before every text, and after the last
-        self._codes: _Codes = np.full(int(lengths.sum()) + len(texts) + 1, _BETWEEN, dtype=np.uint32)
+        self._codes: Points = np.full(int(lengths.sum()) + len(texts) + 1, _BETWEEN, dtype=np.uint32)
         for start, text in zip(self._starts.tolist(), texts, strict=True):
-            self._codes[start : start + len(text)] = _codes(text)
-        hashes = _hashes(self._codes, self._window, self._apart)
-        order = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[order]
+            self._codes[start : start + len(text)] = points(text)
+        windows = hashes(self._codes, self._window, _BASE, self._apart)
+        order = np.argsort(windows, kind="stable")
+        self._hashes = windows[order]
         self._places: _Places = order * self._apart
 
     def find(self, text: str) -> list[Run]:
@@ -65,7 +66,7 @@ class Runs:
             return []
         found: list[Run] = []
         end = 0
-        for first, last, place in self._shared(_codes(text)):
+        for first, last, place in self._shared(points(text)):
             begin = max(first, end)
             if last > begin:
                 offset = place + begin - first
@@ -75,14 +76,14 @@ class Runs:
                 end = last
         return found
 
-    def _shared(self, codes: _Codes) -> list[tuple[int, int, int]]:
+    def _shared(self, codes: Points) -> list[tuple[int, int, int]]:
         """Where every shared run begins and ends, and where among the known: the leftmost first, of these the longest,
         of these the first that was known.
         """
-        hashes = _hashes(codes, self._window, 1)
-        low, high = (np.searchsorted(self._hashes, hashes, side) for side in ("left", "right"))
+        windows = hashes(codes, self._window, _BASE)
+        low, high = (np.searchsorted(self._hashes, windows, side) for side in ("left", "right"))
         hits = high - low
-        at = np.repeat(np.arange(len(hashes)), hits)
+        at = np.repeat(np.arange(len(windows)), hits)
         place = self._places[np.arange(len(at)) + np.repeat(low - (np.cumsum(hits) - hits), hits)]
         for far in range(self._window):  # a hash alone decides nothing
             same = codes[at + far] == self._codes[place + far]
@@ -104,13 +105,13 @@ class Runs:
         return sorted(runs, key=lambda run: (run[0], -run[1], run[2]))
 
     def _sides(
-        self, codes: _Codes, first: _Places, known: _Places, last: _Places, most: int
+        self, codes: Points, first: _Places, known: _Places, last: _Places, most: int
     ) -> tuple[_Places, _Places]:
         """How far each shared stretch goes on to the left and to the right, `most` characters at most."""
         left = self._grown(codes, first - 1, known - 1, range(0, -most, -1))
         return left, self._grown(codes, last, known + last - first, range(most))
 
-    def _grown(self, codes: _Codes, at: _Places, place: _Places, steps: range) -> _Places:
+    def _grown(self, codes: Points, at: _Places, place: _Places, steps: range) -> _Places:
         grown = np.zeros(len(at), dtype=np.int64)
         going = np.ones(len(at), dtype=bool)
         for far in steps:
@@ -118,16 +119,3 @@ class Runs:
             going[going] = codes[at[going] + far] == self._codes[place[going] + far]
             grown += going
         return grown
-
-
-def _codes(text: str) -> _Codes:
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-
-
-def _hashes(codes: _Codes, width: int, apart: int) -> npt.NDArray[np.uint64]:
-    """One number for each window of `width` characters that begins at a multiple of `apart`; overflow is meant."""
-    n = max(0, len(codes) - width + 1)
-    hashes = np.zeros(-(-n // apart), dtype=np.uint64)
-    for place in range(width if n else 0):
-        hashes = hashes * _BASE + codes[place : place + n : apart]
-    return hashes

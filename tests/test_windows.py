@@ -1,0 +1,21 @@
+"""Windows of characters as numbers, against the polynomial written out."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.windows import hashes, points
+
+BASE = 0x9E3779B97F4A7C15
+
+
+@given(st.text(alphabet="ab心\U0001f642\ud800", max_size=30), st.integers(1, 9), st.integers(1, 4))
+def test_every_window_has_the_number_of_its_characters(text, width, apart):
+    written_out = [
+        sum(ord(one) * BASE ** (width - 1 - place) for place, one in enumerate(text[at : at + width])) % 2**64
+        for at in range(0, len(text) - width + 1, apart)
+    ]
+    assert hashes(points(text), width, BASE, apart).tolist() == written_out
+
+
+def test_a_text_that_is_shorter_than_a_window_has_none():
+    assert hashes(points("ab"), 3, BASE).tolist() == []
