@@ -1,6 +1,7 @@
 """Pictures, where they say more than numbers: lengths, topics, rounds, splits; clusters; what was dropped and whose.
 
-Labels are English: a machine without Chinese fonts would draw empty boxes.
+Labels are English: a machine without Chinese fonts would draw empty boxes. A legend asks for its "best" place by name:
+as a default, matplotlib warns where a busy machine takes long to find it.
 """
 
 import base64
@@ -46,7 +47,7 @@ def _histogram(column: str, title: str, label: str) -> Callable[["Axes", pl.Data
         axes.set(title=title, xlabel=label, ylabel="rows")
         middle: Any = rows[column].median()
         axes.axvline(middle, color="#c44e52", linestyle="--", label=f"median {middle:.0f}")
-        axes.legend()
+        axes.legend(loc="best")
 
     return draw
 
@@ -72,7 +73,7 @@ def _rounds(axes: "Axes", rows: pl.DataFrame) -> None:
     axes.bar(places, [drawn.get(place, 0) for place in places], color="#4c72b0", label="drawn, without replacement")
     axes.plot(places, expected, color="#c44e52", label="C eq. 1, each draw alone")
     axes.set(title="Sampled rounds", xlabel="round", ylabel="rows")
-    axes.legend()
+    axes.legend(loc="best")
 
 
 def _splits(axes: "Axes", rows: pl.DataFrame) -> None:
@@ -105,7 +106,7 @@ def _drops(axes: "Axes", dropped: pl.DataFrame) -> None:
         axes.barh(reasons, rows, left=list(left.values()), label=source or "other")
         left = {reason: left[reason] + more for reason, more in zip(reasons, rows, strict=True)}
     axes.set(title="Dropped, by reason and source", xlabel="rows")
-    axes.legend(fontsize="small")
+    axes.legend(loc="best", fontsize="small")
 
 
 def _clusters(axes: "Axes", rows: pl.DataFrame) -> None:
@@ -131,7 +132,7 @@ def _elbows(axes: "Axes", rows: pl.DataFrame) -> None:
     told = [k for k in range(1, most + 1) if k <= 6 or k % 2 == 0]  # the last ones stand close together there
     axes.set_xticks(told, list(map(str, told)))
     axes.minorticks_off()
-    axes.legend(fontsize="small")
+    axes.legend(loc="best", fontsize="small")
 
 
 def diversity_bars(axes: "Axes", figures: pl.DataFrame, lang: str) -> None:
@@ -145,7 +146,7 @@ def diversity_bars(axes: "Axes", figures: pl.DataFrame, lang: str) -> None:
     names = [figure.replace("supporter ", "").replace(", mean", "") for figure in shown["figure"]]
     axes.set_xticks(range(shown.height), names, fontsize="small")
     axes.set(title=f"Diversity before and after ({lang}); D, I, S, C of supporters")
-    axes.legend(fontsize="small")
+    axes.legend(loc="best", fontsize="small")
 
 
 _OF_ROWS: dict[str, Callable[["Axes", pl.DataFrame], None]] = {
