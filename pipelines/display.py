@@ -22,7 +22,6 @@ from pipelines.llm.money import amount
 from pipelines.release.manifest import Finding, Release
 from pipelines.stats import PaperTable
 from pipelines.store import Version
-from pipelines.train.launch import REWARD
 from pipelines.train.recipe import Difference
 from pipelines.why import Event
 from schemas.tables import TABLES
@@ -33,8 +32,12 @@ _COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
 
 # What is told of a step, by verl's names.
+# What says how a run of training went, by the trainers' names (`pipelines.train.trainers`).
+SHOWN = {"critic/score/mean": "mean reward", "train/loss": "loss"}
 _OF_A_STEP = {
-    "reward": REWARD,
+    "reward": "critic/score/mean",
+    "loss": "train/loss",
+    "validation loss": "val/loss",
     "entropy": "actor/entropy",
     "KL": "actor/kl_loss",
     "tokens": "response_length/mean",
@@ -210,11 +213,12 @@ def differences(found: list[Difference]) -> Table:
     return table
 
 
-def training_step(step: int, steps: int, metrics: Mapping[str, float]) -> str:
+def training_step(step: int, steps: int | None, metrics: Mapping[str, float]) -> str:
     """A line for a step of a training run; step 0 is the validation before the first."""
     told = [f"{name} {metrics[key]:.3g}" for name, key in _OF_A_STEP.items() if key in metrics]
     told += [f"validation {value:.3g}" for key, value in metrics.items() if _VALIDATED.fullmatch(key)]
-    return f"step {step:,} of {steps:,}: " + ", ".join(told)
+    of = "" if steps is None else f" of {steps:,}"
+    return f"step {step:,}{of}: " + ", ".join(told)
 
 
 def as_json(value: Any) -> str:

@@ -154,6 +154,15 @@ class Training(_Section):
     generic_sentences: int = Field(4, ge=1)  # how many make an answer
 
 
+class Rewards(_Section):
+    """Who judges the outputs of a policy, by the alias of a profile, where a run names a provider with models."""
+
+    mindchat: str = "qwen-plus"  # M's judge
+    compeer: str = "vllm-local"  # UnifiReward, served by you; another judge is another reward
+    failures: float = Field(0.05, ge=0, le=1)  # a run stops where more of the judgements than this share fail: ours
+    at_once: int = Field(32, ge=1)  # judgements in flight, over all workers of a run: ours
+
+
 class Settings(BaseSettings):
     """All settings of a home."""
 
@@ -170,6 +179,7 @@ class Settings(BaseSettings):
     annotate: Annotate = Annotate()
     rewrite: Rewrite = Rewrite()
     training: Training = Training()
+    rewards: Rewards = Rewards()
 
 
 # Of the environment alone: where things are, and secrets. They decide no content, so no version depends on them.

@@ -1,5 +1,6 @@
 """The command that trains."""
 
+from decimal import Decimal
 from typing import Annotated
 
 import typer
@@ -11,35 +12,61 @@ from pipelines.settings import home
 
 @app.command()
 def train(
-    recipe: Annotated[str, typer.Argument(help="mindchat_ecot, empathy_coe or compeer_cer (docs/training.md).")],
+    recipe: Annotated[str, typer.Argument(help="mindchat_ecot, empathy_coe, compeer_cer … (docs/training.md).")],
     preset: Annotated[str, typer.Option(help="The machine: gpu, or cpu_smoke, a tiny model on two cores.")] = "gpu",
+    arm: Annotated[str, typer.Option(help="What the paper compares with its own set-up.")] = "",
     release: Annotated[str | None, typer.Option(help="Which one (default: the current release).")] = None,
-    name: Annotated[str, typer.Option(help="Of the run (default: recipe, preset and release).")] = "",
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of verl.")] = None,
+    name: Annotated[str, typer.Option(help="Of the run (default: recipe, arm, preset and release).")] = "",
+    start: Annotated[str | None, typer.Option(help="The run whose model it starts from.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="The run whose encoder its reward asks.")] = None,
+    provider: Annotated[str, typer.Option(help="Who judges: rules, openai or replay.")] = "rules",
+    budget: Annotated[float | None, typer.Option(help="The most that judging may cost.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the trainer.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Compose and check the configuration; train nothing.")
     ] = False,
 ) -> None:
-    """Train by GRPO with verl on a release; broken off, the same command goes on from the last checkpoint."""
+    """Train on a release with verl: GRPO, SFT, reward models; broken off, the same command goes on from the last
+    checkpoint.
+    """
     from pipelines import display
     from pipelines.errors import UnknownName
+    from pipelines.llm.asking import PROVIDERS
+    from pipelines.settings import load
     from pipelines.train import recipe as recipes
-    from pipelines.train.launch import REWARD, prepare
+    from pipelines.train.prepare import prepare
 
     if preset not in recipes.PRESETS:
         raise UnknownName("preset", preset, recipes.PRESETS)
-    told = recipes.recipe(recipe)
-    run = prepare(home(), told, preset, release=release, name=name, given=recipes.given(settings or []))
+    if provider not in PROVIDERS:
+        raise UnknownName("provider", provider, PROVIDERS)
+    run = prepare(
+        home(),
+        recipes.recipe(recipe),
+        preset,
+        arm=arm,
+        release=release,
+        name=name,
+        start=start,
+        encoder=encoder,
+        provider=provider,
+        budget=None if budget is None else Decimal(str(budget)),
+        settings=load(home()).rewards,
+        given=recipes.given(settings or []),
+    )
     if dry_run:
         with terminal.working("composing the configuration"):
             run.composed()
-        found = recipes.differences(told, run.overrides)
-        terminal.put(display.differences(found) if found else f"every number is that of the paper ({told.about})")
-        terminal.line(f"verl accepts the configuration of {len(run.overrides)} settings; nothing was trained")
+        found = recipes.differences(run.recipe, run.overrides)
+        terminal.put(display.differences(found) if found else f"every number is that of the paper ({run.recipe.about})")
+        terminal.line(f"the configuration of {len(run.overrides)} settings is accepted; nothing was trained")
         return
-    terminal.line(f"{run.folder.name}: {told.about}, release {run.release.name} ({run.release.content})")
+    terminal.line(f"{run.folder.name}: {run.arm.about}, release {run.release.name} ({run.release.content})")
     model = run.train(lambda step, metrics: terminal.line(display.training_step(step, run.steps, metrics)))
-    rewards = [metrics[REWARD] for _, metrics in sorted(run.metrics().items()) if REWARD in metrics]
-    if rewards:
-        terminal.line(f"mean reward of a step: {rewards[0]:.2f} at first, {rewards[-1]:.2f} at last")
+    shown = run.trainer.shown
+    told = [metrics[shown] for _, metrics in sorted(run.metrics().items()) if shown in metrics]
+    if told:
+        terminal.line(f"{display.SHOWN[shown]} of a step: {told[0]:.2f} at first, {told[-1]:.2f} at last")
     terminal.line(f"the model: {model}")

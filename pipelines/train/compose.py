@@ -1,6 +1,8 @@
 """Composes verl's configuration with verl's own code, and validates it. Runs in `.venv-train`.
 
-    python -m pipelines.train.compose KEY=VALUE…
+    python -m pipelines.train.compose CONFIG KEY=VALUE…
+
+CONFIG is `ppo_trainer` (GRPO) or `sft_trainer_engine` (SFT).
 
 Prints the configuration as JSON. What verl refuses ends it with exit code 2 and verl's own words on stderr.
 """
@@ -15,8 +17,8 @@ from typing import Any
 LEGACY = ("custom_reward_function.", "reward_model.", "reward_manager")
 
 
-def composed(arguments: Sequence[str]) -> Any:
-    """verl's configuration for GRPO with these overrides. Raises ValueError for what it, or we, refuse."""
+def composed(name: str, arguments: Sequence[str]) -> Any:
+    """verl's configuration of this name with these overrides. Raises ValueError for what it, or we, refuse."""
     for argument in arguments:
         if argument.lstrip("+").startswith(LEGACY):
             raise ValueError(f"{argument.partition('=')[0]} is ignored by verl 0.9: its keys begin with reward.")
@@ -29,8 +31,9 @@ def composed(arguments: Sequence[str]) -> Any:
 
     try:
         with initialize_config_module("verl.trainer.config", version_base=None):
-            config = compose("ppo_trainer", overrides=list(arguments))
-        validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
+            config = compose(name, overrides=list(arguments))
+        if name == "ppo_trainer":
+            validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
         return OmegaConf.to_container(config, resolve=True)
     except (HydraException, OmegaConfBaseException, AssertionError, ValueError) as error:
         raise ValueError(str(error)) from error
@@ -40,7 +43,7 @@ def main() -> None:
     """Entry point."""
     try:
         with contextlib.redirect_stdout(sys.stderr):  # verl says that all is well
-            found = composed(sys.argv[1:])
+            found = composed(sys.argv[1], sys.argv[2:])
         sys.stdout.write(json.dumps(found, default=str))
     except ValueError as error:
         sys.stderr.write(f"{error}\n")

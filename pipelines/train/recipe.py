@@ -1,8 +1,9 @@
-"""Recipes: the set-ups of the papers as verl's own configuration, one YAML file each in `recipes/`.
+"""Recipes: the set-ups of the papers as the trainers' own configurations, one YAML file each in `recipes/`.
 
 A recipe says what its paper says (`paper`), what we had to decide (`ours`), and what it is made of; a preset, what kind
-of machine it runs on. Later layers win: `ours`, `paper`, the preset, what the recipe says of the preset, what a caller
-sets. What then differs from the paper can be told (`differences`).
+of machine it runs on; an arm, what a paper compares with its own set-up. Later layers win: `ours`, `paper`, the preset,
+what the recipe says of the preset, the arm, what a caller sets. What then differs from the paper can be told
+(`differences`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,13 @@ from pipelines.errors import RequestError, UnknownName
 
 Preset = Literal["gpu", "cpu_smoke"]
 PRESETS: tuple[Preset, ...] = ("gpu", "cpu_smoke")
+TrainerName = Literal["grpo", "sft", "contrastive"]
+Service = Literal["judge", "encoder"]
+Form = Literal["ecot", "coe", "cer"]
 Overrides = dict[str, Any]
 
 _FOLDER = Path(__file__).parent / "recipes"
-_COMMON = "common"
+_COMMON = _FOLDER / "common"
 
 
 class _Layers(BaseModel):
@@ -30,14 +34,48 @@ class _Layers(BaseModel):
     cpu_smoke: Overrides = Field(default_factory=dict)
 
 
+class Arm(_Layers):
+    """What a paper compares with its own set-up: one switch.
+
+    `recipe` names another recipe, which is then trained in place of this one. `scratch` starts from the base model and
+    not from what `Recipe.starts` names, `chain` says whether there is reasoning before the answer, `variants` which
+    rows of C's rewriting are learnt from (all by default), `judging` how C's judge is asked.
+    """
+
+    about: str
+    recipe: str | None = None
+    scratch: bool = False
+    chain: bool = True
+    variants: tuple[str, ...] = ()
+    judging: Literal["unified", "apart"] = "unified"
+    every: Overrides = Field(default_factory=dict)
+
+
 class Recipe(_Layers):
-    """A recipe. `rows` is the prompt set that it trains on, `reward` a module of `pipelines.rewards`."""
+    """A recipe. `rows` is the set of a release that it trains on.
+
+    Of GRPO, `reward` is a module of `pipelines.rewards`, `services` what that asks, and `starts` the recipe whose model
+    it starts from. `form` is what the tiny model of `cpu_smoke` knows already.
+    """
 
     name: str
     about: str
+    trainer: TrainerName = "grpo"
     rows: str
-    reward: str
-    paper: Overrides
+    reward: str = ""
+    services: tuple[Service, ...] = ()
+    starts: str | None = None
+    form: Form | None = None
+    paper: Overrides = Field(default_factory=dict)
+    arms: dict[str, Arm] = Field(default_factory=dict)
+
+    def arm(self, name: str) -> Arm:
+        """An arm by its name; the paper's own set-up for none. Raises UnknownName."""
+        if not name:
+            return Arm(about=self.about)
+        if name not in self.arms:
+            raise UnknownName(f"arm of {self.name}", name, self.arms)
+        return self.arms[name]
 
 
 class Difference(NamedTuple):
@@ -50,20 +88,27 @@ class Difference(NamedTuple):
 
 def recipes() -> tuple[str, ...]:
     """The names there are."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml") if path.stem != _COMMON))
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
 
 
 def recipe(name: str) -> Recipe:
     """A recipe by its name. Raises UnknownName."""
     if name not in recipes():
         raise UnknownName("recipe", name, recipes())
-    return Recipe(name=name, **_read(name))
+    return Recipe(name=name, **_read(_FOLDER / f"{name}.yaml"))
 
 
-def overrides(told: Recipe, preset: Preset, given: Mapping[str, Any] | None = None) -> Overrides:
-    """What verl's configuration is to be, by key; `given` wins over everything."""
-    common = _Layers(**_read(_COMMON))
-    layers = (common.ours, told.ours, told.paper, getattr(common, preset), getattr(told, preset), given or {})
+def overrides(
+    told: Recipe, preset: Preset, given: Mapping[str, Any] | None = None, *, arm: Arm | None = None
+) -> Overrides:
+    """What the trainer's configuration is to be, by key; `given` wins over everything."""
+    common = _Layers(**_read(_COMMON / f"{told.trainer}.yaml"))
+    of_arm = (arm.every, getattr(arm, preset)) if arm else ()
+    layers = (
+        *(common.ours, told.ours, told.paper, getattr(common, preset), getattr(told, preset)),
+        *of_arm,
+        given or {},
+    )
     found: Overrides = {}
     for layer in layers:
         for key, value in layer.items():
@@ -106,8 +151,8 @@ def number(value: Any) -> Any:
         return value
 
 
-def _read(name: str) -> dict[str, Any]:
-    read: dict[str, Any] = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+def _read(path: Path) -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return read
 
 

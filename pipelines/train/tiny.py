@@ -1,10 +1,10 @@
-"""A tiny Qwen3 that writes M's format badly, for `cpu_smoke`. Runs in `.venv-train`.
+"""A tiny Qwen3, for `cpu_smoke`, that writes a format badly, or has learnt nothing. Runs in `.venv-train`.
 
-    python -m pipelines.train.tiny ROWS.parquet FOLDER [--seed N]
+    python -m pipelines.train.tiny FOLDER ROWS.parquet… [--form ecot|coe|cer] [--seed N]
 
-Its tokenizer is trained on the prompts that it will see. The tags are single tokens, but no special ones: those vanish
-when a text is decoded, and with them the reward. A short warm start teaches it what an answer in the format looks like,
-mostly spoiled, so that there is something left to learn; the texts are the first clauses of ours in `CLAUSES`.
+Its tokenizer is trained on the texts that it will see. The tags are single tokens, but no special ones: those vanish
+when a text is decoded, and with them the reward. With a form, a short warm start teaches it what an answer in that
+format looks like, mostly spoiled, so that there is something left to learn; the texts are clauses of ours in `CLAUSES`.
 """
 
 import argparse
@@ -15,13 +15,30 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from schemas.reasoning import ECOT_TAGS, Ecot
+from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
+from schemas.reasoning import FORMATS, Cer, Coe, Ecot, Reasoning
 
-CLAUSES = {
-    "situation": ("压力很大", "睡不着", "很孤单", "关系断了"),
-    "motivation": ("想被理解", "想要陪伴", "想改变", "想安心"),
-    "strategy": ("先共情", "先倾听", "给肯定", "再提问"),
-    "answer": ("我在听。", "这不是您的错。", "您辛苦了。"),
+CLAUSES: dict[str, dict[str, tuple[str, ...]]] = {
+    "ecot": {
+        "situation": ("压力很大", "睡不着", "很孤单", "关系断了"),
+        "motivation": ("想被理解", "想要陪伴", "想改变", "想安心"),
+        "strategy": ("先共情", "先倾听", "给肯定", "再提问"),
+        "answer": ("我在听。", "这不是您的错。", "您辛苦了。"),
+    },
+    "coe": {
+        "L1": ("焦虑", "委屈", "很孤单", "难过"),
+        "L2": ("怕被否定", "把错揽下", "习惯忍着", "没人说"),
+        "L3": ("想被理解", "想要建议", "想要肯定", "想安心"),
+        "L4": ("先共情", "先倾听", "给肯定", "再提问"),
+        "answer": ("我在听。", "这不是您的错。", "您辛苦了。"),
+    },
+    "cer": {
+        "history_reasoning": ("刚开始说。", "说到一半。"),
+        "emotion": ("焦虑", "委屈", "难过"),
+        "emotion_reasoning": ("反复提起。", "语气很急。"),
+        "strategy_reasoning": ("先接住。", "再多听。"),
+        "response": ("我在听。", "这不是您的错。", "您辛苦了。"),
+    },
 }
 SAMPLES = 400
 WELL_FORMED = 0.15  # the share of samples in good form
@@ -53,7 +70,8 @@ def tokenizer(texts: Iterable[str]) -> Any:
     bpe.train_from_iterator(texts, trainer)
     fast: Any = PreTrainedTokenizerFast  # it has no types
     made = fast(tokenizer_object=bpe, eos_token="<|im_end|>", pad_token="<|endoftext|>")  # noqa: S106
-    made.add_tokens([tag for name in ECOT_TAGS for tag in (f"<{name}>", f"</{name}>")], special_tokens=False)
+    names = [name for record in FORMATS.values() for name in record.grammar.names]
+    made.add_tokens([tag for name in dict.fromkeys(names) for tag in (f"<{name}>", f"</{name}>")], special_tokens=False)
     made.chat_template = _TEMPLATE
     return made
 
@@ -85,22 +103,41 @@ def model(tokens: Any, seed: int) -> Any:
     return made
 
 
-def sample(rng: random.Random) -> str:
-    """An answer in M's format, or with tags missing, shuffled, doubled, never closed."""
-    said = {name: rng.choice(clauses) for name, clauses in CLAUSES.items()}
+def record(form: str, rng: random.Random) -> Reasoning:
+    """A record of a format, put together from `CLAUSES`."""
+    said = {name: rng.choice(clauses) for name, clauses in CLAUSES[form].items()}
+    if form == "ecot":
+        return Ecot(**said)
+    if form == "coe":
+        return Coe(**said)
+    return Cer(
+        lang="zh",
+        stage=rng.choice(STAGES.en),
+        sentiment=rng.choice(SENTIMENTS.en),
+        intensity=rng.randint(1, 5),
+        strategy=rng.choice(ANSWERABLE_STRATEGIES).en,
+        **said,
+    )
+
+
+def sample(form: str, rng: random.Random) -> str:
+    """An answer in a format, or with tags missing, shuffled, doubled, never closed."""
+    right = record(form, rng)
     if rng.random() < WELL_FORMED:
-        return Ecot(**said).render()
+        return right.render()
+    said = right.grammar.read(right.render())
     if rng.random() < 0.25:
         return said["answer"]
+    outer, *children, _ = right.grammar.names
     element = {name: f"<{name}>{text}</{name}>" for name, text in said.items()}
-    inside = [element[name] for name in ("situation", "motivation", "strategy") if rng.random() < 0.55]
+    inside = [element[name] for name in children if rng.random() < 0.55]
     if rng.random() < 0.4:
         rng.shuffle(inside)
     if inside and rng.random() < 0.3:
         inside.append(rng.choice(inside))
     body = "".join(one if rng.random() > 0.15 else one.partition("</")[0] for one in inside)
     if rng.random() < 0.5:
-        body = f"<thinking>{body}" + ("</thinking>" if rng.random() > 0.2 else "")
+        body = f"<{outer}>{body}" + (f"</{outer}>" if rng.random() > 0.2 else "")
     answer = element["answer"] if rng.random() < 0.5 else said["answer"]
     return answer + body if rng.random() < 0.2 else body + answer
 
@@ -109,6 +146,7 @@ def warm_up(
     made: Any,
     tokens: Any,
     prompts: Sequence[Messages],
+    form: str,
     seed: int,
     *,
     epochs: int = 20,
@@ -125,7 +163,7 @@ def warm_up(
         prompt = tokens.apply_chat_template(
             prompts[place % len(prompts)], add_generation_prompt=True, enable_thinking=False
         )["input_ids"]
-        rows.append((prompt, [*tokens.encode(sample(rng), add_special_tokens=False), tokens.eos_token_id]))
+        rows.append((prompt, [*tokens.encode(sample(form, rng), add_special_tokens=False), tokens.eos_token_id]))
     steps = epochs * -(-len(rows) // batch)
     optimiser = torch.optim.AdamW(made.parameters(), lr=rate, weight_decay=0.0)
     losses: list[float] = []
@@ -162,35 +200,39 @@ def _batch(rows: Sequence[tuple[list[int], list[int]]], pad: int) -> dict[str, A
     }
 
 
-def make(rows: Path, folder: Path, seed: int = 0) -> dict[str, Any]:
-    """Make the model of `cpu_smoke` for the prompts in a Parquet file of a release; gives its figures."""
+def make(folder: Path, rows: Sequence[Path], form: str | None = None, seed: int = 0) -> dict[str, Any]:
+    """Make a model of `cpu_smoke` for the prompts, or the messages, in files of a release; gives its figures."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    prompts: list[Messages] = pq.read_table(rows, columns=["prompt"])["prompt"].to_pylist()
-    said = [message["content"] for prompt in prompts for message in prompt]
-    ours = [clause for clauses in CLAUSES.values() for clause in clauses] * 20
+    table = pa.concat_tables([pq.read_table(path) for path in rows])
+    column = "prompt" if "prompt" in table.column_names else "messages"
+    chats: list[Messages] = table[column].to_pylist()
+    said = [message["content"] for chat in chats for message in chat]
+    ours = [clause for clauses in CLAUSES.get(form or "", {}).values() for clause in clauses] * 20
     tokens = tokenizer([*said, *ours, *("system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n")])
     made = model(tokens, seed)
-    losses = warm_up(made, tokens, prompts, seed)
+    losses = warm_up(made, tokens, chats, form, seed) if form else []
     made.save_pretrained(folder)
     tokens.save_pretrained(folder)
-    lengths = [len(tokens.apply_chat_template(prompt, add_generation_prompt=True)["input_ids"]) for prompt in prompts]
+    lengths = [len(tokens.apply_chat_template(chat, add_generation_prompt=True)["input_ids"]) for chat in chats]
     return {
         "parameters": sum(one.numel() for one in made.parameters()),
         "vocabulary": len(tokens),
         "longest_prompt": max(lengths),
-        "loss": [losses[0], losses[-1]],
+        "loss": losses[:1] + losses[-1:],
     }
 
 
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("rows", type=Path, nargs="+")
+    parser.add_argument("--form", choices=sorted(CLAUSES))
     parser.add_argument("--seed", type=int, default=0)
     told = parser.parse_args()
-    sys.stdout.write(json.dumps(make(told.rows, told.folder, told.seed)) + "\n")
+    sys.stdout.write(json.dumps(make(told.folder, told.rows, told.form, told.seed)) + "\n")
 
 
 if __name__ == "__main__":

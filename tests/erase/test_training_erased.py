@@ -11,7 +11,7 @@ from pipelines.erase.erasing import erase
 from pipelines.erase.request import Request
 from pipelines.errors import Busy
 from pipelines.locks import held
-from pipelines.train.launch import FOLDER, LOCK
+from pipelines.train.runs import FOLDER, LOCK
 
 ASKED = Request(rows=("s:a", "s:x"))
 

@@ -51,7 +51,7 @@ NUMBERS = {
 
 
 def test_there_is_a_recipe_for_each_paper():
-    assert recipes() == tuple(sorted(NUMBERS))
+    assert set(NUMBERS) < set(recipes())
     assert {recipe(name).rows for name in NUMBERS} == {"grpo_ecot", "grpo_coe", "grpo_cer"}
 
 

@@ -1,0 +1,146 @@
+"""A run of a recipe on a release: its name, its rows, what it starts from, and whom it asks."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import RequestError
+from pipelines.llm.asking import Provider
+from pipelines.release.manifest import Release
+from pipelines.release.releases import Releases
+from pipelines.settings import Rewards
+from pipelines.train import rows
+from pipelines.train.launch import Run, rows_of_arm
+from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, overrides, recipe
+from pipelines.train.runs import FOLDER, MODEL, ROLLOUTS
+from pipelines.train.services import PYTHON, Judge, encoder_command, judge_command
+from pipelines.train.trainers import TRAINERS, of_the_run
+
+ENCODER = "empathy_encoder"  # the recipe whose model E's reward asks
+
+
+def prepare(
+    home: Path,
+    told: Recipe,
+    preset: Preset,
+    *,
+    arm: str = "",
+    release: str | None = None,
+    name: str = "",
+    start: str | None = None,
+    encoder: str | None = None,
+    provider: Provider = "rules",
+    budget: Decimal | None = None,
+    settings: Rewards | None = None,
+    most_rows: int | None = None,
+    given: Mapping[str, Any] | None = None,
+) -> Run:
+    """A run of a recipe on a release, the current one unless another is named.
+
+    Args:
+        home: Where the releases are, and the run's folder will be.
+        told: The recipe.
+        preset: The kind of machine.
+        arm: An arm of the recipe; none: the paper's own set-up.
+        release: A release of the home.
+        name: Of the run; default: recipe, arm, preset and release.
+        start: The run whose model this one starts from; default: the run of `Recipe.starts` on the same release.
+        encoder: The run whose encoder the reward asks; default: that of `ENCODER` on the same release.
+        provider: Who judges.
+        budget: The most that judging may cost.
+        settings: Which models judge, and how many failures are borne.
+        most_rows: Train on so many rows; default: on all.
+        given: Settings of the trainer's that win over the recipe's.
+
+    Raises:
+        UnknownName: There is no such arm.
+        RequestError: There is no environment to train in, no release, one without the recipe's rows, or no run of that
+            name to start from or to ask.
+    """
+    if not PYTHON.exists():
+        raise RequestError("there is no environment to train in", where=PYTHON, remedy="make train-env")
+    chosen = told.arm(arm)
+    if chosen.recipe is not None:
+        told = recipe(chosen.recipe)
+    found = _release(home, release)
+    files = _files(home, found, told)
+    folder = home / FOLDER / (name or "-".join(filter(None, (told.name, arm, preset, found.name))))
+    ours = _of_files(folder, told, chosen, files, most_rows) | of_the_run(told.trainer, folder, folder / ROLLOUTS)
+    asked: dict[str, Any] = {"arm": arm, "most_rows": most_rows}
+    model = _start(home, told, chosen, preset, found, start)
+    if model is not None:
+        ours[TRAINERS[told.trainer].model] = str(model)
+    elif preset == "cpu_smoke":
+        ours[TRAINERS[told.trainer].model] = str(folder / "start")
+    services: dict[Any, list[str]] = {}
+    if told.reward:
+        ours["reward.custom_reward_function.path"] = f"pkg://pipelines.rewards.{told.reward}"
+        ours["reward.custom_reward_function.name"] = "compute_score"
+    if "encoder" in told.services:
+        folder_of = _model(home, encoder or f"{ENCODER}-{preset}-{found.name}", ENCODER, "--encoder")
+        services["encoder"] = encoder_command(folder_of)
+        asked["encoder"] = str(folder_of.relative_to(home))
+    if "judge" in told.services:
+        rewards = settings or Rewards()
+        judge = Judge(
+            provider, getattr(rewards, told.reward), budget, chosen.judging, rewards.failures, rewards.at_once
+        )
+        services["judge"] = judge_command(home, judge)
+        asked["judge"] = {"provider": judge.provider, "model": judge.model, "mode": judge.mode}
+    found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
+    return Run(folder, told, chosen, preset, found, files, found_overrides, most_rows, services, asked)
+
+
+def _release(home: Path, name: str | None) -> Release:
+    releases = Releases(home)
+    found = releases.read(name) if name else releases.current()
+    if found is None:
+        raise RequestError("there is no release to train on", where=home, remedy="gongqing release NAME")
+    return found
+
+
+def _files(home: Path, release: Release, told: Recipe) -> dict[str, list[Path]]:
+    """The files of the recipe's rows by split. What imitates has training rows alone; it is validated on none."""
+    folder = Releases(home).folder(release.name)
+    files = {
+        split: [folder / shard.path for shard in release.configs.get(told.rows, []) if shard.split == split]
+        for split in ("train", "validation")
+    }
+    for split in ("train",) if told.trainer == "sft" else ("train", "validation"):
+        if not files[split]:
+            raise RequestError(
+                f"the release {release.name} has no {split} rows of {told.rows}",
+                remedy="gongqing refresh --select training, then release anew",
+            )
+    return {split: paths for split, paths in files.items() if paths}
+
+
+def _of_files(folder: Path, told: Recipe, arm: Arm, files: Mapping[str, list[Path]], most: int | None) -> Overrides:
+    trainer = TRAINERS[told.trainer]
+    changed = rows.changes(arm, most)
+    found: Overrides = {}
+    for split, paths in files.items():
+        read = [str(rows_of_arm(folder, split))] if changed else [str(path) for path in paths]
+        found[trainer.train if split == "train" else trainer.validation] = read[0] if len(read) == 1 else read
+    return found
+
+
+def _start(home: Path, told: Recipe, arm: Arm, preset: Preset, release: Release, start: str | None) -> Path | None:
+    """The model to start from; None: the recipe's own, or a tiny one."""
+    if start is not None:
+        return _model(home, start, told.starts or told.name, "--start")
+    if told.starts is None or arm.scratch:
+        return None
+    return _model(home, f"{told.starts}-{preset}-{release.name}", told.starts, "--start")
+
+
+def _model(home: Path, run: str, recipe: str, option: str) -> Path:
+    folder = home / FOLDER / run / MODEL
+    if not folder.is_dir():
+        raise RequestError(
+            f"there is no run {run} that has come to its end",
+            where=folder,
+            remedy=f"gongqing train {recipe} first, or name a run with {option}",
+        )
+    return folder

@@ -1,0 +1,56 @@
+"""The folder of a run, and what can be read in it.
+
+::
+
+    <home>/training/<name>/run.json        what was asked for: recipe, preset, arm, release, its content, every setting
+                           data/           rows that were chosen or changed for an arm; else the release's own are read
+                           start/          of `cpu_smoke`: the tiny model that it starts from
+                           metrics/        a file a start of the run, a line a step (verl's file logger)
+                           checkpoints/    the trainer's own; the same command goes on from the last one
+                           rollouts/       every step's prompts, outputs and rewards
+                           tensorboard/    log-0001.txt …
+                           model/          at the end: a Hugging Face folder
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = "training"  # in a home
+LOCK, NOTE, ROLLOUTS, METRICS, MODEL = ".lock", "run.json", "rollouts", "metrics", "model"  # in the folder of a run
+
+Metrics = dict[str, float]
+
+
+def runs(home: Path) -> list[Path]:
+    """The folders of the runs of a home, by name."""
+    return sorted(note.parent for note in (home / FOLDER).glob(f"*/{NOTE}"))
+
+
+def note(run: Path) -> dict[str, Any]:
+    """What was asked for."""
+    found: dict[str, Any] = json.loads((run / NOTE).read_bytes())
+    return found
+
+
+def metrics(run: Path) -> dict[int, Metrics]:
+    """The metrics of every step; of one that was made twice, after a break, the later."""
+    found: dict[int, Metrics] = {}
+    for path in sorted((run / METRICS).glob("*.jsonl")):
+        for line in path.read_bytes().splitlines(keepends=True):
+            if line.endswith(b"\n"):  # a process that was killed may leave half a line
+                step, told = of_step(line)
+                found[step] = found.get(step, {}) | told
+    return found
+
+
+def of_step(line: bytes) -> tuple[int, Metrics]:
+    """A line of a file of metrics."""
+    read = json.loads(line)
+    return int(read["step"]), read["data"]
+
+
+def next_metrics(run: Path) -> Path:
+    """The file for the metrics of the next start."""
+    number = 1 + max((int(path.stem) for path in (run / METRICS).glob("*.jsonl")), default=0)
+    return run / METRICS / f"{number:04}.jsonl"

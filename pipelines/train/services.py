@@ -1,0 +1,112 @@
+"""What a run asks as it trains: the judge and the encoder, each a process beside it, on an address of this machine.
+
+They end when the run ends, and by themselves where it was killed: their standard input closes. A trainer that lives on
+without them stops at its next question.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple
+
+from pipelines.errors import TrainingFailed
+from pipelines.llm.asking import Provider
+from pipelines.settings import ROOT
+from pipelines.train.processes import ended
+from pipelines.train.recipe import Service
+
+PYTHON = ROOT / ".venv-train" / "bin" / "python"
+ADDRESSES: dict[Service, str] = {"judge": "GONGQING_JUDGE", "encoder": "GONGQING_ENCODER"}
+_PATIENCE = 10  # seconds that a service has to end
+_LAST_WORDS = 2000  # characters of its log that an error repeats
+
+
+class Judge(NamedTuple):
+    """Who judges: a provider of `pipelines.llm`, a model's alias, at what cost at most, and how (`Arm.judging`)."""
+
+    provider: Provider
+    model: str
+    budget: Decimal | None
+    mode: str
+    failures: float
+    at_once: int
+
+
+def judge_command(home: Path, judge: Judge) -> list[str]:
+    """What starts the judge."""
+    options = {
+        "home": home,
+        "provider": judge.provider,
+        "model": judge.model,
+        "mode": judge.mode,
+        "failures": judge.failures,
+        "at-once": judge.at_once,
+        **({} if judge.budget is None else {"budget": judge.budget}),
+    }
+    told = [f"--{name}={value}" for name, value in options.items()]
+    return [sys.executable, "-m", "pipelines.judging.service", *told]
+
+
+def encoder_command(folder: Path) -> list[str]:
+    """What starts the encoder of a folder."""
+    return [str(PYTHON), "-m", "pipelines.train.encoder", str(folder)]
+
+
+@contextlib.contextmanager
+def beside(
+    commands: Mapping[Service, Sequence[str]], environment: Mapping[str, str], folder: Path
+) -> Iterator[dict[str, str]]:
+    """Starts services, waits until they are ready, and ends them with the block.
+
+    Args:
+        commands: What starts each.
+        environment: Of theirs.
+        folder: Of the run; their logs lie there.
+
+    Yields:
+        The variables that tell where they are.
+
+    Raises TrainingFailed for one that does not start, with its last words.
+    """
+    with contextlib.ExitStack() as opened:
+        yield {
+            ADDRESSES[service]: opened.enter_context(_served(service, command, environment, folder))
+            for service, command in commands.items()
+        }
+
+
+@contextlib.contextmanager
+def _served(service: Service, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[str]:
+    log = folder / f"log-{service}.txt"
+    with log.open("ab") as words:
+        process = subprocess.Popen(
+            command,
+            env=dict(environment),
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=words,
+            start_new_session=True,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin, process.stdout:
+        try:
+            first = process.stdout.readline()
+            if not first:
+                process.wait()
+                raise TrainingFailed(
+                    f"the {service} did not start:\n{log.read_text(encoding='utf-8', errors='replace')[-_LAST_WORDS:]}",
+                    where=log,
+                    remedy="mend what it names, and run the same command again",
+                )
+            yield json.loads(first)["address"]
+        finally:
+            process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=_PATIENCE)
+            ended(process, _PATIENCE)
