@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +22,7 @@ from pipelines.llm.money import amount
 from pipelines.release.manifest import Finding, Release
 from pipelines.stats import PaperTable
 from pipelines.store import Version
+from pipelines.train.experiment import Outcome
 from pipelines.train.recipe import Difference
 from pipelines.why import Event
 from schemas.tables import TABLES
@@ -211,6 +212,25 @@ def differences(found: list[Difference]) -> Table:
     for one in found:
         table.add_row(one.key, str(one.paper), str(one.here))
     return table
+
+
+def outcomes(found: Sequence[Outcome]) -> Table:
+    """The arms of an experiment beside each other; ± is the standard deviation over the seeds."""
+    table = Table(title="arms, on equal rows and seeds")
+    for name in ("recipe", "arm", "seeds", "rows", "steps", "figure", "first", "last", "validation"):
+        table.add_column(name, overflow="fold", justify="left" if name in ("recipe", "arm", "figure") else "right")
+    for one in found:
+        table.add_row(
+            *(one.recipe, one.arm, str(one.seeds), f"{one.rows:,}", f"{one.steps:,}", SHOWN[one.shown]),
+            f"{one.first:.3f}",
+            _spread(one.last, one.last_deviation),
+            "" if one.validation is None else _spread(one.validation, one.validation_deviation),
+        )
+    return table
+
+
+def _spread(mean: float, deviation: float | None) -> str:
+    return f"{mean:.3f}" if deviation is None else f"{mean:.3f} ± {deviation:.3f}"
 
 
 def training_step(step: int, steps: int | None, metrics: Mapping[str, float]) -> str:

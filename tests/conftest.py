@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from labels_made import made_labels
+from labels_made import LABELLED, made_labels
 
 from pipelines.askers import Askers
 from pipelines.imports import import_file, make_author_key
 from pipelines.making import run_stage
-from pipelines.settings import ROOT, Annotate, Rewrite, Settings
+from pipelines.settings import ROOT, Settings
 from pipelines.stages import STAGES
 from pipelines.store import Store
 
@@ -72,9 +72,6 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         import_file(store, home, "mapped", path, data_set="sample", mapping=path.with_suffix(".toml"))
     _make_all(home)
     return home
-
-
-LABELLED = Settings(rewrite=Rewrite(variants=("D", "R", "P")), annotate=Annotate(human_answers=False))
 
 
 @pytest.fixture(scope="session")

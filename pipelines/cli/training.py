@@ -1,6 +1,7 @@
-"""The command that trains."""
+"""The commands that train: one run, or several arms beside each other."""
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -70,3 +71,28 @@ def train(
     if told:
         terminal.line(f"{display.SHOWN[shown]} of a step: {told[0]:.2f} at first, {told[-1]:.2f} at last")
     terminal.line(f"the model: {model}")
+
+
+@app.command()
+def experiment(
+    file: Annotated[Path, typer.Argument(help="Which arms, rows and seeds: a TOML file (docs/training.md).")],
+    as_json: terminal.AsJson = False,
+) -> None:
+    """Train arms beside each other on the same rows and seeds, and tell one table; broken off, it goes on."""
+    from pipelines import display
+    from pipelines.settings import load
+    from pipelines.train.experiment import conduct, read
+
+    told = read(file)
+    say = (lambda _: None) if as_json else terminal.line
+    outcomes = conduct(
+        home(),
+        told,
+        load(home()).rewards,
+        starting=lambda run: say(f"{run.folder.name}: {run.arm.about}"),
+        step=lambda run, step, metrics: say(display.training_step(step, run.steps, metrics)),
+    )
+    if as_json:
+        terminal.line(display.as_json([one._asdict() for one in outcomes]))
+    else:
+        terminal.put(display.outcomes(outcomes))

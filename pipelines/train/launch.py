@@ -16,12 +16,12 @@ from pipelines.durable import write_whole
 from pipelines.errors import RequestError, TrainingFailed
 from pipelines.release.manifest import Release
 from pipelines.settings import ROOT
-from pipelines.train import rows
+from pipelines.train import rows as of_arm
 from pipelines.train.processes import followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
 from pipelines.train.runs import MODEL, NOTE, Metrics, metrics, next_metrics
 from pipelines.train.services import PYTHON, beside
-from pipelines.train.trainers import TRAINERS, Trainer, command, last_weights
+from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
 Told = Callable[[int, Metrics], None]  # of a step and its metrics
 
@@ -53,6 +53,14 @@ class Run:
         """How many there are to be; None where the rows decide."""
         told = self.overrides.get(self.trainer.steps)
         return None if told is None else int(told)
+
+    @property
+    def rows(self) -> int:
+        """How many it trains on, once they are written."""
+        import pyarrow.parquet as pq
+
+        told = self.overrides[self.trainer.train]
+        return sum(pq.read_metadata(path).num_rows for path in ([told] if isinstance(told, str) else told))
 
     def composed(self) -> dict[str, Any]:
         """The whole configuration, verl's by verl's own code. Raises RequestError for what verl refuses."""
@@ -92,6 +100,15 @@ class Run:
             return target
         self._write_rows()
         self._make_start()
+        if self.steps is None or last_step(self.folder) < self.steps:  # verl would make one step more
+            self._train(told)
+        return self._merge(target)
+
+    def metrics(self) -> dict[int, Metrics]:
+        """The metrics of every step."""
+        return metrics(self.folder)
+
+    def _train(self, told: Told) -> None:
         path = next_metrics(self.folder)
         path.parent.mkdir(exist_ok=True)
         environment = self._environment() | {
@@ -105,11 +122,6 @@ class Run:
                 for step, found in followed(process, path):
                     told(step, found)
             self._require_end(process, log, "training")
-        return self._merge(target)
-
-    def metrics(self) -> dict[int, Metrics]:
-        """The metrics of every step."""
-        return metrics(self.folder)
 
     def _note(self) -> None:
         path = self.folder / NOTE
@@ -130,10 +142,10 @@ class Run:
             )
 
     def _write_rows(self) -> None:
-        if rows.changes(self.arm, self.most_rows):
+        if of_arm.changes(self.arm, self.most_rows):
             for split, paths in self.files.items():
                 most = self.most_rows if split == "train" else None
-                rows.write(paths, rows_of_arm(self.folder, split), self.arm, most)
+                of_arm.write(paths, rows_of_arm(self.folder, split), self.arm, most)
 
     def _make_start(self) -> None:
         """The tiny model of `cpu_smoke`, where the run starts from no other."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipelines.errors import RequestError
 from pipelines.llm.asking import Provider
+from pipelines.llm.payload import RULES
 from pipelines.release.manifest import Release
 from pipelines.release.releases import Releases
 from pipelines.settings import Rewards
@@ -87,7 +88,8 @@ def prepare(
             provider, getattr(rewards, told.reward), budget, chosen.judging, rewards.failures, rewards.at_once
         )
         services["judge"] = judge_command(home, judge)
-        asked["judge"] = {"provider": judge.provider, "model": judge.model, "mode": judge.mode}
+        named = RULES if provider == "rules" else judge.model
+        asked["judge"] = {"provider": judge.provider, "model": named, "mode": judge.mode}
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
     return Run(folder, told, chosen, preset, found, files, found_overrides, most_rows, services, asked)
 
@@ -132,7 +134,8 @@ def _start(home: Path, told: Recipe, arm: Arm, preset: Preset, release: Release,
         return _model(home, start, told.starts or told.name, "--start")
     if told.starts is None or arm.scratch:
         return None
-    return _model(home, f"{told.starts}-{preset}-{release.name}", told.starts, "--start")
+    run = "-".join(filter(None, (told.starts, arm.start_arm, preset, release.name)))
+    return _model(home, run, told.starts, "--start")
 
 
 def _model(home: Path, run: str, recipe: str, option: str) -> Path:

@@ -38,13 +38,15 @@ class Arm(_Layers):
     """What a paper compares with its own set-up: one switch.
 
     `recipe` names another recipe, which is then trained in place of this one. `scratch` starts from the base model and
-    not from what `Recipe.starts` names, `chain` says whether there is reasoning before the answer, `variants` which
-    rows of C's rewriting are learnt from (all by default), `judging` how C's judge is asked.
+    not from what `Recipe.starts` names, `start_arm` from that arm of it. `chain` says whether there is reasoning before
+    the answer, `variants` which rows of C's rewriting are learnt from (all by default), `judging` how C's judge is
+    asked, `every` what is set with either preset.
     """
 
     about: str
     recipe: str | None = None
     scratch: bool = False
+    start_arm: str = ""
     chain: bool = True
     variants: tuple[str, ...] = ()
     judging: Literal["unified", "apart"] = "unified"

@@ -1,10 +1,12 @@
 """The trainers there are, and what the launch must know of each: GRPO and SFT are verl's own, contrastive is ours."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipelines.train.recipe import Overrides, TrainerName, as_arguments
+from pipelines.train.runs import Metrics
 
 _CHECKPOINTS = "checkpoints"  # in the folder of a run
 _TORCHRUN = ("torch.distributed.run", "--standalone", "--nnodes=1")
@@ -13,16 +15,18 @@ _TORCHRUN = ("torch.distributed.run", "--standalone", "--nnodes=1")
 class Trainer(NamedTuple):
     """One of them. Keys are those of its own configuration.
 
-    `model` is the key of what it starts from, `train` and `validation` those of its files; `shown` the metric that says
-    how a run went; `config` the name of verl's configuration, None for ours; `weights` where they lie in a checkpoint
-    of verl's.
+    `model` is the key of what it starts from, `train` and `validation` those of its files. `shown` is the metric of a
+    step that says how a run goes, `validated` matches those of a validation. `config` is the name of verl's
+    configuration, None for ours; `weights` where they lie in a checkpoint of verl's.
     """
 
     model: str
     train: str
     validation: str
     steps: str
+    seed: str
     shown: str
+    validated: str
     config: Literal["ppo_trainer", "sft_trainer_engine"] | None
     weights: str = ""
 
@@ -33,7 +37,9 @@ TRAINERS: dict[TrainerName, Trainer] = {
         train="data.train_files",
         validation="data.val_files",
         steps="trainer.total_training_steps",
+        seed="data.seed",
         shown="critic/score/mean",
+        validated=r"val-core/.*/reward/mean@\d+",
         config="ppo_trainer",
         weights="actor",
     ),
@@ -42,7 +48,9 @@ TRAINERS: dict[TrainerName, Trainer] = {
         train="data.train_files",
         validation="data.val_files",
         steps="trainer.total_training_steps",
+        seed="trainer.seed",
         shown="train/loss",
+        validated="val/loss",
         config="sft_trainer_engine",
     ),
     "contrastive": Trainer(
@@ -50,10 +58,18 @@ TRAINERS: dict[TrainerName, Trainer] = {
         train="train",
         validation="validation",
         steps="steps",
+        seed="seed",
         shown="train/loss",
+        validated="val/loss",
         config=None,
     ),
 }
+
+
+def validated(trainer: TrainerName, metrics: Metrics) -> float | None:
+    """The figure of a validation among the metrics of a step; None where there was none."""
+    matches = re.compile(TRAINERS[trainer].validated).fullmatch
+    return next((value for key, value in metrics.items() if matches(key)), None)
 
 
 def of_the_run(trainer: TrainerName, run: Path, rollouts: Path) -> Overrides:
@@ -74,13 +90,18 @@ def command(trainer: TrainerName, found: Mapping[str, Any], metrics: Path) -> li
     return ["-m", "pipelines.train.contrastive", f"--metrics={metrics}", *_as_options(found)]
 
 
+def last_step(run: Path) -> int:
+    """The step of verl's last checkpoint that is whole; 0 where there is none."""
+    told = run / _CHECKPOINTS / "latest_checkpointed_iteration.txt"
+    return int(told.read_text(encoding="utf-8")) if told.exists() else 0
+
+
 def last_weights(trainer: TrainerName, run: Path) -> Path:
     """The weights of the last checkpoint: of verl's, to be merged; of ours, a folder that `transformers` loads."""
     folder = run / _CHECKPOINTS
     if trainer == "contrastive":
         return folder / "model"
-    last = max(folder.glob("global_step_*"), key=lambda path: int(path.name.rpartition("_")[2]))
-    return last / TRAINERS[trainer].weights
+    return folder / f"global_step_{last_step(run)}" / TRAINERS[trainer].weights
 
 
 def _as_options(found: Mapping[str, Any]) -> Sequence[str]:

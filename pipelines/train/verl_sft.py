@@ -1,0 +1,32 @@
+"""Chats as verl's SFT learns them: every reply behind the very words that will ask for it in reinforcement.
+
+verl 0.9.1 tokenises message by message and takes the length of the generation prompt off each reply. With native
+thinking off that prompt ends in an empty block, which a message alone is not rendered with by Qwen3's template: the
+block is then missing from the sample, and as many tokens of the reply's beginning are not learnt. A verdict of four
+words is not learnt at all, and the loss is 0/0.
+"""
+
+from typing import Any
+
+import torch
+from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
+
+
+class ChatDataset(MultiTurnSFTDataset):  # type: ignore[misc]  # verl has no types
+    """It differs in what a reply begins with."""
+
+    def _process_single_message(self, index: int, message: dict[str, Any], *given: Any, **named: Any) -> Any:
+        ids, mask, attention, other = super()._process_single_message(index, message, *given, **named)
+        if message["role"] != "assistant":
+            return ids, mask, attention, other
+        asked = torch.tensor(list(self.generation_prompt), dtype=ids.dtype)
+        reply = ids[_common(ids, asked) :]
+        learnt = torch.cat([torch.zeros_like(asked), torch.ones_like(reply)])
+        return torch.cat([asked, reply]), learnt, torch.ones_like(learnt), other
+
+
+def _common(one: torch.Tensor, other: torch.Tensor) -> int:
+    """How many tokens two sequences begin with alike."""
+    shorter = min(len(one), len(other))
+    differ = (one[:shorter] != other[:shorter]).nonzero()
+    return int(differ[0]) if len(differ) else shorter

@@ -1,0 +1,84 @@
+"""What a run is made of before it starts: rows, arms, what it starts from, whom it asks."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.errors import RequestError, UnknownName
+from pipelines.train.prepare import prepare
+from pipelines.train.recipe import recipe
+from pipelines.train.runs import FOLDER, MODEL
+
+pytestmark = pytest.mark.xdist_group("training")  # the home is made there
+
+
+def ended(home: Path, *names: str) -> None:
+    for name in names:
+        (home / FOLDER / name / MODEL).mkdir(parents=True, exist_ok=True)
+
+
+def test_a_policy_starts_from_its_warm_start_on_the_same_release(training_home: Path):
+    ended(training_home, "empathy_sft-gpu-v1", "empathy_encoder-gpu-v1")
+    run = prepare(training_home, recipe("empathy_coe"), "gpu")
+    assert run.overrides["actor_rollout_ref.model.path"] == str(training_home / FOLDER / "empathy_sft-gpu-v1" / MODEL)
+    assert run.asked["encoder"] == f"{FOLDER}/empathy_encoder-gpu-v1/{MODEL}"
+
+
+@pytest.mark.parametrize(
+    ("arm", "missing"), [("", "empathy_sft-cpu_smoke-v1"), ("no_coe", "empathy_sft-no_coe-cpu_smoke-v1")]
+)
+def test_without_a_warm_start_a_policy_says_how_to_get_one(training_home: Path, arm: str, missing: str):
+    with pytest.raises(RequestError, match=f"no run {missing} that has come to its end") as error:
+        prepare(training_home, recipe("empathy_coe"), "cpu_smoke", arm=arm)
+    assert "gongqing train empathy_sft first, or name a run with --start" in str(error.value)
+
+
+def test_without_an_encoder_its_reward_says_how_to_get_one(training_home: Path):
+    with pytest.raises(RequestError, match="gongqing train empathy_encoder first, or name a run with --encoder"):
+        prepare(training_home, recipe("empathy_coe"), "cpu_smoke", arm="grpo_only")
+
+
+def test_an_arm_may_be_another_recipe(training_home: Path):
+    run = prepare(training_home, recipe("empathy_coe"), "cpu_smoke", arm="sft_only")
+    assert run.recipe.name == "empathy_sft"
+    assert run.folder.name == "empathy_sft-sft_only-cpu_smoke-v1"
+
+
+def test_arms_differ_in_what_the_paper_compares_and_in_nothing_else(training_home: Path):
+    runs = {arm: prepare(training_home, recipe("compeer_cer"), "gpu", arm=arm) for arm in ("", "urp", "ur", "por")}
+    reweight = "+reward.custom_reward_function.reward_kwargs.reweight"
+    named = ("trainer.experiment_name", "trainer.default_local_dir", "trainer.rollout_data_dir")
+
+    def told(arm: str) -> dict:
+        return {key: value for key, value in runs[arm].overrides.items() if key not in named}
+
+    assert told("") == told("urp") == {key: value for key, value in told("ur").items() if key != reweight}
+    assert told("ur") == told("por")
+    assert told("ur")[reweight] is False
+    assert [runs[arm].asked["judge"]["mode"] for arm in runs] == ["unified", "unified", "unified", "apart"]
+
+
+def test_an_arm_that_there_is_not_names_the_nearest(training_home: Path):
+    with pytest.raises(UnknownName, match="no arm of empathy_coe 'grpo_olny'") as error:
+        prepare(training_home, recipe("empathy_coe"), "gpu", arm="grpo_olny")
+    assert "did you mean 'grpo_only'?" in str(error.value)
+
+
+def test_what_imitates_needs_no_rows_to_be_validated_on(training_home: Path):
+    run = prepare(training_home, recipe("unifireward"), "gpu")
+    assert set(run.files) == {"train"}
+    assert "data.val_files" not in run.overrides
+
+
+def test_the_judge_is_whom_somebody_named(training_home: Path):
+    asked = prepare(training_home, recipe("mindchat_ecot"), "gpu").asked["judge"]
+    assert (asked["provider"], asked["model"]) == ("rules", "rules-v1")
+    asked = prepare(training_home, recipe("mindchat_ecot"), "gpu", provider="openai").asked["judge"]
+    assert (asked["provider"], asked["model"]) == ("openai", "qwen-plus")
+
+
+def test_there_must_be_a_release_with_the_rows(training_home: Path, tmp_path: Path):
+    with pytest.raises(RequestError, match="no release to train on"):
+        prepare(tmp_path, recipe("mindchat_ecot"), "gpu")
+    with pytest.raises(RequestError, match="no train rows of ecot_chains"):
+        prepare(training_home, recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"}), "gpu")
