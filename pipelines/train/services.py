@@ -105,6 +105,9 @@ def _served(service: Service, command: Sequence[str], environment: Mapping[str, 
                     remedy="mend what it names, and run the same command again",
                 )
             yield json.loads(first)["address"]
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(b"end\n")  # in order: a judge may then close its budget
+                process.stdin.flush()
         finally:
             process.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
