@@ -4,16 +4,24 @@ verl 0.9.1 tokenises message by message and takes the length of the generation p
 thinking off that prompt ends in an empty block, which a message alone is not rendered with by Qwen3's template: the
 block is then missing from the sample, and as many tokens of the reply's beginning are not learnt. A verdict of four
 words is not learnt at all, and the loss is 0/0.
+Nor does its trainer look at a seed: rows come in one order.
 """
 
 from typing import Any
 
+import numpy as np
 import torch
 from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
 
 
 class ChatDataset(MultiTurnSFTDataset):  # type: ignore[misc]  # verl has no types
-    """It differs in what a reply begins with."""
+    """It differs in what a reply begins with, and in that rows lie in an order of `+data.seed`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        order = np.random.default_rng(self.seed).permutation(len(self.messages)).tolist()
+        self.dataframe = self.dataframe.iloc[order]
+        self.messages = [self.messages[place] for place in order]
 
     def _process_single_message(self, index: int, message: dict[str, Any], *given: Any, **named: Any) -> Any:
         ids, mask, attention, other = super()._process_single_message(index, message, *given, **named)

@@ -102,7 +102,7 @@ class TestTwoArmsWithTwoSeeds:
         for seed in (1, 2):
             told = note(runs / f"variants-compeer_cer-sft-s{seed}")
             assert (told["recipe"], told["most_rows"]) == ("compeer_sft", 40)
-            assert told["overrides"]["trainer.seed"] == seed
+            assert told["overrides"]["+data.seed"] == seed
 
     def test_are_not_trained_again(self, outcomes: list[dict], training_home: Path, tmp_path: Path):
         told = read(written(tmp_path, ARMS))
