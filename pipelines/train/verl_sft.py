@@ -3,8 +3,7 @@
 verl 0.9.1 tokenises message by message and takes the length of the generation prompt off each reply. With native
 thinking off that prompt ends in an empty block, which a message alone is not rendered with by Qwen3's template: the
 block is then missing from the sample, and as many tokens of the reply's beginning are not learnt. A verdict of four
-words is not learnt at all, and the loss is 0/0.
-Nor does its trainer look at a seed: rows come in one order.
+words is not learnt at all, and the loss is 0/0. Nor does its trainer look at a seed: rows come in one order.
 """
 
 from typing import Any
@@ -19,9 +18,9 @@ class ChatDataset(MultiTurnSFTDataset):  # type: ignore[misc]  # verl has no typ
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        order = np.random.default_rng(self.seed).permutation(len(self.messages)).tolist()
-        self.dataframe = self.dataframe.iloc[order]
-        self.messages = [self.messages[place] for place in order]
+        order = np.random.default_rng(self.seed).permutation(len(self)).tolist()
+        self.dataframe: Any = self.dataframe.iloc[order]
+        self.messages: list[Any] = [self.messages[place] for place in order]
 
     def _process_single_message(self, index: int, message: dict[str, Any], *given: Any, **named: Any) -> Any:
         ids, mask, attention, other = super()._process_single_message(index, message, *given, **named)
