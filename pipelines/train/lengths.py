@@ -179,7 +179,7 @@ def _reader(model: Mapping[str, Any]) -> tuple[Any, Any]:
         tokens, processor = hf_tokenizer(folder), hf_processor(folder)
     except (OSError, ValueError) as error:
         raise UnreadableFile(
-            f"the tokenizer cannot be loaded: {str(error).strip().splitlines()[0]}",
+            f"the tokenizer cannot be loaded: {str(error).strip().splitlines()[0].strip(' :')}",
             where=folder,
             remedy="name the model's folder, or its name on the Hub where that can be reached",
         ) from error
