@@ -9,7 +9,7 @@ ENCODER := $(VENV)/.encoder
 TRAIN := .venv-train
 TRAIN_STAMP := $(TRAIN)/.installed
 
-BENCHMARKS := refresh store crawl cleaning near_duplicates llm rules
+BENCHMARKS := refresh store crawl cleaning near_duplicates llm rules rewards
 PEERS := text-dedup datatrove data-juicer
 
 .PHONY: demo train-env test coverage ui lint format bench bench-peers pins clean help
