@@ -9,10 +9,13 @@ ENCODER := $(VENV)/.encoder
 TRAIN := .venv-train
 TRAIN_STAMP := $(TRAIN)/.installed
 
-BENCHMARKS := refresh store crawl cleaning near_duplicates llm rules
+VERL_PYTHON = $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || \
+	{ echo "verl needs Python 3.11 or 3.12; name one: make PYTHON=python3.12 …" >&2; exit 2; }
+
+BENCHMARKS := refresh store crawl cleaning near_duplicates llm rules rewards
 PEERS := text-dedup datatrove data-juicer
 
-.PHONY: demo train-env test coverage ui lint format bench bench-peers pins clean help
+.PHONY: demo train-env train-env-gpu test coverage ui lint format bench bench-peers pins clean help
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -34,11 +37,20 @@ demo: $(STAMP)  ## the main job on samples/
 	$(BIN)/gongqing demo
 
 $(TRAIN_STAMP): requirements/train.txt
+	@$(VERL_PYTHON)
 	@test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 train-env: $(TRAIN_STAMP)  ## the environment that verl trains in, on a CPU
+
+# In the same place, for runs look nowhere else; what is of the CPU's alone would be another torch. Its stamp is the
+# CPU's, so that `make test` leaves it as it is.
+train-env-gpu: requirements/train-gpu.txt  ## the same with vLLM, for GPUs
+	@$(VERL_PYTHON)
+	rm -rf $(TRAIN) && $(PYTHON) -m venv $(TRAIN)
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $(TRAIN_STAMP)
 
 test: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## every test, on all cores
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
@@ -79,6 +91,12 @@ pins:  ## resolve the requirements anew
 		pyproject.toml -o requirements/base.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --extra dev \
 		-c requirements/base.txt pyproject.toml -o requirements/dev.txt
+	@for name in train train-gpu; do \
+		$(BIN)/uv pip compile --quiet --python-platform x86_64-manylinux_2_28 --python-version 3.11 --no-annotate \
+			--no-header --upgrade requirements/$$name.in -o requirements/$$name.txt || exit 1; \
+	done
+	@# torch of a CPU needs none of what torch names for a GPU
+	sed -i -E '/^(nvidia-|cuda-|triton=)/d' requirements/train.txt
 
 clean:  ## throw the environment away; data stay
 	rm -rf $(VENV) $(TRAIN) benchmarks/peers/.venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipelines.release.checks.media import MEDIA, text_only
 from pipelines.release.features import arrow_bytes, described, features
 from pipelines.release.manifest import Finding, Release, Source
 from pipelines.release.measures import Measures
@@ -196,8 +197,8 @@ def _what(release: Release, found: Measures) -> list[str]:
         "of reasoning in three formats (ECoT, CoE, CER), verdicts and prompts. Made by the project gongqing after "
         "three papers: MindChat-R0 (M), Empathy-R1 (E) and COMPEER (C).",
         "",
-        f"{total:,} rows in {len(release.configs)} configs; by language: {languages}. Text only: where a source has "
-        "sound or pictures, rounds that cannot be understood without them are left out.",
+        f"{total:,} rows in {len(release.configs)} configs; by language: {languages}. "
+        f"{text_only(release).capitalize()}.",
         f"Released {release.made_at:%Y-%m-%d}; content `{release.content}`; `manifest.json` pins the version of every "
         "table behind it and the SHA-256 of every file.",
     ]
@@ -344,7 +345,7 @@ def _limits(release: Release) -> list[str]:
         "* Personal data were replaced by rules. Rules miss some: tell us.",
         "* Topics and strategies are coarse and were made for these papers; several strategies may be right at once.",
     ]
-    told = [one for one in release.findings if one.check not in ("withheld", "left_out", "consent")]
+    told = [one for one in release.findings if one.check not in ("withheld", "left_out", "consent", MEDIA)]
     if told:
         lines += [
             "",

@@ -196,3 +196,11 @@ def test_the_same_rows_draw_the_same_pictures(mixed):
     found = measure(mixed.release, mixed.releases.folder(NAME))
     assert pictures(found) == pictures(found)
     assert sum(map(len, found.lengths.values())) == sum(map(mixed.release.rows, mixed.release.configs))
+
+
+def test_it_says_that_it_is_text_alone_and_what_share_of_the_rounds_that_costs(mixed, exported, told):
+    assert "by language: zh" in told
+    assert "Text only: no round lacked media." in told
+    what = "text only: 1 of 8 rounds (12.5%) lacked media, and are left out"
+    finding = Finding(check="media", severity="warn", count=1, what=what, remedy="none")
+    assert again(mixed, exported, findings=[finding]).count("ext only: 1 of 8 rounds (12.5%) lacked media") == 1

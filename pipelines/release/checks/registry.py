@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pipelines.release.checks.anonymity import k_anonymity
 from pipelines.release.checks.descendants import descendants, groups
 from pipelines.release.checks.erased import erased
+from pipelines.release.checks.media import media
 from pipelines.release.checks.near import near_duplicates
 from pipelines.release.checks.personal import personal_data
 from pipelines.release.checks.released import Released
@@ -20,7 +21,7 @@ Check = Callable[[Released], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     *(near_duplicates, retold, descendants, groups),
     *(personal_data, rules_rows, risks, minors, licences, erased),
-    *(k_anonymity, empty),
+    *(k_anonymity, media, empty),
 )
 
 # What somebody may allow by its name: it harms nobody, and the release is marked. The rest has to be mended.

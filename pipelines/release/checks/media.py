@@ -1,0 +1,37 @@
+"""What of the dialogues is lost with their sound and pictures: every set is text alone.
+
+A set names the clips of its turns and brings no files (`schemas.dialogues.MEDIA`). A round whose history holds one is
+left out of `grpo_cer` and of the candidates: what was seen or heard there, no text says.
+"""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from pipelines.release.checks.released import Released, some
+from pipelines.release.manifest import Finding, Release
+from schemas.ids import round_id
+
+MEDIA = "media"
+
+
+def media(released: Released) -> Iterator[Finding]:
+    """The sampled rounds that cannot be understood without a clip, out of all of them."""
+    rounds = released.table("sampled_turns")
+    lacking = rounds.filter(pl.col("needs_media")).select("dialogue_id", "round")
+    if lacking.height:
+        yield Finding(
+            check=MEDIA,
+            severity="warn",
+            count=lacking.height,
+            what=f"text only: {lacking.height:,} of {rounds.height:,} rounds ({lacking.height / rounds.height:.1%}) "
+            "lacked media, and are left out",
+            remedy="nothing is lost but these: clips are not read here",
+            examples=some([round_id(*one) for one in lacking.iter_rows()]),
+        )
+
+
+def text_only(release: Release) -> str:
+    """What a card and a run say of it: the rounds that lacked media, or that none did."""
+    told = [one.what for one in release.findings if one.check == MEDIA]
+    return told[0] if told else "text only: no round lacked media"

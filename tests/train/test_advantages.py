@@ -1,0 +1,190 @@
+"""verl's GRPO advantages are eq. 1 by hand, on what our rewards give real and adversarial outputs."""
+
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+from typing import Any
+
+import pytest
+
+from pipelines.rewards.format import cer, coe, ecot
+from pipelines.rewards.redundancy import reweight
+from pipelines.settings import ROOT
+from pipelines.train.launch import PYTHON
+from pipelines.train.recipe import overrides, recipe, recipes
+from schemas.reasoning import Cer, Coe, Ecot
+
+pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
+
+GROUPS = 400
+EPSILON = 1e-6  # verl's, on the sample standard deviation (papers.md §6)
+ROUNDING = 2.0**-22  # verl counts in float32: a mean is right to about this share of the largest reward
+
+Group = list[float]
+
+CLAUSES = ("压力很大", "睡不着", "想被理解", "先共情", "您辛苦了。", "我在听，您慢慢说。", "a 😀", "")
+
+
+def output(rng: random.Random) -> str:
+    """An output in one of the three formats, whole or spoiled: cut short, doubled, a tag lost, or no format at all."""
+    said = [rng.choice(CLAUSES[:-1]) for _ in range(8)]
+    whole = rng.choice(
+        (
+            Ecot(situation=said[0], motivation=said[1], strategy=said[2], answer=said[3]).render(),
+            Coe(L1=said[0], L2=said[1], L3=said[2], L4=said[3], answer=said[4]).render(),
+            Cer(
+                lang="zh",
+                stage="exploration",
+                history_reasoning=said[0],
+                sentiment="negative",
+                emotion="难过",
+                intensity=4,
+                emotion_reasoning=said[1],
+                strategy="Question",
+                strategy_reasoning=said[2],
+                response=said[3],
+            ).render(),
+        )
+    )
+    spoiled = (
+        whole,
+        whole,
+        whole[: rng.randrange(len(whole))],
+        whole + whole,
+        whole.replace("</", "<", 1),
+        said[0],
+        "",
+    )
+    return rng.choice(spoiled)
+
+
+def groups(seed: int = 0) -> list[Group]:
+    """Rewards of outputs of one prompt, of every kind that a recipe gives; every third group is of equal rewards."""
+    rng = random.Random(seed)
+    made: list[Group] = []
+    for number in range(GROUPS):
+        size = rng.choice((1, 2, 4, 4, 4, 8))
+        texts = [output(rng)] * size if number % 3 == 0 else [output(rng) for _ in range(size)]
+        judged = [rng.randint(3, 15) / 15 for _ in texts]
+        five = [float(rng.choice((-5, -3, -1, 1, 3, 5))) if number % 2 else cer(text) for text in texts]
+        history = [rng.choice(CLAUSES) for _ in range(rng.randrange(4))]
+        made.append(
+            rng.choice(
+                (
+                    [ecot(text).r_format for text in texts],
+                    [ecot(text).r_format + judge for text, judge in zip(texts, judged, strict=True)],
+                    [coe(text) for text in texts],
+                    [cer(text) for text in texts],
+                    reweight(five, texts, history, mode=rng.choice(("paper", "shift"))).tolist(),
+                )
+            )
+        )
+    return made
+
+
+def by_hand(group: Group) -> list[float]:
+    """Eq. 1: each reward less the mean, over the deviation; of one output the reward itself, as verl has it."""
+    if len(group) == 1:
+        return [group[0] / (1 + EPSILON)]
+    mean, deviation = statistics.fmean(group), statistics.stdev(group)
+    return [(reward - mean) / (deviation + EPSILON) for reward in group]
+
+
+def tolerance(group: Group) -> float:
+    """How far rounding can move an advantage: the rounding of the mean, over the deviation."""
+    deviation = statistics.stdev(group) if len(group) > 1 else 1.0
+    return 1e-5 + ROUNDING * max(map(abs, group)) / (deviation + EPSILON)
+
+
+SCRIPT = """
+import contextlib, json, sys
+with contextlib.redirect_stdout(sys.stderr):
+    import numpy as np, torch
+    from verl.trainer.ppo.core_algos import compute_grpo_outcome_advantage, get_adv_estimator_fn
+    assert get_adv_estimator_fn("grpo") is compute_grpo_outcome_advantage
+    groups = json.loads(sys.stdin.read())
+    order = np.random.default_rng(0).permutation(sum(map(len, groups)))
+    flat = [(f"uid-{place}", reward) for place, group in enumerate(groups) for reward in group]
+    uid = np.array([flat[at][0] for at in order], dtype=object)
+    lengths = torch.tensor([1 + int(at) % 5 for at in order])
+    mask = (torch.arange(6)[None] < lengths[:, None]).float()
+    rewards = torch.zeros_like(mask)  # a reward stands at the last token of its output
+    rewards[torch.arange(len(order)), lengths - 1] = torch.tensor([flat[at][1] for at in order])
+    advantages, _ = compute_grpo_outcome_advantage(rewards, mask, uid)
+    assert torch.equal(advantages, advantages[:, :1] * mask), "every token of an output has its advantage, padding none"
+    back = np.empty(len(order))
+    back[order] = advantages[:, 0].numpy()
+print(json.dumps(back.tolist()))
+"""
+
+
+@pytest.fixture(scope="module")
+def advantages() -> list[tuple[Group, list[float]]]:
+    """Each group of rewards, with the advantages that verl gives them; outputs of all groups were shuffled."""
+    if not PYTHON.exists():
+        pytest.skip("needs .venv-train: make train-env")
+    made = groups()
+    ran = subprocess.run(
+        [PYTHON, "-c", SCRIPT],
+        input=json.dumps(made),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    found = iter(json.loads(ran.stdout.splitlines()[-1]))
+    return [(group, [next(found) for _ in group]) for group in made]
+
+
+def test_the_advantages_are_those_of_eq_1(advantages: list[tuple[Group, list[float]]]):
+    for group, found in advantages:
+        assert found == pytest.approx(by_hand(group), rel=1e-4, abs=tolerance(group)), group
+    assert len({reward for group, _ in advantages for reward in group}) > 100, "rewards of many kinds"
+    apart = [group for group, _ in advantages if len(set(group)) > 1]
+    assert max(map(tolerance, apart)) < 1e-3, "where rewards differ at all, rounding hides nothing"
+
+
+def equal_groups(advantages: list[tuple[Group, list[float]]]) -> list[tuple[Group, list[float]]]:
+    return [(group, found) for group, found in advantages if len(group) > 1 and len(set(group)) == 1]
+
+
+def test_a_group_of_equal_rewards_teaches_nothing(advantages: list[tuple[Group, list[float]]]):
+    """Exactly 0 for the papers' G = 4."""
+    of_four = [found for group, found in equal_groups(advantages) if len(group) == 4]
+    assert len(of_four) > GROUPS / 10
+    assert {value for found in of_four for value in found} == {0.0}
+
+
+def test_of_eight_equal_rewards_rounding_leaves_next_to_nothing(advantages: list[tuple[Group, list[float]]]):
+    """verl's mean of eight equal numbers may be off by a rounding, and the deviation is no larger."""
+    of_eight = [(group, found) for group, found in equal_groups(advantages) if len(group) == 8]
+    assert of_eight
+    for group, found in of_eight:
+        assert max(map(abs, found)) <= tolerance(group)
+        assert len(set(found)) == 1, "all outputs the same: none is told from another"
+
+
+def test_an_advantage_is_a_number(advantages: list[tuple[Group, list[float]]]):
+    """And no reward of one output stands out by more than (G − 1)/√G."""
+    for group, found in advantages:
+        assert not any(math.isnan(value) for value in found)
+        most = abs(group[0]) if len(group) == 1 else (len(group) - 1) / math.sqrt(len(group))
+        assert max(map(abs, found)) <= most + tolerance(group)
+
+
+def test_the_deviation_is_that_of_a_sample_and_not_of_a_population(advantages: list[tuple[Group, list[float]]]):
+    """Two outputs are √2/2 apart from their mean; by the deviation of a population it were 1."""
+    pairs = [found for group, found in advantages if len(group) == 2 and len(set(group)) == 2]
+    assert pairs
+    for found in pairs:
+        assert sorted(found) == pytest.approx([-(2**-0.5), 2**-0.5], abs=1e-3)
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_recipe_trains_by_it(name: str):
+    found: dict[str, Any] = overrides(recipe(name), "gpu")
+    assert found["algorithm.adv_estimator"] == "grpo"
+    assert found.get("algorithm.norm_adv_by_std_in_grpo", True) is True

@@ -1,0 +1,248 @@
+"""Lengths in tokens of the model that is trained: what verl's filter would leave is what we counted before."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.errors import RequestError
+from pipelines.settings import ROOT
+from pipelines.train.launch import PYTHON
+from pipelines.train.lengths import MOST, QUANTILES, Count, checked, counted, read
+
+# --- what is told of lengths
+
+LENGTHS = st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(0, 40), max_size=30)
+
+
+@given(LENGTHS, st.integers(0, 40))
+def test_a_row_is_over_where_it_is_longer_than_the_limit(lengths: dict[str, int], limit: int):
+    found = counted("train", "prompt", lengths, limit)
+    over = {row for row, n in lengths.items() if n > limit}
+    assert (found.rows, found.over) == (len(lengths), len(over))
+    assert found.share == pytest.approx(len(over) / max(1, len(lengths)))
+    assert set(found.examples) <= over
+    assert len(found.examples) == min(10, len(over))
+
+
+@given(LENGTHS.filter(bool))
+def test_longest_and_quantiles_are_lengths_of_rows(lengths: dict[str, int]):
+    found = counted("train", "prompt", lengths, None)
+    expected = np.quantile([*lengths.values()], QUANTILES, method="inverted_cdf")
+    assert (found.quantiles, found.longest) == (tuple(expected), max(lengths.values()))
+    assert found.over == 0, "no limit is passed where there is none"
+
+
+def of(over: int, rows: int, what: str = "prompt") -> Count:
+    return counted("train", what, {f"r{i}": 2000 if i < over else 9 for i in range(rows)}, 1024)
+
+
+@given(st.integers(1, 400).flatmap(lambda rows: st.tuples(st.integers(0, rows), st.just(rows))))
+def test_a_launch_is_refused_above_one_percent_and_not_at_it(case: tuple[int, int]):
+    over, rows = case
+    if 100 * over > rows:
+        with pytest.raises(RequestError):
+            checked([of(over, rows)])
+    else:
+        assert checked([of(over, rows)]) == [str(of(over, rows))]
+    assert MOST == 0.01
+
+
+def test_a_refusal_says_what_is_too_long_where_and_what_to_do():
+    with pytest.raises(RequestError) as caught:
+        checked([of(0, 50), of(3, 50, "sample"), of(50, 50, "target")])
+    assert "3 of 50 samples of train are longer than 1,024 tokens (6.0%; at most 1% may be)" in caught.value.what
+    assert "50 of 50 targets" in caught.value.what
+    assert "prompts" not in caught.value.what
+    assert str(caught.value.where).startswith("r0, r1")
+    assert {"data.max_length", "data.max_response_length"} <= {
+        word.strip("(=…),") for word in caught.value.remedy.split()
+    }
+
+
+def test_what_is_left_out_is_told_where_a_run_may_start():
+    [told] = checked([of(1, 200)])
+    assert told == "prompts of train: 200, longest 2,000 tokens (50% 9, 90% 9, 99% 9); 1 over 1,024 (0.50%)"
+
+
+@given(LENGTHS, st.none() | st.integers(0, 40))
+def test_what_the_command_prints_is_read_as_it_was(lengths: dict[str, int], limit: int | None):
+    found = counted("validation", "sample", lengths, limit)
+    assert read(json.dumps([found._asdict()])) == [found]
+
+
+# --- verl counts the same
+
+SAID = ("我最近总是睡不着，心里很乱。", "朋友不再理我了。", "I could not sleep 😀", "压力很大，不知道怎么办。")
+
+
+def prompt(i: int) -> list[dict[str, str]]:
+    """Of very different lengths, a few over any limit on purpose; dialogues among them."""
+    system = {"role": "system", "content": "你是一位温和的倾听者。回答写在 <answer> 与 </answer> 之间。"}
+    turns = [
+        {"role": ("user", "assistant")[n % 2], "content": SAID[(i + n) % 4] * (1 + i % 7)} for n in range(1 + i % 3 * 2)
+    ]
+    turns[-1]["content"] *= 60 if i % 40 == 39 else 1
+    return [system, *turns]
+
+
+def sample(i: int) -> list[dict[str, str]]:
+    answer = "".join(f"<{tag}>{SAID[i % 4]}</{tag}>" for tag in ("situation", "answer")) * (1 + i % 5)
+    return [*prompt(i), {"role": "assistant", "content": answer}]
+
+
+SCRIPT = """
+import contextlib, json, sys
+with contextlib.redirect_stdout(sys.stderr):
+    from types import SimpleNamespace
+    from omegaconf import OmegaConf
+    from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
+    from verl.trainer.ppo.utils import create_rl_dataset
+    from verl.utils import hf_tokenizer
+    from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
+    from pipelines.train.lengths import counts
+    from pipelines.train.tiny import tokenizer
+    rows, samples, folder = sys.argv[1:]
+    said = json.loads(sys.stdin.read())
+    tokenizer([*said, "system\\n", "user\\n", "assistant\\n", "<think>\\n\\n</think>\\n\\n"]).save_pretrained(folder)
+    tokens = hf_tokenizer(folder)
+
+    def grpo(limit, **template):
+        return {
+            "actor_rollout_ref": {"model": {"path": folder}},
+            "data": {"train_files": [rows], "val_files": [], "max_prompt_length": limit, "prompt_key": "prompt",
+                     "apply_chat_template_kwargs": template, "filter_overlong_prompts": True,
+                     "filter_overlong_prompts_workers": None},
+        }
+
+    def sft(limit, **more):
+        return {
+            "model": {"path": folder},
+            "data": {"train_files": samples, "val_files": None, "max_length": limit, "messages_key": "messages",
+                     "pad_mode": "no_padding", "truncation": "error", "ignore_input_ids_mismatch": True, **more},
+        }
+
+    filtered = []
+    for template in ({}, {"enable_thinking": False}):
+        [whole] = counts(grpo(10**6, **template))
+        for limit in (1, *whole.quantiles, whole.quantiles[0] - 1, whole.longest - 1, whole.longest):
+            config = grpo(limit, **template)
+            left = len(create_rl_dataset([rows], OmegaConf.create(config["data"]), tokens, None))
+            filtered.append([counts(config)[0]._asdict(), left])
+
+    taught = []
+    for more in ({"apply_chat_template_kwargs": {"enable_thinking": False}, "enable_thinking_default": False},
+                 {"enable_thinking_default": True}):
+        [whole, _] = counts(sft(10**6, **more))
+        for limit in (whole.quantiles[0], whole.longest - 1):
+            config, refused = sft(limit, **more), 0
+            dataset = MultiTurnSFTDataset([samples], tokens, OmegaConf.create(config["data"]))
+            for place in range(len(dataset)):
+                try:
+                    dataset[place]
+                except ValueError:
+                    refused += 1
+            taught.append([[one._asdict() for one in counts(config, response=60)], refused])
+
+    own = []  # a target as the policy would have to write it
+    for turns in json.loads(open(folder + "/answers.json").read()):
+        own.append(max(len(tokens.encode(turn + "<|im_end|>\\n", add_special_tokens=False)) for turn in turns))
+    long = tokens.apply_chat_template(json.loads(open(folder + "/long.json").read()), add_generation_prompt=True)
+    loop = SimpleNamespace(rollout_config=SimpleNamespace(prompt_length=50))
+    cut = SingleTurnAgentLoop._cap_text_prompt_length(loop, long["input_ids"])
+print(json.dumps({"filtered": filtered, "taught": taught, "own": sum(n > 60 for n in own), "longest": max(own),
+                  "cut": tokens.decode(cut), "cut_to": len(cut)}))
+"""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What verl and we found in the same files."""
+
+    rows: int
+    told: dict[str, Any]
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "HF_HOME": str(home), "TOKENIZERS_PARALLELISM": "false"}
+
+
+@pytest.fixture(scope="module")
+def verl(tmp_path_factory: pytest.TempPathFactory) -> Counted:
+    if not PYTHON.exists():
+        pytest.skip("needs .venv-train: make train-env")
+    folder = tmp_path_factory.mktemp("lengths")
+    n = 240
+    for name, column, chat in (("prompts", "prompt", prompt), ("samples", "messages", sample)):
+        table = pa.table({"row_id": [f"s:{i}" for i in range(n)], column: [chat(i) for i in range(n)]})
+        pq.write_table(table, folder / f"{name}.parquet")
+    (folder / "tokens").mkdir()
+    answers = [[turn["content"] for turn in sample(i) if turn["role"] == "assistant"] for i in range(n)]
+    (folder / "tokens" / "answers.json").write_text(json.dumps(answers))
+    (folder / "tokens" / "long.json").write_text(json.dumps(prompt(39)))
+    ran = subprocess.run(
+        [PYTHON, "-c", SCRIPT, folder / "prompts.parquet", folder / "samples.parquet", folder / "tokens"],
+        input=json.dumps([*SAID, prompt(0)[0]["content"]]),
+        env=environment(folder / "hf"),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return Counted(n, json.loads(ran.stdout.splitlines()[-1]))
+
+
+trains = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
+
+
+def marked(test: Any) -> Any:
+    for mark in trains:
+        test = mark(test)
+    return test
+
+
+@marked
+def test_verls_filter_leaves_what_we_count_as_not_over(verl: Counted):
+    found = [(counted["rows"] - counted["over"], left) for counted, left in verl.told["filtered"]]
+    assert all(ours == theirs for ours, theirs in found), found
+    assert {left for _, left in found} > {0, verl.rows}, "limits that leave nothing, everything, and some"
+
+
+@marked
+def test_thinking_off_is_counted_as_it_is_rendered(verl: Counted):
+    """An empty think block stands at the end of every prompt then."""
+    longest = [counted["longest"] for counted, _ in verl.told["filtered"]]
+    assert len(set(longest)) == 2
+    assert sorted(longest)[-1] > sorted(longest)[0]
+
+
+@marked
+def test_verls_sft_ends_at_exactly_the_samples_that_we_count_as_over(verl: Counted):
+    for (samples, _), refused in verl.told["taught"]:
+        assert (samples["what"], samples["over"]) == ("sample", refused)
+    assert max(refused for _, refused in verl.told["taught"]) > 1
+
+
+@marked
+def test_a_target_is_what_the_policy_would_have_to_write(verl: Counted):
+    """The longest of its turns with the turn's end, without what the template writes in front of it."""
+    for (_, targets), _ in verl.told["taught"]:
+        assert (targets["what"], targets["limit"], targets["longest"]) == ("target", 60, verl.told["longest"])
+        assert 0 < targets["over"] == verl.told["own"] < verl.rows
+
+
+@marked
+def test_without_the_filter_verl_would_cut_the_format_off_an_overlong_prompt(verl: Counted):
+    """Silently but for a warning in a log: why `data.filter_overlong_prompts` is on, and we count before."""
+    assert verl.told["cut_to"] == 50
+    assert "<answer>" in prompt(39)[0]["content"]
+    assert "<answer>" not in verl.told["cut"]
