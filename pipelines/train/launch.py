@@ -14,12 +14,14 @@ from typing import Any
 
 from pipelines.durable import write_whole
 from pipelines.errors import RequestError, TrainingFailed
+from pipelines.release.checks.media import text_only
 from pipelines.release.manifest import Release
 from pipelines.settings import ROOT
 from pipelines.train import rows as of_arm
+from pipelines.train.lengths import checked, read
 from pipelines.train.processes import followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
-from pipelines.train.runs import MODEL, NOTE, Metrics, metrics, next_metrics
+from pipelines.train.runs import MODEL, NOTE, ROWS, Metrics, metrics, next_metrics
 from pipelines.train.services import PYTHON, beside
 from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
@@ -66,22 +68,16 @@ class Run:
         """The whole configuration, verl's by verl's own code. Raises RequestError for what verl refuses."""
         if self.trainer.config is None:
             return dict(self.overrides)
-        arguments = [self.trainer.config, *as_arguments(self.overrides)]
-        ran = subprocess.run(
-            [str(PYTHON), "-m", "pipelines.train.compose", *arguments],
-            check=False,
-            env=self._environment(),
-            capture_output=True,
-            text=True,
-        )
-        if ran.returncode:
-            raise RequestError(
-                f"verl refuses the configuration: {ran.stderr.strip()[-600:]}",
-                where=f"{self.recipe.name}, {self.preset}",
-                remedy="look at what --set gives",
-            )
-        found: dict[str, Any] = json.loads(ran.stdout)
+        found: dict[str, Any] = json.loads(self._asked("pipelines.train.compose"))
         return found
+
+    def lengths(self) -> list[str]:
+        """How long the rows are in tokens of the model, a line each split and kind; nothing for the encoder, which
+        reads the beginning of any text.
+
+        Raises RequestError for what verl refuses, and where more than one percent are too long.
+        """
+        return [] if self.trainer.config is None else checked(read(self._asked("pipelines.train.lengths")))
 
     def train(self, told: Told) -> Path:
         """Train to the last step, from the last checkpoint where there is one, and merge the weights.
@@ -91,7 +87,8 @@ class Run:
 
         Raises:
             TrainingFailed: The trainer ended with an error, whose last words it repeats; the last checkpoint is kept.
-            RequestError: A run of this name was asked for something else.
+            RequestError: A run of this name was asked for something else, or more than one percent of the rows are too
+                long for the model.
             Busy: It is at work.
         """
         self._note()
@@ -100,6 +97,7 @@ class Run:
             return target
         self._write_rows()
         self._make_start()
+        self._note_rows()
         if self.steps is None or last_step(self.folder) < self.steps:  # verl would make one step more
             self._train(told)
         return self._merge(target)
@@ -141,6 +139,13 @@ class Run:
                 remedy="give this run another name (--name), or remove that folder",
             )
 
+    def _note_rows(self) -> None:
+        """What the rows are, once they are known to fit: their lengths, and what is lost with sound and pictures."""
+        path = self.folder / ROWS
+        if not path.exists():
+            told = {"text_only": text_only(self.release), "lengths": self.lengths()}
+            write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
+
     def _write_rows(self) -> None:
         if of_arm.changes(self.arm, self.most_rows):
             for split, paths in self.files.items():
@@ -172,6 +177,23 @@ class Run:
         with running([str(PYTHON), "-m", *module], self._environment(), self.folder / log) as process:
             process.wait()
         self._require_end(process, log, doing)
+
+    def _asked(self, module: str) -> str:
+        """What a module says of the configuration. Raises RequestError for what it, or verl, refuses."""
+        ran = subprocess.run(
+            [str(PYTHON), "-m", module, str(self.trainer.config), *as_arguments(self.overrides)],
+            check=False,
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+        )
+        if ran.returncode:
+            raise RequestError(
+                f"verl refuses the configuration: {ran.stderr.strip()[-600:]}",
+                where=f"{self.recipe.name}, {self.preset}",
+                remedy="look at what --set gives",
+            )
+        return ran.stdout
 
     def _require_end(self, process: "subprocess.Popen[bytes]", log: str, doing: str) -> None:
         if process.returncode:

@@ -1,12 +1,12 @@
 """How long prompts and samples are in tokens of the model that is trained, before it is. Counts in `.venv-train`.
 
-    python -m pipelines.train.lengths CONFIG.json [--response N]
+    python -m pipelines.train.lengths [--response N] CONFIG KEY=VALUE…
 
-CONFIG.json is verl's composed configuration, of GRPO (`prompt`) or of SFT (`messages`); the counts are printed as JSON.
-A prompt is as long as verl's filter finds it, and a sample as verl's own data set tokenises it. What is longer than its
-limit is lost: of prompts verl's filter drops it, and without the filter the agent loop cuts it on the left, where the
-format is asked for, and only warns; an SFT run ends at the first one. What a sample teaches, its longest target, has a
-limit where the policy that starts from it may write no more: the response length of its GRPO.
+Arguments are those of `compose`: of GRPO (`prompt`) or of SFT (`messages`). Prints the counts as JSON. A prompt is as
+long as verl's filter finds it, a sample as the trainer's data set tokenises it. What is longer than its limit is lost:
+of prompts verl's filter drops it, and without the filter the agent loop cuts it on the left, where the format is asked
+for, and only warns; an SFT run ends at the first one. What a sample teaches, its longest target, has a limit where the
+policy that starts from it may write no more: the response length of its GRPO.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines.errors import RequestError, UnreadableFile
+from pipelines.train.compose import composed
 
 MOST = 0.01  # the share that may be over its limit: ours
 QUANTILES = (0.5, 0.9, 0.99)
@@ -149,13 +150,14 @@ def _prompts(config: Mapping[str, Any], paths: Sequence[str]) -> dict[str, int]:
 
 
 def _samples(config: Mapping[str, Any], paths: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
-    """Tokens of each sample, and of the longest turn that it teaches: verl's own data set, which cuts none here."""
+    """Tokens of each sample, and of the longest turn that it teaches, by the trainer's data set; none is cut."""
     from omegaconf import OmegaConf
-    from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
+
+    from pipelines.train.verl_sft import ChatDataset
 
     tokens, processor = _reader(config["model"])
-    told = {**config["data"], "max_length": _UNCUT, "pad_mode": "no_padding", "truncation": "error"}
-    dataset = MultiTurnSFTDataset(list(paths), tokens, OmegaConf.create(told), processor)
+    told = {**config["data"], "max_length": _UNCUT, "pad_mode": "no_padding", "truncation": "error", "seed": None}
+    dataset = ChatDataset(list(paths), tokens, OmegaConf.create(told), processor)
     samples, targets = {}, {}
     for place, (row, _) in enumerate(_rows(paths, config["data"].get("messages_key") or "messages")):
         with _naming(row, paths):
@@ -218,15 +220,16 @@ def _naming(row: str, paths: Sequence[str]) -> Iterator[None]:
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("config", type=Path)
     parser.add_argument("--response", type=int, default=None)
+    parser.add_argument("config")
+    parser.add_argument("settings", nargs="*")
     told = parser.parse_args()
     try:
         with contextlib.redirect_stdout(sys.stderr):  # verl talks
-            found = counts(json.loads(told.config.read_bytes()), told.response)
-    except RequestError as error:
+            found = counts(composed(told.config, told.settings), told.response)
+    except (RequestError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_code)
+        sys.exit(RequestError.exit_code)
     sys.stdout.write(json.dumps([one._asdict() for one in found]) + "\n")
 
 

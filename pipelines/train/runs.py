@@ -3,6 +3,7 @@
 ::
 
     <home>/training/<name>/run.json        what was asked for: recipe, preset, arm, release, its content, every setting
+                           rows.json       how long the rows are, and what of them is lost with sound and pictures
                            data/           rows that were chosen or changed for an arm; else the release's own are read
                            start/          of `cpu_smoke`: the tiny model that it starts from
                            metrics/        a file a start of the run, a line a step (verl's file logger)
@@ -17,7 +18,14 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "training"  # in a home
-LOCK, NOTE, ROLLOUTS, METRICS, MODEL = ".lock", "run.json", "rollouts", "metrics", "model"  # in the folder of a run
+LOCK, NOTE, ROLLOUTS, METRICS, MODEL, ROWS = (
+    ".lock",
+    "run.json",
+    "rollouts",
+    "metrics",
+    "model",
+    "rows.json",
+)  # in the folder of a run
 
 Metrics = dict[str, float]
 

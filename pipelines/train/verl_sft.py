@@ -14,10 +14,12 @@ from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
 
 
 class ChatDataset(MultiTurnSFTDataset):  # type: ignore[misc]  # verl has no types
-    """It differs in what a reply begins with, and in that rows lie in an order of `+data.seed`."""
+    """It differs in what a reply begins with, and in that rows lie in an order of `+data.seed`, where it is given."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if self.seed is None:
+            return
         order = np.random.default_rng(self.seed).permutation(len(self)).tolist()
         self.dataframe: Any = self.dataframe.iloc[order]
         self.messages: list[Any] = [self.messages[place] for place in order]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from pipelines.errors import RequestError
 from pipelines.settings import ROOT
-from pipelines.train.launch import PYTHON
 from pipelines.train.lengths import MOST, QUANTILES, Count, checked, counted, read
+from pipelines.train.services import PYTHON
 
 # --- what is told of lengths
 
@@ -108,9 +108,9 @@ with contextlib.redirect_stdout(sys.stderr):
     from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
     from verl.trainer.ppo.utils import create_rl_dataset
     from verl.utils import hf_tokenizer
-    from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
     from pipelines.train.lengths import counts
     from pipelines.train.tiny import tokenizer
+    from pipelines.train.verl_sft import ChatDataset
     rows, samples, folder = sys.argv[1:]
     said = json.loads(sys.stdin.read())
     tokenizer([*said, "system\\n", "user\\n", "assistant\\n", "<think>\\n\\n</think>\\n\\n"]).save_pretrained(folder)
@@ -145,7 +145,7 @@ with contextlib.redirect_stdout(sys.stderr):
         [whole, _] = counts(sft(10**6, **more))
         for limit in (whole.quantiles[0], whole.longest - 1):
             config, refused = sft(limit, **more), 0
-            dataset = MultiTurnSFTDataset([samples], tokens, OmegaConf.create(config["data"]))
+            dataset = ChatDataset([samples], tokens, OmegaConf.create(config["data"]))
             for place in range(len(dataset)):
                 try:
                     dataset[place]

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from unique_rows import answer, post, posts, splits
 
+from pipelines.errors import RequestError
 from pipelines.ingest.importing import read
 from pipelines.release.manifest import Release
 from pipelines.release.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
@@ -22,16 +23,19 @@ from pipelines.release.releases import Releases
 from pipelines.release.shards import write_shards
 from pipelines.sample.turns import sample_turns
 from pipelines.settings import ROOT, Prompts
-from pipelines.train.launch import PYTHON, prepare
 from pipelines.train.lengths import checked
 from pipelines.train.lengths import read as read_counts
+from pipelines.train.prepare import prepare
 from pipelines.train.recipe import as_arguments, recipe, recipes
+from pipelines.train.runs import FOLDER, MODEL
+from pipelines.train.services import PYTHON
 from pipelines.train.tiny import tokenizer
 from schemas.tables import TABLES
 from tests.conftest import REAL_SETS
 
 pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(600)]
 
+GRPO = [name for name in recipes() if recipe(name).trainer == "grpo"]
 LEAST = 1_000  # rows of each set
 MAX_TOKENS = {"grpo_ecot": 1024, "grpo_coe": 1024, "grpo_cer": 2048}  # of a prompt: M's and E's; C's are ours
 
@@ -129,7 +133,7 @@ with contextlib.redirect_stdout(sys.stderr):
     except RequestError as error:
         found["refused"] = str(error)
     for name, arguments in json.loads(sys.stdin.read()).items():
-        told = composed(arguments)
+        told = composed("ppo_trainer", arguments)
         Path(f"{name}.json").write_text(json.dumps(told))
         config = OmegaConf.create(told)
         tokens = hf_tokenizer(config.actor_rollout_ref.model.path)
@@ -152,7 +156,9 @@ def _environment(real: Made) -> dict[str, str]:
 def verl(real: Made) -> dict[str, Any]:
     """What verl's data set reads of each recipe's set, by the recipe's own configuration for GPUs."""
     model = {"actor_rollout_ref.model.path": str(real.tokens)}
-    runs = {name: prepare(real.home, recipe(name), "gpu", release="v1", name=name, given=model) for name in recipes()}
+    for other in ("empathy_sft", "empathy_encoder"):  # what E's policy starts from, and asks: not read here
+        (real.home / FOLDER / f"{other}-gpu-v1" / MODEL).mkdir(parents=True)
+    runs = {name: prepare(real.home, recipe(name), "gpu", release="v1", name=name, given=model) for name in GRPO}
     ran = subprocess.run(
         [PYTHON, "-c", READ],
         input=json.dumps({name: as_arguments(run.overrides) for name, run in runs.items()}),
@@ -172,7 +178,7 @@ def written(real: Made, config: str, split: str) -> Rows:
     return [row for path in paths for row in pq.read_table(path).to_pylist()]
 
 
-@pytest.mark.parametrize("name", recipes())
+@pytest.mark.parametrize("name", GRPO)
 def test_verl_reads_every_row_of_a_thousand_and_more(real: Made, verl: dict[str, Any], name: str):
     config = recipe(name).rows
     assert real.release.rows(config) >= LEAST
@@ -182,7 +188,7 @@ def test_verl_reads_every_row_of_a_thousand_and_more(real: Made, verl: dict[str,
         assert len(ids) == real.release.rows(config, split) > 0
 
 
-@pytest.mark.parametrize("name", recipes())
+@pytest.mark.parametrize("name", GRPO)
 def test_training_and_validation_are_chosen_by_split_and_nothing_is_read_of_test(
     real: Made, verl: dict[str, Any], name: str
 ):
@@ -197,7 +203,7 @@ def test_training_and_validation_are_chosen_by_split_and_nothing_is_read_of_test
         assert told["last"]["extra_info"]["split"] == split
 
 
-@pytest.mark.parametrize("name", recipes())
+@pytest.mark.parametrize("name", GRPO)
 def test_a_row_reaches_the_reward_as_it_was_written(real: Made, verl: dict[str, Any], name: str):
     for split, told in verl[name]["read"].items():
         last = written(real, recipe(name).rows, split)[-1]
@@ -213,14 +219,14 @@ def test_what_is_too_long_was_counted_by_us_before(real: Made, verl: dict[str, A
         config: dropped.filter(pl.col("reason") == "overlong_prompt").height for config, dropped in real.dropped.items()
     }
     assert sum(overlong.values()) > 0, "the real data have prompts that are too long"
-    for name in recipes():
+    for name in GRPO:
         config = recipe(name).rows
         for told in verl[name]["counts"]:
             assert (told["over"], told["limit"]) == (0, MAX_TOKENS[config])
             assert told["rows"] == real.release.rows(config, told["split"])
 
 
-@pytest.mark.parametrize("name", recipes())
+@pytest.mark.parametrize("name", GRPO)
 def test_our_lengths_are_those_that_the_release_notes_of_every_prompt(real: Made, verl: dict[str, Any], name: str):
     """Of the recipe without `enable_thinking` too: this template writes its empty block for none but these two."""
     extra = 0 if name != "compeer_cer" else None
@@ -232,20 +238,18 @@ def test_our_lengths_are_those_that_the_release_notes_of_every_prompt(real: Made
             assert told["longest"] == noted
 
 
-def test_the_command_tells_the_lengths_of_a_composed_configuration(real: Made, verl: dict[str, Any]):
-    ran = subprocess.run(
-        [PYTHON, "-m", "pipelines.train.lengths", real.home / "mindchat_ecot.json"],
-        env=_environment(real),
-        cwd=real.home,
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    found = read_counts(ran.stdout)
-    assert [one._asdict() | {"quantiles": list(one.quantiles), "examples": []} for one in found] == verl[
-        "mindchat_ecot"
-    ]["counts"]
-    assert [line.partition(":")[0] for line in checked(found)] == ["prompts of train", "prompts of validation"]
+def test_a_run_tells_these_lengths_before_it_trains(real: Made, verl: dict[str, Any]):
+    given = {"actor_rollout_ref.model.path": str(real.tokens)}
+    told = prepare(real.home, recipe("mindchat_ecot"), "gpu", given=given).lengths()
+    assert told == checked(read_counts(json.dumps(verl["mindchat_ecot"]["counts"])))
+    assert [line.partition(":")[0] for line in told] == ["prompts of train", "prompts of validation"]
+
+
+def test_a_run_is_refused_whose_prompts_are_too_long_for_its_model(real: Made):
+    given = {"actor_rollout_ref.model.path": str(real.tokens), "data.max_prompt_length": 300}
+    run = prepare(real.home, recipe("mindchat_ecot"), "gpu", name="long", given=given)
+    with pytest.raises(RequestError, match="prompts of train are longer than 300 tokens"):
+        run.train(lambda step, metrics: pytest.fail("it trains"))
 
 
 def test_a_folder_without_a_tokenizer_is_an_error_that_says_so(real: Made, verl: dict[str, Any]):
