@@ -8,8 +8,9 @@ The module is imported inside verl's workers, so it needs nothing but pydantic.
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import chain
 from typing import Annotated, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
@@ -65,7 +66,13 @@ def tags(text: str, names: tuple[str, ...]) -> list[Tag]:
 
     A tag is exact: case counts, and ``<answer >`` or ``<answer a=1>`` is ordinary text. Linear in the text's length.
     """
-    return [Tag(found[2], bool(found[1]), *found.span()) for found in _scanner(names).finditer(text)]
+    return list(each_tag(text, names))
+
+
+def each_tag(text: str, names: tuple[str, ...]) -> Iterator[Tag]:
+    """`tags`, one after the other: of a text of nothing but tags a list would cost more than to find them."""
+    for found in _scanner(names).finditer(text):
+        yield Tag(found[2], bool(found[1]), *found.span())
 
 
 @lru_cache
@@ -102,10 +109,14 @@ class Grammar:
 
     def read(self, text: str) -> dict[str, str]:
         """The stripped sections of `text`, from tag name to text. Raises FormatError unless it is well formed."""
-        found = tags(text, self.names)
-        for place, (wanted, tag) in enumerate(zip_longest(self.tokens, found)):
-            if tag is None or wanted != (tag.name, tag.closing):
-                raise self._misfit(found, place)
+        walk = each_tag(text, self.names)
+        found: list[Tag] = []
+        for place, wanted in enumerate((*self.tokens, None)):
+            tag = next(walk, None)
+            if wanted != (tag and (tag.name, tag.closing)):
+                raise self._misfit(place, tag, walk)
+            if tag is not None:
+                found.append(tag)
         sections = {}
         end = 0
         for tag in found:
@@ -122,11 +133,11 @@ class Grammar:
             raise FormatError("outside", last.name, f"text stands outside the tags, after {last}: {_cut(after)}")
         return sections
 
-    def _misfit(self, found: list[Tag], place: int) -> FormatError:
-        """Why `found`, which is `tokens` up to `place`, goes wrong there."""
-        rest = {(tag.name, tag.closing) for tag in found[place:]}
-        if place == len(self.tokens) or self.tokens[place] in rest:
-            return self._in_the_way(found[place], place)
+    def _misfit(self, place: int, tag: Tag | None, after: Iterator[Tag]) -> FormatError:
+        """Why a text, whose tags are `tokens` up to `place`, goes wrong there with `tag` and those after it."""
+        rest = set() if tag is None else {(one.name, one.closing) for one in chain((tag,), after)}
+        if tag is not None and (place == len(self.tokens) or self.tokens[place] in rest):
+            return self._in_the_way(tag, place)
         name, closing = self.tokens[place]
         if closing:
             return FormatError("unclosed", name, f"<{name}> is never closed: there is no </{name}> after it")

@@ -4,12 +4,13 @@ All three read tags as `schemas.reasoning` does: a tag is exact, so ``<Answer>``
 The cost is linear in the length of the text, whatever stands in it.
 """
 
+from collections import Counter
 from itertools import pairwise
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from schemas.reasoning import COE, ECOT, ECOT_TAGS, Cer, FormatError, Grammar, Tag, tags
+from schemas.reasoning import COE, ECOT, ECOT_TAGS, Cer, FormatError, Grammar, each_tag
 
 # M eq. 8. The key sequence is ours to read (papers.md §6): its three consecutive pairs are "the three".
 _KEYS = ("thinking", "situation", "motivation", "answer")
@@ -47,8 +48,7 @@ def ecot(text: str) -> EcotFormat:
     once. A pair of elements is in order where both exist and the first one opens first; of a doubled one the first
     opening counts.
     """
-    found = tags(text, ECOT_TAGS)
-    there = {name: element for name in ECOT_TAGS if (element := _element(found, name)) is not None}
+    there = _elements(text)
     r_exist = len(there) / len(ECOT_TAGS)
     r_num = sum(element.opened == element.closed == 1 for element in there.values()) / len(ECOT_TAGS)
     r_order = _order(there)
@@ -77,13 +77,24 @@ def cer(text: str) -> float:
     return 1.0
 
 
-def _element(found: list[Tag], name: str) -> _Element | None:
-    """The element of a name; None where no opening tag of it is followed by a closing one."""
-    opening = [tag.start for tag in found if tag.name == name and not tag.closing]
-    closing = [tag.start for tag in found if tag.name == name and tag.closing]
-    if not opening or not closing or closing[-1] < opening[0]:
-        return None
-    return _Element(opening[0], len(opening), len(closing))
+def _elements(text: str) -> dict[str, _Element]:
+    """The elements by name: those of which an opening tag is followed by a closing one."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    opened: Counter[str] = Counter()
+    closed: Counter[str] = Counter()
+    for tag in each_tag(text, ECOT_TAGS):
+        if tag.closing:
+            last[tag.name] = tag.start
+            closed[tag.name] += 1
+        else:
+            first.setdefault(tag.name, tag.start)
+            opened[tag.name] += 1
+    return {
+        name: _Element(first[name], opened[name], closed[name])
+        for name in ECOT_TAGS
+        if name in first and first[name] < last.get(name, -1)
+    }
 
 
 def _order(there: dict[str, _Element]) -> float:
