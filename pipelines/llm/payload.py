@@ -6,8 +6,8 @@ with the model or how it is drawn from, and not with where the model is served, 
 
 import hashlib
 import json
-from dataclasses import dataclass
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
