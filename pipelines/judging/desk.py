@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.judging.asking import NoVerdict
-from pipelines.judging.rules.answers import ANSWERS
 from pipelines.llm.asking import asker
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
@@ -51,6 +50,8 @@ async def desk(
         async with standing(home, llm, STAGE, model, budget=budget, of=budget_of) as asking:
             yield Desk(provider, model, asking.reply)
         return
+    from pipelines.judging.rules.answers import ANSWERS
+
     with asker(home, llm, provider, ANSWERS) as whoever, ThreadPoolExecutor(1) as thread:
         (alias,) = whoever.models([model])
 

@@ -5,7 +5,9 @@ The paper names the three respects and the model (Qwen-Plus), and no prompt: the
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Annotated, TypeAlias
+
+from pydantic import Field
 
 from pipelines.annotate.replies import Reason, Verdict, read_json
 from pipelines.judging.prompting import prompt
@@ -14,7 +16,7 @@ from schemas.reasoning import Lang
 
 TASK = "mindchat_judge"
 
-Score: TypeAlias = Literal[1, 2, 3, 4, 5]
+Score: TypeAlias = Annotated[int, Field(ge=1, le=5)]  # strict: of a Literal true would be 1
 
 
 class Scores(Verdict):

@@ -143,8 +143,8 @@ class Service:
                     f"the judge failed at {failed} of the last {of} answers, more than {self._failures.limit:.0%} "
                     f"({answer.get('problem', 'not at the last one')})",
                     where=f"provider {self._desk.provider}, model {self._desk.model}",
-                    remedy="look at the judge (gongqing ledger), then run the same command again: training goes on from "
-                    "its last checkpoint",
+                    remedy="look at the judge (gongqing ledger), then run the same command again: training goes on "
+                    "from its last checkpoint",
                 )
             )
         return answer
