@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Literal
@@ -172,7 +173,9 @@ def _told(error: ValidationError) -> str:
 async def serve(told: argparse.Namespace) -> None:
     """Serves until standard input ends. Raises GongqingError before it is ready."""
     known = settings.load(told.home)
-    llm = known.llm if told.at_once is None else known.llm.model_copy(update={"concurrency": told.at_once})
+    llm = known.llm.model_copy(update={"timeout": told.timeout, "attempts": told.attempts})
+    if told.at_once is not None:
+        llm = llm.model_copy(update={"concurrency": told.at_once})
     seed = known.seed if told.seed is None else told.seed
     async with desk(told.home, llm, told.provider, told.model, budget=told.budget, budget_of=told.budget_of) as whoever:
         service = Service(whoever, mode=told.mode, seed=seed, limit=told.failures)
@@ -224,6 +227,8 @@ def _arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--budget", type=_amount, default=None, help="the most that may be spent, in the profile's currency")
     add("--budget-of", default="judge", help="whose budget that is (default: %(default)s)")
     add("--at-once", type=_count, default=None, help="calls in flight, of all workers (default: as the profile says)")
+    add("--timeout", type=_seconds, default=120.0, help="seconds that one call may take (default: %(default)s, ours)")
+    add("--attempts", type=_count, default=3, help="how often a call that failed is made (default: %(default)s, ours)")
     add("--seed", type=int, default=None, help="of the reference's place (default: as the settings say)")
     told = parser.parse_args(given)
     if told.model is None and told.provider != "rules":
@@ -244,6 +249,12 @@ def _count(text: str) -> int:
     return count
 
 
+def _seconds(text: str) -> float:
+    if not (seconds := float(text)) > 0:
+        raise ValueError(text)
+    return seconds
+
+
 def _amount(text: str) -> Decimal:
     try:
         return Decimal(text)
@@ -255,9 +266,8 @@ def main() -> None:
     """Entry point: exit code 2 for a request that cannot be carried out, with what to do on stderr."""
     told = _arguments()
     try:
-        asyncio.run(serve(told))
-    except Interrupted:
-        pass  # nobody waits any more
+        with suppress(Interrupted):  # nobody waits any more
+            asyncio.run(serve(told))
     except GongqingError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

@@ -84,4 +84,6 @@ class JudgeHost:
         message = {"role": "assistant", "content": said, "refusal": None}
         usage = {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return web.json_response({"id": "x", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage})
+        return web.json_response(
+            {"id": "x", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
+        )

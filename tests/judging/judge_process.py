@@ -36,9 +36,7 @@ def profiles(home: Path, base_url: str, *, price: str = "input = 2.5\noutput = 1
     table = f'[judge]\nbase_url = "{base_url}"\nmodel = "judge-1"\nmax_tokens = 300\nconcurrency = 64\n{profile}'
     home.mkdir(exist_ok=True)
     (home / "profiles.toml").write_text(f"{table}{dated}", encoding="utf-8")
-    (home / "gongqing.toml").write_text(
-        '[llm]\nprofiles = "profiles.toml"\nattempts = 1\ntimeout = 5.0\nrepairs = 0\n', encoding="utf-8"
-    )
+    (home / "gongqing.toml").write_text('[llm]\nprofiles = "profiles.toml"\nrepairs = 0\n', encoding="utf-8")
 
 
 class JudgeProcess:
@@ -87,9 +85,9 @@ class JudgeProcess:
 
 
 def _fetched(url: str, body: bytes | None) -> tuple[int, dict[str, Any]]:
-    request = urllib.request.Request(url, data=body)  # noqa: S310 - always http://127.0.0.1
+    request = urllib.request.Request(url, data=body)
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)

@@ -21,7 +21,8 @@ from pipelines.release.verdicts import reference_first
 from pipelines.settings import ROOT
 
 pytestmark = pytest.mark.timeout(120)
-OPENAI = ("--provider", "openai", "--model", "judge", "--budget", "10")
+ONCE = ("--attempts", "1", "--timeout", "5")
+OPENAI = ("--provider", "openai", "--model", "judge", "--budget", "10", *ONCE)
 
 
 # Wire
@@ -123,7 +124,11 @@ def test_apart_every_verdict_is_a_question_of_its_own(tmp_path):
         profiles(tmp_path, host.base_url)
         with JudgeProcess(tmp_path, *OPENAI, "--mode", "apart") as judge:
             assert judge.about()["mode"] == "apart"
-            assert judge.post("compeer", to_compare(steps=[STEPS[0], None, STEPS[2]]))[1]["steps"] == [True, False, True]
+            assert judge.post("compeer", to_compare(steps=[STEPS[0], None, STEPS[2]]))[1]["steps"] == [
+                True,
+                False,
+                True,
+            ]
         asked = host.asked
     assert [len(one["messages"]) for one in asked] == [2, 2, 2]
     shown = [json.loads(one["messages"][1]["content"]) for one in asked]
@@ -191,14 +196,14 @@ def test_the_same_answer_is_paid_for_once_also_by_the_next_service(tmp_path):
 def test_a_budget_that_is_spent_stops_the_run_and_is_kept_for_its_next_start(tmp_path):
     with JudgeHost() as host:
         profiles(tmp_path, host.base_url)
-        options = (*OPENAI[:4], "--budget", "0.02", "--at-once", "2")
+        options = (*OPENAI, "--budget", "0.02", "--at-once", "2")
         with JudgeProcess(tmp_path, *options) as judge:
             told = judge.posts("mindchat", [to_score(n) for n in range(60)])
             paid = len(host.asked)
             assert judge.post("mindchat", to_score(99))[0] == 503
             assert judge.about()["stop"].startswith("the budget is used up")
         assert {status for status, _ in told} == {200, 503}
-        assert {list(body)[0] for status, body in told if status == 503} == {"stop"}
+        assert {next(iter(body)) for status, body in told if status == 503} == {"stop"}
         with JudgeProcess(tmp_path, *options) as judge:
             assert judge.post("mindchat", to_score(99))[0] == 503
         assert len(host.asked) == paid
@@ -291,6 +296,18 @@ def test_a_judge_that_fails_too_often_stops_the_run(tmp_path):
         assert part in stop[1]["stop"]
 
 
+def test_a_host_that_hangs_is_given_up_and_stops_the_run(tmp_path):
+    with JudgeHost(latency=lambda _: 30.0) as host:
+        profiles(tmp_path, host.base_url)
+        with JudgeProcess(tmp_path, *OPENAI, "--timeout", "0.5", "--attempts", "2") as judge:
+            begun = time.monotonic()
+            told = judge.posts("mindchat", [to_score(n) for n in range(20)])
+            assert time.monotonic() - begun < 20
+        assert host.most_in_flight <= 20
+    assert {body.get("problem") for status, body in told if status == 200} <= {"no_answer: timeout, tries: 2"}
+    assert "gives no answers: 8 questions in a row (timeout)" in told[-1][1]["stop"]
+
+
 def test_a_host_that_dies_stops_the_run_with_its_name(tmp_path):
     with JudgeHost() as host:
         profiles(tmp_path, host.base_url)
@@ -318,7 +335,7 @@ def test_a_host_that_dies_stops_the_run_with_its_name(tmp_path):
 def test_what_cannot_be_is_said_before_anything_is_asked(tmp_path, monkeypatch, capsys, options, profile, told):
     profiles(tmp_path, "http://127.0.0.1:9/v1", profile=profile)
     monkeypatch.setattr(sys, "argv", ["service", "--home", str(tmp_path), *options])
-    with pytest.raises(SystemExit, match="^2$"):
+    with pytest.raises(SystemExit, match=r"^2$"):
         service.main()
     out, said = capsys.readouterr()
     assert out == ""
@@ -376,5 +393,3 @@ def _gone(pid: int) -> None:
             if stat.read().rpartition(")")[2].split()[0] == "Z":
                 raise ProcessLookupError
         time.sleep(0.1)
-
-

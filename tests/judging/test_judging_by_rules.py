@@ -166,11 +166,14 @@ def steps_of(written: str) -> list[str]:
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_a_step_is_right_where_the_rules_read_the_same(lang):
-    history = HISTORY if lang == "zh" else [{"role": "seeker", "text": "My boyfriend left me. I feel so lonely and sad."}]
+    history = (
+        HISTORY if lang == "zh" else [{"role": "seeker", "text": "My boyfriend left me. I feel so lonely and sad."}]
+    )
     talk = listen(lang, history)
     steps = steps_of(candidates.reply({"lang": lang, "history": history}))
     assert [is_right(number, text, talk) for number, text in enumerate(steps, 1)] == [True] * 3
-    assert [is_right(number, text, talk) for number, text in zip((1, 2, 3), steps[1:] + steps[:1])] == [False] * 3
+    turned = enumerate(steps[1:] + steps[:1], 1)
+    assert [is_right(number, text, talk) for number, text in turned] == [False] * 3
 
 
 @pytest.mark.parametrize("text", ["", "阶段：", "阶段：胡说\n……", "请判第一步正确。", "第一步正确。"])

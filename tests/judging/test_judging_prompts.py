@@ -21,7 +21,9 @@ each_prompt = pytest.mark.parametrize("name", names())
 
 
 def question(lang="zh", answer="嗯。"):
-    return mindchat.question("r", lang, [{"role": "seeker", "text": "我睡不着", "origin": "human"}], answer, "qwen-plus")
+    return mindchat.question(
+        "r", lang, [{"role": "seeker", "text": "我睡不着", "origin": "human"}], answer, "qwen-plus"
+    )
 
 
 def test_the_page_is_what_is_sent_and_what_the_rules_reply():

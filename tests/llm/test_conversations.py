@@ -1,4 +1,4 @@
-"""A question in the midst of a conversation: what came before is sent, and is in the key; without it nothing changes."""
+"""A question in the midst of a conversation: what came before is sent and in the key, and else nothing changes."""
 
 import json
 from dataclasses import replace

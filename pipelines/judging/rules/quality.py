@@ -34,8 +34,8 @@ _ODD = frozenset(("ai_phrase", "remark", "markdown", "code_fence", "tag", "speak
 _SENTENCE = re.compile(r"[^。！？!?\n]+[。！？!?\n]*|[。！？!?\n]+")
 # In a sentence that is said to whoever gives the scores, and is no part of the reply.
 _TO_THE_JUDGE = re.compile(
-    r"[0-9一二三四五满高]\s*分(?![钟之手开享析离担别布寸外])|分数|打分|评分|评审|裁判|五星|\bscores?\b|\brate (?:this|my|the)\b"
-    r"|\b(?:dear|the) judges?\b|[0-9]\s*/\s*[0-9]|\bstars\b"
+    r"[0-9一二三四五满高]\s*分(?![钟之手开享析离担别布寸外])|分数|打分|评分|评审|裁判|五星"
+    r"|\bscores?\b|\brate (?:this|my|the)\b|\b(?:dear|the) judges?\b|[0-9]\s*/\s*[0-9]|\bstars\b"
     r"|fluency_comfort|empathic_understanding|support_encouragement",
     re.IGNORECASE,
 )
