@@ -87,7 +87,7 @@ def prepare(
         judge = Judge(
             provider, getattr(rewards, told.reward), budget, chosen.judging, rewards.failures, rewards.at_once
         )
-        services["judge"] = judge_command(home, judge)
+        services["judge"] = judge_command(home, folder.name, judge)
         named = RULES if provider == "rules" else judge.model
         asked["judge"] = {"provider": judge.provider, "model": named, "mode": judge.mode}
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)

@@ -36,10 +36,11 @@ class Judge(NamedTuple):
     at_once: int
 
 
-def judge_command(home: Path, judge: Judge) -> list[str]:
-    """What starts the judge."""
+def judge_command(home: Path, run: str, judge: Judge) -> list[str]:
+    """What starts the judge of a run."""
     options = {
         "home": home,
+        "budget-of": f"judge of {run}",  # broken off, the run goes on with what it had spent
         "provider": judge.provider,
         "model": judge.model,
         "mode": judge.mode,
