@@ -204,7 +204,10 @@ def measure(folds: int, hidden: list[int], epochs: int, say) -> dict[str, object
                     found = asyncio.run(paid(tried(posts.to_dicts(), positives)))
                 for kind, rows in found.items():
                     passing[kind] += [row | {"T": told["threshold"]} for row in rows]
-                say(f"{size}, fold {fold}: T {told['threshold']:.3f}, {told['figures']['passes']}")
+                shares = {
+                    kind: f"{statistics.mean(row['r_answer'] for row in rows):.2f}" for kind, rows in found.items()
+                }
+                say(f"{size}, fold {fold}: T {told['threshold']:.3f}, paid {shares}")
             arms[str(size)] = {
                 "weights": weights,
                 "seconds": round(statistics.mean(seconds)),

@@ -58,5 +58,5 @@ def auc(positives: Scores, negatives: Scores) -> float:
 
 def _pass(ordered: Scores, at: Scores) -> Scores:
     """The share of sorted scores above each place of `at`."""
-    share: Scores = 1 - np.searchsorted(ordered, at, "right") / len(ordered)
+    share: Scores = (len(ordered) - np.searchsorted(ordered, at, "right")) / len(ordered)
     return share
