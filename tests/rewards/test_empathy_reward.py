@@ -1,0 +1,231 @@
+"""E's reward: the form, and what an encoder says of the answer. The service is one of the tests, over real HTTP."""
+
+import asyncio
+import math
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from encoder_made import Encoder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.rewards import asking, contrastive
+from pipelines.rewards.asking import ENCODER, RewardFailed, asked, close
+from pipelines.rewards.contrastive import MOST_ECHOED, RUN, echoed
+from pipelines.rewards.empathy import compute_score, inside, question
+from schemas.reasoning import Coe
+
+POST = "最近总是失眠，凌晨三点还醒着，白天什么都做不了，该怎么办？"
+FITS, OTHER = "睡前把手机放远一点，慢慢放松身体。", "和领导谈谈加班的安排。"
+INFO = {"row_id": "s:1", "dialogue": [{"role": "seeker", "text": POST}]}
+VECTORS = {POST: [1.0, 0.0], FITS: [0.8, 0.6], OTHER: [0.0, 1.0]}
+KEYS = {"score", "r_format", "r_answer", "similarity", "echo", "judge_ok"}
+
+
+def output(answer: str) -> str:
+    return Coe(L1="难过", L2="失眠", L3="想被听见", L4="先听", answer=answer).render()
+
+
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch) -> Encoder:
+    monkeypatch.setattr(contrastive, "_thresholds", {})
+    monkeypatch.setattr(asking, "PAUSES", (0.0, 0.0))
+    return Encoder(VECTORS)
+
+
+def beside(encoder: Encoder, monkeypatch: pytest.MonkeyPatch, does: Callable[[], Awaitable[Any]]) -> Any:
+    """What a coroutine gives while the service is up."""
+
+    async def run() -> Any:
+        async with encoder.server() as server:
+            monkeypatch.setenv(ENCODER, str(server.make_url("")).rstrip("/"))
+            try:
+                return await does()
+            finally:
+                await close()
+
+    return asyncio.run(run())
+
+
+def scored(solution: str, info: dict[str, Any] | None = None) -> Callable[[], Awaitable[dict[str, float]]]:
+    return lambda: compute_score(
+        data_source="gongqing/coe", solution_str=solution, ground_truth="", extra_info=info or INFO
+    )
+
+
+@pytest.mark.parametrize(
+    ("solution", "score", "r_format", "r_answer", "similarity"),
+    [
+        (output(FITS), 2, 1, 1, 0.8),
+        (output(OTHER), 1, 1, 0, 0),
+        (f"<answer>{FITS}</answer>", 1, 0, 1, 0.8),
+        (f"{OTHER}<answer>\n{FITS}\n</answer>{OTHER}", 1, 0, 1, 0.8),
+        (FITS, 0, 0, 0, 0),
+        ("", 0, 0, 0, 0),
+        (f"<answer>{FITS}", 0, 0, 0, 0),
+        (f"</answer>{FITS}<answer>", 0, 0, 0, 0),
+        ("<answer> </answer>", 0, 0, 0, 0),
+        (f"<answer>{OTHER}</answer><answer>{FITS}</answer>", 0, 0, 0, 0),
+        (output(POST), 1, 1, 0, 1),
+    ],
+)
+def test_the_reward_is_the_form_and_whether_the_answer_fits(
+    encoder, monkeypatch, solution, score, r_format, r_answer, similarity
+):
+    found = beside(encoder, monkeypatch, scored(solution))
+    assert found.keys() == KEYS
+    assert (found["score"], found["r_format"], found["r_answer"]) == (score, r_format, r_answer)
+    assert found["similarity"] == pytest.approx(similarity)
+    assert found["judge_ok"] == 1
+    assert found["echo"] == (1 if solution == output(POST) else 0)
+
+
+def test_a_cosine_of_exactly_t_does_not_pass(encoder, monkeypatch):
+    encoder.vectors = {POST: [1.0, 0.0], FITS: [0.5, math.sqrt(0.75)]}
+    assert beside(encoder, monkeypatch, scored(output(FITS)))["r_answer"] == 0
+    encoder.vectors[FITS] = [0.501, math.sqrt(1 - 0.501**2)]
+    assert beside(encoder, monkeypatch, scored(output(FITS)))["r_answer"] == 1
+
+
+def test_the_encoder_sees_the_answer_and_the_last_turn_alone(encoder, monkeypatch):
+    info = INFO | {
+        "dialogue": [{"role": "seeker", "text": "您好"}, {"role": "supporter", "text": "请讲"}, *INFO["dialogue"]]
+    }
+    beside(encoder, monkeypatch, scored(output(FITS), info))
+    assert sorted(encoder.asked, key=lambda one: one["kind"]) == [
+        {"texts": [FITS], "kind": "answer"},
+        {"texts": [POST], "kind": "query"},
+    ]
+
+
+def test_t_is_asked_once(encoder, monkeypatch):
+    async def many() -> None:
+        for _ in range(3):
+            await scored(output(FITS))()
+
+    beside(encoder, monkeypatch, many)
+    assert encoder.abouts == 1
+
+
+def test_a_failure_that_passes_is_not_seen(encoder, monkeypatch):
+    encoder.fails = [(500, {"problem": "busy"}), (502, {})]
+    assert beside(encoder, monkeypatch, scored(output(FITS)))["score"] == 2
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        ([(500, {"problem": "out of memory"})] * 3, "out of memory"),
+        ([(400, {"problem": "no texts"})], "refuses: no texts"),
+        ([(503, {"stop": "too many failures; mend the key"})], "too many failures; mend the key"),
+        ([(200, {"vectors": []})], "one vector for one text"),
+        ([(200, {"vectors": [[math.nan, 0.0]]})], "no number"),
+        ([(200, {"vectors": [[1.0]]})], "vectors of 1 and of 2"),
+    ],
+)
+def test_an_encoder_that_fails_stops_the_run(encoder, monkeypatch, fails, said):
+    encoder.fails = list(fails)
+    with pytest.raises(RewardFailed, match=said):
+        beside(encoder, monkeypatch, scored(output(FITS)))
+    assert not encoder.fails, "it was asked again only where that may help"
+
+
+@pytest.mark.parametrize("threshold", [None, math.nan, "0.5"])
+def test_an_encoder_without_t_is_refused(encoder, monkeypatch, threshold):
+    encoder.threshold = threshold
+    with pytest.raises(RewardFailed, match="made has no threshold"):
+        beside(encoder, monkeypatch, scored(output(FITS)))
+
+
+def test_an_outage_stops_the_run(encoder, monkeypatch):
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        monkeypatch.setenv(ENCODER, f"http://127.0.0.1:{held.getsockname()[1]}")
+
+        async def run() -> None:
+            try:
+                await scored(output(FITS))()
+            finally:
+                await close()
+
+        with pytest.raises(RewardFailed, match=f"no answer from .* \\({ENCODER}\\)"):
+            asyncio.run(run())
+
+
+def test_a_service_that_is_too_slow_stops_the_run(monkeypatch):
+    monkeypatch.setattr(asking, "PAUSES", ())
+    monkeypatch.setattr(asking, "SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes the call, and says nothing
+        monkeypatch.setenv(ENCODER, f"http://127.0.0.1:{silent.getsockname()[1]}")
+
+        async def run() -> None:
+            try:
+                await asked(ENCODER, "/about")
+            finally:
+                await close()
+
+        with pytest.raises(RewardFailed, match="no answer from"):
+            asyncio.run(run())
+
+
+def test_a_service_that_nobody_has_started_is_named():
+    with pytest.raises(RewardFailed, match="GONGQING_ENCODER is not set"):
+        asyncio.run(scored(output(FITS))())
+
+
+def test_a_prompt_without_a_question_stops_the_run():
+    with pytest.raises(RewardFailed, match="s:1 has no question"):
+        question({"row_id": "s:1", "dialogue": [{"role": "supporter", "text": "请讲"}]})
+
+
+# The guard against echoes.
+texts = st.text(alphabet="我在听您说，。 ", max_size=30)
+
+
+@given(texts, texts)
+def test_the_echo_is_the_share_of_runs_that_the_question_has(asked_of, answer):
+    bare, said = ("".join(one for one in text if one.isalnum()) for text in (answer, asked_of))
+    runs = [bare[at : at + RUN] for at in range(len(bare) - RUN + 1)]
+    if runs:
+        assert echoed(asked_of, answer) == sum(one in said for one in runs) / len(runs)
+    else:
+        assert echoed(asked_of, answer) == (bare != "" and bare in said)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [POST, POST[:20], " ".join(POST), "。".join(POST), POST + "抱抱你，一切都会好起来的。", POST * 3],
+)
+def test_what_is_mostly_the_question_is_an_echo(answer):
+    assert echoed(POST, answer) > MOST_ECHOED
+
+
+def test_an_answer_that_takes_up_a_word_of_the_question_is_none():
+    answer = "听到您凌晨三点还醒着，我很心疼。睡前把手机放远一点，不要去看钟，先让身体慢慢地松下来，再看看明天会怎样。"
+    assert 0 < echoed(POST, answer) < MOST_ECHOED
+
+
+def test_hardly_any_human_answer_is_an_echo(shared):
+    """The limit was chosen on these: it refuses none of them."""
+    import json
+
+    posts = json.loads((shared / "zh_qa" / "PsyQA_example.json").read_text())
+    shares = [
+        echoed(f"{post['question']}\n{post['description']}", answer["answer_text"])
+        for post in posts
+        for answer in post["answers"]
+    ]
+    assert len(shares) == 268
+    assert max(shares) < MOST_ECHOED
+    assert sum(share > 0.25 for share in shares) <= 3
+
+
+@pytest.mark.parametrize("piece", ["<answer>", "</answer>", "<", "<answer><", "答", "a "])
+def test_a_megabyte_of_anything_is_read_to_its_end(piece):
+    """Were a step of it quadratic, this would take hours; benchmarks/reward_model.py measures it."""
+    text = piece * (1_000_000 // len(piece))
+    assert inside(text + "<answer>好</answer>") is not None
+    assert echoed(text, text + "好") <= 1
+    assert inside(f"<answer>{'好' * 1_000_000}</answer>") == "好" * 1_000_000

@@ -1,0 +1,287 @@
+"""E's reward model: which answers are held against which questions, and a tiny encoder trained, killed, and served."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from triplet_rows import GENERIC, THEMES, rows, write
+
+from pipelines.errors import RequestError
+from pipelines.settings import ROOT
+from pipelines.train.contrastive import Triplet, apart, batches, read, require_several
+from pipelines.train.launch import PYTHON
+
+training = [pytest.mark.timeout(600), pytest.mark.xdist_group("training")]
+
+triplets = st.lists(
+    st.builds(Triplet, *(st.sampled_from(names) for names in ("abc", "ghi", "k", "qrs", "xyz", "n"))),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(triplets)
+def test_no_answer_of_a_question_or_of_its_group_is_held_against_it(found):
+    there = apart(found)
+    for i, one in enumerate(found):
+        for j, other in enumerate(found):
+            alike = [one.made_from == other.made_from, one.group_id == other.group_id]
+            alike += [one.positive == other.positive, one.query == other.query]
+            assert there[i, j] == (not any(alike))
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(0, 3), st.integers(0, 5))
+def test_every_epoch_has_every_row_once_in_batches_of_nearly_one_size(n, size, epochs, seed):
+    plan = batches([None] * n, size, epochs, seed)
+    per = len(plan) // epochs if epochs else 0
+    for epoch in range(epochs):
+        steps = plan[epoch * per : (epoch + 1) * per]
+        assert sorted(row for step in steps for row in step) == list(range(n))
+        assert max(map(len, steps)) <= size
+        assert max(map(len, steps)) - min(map(len, steps)) <= 1
+    assert batches([None] * n, size, epochs, seed) == plan
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_too_few_questions_are_refused(n):
+    one = Triplet("p", "g", "generic", "问", "答", "不")
+    with pytest.raises(RequestError, match=f"{n} triplets of {min(n, 1)} groups"):
+        require_several([one] * n, "train")
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path):
+    (tmp_path / "a.parquet").write_text("no Parquet")
+    with pytest.raises(RequestError, match="no rows of rm_triplets"):
+        read([tmp_path / "a.parquet"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Triplets as files, and a tiny encoder to start from."""
+    if not PYTHON.exists():
+        pytest.skip("needs .venv-train: make train-env")
+    folder = tmp_path_factory.mktemp("contrastive")
+    write(folder / "train.parquet", rows())
+    write(folder / "validation.parquet", rows("validation", ("，请大家给我一点建议。", "，已经很久了。")))
+    ran = run("pipelines.train.tiny_encoder", folder / "train.parquet", folder / "start", "--hidden", 64)
+    assert ran.returncode == 0, ran.stderr
+    return folder
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+
+
+def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [str(PYTHON), "-m", module, *map(str, arguments)]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True)
+
+
+def command(folder: Path, out: str, **more: object) -> list[object]:
+    told = {"train": folder / "train.parquet", "validation": folder / "validation.parquet", "start": folder / "start"}
+    told |= {"out": folder / out, "metrics": folder / f"{out}.jsonl", "epochs": 16, "batch": 8, "rate": 2e-3}
+    told |= {"save_every": 5} | more
+    return [part for name, value in told.items() for part in (f"--{name.replace('_', '-')}", value)]
+
+
+def steps(path: Path) -> list[dict[str, float]]:
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith(b"\n")]
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict:
+    """What is said of a run from its start to its end."""
+    ran = run("pipelines.train.contrastive", *command(folder, "whole"))
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+class TestTrained:
+    pytestmark = training
+
+    def test_the_loss_falls_and_answers_to_unseen_questions_pass(self, folder: Path, told: dict):
+        found = [one["data"]["train/loss"] for one in steps(folder / "whole.jsonl") if "train/loss" in one["data"]]
+        assert len(found) == told["figures"]["steps"] == 96
+        assert np.mean(found[-6:]) < 0.7 * np.mean(found[:6])
+        passes = told["figures"]["passes"]
+        assert passes["positive"] >= 0.9
+        assert max(passes["generic"], passes["other_answer"], passes["in_batch"]) <= 0.1
+
+    def test_the_folder_says_what_it_was_made_of(self, folder: Path, told: dict):
+        assert json.loads((folder / "whole" / "encoder.json").read_text()) == told
+        assert told["figures"]["questions"] == {"train": 24, "validation": 12}
+        assert told["figures"]["rows"]["train"] == {"generic": 24, "other_answer": 24}
+        assert (told["margin"], told["base"]) == (0.2, "start")
+        assert told["figures"]["cut"] == {"query": 0, "answer": 0}
+        assert str(folder) not in json.dumps(told)
+        assert not (folder / "whole.checkpoints").exists()
+
+    def test_a_killed_run_goes_on_and_ends_where_it_would_have(self, folder: Path, told: dict):
+        arguments = [str(PYTHON), "-m", "pipelines.train.contrastive", *map(str, command(folder, "killed"))]
+        process = subprocess.Popen(arguments, env=environment(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while len(steps(folder / "killed.jsonl")) < 12 and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        before = len(steps(folder / "killed.jsonl"))
+        assert 12 <= before < 96, "it was killed in the middle"
+        assert not (folder / "killed").exists()
+        other = run("pipelines.train.contrastive", *command(folder, "killed", rate=1e-3))
+        assert other.returncode == 2
+        assert "asked for something else" in other.stderr
+        # What a kill in the middle of a checkpoint leaves behind is no checkpoint.
+        (folder / "killed.checkpoints" / ".90.part").mkdir()
+        ran = run("pipelines.train.contrastive", *command(folder, "killed", metrics=folder / "second.jsonl"))
+        assert ran.returncode == 0, ran.stderr
+        resumed = steps(folder / "second.jsonl")
+        assert resumed[0]["step"] > 1
+        assert resumed[0]["step"] % 5 == 1
+        again = json.loads(ran.stdout)
+        assert again["threshold"] == pytest.approx(told["threshold"], abs=1e-3)
+        assert again["figures"]["auc"] == pytest.approx(told["figures"]["auc"], abs=1e-2)
+
+    def test_a_run_that_is_over_is_not_made_again(self, folder: Path, told: dict):
+        before = (folder / "whole" / "encoder.json").stat().st_mtime_ns
+        ran = run("pipelines.train.contrastive", *command(folder, "whole"))
+        assert (ran.returncode, json.loads(ran.stdout)) == (0, told)
+        assert (folder / "whole" / "encoder.json").stat().st_mtime_ns == before
+
+    def test_a_loss_that_is_no_number_stops_the_run(self, folder: Path):
+        ran = run("pipelines.train.contrastive", *command(folder, "lost", margin="nan"))
+        assert ran.returncode == 1
+        assert "the loss of step 1 is nan" in ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert not (folder / "lost").exists()
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ({"validation": "one.parquet"}, "too few to learn from"),
+            ({"train": "none.parquet"}, "too few to learn from"),
+            ({"train": "no.parquet"}, "no rows of rm_triplets"),
+            ({"start": "."}, "no encoder"),
+        ],
+    )
+    def test_what_cannot_be_learnt_from_is_refused(self, folder: Path, given: dict, said: str):
+        write(folder / "one.parquet", rows()[:2])
+        write(folder / "none.parquet", [])
+        ran = run(
+            "pipelines.train.contrastive",
+            *command(folder, "refused", **{name: folder / value for name, value in given.items()}),
+        )
+        assert ran.returncode == 2, ran.stderr
+        assert said in ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert not (folder / "refused").exists()
+
+    def test_a_tiny_encoder_learns_words_of_train_rows_alone(self, folder: Path):
+        write(folder / "held-out.parquet", rows("validation"))
+        ran = run("pipelines.train.tiny_encoder", folder / "held-out.parquet", folder / "never")
+        assert ran.returncode == 2
+        assert "no triplets to learn words from" in ran.stderr
+        assert not (folder / "never").exists()
+
+
+@pytest.fixture(scope="module")
+def service(folder: Path, told: dict) -> Iterator[str]:
+    """The address of the service of the trained encoder."""
+    yield from served(folder / "whole")
+
+
+def served(encoder: Path) -> Iterator[str]:
+    process = subprocess.Popen(
+        [str(PYTHON), "-m", "pipelines.train.encoder", str(encoder)],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    yield json.loads(process.stdout.readline())["address"]
+    process.stdin.close()
+    assert process.wait(timeout=30) == 0, "it ends with whoever started it"
+    process.stdout.close()
+
+
+def post(address: str, body: object) -> tuple[int, dict]:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(f"{address}/embed", data)) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+class TestServed:
+    pytestmark = training
+
+    def test_it_says_what_it_serves(self, service: str, told: dict):
+        with urllib.request.urlopen(f"{service}/about") as answer:
+            about = json.load(answer)
+        assert about == {
+            "folder": "whole",
+            "dimension": 64,
+            "threshold": told["threshold"],
+            "figures": told["figures"],
+        }
+
+    def test_vectors_are_those_of_each_text_alone_and_of_unit_length(self, service: str):
+        said, answer = THEMES["睡眠"]
+        texts = [said, "", GENERIC, answer * 200]
+        status, told = post(service, {"texts": texts, "kind": "answer"})
+        assert status == 200
+        together = np.array(told["vectors"])
+        assert np.linalg.norm(together, axis=1) == pytest.approx(1, abs=1e-5)
+        alone = np.array([post(service, {"texts": [one], "kind": "answer"})[1]["vectors"][0] for one in texts])
+        assert together == pytest.approx(alone, abs=1e-5)
+        as_query = post(service, {"texts": [answer], "kind": "query"})[1]["vectors"][0]
+        assert np.array(as_query) != pytest.approx(alone[3], abs=1e-3)
+
+    def test_of_a_megabyte_only_the_beginning_is_read(self, service: str):
+        status, told = post(service, {"texts": ["难过" * 500_000, "难过" * 5_000], "kind": "query"})
+        assert status == 200
+        assert told["vectors"][0] == pytest.approx(told["vectors"][1], abs=1e-6)
+
+    @pytest.mark.parametrize(
+        ("body", "said"),
+        [
+            (b"{", "Expecting"),
+            (b"\xff\xfe", "decode"),
+            ([], "must be a list of strings"),
+            ({"texts": "x", "kind": "query"}, "must be a list of strings"),
+            ({"texts": ["x", None], "kind": "query"}, "number 1 is none"),
+            ({"texts": ["x"], "kind": "question"}, "must be one of query, answer"),
+        ],
+    )
+    def test_a_wrong_request_is_told_what_is_wrong(self, service: str, body: object, said: str):
+        status, told = post(service, body)
+        assert status == 400
+        assert said in told["problem"]
+
+    def test_no_text_and_half_a_character_are_texts(self, service: str):
+        assert post(service, {"texts": [], "kind": "query"}) == (200, {"vectors": []})
+        assert post(service, b'{"texts": ["\\ud83d"], "kind": "query"}')[0] == 200
+
+    def test_an_encoder_that_we_did_not_train_has_no_threshold(self, folder: Path):
+        for address in served(folder / "start"):
+            with urllib.request.urlopen(f"{address}/about") as answer:
+                about = json.load(answer)
+            assert (about["threshold"], about["figures"]) == (None, {})
+            assert post(address, {"texts": ["难过"], "kind": "query"})[0] == 200
+
+    def test_what_is_no_encoder_is_not_served(self, tmp_path: Path, folder: Path):
+        ran = run("pipelines.train.encoder", tmp_path)
+        assert ran.returncode == 2
+        assert "no encoder is served from" in ran.stderr
+        assert "Traceback" not in ran.stderr
