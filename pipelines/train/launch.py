@@ -163,11 +163,10 @@ class Run:
         self._run([f"pipelines.train.{tiny}", str(start), *train, *options], "log-start.txt", "the start")
 
     def _merge(self, target: Path) -> Path:
+        if self.trainer.config is None:  # it writes the model itself
+            return target
         staged = target.with_name(f".{MODEL}.part")
         weights = last_weights(self.recipe.trainer, self.folder)
-        if self.trainer.config is None:
-            weights.rename(target)
-            return target
         told = ["--backend", "fsdp", "--local_dir", str(weights), "--target_dir", str(staged)]
         self._run(["verl.model_merger", "merge", *told], "log-merge.txt", "merging the weights")
         staged.replace(target)

@@ -118,8 +118,8 @@ def make(paths: Sequence[Path], folder: Path, seed: int = 0, hidden: int = HIDDE
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("triplets", type=Path, nargs="+")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("triplets", type=Path, nargs="+")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hidden", type=int, default=HIDDEN, help="numbers of a vector")
     told = parser.parse_args()

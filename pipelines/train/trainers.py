@@ -1,12 +1,12 @@
 """The trainers there are, and what the launch must know of each: GRPO and SFT are verl's own, contrastive is ours."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipelines.train.recipe import Overrides, TrainerName, as_arguments
-from pipelines.train.runs import Metrics
+from pipelines.train.runs import MODEL, Metrics
 
 _CHECKPOINTS = "checkpoints"  # in the folder of a run
 _TORCHRUN = ("torch.distributed.run", "--standalone", "--nnodes=1")
@@ -75,7 +75,7 @@ def validated(trainer: TrainerName, metrics: Metrics) -> float | None:
 def of_the_run(trainer: TrainerName, run: Path, rollouts: Path) -> Overrides:
     """What a trainer must be told of the folder of a run."""
     if trainer == "contrastive":
-        return {"out": str(run / _CHECKPOINTS)}
+        return {"out": str(run / MODEL)}
     told = {"trainer.experiment_name": run.name, "trainer.default_local_dir": str(run / _CHECKPOINTS)}
     return told | ({"trainer.rollout_data_dir": str(rollouts)} if trainer == "grpo" else {})
 
@@ -97,12 +97,12 @@ def last_step(run: Path) -> int:
 
 
 def last_weights(trainer: TrainerName, run: Path) -> Path:
-    """The weights of the last checkpoint: of verl's, to be merged; of ours, a folder that `transformers` loads."""
-    folder = run / _CHECKPOINTS
-    if trainer == "contrastive":
-        return folder / "model"
-    return folder / f"global_step_{last_step(run)}" / TRAINERS[trainer].weights
+    """The weights of verl's last checkpoint, to be merged."""
+    return run / _CHECKPOINTS / f"global_step_{last_step(run)}" / TRAINERS[trainer].weights
 
 
-def _as_options(found: Mapping[str, Any]) -> Sequence[str]:
-    return [f"--{key.replace('_', '-')}={value}" for key, value in found.items()]
+def _as_options(found: Mapping[str, Any]) -> list[str]:
+    options = []
+    for key, value in found.items():
+        options += [f"--{key.replace('_', '-')}", *map(str, value if isinstance(value, list) else [value])]
+    return options
