@@ -94,7 +94,7 @@ def written(store: Store, fold: int, folder: Path) -> pl.DataFrame:
 
 def trained(folder: Path, hidden: int, epochs: int) -> dict[str, object]:
     train = str(folder / "train.parquet")
-    _run("pipelines.train.tiny_encoder", train, folder / "start", "--hidden", hidden)
+    _run("pipelines.train.tiny_encoder", folder / "start", train, "--hidden", hidden)
     asked = {"--train": train, "--validation": folder / "validation.parquet", "--start": folder / "start"}
     asked |= {"--out": folder / "model", "--metrics": folder / "metrics.jsonl", "--epochs": epochs, "--rate": 1e-3}
     said = _run("pipelines.train.contrastive", *(part for pair in asked.items() for part in pair))

@@ -39,6 +39,7 @@ _OF_A_STEP = {
     "reward": "critic/score/mean",
     "loss": "train/loss",
     "validation loss": "val/loss",
+    "balanced accuracy": "validation/balanced_accuracy",
     "entropy": "actor/entropy",
     "KL": "actor/kl_loss",
     "tokens": "response_length/mean",

@@ -1,6 +1,6 @@
 """A tiny BERT for `cpu_smoke`, to be trained as E's reward model. Runs in `.venv-train`.
 
-    python -m pipelines.train.tiny_encoder TRIPLETS.parquet… FOLDER [--seed N] [--hidden N]
+    python -m pipelines.train.tiny_encoder FOLDER TRIPLETS.parquet… [--seed N] [--hidden N]
 
 It reads the rows of the train split alone. Its tokenizer is trained on their texts. Its weights are random, but for how
 much a token counts: it starts by inverse document frequency, for some seventy questions are too few to learn that

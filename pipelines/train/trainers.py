@@ -60,7 +60,7 @@ TRAINERS: dict[TrainerName, Trainer] = {
         steps="steps",
         seed="seed",
         shown="train/loss",
-        validated="val/loss",
+        validated="validation/balanced_accuracy",
         config=None,
     ),
 }

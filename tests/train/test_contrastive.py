@@ -73,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("contrastive")
     write(folder / "train.parquet", rows())
     write(folder / "validation.parquet", rows("validation", ("，请大家给我一点建议。", "，已经很久了。")))
-    ran = run("pipelines.train.tiny_encoder", folder / "train.parquet", folder / "start", "--hidden", 64)
+    ran = run("pipelines.train.tiny_encoder", folder / "start", folder / "train.parquet", "--hidden", 64)
     assert ran.returncode == 0, ran.stderr
     return folder
 
@@ -187,7 +187,7 @@ class TestTrained:
 
     def test_a_tiny_encoder_learns_words_of_train_rows_alone(self, folder: Path):
         write(folder / "held-out.parquet", rows("validation"))
-        ran = run("pipelines.train.tiny_encoder", folder / "held-out.parquet", folder / "never")
+        ran = run("pipelines.train.tiny_encoder", folder / "never", folder / "held-out.parquet")
         assert ran.returncode == 2
         assert "no triplets to learn words from" in ran.stderr
         assert not (folder / "never").exists()
