@@ -5,14 +5,21 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.defs import assets, checks, crawl, releases, schedules
+from pipelines.defs import assets, checks, crawl, releases, schedules, training
 from pipelines.defs.resources import HomeResource, askers_resource
 
 
 def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """All definitions, with some resources replaced."""
     return dg.Definitions(
-        assets=[*assets.imports, *crawl.crawls, *assets.stages, releases.release, releases.publication],
+        assets=[
+            *assets.imports,
+            *crawl.crawls,
+            *assets.stages,
+            releases.release,
+            releases.publication,
+            *training.trainings,
+        ],
         asset_checks=checks.checks,
         jobs=[
             schedules.refresh_job,
@@ -21,6 +28,7 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
             *schedules.crawl_jobs,
             releases.release_job,
             releases.publish_job,
+            *training.training_jobs,
         ],
         schedules=[
             schedules.nightly_refresh,

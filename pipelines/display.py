@@ -22,6 +22,7 @@ from pipelines.llm.money import amount
 from pipelines.release.manifest import Finding, Release
 from pipelines.stats import PaperTable
 from pipelines.store import Version
+from pipelines.train.alarms import Alarm
 from pipelines.train.recipe import Difference
 from pipelines.why import Event
 from schemas.tables import TABLES
@@ -219,6 +220,11 @@ def training_step(step: int, steps: int | None, metrics: Mapping[str, float]) ->
     told += [f"validation {value:.3g}" for key, value in metrics.items() if _VALIDATED.fullmatch(key)]
     of = "" if steps is None else f" of {steps:,}"
     return f"step {step:,}{of}: " + ", ".join(told)
+
+
+def alarm(found: Alarm) -> str:
+    """Something to look at in a training run."""
+    return f"look at this: {found.what}, since step {found.since:,}\n  {found.remedy}"
 
 
 def as_json(value: Any) -> str:

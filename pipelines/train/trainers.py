@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipelines.train.recipe import Overrides, TrainerName, as_arguments
+from pipelines.train.runs import CHECKPOINTS, checkpoints
 
-_CHECKPOINTS = "checkpoints"  # in the folder of a run
 _TORCHRUN = ("torch.distributed.run", "--standalone", "--nnodes=1")
 
 
@@ -59,8 +59,8 @@ TRAINERS: dict[TrainerName, Trainer] = {
 def of_the_run(trainer: TrainerName, run: Path, rollouts: Path) -> Overrides:
     """What a trainer must be told of the folder of a run."""
     if trainer == "contrastive":
-        return {"out": str(run / _CHECKPOINTS)}
-    told = {"trainer.experiment_name": run.name, "trainer.default_local_dir": str(run / _CHECKPOINTS)}
+        return {"out": str(run / CHECKPOINTS)}
+    told = {"trainer.experiment_name": run.name, "trainer.default_local_dir": str(run / CHECKPOINTS)}
     return told | ({"trainer.rollout_data_dir": str(rollouts)} if trainer == "grpo" else {})
 
 
@@ -76,10 +76,9 @@ def command(trainer: TrainerName, found: Mapping[str, Any], metrics: Path) -> li
 
 def last_weights(trainer: TrainerName, run: Path) -> Path:
     """The weights of the last checkpoint: of verl's, to be merged; of ours, a folder that `transformers` loads."""
-    folder = run / _CHECKPOINTS
     if trainer == "contrastive":
-        return folder / "model"
-    last = max(folder.glob("global_step_*"), key=lambda path: int(path.name.rpartition("_")[2]))
+        return run / CHECKPOINTS / "model"
+    _, last = checkpoints(run)[-1]
     return last / TRAINERS[trainer].weights
 
 
