@@ -63,7 +63,7 @@ def row(
     return {
         "run_id": "r", "step": step, "output_index": place, "uid": uid, "row_id": None, "split": None,
         "prompt": prompt, "output": output, "judge": None,
-        "rewards": [{"name": name, "value": value} for name, value in terms.items()],
+        "rewards": [{"name": name, "value": float(value)} for name, value in terms.items()],
     }  # fmt: skip
 
 
