@@ -25,7 +25,7 @@ from pipelines.defs.resources import HomeResource
 from pipelines.settings import ROOT
 from pipelines.train.page import all_curves, draw
 from pipelines.train.recipe import differences, recipe, recipes
-from pipelines.train.runs import TENSORBOARD, checkpoints, metrics, note
+from pipelines.train.runs import NOTE, TENSORBOARD, checkpoints, metrics, note
 from schemas.training import Rollouts
 
 GROUP = "training_runs"
@@ -116,7 +116,7 @@ def _asset(name: str) -> dg.AssetsDefinition:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_SECONDS)
         told.take(session)
-        shown = {} if told.run is None else _described(told.run, told.outcome)
+        shown = _described(told.run, told.outcome) if told.run and (told.run / NOTE).exists() else {}
         if process.returncode:
             what = told.failed or f"the process that trains ended with code {process.returncode}: see its output"
             raise dg.Failure(what, metadata=shown, allow_retries=False)
