@@ -44,7 +44,7 @@ def erase_from_runs(home: Path, sieve: Sieve, scrub: Scrub) -> int:
             found += path.read_bytes() != before
     for run in runs(home):
         found += _erase_outputs(run, scrub)
-        found += sum(scrub_file(log, scrub) for log in sorted(run.glob("log-*.txt")))
+        found += sum(scrub_file(log, scrub) for log in (*sorted(run.glob("log-*.txt")), *(run / SCORED).glob("*.txt")))
         found += _remove_page(run / PAGE, scrub)
     return found
 

@@ -91,7 +91,7 @@ def _row(
         "prompt": told["input"],
         "output": told["output"],
         "rewards": [{"name": name, "value": value} for name, value in sorted(finite.items())],
-        "judge": (scored or {}).get("words"),
+        "judge": (scored or {}).get("words") or None,
     }
 
 

@@ -18,7 +18,10 @@ def terms(frame: pl.DataFrame) -> list[dict[str, float]]:
 
 def test_outputs_meet_what_was_scored_for_them_over_all_processes(tmp_path: Path):
     steps = {1: [step_line("a", 0, "甲", 0.25), step_line("b", 0, "乙", 0.75)]}
-    scored = {"11": [scored_line("b", 0, "乙", "温暖", r_format=1.0)], "12": [scored_line("a", 0, "甲", r_format=0.5)]}
+    scored = {
+        "11": [scored_line("b", 0, "乙", "温暖", r_format=1.0)],
+        "12": [scored_line("a", 0, "甲", "", r_format=0.5)],
+    }
     found = read(run_of(tmp_path / "run", steps, scored))
     assert terms(found.kept) == [{"r_format": 0.5, "score": 0.25}, {"r_format": 1.0, "score": 0.75}]
     assert found.kept.select("run_id", "uid", "row_id", "split", "judge").rows() == [
