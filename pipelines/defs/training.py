@@ -154,31 +154,31 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
         "release": asked["release"]["name"],
         "content": asked["release"]["content"],
         "steps": max(told, default=0),
-        "tensorboard": dg.MetadataValue.path(run / TENSORBOARD),
-        "checkpoints": records({"step": step, "folder": str(path)} for step, path in checkpoints(run)),
-        "not_as_in_the_paper": records(
-            {"setting": one.key, "paper": str(one.paper), "here": str(one.here)}
-            for one in differences(recipe(asked["recipe"]), asked["overrides"])
-        ),
     }
     for name, key in FIGURES.items():
         if values := [told[step][key] for step in sorted(told) if key in told[step]]:
             shown |= {f"{name}_first": values[0], name: values[-1]}
     for one in all_curves(told, Rollouts.create_empty()):
         if (picture := drawn(partial(draw, told=one))) is not None:
-            shown[f"plot {one.title}"] = dg.MetadataValue.md(picture)
-    if judge := asked.get("judge"):
-        shown["judge"] = dg.MetadataValue.json(judge)
+            shown[f"plot: {one.title}"] = dg.MetadataValue.md(picture)
     if outcome:
+        shown["alarms_raised"] = len(outcome["alarms"])
         shown["alarms"] = records(
             {"alarm": one["name"], "since": one["since"], "what": one["what"], "to do": one["remedy"]}
             for one in outcome["alarms"]
         )
-        shown["alarms_raised"] = len(outcome["alarms"])
         shown["page"] = dg.MetadataValue.path(outcome["page"])
         shown["rollouts"] = f"rollouts/{run.name}@{outcome['rollouts']}" if outcome["rollouts"] else "none"
     if "model" in outcome:
         shown["model"] = dg.MetadataValue.path(outcome["model"])
+    shown["tensorboard"] = dg.MetadataValue.path(run / TENSORBOARD)
+    shown["checkpoints"] = records({"step": step, "folder": str(path)} for step, path in checkpoints(run))
+    if judge := asked.get("judge"):
+        shown["judge"] = dg.MetadataValue.json(judge)
+    shown["not_as_in_the_paper"] = records(
+        {"setting": one.key, "paper": str(one.paper), "here": str(one.here)}
+        for one in differences(recipe(asked["recipe"]), asked["overrides"])
+    )
     return shown
 
 

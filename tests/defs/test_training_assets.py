@@ -95,7 +95,7 @@ def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_p
     assert (shown["reward_first"], shown["reward"], shown["steps"]) == (0.1, 0.5, 5)
     assert [record.data["step"] for record in shown["checkpoints"].records] == [5, 10]
     assert [record.data["alarm"] for record in shown["alarms"].records] == ["echo"]
-    assert shown["plot reward"].value.startswith("![reward](data:image/png;base64,")
+    assert shown["plot: reward"].value.startswith("![reward](data:image/png;base64,")
     assert shown["rollouts"] == "rollouts/run@abc"
     assert shown["content"] == "c0ffee"
 
