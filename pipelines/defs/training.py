@@ -30,7 +30,7 @@ from schemas.training import Rollouts
 
 GROUP = "training_runs"
 _POOL = "training"  # a machine trains one model at a time
-_MOST_OBSERVATIONS = 100  # of a run: the event log is never pruned
+_MOST_OBSERVATIONS = 100  # of a run, or about: the event log is never pruned
 _SECONDS = 1.0  # between two looks at what was told
 _PATIENCE = 60  # seconds that a run has to end its processes
 
@@ -88,7 +88,7 @@ class _Told:
     def _step(self, step: int, told: dict[str, float]) -> None:
         self._context.log.info(display.training_step(step, self._steps, told))
         figures = {name: told[key] for name, key in FIGURES.items() if key in told}
-        every = max(1, (self._steps or 1) // _MOST_OBSERVATIONS)
+        every = max(1, (self._steps or step) // _MOST_OBSERVATIONS)
         if figures and (step >= self._last + every or step == self._steps):
             self._last = step
             self._context.log_event(dg.AssetObservation(self._context.asset_key, metadata={"step": step, **figures}))
