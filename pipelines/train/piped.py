@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from dagster_pipes import PipesContext, open_dagster_pipes
+from dagster_pipes import open_dagster_pipes
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.errors import GongqingError, TrainingFailed
@@ -125,15 +125,8 @@ def _outcome(asked: Asked, run: Run) -> dict[str, Any]:
 def main() -> None:
     """What is asked for, from Pipes."""
     with open_dagster_pipes() as pipes:
-        ended = _through(pipes)
+        ended = train(Asked.model_validate(dict(pipes.extras)), pipes.report_custom_message)
     sys.exit(0 if ended else 1)
-
-
-def _through(pipes: PipesContext) -> bool:
-    ended = train(Asked.model_validate(dict(pipes.extras)), pipes.report_custom_message)
-    if ended:
-        pipes.report_asset_materialization()
-    return ended
 
 
 if __name__ == "__main__":
