@@ -110,6 +110,8 @@ publish_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(publication),
     description="The current release, or the one that is named, on the Hub.",
 )
+assets = [release, publication]
+jobs = [release_job, publish_job]
 
 
 def _monthly(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
