@@ -5,22 +5,22 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.defs import assets, checks, crawl, releases, schedules
+from pipelines.defs import assets, checks, crawl, releases, schedules, training
 from pipelines.defs.resources import HomeResource, askers_resource
 
 
 def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """All definitions, with some resources replaced."""
     return dg.Definitions(
-        assets=[*assets.imports, *crawl.crawls, *assets.stages, releases.release, releases.publication],
+        assets=[*assets.imports, *crawl.crawls, *assets.stages, *releases.assets, *training.trainings],
         asset_checks=checks.checks,
         jobs=[
             schedules.refresh_job,
             schedules.daily_job,
             schedules.annotate_job,
             *schedules.crawl_jobs,
-            releases.release_job,
-            releases.publish_job,
+            *releases.jobs,
+            *training.training_jobs,
         ],
         schedules=[
             schedules.nightly_refresh,

@@ -22,7 +22,8 @@ from pipelines.llm.money import amount
 from pipelines.release.manifest import Finding, Release
 from pipelines.stats import PaperTable
 from pipelines.store import Version
-from pipelines.train.experiment import Outcome
+from pipelines.train.alarms import Alarm
+from pipelines.train.experiment import ArmResult
 from pipelines.train.recipe import Difference
 from pipelines.why import Event
 from schemas.tables import TABLES
@@ -215,7 +216,7 @@ def differences(found: list[Difference]) -> Table:
     return table
 
 
-def outcomes(found: Sequence[Outcome]) -> Table:
+def arms(found: Sequence[ArmResult]) -> Table:
     """The arms of an experiment beside each other; ± is the standard deviation over the seeds."""
     table = Table(title="arms, on equal rows and seeds")
     for name in ("recipe", "arm", "seeds", "rows", "steps", "figure", "first", "last", "validation"):
@@ -240,6 +241,11 @@ def training_step(step: int, steps: int | None, metrics: Mapping[str, float]) ->
     told += [f"validation {value:.3g}" for key, value in metrics.items() if _VALIDATED.fullmatch(key)]
     of = "" if steps is None else f" of {steps:,}"
     return f"step {step:,}{of}: " + ", ".join(told)
+
+
+def alarm(found: Alarm) -> str:
+    """Something to look at in a training run."""
+    return f"look at this: {found.what}, since step {found.since:,}\n  {found.remedy}"
 
 
 def as_json(value: Any) -> str:

@@ -40,5 +40,7 @@ TABLES: dict[str, type[Table]] = {
     "evaluations": training.Evaluations,
 }
 
-# Tables with one version a partition: a data set, or a source and a day.
-PARTITIONED = frozenset({"raw_posts", "imported_posts", "imported_dialogues"})
+# Tables with one version a partition: a data set, a source and a day, or a run of training.
+PARTITIONED = frozenset({"raw_posts", "imported_posts", "imported_dialogues", "rollouts"})
+# What is made of a release, and no part of one.
+AFTER_RELEASE = frozenset({"rollouts", "evaluations"})

@@ -161,9 +161,15 @@ class Rollouts(Table):
     run_id = dy.String(primary_key=True, description="the training run")
     step = dy.Int64(primary_key=True, min=0, description="the step")
     output_index = dy.Int64(primary_key=True, min=0, description="the output within the step")
-    row_id = dy.String(description="the prompt's row")
+    uid = dy.String(description="its group: the outputs of one prompt in one step, by which advantages are taken")
+    row_id = dy.String(nullable=True, description="the prompt's row; empty where the reward noted none")
+    split = one_of(labels.SPLITS, nullable=True, description="of that row; empty where the reward noted none")
+    prompt = dy.String(description="what the policy was asked, system prompt included", metadata=PRIVATE)
     output = dy.String(description="what the policy wrote", metadata=PRIVATE)
-    rewards = dy.List(dy.Struct({"name": dy.String(), "value": dy.Float64()}), description="every term of the reward")
+    rewards = dy.List(
+        dy.Struct({"name": dy.String(), "value": dy.Float64()}),
+        description="every term of the reward; `score` is what reached the advantage",
+    )
     judge = dy.String(nullable=True, description="the judge's words", metadata=PRIVATE)
 
 

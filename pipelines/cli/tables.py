@@ -12,7 +12,7 @@ from pipelines.errors import DamagedVersion, UnknownName
 from pipelines.settings import home
 
 TableName = Annotated[str, typer.Argument(help="A table, such as unique_posts.")]
-Partition = Annotated[str | None, typer.Option(help="The data set, of a partitioned table.")]
+Partition = Annotated[str | None, typer.Option(help="The data set, or the run, of a partitioned table.")]
 
 
 @tables_app.callback()

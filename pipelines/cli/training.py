@@ -33,7 +33,7 @@ def train(
     checkpoint.
     """
     from pipelines import display
-    from pipelines.errors import UnknownName
+    from pipelines.errors import TrainingFailed, UnknownName
     from pipelines.llm.asking import PROVIDERS
     from pipelines.settings import load
     from pipelines.train import recipe as recipes
@@ -65,11 +65,16 @@ def train(
         terminal.line(f"the configuration of {len(run.overrides)} settings is accepted; nothing was trained")
         return
     terminal.line(f"{run.folder.name}: {run.arm.about}, release {run.release.name} ({run.release.content})")
-    model = run.train(lambda step, metrics: terminal.line(display.training_step(step, run.steps, metrics)))
+    try:
+        model = run.train(lambda step, metrics: terminal.line(display.training_step(step, run.steps, metrics)))
+    except TrainingFailed:
+        _tell(run.folder)
+        raise
     shown = run.trainer.shown
     told = [metrics[shown] for _, metrics in sorted(run.metrics().items()) if shown in metrics]
     if told:
         terminal.line(f"{display.SHOWN[shown]} of a step: {told[0]:.2f} at first, {told[-1]:.2f} at last")
+    _tell(run.folder)
     terminal.line(f"the model: {model}")
 
 
@@ -95,4 +100,17 @@ def experiment(
     if as_json:
         terminal.line(display.as_json([one._asdict() for one in outcomes]))
     else:
-        terminal.put(display.outcomes(outcomes))
+        terminal.put(display.arms(outcomes))
+
+
+def _tell(run: Path) -> None:
+    """Alarms of a run, and where its page lies."""
+    from pipelines import display
+    from pipelines.train.outcome import tell
+
+    outcome = tell(terminal.store(), run)
+    for one in outcome.alarms:
+        terminal.line(display.alarm(one))
+    if outcome.rollouts is not None:
+        terminal.line(f"what it wrote: gongqing show rollouts --partition {run.name}")
+    terminal.line(f"the page of the run: {outcome.page}")

@@ -4,7 +4,7 @@ Dagster's event log is never pruned. So of a private column, written before pers
 it, only the length goes there; and of a row with signs of risk, or by somebody below 18, nothing at all.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from functools import partial
 from typing import Any
 
@@ -81,6 +81,13 @@ def _diversity(version: Version, rows: pl.DataFrame, store: Store) -> dict[str, 
         if made is not None:
             shown[f"diversity_{lang}"] = dg.MetadataValue.md(made)
     return shown
+
+
+def records(told: Iterable[dict[str, Any]]) -> dg.TableMetadataValue:
+    """Records of one form as a table; of none a table without columns."""
+    rows = list(told)
+    columns = [(name, "string") for name in (rows[0] if rows else ())]
+    return _table([dg.TableRecord(one) for one in rows], columns)
 
 
 def _reasons(version: Version) -> dg.TableMetadataValue:

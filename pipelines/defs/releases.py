@@ -3,13 +3,14 @@
 The token of the Hub is read from HF_TOKEN by its client, and stands in no configuration, event or log.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
 from crawlers.dates import SHANGHAI
+from pipelines.defs.metadata import records
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import ReleaseRefused
 from pipelines.publishing import to_hub
@@ -39,7 +40,7 @@ class PublishConfig(dg.Config):
 
 def _findings(findings: Sequence[Finding], allowed: Sequence[str] = ()) -> dg.TableMetadataValue:
     """What the checks found, as `gongqing release` tells it: what somebody allowed is refused no more."""
-    return _table(
+    return records(
         {
             "check": one.check,
             "": "allowed" if one.check in allowed else one.severity,
@@ -57,18 +58,11 @@ def _told(release: Release) -> dict[str, Any]:
         "name": release.name,
         "content": release.content,
         "dagster/row_count": sum(map(release.rows, release.configs)),
-        "rows": _table(rows),
+        "rows": records(rows),
         "findings": _findings(release.findings, release.allowed),
-        "pins": _table({"table": table, "version": version} for table, version in release.pins.items()),
-        "spend": _table(one.model_dump() for one in release.spend),
+        "pins": records({"table": table, "version": version} for table, version in release.pins.items()),
+        "spend": records(one.model_dump() for one in release.spend),
     }
-
-
-def _table(records: Iterable[dict[str, Any]]) -> dg.TableMetadataValue:
-    """Records of one form; of none a table without columns."""
-    told = list(records)
-    columns = [dg.TableColumn(name) for name in (told[0] if told else ())]
-    return dg.MetadataValue.table([dg.TableRecord(one) for one in told], schema=dg.TableSchema(columns))
 
 
 @dg.asset(
@@ -116,6 +110,8 @@ publish_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(publication),
     description="The current release, or the one that is named, on the Hub.",
 )
+assets = [release, publication]
+jobs = [release_job, publish_job]
 
 
 def _monthly(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:

@@ -13,8 +13,9 @@ from pipelines.erase.lineage import IDS
 Rows = NDArray[np.int64]
 
 # Ids are masked one by one (`pipelines.erase.sieve`), and hashes in `splits` taken out: a row that names another quotes
-# nothing. All else counts: what many rows have is no trace anyway, and what one alone has leads to it.
-_NAMES = frozenset({*IDS, "source_id", "reference_id", "cluster_id", "pool", "members"})
+# nothing. Names of runs, of groups and of rewards are nobody's words. All else counts: what many rows have is no trace
+# anyway, and what one alone has leads to it.
+_NAMES = frozenset({*IDS, "source_id", "reference_id", "cluster_id", "pool", "members", "run_id", "uid", "rewards"})
 
 
 def texts(frame: pl.DataFrame) -> Iterator[tuple[Rows, list[str | None]]]:

@@ -111,7 +111,7 @@ def _finish(home: Path, plan: Plan, runs: Runs) -> Receipt:
         lost=lost,
         calls=len(plan.forgotten),
         events=scrub_folder(home / ".dagster", scrub),
-        runs=training.scrub_runs(home, scrub),
+        runs=training.erase_from_runs(home, sieve, scrub),
         learnt=training.learnt(home, of_releases),
         crawled=crawled.clean(home, sieve.gone),
         index=_remove_index(home),

@@ -1,4 +1,4 @@
-"""Where rows lie in a home: journals of crawls, the versions of its tables and the shards of its releases."""
+"""Where rows lie in a home: journals of crawls, versions of its tables, shards of its releases, rows of its runs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ import polars as pl
 from pipelines.erase.crawled import journals
 from pipelines.erase.sieve import DROPPED
 from pipelines.store.store import Store, Version
+from pipelines.train.recipe import recipe
+from pipelines.train.runs import DATA, note, runs
 from schemas.tables import PARTITIONED, TABLES
 
 RELEASES = "releases"
@@ -38,7 +40,7 @@ def places(home: Path, store: Store) -> Iterator[Place]:
             where = (table, version.version, version.partition)
             yield Place(table, name, store.read(*where))
             yield Place(table + DROPPED, name, store.read_dropped(*where))
-        for shard in shards(home, table):
+        for shard in (*shards(home, table), *rows_of_runs(home, table)):
             rows = pl.scan_parquet(shard, hive_partitioning=False)
             yield Place(table, str(shard.relative_to(home)), rows)
 
@@ -53,3 +55,9 @@ def versions(store: Store, table: str) -> Iterator[Version]:
 def shards(home: Path, table: str) -> list[Path]:
     """The files of a table in all releases of the home."""
     return sorted((home / RELEASES).glob(f"*/{table}/*.parquet"))
+
+
+def rows_of_runs(home: Path, table: str) -> list[Path]:
+    """The files of a table that runs of training chose or changed for themselves."""
+    files = (path for run in runs(home) for path in sorted((run / DATA).glob("*.parquet")))
+    return [path for path in files if recipe(note(path.parent.parent)["recipe"]).rows == table]

@@ -43,7 +43,7 @@ def erase_from_releases(home: Path, sieve: Sieve, scrub: Scrub, erasure: str) ->
         folder = path.parent
         manifest: dict[str, Any] = json.loads(path.read_bytes())
         changed = sum(
-            _erase_from_shard(shard, table, sieve) for table in TABLES for shard in shards(home, table)
+            erase_from_shard(shard, table, sieve) for table in TABLES for shard in shards(home, table)
             if shard.is_relative_to(folder)
         )  # fmt: skip
         lost = _settle(folder, manifest, changed, erasure)
@@ -60,7 +60,7 @@ def erase_from_releases(home: Path, sieve: Sieve, scrub: Scrub, erasure: str) ->
             yield lost, list(_published(home, folder.name))
 
 
-def _erase_from_shard(path: Path, table: str, sieve: Sieve) -> int:
+def erase_from_shard(path: Path, table: str, sieve: Sieve) -> int:
     """Writes a shard without what goes, where it holds some; how many of its rows lost a part."""
     before = pl.read_parquet(path, hive_partitioning=False)
     after, changed = sieve.left(table, before)

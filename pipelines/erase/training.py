@@ -1,18 +1,25 @@
-"""Runs of training (`pipelines.train.runs`): what they wrote down is rid of traces, what they have learnt is told.
+"""Runs of training (`pipelines.train.runs`): what they wrote down is rid of it, what they have learnt is told.
 
 No rule takes a text out of weights, nor out of a tokenizer that was trained on it. So a run on a release that held it
 is named, and whoever has its models removes them.
 """
 
+import html
+import json
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from pipelines.erase.databases import scrub_file, scrub_folder
+from pipelines.durable import write_whole
+from pipelines.erase.databases import scrub_file
+from pipelines.erase.places import rows_of_runs
+from pipelines.erase.releases import erase_from_shard
 from pipelines.erase.scrub import Scrub
+from pipelines.erase.sieve import Sieve
 from pipelines.errors import Busy
 from pipelines.locks import held
-from pipelines.train.runs import LOCK, ROLLOUTS, note, runs
+from pipelines.train.runs import LOCK, PAGE, ROLLOUTS, SCORED, note, runs
+from schemas.tables import TABLES
 
 
 @contextmanager
@@ -27,12 +34,59 @@ def no_training(home: Path) -> Iterator[None]:
         yield
 
 
-def scrub_runs(home: Path, scrub: Scrub) -> int:
-    """Rids rollouts and logs of traces; how many files had some."""
-    return sum(
-        scrub_folder(run / ROLLOUTS, scrub) + sum(scrub_file(log, scrub) for log in sorted(run.glob("log-*.txt")))
-        for run in runs(home)
-    )
+def erase_from_runs(home: Path, sieve: Sieve, scrub: Scrub) -> int:
+    """Rids rows, rollouts, logs and pages of runs; how many files had some."""
+    found = 0
+    for table in TABLES:
+        for path in rows_of_runs(home, table):
+            before = path.read_bytes()
+            erase_from_shard(path, table, sieve)
+            found += path.read_bytes() != before
+    for run in runs(home):
+        found += _erase_outputs(run, scrub)
+        found += sum(scrub_file(log, scrub) for log in (*sorted(run.glob("log-*.txt")), *(run / SCORED).glob("*.txt")))
+        found += _remove_page(run / PAGE, scrub)
+    return found
+
+
+def _erase_outputs(run: Path, scrub: Scrub) -> int:
+    """Takes the lines that hold some of it out of the outputs and of what was scored, with all that was written to the
+    same prompt: how many files had some.
+    """
+    files = [*sorted((run / ROLLOUTS).glob("*.jsonl")), *sorted((run / SCORED).glob("*.jsonl"))]
+    lines = {path: list(_lines(path)) for path in files}
+    traced = {line for told in lines.values() for line in told if scrub(line) != line}
+    groups = {group for line in traced if (group := _group(line))}
+    found = 0
+    for path, told in lines.items():
+        left = [line for line in told if line not in traced and _group(line) not in groups]
+        if len(left) < len(told):
+            found += 1
+            write_whole(path, "".join(left).encode("utf-8", "surrogateescape"))
+    return found
+
+
+def _lines(path: Path) -> Iterator[str]:
+    return (line.decode("utf-8", "surrogateescape") for line in path.read_bytes().splitlines(keepends=True))
+
+
+def _group(line: str) -> str | None:
+    """The group of an output; None of half a line, that a process which was killed has left."""
+    try:
+        return str(json.loads(line)["uid"]).partition("_")[0]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _remove_page(page: Path, scrub: Scrub) -> bool:
+    """Removes a page that shows some of it: the command that trained makes it anew."""
+    if not page.exists():
+        return False
+    shown = html.unescape(page.read_text(encoding="utf-8"))
+    if scrub(shown) == shown:
+        return False
+    page.unlink()
+    return True
 
 
 def learnt(home: Path, releases: Collection[str]) -> list[str]:

@@ -84,7 +84,7 @@ class Store:
             table: A name of `schemas.tables.TABLES`.
             kept: The rows; cast to the table's schema and validated by its rules.
             dropped: The rows that the step did not keep (`schemas.table.Dropped`).
-            partition: The data set, or source and day, of a partitioned table.
+            partition: The data set, the source and day, or the run, of a partitioned table.
             parents: The versions that the rows were made from.
             code: The version of the code that made them.
             settings: The settings that the step read.
@@ -404,8 +404,7 @@ class Store:
 
     @staticmethod
     def _no_version(table: str, partition: str | None) -> NoVersion:
-        remedy = "gongqing import NAME PATH" if table in PARTITIONED else "gongqing refresh"
-        return NoVersion(f"{table} has no version yet", where=partition, remedy=f"make one: {remedy}")
+        return NoVersion(f"{table} has no version yet", where=partition, remedy=f"make one: {_made_by(table)}")
 
     @staticmethod
     def _promote_command(table: str, partition: str | None) -> str:
@@ -415,7 +414,7 @@ class Store:
     def _damaged(
         self, problem: str, table: str, partition: str | None, version: str, file: str = "manifest.json"
     ) -> DamagedVersion:
-        again = "gongqing import NAME PATH" if table in PARTITIONED else f"gongqing refresh --select {table}"
+        again = _made_by(table) if table in PARTITIONED else f"{_made_by(table)} --select {table}"
         return DamagedVersion(
             problem,
             where=self.storage.uri(f"{self._prefix(table, partition, version)}/{file}"),
@@ -448,6 +447,12 @@ class Store:
             found = sum(file.rows for file in manifest.files if file.path.startswith(part))
             if found != expected:
                 raise self._damaged(f"{expected:,} rows are counted and the files hold {found:,}", *manifest.place)
+
+
+def _made_by(table: str) -> str:
+    if table == "rollouts":
+        return "gongqing train RECIPE"
+    return "gongqing import NAME PATH" if table in PARTITIONED else "gongqing refresh"
 
 
 def _validated(name: str, schema: type[Table], frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:

@@ -76,7 +76,7 @@ class Experiment(BaseModel):
         return value
 
 
-class Outcome(NamedTuple):
+class ArmResult(NamedTuple):
     """What an arm came to, over the seeds: means, and how far the seeds lie apart (sample standard deviation; None of
     a single one). `shown` names the figure (`Trainer.shown`); `validation` is None where nothing was validated.
     """
@@ -111,7 +111,7 @@ def read(path: Path) -> Experiment:
         ) from error
 
 
-def conduct(home: Path, told: Experiment, settings: Rewards, *, starting: Starting, step: Told) -> list[Outcome]:
+def conduct(home: Path, told: Experiment, settings: Rewards, *, starting: Starting, step: Told) -> list[ArmResult]:
     """Train every arm with every seed, one after the other, and gather what came of it, in the order of the file.
 
     Args:
@@ -173,12 +173,12 @@ def _run(
     )
 
 
-def _outcome(one: ArmOf, runs: list[Run]) -> Outcome:
+def _outcome(one: ArmOf, runs: list[Run]) -> ArmResult:
     shown = runs[0].trainer.shown
     curves = [[found[shown] for _, found in sorted(run.metrics().items()) if shown in found] for run in runs]
     lasts = [curve[-1] for curve in curves]
     validations = [found[-1] for run in runs if (found := _validations(run))]
-    return Outcome(
+    return ArmResult(
         recipe=one.recipe,
         arm=one.arm,
         seeds=len(runs),

@@ -21,7 +21,7 @@ from pipelines.train import rows as of_arm
 from pipelines.train.lengths import checked, read
 from pipelines.train.processes import followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
-from pipelines.train.runs import MODEL, NOTE, ROWS, Metrics, metrics, next_metrics
+from pipelines.train.runs import DATA, MODEL, NOTE, ROWS, TENSORBOARD, Metrics, metrics, next_metrics
 from pipelines.train.services import PYTHON, beside
 from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
@@ -111,7 +111,7 @@ class Run:
         path.parent.mkdir(exist_ok=True)
         environment = self._environment() | {
             "VERL_FILE_LOGGER_PATH": str(path),
-            "TENSORBOARD_DIR": str(self.folder / "tensorboard"),
+            "TENSORBOARD_DIR": str(self.folder / TENSORBOARD),
         }
         log = f"log-{path.stem}.txt"
         with beside(self.services, self._environment(), self.folder) as addresses:
@@ -227,4 +227,4 @@ class Run:
 
 def rows_of_arm(folder: Path, split: str) -> Path:
     """Where the rows of an arm lie, below the folder of its run."""
-    return folder / "data" / f"{split}.parquet"
+    return folder / DATA / f"{split}.parquet"

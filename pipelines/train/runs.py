@@ -8,8 +8,10 @@
                            start/          of `cpu_smoke`: the tiny model that it starts from
                            metrics/        a file a start of the run, a line a step (verl's file logger)
                            checkpoints/    the trainer's own; the same command goes on from the last one
-                           rollouts/       every step's prompts, outputs and rewards
+                           rollouts/       every step's prompts, outputs and rewards, by verl
+                           scored/         the terms of every reward and the judge's words, by our reward manager
                            tensorboard/    log-0001.txt …
+                           report.html     the page of the run
                            model/          at the end: a Hugging Face folder
 """
 
@@ -18,14 +20,10 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "training"  # in a home
-LOCK, NOTE, ROLLOUTS, METRICS, MODEL, ROWS = (
-    ".lock",
-    "run.json",
-    "rollouts",
-    "metrics",
-    "model",
-    "rows.json",
-)  # in the folder of a run
+# In the folder of a run.
+LOCK, NOTE, ROWS, METRICS, ROLLOUTS, MODEL = ".lock", "run.json", "rows.json", "metrics", "rollouts", "model"
+SCORED, DATA, PAGE = "scored", "data", "report.html"
+CHECKPOINTS, TENSORBOARD = "checkpoints", "tensorboard"
 
 Metrics = dict[str, float]
 
@@ -56,6 +54,12 @@ def of_step(line: bytes) -> tuple[int, Metrics]:
     """A line of a file of metrics."""
     read = json.loads(line)
     return int(read["step"]), read["data"]
+
+
+def checkpoints(run: Path) -> list[tuple[int, Path]]:
+    """The checkpoints that there are, by step: verl's own folders."""
+    found = (run / CHECKPOINTS).glob("global_step_*")
+    return sorted((int(path.name.rpartition("_")[2]), path) for path in found)
 
 
 def next_metrics(run: Path) -> Path:

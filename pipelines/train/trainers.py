@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipelines.train.recipe import Overrides, TrainerName, as_arguments
-from pipelines.train.runs import MODEL, Metrics
+from pipelines.train.runs import CHECKPOINTS, MODEL, Metrics
 
-_CHECKPOINTS = "checkpoints"  # in the folder of a run
 _TORCHRUN = ("torch.distributed.run", "--standalone", "--nnodes=1")
 
 
@@ -76,7 +75,7 @@ def of_the_run(trainer: TrainerName, run: Path, rollouts: Path) -> Overrides:
     """What a trainer must be told of the folder of a run."""
     if trainer == "contrastive":
         return {"out": str(run / MODEL)}
-    told = {"trainer.experiment_name": run.name, "trainer.default_local_dir": str(run / _CHECKPOINTS)}
+    told = {"trainer.experiment_name": run.name, "trainer.default_local_dir": str(run / CHECKPOINTS)}
     return told | ({"trainer.rollout_data_dir": str(rollouts)} if trainer == "grpo" else {})
 
 
@@ -92,13 +91,13 @@ def command(trainer: TrainerName, found: Mapping[str, Any], metrics: Path) -> li
 
 def last_step(run: Path) -> int:
     """The step of verl's last checkpoint that is whole; 0 where there is none."""
-    told = run / _CHECKPOINTS / "latest_checkpointed_iteration.txt"
+    told = run / CHECKPOINTS / "latest_checkpointed_iteration.txt"
     return int(told.read_text(encoding="utf-8")) if told.exists() else 0
 
 
 def last_weights(trainer: TrainerName, run: Path) -> Path:
     """The weights of verl's last checkpoint, to be merged."""
-    return run / _CHECKPOINTS / f"global_step_{last_step(run)}" / TRAINERS[trainer].weights
+    return run / CHECKPOINTS / f"global_step_{last_step(run)}" / TRAINERS[trainer].weights
 
 
 def _as_options(found: Mapping[str, Any]) -> list[str]:

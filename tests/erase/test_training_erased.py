@@ -1,44 +1,110 @@
 """Runs of training: rollouts and logs say nothing any more, models that have learnt it are named."""
 
 import json
+import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
-from erase_home import HERS
-from every_byte import runs
+from erase_home import HERS, TO_HER
+from every_byte import runs, traces
 
 from pipelines.erase.erasing import erase
 from pipelines.erase.request import Request
 from pipelines.errors import Busy
 from pipelines.locks import held
+from pipelines.store import Store
+from pipelines.train.outcome import tell
 from pipelines.train.runs import FOLDER, LOCK
 
 ASKED = Request(rows=("s:a", "s:x"))
 
 
-def trained(home: Path, name: str, release: str, said: str) -> Path:
-    """What a run leaves behind."""
+OTHERS = "今天天气很好，我去公园走了走。"
+
+
+def trained(home: Path, name: str, release: str, said: str, row: str = "s:a") -> Path:
+    """What a run leaves behind: two prompts, two outputs each; the second prompt is s:b's."""
     run = home / FOLDER / name
-    (run / "rollouts").mkdir(parents=True)
-    (run / "run.json").write_text(json.dumps({"release": {"name": release}}))
-    row = {"input": f"user\n{said}\nassistant\n", "output": "我在听。", "score": 0.4}
-    (run / "rollouts" / "1.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+    for folder in ("rollouts", "scored", "data"):
+        (run / folder).mkdir(parents=True)
+    asked = {"recipe": "empathy_encoder", "preset": "cpu_smoke", "release": {"name": release, "content": "c"}}
+    (run / "run.json").write_text(json.dumps(asked | {"overrides": {}}))
+    prompts = {"g1": f"user\n{said}\nassistant\n", "g2": f"user\n{OTHERS}\nassistant\n"}
+    outputs = [(uid, session, f"我在听。{session}") for uid in prompts for session in range(2)]
+    steps = [
+        {"input": prompts[uid], "output": output, "score": 0.4, "step": 1, "uid": f"{uid}_{session}_0"}
+        for uid, session, output in outputs
+    ]
+    scored = [
+        {"uid": uid, "session": session, "split": "train", "row_id": row if uid == "g1" else "s:b",
+         "output": output, "words": None, "terms": {"score": 0.4}}
+        for uid, session, output in outputs
+    ]  # fmt: skip
+    for path, lines in (("rollouts/1.jsonl", steps), ("scored/7.jsonl", scored)):
+        told = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        (run / path).write_text(told + '{"uid": "g', encoding="utf-8")
     (run / "log-0001.txt").write_text(f"[rank 0] prompt: {said}\nstep:1\n", encoding="utf-8")
     return run
 
 
-def test_rollouts_and_logs_are_rid_of_it_and_what_has_learnt_it_is_named(home):
-    on_it = trained(home, "on-it", "v1", HERS)
-    trained(home, "on-another", "v9", "今天天气很好，我去公园走了走。")
-    before = (home / FOLDER / "on-another" / "rollouts" / "1.jsonl").read_bytes()
+@pytest.fixture
+def on_it(home: Path) -> Path:
+    """A run on a release that held it, told of."""
+    run = trained(home, "on-it", "v1", HERS)
+    shutil.copy(home / "releases" / "v1" / "rm_triplets" / "train-00000-of-00001.parquet", run / "data/train.parquet")
+    tell(Store(home / "data"), run)
+    return run
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+
+
+def test_rollouts_rows_logs_and_pages_are_rid_of_it_and_what_has_learnt_it_is_named(home: Path, on_it: Path):
+    assert traces(on_it, runs([HERS])).keys() == {"log-0001.txt", "report.html", "rollouts/1.jsonl"}
     [receipt] = erase(home, ASKED)
     assert receipt.learnt == [f"{FOLDER}/on-it"]
-    assert receipt.runs == 2
-    told = "".join(path.read_text(encoding="utf-8") for path in (*on_it.glob("rollouts/*"), on_it / "log-0001.txt"))
-    assert not [run for run in runs([HERS]) if run in told]
-    row = json.loads((on_it / "rollouts" / "1.jsonl").read_text(encoding="utf-8"))
-    assert (row["output"], row["score"]) == ("我在听。", 0.4)
-    assert (home / FOLDER / "on-another" / "rollouts" / "1.jsonl").read_bytes() == before
+    assert receipt.runs == 5
+    assert traces(on_it, runs([HERS, TO_HER])) == {}
+    assert not (on_it / "report.html").exists()
+
+
+def test_what_was_written_to_others_stays(home: Path, on_it: Path):
+    elsewhere = trained(home, "on-another", "v9", OTHERS, row="s:c")
+    before = (elsewhere / "rollouts" / "1.jsonl").read_bytes()
+    erase(home, ASKED)
+    assert {row["uid"] for row in lines(on_it / "rollouts" / "1.jsonl")} == {"g2_0_0", "g2_1_0"}
+    assert {row["row_id"] for row in lines(on_it / "scored" / "7.jsonl")} == {"s:b"}
+    assert pl.read_parquet(on_it / "data" / "train.parquet")["row_id"].to_list() == ["s:b/generic"]
+    assert (elsewhere / "rollouts" / "1.jsonl").read_bytes() == before
+
+
+def test_the_table_of_what_a_run_wrote_is_rid_of_it_in_every_version(home: Path, on_it: Path):
+    store = Store(home / "data")
+    version = store.version("rollouts", partition="on-it")
+    assert version.rows == 4
+    erase(home, ASKED)
+    left = store.read("rollouts", version.version, "on-it").collect()
+    assert left["row_id"].to_list() == ["s:b", "s:b"]
+    store.verify(store.version("rollouts", version.version, "on-it"))
+
+
+def test_what_nobody_scored_goes_for_what_its_prompt_says(home: Path):
+    run = trained(home, "unscored", "v1", HERS)
+    shutil.rmtree(run / "scored")
+    tell(Store(home / "data"), run)
+    erase(home, ASKED)
+    left = Store(home / "data").read("rollouts", partition="unscored").collect()
+    assert (left["uid"].to_list(), left["row_id"].to_list()) == (["g2", "g2"], [None, None])
+
+
+def test_a_page_is_made_anew_from_what_is_left(home: Path, on_it: Path):
+    erase(home, ASKED)
+    outcome = tell(Store(home / "data"), on_it)
+    assert outcome.rollouts.rows == 2
+    assert OTHERS in outcome.page.read_text(encoding="utf-8")
+    assert traces(on_it, runs([HERS])) == {}
 
 
 def test_nothing_is_erased_while_a_run_trains(home):

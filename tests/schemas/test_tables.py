@@ -57,7 +57,7 @@ DESIGNED = {
     "rm_outcome": _MESSAGES,
     "rm_unified": _MESSAGES,
     "rm_triplets": "query positive negative kind split variant",
-    "rollouts": "step output rewards judge",
+    "rollouts": "step prompt output rewards judge",
     "evaluations": "metric value mode model",
     "dropped": "row_id stage reason detail",
 }
@@ -92,8 +92,8 @@ def test_what_is_nested_has_the_fields_that_others_rely_on(name: str, path: str)
     assert set(NESTED[name, path].split()) <= {field.name for field in inner}
 
 
-def test_tables_fed_from_outside_have_a_version_a_partition():
-    assert {"raw_posts", "imported_posts", "imported_dialogues"} == PARTITIONED
+def test_tables_fed_from_outside_and_by_runs_have_a_version_a_partition():
+    assert {"raw_posts", "imported_posts", "imported_dialogues", "rollouts"} == PARTITIONED
 
 
 @each_table

@@ -98,7 +98,8 @@ def test_one_other_cell_is_another_version(store: Store, cell: str) -> None:
 
 def test_null_and_empty_differ(store: Store) -> None:
     empty, null = (sample("rollouts").with_columns(judge=pl.lit(said, dtype=pl.String)) for said in ("", None))
-    assert store.write("rollouts", empty).version != store.write("rollouts", null).version
+    one, other = (store.write("rollouts", rows, partition="a run") for rows in (empty, null))
+    assert one.version != other.version
 
 
 def test_what_was_dropped_is_content(store: Store) -> None:

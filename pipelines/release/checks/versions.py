@@ -6,19 +6,19 @@ from pipelines.errors import DamagedVersion
 from pipelines.release.checks.released import CONFIGS, Released
 from pipelines.release.manifest import Finding
 from pipelines.store.store import Store, Version
-from schemas.tables import TABLES
+from schemas.tables import AFTER_RELEASE, TABLES
 
 _LABELS = "cer_labels"
 
 
 def pinned(store: Store) -> tuple[dict[str, Version], list[Finding]]:
-    """The current version of every table and partition by its name, and what is damaged among them.
+    """The current version of every table and partition that a release may rest on by its name, and what is damaged.
 
     Every file is read: what a release rests on has to be there when somebody asks.
     """
     pins: dict[str, Version] = {}
     damaged: list[str] = []
-    for table in TABLES:
+    for table in (table for table in TABLES if table not in AFTER_RELEASE):
         try:
             for version in store.current(table):
                 pins[version.name] = version

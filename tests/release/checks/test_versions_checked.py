@@ -11,6 +11,7 @@ from pipelines.release.checks.versions import empty, pinned
 from pipelines.releasing import release
 from pipelines.settings import Settings
 from pipelines.store import Store
+from schemas.tables import AFTER_RELEASE, PARTITIONED, TABLES
 
 
 def _told(home: Path):
@@ -46,3 +47,10 @@ def test_a_table_that_was_never_made_says_so(sample_home, tmp_path):
     shutil.rmtree(tmp_path / "data" / "grpo_coe")
     (found,) = _told(tmp_path)
     assert "grpo_coe (never made)" in found.what
+
+
+def test_what_is_made_of_a_release_is_pinned_by_none(tmp_path):
+    store = Store(tmp_path / "data")
+    for table in sorted(AFTER_RELEASE):
+        store.write(table, TABLES[table].create_empty(), partition="a run" if table in PARTITIONED else None)
+    assert pinned(store) == ({}, [])

@@ -1,0 +1,193 @@
+"""Runs of training as assets, one a recipe: in jobs of their own, for nobody trains by the way.
+
+Each runs through Pipes as a process of its own (`pipelines.train.piped`). As it goes, figures of its steps are
+observations of the asset, which the web UI plots over time; at the end its materialisation says what it was made of.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import dagster as dg
+from pydantic import Field
+
+from pipelines import display
+from pipelines.defs.metadata import records
+from pipelines.defs.pictures import drawn
+from pipelines.defs.releases import release
+from pipelines.defs.resources import HomeResource
+from pipelines.settings import ROOT
+from pipelines.train.page import all_curves, draw
+from pipelines.train.recipe import differences, recipe, recipes
+from pipelines.train.runs import NOTE, TENSORBOARD, checkpoints, metrics, note
+from schemas.training import Rollouts
+
+GROUP = "training_runs"
+_POOL = "training"  # a machine trains one model at a time
+_MOST_OBSERVATIONS = 100  # of a run, or about: the event log is never pruned
+_SECONDS = 1.0  # between two looks at what was told
+_PATIENCE = 60  # seconds that a run has to end its processes
+
+# What of a step is plotted, by the trainers' names.
+FIGURES = {
+    "reward": "critic/score/mean",
+    "loss": "train/loss",
+    "KL": "actor/kl_loss",
+    "length": "response_length/mean",
+    "entropy": "actor/entropy",
+    "judge_ok": "judge_ok",
+}
+
+
+class TrainConfig(dg.Config):
+    """A run, as `gongqing train` has it (docs/training.md)."""
+
+    preset: Literal["gpu", "cpu_smoke"] = "gpu"
+    arm: str = ""
+    release: str | None = None
+    name: str = ""
+    start: str | None = None
+    encoder: str | None = None
+    provider: Literal["rules", "openai", "replay"] = "rules"
+    budget: float | None = None
+    settings: list[str] = Field(default_factory=list)  # KEY=VALUE
+
+
+class _Told:
+    """What a run has told so far."""
+
+    def __init__(self, context: dg.AssetExecutionContext) -> None:
+        self._context = context
+        self._read = 0
+        self._steps: int | None = None
+        self._last = 0
+        self.run: Path | None = None
+        self.failed = ""
+        self.outcome: dict[str, Any] = {}
+
+    def take(self, session: dg.PipesSession) -> None:
+        """Tells Dagster of what is new."""
+        messages = session.get_custom_messages()
+        for message in messages[self._read :]:
+            if "step" in message:
+                self._step(message["step"], message["metrics"])
+            elif "run" in message:
+                self.run, self._steps = Path(message["run"]), message["steps"]
+            elif "failed" in message:
+                self.failed = message["failed"]
+            else:
+                self.outcome = message
+        self._read = len(messages)
+
+    def _step(self, step: int, told: dict[str, float]) -> None:
+        self._context.log.info(display.training_step(step, self._steps, told))
+        figures = {name: told[key] for name, key in FIGURES.items() if key in told}
+        every = max(1, (self._steps or step) // _MOST_OBSERVATIONS)
+        if figures and (step >= self._last + every or step == self._steps):
+            self._last = step
+            self._context.log_event(dg.AssetObservation(self._context.asset_key, metadata={"step": step, **figures}))
+
+
+def _asset(name: str) -> dg.AssetsDefinition:
+    @dg.asset(
+        name=f"train_{name}",
+        group_name=GROUP,
+        deps=[release],
+        description=f"{recipe(name).about}: a run of `gongqing train {name}` (docs/training.md).",
+        kinds={"verl"},
+        pool=_POOL,
+    )
+    def trained(
+        context: dg.AssetExecutionContext, config: TrainConfig, home: HomeResource
+    ) -> dg.MaterializeResult[None]:
+        told = _Told(context)
+        extras = {**config.model_dump(), "recipe": name, "home": str(home.folder)}
+        ways = dg.PipesTempFileContextInjector(), dg.PipesTempFileMessageReader()
+        # Not PipesSubprocessClient: that hands over what a process told when the process has ended.
+        with dg.open_pipes_session(context, *ways, extras=extras) as session, _running(session) as process:
+            while process.poll() is None:
+                told.take(session)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_SECONDS)
+        told.take(session)
+        shown = _described(told.run, told.outcome) if told.run and (told.run / NOTE).exists() else {}
+        if process.returncode:
+            what = told.failed or f"the process that trains ended with code {process.returncode}: see its output"
+            raise dg.Failure(what, metadata=shown, allow_retries=False)
+        return dg.MaterializeResult(metadata=shown)
+
+    return trained
+
+
+@contextmanager
+def _running(session: dg.PipesSession) -> Iterator["subprocess.Popen[bytes]"]:
+    """The process that trains. Where the run is ended in the web UI, it is asked to end its own processes."""
+    environment = {**os.environ, **session.get_bootstrap_env_vars()}
+    process = subprocess.Popen([sys.executable, "-m", "pipelines.train.piped"], env=environment, cwd=ROOT)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a run that has come to its end, or failed: figures, and where everything lies. No text of its
+    rollouts: that stands in the table and on the page.
+    """
+    asked, told = note(run), metrics(run)
+    shown: dict[str, Any] = {
+        "run": run.name,
+        "preset": asked["preset"],
+        "arm": asked.get("arm") or "the paper's own set-up",
+        "release": asked["release"]["name"],
+        "content": asked["release"]["content"],
+        "steps": max(told, default=0),
+    }
+    for name, key in FIGURES.items():
+        if values := [told[step][key] for step in sorted(told) if key in told[step]]:
+            shown |= {f"{name}_first": values[0], name: values[-1]}
+    for one in all_curves(told, Rollouts.create_empty()):
+        if (picture := drawn(partial(draw, told=one))) is not None:
+            shown[f"plot: {one.title}"] = dg.MetadataValue.md(picture)
+    if outcome:
+        shown["alarms_raised"] = len(outcome["alarms"])
+        shown["alarms"] = records(
+            {"alarm": one["name"], "since": one["since"], "what": one["what"], "to do": one["remedy"]}
+            for one in outcome["alarms"]
+        )
+        shown["page"] = dg.MetadataValue.path(outcome["page"])
+        shown["rollouts"] = f"rollouts/{run.name}@{outcome['rollouts']}" if outcome["rollouts"] else "none"
+    if "model" in outcome:
+        shown["model"] = dg.MetadataValue.path(outcome["model"])
+    shown["tensorboard"] = dg.MetadataValue.path(run / TENSORBOARD)
+    shown["checkpoints"] = records({"step": step, "folder": str(path)} for step, path in checkpoints(run))
+    if judge := asked.get("judge"):
+        shown["judge"] = dg.MetadataValue.json(judge)
+    shown["not_as_in_the_paper"] = records(
+        {"setting": one.key, "paper": str(one.paper), "here": str(one.here)}
+        for one in differences(recipe(asked["recipe"]), asked["overrides"])
+    )
+    return shown
+
+
+trainings = [_asset(name) for name in recipes()]
+training_jobs = [
+    dg.define_asset_job(
+        f"training_{name}",
+        selection=dg.AssetSelection.assets(f"train_{name}"),
+        description=f"{recipe(name).about}, on the current release or the one that is named.",
+    )
+    for name in recipes()
+]

@@ -1,0 +1,27 @@
+"""What a run leaves behind beside its model: its rollouts as a table, alarms, and its page. Also where it failed."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from pipelines.store import Store, Version
+from pipelines.train import page
+from pipelines.train.alarms import Alarm, alarms
+from pipelines.train.rollouts import TABLE, write
+from pipelines.train.runs import metrics
+from schemas.training import Rollouts
+
+
+class Outcome(NamedTuple):
+    """The rollouts of a run (None where it made none), what to look at, and where its page lies."""
+
+    rollouts: Version | None
+    alarms: list[Alarm]
+    page: Path
+
+
+def tell(store: Store, run: Path) -> Outcome:
+    """Keep and tell what the folder of a run says. Raises what the store raises."""
+    version = write(store, run)
+    rows = Rollouts.create_empty() if version is None else store.read(TABLE, version.version, run.name).collect()
+    found = alarms(rows, metrics(run))
+    return Outcome(version, found, page.write(run, rows, found))

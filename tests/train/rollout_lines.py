@@ -1,0 +1,71 @@
+"""Folders of runs with what verl and our reward manager write into them."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schemas.training import Rollouts
+
+ASKED = {
+    "recipe": "mindchat_ecot",
+    "preset": "cpu_smoke",
+    "arm": "",
+    "release": {"name": "v1", "content": "c0ffee"},
+    "overrides": {"actor_rollout_ref.rollout.n": 8},
+}
+
+
+def step_line(
+    uid: str, session: int, output: str, score: float = 0.5, prompt: str = "user\n我睡不着\n"
+) -> dict[str, Any]:
+    """A line of verl's."""
+    return {"input": prompt, "output": output, "gts": "", "score": score, "step": 1, "uid": f"{uid}_{session}_0"}
+
+
+def scored_line(uid: str, session: int, output: str, words: str | None = None, **terms: float) -> dict[str, Any]:
+    """A line of our reward manager's."""
+    told = {"uid": uid, "session": session, "split": "train", "row_id": f"s:{uid}", "output": output, "words": words}
+    return told | {"terms": terms}
+
+
+def run_of(
+    folder: Path,
+    steps: dict[int, Iterable[dict[str, Any]]],
+    scored: dict[str, Iterable[dict[str, Any]]] | None = None,
+    metrics: dict[int, dict[str, float]] | None = None,
+) -> Path:
+    """A run of these steps, what was scored by process, and metrics."""
+    (folder / "rollouts").mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps(ASKED))
+    for step, lines in steps.items():
+        (folder / "rollouts" / f"{step}.jsonl").write_text(told(lines), encoding="utf-8")
+    for process, lines in (scored or {}).items():
+        (folder / "scored").mkdir(exist_ok=True)
+        (folder / "scored" / f"{process}.jsonl").write_text(told(lines), encoding="utf-8")
+    if metrics:
+        (folder / "metrics").mkdir()
+        of_steps = [{"step": step, "data": data} for step, data in metrics.items()]
+        (folder / "metrics" / "0001.jsonl").write_text(told(of_steps))
+    return folder
+
+
+def told(lines: Iterable[dict[str, Any]]) -> str:
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def row(
+    step: int, place: int, uid: str = "g", output: str = "我在听。", prompt: str = "p", **terms: float
+) -> dict[str, Any]:
+    """A row of the table."""
+    return {
+        "run_id": "r", "step": step, "output_index": place, "uid": uid, "row_id": None, "split": None,
+        "prompt": prompt, "output": output, "judge": None,
+        "rewards": [{"name": name, "value": float(value)} for name, value in terms.items()],
+    }  # fmt: skip
+
+
+def table(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=Rollouts.polars_schema(), orient="row")

@@ -1,0 +1,176 @@
+"""Alarms of a run, on curves made up for them: each is raised by what it is named after, and by nothing else."""
+
+from itertools import product
+
+import polars as pl
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from rollout_lines import row, table
+
+from pipelines.train.alarms import Alarm, Limits, alarms, echoes, smooth
+
+STEPS = range(1, 41)
+NOTHING = table([])
+POSTS = [
+    "我和最好的朋友吵了一架，已经三个星期没有说话，路上遇见也装作没看见。",
+    "妈妈住院之后我每天下班都去医院，回到家已经十一点，躺下却一直睡不着。",
+    "新来的主管总是当着大家的面挑我的错，我现在一听到他的脚步声就发抖。",
+]
+SYSTEM = "请用温和的语气回应来信的人，先接住情绪，再谈看法，不要说教。\n"
+
+
+def found(rollouts: pl.DataFrame = NOTHING, **curves: list[float]) -> dict[str, Alarm]:
+    """The alarms of a run, by name."""
+    names = {"length": "response_length/mean", "entropy": "actor/entropy"}
+    metrics = {
+        step: {names[name]: values[place] for name, values in curves.items()} for place, step in enumerate(STEPS)
+    }
+    return {one.name: one for one in alarms(rollouts, metrics)}
+
+
+def turning(before: float, after: float, at: int = 21) -> list[float]:
+    return [before if step < at else after for step in STEPS]
+
+
+def of_terms(**curves: list[float]) -> pl.DataFrame:
+    """Four groups a step, two outputs each, of different rewards; the terms as told."""
+    return table(
+        row(step, 2 * group + output, f"{step}-{group}", score=output, **{name: v[i] for name, v in curves.items()})
+        for i, step in enumerate(STEPS)
+        for group, output in product(range(4), range(2))
+    )
+
+
+def test_a_steady_run_raises_nothing():
+    steady = of_terms(judge_ok=[1.0] * 40, strict=[0.5] * 40, r_format=[0.6] * 40, redundancy_alone=[0.0] * 40)
+    assert found(steady, length=[100.0] * 40, entropy=[0.9] * 40) == {}
+
+
+@pytest.mark.parametrize(
+    ("curve", "before", "after", "name"),
+    [
+        ("length", 100.0, 300.0, "length_rises"),
+        ("length", 100.0, 20.0, "length_falls"),
+        ("entropy", 1.0, 0.05, "entropy_falls"),
+        ("entropy", 1.0, 2.0, "entropy_rises"),
+    ],
+)
+def test_drift_is_told_with_the_step_since_which_it_holds(curve: str, before: float, after: float, name: str):
+    [alarm] = found(**{curve: turning(before, after)}).values()
+    assert alarm.name == name
+    assert 21 <= alarm.since <= 30, "within a window of the turn"
+    assert (alarm.figures["first"], alarm.figures["now"]) == (before, pytest.approx(after))
+    assert alarm.remedy
+
+
+def test_what_has_passed_is_no_alarm():
+    there_and_back = [100.0 if step < 15 or step > 25 else 400.0 for step in STEPS]
+    assert found(length=there_and_back) == {}
+
+
+def test_an_alarm_counts_from_the_last_time_that_it_began():
+    twice = [100.0 if step < 10 or 18 <= step < 31 else 900.0 for step in STEPS]
+    assert found(length=twice)["length_rises"].since > 30
+
+
+@pytest.mark.parametrize(
+    ("term", "before", "after", "name", "share"),
+    [("judge_ok", 1.0, 0.9, "judge", 0.1), ("redundancy_alone", 0.0, 1.0, "redundancy", 1.0)],
+)
+def test_terms_of_the_reward_raise_theirs(term: str, before: float, after: float, name: str, share: float):
+    [alarm] = found(of_terms(**{term: turning(before, after)})).values()
+    assert (alarm.name, alarm.figures["share"]) == (name, pytest.approx(share))
+
+
+def test_a_format_reward_that_pays_for_empty_sections_is_told_of():
+    strict, paid = turning(0.8, 0.3), turning(0.7, 0.95)
+    [alarm] = found(of_terms(strict=strict, r_format=paid)).values()
+    assert alarm.name == "strict"
+    assert (alarm.figures["strict_first"], alarm.figures["strict"]) == (pytest.approx(0.8), pytest.approx(0.3))
+    assert found(of_terms(strict=strict, r_format=turning(0.7, 0.4))) == {}, "a reward that falls too pays for nothing"
+
+
+def test_groups_of_equal_reward_teach_nothing():
+    rows = [row(step, 2 * group + output, f"{step}-{group}", score=output * (step < 21 or group == 0))
+            for step, group, output in product(STEPS, range(4), range(2))]  # fmt: skip
+    [alarm] = found(table(rows)).values()
+    assert (alarm.name, alarm.figures["share"]) == ("equal_groups", pytest.approx(0.75))
+
+
+def test_a_group_of_one_output_is_no_group():
+    assert found(table(row(step, 0, f"{step}", score=1.0) for step in STEPS)) == {}
+
+
+COMFORT = "听起来您这阵子很不容易，愿意多说一点吗？"
+
+
+def echoing(share: int) -> pl.DataFrame:
+    """Of four outputs a step `share` repeat their post."""
+    return table(
+        row(step, place, f"{step}-{place}",
+            output=f"<answer>{POSTS[place % 3][:25]}</answer>" if place < share else COMFORT,
+            prompt=SYSTEM + POSTS[place % 3], score=float(place))
+        for step, place in product(STEPS, range(4))
+    )  # fmt: skip
+
+
+def test_outputs_that_repeat_the_post_are_an_echo():
+    [alarm] = found(echoing(1)).values()
+    assert (alarm.name, alarm.since, alarm.figures["share"]) == ("echo", 10, pytest.approx(0.25))
+    assert found(echoing(0)) == {}
+
+
+def test_words_of_the_system_prompt_are_no_echo():
+    rows = [row(1, place, str(place), output=SYSTEM, prompt=SYSTEM + post) for place, post in enumerate(POSTS)]
+    assert echoes(table(rows), 0.5) == {1: 0.0}
+
+
+def test_reasoning_may_repeat_the_post_and_the_answer_may_not():
+    said = f"<thinking>{POSTS[0]}</thinking><answer>{{}}</answer>"
+    rows = [row(1, 0, prompt=POSTS[0], output=said.format("先坐下来，喝一口水，我们慢慢说。")),
+            row(2, 0, prompt=POSTS[0], output=said.format(POSTS[0])),
+            row(2, 1, prompt=POSTS[1], output="嗯。")]  # fmt: skip
+    assert echoes(table(rows), 0.5) == {1: 0.0, 2: 0.5}
+
+
+_CURVES = st.lists(st.floats(0.01, 1e4), min_size=1, max_size=60)
+
+
+@given(values=_CURVES, scale=st.floats(0.1, 10))
+def test_drift_does_not_depend_on_the_unit(values: list[float], scale: float):
+    """Up to rounding: what lies on a threshold is left out."""
+    limits = Limits()
+    smoothed = list(smooth(dict(enumerate(values)), limits).values())
+    ratios = [value / smoothed[0] for value in smoothed]
+    edges = (limits.shorter, limits.longer)
+    assume(all(abs(ratio - edge) > 1e-6 for ratio in ratios for edge in edges))
+
+    def told(unit: float) -> list[tuple[str, int]]:
+        metrics = {step: {"response_length/mean": value * unit} for step, value in enumerate(values)}
+        return [(one.name, one.since) for one in alarms(NOTHING, metrics)]
+
+    assert told(1.0) == told(scale)
+
+
+@given(values=_CURVES)
+def test_an_alarm_holds_at_every_step_since_it_began_and_not_at_the_one_before(values: list[float]):
+    metrics = {step: {"actor/entropy": value} for step, value in enumerate(values)}
+    smoothed = smooth({step: told["actor/entropy"] for step, told in metrics.items()}, Limits())
+    first = next(iter(smoothed.values()))
+    bad = {
+        "entropy_falls": lambda value: value / first < Limits().collapsed,
+        "entropy_rises": lambda value: value / first > Limits().rising,
+    }
+    raised = {one.name: one.since for one in alarms(NOTHING, metrics)}
+    assert raised.keys() == {name for name, holds in bad.items() if holds(smoothed[max(smoothed)])}
+    for name, since in raised.items():
+        assert all(bad[name](value) for step, value in smoothed.items() if step >= since)
+        assert since - 1 not in smoothed or not bad[name](smoothed[since - 1])
+
+
+@given(values=_CURVES)
+def test_a_smoothed_curve_lies_within_the_curve_and_ends_with_it(values: list[float]):
+    smoothed = smooth(dict(enumerate(values)), Limits())
+    assert max(smoothed) == len(values) - 1
+    assert min(values) * (1 - 1e-9) <= min(smoothed.values()) <= max(smoothed.values()) <= max(values) * (1 + 1e-9)
