@@ -12,7 +12,7 @@ from pipelines.erase.databases import scrub_file, scrub_folder
 from pipelines.erase.scrub import Scrub
 from pipelines.errors import Busy
 from pipelines.locks import held
-from pipelines.train.runs import LOCK, ROLLOUTS, note, runs
+from pipelines.train.runs import LOCK, ROLLOUTS, SCORED, note, runs
 
 
 @contextmanager
@@ -30,7 +30,9 @@ def no_training(home: Path) -> Iterator[None]:
 def scrub_runs(home: Path, scrub: Scrub) -> int:
     """Rids rollouts and logs of traces; how many files had some."""
     return sum(
-        scrub_folder(run / ROLLOUTS, scrub) + sum(scrub_file(log, scrub) for log in sorted(run.glob("log-*.txt")))
+        scrub_folder(run / ROLLOUTS, scrub)
+        + scrub_folder(run / SCORED, scrub)
+        + sum(scrub_file(log, scrub) for log in sorted(run.glob("log-*.txt")))
         for run in runs(home)
     )
 

@@ -8,6 +8,7 @@
                            metrics/        a file a start of the run, a line a step (verl's file logger)
                            checkpoints/    the trainer's own; the same command goes on from the last one
                            rollouts/       every step's prompts, outputs and rewards
+                           scored/         every output with all terms of its reward, and the judge's words
                            tensorboard/    log-0001.txt …
                            model/          at the end: a Hugging Face folder
 """
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "training"  # in a home
-LOCK, NOTE, ROLLOUTS, METRICS, MODEL = ".lock", "run.json", "rollouts", "metrics", "model"  # in the folder of a run
+# In the folder of a run.
+LOCK, NOTE, ROLLOUTS, SCORED, METRICS, MODEL = ".lock", "run.json", "rollouts", "scored", "metrics", "model"
 
 Metrics = dict[str, float]
 
