@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.rewards.asking import SECONDS, asked
+from pipelines.rewards.asking import ENCODER, JUDGE, asked
 from pipelines.rewards.dialogues import case, dialogue
 from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, redundancy, reweighted
 from pipelines.rewards.unified import parts, terms
@@ -26,7 +26,6 @@ async def compute_score(
     ground_truth: str,
     extra_info: Mapping[str, Any],
     length: Callable[[str], int] = len,
-    seconds: float = SECONDS,
     **_: Any,
 ) -> Scores:
     """The reward of one output, before it is weighed against its group. Always the same keys.
@@ -36,7 +35,6 @@ async def compute_score(
         ground_truth: The reference: what the supporter said.
         extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
         length: Of a response: tokens, where our reward manager asks; characters by default.
-        seconds: That a judgement may take.
 
     Returns:
         `score` and its parts. A judgement that failed is worth 0, neither right nor wrong, and `judge_ok` 0 says so;
@@ -53,7 +51,7 @@ async def compute_score(
             "response": found.response,
             "reference": ground_truth,
         }
-        verdict = await asked("GONGQING_JUDGE", "/compeer", body, seconds=seconds)
+        verdict = await asked(JUDGE, "/compeer", body)
     told = terms(solution_str, found, verdict if verdict["ok"] else None)
     r = float(sum(told))
     return {
@@ -79,7 +77,6 @@ async def group_scores(
     beta: float = 5.0,
     mode: Mode = "paper",
     reweight: bool = True,
-    seconds: float = SECONDS,
     **_: Any,
 ) -> list[Scores]:
     """The rewards of the G outputs of a prompt, reweighted by their redundancy (C eq. 5–7).
@@ -94,7 +91,6 @@ async def group_scores(
         beta: β of eq. 7, in the unit of `length`: the paper's is tokens.
         mode: See `redundancy.reweight`.
         reweight: Whether it counts; if not, it is told, and `score` stays r (C's arms POR and UR).
-        seconds: That the encoder may take.
 
     Returns:
         The results [G], with `score`, `s_in`, `s_hi`, `tau`, and `redundancy_alone` 1 where outputs of equal r are
@@ -108,7 +104,7 @@ async def group_scores(
         history,
         alpha,
         beta,
-        encode=await _encoder([*responses, *history], seconds),
+        encode=await _encoder([*responses, *history]),
         length=lengths.__getitem__,
     )
     rewards = [result["r"] for result in results]
@@ -127,14 +123,14 @@ async def group_scores(
     ]
 
 
-async def _encoder(texts: Sequence[str], seconds: float) -> Encode | None:
+async def _encoder(texts: Sequence[str]) -> Encode | None:
     """The encoder of the recipe, which has been asked already; None where it names none. An empty text is all zeros."""
-    if "GONGQING_ENCODER" not in os.environ:
+    if ENCODER not in os.environ:
         return None
     there = [text for text in dict.fromkeys(texts) if text]
     if not there:
         return None
-    told = await asked("GONGQING_ENCODER", "/embed", {"texts": there, "kind": "answer"}, seconds=seconds)
+    told = await asked(ENCODER, "/embed", {"texts": there, "kind": "answer"})
     vectors: Vectors = np.asarray(told["vectors"], np.float64)
     of_text = dict(zip(there, vectors, strict=True)) | {"": np.zeros(vectors.shape[1])}
 

@@ -7,7 +7,7 @@ r = r_format + r_answer (papers.md §6), each in [0, 1]. The judge of the answer
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.rewards.asking import SECONDS, RewardFailed, asked
+from pipelines.rewards.asking import JUDGE, RewardFailed, asked
 from pipelines.rewards.dialogues import case
 from pipelines.rewards.format import ecot
 from pipelines.rewards.sections import section
@@ -18,7 +18,7 @@ _MOST = 5
 
 
 async def compute_score(
-    *, solution_str: str, extra_info: Mapping[str, Any], judge: bool = True, seconds: float = SECONDS, **_: Any
+    *, solution_str: str, extra_info: Mapping[str, Any], judge: bool = True, **_: Any
 ) -> dict[str, Any]:
     """The reward of one output. Always the same keys: verl takes those of a batch from its first row.
 
@@ -26,7 +26,6 @@ async def compute_score(
         solution_str: The output, as verl decodes it.
         extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
         judge: Whether the answer is judged; else the form alone counts.
-        seconds: That a judgement may take.
 
     Returns:
         `score` and its parts. A judgement that failed is worth 0, and `judge_ok` 0 says so; the judge stops a run in
@@ -38,7 +37,7 @@ async def compute_score(
     answer = section(solution_str, "answer", ECOT_TAGS) if judge else None
     verdict: Mapping[str, Any] = {"ok": True}
     if answer is not None:
-        verdict = await asked("GONGQING_JUDGE", "/mindchat", {**case(extra_info), "answer": answer}, seconds=seconds)
+        verdict = await asked(JUDGE, "/mindchat", {**case(extra_info), "answer": answer})
     judged = answer is not None and bool(verdict["ok"])
     points = {name: _points(verdict, name) if judged else 0.0 for name in DIMENSIONS}
     r_answer = sum(points.values()) / (_MOST * len(DIMENSIONS))
