@@ -1,0 +1,395 @@
+"""E's reward model: an encoder in which a question is nearer to its answers than to others (E eq. 5). In `.venv-train`.
+
+    python -m pipelines.train.contrastive --train F… --validation F… --start ENCODER --out FOLDER --metrics FILE.jsonl
+
+For a triplet (q, a⁺, a⁻) of `rm_triplets` the loss is max(0, cos(q, a⁻) − cos(q, a⁺) + m), over its own a⁻ (mismatched
+emotion, generic, another answer) and, as E's third kind, over the a⁺ of other rows of the batch. Rows of one question,
+of one group or with the same answer are masked from each other (`apart`), so no answer of a question is its negative.
+The two means are added. `FOLDER` is there, whole, once all is done: weights, tokenizer, and `encoder.json` with T
+(`pipelines.train.threshold`). A run that was killed goes on from its last checkpoint, beside FOLDER, with what it would
+have drawn.
+"""
+
+import argparse
+import json
+import math
+import os
+import random
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.durable import sync
+from pipelines.errors import GongqingError, RequestError, TrainingFailed
+from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, note
+from pipelines.train.threshold import Threshold, threshold
+
+MARGIN = 0.2  # m of E eq. 5, which gives none: ours (papers.md §7)
+_COLUMNS = ("made_from", "group_id", "kind", "query", "positive", "negative")
+_WARM_UP = 0.1  # the share of steps over which the rate rises; it falls to 0 over the rest
+_CLIP = 1.0  # of the gradient's norm
+_ACROSS = 1000  # questions of validation of which every answer is held against every other
+
+
+class Triplet(NamedTuple):
+    """A row of `rm_triplets`, as far as it is learnt from."""
+
+    made_from: str
+    group_id: str
+    kind: str
+    query: str
+    positive: str
+    negative: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What decides a run: another start of it must be asked for the same. `max_length` of None is the encoder's."""
+
+    epochs: int = 3
+    batch: int = 16
+    rate: float = 2e-5
+    margin: float = MARGIN
+    seed: int = 0
+    max_length: int | None = None
+    max_rows: int | None = None
+    base: str = ""
+    rows: tuple[tuple[str, int], ...] = ()  # of every file
+
+
+def read(paths: Sequence[Path], max_rows: int | None = None) -> list[Triplet]:
+    """Triplets of Parquet files; the first `max_rows`. Raises RequestError for a file that is none of `rm_triplets`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found: list[Triplet] = []
+    for path in paths:
+        try:
+            rows = pq.read_table(path, columns=list(_COLUMNS), partitioning=None).to_pylist()
+            found += [Triplet(**row) for row in rows]
+        except (OSError, pa.ArrowException, TypeError) as error:
+            raise RequestError(
+                f"no rows of rm_triplets: {str(error).splitlines()[0]}", where=path, remedy="name a file of a release"
+            ) from error
+    return found[:max_rows]
+
+
+def require_several(triplets: Sequence[Triplet], split: str) -> None:
+    """Raises RequestError for fewer than two groups of questions: nothing is an answer to another question then."""
+    groups = {one.group_id for one in triplets}
+    if len(groups) < 2:
+        raise RequestError(
+            f"{len(triplets)} triplets of {len(groups)} groups of questions are too few to learn from or to measure on",
+            where=split,
+            remedy="gongqing refresh --select training on more questions with answers, then release anew",
+        )
+
+
+def apart(triplets: Sequence[Triplet]) -> NDArray[np.bool_]:
+    """[n, n], whether the positive of column j is a negative for the question of row i: of another question, of another
+    group, and another text.
+    """
+    there = np.ones((len(triplets), len(triplets)), bool)
+    for column in ("made_from", "group_id", "positive", "query"):
+        _, number = np.unique([getattr(one, column) for one in triplets], return_inverse=True)
+        there &= number[:, None] != number[None, :]
+    return there
+
+
+def batches(triplets: Sequence[Triplet], size: int, epochs: int, seed: int) -> list[list[int]]:
+    """The rows of every step. Each epoch has each row once, in an order that follows from the seed and its number; a
+    row never ends up alone, without others to be held against.
+    """
+    found: list[list[int]] = []
+    for epoch in range(epochs):
+        order = list(range(len(triplets)))
+        random.Random(f"{seed}/{epoch}").shuffle(order)
+        n = math.ceil(len(order) / size)
+        found += [order[place::n] for place in range(n)]
+    return found
+
+
+def loss(queries: Any, positives: Any, negatives: Any, there: Any, margin: float) -> tuple[Any, dict[str, float]]:
+    """E eq. 5 over a batch of unit vectors [n, d]; `there` [n, n] as by `apart`. Also its parts, for the metrics."""
+    fits = (queries * positives).sum(-1)
+    own = (queries * negatives).sum(-1) - fits + margin
+    others = (queries @ positives.T - fits[:, None] + margin)[there]
+    total = own.clamp(min=0).mean() + (others.clamp(min=0).mean() if len(others) else 0.0)
+    wrong = (own > margin).float().mean()
+    return total, {"train/similarity": float(fits.detach().mean()), "train/own_negative_nearer": float(wrong)}
+
+
+class Training:
+    """A run: its encoder, its optimiser, and the steps it has made."""
+
+    def __init__(self, encoder: Encoder, triplets: Sequence[Triplet], asked: Asked) -> None:
+        import torch
+
+        self.encoder, self.triplets, self.asked = encoder, triplets, asked
+        self.plan = batches(triplets, asked.batch, asked.epochs, asked.seed)
+        self.done = 0
+        self._optimiser = torch.optim.AdamW(encoder.model.parameters(), lr=asked.rate, weight_decay=0.01)
+        self._ids: dict[Kind, dict[str, list[int]]] = {kind: {} for kind in KINDS}
+
+    def step(self) -> dict[str, float]:
+        """The next step; gives its metrics. Raises TrainingFailed for a loss that is no number: nothing is learnt."""
+        import torch
+
+        rows = [self.triplets[place] for place in self.plan[self.done]]
+        self.encoder.model.train()
+        torch.manual_seed(self.asked.seed * 1_000_003 + self.done)  # a run that goes on draws what it would have
+        rate = self.asked.rate * self._share()
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate
+        found, parts = loss(
+            self._vectors([one.query for one in rows], "query"),
+            self._vectors([one.positive for one in rows], "answer"),
+            self._vectors([one.negative for one in rows], "answer"),
+            torch.from_numpy(apart(rows)).to(self.encoder.device),
+            self.asked.margin,
+        )
+        value = float(found.detach())
+        if not math.isfinite(value):
+            raise TrainingFailed(
+                f"the loss of step {self.done + 1} is {value}", remedy="lower --rate; the last checkpoint is kept"
+            )
+        self._optimiser.zero_grad()
+        found.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.encoder.model.parameters(), _CLIP)
+        self._optimiser.step()
+        self.done += 1
+        return {"train/loss": value, "train/rate": rate, "train/grad_norm": float(norm), **parts}
+
+    def save(self, folder: Path) -> None:
+        """A checkpoint: there, whole, or not there."""
+        import torch
+
+        with _whole(folder) as staged:
+            torch.save(
+                {
+                    "asked": json.dumps(self.asked.__dict__),
+                    "done": self.done,
+                    "model": self.encoder.model.state_dict(),
+                    "optimiser": self._optimiser.state_dict(),
+                },
+                staged / "state.pt",
+            )
+
+    def restore(self, folder: Path) -> None:
+        """Go on from a checkpoint. Raises RequestError for one of a run that was asked for something else."""
+        import torch
+
+        state = torch.load(folder / "state.pt", map_location=self.encoder.device, weights_only=True)
+        _require_same(state["asked"], self.asked, folder)
+        self.done = state["done"]
+        self.encoder.model.load_state_dict(state["model"])
+        self._optimiser.load_state_dict(state["optimiser"])
+
+    def cut(self) -> dict[str, float]:
+        """The share of questions and answers, each text once, of which the end is not read."""
+        texts: dict[Kind, set[str]] = {
+            "query": {one.query for one in self.triplets},
+            "answer": {text for one in self.triplets for text in (one.positive, one.negative)},
+        }
+        return {
+            kind: sum(self.encoder.is_cut(text, self._read(text, kind)) for text in texts[kind]) / len(texts[kind])
+            for kind in KINDS
+        }
+
+    def _share(self) -> float:
+        """Of the rate, at the step that comes."""
+        rising = max(1, round(_WARM_UP * len(self.plan)))
+        if self.done < rising:
+            return (self.done + 1) / rising
+        return (len(self.plan) - self.done) / max(1, len(self.plan) - rising)
+
+    def _vectors(self, texts: Sequence[str], kind: Kind) -> Any:
+        return self.encoder.pooled([self._read(text, kind) for text in texts])
+
+    def _read(self, text: str, kind: Kind) -> list[int]:
+        known = self._ids[kind]
+        if text not in known:
+            [known[text]] = self.encoder.ids([text], kind)
+        return known[text]
+
+
+def measured(encoder: Encoder, triplets: Sequence[Triplet]) -> Threshold:
+    """T on triplets that were not learnt from. Beside their own negatives stand, as `in_batch`, the positives of all
+    other questions.
+    """
+    encoder.model.eval()
+    once = list({one.made_from: one for one in triplets}.values())
+    queries = dict(
+        zip((one.made_from for one in once), encoder.vectors([one.query for one in once], "query"), strict=True)
+    )
+    positives = encoder.vectors([one.positive for one in once], "answer").astype(np.float64)
+    asked = np.stack([queries[one.made_from] for one in once]).astype(np.float64)
+    own = encoder.vectors([one.negative for one in triplets], "answer").astype(np.float64)
+    scores = np.array([queries[one.made_from] @ vector for one, vector in zip(triplets, own, strict=True)])
+    kinds = np.array([one.kind for one in triplets])
+    negatives = {str(kind): scores[kinds == kind] for kind in np.unique(kinds)}
+    across = (asked[:_ACROSS] @ positives[:_ACROSS].T)[apart(once[:_ACROSS])]
+    return threshold((asked * positives).sum(1), negatives | {"in_batch": across})
+
+
+def train(
+    start: Path,
+    out: Path,
+    metrics: Path,
+    *,
+    files: dict[str, Sequence[Path]],
+    asked: Asked,
+    device: str = "auto",
+    save_every: int = 100,
+) -> dict[str, Any]:
+    """Train an encoder, choose T, and write the folder `out`; gives what `encoder.json` says.
+
+    Args:
+        start: A folder of an encoder.
+        out: The folder to be made.
+        metrics: Where a line a step is written, behind what is there.
+        files: Parquet files of `train` and of `validation`.
+        asked: How.
+        device: `cpu`, `cuda`, or `auto`.
+        save_every: Steps from one checkpoint to the next.
+
+    Raises:
+        RequestError: Too few questions, no triplets, no encoder, or a run in `out` that was asked for something else.
+        TrainingFailed: The loss is no number.
+    """
+    rows = {split: read(paths, asked.max_rows) for split, paths in files.items()}
+    for split, triplets in rows.items():
+        require_several(triplets, split)
+    counts = {f"{split}/{path.name}": len(read([path])) for split, paths in files.items() for path in paths}
+    asked = Asked(**(asked.__dict__ | {"base": start.name, "rows": tuple(counts.items())}))
+    if (out / NOTE).exists():
+        _require_same(json.dumps(note(out)["asked"]), asked, out)
+        return note(out)
+    try:
+        encoder = Encoder.load(start, max_length=asked.max_length, device=device)
+    except (OSError, ValueError) as error:
+        raise RequestError(
+            f"no encoder: {str(error).splitlines()[0]}", where=start, remedy="name its folder"
+        ) from error
+    training = Training(encoder, rows["train"], asked)
+    checkpoints = out.with_name(f"{out.name}.checkpoints")
+    if last := _last(checkpoints):
+        training.restore(last)
+    metrics.parent.mkdir(parents=True, exist_ok=True)
+    with metrics.open("a", encoding="utf-8") as lines:
+        while training.done < len(training.plan):
+            told = training.step()
+            lines.write(json.dumps({"step": training.done, "data": told}) + "\n")
+            lines.flush()
+            if training.done % save_every == 0 or training.done == len(training.plan):
+                training.save(checkpoints / str(training.done))
+                for older in _numbered(checkpoints)[:-1]:
+                    shutil.rmtree(older)
+        found = measured(encoder, rows["validation"])
+        lines.write(json.dumps({"step": training.done, "data": _as_metrics(found)}) + "\n")
+    told = _told(training, found, rows)
+    with _whole(out) as staged:
+        encoder.save(staged)
+        (staged / NOTE).write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    shutil.rmtree(checkpoints, ignore_errors=True)  # without a step there are none
+    return told
+
+
+def _told(training: Training, found: Threshold, rows: dict[str, list[Triplet]]) -> dict[str, Any]:
+    return {
+        "threshold": found.value,
+        "margin": training.asked.margin,
+        "max_length": training.encoder.max_length,
+        "marks": MARKS,
+        "base": training.asked.base,
+        "weights": sum(one.numel() for one in training.encoder.model.parameters()),
+        "figures": {
+            "balanced_accuracy": found.balanced_accuracy,
+            "passes": {"positive": found.positives, **found.passes},
+            "auc": found.auc,
+            "rows": {split: dict(Counter(one.kind for one in triplets)) for split, triplets in rows.items()},
+            "questions": {split: len({one.made_from for one in triplets}) for split, triplets in rows.items()},
+            "cut": training.cut(),
+            "steps": training.done,
+        },
+        "asked": training.asked.__dict__,
+    }
+
+
+def _as_metrics(found: Threshold) -> dict[str, float]:
+    return {
+        "validation/threshold": found.value,
+        "validation/balanced_accuracy": found.balanced_accuracy,
+        "validation/passes/positive": found.positives,
+        **{f"validation/passes/{kind}": share for kind, share in found.passes.items()},
+    }
+
+
+def _require_same(there: str, asked: Asked, where: Path) -> None:
+    if json.loads(there) != json.loads(json.dumps(asked.__dict__)):
+        raise RequestError(
+            "there is a run of this name, and it was asked for something else",
+            where=where,
+            remedy="give another --out, or remove that folder",
+        )
+
+
+def _numbered(checkpoints: Path) -> list[Path]:
+    return sorted((path for path in checkpoints.glob("*") if path.name.isdecimal()), key=lambda path: int(path.name))
+
+
+def _last(checkpoints: Path) -> Path | None:
+    found = _numbered(checkpoints)
+    return found[-1] if found else None
+
+
+@contextmanager
+def _whole(folder: Path) -> Iterator[Path]:
+    """A folder that is there once the block has ended well: written beside its place, flushed, and renamed."""
+    staged = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(staged, ignore_errors=True)  # of a run that was killed
+    staged.mkdir(mode=0o700, parents=True)
+    yield staged
+    for path in (*staged.rglob("*"), staged):
+        sync(path)
+    staged.replace(folder)
+    sync(folder.parent)
+
+
+def main() -> None:
+    """Entry point. Ends with 2 for a request that cannot be carried out, with 1 for a loss that is no number."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for split in ("train", "validation"):
+        parser.add_argument(f"--{split}", type=Path, nargs="+", required=True)
+    for name in ("start", "out", "metrics"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    for name, kind in {"epochs": int, "batch": int, "rate": float, "margin": float, "seed": int}.items():
+        parser.add_argument(f"--{name}", type=kind, default=getattr(Asked, name))
+    for name in ("max-length", "max-rows"):
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--save-every", type=int, default=100)
+    told = parser.parse_args()
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    asked = Asked(told.epochs, told.batch, told.rate, told.margin, told.seed, told.max_length, told.max_rows)
+    files = {"train": told.train, "validation": told.validation}
+    try:
+        found = train(
+            told.start, told.out, told.metrics, files=files, asked=asked, device=told.device, save_every=told.save_every
+        )
+    except GongqingError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)
+    sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
