@@ -46,8 +46,10 @@ async def serving(answer: Answer = verdict) -> AsyncIterator[tuple[str, list[tup
         found = answer(request.path, asked)
         if asyncio.iscoroutine(found):
             found = await found
-        return found if isinstance(found, web.StreamResponse) else web.Response(
-            text=json.dumps(found), content_type="application/json"
+        return (
+            found
+            if isinstance(found, web.StreamResponse)
+            else web.Response(text=json.dumps(found), content_type="application/json")
         )
 
     app = web.Application(client_max_size=2**24)
