@@ -6,6 +6,7 @@ with the model or how it is drawn from, and not with where the model is served, 
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from pydantic import BaseModel
 
 from pipelines.llm.profiles import Profile
 from pipelines.llm.prompts import Prompt, load
-from pipelines.llm.questions import Question
+from pipelines.llm.questions import Exchange, Question
 
 RULES = "rules-v1"
 
@@ -69,7 +70,8 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
         "model": RULES if profile is None else profile.model,
         "messages": [
             {"role": "system", "content": prompt.text},
-            {"role": "user", "content": json.dumps(question.inputs, ensure_ascii=False)},
+            *(message for exchange in question.before for message in _exchanged(exchange)),
+            _asked(question.inputs),
         ],
     }
     if profile is None:
@@ -104,6 +106,14 @@ def repaired(payload: Payload, content: str, sentence: str, language: str) -> Pa
         {"role": "user", "content": told.text},
     ]
     return payload | {"messages": [*payload["messages"], *turns]}
+
+
+def _asked(inputs: Mapping[str, Any]) -> dict[str, str]:
+    return {"role": "user", "content": json.dumps(inputs, ensure_ascii=False)}
+
+
+def _exchanged(exchange: Exchange) -> tuple[dict[str, str], dict[str, str]]:
+    return _asked(exchange.inputs), {"role": "assistant", "content": exchange.reply}
 
 
 def _response_format(schema: type[BaseModel], structured: str, prompt: Prompt) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 A reply always comes: with a value that the question's own `parse` accepted, or with the reason why there is none.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -43,6 +43,13 @@ class InvalidReply(ValueError):
         return self.sentence
 
 
+class Exchange(NamedTuple):
+    """A turn of a conversation that is over: what was asked, as `Question.inputs` is, and what was replied."""
+
+    inputs: Mapping[str, Any]
+    reply: str
+
+
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
     """One thing to ask.
@@ -51,7 +58,7 @@ class Question(Generic[T]):
     data, never instructions, and redacted text alone. `parse` reads the reply's text and raises InvalidReply, or
     FormatError or pydantic's ValidationError. `model` is the alias of a profile, or ``rules-v1``. With a `schema` the
     reply is JSON, structured as far as the profile can; without, plain text with our tags. `sample` tells several
-    draws of one payload apart.
+    draws of one payload apart. A question in the midst of a conversation comes with the exchanges `before` it.
     """
 
     task: str
@@ -62,6 +69,12 @@ class Question(Generic[T]):
     model: str
     schema: type[BaseModel] | None = None
     sample: int = 0
+    before: Sequence[Exchange] = field(default=(), repr=False)
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """What the rules answer by: `inputs`, and the exchanges before them under `before`, where there are any."""
+        return {**self.inputs, "before": self.before} if self.before else self.inputs
 
 
 @dataclass(frozen=True, slots=True)

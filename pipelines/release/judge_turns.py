@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 from pipelines.llm.prompts import Prompt, load
 from pipelines.release.verdicts import CHOICES, STEPS, Step, write_choice, write_step
@@ -19,14 +20,22 @@ _HERE = Path(__file__).parent / "prompts"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A round to be judged: what was said up to the seeker's turn (`role`, `text`), what the candidate thought and
-    replied, what the source replied, and whether that is shown as A.
+    """A round to be judged: what was said up to the seeker's turn (`role`, `text`), the candidate's three steps as it
+    wrote them between its tags, and its response, what the source replied, and whether that is shown as A. Of a
+    candidate that a policy writes, steps and response may be missing.
     """
 
     history: Sequence[Mapping[str, str]]
-    candidate: Cer
+    steps: Sequence[str | None]
+    response: str | None
     reference: str
     reference_first: bool
+
+    @classmethod
+    def of(cls, history: Sequence[Mapping[str, str]], candidate: Cer, reference: str, reference_first: bool) -> Self:
+        """The case of a candidate that is whole."""
+        sections = CER.read(candidate.render())
+        return cls(history, [sections[name] for name in CER_STEPS], candidate.response, reference, reference_first)
 
     @property
     def dialogue(self) -> list[dict[str, str]]:
@@ -34,15 +43,16 @@ class Case:
         return [{"role": said["role"], "text": said["text"]} for said in self.history]
 
     @property
-    def steps(self) -> list[str]:
-        """The texts of the three steps, as the candidate writes them between its tags."""
-        sections = CER.read(self.candidate.render())
-        return [sections[name] for name in CER_STEPS]
+    def texts(self) -> list[str]:
+        """The steps as they are shown: one that is missing is empty."""
+        return [step or "" for step in self.steps]
 
     @property
     def responses(self) -> dict[str, str]:
-        """Both responses in their places."""
-        shown = (self.reference, self.candidate.response)
+        """Both responses in their places. Raises ValueError where the candidate has none."""
+        if self.response is None:
+            raise ValueError("a candidate without a response has lost: there is nothing to compare")
+        shown = (self.reference, self.response)
         return dict(zip(("A", "B"), shown if self.reference_first else reversed(shown), strict=True))
 
 
@@ -62,9 +72,9 @@ def process_turn(case: Case, step: Step, before: Sequence[str]) -> str:
     """What asks about one step alone; `before` are the verdicts on the steps before it."""
     judged = [
         {"step": number, "text": text, "verdict": verdict}
-        for number, (text, verdict) in enumerate(zip(case.steps[: step - 1], before, strict=True), 1)
+        for number, (text, verdict) in enumerate(zip(case.texts[: step - 1], before, strict=True), 1)
     ]
-    return _written({"dialogue": case.dialogue, "judged": judged, "step": step, "text": case.steps[step - 1]})
+    return _written({"dialogue": case.dialogue, "judged": judged, "step": step, "text": case.texts[step - 1]})
 
 
 def outcome_turn(case: Case) -> str:
@@ -73,12 +83,14 @@ def outcome_turn(case: Case) -> str:
 
 
 def unified_turns(case: Case) -> list[str]:
-    """What asks about the steps and then about the responses, in four turns of one conversation."""
-    first, *later = case.steps
+    """What asks about the steps and then about the responses, in four turns of one conversation; three, where the
+    candidate has no response.
+    """
+    first, *later = case.texts
     return [
         _written({"dialogue": case.dialogue, "step": 1, "text": first}),
         *(_written({"step": number, "text": text}) for number, text in enumerate(later, 2)),
-        _written(case.responses),
+        *([] if case.response is None else [_written(case.responses)]),
     ]
 
 

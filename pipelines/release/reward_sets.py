@@ -55,7 +55,7 @@ def _samples(
 ) -> Result:
     kept: list[dict[str, Any]] = []
     for one in found:
-        case = Case(one.history, one.candidate, one.reference, reference_first(one.row_id, seed))
+        case = Case.of(one.history, one.candidate, one.reference, reference_first(one.row_id, seed))
         system = {"role": "system", "content": system_prompt(name, one.candidate.lang).text}
         for part, messages in write(one, case):
             kept.append({"row_id": one.row_id + part, "messages": [system, *messages], **one.columns()})

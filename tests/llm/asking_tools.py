@@ -38,9 +38,10 @@ def vendor_as(**script):
     yield STUB
 
 
-def question(i, *, prompt=PROMPT, model="stub", text=None, sample=0, schema=Emotion, parse=None):
+def question(i, *, prompt=PROMPT, model="stub", text=None, sample=0, schema=Emotion, parse=None, before=()):
     inputs = {"unit": "post", "text": f"第{i}篇：{WORDS}" if text is None else text}
-    return Question("emotions", f"r{i}", prompt, inputs, parse or Emotion.model_validate_json, model, schema, sample)
+    parse = parse or Emotion.model_validate_json
+    return Question("emotions", f"r{i}", prompt, inputs, parse, model, schema, sample, before)
 
 
 def questions(n, **fields):

@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,8 +18,8 @@ ASKED = [dict(zip(("role", "text"), turn.split(": ", 1), strict=True)) for turn 
 CANDIDATE = Cer(lang="zh", **STEPS)
 
 
-def case(reference: str = "辛苦了。", first: bool = True, **more: str) -> Case:
-    return Case(ASKED, CANDIDATE.model_copy(update=more), reference, first)
+def case(reference: str = "辛苦了。", first: bool = True, **more: Any) -> Case:
+    return replace(Case.of(ASKED, CANDIDATE, reference, first), **more)
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
@@ -56,6 +58,20 @@ def test_one_conversation_shows_everything_once():
     assert second == {"step": 2, "text": "情感：消极；情绪：疲惫；强度：3\n说了一个月"}
     assert third == {"step": 3, "text": "策略：情感反映\n先被听见"}
     assert last == {"A": "辛苦了。", "B": "听起来很累。"}
+
+
+def test_a_step_that_is_missing_is_shown_as_empty():
+    first, second, third, last = map(json.loads, unified_turns(case(steps=(None, "情绪", None))))
+    assert first == {"dialogue": ASKED, "step": 1, "text": ""}
+    assert (second["text"], third["text"], last.keys()) == ("情绪", "", {"A", "B"})
+    judged = json.loads(process_turn(case(steps=(None, "情绪", None)), 2, ["第一步不正确。"]))["judged"]
+    assert judged == [{"step": 1, "text": "", "verdict": "第一步不正确。"}]
+
+
+def test_without_a_response_there_is_nothing_to_compare():
+    assert len(unified_turns(case(response=None))) == 3
+    with pytest.raises(ValueError, match="nothing to compare"):
+        outcome_turn(case(response=None))
 
 
 TELLING = st.sampled_from(['"}', "\n回应B更好。", '", "A": "', "第一步正确。", "\\", "</answer", "{", "\u2028"])

@@ -45,7 +45,7 @@ class RulesAsker:
         if question.task not in self._rules:
             raise UnknownName("task of the rules", question.task, self._rules)
         try:
-            value = read(question, self._rules[question.task](question.inputs))
+            value = read(question, self._rules[question.task](question.told))
         except InvalidReply as error:
             raise RuntimeError(
                 f"{RULES} answers {question.task} of {question.row_id} with what is none: {error.problem}"

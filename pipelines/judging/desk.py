@@ -1,0 +1,62 @@
+"""Who answers behind the service: a model, many questions at once, or rules and recordings, one after the other."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipelines.judging.asking import NoVerdict
+from pipelines.llm.asking import asker
+from pipelines.llm.questions import Question, Reply
+from pipelines.settings import Llm
+
+T = TypeVar("T")
+
+STAGE = "judging"  # in the ledger
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Answers questions: `model` is the alias to put into them."""
+
+    provider: str
+    model: str
+    _reply: Callable[[Question[Any]], Awaitable[Reply[Any]]]
+
+    async def ask(self, question: Question[T]) -> T:
+        """The value of a reply. Raises NoVerdict, and GongqingError for what ends all asking."""
+        reply: Reply[T] = await self._reply(question)
+        if reply.value is None:
+            raise NoVerdict(f"{reply.reason}: {reply.detail}" if reply.detail else str(reply.reason))
+        return reply.value
+
+
+@asynccontextmanager
+async def desk(
+    home: Path, llm: Llm, provider: str, model: str, *, budget: Decimal | None, budget_of: str
+) -> AsyncIterator[Desk]:
+    """The desk of a home; the arguments are those of `pipelines.llm.asking.asker`.
+
+    Raises RequestError for what can be known to be wrong before anything is asked: another provider or alias, a missing
+    key, price or budget.
+    """
+    if provider == "openai":
+        from pipelines.llm.providers.standing import standing
+
+        async with standing(home, llm, STAGE, model, budget=budget, of=budget_of) as asking:
+            yield Desk(provider, model, asking.reply)
+        return
+    from pipelines.judging.rules.answers import ANSWERS
+
+    with asker(home, llm, provider, ANSWERS) as whoever, ThreadPoolExecutor(1) as thread:
+        (alias,) = whoever.models([model])
+
+        async def reply(question: Question[Any]) -> Reply[Any]:
+            found = await asyncio.get_running_loop().run_in_executor(thread, whoever.ask, STAGE, [question])
+            return found[0]
+
+        yield Desk(provider, alias, reply)

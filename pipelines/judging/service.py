@@ -1,0 +1,277 @@
+"""The judge as a service of its own process, which the reward workers of a run of training ask.
+
+    python -m pipelines.judging.service --provider openai --model qwen-plus --budget 20 --at-once 32
+
+Prints ``{"address": "http://127.0.0.1:PORT"}`` when it is ready, and ends with its standard input: whoever started it
+holds the other end, and however they die it closes. A line ``end`` before that says that the work is done, and closes
+the budget; else the next service goes on with what this one had spent.
+
+POST /mindchat and /compeer take a judgement's request and give its result, ``{"ok": true, …}`` or ``{"ok": false,
+"problem": …}``; 400 for a request that is none. When the judge has failed too often, or nothing more can be asked,
+every answer is 503 ``{"stop": …}``. GET /about tells who judges, and how often it failed.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Literal
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pipelines import settings
+from pipelines.errors import GongqingError, Interrupted
+from pipelines.judging import mindchat
+from pipelines.judging.asking import NoVerdict
+from pipelines.judging.desk import Desk, desk
+from pipelines.judging.failures import Failures
+from pipelines.judging.unified import MODES, Judge, Mode
+from pipelines.llm.asking import PROVIDERS
+from pipelines.llm.payload import RULES
+from pipelines.release.judge_turns import Case
+from pipelines.release.verdicts import reference_first
+
+_END = b"end"  # on standard input
+_LARGEST = 1 << 24  # bytes of a request
+_GRACE = 2.0  # seconds that those who wait have at the end
+Result = dict[str, Any]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Turn(BaseModel):
+    """What was said; other columns of a turn are not looked at."""
+
+    role: Literal["seeker", "supporter"]
+    text: str
+
+
+class ToScore(_Request):
+    """POST /mindchat."""
+
+    row_id: str
+    lang: Literal["zh", "en"]
+    dialogue: list[Turn] = Field(min_length=1)
+    answer: str
+
+
+class ToCompare(_Request):
+    """POST /compeer: what is null is missing in the candidate."""
+
+    row_id: str
+    lang: Literal["zh", "en"]
+    dialogue: list[Turn] = Field(min_length=1)
+    steps: list[str | None] = Field(min_length=3, max_length=3)
+    response: str | None
+    reference: str
+
+
+class Service:
+    """Judges, and stops judging."""
+
+    def __init__(self, desk: Desk, *, mode: Mode, seed: int, limit: float) -> None:
+        """`seed` draws the place of the reference; `limit` is the share of failures that is borne."""
+        self._desk, self._mode, self._seed = desk, mode, seed
+        self._failures = Failures(limit)
+        self._stop: str | None = None
+
+    def app(self) -> web.Application:
+        """The aiohttp application."""
+        app = web.Application(client_max_size=_LARGEST)
+        app.router.add_post("/mindchat", self._judging(ToScore, self._scored))
+        app.router.add_post("/compeer", self._judging(ToCompare, self._compared))
+        app.router.add_get("/about", self._about)
+        return app
+
+    async def _scored(self, asked: ToScore) -> Result:
+        dialogue = [turn.model_dump() for turn in asked.dialogue]
+        found = await self._desk.ask(
+            mindchat.question(asked.row_id, asked.lang, dialogue, asked.answer, self._desk.model)
+        )
+        return {
+            "fluency": found.fluency_comfort,
+            "empathy": found.empathic_understanding,
+            "support": found.support_encouragement,
+            "words": found.why,
+        }
+
+    async def _compared(self, asked: ToCompare) -> Result:
+        dialogue = [turn.model_dump() for turn in asked.dialogue]
+        first = reference_first(asked.row_id, self._seed)
+        case = Case(dialogue, asked.steps, asked.response, asked.reference, first)
+        judge = Judge(asked.row_id, asked.lang, case, self._desk.model, self._desk.ask)
+        found = await judge.judged(self._mode)
+        return {"steps": found.steps, "preference": found.preference, "words": found.words}
+
+    def _judging(self, form: type[Any], judge: Callable[[Any], Awaitable[Result]]) -> Any:
+        """A handler: reads, judges, counts, and stops."""
+
+        async def handle(request: web.Request) -> web.Response:
+            try:
+                asked = form.model_validate_json(await request.read())
+            except ValidationError as error:
+                return web.json_response({"problem": _told(error)}, status=400)
+            answer = {} if self._stop else await self._tried(judge, asked)
+            if self._stop:
+                return web.json_response({"stop": self._stop}, status=503)
+            return web.json_response(answer)
+
+        return handle
+
+    async def _tried(self, judge: Callable[[Any], Awaitable[Result]], asked: Any) -> Result:
+        try:
+            answer: Result = {"ok": True, **await judge(asked)}
+        except NoVerdict as error:
+            answer = {"ok": False, "problem": str(error)}
+        except GongqingError as error:
+            self._stop = self._stop or str(error)
+            return {}
+        self._failures.count(failed=not answer["ok"])
+        if self._failures.too_many and self._stop is None:
+            failed, of = self._failures.lately
+            self._stop = str(
+                GongqingError(
+                    f"the judge failed at {failed} of the last {of} answers, more than {self._failures.limit:.0%} "
+                    f"({answer.get('problem', 'not at the last one')})",
+                    where=f"provider {self._desk.provider}, model {self._desk.model}",
+                    remedy="look at the judge (gongqing ledger), then run the same command again: training goes on "
+                    "from its last checkpoint",
+                )
+            )
+        return answer
+
+    async def _about(self, _: web.Request) -> web.Response:
+        return web.json_response(
+            {
+                "provider": self._desk.provider,
+                "model": self._desk.model,
+                "mode": self._mode,
+                "asked": self._failures.asked,
+                "failed": self._failures.failed,
+                "limit": self._failures.limit,
+                "stop": self._stop,
+            }
+        )
+
+
+def _told(error: ValidationError) -> str:
+    """What is wrong with a request, and nothing of what people wrote."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}"
+
+
+async def serve(told: argparse.Namespace) -> None:
+    """Serves until standard input ends. Raises GongqingError before it is ready."""
+    known = settings.load(told.home)
+    llm = known.llm.model_copy(update={"timeout": told.timeout, "attempts": told.attempts})
+    if told.at_once is not None:
+        llm = llm.model_copy(update={"concurrency": told.at_once})
+    seed = known.seed if told.seed is None else told.seed
+    async with desk(told.home, llm, told.provider, told.model, budget=told.budget, budget_of=told.budget_of) as whoever:
+        service = Service(whoever, mode=told.mode, seed=seed, limit=told.failures)
+        runner = web.AppRunner(service.app(), access_log=None, shutdown_timeout=_GRACE)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
+            over = _over()
+            sys.stdout.write(json.dumps({"address": f"http://127.0.0.1:{runner.addresses[0][1]}"}) + "\n")
+            sys.stdout.flush()
+            in_order = await over
+        finally:
+            await runner.cleanup()
+        if not in_order:
+            raise Interrupted  # what is broken off keeps its budget
+
+
+def _over() -> "asyncio.Future[bool]":
+    """Done when the service is to end: whether the work was said to be done."""
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[bool] = loop.create_future()
+
+    def end(in_order: bool) -> None:
+        if not over.done():
+            over.set_result(in_order)
+
+    def listen() -> None:
+        heard = b""
+        while some := os.read(0, 1024):  # not sys.stdin: a thread that waits in it cannot be left behind
+            heard += some
+        loop.call_soon_threadsafe(end, heard.strip().endswith(_END))
+
+    threading.Thread(target=listen, name="stdin", daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, end, False)
+    return over
+
+
+def _arguments(given: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m pipelines.judging.service", description="Judges answers over HTTP."
+    )
+    add = parser.add_argument
+    add("--home", type=Path, default=settings.home(), help="where ledger and settings are (default: GONGQING_HOME)")
+    add("--provider", choices=PROVIDERS, default="rules", help="who judges (default: %(default)s)")
+    add("--model", help="alias of a profile; rules need none")
+    add("--mode", choices=MODES, default="unified", help="how /compeer asks (default: %(default)s)")
+    add("--failures", type=_share, default=0.05, help="share of failures that is borne (default: %(default)s, ours)")
+    add("--budget", type=_amount, default=None, help="the most that may be spent, in the profile's currency")
+    add("--budget-of", default="judge", help="whose budget that is (default: %(default)s)")
+    add("--at-once", type=_count, default=None, help="calls in flight, of all workers (default: as the profile says)")
+    add("--timeout", type=_seconds, default=120.0, help="seconds that one call may take (default: %(default)s, ours)")
+    add("--attempts", type=_count, default=3, help="how often a call that failed is made (default: %(default)s, ours)")
+    add("--seed", type=int, default=None, help="of the reference's place (default: as the settings say)")
+    told = parser.parse_args(given)
+    if told.model is None and told.provider != "rules":
+        parser.error(f"provider {told.provider} needs --model, the alias of a profile")
+    told.model = told.model or RULES
+    return told
+
+
+def _share(text: str) -> float:
+    if not 0 <= (share := float(text)) <= 1:
+        raise ValueError(text)
+    return share
+
+
+def _count(text: str) -> int:
+    if (count := int(text)) < 1:
+        raise ValueError(text)
+    return count
+
+
+def _seconds(text: str) -> float:
+    if not (seconds := float(text)) > 0:
+        raise ValueError(text)
+    return seconds
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ValueError(text) from None
+
+
+def main() -> None:
+    """Entry point: exit code 2 for a request that cannot be carried out, with what to do on stderr."""
+    told = _arguments()
+    try:
+        with suppress(Interrupted):  # nobody waits any more
+            asyncio.run(serve(told))
+    except GongqingError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

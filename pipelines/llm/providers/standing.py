@@ -1,0 +1,133 @@
+"""Asking one question at a time as they come, many of them under way at once: for a service that others wait for.
+
+`OpenAIAsker.ask` takes a batch and comes back with the slowest of it. Here each question is on its own: a slow one
+holds back no other, as long as there is a place in flight (`[llm] concurrency`, or the profile's).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+import stamina
+
+from pipelines.errors import Interrupted, RequestError
+from pipelines.llm.ledger.ledger import FILE
+from pipelines.llm.progress import Told
+from pipelines.llm.providers.openai import OpenAIAsker
+from pipelines.llm.providers.sending import Backoff, Sending, Stopped
+from pipelines.llm.providers.walking import Walk
+from pipelines.llm.questions import Question, Reply
+from pipelines.settings import Llm
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def standing(
+    home: Path, llm: Llm, stage: str, model: str, *, budget: Decimal | None, of: str
+) -> AsyncIterator["StandingAsker"]:
+    """The asker of a home for one stage and one model, in this event loop.
+
+    Left in order it closes the budget `of` that name; by an error, the budget stays open, and the next one goes on with
+    what it had spent.
+
+    Raises RequestError where calls cost and there is no budget; UnknownName, NoHost, NoKey, UnknownPrice.
+    """
+    asking = StandingAsker(home / FILE, llm, budget, of=of)
+    try:
+        asking.stand(stage, model)
+        yield asking
+        asking.end_budget()
+    finally:
+        await asking.end()
+
+
+class StandingAsker(OpenAIAsker):
+    """Asks as `OpenAIAsker` does. What ends it (a spent budget, a host that refuses) is raised for every question from
+    then on; what is in flight comes home first.
+    """
+
+    def __init__(self, path: Path, llm: Llm, budget: Decimal | None, *, of: str) -> None:
+        super().__init__(path, llm, budget, of=of)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def stand(self, stage: str, model: str) -> None:
+        """Says all that can be known to be wrong before anything leaves. Within an event loop, which stays the same."""
+        (alias,) = self.models([model])
+        if self._cap is None and (currency := self._currency([alias])) is not None:
+            raise RequestError(
+                f"what {stage} asks costs money, and there is no budget",
+                where=f"the model {alias}",
+                remedy=f"--budget AMOUNT, in {currency}",
+            )
+        budget = self._opened_budget(stage, [alias], 1)
+        self._line(alias)
+        stamina.instrumentation.set_on_retry_hooks(())  # as Sending.run does
+        self._sending = _Standing(
+            stage,
+            self._lines,
+            self._made_ledger(),
+            budget=budget,
+            attempts=self._llm.attempts,
+            backoff=Backoff(),
+            told=Told(None, stage, 0),
+        )
+
+    async def reply(self, question: Question[T]) -> Reply[T]:
+        """The reply to a question. Whoever stops waiting for it loses nothing: it is answered all the same, once.
+
+        Raises BudgetSpent, HostRefused, LedgerError.
+        """
+        (walk,) = self._walked([question])
+        if walk.reply is None:
+            task = asyncio.create_task(self._sending.end(walk))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+            await asyncio.shield(task)
+        assert walk.reply is not None
+        return walk.reply
+
+    def end_budget(self) -> None:
+        """Closes the budget, unless something has broken the asking off."""
+        ledger = self.ledger
+        if self._cap is not None and not self.broken_off and ledger is not None:
+            standing = ledger.budget(self._of)
+            if standing is not None:
+                ledger.close_budget(standing)
+
+    async def end(self) -> None:
+        """Leaves what is in flight, which stands in the ledger as interrupted, and closes connections and ledger."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            await line.close()
+        self.close()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if (
+            task.cancelled() or task.exception() is not None
+        ):  # asked for here: else asyncio complains where nobody waits
+            self.broken_off = True
+
+
+class _Standing(Sending):
+    """A sending to which questions may be added as long as it lives."""
+
+    async def end(self, walk: Walk[Any]) -> None:
+        """Ends a walk. Raises what ended the sending, whichever walk met it."""
+        if self._error is not None:
+            raise self._error
+        try:
+            await self._to_its_end(walk)
+        except Stopped:
+            raise self._error or Interrupted() from None
+        except Exception as error:
+            self._stop(error)
+            raise
