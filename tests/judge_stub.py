@@ -1,18 +1,10 @@
-"""The judge's side of the wire that rewards speak (`pipelines.rewards.asking`), with verdicts that follow from the text.
-
-    python tests/judge_stub.py [PID_FILE]
-
-It prints its address as the judge does, and lives until its standard input closes.
-"""
+"""The judge's side of the wire that rewards speak (`pipelines.rewards.asking`); a verdict follows from the text."""
 
 import asyncio
 import json
-import os
-import sys
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -59,18 +51,6 @@ async def serving(answer: Answer = verdict) -> AsyncIterator[tuple[str, list[tup
     try:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        yield "http://127.0.0.1:{}".format(runner.addresses[0][1]), questions
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}", questions
     finally:
         await runner.cleanup()
-
-
-async def main() -> None:
-    if sys.argv[1:]:
-        Path(sys.argv[1]).write_text(str(os.getpid()))
-    async with serving() as (address, _):
-        print(json.dumps({"address": address}), flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-
-
-if __name__ == "__main__":
-    asyncio.run(main())

@@ -82,8 +82,13 @@ def test_no_judge_is_shown_the_reasoning():
     assert not any(word in str(question) for word in ("失眠", "想被理解", "先共情"))
 
 
-@pytest.mark.parametrize("output", ["", "您辛苦了。", WELL + "<answer>再见</answer>", WELL.replace("</answer>", ""),
-                                    WELL.replace("您辛苦了。", "您<strategy>辛苦了。"), WELL.replace("您辛苦了。", " ")])  # fmt: skip
+NO_ANSWER = [
+    "", "您辛苦了。", WELL + "<answer>再见</answer>", WELL.replace("</answer>", ""),
+    WELL.replace("您辛苦了。", "您<strategy>辛苦了。"), WELL.replace("您辛苦了。", " "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("output", NO_ANSWER)
 def test_without_one_answer_nobody_is_asked_and_nothing_failed(output: str):
     found, questions = scored(mindchat, output)
     assert questions == []
