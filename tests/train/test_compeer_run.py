@@ -69,9 +69,14 @@ def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def started(run: Path) -> subprocess.Popen[str]:
     command = "import sys; from pipelines.cli import main; sys.argv[0] = 'gongqing'; main()"
-    told = [f"--set={key}={value}" for key, value in SET.items()]
+    options = [
+        "--arm=urp",
+        "--preset=cpu_smoke",
+        f"--name={NAME}",
+        *(f"--set={key}={value}" for key, value in SET.items()),
+    ]
     return subprocess.Popen(
-        [sys.executable, "-c", command, "train", "compeer_cer", "--arm=urp", "--preset=cpu_smoke", f"--name={NAME}", *told],
+        [sys.executable, "-c", command, "train", "compeer_cer", *options],
         cwd=ROOT,
         env={**os.environ, "GONGQING_HOME": str(run.parents[1])},
         stdout=subprocess.PIPE,
