@@ -23,6 +23,9 @@ def trained(home: Path, name: str, release: str, said: str) -> Path:
     (run / "run.json").write_text(json.dumps({"release": {"name": release}}))
     row = {"input": f"user\n{said}\nassistant\n", "output": "我在听。", "score": 0.4}
     (run / "rollouts" / "1.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+    (run / "scored").mkdir()
+    line = {"session": 0, "output": f"您说，{said}", "words": "好", "terms": {"score": 0.4}}
+    (run / "scored" / "7.jsonl").write_text(json.dumps(line, ensure_ascii=False) + "\n", encoding="utf-8")
     (run / "log-0001.txt").write_text(f"[rank 0] prompt: {said}\nstep:1\n", encoding="utf-8")
     return run
 
@@ -33,8 +36,9 @@ def test_rollouts_and_logs_are_rid_of_it_and_what_has_learnt_it_is_named(home):
     before = (home / FOLDER / "on-another" / "rollouts" / "1.jsonl").read_bytes()
     [receipt] = erase(home, ASKED)
     assert receipt.learnt == [f"{FOLDER}/on-it"]
-    assert receipt.runs == 2
-    told = "".join(path.read_text(encoding="utf-8") for path in (*on_it.glob("rollouts/*"), on_it / "log-0001.txt"))
+    assert receipt.runs == 3
+    written = (*on_it.glob("rollouts/*"), *on_it.glob("scored/*"), on_it / "log-0001.txt")
+    told = "".join(path.read_text(encoding="utf-8") for path in written)
     assert not [run for run in runs([HERS]) if run in told]
     row = json.loads((on_it / "rollouts" / "1.jsonl").read_text(encoding="utf-8"))
     assert (row["output"], row["score"]) == ("我在听。", 0.4)
