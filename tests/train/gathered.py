@@ -98,7 +98,7 @@ def answering(path: str, asked: dict[str, Any]) -> Any:
 
 
 async def late() -> dict[str, Any]:
-    await asyncio.sleep(60)
+    await asyncio.sleep(3)
     return {}
 
 
