@@ -1,29 +1,63 @@
 """M's reward as verl calls it: `reward.custom_reward_function.path=pkg://pipelines.rewards.mindchat`.
 
-r = r_format + r_answer (papers.md §6). The answer is a judge's to score; without one the form alone counts, and the run
-says so: `judge_ok` is then 0 in every row, and `r_answer` with it.
+r = r_format + r_answer (papers.md §6), each in [0, 1]. The judge of the answer is asked over HTTP, at the address in
+`GONGQING_JUDGE`; it sees the dialogue and what stands inside ``<answer>``, never the reasoning.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
+from pipelines.rewards.asking import JUDGE, RewardFailed, asked
+from pipelines.rewards.dialogues import case
 from pipelines.rewards.format import ecot
+from pipelines.rewards.sections import section
+from schemas.reasoning import ECOT_TAGS
+
+DIMENSIONS = ("fluency", "empathy", "support")  # M eq. 9: each from 1 to 5
+_MOST = 5
 
 
-def compute_score(*, solution_str: str, **_: Any) -> dict[str, float]:
+async def compute_score(
+    *, solution_str: str, extra_info: Mapping[str, Any], judge: bool = True, **_: Any
+) -> dict[str, Any]:
     """The reward of one output. Always the same keys: verl takes those of a batch from its first row.
 
     Args:
-        solution_str: The output, as verl decodes it. What else verl hands over is not looked at.
+        solution_str: The output, as verl decodes it.
+        extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
+        judge: Whether the answer is judged; else the form alone counts.
+
+    Returns:
+        `score` and its parts. A judgement that failed is worth 0, and `judge_ok` 0 says so; the judge stops a run in
+        which too many do. `words` are the judge's.
+
+    Raises RewardFailed where the judge cannot be asked, or gives points that there are not.
     """
     form = ecot(solution_str)
+    answer = section(solution_str, "answer", ECOT_TAGS) if judge else None
+    verdict: Mapping[str, Any] = {"ok": True}
+    if answer is not None:
+        verdict = await asked(JUDGE, "/mindchat", {**case(extra_info), "answer": answer})
+    judged = answer is not None and bool(verdict["ok"])
+    points = {name: _points(verdict, name) if judged else 0.0 for name in DIMENSIONS}
+    r_answer = sum(points.values()) / (_MOST * len(DIMENSIONS))
     return {
-        "score": form.r_format,
+        "score": form.r_format + r_answer,
         "r_format": form.r_format,
         "r_exist": form.r_exist,
         "r_num": form.r_num,
         "r_order": form.r_order,
         "ordered": float(form.ordered),
         "strict": float(form.strict),
-        "r_answer": 0.0,
-        "judge_ok": 0.0,
+        "r_answer": r_answer,
+        **points,
+        "judge_ok": float(bool(verdict["ok"])),
+        "words": str(verdict.get("words", verdict.get("problem", ""))),
     }
+
+
+def _points(verdict: Mapping[str, Any], name: str) -> float:
+    points = verdict.get(name)
+    if not isinstance(points, (int, float)) or not 1 <= points <= _MOST:
+        raise RewardFailed(f"the judge gave {points!r} for {name}, and points go from 1 to {_MOST}")
+    return float(points)

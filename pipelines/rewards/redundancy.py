@@ -61,10 +61,14 @@ def reweight(
     """
     if len(rewards) != len(outputs):
         raise ValueError(f"{len(rewards)} rewards for {len(outputs)} outputs")
+    return reweighted(rewards, redundancy(outputs, history, alpha, beta, encode=encode, length=length), mode)
+
+
+def reweighted(rewards: Sequence[float], found: Redundancy, mode: Mode = "paper") -> Vectors:
+    """r̃ of one group [G] whose redundancy is known: C eq. 5, in a mode of `reweight`."""
     shift = _LOWEST if mode == "shift" else 0.0
-    found = redundancy(outputs, history, alpha, beta, encode=encode, length=length)
-    reweighted: Vectors = (np.asarray(rewards, np.float64) + shift) / found.divisor - shift
-    return reweighted
+    divided: Vectors = (np.asarray(rewards, np.float64) + shift) / found.divisor - shift
+    return divided
 
 
 def redundancy(

@@ -18,10 +18,11 @@ from pipelines.release.checks.media import text_only
 from pipelines.release.manifest import Release
 from pipelines.settings import ROOT
 from pipelines.train import rows as of_arm
+from pipelines.train import stopping
 from pipelines.train.lengths import checked, read
 from pipelines.train.processes import followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
-from pipelines.train.runs import DATA, MODEL, NOTE, ROWS, TENSORBOARD, Metrics, metrics, next_metrics
+from pipelines.train.runs import DATA, MODEL, NOTE, ROWS, SCORED, TENSORBOARD, Metrics, metrics, next_metrics
 from pipelines.train.services import PYTHON, beside
 from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
@@ -109,9 +110,13 @@ class Run:
     def _train(self, told: Told) -> None:
         path = next_metrics(self.folder)
         path.parent.mkdir(exist_ok=True)
+        scored = self.folder / SCORED
+        scored.mkdir(mode=0o700, exist_ok=True)
+        (scored / stopping.REASON).unlink(missing_ok=True)  # of an earlier start
         environment = self._environment() | {
             "VERL_FILE_LOGGER_PATH": str(path),
             "TENSORBOARD_DIR": str(self.folder / TENSORBOARD),
+            stopping.SCORED: str(scored),
         }
         log = f"log-{path.stem}.txt"
         with beside(self.services, self._environment(), self.folder) as addresses:
@@ -197,9 +202,10 @@ class Run:
     def _require_end(self, process: "subprocess.Popen[bytes]", log: str, doing: str) -> None:
         if process.returncode:
             path = self.folder / log
-            words = path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_WORDS:]
+            last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_WORDS:]
+            words = stopping.reason(self.folder / SCORED) or "\n".join(last)
             raise TrainingFailed(
-                f"{doing} ended with code {process.returncode}:\n" + "\n".join(words),
+                f"{doing} ended with code {process.returncode}:\n{words}",
                 where=path,
                 remedy="mend what it names, and run the same command again: it goes on from the last checkpoint",
             )

@@ -1,6 +1,6 @@
 """A tiny Qwen3, for `cpu_smoke`, that writes a format badly, or has learnt nothing. Runs in `.venv-train`.
 
-    python -m pipelines.train.tiny FOLDER ROWS.parquet… [--form ecot|coe|cer] [--seed N]
+    python -m pipelines.train.tiny FOLDER ROWS.parquet… [--form ecot|coe|cer] [--seed N] [--epochs N --batch N]
 
 Its tokenizer is trained on the texts that it will see. The tags are single tokens, but no special ones: those vanish
 when a text is decoded, and with them the reward. With a form, a short warm start teaches it what an answer in that
@@ -42,6 +42,7 @@ CLAUSES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 SAMPLES = 400
 WELL_FORMED = 0.15  # the share of samples in good form
+EPOCHS, BATCH = 20, 16
 _VOCABULARY = 2_000
 _TEMPLATE = (
     "{%- set think = '<think>\\n\\n</think>\\n\\n' if enable_thinking is defined and not enable_thinking else '' %}"
@@ -149,8 +150,8 @@ def warm_up(
     form: str,
     seed: int,
     *,
-    epochs: int = 20,
-    batch: int = 16,
+    epochs: int = EPOCHS,
+    batch: int = BATCH,
     rate: float = 3e-3,
 ) -> list[float]:
     """Teach a model `SAMPLES` answers by cross-entropy on their tokens; gives the loss of each step."""
@@ -200,7 +201,15 @@ def _batch(rows: Sequence[tuple[list[int], list[int]]], pad: int) -> dict[str, A
     }
 
 
-def make(folder: Path, rows: Sequence[Path], form: str | None = None, seed: int = 0) -> dict[str, Any]:
+def make(
+    folder: Path,
+    rows: Sequence[Path],
+    form: str | None = None,
+    seed: int = 0,
+    *,
+    epochs: int = EPOCHS,
+    batch: int = BATCH,
+) -> dict[str, Any]:
     """Make a model of `cpu_smoke` for the prompts, or the messages, in files of a release; gives its figures."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -212,7 +221,7 @@ def make(folder: Path, rows: Sequence[Path], form: str | None = None, seed: int 
     ours = [clause for clauses in CLAUSES.get(form or "", {}).values() for clause in clauses] * 20
     tokens = tokenizer([*said, *ours, *("system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n")])
     made = model(tokens, seed)
-    losses = warm_up(made, tokens, chats, form, seed) if form else []
+    losses = warm_up(made, tokens, chats, form, seed, epochs=epochs, batch=batch) if form else []
     made.save_pretrained(folder)
     tokens.save_pretrained(folder)
     lengths = [len(tokens.apply_chat_template(chat, add_generation_prompt=True)["input_ids"]) for chat in chats]
@@ -231,8 +240,10 @@ def main() -> None:
     parser.add_argument("rows", type=Path, nargs="+")
     parser.add_argument("--form", choices=sorted(CLAUSES))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--batch", type=int, default=BATCH)
     told = parser.parse_args()
-    sys.stdout.write(json.dumps(make(told.folder, told.rows, told.form, told.seed)) + "\n")
+    sys.stdout.write(json.dumps(make(**vars(told))) + "\n")
 
 
 if __name__ == "__main__":

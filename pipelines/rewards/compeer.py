@@ -1,0 +1,140 @@
+"""C's reward as verl calls it: `reward.custom_reward_function.path=pkg://pipelines.rewards.compeer`.
+
+r is the sum of UnifiReward's five terms (`unified`), in [−5, 5]. What an output repeats of its group, or of what the
+supporter has said, is worth less (`redundancy`): that needs all outputs of a prompt, which our reward manager gathers
+(`pipelines.train.verl_rewards`). The judge is asked over HTTP, at `GONGQING_JUDGE`, and the encoder, where the recipe
+names one, at `GONGQING_ENCODER`.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipelines.rewards.asking import ENCODER, JUDGE, asked
+from pipelines.rewards.dialogues import case, dialogue
+from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, redundancy, reweighted
+from pipelines.rewards.unified import parts, terms
+
+Scores = dict[str, Any]
+
+
+async def compute_score(
+    *,
+    solution_str: str,
+    ground_truth: str,
+    extra_info: Mapping[str, Any],
+    length: Callable[[str], int] = len,
+    **_: Any,
+) -> Scores:
+    """The reward of one output, before it is weighed against its group. Always the same keys.
+
+    Args:
+        solution_str: The output, as verl decodes it.
+        ground_truth: The reference: what the supporter said.
+        extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
+        length: Of a response: tokens, where our reward manager asks; characters by default.
+
+    Returns:
+        `score` and its parts. A judgement that failed is worth 0, neither right nor wrong, and `judge_ok` 0 says so;
+        the judge stops a run in which too many do. `words` are the judge's.
+
+    Raises RewardFailed where the judge cannot be asked, or gives no verdict of the form asked for.
+    """
+    found = parts(solution_str)
+    verdict: Mapping[str, Any] = {"ok": True, "steps": [False] * 3, "preference": "first"}
+    if found.any:
+        body = {
+            **case(extra_info),
+            "steps": list(found.steps),
+            "response": found.response,
+            "reference": ground_truth,
+        }
+        verdict = await asked(JUDGE, "/compeer", body)
+    told = terms(solution_str, found, verdict if verdict["ok"] else None)
+    r = float(sum(told))
+    return {
+        "score": r,
+        "r": r,
+        **told._asdict(),
+        "length": float(length(found.response or "")),
+        "s_in": 0.0,
+        "s_hi": 0.0,
+        "tau": 0.0,
+        "redundancy_alone": 0.0,
+        "judge_ok": float(bool(verdict["ok"])),
+        "words": str(verdict.get("words", verdict.get("problem", ""))),
+    }
+
+
+async def group_scores(
+    outputs: Sequence[str],
+    results: Sequence[Scores],
+    *,
+    extra_info: Mapping[str, Any],
+    alpha: float = 0.5,
+    beta: float = 5.0,
+    mode: Mode = "paper",
+    reweight: bool = True,
+    **_: Any,
+) -> list[Scores]:
+    """The rewards of the G outputs of a prompt, reweighted by their redundancy (C eq. 5–7).
+
+    A response that is not there is like no other, and has length 0.
+
+    Args:
+        outputs: As verl decodes them, [G].
+        results: What `compute_score` said of each, [G].
+        extra_info: Of the row.
+        alpha: α of eq. 7.
+        beta: β of eq. 7, in the unit of `length`: the paper's is tokens.
+        mode: See `redundancy.reweight`.
+        reweight: Whether it counts; if not, it is told, and `score` stays r (C's arms POR and UR).
+
+    Returns:
+        The results [G], with `score`, `s_in`, `s_hi`, `tau`, and `redundancy_alone` 1 where outputs of equal r are
+        told apart by redundancy alone.
+    """
+    responses = [parts(output).response or "" for output in outputs]
+    history = [turn["text"] for turn in dialogue(extra_info) if turn["role"] == "supporter"]
+    lengths = dict(zip(responses, (result["length"] for result in results), strict=True))
+    found = redundancy(
+        responses,
+        history,
+        alpha,
+        beta,
+        encode=await _encoder([*responses, *history]),
+        length=lengths.__getitem__,
+    )
+    rewards = [result["r"] for result in results]
+    scores = reweighted(rewards, found, mode) if reweight else np.asarray(rewards, np.float64)
+    alone = float(decided_alone(rewards, scores.tolist()))
+    return [
+        {
+            **result,
+            "score": float(score),
+            "s_in": float(s_in),
+            "s_hi": float(s_hi),
+            "tau": found.tau,
+            "redundancy_alone": alone,
+        }
+        for result, score, s_in, s_hi in zip(results, scores, found.s_in, found.s_hi, strict=True)
+    ]
+
+
+async def _encoder(texts: Sequence[str]) -> Encode | None:
+    """The encoder of the recipe, which has been asked already; None where it names none. An empty text is all zeros."""
+    if ENCODER not in os.environ:
+        return None
+    there = [text for text in dict.fromkeys(texts) if text]
+    if not there:
+        return None
+    told = await asked(ENCODER, "/embed", {"texts": there, "kind": "answer"})
+    vectors: Vectors = np.asarray(told["vectors"], np.float64)
+    of_text = dict(zip(there, vectors, strict=True)) | {"": np.zeros(vectors.shape[1])}
+
+    def encode(asked_for: Sequence[str]) -> Vectors:
+        return np.stack([of_text[text] for text in asked_for])
+
+    return encode

@@ -1,0 +1,77 @@
+"""UnifiReward's terms (papers.md §6): three steps, the response and the format, +1 or −1 each.
+
+What is judged is read from the tags, also where the whole is malformed: a step that is missing is −1, and the others
+are worth what they are.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pipelines.rewards.asking import RewardFailed
+from pipelines.rewards.format import cer
+from pipelines.rewards.sections import section
+from schemas.reasoning import CER_STEPS, CER_TAGS
+
+GOOD = ("second", "both")  # preferences by which the response matches or beats the reference, which is the first
+PREFERENCES = (*GOOD, "first", "neither")
+
+
+class Parts(NamedTuple):
+    """What of an output there is to judge; None: it is not there, or not once."""
+
+    steps: tuple[str | None, ...]  # in the order of CER_STEPS
+    response: str | None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is something to judge."""
+        return any(part is not None for part in (*self.steps, self.response))
+
+
+class Terms(NamedTuple):
+    """The five terms of an output; 0 for what a judge was to say and did not."""
+
+    step1: float
+    step2: float
+    step3: float
+    response: float
+    format: float
+
+
+def parts(text: str) -> Parts:
+    """What of an output there is to judge."""
+    return Parts(tuple(section(text, step, CER_TAGS) for step in CER_STEPS), section(text, "answer", CER_TAGS))
+
+
+def terms(text: str, found: Parts, verdict: Mapping[str, Any] | None) -> Terms:
+    """The terms of an output.
+
+    Args:
+        text: The output.
+        found: Its parts.
+        verdict: The judge's: `steps`, three booleans, and `preference`, one of PREFERENCES. None: there is none.
+
+    Raises RewardFailed for a verdict of another form.
+    """
+    steps, preference = (None, None, None), None
+    if verdict is not None:
+        steps, preference = _read(verdict)
+    step1, step2, step3 = (_sign(part, right) for part, right in zip(found.steps, steps, strict=True))
+    response = _sign(found.response, None if preference is None else preference in GOOD)
+    return Terms(step1, step2, step3, response, cer(text))
+
+
+def _read(verdict: Mapping[str, Any]) -> tuple[Any, str]:
+    steps, preference = verdict.get("steps"), verdict.get("preference")
+    if not isinstance(steps, list) or len(steps) != len(CER_STEPS) or not all(isinstance(one, bool) for one in steps):
+        raise RewardFailed(f"the judge's verdict on the steps is {steps!r}, and three booleans were asked for")
+    if preference not in PREFERENCES:
+        raise RewardFailed(f"the judge prefers {preference!r}, which is none of {', '.join(PREFERENCES)}")
+    return steps, str(preference)
+
+
+def _sign(part: str | None, right: bool | None) -> float:
+    """+1 right, −1 wrong or missing, 0 not judged."""
+    if part is None:
+        return -1.0
+    return 0.0 if right is None else 1.0 if right else -1.0

@@ -1,0 +1,28 @@
+"""Why a run was stopped from within: a file, written by the first process of a trainer that knows, read by the launch.
+
+verl itself puts the reason, if anywhere, into the midst of a log of many processes.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+
+SCORED = "GONGQING_SCORED"  # names the folder of a run where its rewards write what they gave
+REASON = "stopped.txt"  # in that folder
+
+
+def stop(why: str) -> None:
+    """Write the reason, where there is none yet and the run has a folder."""
+    if SCORED in os.environ:
+        with (
+            contextlib.suppress(FileExistsError),
+            (Path(os.environ[SCORED]) / REASON).open("x", encoding="utf-8") as file,
+        ):
+            file.write(why)
+
+
+def reason(scored: Path | None = None) -> str:
+    """Why the run of a folder was stopped; empty where nobody knows. Default: the folder of this process's run."""
+    folder = scored or Path(os.environ.get(SCORED, os.devnull))
+    path = folder / REASON
+    return path.read_text(encoding="utf-8") if path.is_file() else ""

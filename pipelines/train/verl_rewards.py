@@ -1,0 +1,189 @@
+"""The manager of rewards that verl's workers load: `reward.reward_manager.source=importlib`.
+
+verl hands a worker one output as soon as it is written, and any worker may get it. Where a reward needs all outputs of
+a prompt (`group_scores` of its module), they are gathered in one Ray actor, which has them scored together.
+
+Every output leaves a line in ``$GONGQING_SCORED/<process>.jsonl``: the terms of its reward, and the judge's words,
+which verl cannot keep. An output without a reward stops the run (`stopping`; verl alone would go on without it, see
+`verl_sampler`).
+"""
+
+import asyncio
+import inspect
+import json
+import math
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import ray
+from verl import DataProto
+from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
+from verl.utils.import_utils import load_module
+
+from pipelines.rewards.asking import RewardFailed
+from pipelines.train.stopping import SCORED, stop
+
+SECONDS = 3600.0  # that the outputs of a prompt may be apart; `+reward.group_seconds` of the configuration: ours
+NEEDED = ("score", "judge_ok")
+_AT_ONCE = 100_000  # outputs that may wait in the actor
+_NAME = "gongqing_groups"
+
+Scores = dict[str, Any]
+GroupScores = Callable[..., Awaitable[list[Scores]]]
+
+
+class Groups:
+    """A Ray actor, one of a run: the outputs of a prompt meet here, and are scored together, once.
+
+    An output that fails must be told of (`fail`): the others of its prompt then fail at once, and do not wait for it.
+    """
+
+    def __init__(self, config: Any) -> None:
+        told = config.reward.custom_reward_function
+        self.score: GroupScores = load_module(told.path).group_scores
+        self.settings = dict(told.get("reward_kwargs") or {})
+        self.seconds = float(config.reward.get("group_seconds", SECONDS))
+        self.outputs: dict[str, dict[int, tuple[str, Scores]]] = {}
+        self.answers: dict[str, asyncio.Future[dict[int, Scores]]] = {}
+
+    async def scored(self, uid: str, session: int, size: int, output: str, result: Scores, extra_info: Any) -> Scores:
+        """The scores of one output, once its group is complete.
+
+        Args:
+            uid: Of the prompt in its step.
+            session: Which of its outputs.
+            size: How many there are.
+            output: As verl decodes it.
+            result: What `compute_score` said of it.
+            extra_info: Of the row.
+
+        Raises RewardFailed where another of the group has failed, or is not there in time.
+        """
+        answer = self.answers.setdefault(uid, asyncio.get_running_loop().create_future())
+        group = self.outputs.setdefault(uid, {})
+        group[session] = (output, result)
+        if len(group) == size and not answer.done():
+            await self._answer(uid, answer, extra_info)
+        try:
+            return (await asyncio.wait_for(asyncio.shield(answer), self.seconds))[session]
+        except TimeoutError:
+            self.fail(uid, f"of the {size} outputs of a prompt {len(group)} had a reward after {self.seconds:g} s")
+            return answer.result()[session]
+
+    def fail(self, uid: str, why: str) -> None:
+        """One of the outputs of a prompt has no reward: neither will the others."""
+        answer = self.answers.setdefault(uid, asyncio.get_running_loop().create_future())
+        if not answer.done():
+            answer.set_exception(RewardFailed(why))
+            answer.exception()  # somebody has seen it, also where nobody waits
+
+    async def _answer(self, uid: str, answer: "asyncio.Future[dict[int, Scores]]", extra_info: Any) -> None:
+        group = dict(sorted(self.outputs[uid].items()))
+        outputs, results = zip(*group.values(), strict=True)
+        try:
+            found = await self.score(outputs, results, extra_info=extra_info, **self.settings)
+        except Exception as error:  # noqa: BLE001 - every output of the group is told, whatever it is
+            self.fail(uid, f"the outputs of a prompt cannot be scored together: {_words(error)}")
+        else:
+            answer.set_result(dict(zip(group, found, strict=True)))
+            del self.outputs[uid], self.answers[uid]
+
+
+class GatheringRewardManager(RewardManagerBase):
+    """What verl asks for the reward of an output."""
+
+    def __init__(self, config: Any, tokenizer: Any, compute_score: Any, **_: Any) -> None:
+        super().__init__(config, tokenizer, compute_score)
+        self.groups: Any = None
+        if hasattr(load_module(config.reward.custom_reward_function.path), "group_scores"):
+            actor: Any = ray.remote(Groups)
+            self.groups = actor.options(name=_NAME, get_if_exists=True, num_cpus=0, max_concurrency=_AT_ONCE).remote(
+                config
+            )
+
+    async def run_single(self, data: DataProto) -> dict[str, Any]:
+        """The reward of one output (of several turns, that of the last).
+
+        Returns:
+            `reward_score`, and every term as `reward_extra_info`: numbers, always of the same names.
+
+        Raises RewardFailed for an output without a reward.
+        """
+        item = data[-1:][0]
+        told = item.non_tensor_batch
+        try:
+            output = await self.loop.run_in_executor(None, self._decoded, item)
+            words, terms = _parted(await self._scores(output, told))
+        except Exception as error:
+            stop(why := f"an output has no reward: {_words(error)}")
+            if self.groups is not None:
+                await self.groups.fail.remote(told["uid"], why)
+            raise
+        self._write(output, told, words, terms)
+        return {"reward_score": terms["score"], "reward_extra_info": terms}
+
+    def _decoded(self, item: Any) -> str:
+        response = item.batch["responses"]
+        valid = int(item.batch["attention_mask"][-response.shape[-1] :].sum())
+        text: str = self.tokenizer.decode(response[:valid], skip_special_tokens=True)
+        return text
+
+    async def _scores(self, output: str, told: Mapping[str, Any]) -> Scores:
+        extra_info = dict(told["extra_info"])
+        result = self.compute_score(
+            data_source=told["data_source"],
+            solution_str=output,
+            ground_truth=told["reward_model"]["ground_truth"],
+            extra_info=extra_info,
+            length=self._length,
+        )
+        result = await result if inspect.isawaitable(result) else result
+        if self.groups is None:
+            return dict(result)
+        size = self._size(extra_info)
+        session = int(told["session_id"])
+        return dict(await self.groups.scored.remote(told["uid"], session, size, output, result, extra_info))
+
+    def _length(self, text: str) -> int:
+        """In tokens."""
+        return len(self.tokenizer.encode(text, add_special_tokens=False))
+
+    def _size(self, extra_info: Mapping[str, Any]) -> int:
+        """How many outputs of a prompt there are: verl draws others of those that it validates on."""
+        rollout = self.config.actor_rollout_ref.rollout
+        return int(rollout.n if extra_info["split"] == "train" else rollout.val_kwargs.n)
+
+    def _write(self, output: str, told: Mapping[str, Any], words: str, terms: Mapping[str, float]) -> None:
+        if SCORED not in os.environ:
+            return
+        line = {
+            "uid": told["uid"],
+            "session": int(told["session_id"]),
+            "split": told["extra_info"]["split"],
+            "row_id": told["extra_info"]["row_id"],
+            "output": output,
+            "words": words,
+            "terms": terms,
+        }
+        with (Path(os.environ[SCORED]) / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _parted(scores: Scores) -> tuple[str, dict[str, float]]:
+    """The judge's words, and the terms. Raises RewardFailed for a term that is missing, or no finite number."""
+    words = str(scores.pop("words", ""))
+    for name in NEEDED:
+        if name not in scores:
+            raise RewardFailed(f"the reward has no {name}")
+    for name, value in scores.items():
+        if not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise RewardFailed(f"{name} of the reward is {value!r}, which is no finite number")
+    return words, {name: float(value) for name, value in scores.items()}
+
+
+def _words(error: BaseException) -> str:
+    """What an error says; of one that came through Ray, without the traceback from over there."""
+    cause = getattr(error, "cause", None) or error
+    return str(cause) if isinstance(cause, RewardFailed) else f"{type(cause).__name__}: {cause}"

@@ -1,0 +1,309 @@
+"""M's and C's rewards as verl calls them, with a judge on this machine that speaks the wire."""
+
+import asyncio
+import math
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+from judge_stub import serving, verdict
+
+from pipelines.rewards import asking, compeer, mindchat
+from pipelines.rewards.asking import RewardFailed, close
+from pipelines.rewards.redundancy import reweight
+from pipelines.rewards.sections import section
+from pipelines.rewards.unified import parts
+from schemas.reasoning import CER_TAGS, ECOT_TAGS, Cer, Ecot
+
+WELL = Ecot(situation="失眠", motivation="想被理解", strategy="先共情", answer="您辛苦了。").render()
+CER_WELL = Cer(
+    lang="zh", stage="exploration", history_reasoning="刚开始说", sentiment="negative", emotion="难过", intensity=4,
+    emotion_reasoning="说了三次难过", strategy="Question", strategy_reasoning="先问", response="能多说一点吗？",
+).render()  # fmt: skip
+ROW = {
+    "split": "train",
+    "row_id": "sample:1",
+    "lang": "zh",
+    "dialogue": [
+        {"role": "seeker", "text": "最近总是睡不着。"},
+        {"role": "supporter", "text": "我在听，您慢慢说。"},
+        {"role": "seeker", "text": "工作压力很大。"},
+    ],
+}
+MINDCHAT_KEYS = {
+    "score", "r_format", "r_exist", "r_num", "r_order", "ordered", "strict", "r_answer", "fluency", "empathy",
+    "support", "judge_ok", "words",
+}  # fmt: skip
+COMPEER_KEYS = {
+    "score", "r", "step1", "step2", "step3", "response", "format", "length", "s_in", "s_hi", "tau",
+    "redundancy_alone", "judge_ok", "words",
+}  # fmt: skip
+
+
+def scored(reward: Any, output: str, answer: Any = verdict, **settings: Any) -> tuple[dict[str, Any], list[Any]]:
+    """What a reward says of an output, and what its judge was asked."""
+
+    async def ask() -> tuple[dict[str, Any], list[Any]]:
+        async with serving(answer) as (address, questions):
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setenv("GONGQING_JUDGE", address)
+                told = {"data_source": "gongqing/x", "ground_truth": "听起来很累。", "extra_info": ROW}
+                try:
+                    return await reward.compute_score(solution_str=output, **told, **settings), questions
+                finally:
+                    await close()
+
+    return asyncio.run(ask())
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "PAUSES", (0.0,))
+
+
+def test_m_adds_the_judges_points_to_the_form():
+    found, [(path, question)] = scored(
+        mindchat, WELL, lambda *_: {"ok": True, "fluency": 5, "empathy": 3, "support": 1, "words": "自然"}
+    )
+    assert found.keys() == MINDCHAT_KEYS
+    assert found["r_answer"] == pytest.approx(9 / 15)
+    assert found["score"] == pytest.approx(1 + 9 / 15)
+    assert (found["judge_ok"], found["words"]) == (1, "自然")
+    assert path == "/mindchat"
+    assert question == {"row_id": "sample:1", "lang": "zh", "dialogue": ROW["dialogue"], "answer": "您辛苦了。"}
+
+
+def test_no_judge_is_shown_the_reasoning():
+    _, [(_, question)] = scored(mindchat, WELL)
+    assert not any(word in str(question) for word in ("失眠", "想被理解", "先共情"))
+
+
+NO_ANSWER = [
+    "", "您辛苦了。", WELL + "<answer>再见</answer>", WELL.replace("</answer>", ""),
+    WELL.replace("您辛苦了。", "您<strategy>辛苦了。"), WELL.replace("您辛苦了。", " "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("output", NO_ANSWER)
+def test_without_one_answer_nobody_is_asked_and_nothing_failed(output: str):
+    found, questions = scored(mindchat, output)
+    assert questions == []
+    assert (found["r_answer"], found["judge_ok"], found["score"]) == (0, 1, found["r_format"])
+
+
+def test_a_failed_judgement_is_worth_nothing_and_says_so():
+    found, _ = scored(mindchat, WELL, lambda *_: {"ok": False, "problem": "no marked field"})
+    assert (found["r_answer"], found["judge_ok"], found["words"]) == (0, 0, "no marked field")
+    assert found.keys() == MINDCHAT_KEYS
+    found, _ = scored(compeer, CER_WELL, lambda *_: {"ok": False, "problem": "no marked field"})
+    assert [found[name] for name in ("step1", "step2", "step3", "response", "format")] == [0, 0, 0, 0, 1]
+    assert (found["score"], found["judge_ok"]) == (1, 0)
+    assert found.keys() == COMPEER_KEYS
+
+
+def test_m_may_be_told_to_look_at_the_form_alone():
+    found, questions = scored(mindchat, WELL, judge=False)
+    assert (questions, found["score"], found["judge_ok"]) == ([], 1, 1)
+
+
+@pytest.mark.parametrize("points", [0, 6, -1, math.nan, math.inf, "5", None])
+def test_points_that_there_are_not_are_no_reward(points: Any):
+    with pytest.raises(RewardFailed, match="for empathy, and points go from 1 to 5"):
+        scored(mindchat, WELL, lambda *_: {"ok": True, "fluency": 5, "empathy": points, "support": 1, "words": ""})
+
+
+@pytest.mark.parametrize("preference", ["first", "second", "both", "neither"])
+def test_c_is_the_sum_of_five_terms(preference: str):
+    answer = {"ok": True, "steps": [True, False, True], "preference": preference, "words": ""}
+    found, [(path, question)] = scored(compeer, CER_WELL, lambda *_: answer, length=lambda text: 3)
+    response = 1 if preference in ("second", "both") else -1
+    assert [found[name] for name in ("step1", "step2", "step3", "response", "format")] == [1, -1, 1, response, 1]
+    assert found["score"] == found["r"] == 2 + response
+    assert found["length"] == 3
+    assert found.keys() == COMPEER_KEYS
+    assert path == "/compeer"
+    assert question["reference"] == "听起来很累。"
+    assert question["response"] == "能多说一点吗？"
+    assert [step.partition("：")[0] for step in question["steps"]] == ["阶段", "情感", "策略"]
+
+
+def test_what_is_there_is_judged_also_where_the_whole_is_malformed():
+    broken = CER_WELL.replace("</emotion>", "").replace("<cer_think>", "")
+    found, [(_, question)] = scored(
+        compeer, broken, lambda *_: {"ok": True, "steps": [True] * 3, "preference": "both", "words": ""}
+    )
+    assert [step is None for step in question["steps"]] == [False, True, False]
+    assert [found[name] for name in ("step1", "step2", "step3", "response", "format")] == [1, -1, 1, 1, -1]
+
+
+def test_an_output_with_nothing_to_judge_is_not_shown_to_anybody():
+    found, questions = scored(compeer, "我在听。")
+    assert (questions, found["score"], found["judge_ok"], found["length"]) == ([], -5, 1, 0)
+
+
+@pytest.mark.parametrize("answer", [
+    {"ok": True, "steps": [True, True], "preference": "both"}, {"ok": True, "steps": [1, 0, 1], "preference": "both"},
+    {"ok": True, "preference": "both"}, {"ok": True, "steps": [True] * 3, "preference": "third"},
+    {"ok": True, "steps": [True] * 3},
+])  # fmt: skip
+def test_a_verdict_of_another_form_is_no_reward(answer: dict[str, Any]):
+    with pytest.raises(RewardFailed, match="the judge"):
+        scored(compeer, CER_WELL, lambda *_: answer)
+
+
+async def slow(*_: Any) -> dict[str, Any]:
+    await asyncio.sleep(1)
+    return {}
+
+
+REFUSALS = {
+    "the judge says stop": (lambda *_: web.json_response({"stop": "7 of 9 judgements failed"}, status=503), "7 of 9"),
+    "no JSON": (lambda *_: web.Response(text="<html>"), "no JSON object"),
+    "a list": (lambda *_: [1], "no JSON object"),
+    "an error": (lambda *_: web.json_response({}, status=500), "status 500"),
+    "slow": (slow, "no answer from"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_judge_that_does_not_judge_is_no_zero(name: str, monkeypatch: pytest.MonkeyPatch):
+    answer, said = REFUSALS[name]
+    monkeypatch.setattr(asking, "SECONDS", 0.2)
+    for reward, output in ((mindchat, WELL), (compeer, CER_WELL)):
+        with pytest.raises(RewardFailed, match=said):
+            scored(reward, output, answer)
+
+
+def test_without_a_judge_there_is_no_reward(monkeypatch: pytest.MonkeyPatch, unused_port: str):
+    async def ask() -> None:
+        try:
+            await mindchat.compute_score(solution_str=WELL, extra_info=ROW)
+        finally:
+            await close()
+
+    with pytest.raises(RewardFailed, match="GONGQING_JUDGE is not set"):
+        asyncio.run(ask())
+    monkeypatch.setenv("GONGQING_JUDGE", unused_port)
+    with pytest.raises(RewardFailed, match="no answer from"):
+        asyncio.run(ask())
+
+
+@pytest.fixture
+def unused_port() -> str:
+    """An address at which nobody listens any more."""
+
+    async def address() -> str:
+        async with serving() as (found, _):
+            return found
+
+    return asyncio.run(address())
+
+
+def result(r: float, response: str) -> dict[str, Any]:
+    return {"score": r, "r": r, "length": float(len(response))}
+
+
+responses = st.text(alphabet="我在听您慢说ab", min_size=1, max_size=12)
+group = st.lists(st.tuples(responses, st.integers(-5, 5).map(float)), min_size=1, max_size=6)
+
+
+@given(group, st.lists(responses, max_size=3), st.sampled_from(["paper", "shift"]), st.floats(0, 2), st.floats(0, 9))
+def test_the_scores_of_a_group_are_its_reweighted_rewards(members, history, mode, alpha, beta):
+    row = {**ROW, "dialogue": [{"role": "supporter", "text": text} for text in history] + ROW["dialogue"][:1]}
+    outputs = [f"x<answer>{text}</answer>" for text, _ in members]
+    results = [result(r, text) for text, r in members]
+    found = asyncio.run(compeer.group_scores(outputs, results, extra_info=row, alpha=alpha, beta=beta, mode=mode))
+    rewards, texts = [r for _, r in members], [text for text, _ in members]
+    assert [one["score"] for one in found] == pytest.approx(
+        reweight(rewards, texts, history, alpha, beta, mode=mode).tolist()
+    )
+    assert [one["r"] for one in found] == rewards
+    unweighed = asyncio.run(compeer.group_scores(outputs, results, extra_info=row, reweight=False))
+    assert [one["score"] for one in unweighed] == rewards
+    assert all(math.isfinite(one[name]) for one in found for name in ("score", "s_in", "s_hi", "tau"))
+
+
+def test_a_group_that_redundancy_alone_decides_is_told():
+    texts = ["您愿意多说一点吗？", "我在听，您慢慢说。"]
+    outputs = [f"<answer>{text}</answer>" for text in texts]
+    alike = asyncio.run(compeer.group_scores(outputs, [result(3, text) for text in texts], extra_info=ROW))
+    assert [one["redundancy_alone"] for one in alike] == [1, 1]
+    apart = asyncio.run(
+        compeer.group_scores(outputs, [result(r, text) for r, text in zip((3, 1), texts, strict=True)], extra_info=ROW)
+    )
+    assert [one["redundancy_alone"] for one in apart] == [0, 0]
+
+
+def test_the_encoder_of_the_recipe_says_what_is_alike(monkeypatch: pytest.MonkeyPatch):
+    outputs = ["<answer>甲</answer>", "<answer>乙</answer>", "no answer"]
+    results = [result(4, "甲"), result(4, "乙"), result(-5, "")]
+
+    async def ask() -> tuple[list[dict[str, Any]], list[Any]]:
+        def vectors(path: str, question: dict[str, Any]) -> dict[str, Any]:
+            return {"vectors": [[1.0, 0.0] if text in "甲乙" else [0.0, 1.0] for text in question["texts"]]}
+
+        async with serving(vectors) as (address, questions):
+            monkeypatch.setenv("GONGQING_ENCODER", address)
+            try:
+                return await compeer.group_scores(outputs, results, extra_info=ROW), questions
+            finally:
+                await close()
+
+    found, questions = asyncio.run(ask())
+    assert questions == [("/embed", {"texts": ["甲", "乙", "我在听，您慢慢说。"], "kind": "answer"})]
+    assert [one["s_in"] for one in found] == [0.5, 0.5, 0.0]
+    assert [one["s_hi"] for one in found] == [0.0, 0.0, 0.0]
+
+
+HOSTILE = {
+    "tags inside tags": "<answer><answer>您</answer></answer>",
+    "ten thousand tags": "<answer>" * 10_000 + "</answer>" * 10_000,
+    "ten thousand elements": "<answer>您</answer>" * 10_000,
+    "closed before it opens": "</answer>您<answer>",
+    "a step in the answer": "<answer>您<history>好</history></answer>",
+    "brackets": "<" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_output_has_no_section(name: str):
+    assert section(HOSTILE[name], "answer", CER_TAGS) is None
+    assert parts(HOSTILE[name]).response is None
+    assert asyncio.run(compeer.compute_score(solution_str="x" * 10, ground_truth="", extra_info=ROW))["score"] == -5
+
+
+@given(st.text(alphabet="<>/answerhistoryemotion字 \n", max_size=200), st.sampled_from([*ECOT_TAGS, *CER_TAGS]))
+def test_a_section_is_text_without_tags(text: str, name: str):
+    names = ECOT_TAGS if name in ECOT_TAGS else CER_TAGS
+    found = section(f"{text}<{name}>{text}</{name}>{text}", name, names)
+    assert found is None or (found == text.strip() and found)
+
+
+def test_a_megabyte_costs_what_a_thousand_kilobytes_cost():
+    def cost(times: int, repeats: int) -> float:
+        text = ("<answer>您<history>好 <" * 40 + "x" * 200) * times
+        begun = time.process_time()
+        for _ in range(repeats):
+            parts(text)
+        return time.process_time() - begun
+
+    cost(1, 10)
+    assert min(cost(1_000, 1) for _ in range(3)) < 3 * min(cost(1, 1_000) for _ in range(3))
+
+
+def test_what_verl_hands_over_may_be_an_array():
+    row = {**ROW, "dialogue": np.array(ROW["dialogue"], dtype=object)}
+
+    async def ask() -> Any:
+        async with serving() as (address, questions):
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setenv("GONGQING_JUDGE", address)
+                await mindchat.compute_score(solution_str=WELL, extra_info=row)
+                await close()
+            return questions[0][1]["dialogue"]
+
+    assert asyncio.run(ask()) == ROW["dialogue"]

@@ -1,0 +1,207 @@
+"""C's recipe in verl itself, on a CPU: the rewards that reach the advantages, and what stops a run in its midst.
+
+One run is started three times by the same command: its judge is killed, then one of verl's workers, then it ends.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.release.releases import Releases
+from pipelines.releasing import release
+from pipelines.rewards.redundancy import reweight
+from pipelines.rewards.unified import parts
+from pipelines.settings import ROOT, Settings
+from pipelines.train.runs import FOLDER, ROLLOUTS, SCORED, metrics
+from pipelines.train.services import PYTHON
+
+NAME, STEPS, GROUP = "urp", 12, 4
+PROMPTS = 2
+KILLED_AT = 2  # steps behind the first of a start
+SET = {
+    "trainer.total_training_steps": STEPS,
+    "trainer.save_freq": 2,
+    "trainer.max_actor_ckpt_to_keep": 1,
+    "trainer.test_freq": -1,
+    "trainer.val_before_train": "false",
+    "data.train_batch_size": PROMPTS,
+    "data.max_response_length": 96,
+    "actor_rollout_ref.actor.ppo_mini_batch_size": PROMPTS,
+    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 8,
+    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": 8,
+    "actor_rollout_ref.rollout.n": GROUP,
+    "reward.num_workers": 2,
+}
+
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("training")]
+
+
+@pytest.fixture(scope="module")
+def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the run, in a home with a release; it has what it starts from: a short warm start is enough."""
+    if not PYTHON.exists():
+        pytest.skip("needs .venv-train: make train-env")
+    home = tmp_path_factory.mktemp("compeer") / "home"
+    shutil.copytree(sample_home, home)
+    release(home, "v1", allow=["rules_rows"], settings=Settings())
+    run = home / FOLDER / NAME
+    run.mkdir(parents=True)
+    rows = Releases(home).folder("v1") / "grpo_cer" / "train-00000-of-00001.parquet"
+    subprocess.run(
+        [PYTHON, "-m", "pipelines.train.tiny", run / "start", rows, "--form=cer", "--epochs=2", "--batch=4"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        check=True,
+        capture_output=True,
+    )
+    return run
+
+
+def started(run: Path) -> subprocess.Popen[str]:
+    command = "import sys; from pipelines.cli import main; sys.argv[0] = 'gongqing'; main()"
+    options = [
+        "--arm=urp",
+        "--preset=cpu_smoke",
+        f"--name={NAME}",
+        *(f"--set={key}={value}" for key, value in SET.items()),
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-c", command, "train", "compeer_cer", *options],
+        cwd=ROOT,
+        env={**os.environ, "GONGQING_HOME": str(run.parents[1])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+
+
+def killed(run: Path, which: Callable[[str], bool]) -> str:
+    """What the command says when one process of its run is killed, a few steps behind its start."""
+    process = started(run)
+    begin = max(metrics(run), default=0)
+    while max(metrics(run), default=0) < begin + KILLED_AT and process.poll() is None:
+        time.sleep(0.1)
+    [pid] = [pid for pid in below(process.pid) if which(called(pid))]
+    os.kill(pid, signal.SIGKILL)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 1, said
+    return " ".join(said.split())
+
+
+def below(pid: int) -> list[int]:
+    """The processes that a process has started, and those that these have."""
+    children = defaultdict(list)
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            children[parent].append(int(path.parent.name))
+    found = list(children[pid])
+    for one in found:
+        found += children[one]
+    return found
+
+
+def called(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""  # it has ended
+
+
+@pytest.fixture(scope="module")
+def without_judge(run: Path) -> str:
+    return killed(run, lambda words: "-m pipelines.judging.service" in words)
+
+
+@pytest.fixture(scope="module")
+def without_worker(run: Path, without_judge: str) -> str:
+    """A worker that verl itself would wait for without end: it draws the outputs."""
+    return killed(run, lambda words: words.startswith("ray::AgentLoopWorkerTQ"))
+
+
+@pytest.fixture(scope="module")
+def steps(run: Path, without_worker: str) -> dict[int, list[dict[str, Any]]]:
+    """The outputs of the last start's steps, as verl logged them, each with what our manager wrote of it (`scored`)."""
+    begin = max(metrics(run))
+    process = started(run)
+    _, said = process.communicate(timeout=600)
+    assert process.returncode == 0, said
+    scored = {
+        f"{line['uid']}_{line['session']}_0": line
+        for path in (run / SCORED).glob("*.jsonl")
+        for line in map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    }
+    found = {}
+    for step in range(begin + 1, STEPS + 1):
+        rows = map(json.loads, (run / ROLLOUTS / f"{step}.jsonl").read_text(encoding="utf-8").splitlines())
+        found[step] = [{**row, "scored": scored[row["uid"]]} for row in rows]
+    return found
+
+
+def test_a_judge_that_is_gone_stops_the_run(without_judge: str):
+    assert "training ended with code 1: an output has no reward: no answer from http://127.0.0.1:" in without_judge
+    assert "GONGQING_JUDGE" in without_judge
+    assert "it goes on from the last checkpoint" in without_judge
+
+
+def test_a_worker_that_is_gone_stops_the_run(without_worker: str):
+    assert "training ended with code 1" in without_worker
+    assert "agent_loop_worker_0" in without_worker or "AgentLoopWorkerTQ" in without_worker  # who notices it first
+
+
+def test_the_same_command_brings_the_run_to_its_end(run: Path, steps: dict[int, list[Any]]):
+    assert list(metrics(run)) == list(range(1, STEPS + 1))
+    assert (run / "model" / "config.json").exists()
+
+
+def test_every_output_has_its_line_whichever_worker_saw_it(run: Path, steps: dict[int, list[dict[str, Any]]]):
+    assert len(list((run / SCORED).glob("*.jsonl"))) >= 2 * 3, "two workers, three starts"
+    for rows in steps.values():
+        assert len(rows) == PROMPTS * GROUP
+        for row in rows:
+            assert row["scored"]["output"] == row["output"]
+            assert row["scored"]["split"] == "train"
+
+
+def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
+    steps: dict[int, list[dict[str, Any]]], run: Path
+):
+    """C eq. 5–7 on the texts that verl logged; only the judge's terms and the lengths in tokens are taken on trust."""
+    rows = {row["row_id"]: row for row in prompts(run)}
+    weighed = 0
+    for step, outputs in steps.items():
+        groups = defaultdict(list)
+        for row in outputs:
+            groups[row["uid"].rpartition("_")[0].rpartition("_")[0]].append(row)
+        for group in groups.values():
+            assert len(group) == GROUP
+            told = [row["scored"]["terms"] for row in group]
+            r = [sum(one[name] for name in ("step1", "step2", "step3", "response", "format")) for one in told]
+            responses = [parts(row["output"]).response or "" for row in group]
+            lengths = dict(zip(responses, (one["length"] for one in told), strict=True))
+            dialogue = rows[group[0]["scored"]["row_id"]]["extra_info"]["dialogue"]
+            history = [turn["text"] for turn in dialogue if turn["role"] == "supporter"]
+            expected = reweight(r, responses, history, length=lengths.__getitem__)
+            assert [row["score"] for row in group] == pytest.approx(expected.tolist(), abs=1e-5)
+            weighed += expected.tolist() != pytest.approx(r)
+        mean = sum(row["score"] for row in outputs) / len(outputs)
+        assert metrics(run)[step]["critic/score/mean"] == pytest.approx(mean, abs=1e-5)
+    assert weighed
+
+
+def prompts(run: Path) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    path = Releases(run.parents[1]).folder("v1") / "grpo_cer" / "train-00000-of-00001.parquet"
+    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return rows
