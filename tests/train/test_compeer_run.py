@@ -40,6 +40,8 @@ SET = {
     "actor_rollout_ref.actor.ppo_mini_batch_size": PROMPTS,
     "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 8,
     "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": 8,
+    "actor_rollout_ref.actor.optim.lr": 1e-5,  # what a short warm start has taught is not to be lost again
+    "actor_rollout_ref.rollout.temperature": 0.7,
     "actor_rollout_ref.rollout.n": GROUP,
     "reward.num_workers": 2,
 }
@@ -59,7 +61,7 @@ def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run.mkdir(parents=True)
     rows = Releases(home).folder("v1") / "grpo_cer" / "train-00000-of-00001.parquet"
     subprocess.run(
-        [PYTHON, "-m", "pipelines.train.tiny", run / "start", rows, "--form=cer", "--epochs=2", "--batch=4"],
+        [PYTHON, "-m", "pipelines.train.tiny", run / "start", rows, "--form=cer", "--epochs=4", "--batch=4"],
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         check=True,
         capture_output=True,
@@ -196,7 +198,7 @@ def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
             weighed += expected.tolist() != pytest.approx(r)
         mean = sum(row["score"] for row in outputs) / len(outputs)
         assert metrics(run)[step]["critic/score/mean"] == pytest.approx(mean, abs=1e-5)
-    assert weighed
+    assert weighed >= 3, "else little was shown"
 
 
 def prompts(run: Path) -> list[dict[str, Any]]:
