@@ -1,7 +1,7 @@
 """How a reward asks what it cannot be itself, a judge or an encoder: HTTP, of a service on this machine.
 
-The address stands in the environment. A call that fails is made again, a few times; what fails for good is raised, so
-that verl stops: a reward of zero would teach the policy that what it wrote was bad.
+The address stands in the environment. A call that nobody took is made again, a few times; what fails for good is raised,
+so that verl stops: a reward of zero would teach the policy that what it wrote was bad.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import aiohttp
 
 JUDGE, ENCODER = "GONGQING_JUDGE", "GONGQING_ENCODER"
-SECONDS = 300.0  # for one call; a judge may be a model that is asked again
+SECONDS = 3600.0  # for one call: the service itself gives up a judge that hangs, and says so long before
 PAUSES = (0.5, 2.0, 5.0)  # seconds before each further call
 
 _sessions: "WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession]" = WeakKeyDictionary()
@@ -42,7 +42,9 @@ async def asked(variable: str, path: str, body: Mapping[str, Any] | None = None)
     for pause in (*PAUSES, None):
         try:
             return await _once(url, body)
-        except (aiohttp.ClientError, TimeoutError) as error:
+        except TimeoutError as error:
+            raise RewardFailed(f"no answer from {url} ({variable}) in {SECONDS:g} s; see the service's log") from error
+        except aiohttp.ClientError as error:
             if pause is None:
                 what = str(error) or type(error).__name__
                 raise RewardFailed(f"no answer from {url} ({variable}): {what}; see the service's log") from error
