@@ -1,16 +1,15 @@
-"""E's three runs, one after the other, for real: a warm start, an encoder, and a policy that starts from the one and asks
-the other.
-"""
+"""E's three runs, for real: a warm start, an encoder, and a policy that starts from the one and asks the other."""
 
 import json
 import os
 import subprocess
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.release.releases import Releases
-from pipelines.rewards.contrastive import echo
+from pipelines.rewards.contrastive import echoed
 from pipelines.rewards.empathy import inside, question
 from pipelines.rewards.format import coe
 from pipelines.settings import ROOT
@@ -50,8 +49,7 @@ def trained(training_home: Path) -> Run:
     rows = [str(path) for path in warm.files["train"]]
     # A start that writes E's format now and then: with the usual one, which has learnt nothing, nothing is asked.
     made = subprocess.run(
-        [PYTHON, "-m", "pipelines.train.tiny", warm.folder / "start", *rows]
-        + ["--form=coe", "--epochs=2", "--batch=4"],
+        [PYTHON, "-m", "pipelines.train.tiny", warm.folder / "start", *rows, "--form=coe", "--epochs=2", "--batch=4"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -77,12 +75,8 @@ def test_the_policy_starts_from_the_warm_start(trained: Run, training_home: Path
 
 def test_its_reward_is_the_form_and_what_the_encoder_says_of_the_answer(trained: Run, training_home: Path):
     encoder = json.loads((training_home / FOLDER / "e-empathy_encoder" / MODEL / "encoder.json").read_text())
-    rows = Releases(training_home).folder("v1") / "grpo_coe"
-    import pyarrow.parquet as pq
-
-    told = {
-        row["row_id"]: row["extra_info"] for path in rows.glob("*.parquet") for row in pq.read_table(path).to_pylist()
-    }
+    rows = pq.read_table(Releases(training_home).folder("v1") / "grpo_coe").to_pylist()
+    told = {row["row_id"]: row["extra_info"] for row in rows}
     found = scored(trained)
     assert len(found) == 2 * 4 * 8
     for row in found:
@@ -93,7 +87,7 @@ def test_its_reward_is_the_form_and_what_the_encoder_says_of_the_answer(trained:
             assert terms["similarity"] == terms["r_answer"] == 0
         elif terms["r_answer"]:
             assert terms["similarity"] > encoder["threshold"]
-            assert echo(answer, question(told[row["row_id"]])) == pytest.approx(terms["echo"])
+            assert echoed(question(told[row["row_id"]]), answer) == pytest.approx(terms["echo"])
     assert any(row["terms"]["similarity"] for row in found), "somebody asked the encoder"
 
 
