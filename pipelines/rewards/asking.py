@@ -1,6 +1,6 @@
 """How a reward asks what it cannot be itself, a judge or an encoder: HTTP, of a service on this machine.
 
-The address stands in the environment. A call that nobody took is made again, a few times; what fails for good is raised,
+The address stands in the environment. A call that nobody took is made again, a few times; what fails for good is raised
 so that verl stops: a reward of zero would teach the policy that what it wrote was bad.
 """
 
