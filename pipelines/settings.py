@@ -158,7 +158,7 @@ class Rewards(_Section):
     """Who judges the outputs of a policy, by the alias of a profile, where a run names a provider with models."""
 
     mindchat: str = "qwen-plus"  # M's judge
-    compeer: str = "vllm-local"  # UnifiReward, served by you; another judge is another reward
+    compeer: str = "unifireward"  # trained and served by you; another judge is another reward
     failures: float = Field(0.05, ge=0, le=1)  # a run stops where more of the judgements than this share fail: ours
     at_once: int = Field(32, ge=1)  # judgements in flight, over all workers of a run: ours
 

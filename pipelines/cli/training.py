@@ -1,5 +1,6 @@
 """The commands that train: one run, or several arms beside each other."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
@@ -96,6 +97,7 @@ def experiment(
         load(home()).rewards,
         starting=lambda run: say(f"{run.folder.name}: {run.arm.about}"),
         step=lambda run, step, metrics: say(display.training_step(step, run.steps, metrics)),
+        ended=lambda run: _tell(run.folder, say),
     )
     if as_json:
         terminal.line(display.as_json([one._asdict() for one in outcomes]))
@@ -103,14 +105,14 @@ def experiment(
         terminal.put(display.arms(outcomes))
 
 
-def _tell(run: Path) -> None:
+def _tell(run: Path, say: Callable[[str], None] = terminal.line) -> None:
     """Alarms of a run, and where its page lies."""
     from pipelines import display
     from pipelines.train.outcome import tell
 
     outcome = tell(terminal.store(), run)
     for one in outcome.alarms:
-        terminal.line(display.alarm(one))
+        say(display.alarm(one))
     if outcome.rollouts is not None:
-        terminal.line(f"what it wrote: gongqing show rollouts --partition {run.name}")
-    terminal.line(f"the page of the run: {outcome.page}")
+        say(f"what it wrote: gongqing show rollouts --partition {run.name}")
+    say(f"the page of the run: {outcome.page}")

@@ -39,7 +39,7 @@ from pipelines.train.recipe import Overrides, Preset, Recipe, TrainerName, recip
 from pipelines.train.runs import Metrics
 from pipelines.train.trainers import TRAINERS, validated
 
-Starting = Callable[[Run], None]
+Looked = Callable[[Run], None]
 Told = Callable[[Run, int, Metrics], None]
 
 
@@ -111,7 +111,9 @@ def read(path: Path) -> Experiment:
         ) from error
 
 
-def conduct(home: Path, told: Experiment, settings: Rewards, *, starting: Starting, step: Told) -> list[ArmResult]:
+def conduct(
+    home: Path, told: Experiment, settings: Rewards, *, starting: Looked, step: Told, ended: Looked
+) -> list[ArmResult]:
     """Train every arm with every seed, one after the other, and gather what came of it, in the order of the file.
 
     Args:
@@ -120,6 +122,7 @@ def conduct(home: Path, told: Experiment, settings: Rewards, *, starting: Starti
         settings: Which models judge.
         starting: Is told of each run before it starts.
         step: Is told of each step.
+        ended: Is told of each run once it has ended.
 
     Raises as `prepare` does for any arm before the first is trained, where that can be known, and as `Run.train` does.
     """
@@ -132,6 +135,7 @@ def conduct(home: Path, told: Experiment, settings: Rewards, *, starting: Starti
             for run in _runs(home, told, settings, one, seed):
                 starting(run)
                 run.train(lambda at, metrics, run=run: step(run, at, metrics))  # type: ignore[misc]
+                ended(run)
             runs.append(run)
         outcomes.append(_outcome(one, runs))
     return outcomes

@@ -63,7 +63,7 @@ def test_a_file_that_is_not_there_or_no_toml_says_so(tmp_path: Path):
 def test_an_arm_that_no_recipe_has_is_told_before_anything_is_trained(tmp_path: Path):
     told = read(written(tmp_path, ARMS.replace('arm = "sft"', 'arm = "urb"')))
     with pytest.raises(UnknownName, match="no arm of compeer_cer 'urb'"):
-        conduct(tmp_path, told, Rewards(), starting=pytest.fail, step=lambda *_: None)
+        conduct(tmp_path, told, Rewards(), starting=pytest.fail, step=pytest.fail, ended=pytest.fail)
 
 
 @pytest.fixture(scope="module")
@@ -106,5 +106,7 @@ class TestTwoArmsWithTwoSeeds:
 
     def test_are_not_trained_again(self, outcomes: list[dict], training_home: Path, tmp_path: Path):
         told = read(written(tmp_path, ARMS))
-        again = conduct(training_home, told, Rewards(), starting=lambda run: None, step=pytest.fail)
+        again = conduct(
+            training_home, told, Rewards(), starting=lambda run: None, step=pytest.fail, ended=lambda run: None
+        )
         assert [one._asdict() for one in again] == outcomes
