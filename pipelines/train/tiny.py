@@ -221,7 +221,8 @@ def make(
     ours = [clause for clauses in CLAUSES.get(form or "", {}).values() for clause in clauses] * 20
     tokens = tokenizer([*said, *ours, *("system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n")])
     made = model(tokens, seed)
-    losses = warm_up(made, tokens, chats, form, seed, epochs=epochs, batch=batch) if form else []
+    prompts = [chat[:-1] if chat[-1]["role"] == "assistant" else chat for chat in chats]
+    losses = warm_up(made, tokens, prompts, form, seed, epochs=epochs, batch=batch) if form else []
     made.save_pretrained(folder)
     tokens.save_pretrained(folder)
     lengths = [len(tokens.apply_chat_template(chat, add_generation_prompt=True)["input_ids"]) for chat in chats]

@@ -13,7 +13,7 @@ from pipelines.settings import ROOT
 
 ALIASES = {
     *("deepseek-r1", "deepseek-v4-pro", "deepseek-flash", "gpt-4o"),
-    *("qwen2.5-72b", "qwen-plus", "qwen2.5-vl", "vllm-local"),
+    *("qwen2.5-72b", "qwen-plus", "qwen2.5-vl", "vllm-local", "unifireward"),
 }
 
 
@@ -31,10 +31,10 @@ def test_these_are_shipped_and_each_file_names_its_tables_once():
 
 def test_every_shipped_price_is_in_dollars_and_says_when_and_where_it_was_read():
     priced = {alias: one.price for alias, one in profiles().items() if one.price}
-    assert set(priced) == {"gpt-4o", "deepseek-v4-pro", "deepseek-flash", "qwen-plus", "vllm-local"}
+    assert set(priced) == {"gpt-4o", "deepseek-v4-pro", "deepseek-flash", "qwen-plus", "vllm-local", "unifireward"}
     for found in priced.values():
         assert found.currency == "USD"
-        assert found.date.isoformat() == "2026-11-21"
+        assert found.date.isoformat() in ("2026-11-21", "2026-11-22")
         assert found.source
 
 

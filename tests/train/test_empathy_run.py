@@ -49,7 +49,7 @@ def trained(training_home: Path) -> Run:
     rows = [str(path) for path in warm.files["train"]]
     # A start that writes E's format now and then: with the usual one, which has learnt nothing, nothing is asked.
     made = subprocess.run(
-        [PYTHON, "-m", "pipelines.train.tiny", warm.folder / "start", *rows, "--form=coe", "--epochs=2", "--batch=4"],
+        [PYTHON, "-m", "pipelines.train.tiny", warm.folder / "start", *rows, "--form=coe", "--epochs=1", "--batch=4"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
