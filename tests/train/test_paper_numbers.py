@@ -183,3 +183,23 @@ def test_the_table_of_the_docs_is_this_one():
     lines = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if re.match(r"\| [MEC ]+ \| .* \| `[^`]+` \| [^|]+ \|$", line)]
     assert rows == [cell.row() for cell in (*SAID, *OURS)]
+
+
+def test_the_reward_models_of_c_learn_at_its_rate_and_batch():
+    """In verl's composed SFT configuration; the vision encoder is no part of any loss, for all rows are text."""
+    names = ("compeer_prm", "compeer_orm", "unifireward")
+    asked = {name: as_arguments(overrides(recipe(name), "gpu", {"data.train_files": "a.parquet"})) for name in names}
+    ran = subprocess.run(
+        [PYTHON, "-c", SCRIPT.replace("ppo_trainer", "sft_trainer_engine")],
+        input=json.dumps(asked),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    for config in json.loads(ran.stdout.splitlines()[-1]).values():
+        assert config["optim"]["lr"] == 1e-5
+        assert config["data"]["train_batch_size"] == 64
+        assert config["trainer"]["n_gpus_per_node"] == 8
+        assert config["model"]["path"] == "Qwen/Qwen2.5-VL-7B-Instruct"
+        assert config["data"]["enable_thinking_default"] is False
