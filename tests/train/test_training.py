@@ -110,11 +110,12 @@ def test_the_reward_that_verl_used_is_form_and_judgement_of_the_outputs_that_it_
     for path in (run_of(home).folder / SCORED).glob("*.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():
             one = json.loads(line)
-            scored[one["uid"], one["output"]] = one
+            scored[f"{one['uid']}_{one['session']}_0"] = one
     rows = rollouts(home, 25)
     assert len(rows) == 64
     for row in rows:
-        terms = scored[row["uid"], row["output"]]["terms"]
+        terms = scored[row["uid"]]["terms"]
+        assert scored[row["uid"]]["output"] == row["output"]
         assert terms["r_format"] == ecot(row["output"]).r_format
         assert terms["r_answer"] == (terms["fluency"] + terms["empathy"] + terms["support"]) / 15
         assert row["score"] == pytest.approx(terms["r_format"] + terms["r_answer"])
