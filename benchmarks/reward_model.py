@@ -1,6 +1,6 @@
 """What E's reward pays for, with an encoder trained here: human answers, and hacks, to questions that it has not seen.
 
-    python -m benchmarks.reward_model [--folds N] [--hidden N…] [--epochs N]
+    python -m benchmarks.reward_model [--folds N] [--first N] [--hidden N…] [--epochs N]
 
 The 100 questions of PsyQA in ../shared/data are made into `rm_triplets` by the toolkit (topics and emotions by the
 rules), fold by fold: a tenth tests, a tenth chooses T, the rest trains a tiny encoder of `--hidden` numbers a vector.
@@ -33,7 +33,7 @@ from pipelines.imports import import_file, make_author_key
 from pipelines.making import run_stage
 from pipelines.release.triplets import triplets
 from pipelines.rewards.asking import ENCODER, close
-from pipelines.rewards.contrastive import MOST_ECHOED, answered, echoed
+from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, answered, echoed, unquoted
 from pipelines.rewards.empathy import inside
 from pipelines.rewards.format import coe
 from pipelines.settings import Settings
@@ -55,7 +55,8 @@ LABELS = {
     "sibling": "another human answer to the question",
     "positive": "the answer that was the positive",
     "echo": "echo of the question",
-    "padded_echo": "a third of the question, then generic comfort",
+    "quoted": "a quotation of the question, then generic comfort",
+    "in_pieces": "the same quotation in pieces of seven characters",
     "generic": "generic comfort",
     "other_answer": "a human answer to another question",
 }
@@ -134,7 +135,10 @@ def tried(posts: list[dict], positives: dict[str, str]) -> list[tuple[str, str, 
         found.append(("echo", question, question))
         for comfort in GENERIC:
             found.append(("generic", question, comfort))
-            found.append(("padded_echo", question, question[: max(1, len(comfort) // 2)] + comfort))
+            quoted = question[: len(comfort) // 2]
+            found.append(("quoted", question, quoted + comfort))
+            pieces = (quoted[at : at + QUOTED - 1] for at in range(0, len(quoted), QUOTED - 1))
+            found.append(("in_pieces", question, "呢".join(pieces) + comfort))
         for step in range(1, OTHERS + 1):
             other = posts[(place + step) % len(posts)]
             if other["group_id"] != post["group_id"]:
@@ -158,6 +162,7 @@ def costs() -> dict[str, float]:
         "format": coe,
         "answer": inside,
         "echo": lambda text: echoed(text, text),
+        "unquoted": lambda text: unquoted(text, text),
         "whole": lambda text: coe(Coe(L1="a", L2="b", L3="c", L4="d", answer=text.replace("answer", "a")).render()),
     }
     found = {}
@@ -178,7 +183,7 @@ def _seconds(does, text: str, times: int) -> float:
     return time.process_time() - began
 
 
-def measure(folds: int, hidden: list[int], epochs: int, say) -> dict[str, object]:
+def measure(folds: range, hidden: list[int], epochs: int, say) -> dict[str, object]:
     arms: dict[str, dict[str, object]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         store = made(Path(scratch) / "home")
@@ -189,7 +194,7 @@ def measure(folds: int, hidden: list[int], epochs: int, say) -> dict[str, object
         ]
         for size in hidden:
             passing, chosen, seconds, weights = defaultdict(list), [], [], 0
-            for fold in range(folds):
+            for fold in folds:
                 folder = Path(scratch) / f"{size}-{fold}"
                 folder.mkdir()
                 kept = written(store, fold, folder)
@@ -205,7 +210,7 @@ def measure(folds: int, hidden: list[int], epochs: int, say) -> dict[str, object
                 for kind, rows in found.items():
                     passing[kind] += [row | {"T": told["threshold"]} for row in rows]
                 shares = {
-                    kind: f"{statistics.mean(row['r_answer'] for row in rows):.2f}" for kind, rows in found.items()
+                    kind: f"{sum(row['r_answer'] for row in rows):.0f}/{len(rows)}" for kind, rows in found.items()
                 }
                 say(f"{size}, fold {fold}: T {told['threshold']:.3f}, paid {shares}")
             arms[str(size)] = {
@@ -226,7 +231,7 @@ def measure(folds: int, hidden: list[int], epochs: int, say) -> dict[str, object
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "folds": folds,
+        "folds": list(folds),
         "epochs": epochs,
         "arms": arms,
         "guard": {
@@ -247,7 +252,7 @@ def _at_five(passing: dict[str, list[dict[str, float]]]) -> float:
 
 
 def printed(measured: dict[str, object]) -> Table:
-    table = Table(title=f"What is paid, over {measured['folds']} folds of 100 questions")
+    table = Table(title=f"What is paid, over {len(measured['folds'])} folds of 100 questions")
     table.add_column("")
     for size, arm in measured["arms"].items():
         table.add_column(f"{size}: {arm['weights']:,} weights, {arm['seconds']} s", justify="right")
@@ -263,12 +268,13 @@ def printed(measured: dict[str, object]) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folds", type=int, default=TENTHS)
-    parser.add_argument("--hidden", type=int, nargs="+", default=[256, 768])
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--hidden", type=int, nargs="+", default=[768])
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
     console = Console()
-    measured = measure(given.folds, given.hidden, given.epochs, console.print)
+    measured = measure(range(given.first, given.first + given.folds), given.hidden, given.epochs, console.print)
     given.results.parent.mkdir(exist_ok=True)
     given.results.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
     console.print(printed(measured), measured["guard"], measured["megabyte_over_thousand_kilobytes"])

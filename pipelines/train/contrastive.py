@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from pipelines.durable import sync
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
+from pipelines.rewards.contrastive import unquoted
 from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, note
 from pipelines.train.threshold import Threshold, threshold
 
@@ -36,7 +37,7 @@ MARGIN = 0.2  # m of E eq. 5, which gives none: ours (papers.md §7)
 _COLUMNS = ("made_from", "group_id", "kind", "query", "positive", "negative")
 _WARM_UP = 0.1  # the share of steps over which the rate rises; it falls to 0 over the rest
 _CLIP = 1.0  # of the gradient's norm
-_ACROSS = 1000  # questions of validation of which every answer is held against every other
+_ACROSS = 400  # questions of validation of which every answer is held against every other
 
 
 class Triplet(NamedTuple):
@@ -223,21 +224,33 @@ class Training:
 
 def measured(encoder: Encoder, triplets: Sequence[Triplet]) -> Threshold:
     """T on triplets that were not learnt from. Beside their own negatives stand, as `in_batch`, the positives of all
-    other questions.
+    other questions. Each answer is read as the reward reads it: without what it quotes of the question.
     """
     encoder.model.eval()
     once = list({one.made_from: one for one in triplets}.values())
-    queries = dict(
-        zip((one.made_from for one in once), encoder.vectors([one.query for one in once], "query"), strict=True)
-    )
-    positives = encoder.vectors([one.positive for one in once], "answer").astype(np.float64)
-    asked = np.stack([queries[one.made_from] for one in once]).astype(np.float64)
-    own = encoder.vectors([one.negative for one in triplets], "answer").astype(np.float64)
-    scores = np.array([queries[one.made_from] @ vector for one, vector in zip(triplets, own, strict=True)])
+    fits = [(one.query, one.positive) for one in once]
+    own = [(one.query, one.negative) for one in triplets]
+    some = once[:_ACROSS]
+    across = [(some[i].query, some[j].positive) for i, j in np.argwhere(apart(some))]
+    found = _similarities(encoder, [*fits, *own, *across])
+    positives, of_own, of_across = np.split(found, [len(fits), len(fits) + len(own)])
     kinds = np.array([one.kind for one in triplets])
-    negatives = {str(kind): scores[kinds == kind] for kind in np.unique(kinds)}
-    across = (asked[:_ACROSS] @ positives[:_ACROSS].T)[apart(once[:_ACROSS])]
-    return threshold((asked * positives).sum(1), negatives | {"in_batch": across})
+    negatives = {str(kind): of_own[kinds == kind] for kind in np.unique(kinds)}
+    return threshold(positives, negatives | {"in_batch": of_across})
+
+
+def _similarities(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    """[n], of questions and answers; −1, which never passes, where an answer is nothing but quoted."""
+    left = [unquoted(query, answer) for query, answer in pairs]
+    queries = _by_text(encoder, {query for query, _ in pairs}, "query")
+    answers = _by_text(encoder, set(left) - {""}, "answer")
+    scores = [queries[query] @ answers[one] if one else -1.0 for (query, _), one in zip(pairs, left, strict=True)]
+    return np.array(scores, np.float64)
+
+
+def _by_text(encoder: Encoder, texts: set[str], kind: Kind) -> dict[str, NDArray[np.float64]]:
+    ordered = sorted(texts)
+    return dict(zip(ordered, encoder.vectors(ordered, kind).astype(np.float64), strict=True))
 
 
 def train(

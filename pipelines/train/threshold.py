@@ -1,9 +1,10 @@
 """T of E eq. 6, chosen on validation, and the figures that are told of it.
 
-T is where the balanced accuracy is highest: the mean of the share of positives that pass (cos > T) and of the share of
-negatives that do not; E's kinds of negatives weigh the same, however many there are of each. Where several places are
-equally good, T is in the middle of the widest of them, and of two as wide, of the higher. E says nothing of all this:
-it is ours.
+T is the lowest place at which at most `MOST_PASSING` of every kind of negatives pass (cos > T). So it is the score of a
+negative: of n negatives of a kind the k highest may pass, k the whole part of n / 20, and T is at least the next one,
+the highest of those over all kinds. What scores as much as T does not pass. Of fewer than twenty negatives of a kind
+none may. Where the balanced accuracy would be higher at a lower T, that one is not taken: what passes is paid for, and
+a policy looks for it. E says that T is chosen on validation, and not how: it is ours.
 """
 
 from collections.abc import Mapping
@@ -13,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
+MOST_PASSING = 0.05  # of the negatives of a kind: ours
 
 
 class Threshold(NamedTuple):
-    """T, and what passes it: the balanced accuracy, the share of positives and of each kind of negatives that pass, and
-    of each kind how often a positive scores higher (AUC, a tie is half).
+    """T, and what passes it: the share of positives and of each kind of negatives, and the balanced accuracy, of which
+    kinds are equal parts. Of each kind also how often a positive scores higher (AUC, a tie is half).
     """
 
     value: float
@@ -32,20 +34,11 @@ def threshold(positives: Scores, negatives: Mapping[str, Scores]) -> Threshold:
     kinds = {kind: np.sort(scores) for kind, scores in negatives.items() if len(scores)}
     if not len(positives) or not kinds:
         raise ValueError("a threshold stands between positives and negatives, and there are none")
-    positives = np.sort(positives)
-    scores = np.unique(np.concatenate([positives, *kinds.values()]))
-    edges = np.concatenate([[max(-1.0, scores[0] - 1e-3)], scores, [min(1.0, scores[-1] + 1e-3)]])
-    middles = (edges[:-1] + edges[1:]) / 2
-    right = sum(1 - _pass(one, middles) for one in kinds.values()) / len(kinds)
-    accuracy = (_pass(positives, middles) + right) / 2
-    best = np.flatnonzero(accuracy >= accuracy.max() - 1e-12)
-    width = (edges[1:] - edges[:-1])[best]
-    value = float(middles[best[np.flatnonzero(width >= width.max() - 1e-12)[-1]]])
-    at = np.array([value])
-    passes = {kind: float(_pass(one, at)[0]) for kind, one in kinds.items()}
-    passing = float(_pass(positives, at)[0])
-    accurate = (passing + 1 - sum(passes.values()) / len(passes)) / 2
-    return Threshold(value, accurate, passing, passes, {kind: auc(positives, one) for kind, one in kinds.items()})
+    value = float(max(-1.0, *(_least(one) for one in kinds.values())))
+    passes = {kind: float((one > value).mean()) for kind, one in kinds.items()}
+    passing = float((positives > value).mean())
+    accuracy = (passing + 1 - sum(passes.values()) / len(passes)) / 2
+    return Threshold(value, accuracy, passing, passes, {kind: auc(positives, one) for kind, one in kinds.items()})
 
 
 def auc(positives: Scores, negatives: Scores) -> float:
@@ -56,7 +49,7 @@ def auc(positives: Scores, negatives: Scores) -> float:
     return float((below + not_above) / 2 / (len(positives) * len(negatives)))
 
 
-def _pass(ordered: Scores, at: Scores) -> Scores:
-    """The share of sorted scores above each place of `at`."""
-    share: Scores = (len(ordered) - np.searchsorted(ordered, at, "right")) / len(ordered)
-    return share
+def _least(ordered: Scores) -> float:
+    """The lowest of a kind's sorted scores that no more than `MOST_PASSING` of them are above."""
+    may_pass = int(MOST_PASSING * len(ordered) + 1e-9)  # a twentieth of 20 is 1
+    return float(ordered[-1 - may_pass])

@@ -1,10 +1,11 @@
-"""A tiny BERT for `cpu_smoke`, to be trained as E's reward model. Runs in `.venv-train`.
+"""A tiny encoder for `cpu_smoke`, to be trained as E's reward model. Runs in `.venv-train`.
 
     python -m pipelines.train.tiny_encoder FOLDER TRIPLETS.parquet… [--seed N] [--hidden N]
 
-It reads the rows of the train split alone. Its tokenizer is trained on their texts. Its weights are random, but for how
-much a token counts: it starts by inverse document frequency, for some seventy questions are too few to learn that
-什么 says less than 失眠.
+It reads the rows of the train split alone. Its tokenizer is trained on their texts. It is an ELECTRA without a layer, a
+bag of tokens: some seventy questions teach attention nothing, and a layer would double what there is to train. Tokens
+have random directions, and what counts of them starts as the texts have it: by inverse document frequency, for 什么
+says less than 失眠, and about the mean of all texts, for what they have in common says nothing of any.
 """
 
 import argparse
@@ -20,8 +21,8 @@ from pipelines.errors import GongqingError, RequestError
 from pipelines.train.embedding import MARKS, Encoder, Kind
 
 VOCABULARY = 1_500
-HIDDEN = 256
-LENGTH = 256  # tokens of a text
+HIDDEN = 768
+LENGTH = 512  # tokens of a text
 _TEXTS: dict[str, Kind] = {"query": "query", "positive": "answer", "negative": "answer"}
 _BALLAST = 2  # places of a token's vector that hold what does not count of it
 
@@ -45,50 +46,57 @@ def tokenizer(texts: Iterable[str]) -> Any:
     return fast(tokenizer_object=bpe, pad_token="<pad>")  # noqa: S106
 
 
-def model(tokens: Any, seed: int, hidden: int = HIDDEN) -> Any:
-    """A BERT of one layer with random weights."""
-    import torch
-    from transformers import BertConfig, BertModel
+def model(tokens: Any, hidden: int = HIDDEN) -> Any:
+    """An ELECTRA of embeddings alone, to be given its weights by `weigh` and `centre`."""
+    from transformers import ElectraConfig, ElectraModel
 
-    torch.manual_seed(seed)
-    config = BertConfig(
+    config = ElectraConfig(
         vocab_size=len(tokens),
+        embedding_size=hidden,
         hidden_size=hidden,
-        intermediate_size=hidden // 2,
-        num_hidden_layers=1,
-        num_attention_heads=4,
+        num_hidden_layers=0,
         max_position_embeddings=LENGTH,
         pad_token_id=tokens.pad_token_id,
         hidden_dropout_prob=0.1,
-        attention_probs_dropout_prob=0.1,
     )
-    return BertModel(config)
+    return ElectraModel(config)
 
 
-def weigh(made: Any, shares: Sequence[float]) -> None:
-    """Let every token count by its share, 0 … 1.
+def weigh(made: Any, shares: Sequence[float], seed: int) -> None:
+    """Let every token count by its share, 0 … 1, in a random direction.
 
-    BERT brings the vectors of all tokens to one length. So a token's random direction has its share of that length, and
-    the rest lies in two places of opposite sign, which the last layer norm leaves out. What attention, places and types
-    add to it begins at nothing, else it would be what all texts have in common.
+    The layer norm brings the vectors of all tokens to one length. So a token's direction has its share of that length,
+    and the rest lies in two places of opposite sign, which the norm then leaves out. The columns of the directions are
+    orthogonal: its rows then have less in common than rows that are merely random. What places and types add to a
+    token begins at nothing.
     """
     import torch
 
+    torch.manual_seed(seed)
     share = torch.tensor(shares).clamp(0, 1)
     hidden = made.config.hidden_size
     with torch.no_grad():
-        words = made.embeddings.word_embeddings.weight
-        direction = torch.randn(len(share), hidden - _BALLAST)
+        embeddings = made.embeddings
+        words = embeddings.word_embeddings.weight
+        direction = torch.linalg.qr(torch.randn(max(len(share), hidden), hidden - _BALLAST)).Q[: len(share)]
         direction = torch.nn.functional.normalize(direction - direction.mean(1, keepdim=True))
         rest = math.sqrt(hidden / _BALLAST) * (1 - share**2).sqrt()
         words[:, 0], words[:, 1] = rest, -rest
         words[:, _BALLAST:] = math.sqrt(hidden) * share[:, None] * direction
-        for added in (made.embeddings.position_embeddings, made.embeddings.token_type_embeddings):
+        for added in (embeddings.position_embeddings, embeddings.token_type_embeddings):
             added.weight.zero_()
-        for layer in made.encoder.layer:
-            layer.attention.output.dense.weight.zero_()
-            layer.output.dense.weight.zero_()
-        made.encoder.layer[-1].output.LayerNorm.weight[:_BALLAST] = 0
+        embeddings.LayerNorm.weight[:_BALLAST] = 0
+
+
+def centre(encoder: Encoder, ids: Sequence[Sequence[int]]) -> None:
+    """Let the mean of texts, given by their tokens, be 0: it becomes the bias of the layer norm, subtracted."""
+    import torch
+
+    with torch.no_grad():
+        norm = encoder.model.embeddings.LayerNorm
+        norm.bias -= torch.stack([encoder.model(torch.tensor([one])).last_hidden_state[0].mean(0) for one in ids]).mean(
+            0
+        )
 
 
 def make(paths: Sequence[Path], folder: Path, seed: int = 0, hidden: int = HIDDEN) -> dict[str, int]:
@@ -106,11 +114,13 @@ def make(paths: Sequence[Path], folder: Path, seed: int = 0, hidden: int = HIDDE
         )
     read = sorted(texts)
     tokens = tokenizer([*(text for _, text in read), *MARKS.values()])
-    made = model(tokens, seed, hidden)
+    made = model(tokens, hidden)
     encoder = Encoder(made, tokens, max_length=LENGTH, device="cpu")
-    met = Counter(token for kind, text in read for token in set(encoder.ids([text], kind)[0]))
+    ids = [encoder.ids([text], kind)[0] for kind, text in read]
+    met = Counter(token for one in ids for token in set(one))
     most = math.log(1 + len(read))
-    weigh(made, [math.log((1 + len(read)) / (1 + met[token])) / most for token in range(len(tokens))])
+    weigh(made, [math.log((1 + len(read)) / (1 + met[token])) / most for token in range(len(tokens))], seed)
+    centre(encoder, ids)
     encoder.save(folder)
     return {"weights": sum(one.numel() for one in made.parameters()), "vocabulary": len(tokens), "texts": len(read)}
 

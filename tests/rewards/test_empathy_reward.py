@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.rewards import asking, contrastive
 from pipelines.rewards.asking import ENCODER, RewardFailed, asked, close
-from pipelines.rewards.contrastive import MOST_ECHOED, RUN, echoed
+from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, RUN, echoed, unquoted
 from pipelines.rewards.empathy import compute_score, inside, question
 from schemas.reasoning import Coe
 
@@ -68,7 +68,7 @@ def scored(solution: str, info: dict[str, Any] | None = None) -> Callable[[], Aw
         (f"</answer>{FITS}<answer>", 0, 0, 0, 0),
         ("<answer> </answer>", 0, 0, 0, 0),
         (f"<answer>{OTHER}</answer><answer>{FITS}</answer>", 0, 0, 0, 0),
-        (output(POST), 1, 1, 0, 1),
+        (output(POST), 1, 1, 0, 0),
     ],
 )
 def test_the_reward_is_the_form_and_whether_the_answer_fits(
@@ -98,6 +98,19 @@ def test_the_encoder_sees_the_answer_and_the_last_turn_alone(encoder, monkeypatc
         {"texts": [FITS], "kind": "answer"},
         {"texts": [POST], "kind": "query"},
     ]
+
+
+def test_the_encoder_does_not_see_what_an_answer_quotes(encoder, monkeypatch):
+    encoder.vectors = VECTORS | {f"，{OTHER}": [0.0, 1.0]}
+    found = beside(encoder, monkeypatch, scored(output(f"{POST[:14]}，{OTHER}")))
+    assert found["similarity"] == 0
+    assert [one["texts"] for one in encoder.asked if one["kind"] == "answer"] == [[f"，{OTHER}"]]
+
+
+def test_an_answer_that_is_nothing_but_quoted_is_worth_nothing(encoder, monkeypatch):
+    encoder.threshold = -1.0  # anything else would pass
+    found = beside(encoder, monkeypatch, scored(output(f"{POST}……{POST[4:14]}。")))
+    assert (found["score"], found["r_answer"], found["similarity"]) == (1, 0, 0)
 
 
 def test_t_is_asked_once(encoder, monkeypatch):
@@ -207,6 +220,54 @@ def test_an_answer_that_takes_up_a_word_of_the_question_is_none():
     assert 0 < echoed(POST, answer) < MOST_ECHOED
 
 
+# What is quoted.
+@given(texts, st.text(alphabet="甲乙丙丁。 ", max_size=30))
+def test_an_answer_that_shares_no_run_is_left_as_it_is(asked_of, answer):
+    assert unquoted(asked_of, answer) == answer
+
+
+@given(texts, texts)
+def test_what_is_left_out_are_the_runs_of_eight_that_the_question_has(asked_of, answer):
+    """By hand: every letter of every run of eight that stands in the question, and nothing else of the letters."""
+    said, bare = ("".join(one for one in text if one.isalnum()) for text in (asked_of, answer))
+    quoted = {
+        at + step for at in range(len(bare) - QUOTED + 1) if bare[at : at + QUOTED] in said for step in range(QUOTED)
+    }
+    left = "".join(one for one in unquoted(asked_of, answer) if one.isalnum())
+    assert left == "".join(one for at, one in enumerate(bare) if at not in quoted)
+
+
+words = st.text(alphabet="甲乙丙丁", max_size=20)
+
+
+@given(words, st.text(alphabet="我在听您说", min_size=QUOTED, max_size=30), words, st.data())
+def test_a_quotation_leaves_the_encoder_what_it_would_have_without_it(before, asked_of, after, data):
+    """So the quoted text itself raises no similarity, whatever the encoder and wherever it stands."""
+    start = data.draw(st.integers(0, len(asked_of) - QUOTED))
+    end = data.draw(st.integers(start + QUOTED, len(asked_of)))
+    assert unquoted(asked_of, before + asked_of[start:end] + after) == before + after
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("您说凌晨三点还醒着，白天很累吧。", "您说很累吧。"),
+        ("您说凌晨三点还醒着,  白天……很累吧。", "您说……很累吧。"),
+        ("您说凌 晨 三 点 还 醒 着 白 天很累吧。", "您说很累吧。"),
+        ("凌晨三点还醒着。", "凌晨三点还醒着。"),
+        ("凌晨三点还醒着白。！", ""),
+        ("。", "。"),
+    ],
+)
+def test_a_quotation_is_found_whatever_stands_in_it(answer, left):
+    assert unquoted(POST, answer) == left
+
+
+def test_letters_are_folded_also_where_they_become_several():
+    assert unquoted("ICH HEISSE STRASSE", "ich heiße Straße, 是吗") == ", 是吗"
+    assert unquoted("ICH HEISSE", "ſo: ich heiße") == "ſo: "
+
+
 def test_hardly_any_human_answer_is_an_echo(shared):
     """The limit was chosen on these: it refuses none of them."""
     import json
@@ -228,4 +289,7 @@ def test_a_megabyte_of_anything_is_read_to_its_end(piece):
     text = piece * (1_000_000 // len(piece))
     assert inside(text + "<answer>好</answer>") is not None
     assert echoed(text, text + "好") <= 1
+    left = unquoted(text, f"{text}乙")
+    assert left.endswith("乙")
+    assert len(left) <= 8 or not any(map(str.isalnum, text)), "punctuation is at its ends alone"
     assert inside(f"<answer>{'好' * 1_000_000}</answer>") == "好" * 1_000_000

@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("needs .venv-train: make train-env")
     folder = tmp_path_factory.mktemp("contrastive")
     write(folder / "train.parquet", rows())
-    write(folder / "validation.parquet", rows("validation", ("，请大家给我一点建议。", "，已经很久了。")))
+    write(folder / "validation.parquet", rows("validation", ("，我很难受，怎么办？", "，谁能帮我，怎么办？")))
     ran = run("pipelines.train.tiny_encoder", folder / "start", folder / "train.parquet", "--hidden", 64)
     assert ran.returncode == 0, ran.stderr
     return folder
@@ -89,7 +89,7 @@ def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 def command(folder: Path, out: str, **more: object) -> list[object]:
     told = {"train": folder / "train.parquet", "validation": folder / "validation.parquet", "start": folder / "start"}
-    told |= {"out": folder / out, "metrics": folder / f"{out}.jsonl", "epochs": 16, "batch": 8, "rate": 2e-3}
+    told |= {"out": folder / out, "metrics": folder / f"{out}.jsonl", "epochs": 16, "batch": 8, "rate": 1e-2}
     told |= {"save_every": 5} | more
     return [part for name, value in told.items() for part in (f"--{name.replace('_', '-')}", value)]
 
@@ -115,8 +115,9 @@ class TestTrained:
         assert len(found) == told["figures"]["steps"] == 96
         assert np.mean(found[-6:]) < 0.7 * np.mean(found[:6])
         passes = told["figures"]["passes"]
-        assert passes["positive"] >= 0.9
-        assert max(passes["generic"], passes["other_answer"], passes["in_batch"]) <= 0.1
+        assert passes["positive"] >= 0.75
+        assert min(told["figures"]["auc"].values()) >= 0.95
+        assert max(passes["generic"], passes["other_answer"], passes["in_batch"]) <= 0.05
 
     def test_the_folder_says_what_it_was_made_of(self, folder: Path, told: dict):
         assert json.loads((folder / "whole" / "encoder.json").read_text()) == told

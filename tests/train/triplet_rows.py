@@ -18,7 +18,7 @@ ENDS = ("，怎么办？", "，我很难受。", "，谁能帮帮我？", "，�
 
 
 def rows(split: str = "train", ends: tuple[str, ...] = ENDS) -> list[dict[str, object]]:
-    """Two triplets a question; a theme's questions are groups of their own."""
+    """Two triplets a question; the questions of a theme are a group, for an answer to one fits the others."""
     found = []
     themes = list(THEMES)
     for place, theme in enumerate(themes):
@@ -31,11 +31,11 @@ def rows(split: str = "train", ends: tuple[str, ...] = ENDS) -> list[dict[str, o
                     {
                         "row_id": f"{post}/{kind}",
                         "made_from": post,
-                        "group_id": f"g-{post}",
+                        "group_id": f"g-{split}-{place}",
                         "split": split,
                         "kind": kind,
                         "query": said + end,
-                        "positive": f"{answer}。{end[1:]}",
+                        "positive": f"{answer}。",
                         "negative": negative,
                     }
                 )
