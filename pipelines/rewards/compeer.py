@@ -14,10 +14,12 @@ import numpy as np
 
 from pipelines.rewards.asking import ENCODER, JUDGE, asked
 from pipelines.rewards.dialogues import case, dialogue
+from pipelines.rewards.given import refuse_unknown
 from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, redundancy, reweighted
 from pipelines.rewards.unified import parts, terms
 
 Scores = dict[str, Any]
+SETTINGS = ("alpha", "beta", "mode", "reweight")  # `reward_kwargs` of a recipe
 
 
 async def compute_score(
@@ -26,7 +28,7 @@ async def compute_score(
     ground_truth: str,
     extra_info: Mapping[str, Any],
     length: Callable[[str], int] = len,
-    **_: Any,
+    **given: Any,
 ) -> Scores:
     """The reward of one output, before it is weighed against its group. Always the same keys.
 
@@ -35,13 +37,16 @@ async def compute_score(
         ground_truth: The reference: what the supporter said.
         extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
         length: Of a response: tokens, where our reward manager asks; characters by default.
+        given: What verl hands over besides. Raises TypeError for a setting that there is not.
 
     Returns:
-        `score` and its parts. A judgement that failed is worth 0, neither right nor wrong, and `judge_ok` 0 says so;
-        the judge stops a run in which too many do. `words` are the judge's.
+        `score` and its parts. The terms of a judgement that failed are 0 here, and `judge_ok` 0 says so: `group_scores`
+        puts the mean of its siblings in place of r. The judge stops a run in which too many fail. `words` are the
+        judge's.
 
     Raises RewardFailed where the judge cannot be asked, or gives no verdict of the form asked for.
     """
+    refuse_unknown(given, SETTINGS)
     found = parts(solution_str)
     verdict: Mapping[str, Any] = {"ok": True, "steps": [False] * 3, "preference": "first"}
     if found.any:
@@ -77,11 +82,11 @@ async def group_scores(
     beta: float = 5.0,
     mode: Mode = "paper",
     reweight: bool = True,
-    **_: Any,
 ) -> list[Scores]:
     """The rewards of the G outputs of a prompt, reweighted by their redundancy (C eq. 5–7).
 
-    A response that is not there is like no other, and has length 0.
+    A response that is not there is like no other, and has length 0. What nobody judged is neither right nor wrong: its
+    r is the mean of those of the group that were judged, where there are any.
 
     Args:
         outputs: As verl decodes them, [G].
@@ -107,19 +112,21 @@ async def group_scores(
         encode=await _encoder([*responses, *history]),
         length=lengths.__getitem__,
     )
-    rewards = [result["r"] for result in results]
+    judged = [result["r"] for result in results if result["judge_ok"]]
+    rewards = [result["r"] if result["judge_ok"] or not judged else sum(judged) / len(judged) for result in results]
     scores = reweighted(rewards, found, mode) if reweight else np.asarray(rewards, np.float64)
     alone = float(decided_alone(rewards, scores.tolist()))
     return [
         {
             **result,
+            "r": r,
             "score": float(score),
             "s_in": float(s_in),
             "s_hi": float(s_hi),
             "tau": found.tau,
             "redundancy_alone": alone,
         }
-        for result, score, s_in, s_hi in zip(results, scores, found.s_in, found.s_hi, strict=True)
+        for result, r, score, s_in, s_hi in zip(results, rewards, scores, found.s_in, found.s_hi, strict=True)
     ]
 
 

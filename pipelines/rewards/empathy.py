@@ -9,22 +9,31 @@ from typing import Any
 
 from pipelines.rewards.asking import RewardFailed
 from pipelines.rewards.contrastive import Answered, answered
-from pipelines.rewards.format import coe
-from schemas.reasoning import tags
+from pipelines.rewards.format import answer_alone, coe
+from pipelines.rewards.given import refuse_unknown
+from pipelines.rewards.sections import section
+from schemas.reasoning import COE_TAGS
+
+SETTINGS = ("chain",)  # `reward_kwargs` of a recipe
 
 
-async def compute_score(*, solution_str: str, extra_info: Mapping[str, Any], **_: Any) -> dict[str, float]:
+async def compute_score(
+    *, solution_str: str, extra_info: Mapping[str, Any], chain: bool = True, **given: Any
+) -> dict[str, float]:
     """The reward of one output. Always the same keys: verl takes those of a batch from its first row.
 
     Args:
         solution_str: The output, as verl decodes it.
         extra_info: Of its prompt; `dialogue` holds the question.
+        chain: Whether the form has a chain before the answer; without (E's arm) it is one ``<answer>`` alone.
+        given: What verl hands over besides. Raises TypeError for a setting that there is not.
 
     Raises RewardFailed where the encoder cannot be asked, and for a prompt without a question: the run stops.
     """
+    refuse_unknown(given)
     asked_of = question(extra_info)
-    r_format = coe(solution_str)
-    answer = inside(solution_str)
+    r_format = coe(solution_str) if chain else answer_alone(solution_str)
+    answer = section(solution_str, "answer", COE_TAGS)
     found = Answered(0.0, 0.0, 0.0) if answer is None else await answered(asked_of, answer)
     return {
         "score": r_format + found.r_answer,
@@ -45,14 +54,3 @@ def question(extra_info: Mapping[str, Any]) -> str:
         )
     text: str = said[-1]
     return text
-
-
-def inside(output: str) -> str | None:
-    """The text of the first ``<answer>``, up to where it is closed; None where there is none, or nothing in it."""
-    opened: int | None = None
-    for tag in tags(output, ("answer",)):
-        if opened is None and not tag.closing:
-            opened = tag.end
-        elif opened is not None and tag.closing:
-            return output[opened : tag.start].strip() or None
-    return None

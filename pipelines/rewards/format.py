@@ -12,6 +12,8 @@ from pydantic import ValidationError
 
 from schemas.reasoning import COE, ECOT, ECOT_TAGS, Cer, FormatError, Grammar, each_tag
 
+_ANSWER = Grammar(("answer", ()))
+
 # M eq. 8. The key sequence is ours to read (papers.md §6): its three consecutive pairs are "the three".
 _KEYS = ("thinking", "situation", "motivation", "answer")
 _OF_PAIRS = {1: 0.4, 2: 0.7, 3: 1.0}
@@ -66,6 +68,11 @@ def ecot(text: str) -> EcotFormat:
 def coe(text: str) -> float:
     """E eq. 4: 1 for one ``<empathy_think>`` that holds L1 … L4 in order and closed, then one ``<answer>``; else 0."""
     return float(_well_formed(COE, text))
+
+
+def answer_alone(text: str) -> float:
+    """E's form in the arm without a chain: 1 for one ``<answer>`` with text, and nothing else; else 0."""
+    return float(_well_formed(_ANSWER, text))
 
 
 def cer(text: str) -> float:

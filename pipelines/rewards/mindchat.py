@@ -4,21 +4,23 @@ r = r_format + r_answer (papers.md §6), each in [0, 1]. The judge of the answer
 `GONGQING_JUDGE`; it sees the dialogue and what stands inside ``<answer>``, never the reasoning.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines.rewards.asking import JUDGE, RewardFailed, asked
 from pipelines.rewards.dialogues import case
 from pipelines.rewards.format import ecot
+from pipelines.rewards.given import refuse_unknown
 from pipelines.rewards.sections import section
 from schemas.reasoning import ECOT_TAGS
 
 DIMENSIONS = ("fluency", "empathy", "support")  # M eq. 9: each from 1 to 5
+SETTINGS = ("judge",)  # `reward_kwargs` of a recipe
 _MOST = 5
 
 
 async def compute_score(
-    *, solution_str: str, extra_info: Mapping[str, Any], judge: bool = True, **_: Any
+    *, solution_str: str, extra_info: Mapping[str, Any], judge: bool = True, **given: Any
 ) -> dict[str, Any]:
     """The reward of one output. Always the same keys: verl takes those of a batch from its first row.
 
@@ -26,13 +28,15 @@ async def compute_score(
         solution_str: The output, as verl decodes it.
         extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
         judge: Whether the answer is judged; else the form alone counts.
+        given: What verl hands over besides. Raises TypeError for a setting that there is not.
 
     Returns:
-        `score` and its parts. A judgement that failed is worth 0, and `judge_ok` 0 says so; the judge stops a run in
-        which too many do. `words` are the judge's.
+        `score` and its parts. A judgement that failed is 0 here, and `judge_ok` 0 says so: `group_scores` puts the mean
+        of its siblings in its place. The judge stops a run in which too many fail. `words` are the judge's.
 
     Raises RewardFailed where the judge cannot be asked, or gives points that there are not.
     """
+    refuse_unknown(given)
     form = ecot(solution_str)
     answer = section(solution_str, "answer", ECOT_TAGS) if judge else None
     verdict: Mapping[str, Any] = {"ok": True}
@@ -54,6 +58,22 @@ async def compute_score(
         "judge_ok": float(bool(verdict["ok"])),
         "words": str(verdict.get("words", verdict.get("problem", ""))),
     }
+
+
+async def group_scores(
+    outputs: Sequence[str],  # noqa: ARG001 - as every reward's
+    results: Sequence[Mapping[str, Any]],
+    **_: Any,
+) -> list[dict[str, Any]]:
+    """The rewards of the G outputs of a prompt. One whose judgement failed has the mean `r_answer` of those that were
+    judged: what nobody judged is neither good nor bad. Where none was, all have 0 alike, and the form alone counts.
+    """
+    judged = [result["r_answer"] for result in results if result["judge_ok"]]
+    mean = sum(judged) / len(judged) if judged else 0.0
+    return [
+        dict(result) if result["judge_ok"] else {**result, "r_answer": mean, "score": result["r_format"] + mean}
+        for result in results
+    ]
 
 
 def _points(verdict: Mapping[str, Any], name: str) -> float:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,8 @@ def reweight(
 
 def reweighted(rewards: Sequence[float], found: Redundancy, mode: Mode = "paper") -> Vectors:
     """r̃ of one group [G] whose redundancy is known: C eq. 5, in a mode of `reweight`."""
+    if mode not in get_args(Mode):
+        raise ValueError(f"there is no mode {mode!r}: {' or '.join(get_args(Mode))}")
     shift = _LOWEST if mode == "shift" else 0.0
     divided: Vectors = (np.asarray(rewards, np.float64) + shift) / found.divisor - shift
     return divided

@@ -4,7 +4,7 @@ It is read as strictly as one element can be: a second one of its name, or a tag
 no telling what the seeker would see. The cost is linear in the length of the text, whatever stands in it.
 """
 
-from schemas.reasoning import tags
+from schemas.reasoning import Tag, each_tag
 
 
 def section(text: str, name: str, names: tuple[str, ...]) -> str | None:
@@ -15,11 +15,17 @@ def section(text: str, name: str, names: tuple[str, ...]) -> str | None:
         name: Of the element.
         names: Those of the format's elements.
     """
-    found = tags(text, names)
-    mine = [place for place, tag in enumerate(found) if tag.name == name]
-    if len(mine) != 2 or mine[1] != mine[0] + 1:
-        return None
-    opening, closing = (found[place] for place in mine)
-    if opening.closing or not closing.closing:
+    opening: Tag | None = None
+    closing: Tag | None = None
+    for tag in each_tag(text, names):
+        if opening is not None and closing is None:
+            if tag.name != name or not tag.closing:
+                return None
+            closing = tag
+        elif tag.name == name:
+            if closing is not None or tag.closing:
+                return None
+            opening = tag
+    if opening is None or closing is None:
         return None
     return text[opening.end : closing.start].strip() or None

@@ -66,7 +66,7 @@ class Service:
         await self._waiting.put((texts, kind, answer))
         try:
             vectors = (await answer).tolist()
-        except RuntimeError as error:  # of torch
+        except Exception as error:  # noqa: BLE001 - of torch, or of a tokenizer: whoever asked is told
             return web.json_response({"problem": f"the encoder failed: {error}"[:400]}, status=500)
         if not all(math.isfinite(one[0]) for one in vectors):
             return web.json_response({"problem": "the encoder gives what is no number: its weights are"}, status=500)
@@ -92,7 +92,7 @@ class Service:
         texts = [text for several, _, _ in taken for text in several]
         try:
             vectors = await asyncio.to_thread(self._encoder.vectors, texts, kind)
-        except RuntimeError as error:
+        except Exception as error:  # noqa: BLE001 - the next request is to be read, whatever it was
             for _, _, answer in taken:
                 _settle(answer, error)
             return
@@ -102,10 +102,10 @@ class Service:
             at += len(several)
 
 
-def _settle(answer: "asyncio.Future[Vectors]", found: Vectors | RuntimeError) -> None:
+def _settle(answer: "asyncio.Future[Vectors]", found: Vectors | Exception) -> None:
     if answer.done():  # who asked has gone
         return
-    if isinstance(found, RuntimeError):
+    if isinstance(found, Exception):
         answer.set_exception(found)
     else:
         answer.set_result(found)

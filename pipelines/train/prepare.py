@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pipelines.errors import RequestError
+from pipelines.errors import RequestError, UnknownName
 from pipelines.llm.asking import Provider
 from pipelines.llm.payload import RULES
 from pipelines.release.manifest import Release
@@ -18,6 +19,7 @@ from pipelines.train.runs import FOLDER, MODEL, ROLLOUTS
 from pipelines.train.services import PYTHON, Judge, encoder_command, judge_command
 from pipelines.train.trainers import TRAINERS, of_the_run
 
+_SETTING = "custom_reward_function.reward_kwargs."
 ENCODER = "empathy_encoder"  # the recipe whose model E's reward asks
 
 
@@ -90,8 +92,18 @@ def prepare(
         services["judge"] = judge_command(home, folder.name, judge)
         named = RULES if provider == "rules" else judge.model
         asked["judge"] = {"provider": judge.provider, "model": named, "mode": judge.mode}
+    _refuse_unknown_settings(told, given or {})
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
     return Run(folder, told, chosen, preset, found, files, found_overrides, most_rows, services, asked)
+
+
+def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
+    """A setting of the reward that it does not have would be found out by verl's workers alone, in the first step."""
+    known = import_module(f"pipelines.rewards.{told.reward}").SETTINGS if told.reward else ()
+    for key in given:
+        _, found, name = key.partition(_SETTING)
+        if found and name not in known:
+            raise UnknownName(f"setting of the reward {told.reward}", name, known)
 
 
 def _release(home: Path, name: str | None) -> Release:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from pipelines.rewards import asking, contrastive
 from pipelines.rewards.asking import ENCODER, RewardFailed, asked, close
 from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, RUN, echoed, unquoted
-from pipelines.rewards.empathy import compute_score, inside, question
-from schemas.reasoning import Coe
+from pipelines.rewards.empathy import compute_score, question
+from pipelines.rewards.sections import section
+from schemas.reasoning import COE_TAGS, Coe
 
 POST = "最近总是失眠，凌晨三点还醒着，白天什么都做不了，该怎么办？"
 FITS, OTHER = "睡前把手机放远一点，慢慢放松身体。", "和领导谈谈加班的安排。"
@@ -68,6 +69,8 @@ def scored(solution: str, info: dict[str, Any] | None = None) -> Callable[[], Aw
         (f"</answer>{FITS}<answer>", 0, 0, 0, 0),
         ("<answer> </answer>", 0, 0, 0, 0),
         (f"<answer>{OTHER}</answer><answer>{FITS}</answer>", 0, 0, 0, 0),
+        (f"<answer>{FITS}</answer><answer>{OTHER}</answer>", 0, 0, 0, 0),
+        (f"<answer><empathy_think><L1>难过</L1></empathy_think>{FITS}</answer>", 0, 0, 0, 0),
         (output(POST), 1, 1, 0, 0),
     ],
 )
@@ -80,6 +83,27 @@ def test_the_reward_is_the_form_and_whether_the_answer_fits(
     assert found["similarity"] == pytest.approx(similarity)
     assert found["judge_ok"] == 1
     assert found["echo"] == (1 if solution == output(POST) else 0)
+
+
+@pytest.mark.parametrize(
+    ("solution", "score"),
+    [
+        (f"<answer>{FITS}</answer>", 2),
+        (f"<answer>{OTHER}</answer>", 1),
+        (output(FITS), 1),
+        (f"先想想。<answer>{FITS}</answer>", 1),
+        (f"<answer>{FITS}</answer><answer>{FITS}</answer>", 0),
+        ("<answer></answer>", 0),
+    ],
+)
+def test_without_a_chain_the_form_is_one_answer_and_nothing_else(encoder, monkeypatch, solution, score):
+    found = beside(encoder, monkeypatch, lambda: compute_score(solution_str=solution, extra_info=INFO, chain=False))
+    assert found["score"] == score
+
+
+def test_a_setting_that_there_is_not_is_no_reward():
+    with pytest.raises(TypeError, match="no setting chian"):
+        asyncio.run(compute_score(solution_str="", extra_info=INFO, chian=False))
 
 
 def test_a_cosine_of_exactly_t_does_not_pass(encoder, monkeypatch):
@@ -287,9 +311,9 @@ def test_hardly_any_human_answer_is_an_echo(shared):
 def test_a_megabyte_of_anything_is_read_to_its_end(piece):
     """Were a step of it quadratic, this would take hours; benchmarks/reward_model.py measures it."""
     text = piece * (1_000_000 // len(piece))
-    assert inside(text + "<answer>好</answer>") is not None
+    assert section(text, "answer", COE_TAGS) is None
     assert echoed(text, text + "好") <= 1
     left = unquoted(text, f"{text}乙")
     assert left.endswith("乙")
     assert len(left) <= 8 or not any(map(str.isalnum, text)), "punctuation is at its ends alone"
-    assert inside(f"<answer>{'好' * 1_000_000}</answer>") == "好" * 1_000_000
+    assert section(f"<answer>{'好' * 1_000_000}</answer>", "answer", COE_TAGS) == "好" * 1_000_000

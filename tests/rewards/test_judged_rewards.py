@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -105,6 +104,37 @@ def test_a_failed_judgement_is_worth_nothing_and_says_so():
     assert found.keys() == COMPEER_KEYS
 
 
+def of_group(module: Any, results: list[dict[str, Any]], **settings: Any) -> list[dict[str, Any]]:
+    """A prompt's outputs, all alike."""
+    outputs = [WELL if module is mindchat else CER_WELL] * len(results)
+    return asyncio.run(module.group_scores(outputs, results, extra_info=ROW, **settings))
+
+
+def test_what_nobody_judged_is_neither_good_nor_bad():
+    """It has the mean of its siblings: a policy gains nothing, and loses nothing, by what its judge refuses."""
+    judged, _ = scored(mindchat, WELL, lambda *_: {"ok": True, "fluency": 4, "empathy": 3, "support": 2, "words": ""})
+    refused, _ = scored(mindchat, WELL, lambda *_: {"ok": False, "problem": "refused"})
+    for found in of_group(mindchat, [judged, judged, refused]):
+        assert (found["score"], found["r_answer"]) == (judged["score"], judged["r_answer"])
+    assert [one["judge_ok"] for one in of_group(mindchat, [judged, refused])] == [1, 0]
+    wrong, _ = scored(
+        compeer, CER_WELL, lambda *_: {"ok": True, "steps": [False] * 3, "preference": "first", "words": ""}
+    )
+    refused, _ = scored(compeer, CER_WELL, lambda *_: {"ok": False, "problem": "refused"})
+    assert {one["score"] for one in of_group(compeer, [wrong, wrong, refused], reweight=False)} == {wrong["r"]}
+
+
+def test_where_nobody_was_judged_the_form_alone_tells_outputs_apart():
+    refused, _ = scored(mindchat, WELL, lambda *_: {"ok": False, "problem": "refused"})
+    assert [one["score"] for one in of_group(mindchat, [refused, refused])] == [1, 1]
+
+
+@pytest.mark.parametrize("module", [mindchat, compeer])
+def test_a_setting_that_there_is_not_is_no_reward(module: Any):
+    with pytest.raises(TypeError, match="no setting rewieght"):
+        scored(module, WELL, rewieght=False)
+
+
 def test_m_may_be_told_to_look_at_the_form_alone():
     found, questions = scored(mindchat, WELL, judge=False)
     assert (questions, found["score"], found["judge_ok"]) == ([], 1, 1)
@@ -204,7 +234,7 @@ def unused_port() -> str:
 
 
 def result(r: float, response: str) -> dict[str, Any]:
-    return {"score": r, "r": r, "length": float(len(response))}
+    return {"score": r, "r": r, "length": float(len(response)), "judge_ok": 1.0}
 
 
 responses = st.text(alphabet="我在听您慢说ab", min_size=1, max_size=12)
@@ -273,7 +303,6 @@ HOSTILE = {
 def test_a_hostile_output_has_no_section(name: str):
     assert section(HOSTILE[name], "answer", CER_TAGS) is None
     assert parts(HOSTILE[name]).response is None
-    assert asyncio.run(compeer.compute_score(solution_str="x" * 10, ground_truth="", extra_info=ROW))["score"] == -5
 
 
 @given(st.text(alphabet="<>/answerhistoryemotion字 \n", max_size=200), st.sampled_from([*ECOT_TAGS, *CER_TAGS]))
@@ -283,16 +312,13 @@ def test_a_section_is_text_without_tags(text: str, name: str):
     assert found is None or (found == text.strip() and found)
 
 
-def test_a_megabyte_costs_what_a_thousand_kilobytes_cost():
-    def cost(times: int, repeats: int) -> float:
-        text = ("<answer>您<history>好 <" * 40 + "x" * 200) * times
-        begun = time.process_time()
-        for _ in range(repeats):
-            parts(text)
-        return time.process_time() - begun
-
-    cost(1, 10)
-    assert min(cost(1_000, 1) for _ in range(3)) < 3 * min(cost(1, 1_000) for _ in range(3))
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("piece", ["<answer>您<history>好 <", "<answer>", "</history>", "<", "您"])
+def test_a_megabyte_of_anything_is_read_to_its_end(piece: str):
+    """Were a step of it quadratic, this would not end; benchmarks/rewards.py measures it."""
+    text = piece * (1_000_000 // len(piece))
+    assert parts(text).response is None
+    assert parts(f"{text}x<answer>您</answer>").response in (None, "您")
 
 
 def test_what_verl_hands_over_may_be_an_array():

@@ -9,9 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.release.releases import Releases
-from pipelines.rewards.contrastive import echoed
-from pipelines.rewards.empathy import inside, question
+from pipelines.rewards.contrastive import MOST_ECHOED, echoed
+from pipelines.rewards.empathy import question
 from pipelines.rewards.format import coe
+from pipelines.rewards.sections import section
 from pipelines.settings import ROOT
 from pipelines.store import Store
 from pipelines.train.launch import Run
@@ -20,6 +21,7 @@ from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
 from pipelines.train.runs import FOLDER, MODEL, SCORED
 from pipelines.train.services import PYTHON
+from schemas.reasoning import COE_TAGS
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("training")]
 
@@ -80,14 +82,15 @@ def test_its_reward_is_the_form_and_what_the_encoder_says_of_the_answer(trained:
     found = scored(trained)
     assert len(found) == 2 * 4 * 8
     for row in found:
-        terms, answer = row["terms"], inside(row["output"])
+        terms, answer = row["terms"], section(row["output"], "answer", COE_TAGS)
         assert terms["r_format"] == coe(row["output"])
         assert terms["score"] == terms["r_format"] + terms["r_answer"]
         if answer is None:
             assert terms["similarity"] == terms["r_answer"] == 0
-        elif terms["r_answer"]:
-            assert terms["similarity"] > encoder["threshold"]
-            assert echoed(question(told[row["row_id"]]), answer) == pytest.approx(terms["echo"])
+        else:
+            assert terms["echo"] == pytest.approx(echoed(question(told[row["row_id"]]), answer))
+            fits = terms["similarity"] > encoder["threshold"] and terms["echo"] <= MOST_ECHOED
+            assert terms["r_answer"] == fits
     assert any(row["terms"]["similarity"] for row in found), "somebody asked the encoder"
 
 

@@ -82,3 +82,15 @@ def test_there_must_be_a_release_with_the_rows(training_home: Path, tmp_path: Pa
         prepare(tmp_path, recipe("mindchat_ecot"), "gpu")
     with pytest.raises(RequestError, match="no train rows of ecot_chains"):
         prepare(training_home, recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"}), "gpu")
+
+
+@pytest.mark.parametrize("name", ["mode", "alpha", "reweight"])
+def test_the_reward_of_c_has_its_settings(training_home: Path, name: str):
+    key = f"+reward.custom_reward_function.reward_kwargs.{name}"
+    assert key in prepare(training_home, recipe("compeer_cer"), "gpu", given={key: 1}).overrides
+
+
+def test_a_setting_that_the_reward_does_not_have_names_the_nearest(training_home: Path):
+    given = {"+reward.custom_reward_function.reward_kwargs.rewieght": False}
+    with pytest.raises(UnknownName, match="did you mean 'reweight'"):
+        prepare(training_home, recipe("compeer_cer"), "gpu", given=given)
