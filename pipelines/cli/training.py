@@ -21,7 +21,7 @@ def train(
     name: Annotated[str, typer.Option(help="Of the run (default: recipe, arm, preset and release).")] = "",
     start: Annotated[str | None, typer.Option(help="The run whose model it starts from.")] = None,
     encoder: Annotated[str | None, typer.Option(help="The run whose encoder its reward asks.")] = None,
-    provider: Annotated[str, typer.Option(help="Who judges: rules, openai or replay.")] = "rules",
+    provider: Annotated[str | None, typer.Option(help="Who judges: openai, replay or rules.")] = None,
     budget: Annotated[float | None, typer.Option(help="The most that judging may cost.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the trainer.")
@@ -42,7 +42,7 @@ def train(
 
     if preset not in recipes.PRESETS:
         raise UnknownName("preset", preset, recipes.PRESETS)
-    if provider not in PROVIDERS:
+    if provider is not None and provider not in PROVIDERS:
         raise UnknownName("provider", provider, PROVIDERS)
     run = prepare(
         home(),
@@ -63,6 +63,9 @@ def train(
             run.composed()
         found = recipes.differences(run.recipe, run.overrides)
         terminal.put(display.differences(found) if found else f"every number is that of the paper ({run.recipe.about})")
+        for name in ("judge", "encoder"):
+            if name in run.asked:
+                terminal.line(f"{name}: {run.asked[name]}")
         terminal.line(f"the configuration of {len(run.overrides)} settings is accepted; nothing was trained")
         return
     terminal.line(f"{run.folder.name}: {run.arm.about}, release {run.release.name} ({run.release.content})")

@@ -63,7 +63,7 @@ class Experiment(BaseModel):
     preset: Preset = "gpu"
     release: str | None = None
     rows: int | None = Field(None, ge=1)
-    provider: Provider = "rules"
+    provider: Provider | None = None
     budget: Decimal | None = None  # the most that the judge of one run may cost
     encoder: str | None = None  # the run whose encoder E's reward asks
     settings: dict[TrainerName, dict[str, Any]] = Field(default_factory=dict)

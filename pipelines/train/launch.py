@@ -14,6 +14,7 @@ from typing import Any
 
 from pipelines.durable import write_whole
 from pipelines.errors import RequestError, TrainingFailed
+from pipelines.llm.profiles import profiles
 from pipelines.release.checks.media import text_only
 from pipelines.release.manifest import Release
 from pipelines.settings import ROOT
@@ -23,7 +24,7 @@ from pipelines.train.lengths import checked, read
 from pipelines.train.processes import followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
 from pipelines.train.runs import DATA, MODEL, NOTE, ROWS, SCORED, TENSORBOARD, Metrics, metrics, next_metrics
-from pipelines.train.services import PYTHON, beside
+from pipelines.train.services import ADDRESSES, PYTHON, beside
 from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
 Told = Callable[[int, Metrics], None]  # of a step and its metrics
@@ -119,7 +120,7 @@ class Run:
             stopping.SCORED: str(scored),
         }
         log = f"log-{path.stem}.txt"
-        with beside(self.services, self._environment(), self.folder) as addresses:
+        with beside(self.services, self._beside(), self.folder) as addresses:
             asked = [str(PYTHON), *command(self.recipe.trainer, self.overrides, path)]
             with running(asked, environment | addresses, self.folder / log) as process:
                 for step, found in followed(process, path):
@@ -203,12 +204,24 @@ class Run:
         if process.returncode:
             path = self.folder / log
             last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_WORDS:]
-            words = stopping.reason(self.folder / SCORED) or "\n".join(last)
+            why = stopping.reason(self.folder / SCORED) if doing == "training" else ""
+            words = why or "\n".join(last)
             raise TrainingFailed(
                 f"{doing} ended with code {process.returncode}:\n{words}",
                 where=path,
                 remedy="mend what it names, and run the same command again: it goes on from the last checkpoint",
             )
+
+    def _beside(self) -> dict[Service, dict[str, str]]:
+        """The environments of the services: the judge has the keys of its models, the encoder a GPU of its own."""
+        encoder = self._environment()
+        if self.preset == "gpu":
+            encoder["CUDA_VISIBLE_DEVICES"] = gpus(os.environ, self._gpus)[1]
+        return {"judge": dict(os.environ), "encoder": encoder}
+
+    @property
+    def _gpus(self) -> int:
+        return int(self.overrides.get("trainer.n_gpus_per_node", 1))
 
     def _environment(self) -> dict[str, str]:
         told = {
@@ -228,7 +241,20 @@ class Run:
                 "OMP_NUM_THREADS": "1",
                 "RAY_worker_niceness": "0",  # 15 otherwise: beside anything else that works, they would wait for it
             }
-        return {**os.environ, **told}
+        if self.preset == "gpu" and "encoder" in self.services:
+            told["CUDA_VISIBLE_DEVICES"] = gpus(os.environ, self._gpus)[0]
+        # Addresses of another run's services, and keys that nobody but the judge needs, stay outside.
+        kept_out = {*ADDRESSES.values(), *(one.key_variable for one in profiles().values())}
+        return {**{name: value for name, value in os.environ.items() if name not in kept_out}, **told}
+
+
+def gpus(environment: Mapping[str, str], trainer: int) -> tuple[str, str]:
+    """Which GPUs a trainer of so many sees, and which the encoder beside it, as CUDA_VISIBLE_DEVICES has them: the
+    first that is left, or none, and then it reads on the CPU.
+    """
+    told = environment.get("CUDA_VISIBLE_DEVICES")
+    seen = [str(number) for number in range(trainer + 1)] if told is None else [one for one in told.split(",") if one]
+    return ",".join(seen[:trainer]), ",".join(seen[trainer : trainer + 1])
 
 
 def rows_of_arm(folder: Path, split: str) -> Path:

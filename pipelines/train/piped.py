@@ -38,7 +38,7 @@ class Asked(BaseModel):
     name: str = ""
     start: str | None = None
     encoder: str | None = None
-    provider: Provider = "rules"
+    provider: Provider | None = None
     budget: float | None = None
     settings: list[str] = []
 

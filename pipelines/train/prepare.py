@@ -33,7 +33,7 @@ def prepare(
     name: str = "",
     start: str | None = None,
     encoder: str | None = None,
-    provider: Provider = "rules",
+    provider: Provider | None = None,
     budget: Decimal | None = None,
     settings: Rewards | None = None,
     most_rows: int | None = None,
@@ -50,7 +50,7 @@ def prepare(
         name: Of the run; default: recipe, arm, preset and release.
         start: The run whose model this one starts from; default: the run of `Recipe.starts` on the same release.
         encoder: The run whose encoder the reward asks; default: that of `ENCODER` on the same release.
-        provider: Who judges.
+        provider: Who judges. Has to be said of a `gpu` run that is judged; `rules` of `cpu_smoke`.
         budget: The most that judging may cost.
         settings: Which models judge, and how many failures are borne.
         most_rows: Train on so many rows; default: on all.
@@ -80,11 +80,19 @@ def prepare(
     if told.reward:
         ours["reward.custom_reward_function.path"] = f"pkg://pipelines.rewards.{told.reward}"
         ours["reward.custom_reward_function.name"] = "compute_score"
-    if "encoder" in told.services:
+    _refuse_idle(told, encoder, provider, budget)
+    if "encoder" in told.services or encoder:
         folder_of = _model(home, encoder or f"{ENCODER}-{preset}-{found.name}", ENCODER, "--encoder")
         services["encoder"] = encoder_command(folder_of)
         asked["encoder"] = str(folder_of.relative_to(home))
     if "judge" in told.services:
+        if provider is None and preset == "gpu":
+            raise RequestError(
+                f"nobody said who judges: {told.reward} is a judge's to say",
+                where=told.name,
+                remedy="--provider openai (a model, with --budget), or --provider rules: words counted, no judgement",
+            )
+        provider = provider or "rules"
         rewards = settings or Rewards()
         judge = Judge(
             provider, getattr(rewards, told.reward), budget, chosen.judging, rewards.failures, rewards.at_once
@@ -95,6 +103,17 @@ def prepare(
     _refuse_unknown_settings(told, given or {})
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
     return Run(folder, told, chosen, preset, found, files, found_overrides, most_rows, services, asked)
+
+
+def _refuse_idle(told: Recipe, encoder: str | None, provider: Provider | None, budget: Decimal | None) -> None:
+    """What is said and would have no effect."""
+    for option, value, used in (
+        ("--provider", provider, "judge" in told.services),
+        ("--budget", budget, "judge" in told.services),
+        ("--encoder", encoder, told.trainer == "grpo" and told.reward != "mindchat"),
+    ):
+        if value is not None and not used:
+            raise RequestError(f"{told.name} has no use for {option}", where=value, remedy="leave it out")
 
 
 def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:

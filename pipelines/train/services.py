@@ -59,13 +59,13 @@ def encoder_command(folder: Path) -> list[str]:
 
 @contextlib.contextmanager
 def beside(
-    commands: Mapping[Service, Sequence[str]], environment: Mapping[str, str], folder: Path
+    commands: Mapping[Service, Sequence[str]], environments: Mapping[Service, Mapping[str, str]], folder: Path
 ) -> Iterator[dict[str, str]]:
     """Starts services, waits until they are ready, and ends them with the block.
 
     Args:
         commands: What starts each.
-        environment: Of theirs.
+        environments: Of each.
         folder: Of the run; their logs lie there.
 
     Yields:
@@ -75,7 +75,7 @@ def beside(
     """
     with contextlib.ExitStack() as opened:
         yield {
-            ADDRESSES[service]: opened.enter_context(_served(service, command, environment, folder))
+            ADDRESSES[service]: opened.enter_context(_served(service, command, environments[service], folder))
             for service, command in commands.items()
         }
 

@@ -15,7 +15,7 @@ def stop(why: str) -> None:
     """Write the reason, where there is none yet and the run has a folder."""
     if SCORED in os.environ:
         with (
-            contextlib.suppress(FileExistsError),
+            contextlib.suppress(OSError),  # it is there already, or cannot be: whoever stops has its own error to tell
             (Path(os.environ[SCORED]) / REASON).open("x", encoding="utf-8") as file,
         ):
             file.write(why)

@@ -3,8 +3,8 @@
 verl hands a worker one output as soon as it is written, and any worker may get it. Where a reward needs all outputs of
 a prompt (`group_scores` of its module), they are gathered in one Ray actor, which has them scored together.
 
-Every output leaves a line in ``$GONGQING_SCORED/<process>.jsonl``: the terms of its reward, and the judge's words,
-which verl cannot keep. An output without a reward stops the run (`stopping`; verl alone would go on without it, see
+Every output leaves a line in ``$GONGQING_SCORED/<process>-<start>.jsonl``: the terms of its reward, and the judge's
+words, which verl cannot keep. An output without a reward stops the run (`stopping`; verl alone would go on without it, see
 `verl_sampler`).
 """
 
@@ -13,6 +13,7 @@ import inspect
 import json
 import math
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,7 @@ class GatheringRewardManager(RewardManagerBase):
 
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any, **_: Any) -> None:
         super().__init__(config, tokenizer, compute_score)
+        self.started = time.time_ns()
         self.groups: Any = None
         if hasattr(load_module(config.reward.custom_reward_function.path), "group_scores"):
             actor: Any = ray.remote(Groups)
@@ -119,7 +121,7 @@ class GatheringRewardManager(RewardManagerBase):
         except Exception as error:
             stop(why := f"an output has no reward: {_words(error)}")
             if self.groups is not None:
-                await self.groups.fail.remote(told["uid"], why)
+                self.groups.fail.remote(told["uid"], why)  # not waited for: the error is to be raised, whatever comes
             raise
         self._write(output, told, words, terms)
         return {"reward_score": terms["score"], "reward_extra_info": terms}
@@ -167,7 +169,9 @@ class GatheringRewardManager(RewardManagerBase):
             "words": words,
             "terms": terms,
         }
-        with (Path(os.environ[SCORED]) / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
+        # A process of a later start may have the same number, and this one may be killed in the midst of a line.
+        name = f"{os.getpid()}-{self.started}.jsonl"
+        with (Path(os.environ[SCORED]) / name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
