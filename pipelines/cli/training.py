@@ -63,9 +63,9 @@ def train(
             run.composed()
         found = recipes.differences(run.recipe, run.overrides)
         terminal.put(display.differences(found) if found else f"every number is that of the paper ({run.recipe.about})")
-        for name in ("judge", "encoder"):
-            if name in run.asked:
-                terminal.line(f"{name}: {run.asked[name]}")
+        for service in ("judge", "encoder"):
+            if service in run.asked:
+                terminal.line(f"{service}: {run.asked[service]}")
         terminal.line(f"the configuration of {len(run.overrides)} settings is accepted; nothing was trained")
         return
     terminal.line(f"{run.folder.name}: {run.arm.about}, release {run.release.name} ({run.release.content})")

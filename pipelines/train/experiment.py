@@ -122,7 +122,7 @@ def conduct(
         settings: Which models judge.
         starting: Is told of each run before it starts.
         step: Is told of each step.
-        ended: Is told of each run once it has ended.
+        ended: Is told of each run once it has ended, also where it failed.
 
     Raises as `prepare` does for any arm before the first is trained, where that can be known, and as `Run.train` does.
     """
@@ -134,8 +134,11 @@ def conduct(
         for seed in told.seeds:
             for run in _runs(home, told, settings, one, seed):
                 starting(run)
-                run.train(lambda at, metrics, run=run: step(run, at, metrics))  # type: ignore[misc]
-                ended(run)
+                try:
+                    run.train(lambda at, metrics, run=run: step(run, at, metrics))  # type: ignore[misc]
+                finally:
+                    if run.metrics():
+                        ended(run)
             runs.append(run)
         outcomes.append(_outcome(one, runs))
     return outcomes

@@ -6,6 +6,7 @@ folder of a run stands in `runs`.
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from pipelines.train import stopping
 from pipelines.train.lengths import checked, read
 from pipelines.train.processes import followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
-from pipelines.train.runs import DATA, MODEL, NOTE, ROWS, SCORED, TENSORBOARD, Metrics, metrics, next_metrics
+from pipelines.train.runs import CACHE, DATA, MODEL, NOTE, ROWS, SCORED, TENSORBOARD, Metrics, metrics, next_metrics
 from pipelines.train.services import ADDRESSES, PYTHON, beside
 from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
@@ -125,6 +126,7 @@ class Run:
             with running(asked, environment | addresses, self.folder / log) as process:
                 for step, found in followed(process, path):
                     told(step, found)
+            shutil.rmtree(self.folder / CACHE, ignore_errors=True)
             self._require_end(process, log, "training")
 
     def _note(self) -> None:
@@ -149,7 +151,11 @@ class Run:
         """What the rows are, once they are known to fit: their lengths, and what is lost with sound and pictures."""
         path = self.folder / ROWS
         if not path.exists():
-            told = {"text_only": text_only(self.release), "lengths": self.lengths()}
+            try:
+                told = {"text_only": text_only(self.release), "lengths": self.lengths()}
+            except RequestError:  # nothing was trained: who asks for something else is not held to this
+                (self.folder / NOTE).unlink()
+                raise
             write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
 
     def _write_rows(self) -> None:
@@ -166,7 +172,10 @@ class Run:
         tiny = "tiny_encoder" if self.recipe.trainer == "contrastive" else "tiny"
         options = [f"--form={self.recipe.form}"] if self.recipe.form else []
         train = [str(path) for path in self.files["train"]]
-        self._run([f"pipelines.train.{tiny}", str(start), *train, *options], "log-start.txt", "the start")
+        staged = start.with_name(".start.part")
+        shutil.rmtree(staged, ignore_errors=True)
+        self._run([f"pipelines.train.{tiny}", str(staged), *train, *options], "log-start.txt", "the start")
+        staged.replace(start)
 
     def _merge(self, target: Path) -> Path:
         if self.trainer.config is None:  # it writes the model itself
@@ -226,6 +235,7 @@ class Run:
     def _environment(self) -> dict[str, str]:
         told = {
             "PYTHONPATH": str(ROOT),
+            "HF_DATASETS_CACHE": str(self.folder / CACHE),  # else the rows lie in the user's home, and stay there
             "HF_HUB_DISABLE_TELEMETRY": "1",
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_AUTH_MODE": "disabled",  # else a token is left in the user's home

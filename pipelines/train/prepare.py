@@ -1,5 +1,6 @@
 """A run of a recipe on a release: its name, its rows, what it starts from, and whom it asks."""
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from importlib import import_module
@@ -15,11 +16,16 @@ from pipelines.settings import Rewards
 from pipelines.train import rows
 from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, overrides, recipe
-from pipelines.train.runs import FOLDER, MODEL, ROLLOUTS
+from pipelines.train.runs import FOLDER, MODEL, ROLLOUTS, note
 from pipelines.train.services import PYTHON, Judge, encoder_command, judge_command
 from pipelines.train.trainers import TRAINERS, of_the_run
 
 _SETTING = "custom_reward_function.reward_kwargs."
+_HELD = (
+    *("reward.reward_manager.source", "reward.reward_manager.name", "reward.reward_manager.module.path"),
+    *("trainer.v1.sampler.custom_sampler.path", "trainer.v1.sampler.custom_sampler.name", "trainer.logger"),
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 ENCODER = "empathy_encoder"  # the recipe whose model E's reward asks
 
 
@@ -63,6 +69,9 @@ def prepare(
     """
     if not PYTHON.exists():
         raise RequestError("there is no environment to train in", where=PYTHON, remedy="make train-env")
+    for option, one in (("--name", name), ("--start", start), ("--encoder", encoder)):
+        if one and not _NAME.fullmatch(one):
+            raise RequestError(f"{one!r} is no name of a run", where=option, remedy="letters, digits, . _ and -")
     chosen = told.arm(arm)
     if chosen.recipe is not None:
         told = recipe(chosen.recipe)
@@ -101,6 +110,7 @@ def prepare(
         named = RULES if provider == "rules" else judge.model
         asked["judge"] = {"provider": judge.provider, "model": named, "mode": judge.mode}
     _refuse_unknown_settings(told, given or {})
+    _refuse_ours(told, ours, given or {})
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
     return Run(folder, told, chosen, preset, found, files, found_overrides, most_rows, services, asked)
 
@@ -123,6 +133,14 @@ def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
         _, found, name = key.partition(_SETTING)
         if found and name not in known:
             raise UnknownName(f"setting of the reward {told.reward}", name, known)
+
+
+def _refuse_ours(told: Recipe, ours: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """What a run sets itself: with others it would look for its files where they are not, or lose its rewards."""
+    held = {*ours, *_HELD} - {TRAINERS[told.trainer].model}
+    for key in given:
+        if key.removeprefix("+") in held:
+            raise RequestError(f"{key} is the run's own to set", where="--set", remedy="leave it out")
 
 
 def _release(home: Path, name: str | None) -> Release:
@@ -170,11 +188,14 @@ def _start(home: Path, told: Recipe, arm: Arm, preset: Preset, release: Release,
 
 
 def _model(home: Path, run: str, recipe: str, option: str) -> Path:
-    folder = home / FOLDER / run / MODEL
-    if not folder.is_dir():
+    """The model of a run of a recipe that has come to its end."""
+    folder = home / FOLDER / run
+    if not (folder / MODEL).is_dir():
         raise RequestError(
             f"there is no run {run} that has come to its end",
-            where=folder,
+            where=folder / MODEL,
             remedy=f"gongqing train {recipe} first, or name a run with {option}",
         )
-    return folder
+    if (was := note(folder)["recipe"]) != recipe:
+        raise RequestError(f"{run} is a run of {was}, and not of {recipe}", where=option, remedy="name another run")
+    return folder / MODEL

@@ -6,6 +6,8 @@ what the recipe says of the preset, the arm, what a caller sets. What then diffe
 (`differences`).
 """
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -24,6 +26,8 @@ Overrides = dict[str, Any]
 
 _FOLDER = Path(__file__).parent / "recipes"
 _COMMON = _FOLDER / "common"
+_KEY = re.compile(r"\+?[A-Za-z_][\w.]*", re.ASCII)
+_PLAIN = re.compile(r"[\w./:%@+-]+", re.ASCII)  # what Hydra reads as it stands; numbers among it
 
 
 class _Layers(BaseModel):
@@ -139,9 +143,20 @@ def given(settings: Sequence[str]) -> Overrides:
     found: Overrides = {}
     for one in settings:
         key, sign, value = one.partition("=")
-        if not sign or not key.strip("+"):
-            raise RequestError(f"{one!r} sets nothing", where="--set", remedy="write KEY=VALUE, a key of verl's")
-        found[key] = yaml.safe_load(value)
+        if not sign or not _KEY.fullmatch(key):
+            raise RequestError(
+                f"{one!r} sets nothing",
+                where="--set",
+                remedy="write KEY=VALUE, a key of the trainer's; with one + in front where its schema does not name it",
+            )
+        try:
+            read = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise RequestError(f"{value!r} is no value", where=f"--set {key}", remedy="write it as YAML") from error
+        # A date, say, is none that a configuration can hold.
+        found[key] = read if isinstance(read, (bool, int, float, str, list, type(None))) else value
+        if isinstance(read, float) and not math.isfinite(read):
+            raise RequestError(f"{value} is no number to train with", where=f"--set {key}")
     return found
 
 
@@ -167,4 +182,7 @@ def _written(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, list):
         return f"[{','.join(map(_written, value))}]"
+    if isinstance(value, str) and not _PLAIN.fullmatch(value):
+        # Hydra's quotes: within them a quote is escaped, and so is a backslash, but before a quote alone.
+        return "'" + re.sub(r"(\\*)('|$)", lambda at: at[1] * 2 + ("\\'" if at[2] else ""), value) + "'"
     return str(value)

@@ -23,6 +23,7 @@ FOLDER = "training"  # in a home
 # In the folder of a run.
 LOCK, NOTE, ROWS, METRICS, ROLLOUTS, MODEL = ".lock", "run.json", "rows.json", "metrics", "rollouts", "model"
 SCORED, DATA, PAGE = "scored", "data", "report.html"
+CACHE = "cache"  # verl's copy of the rows, while it is at work
 CHECKPOINTS, TENSORBOARD = "checkpoints", "tensorboard"
 
 Metrics = dict[str, float]

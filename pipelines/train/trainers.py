@@ -92,7 +92,8 @@ def command(trainer: TrainerName, found: Mapping[str, Any], metrics: Path) -> li
 def last_step(run: Path) -> int:
     """The step of verl's last checkpoint that is whole; 0 where there is none."""
     told = run / CHECKPOINTS / "latest_checkpointed_iteration.txt"
-    return int(told.read_text(encoding="utf-8")) if told.exists() else 0
+    written = told.read_text(encoding="utf-8").strip() if told.exists() else ""
+    return int(written) if written.isdecimal() else 0  # empty where the machine went down at it
 
 
 def last_weights(trainer: TrainerName, run: Path) -> Path:

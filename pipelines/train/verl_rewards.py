@@ -4,8 +4,8 @@ verl hands a worker one output as soon as it is written, and any worker may get 
 a prompt (`group_scores` of its module), they are gathered in one Ray actor, which has them scored together.
 
 Every output leaves a line in ``$GONGQING_SCORED/<process>-<start>.jsonl``: the terms of its reward, and the judge's
-words, which verl cannot keep. An output without a reward stops the run (`stopping`; verl alone would go on without it, see
-`verl_sampler`).
+words, which verl cannot keep. An output without a reward stops the run (`stopping`; verl alone would go on without it,
+see `verl_sampler`).
 """
 
 import asyncio

@@ -1,13 +1,16 @@
 """What a run is made of before it starts: rows, arms, what it starts from, whom it asks."""
 
+import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from pipelines.errors import RequestError, UnknownName
+from pipelines.train.launch import gpus
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
-from pipelines.train.runs import FOLDER, MODEL
+from pipelines.train.runs import FOLDER, MODEL, NOTE
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
@@ -15,6 +18,7 @@ pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 def ended(home: Path, *names: str) -> None:
     for name in names:
         (home / FOLDER / name / MODEL).mkdir(parents=True, exist_ok=True)
+        (home / FOLDER / name / NOTE).write_text(json.dumps({"recipe": name.partition("-")[0]}), encoding="utf-8")
 
 
 def test_a_policy_starts_from_its_warm_start_on_the_same_release(training_home: Path):
@@ -45,7 +49,10 @@ def test_an_arm_may_be_another_recipe(training_home: Path):
 
 
 def test_arms_differ_in_what_the_paper_compares_and_in_nothing_else(training_home: Path):
-    runs = {arm: prepare(training_home, recipe("compeer_cer"), "gpu", arm=arm) for arm in ("", "urp", "ur", "por")}
+    runs = {
+        arm: prepare(training_home, recipe("compeer_cer"), "gpu", arm=arm, provider="rules")
+        for arm in ("", "urp", "ur", "por")
+    }
     reweight = "+reward.custom_reward_function.reward_kwargs.reweight"
     named = ("trainer.experiment_name", "trainer.default_local_dir", "trainer.rollout_data_dir")
 
@@ -71,26 +78,80 @@ def test_what_imitates_needs_no_rows_to_be_validated_on(training_home: Path):
 
 
 def test_the_judge_is_whom_somebody_named(training_home: Path):
-    asked = prepare(training_home, recipe("mindchat_ecot"), "gpu").asked["judge"]
-    assert (asked["provider"], asked["model"]) == ("rules", "rules-v1")
     asked = prepare(training_home, recipe("mindchat_ecot"), "gpu", provider="openai").asked["judge"]
     assert (asked["provider"], asked["model"]) == ("openai", "qwen-plus")
+    asked = prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke").asked["judge"]
+    assert (asked["provider"], asked["model"]) == ("rules", "rules-v1")
+
+
+def test_on_gpus_somebody_has_to_say_who_judges(training_home: Path):
+    with pytest.raises(RequestError, match="nobody said who judges"):
+        prepare(training_home, recipe("mindchat_ecot"), "gpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "given"),
+    [
+        ("empathy_sft", "--provider", {"provider": "rules"}),
+        ("unifireward", "--budget", {"budget": Decimal(1)}),
+        ("mindchat_ecot", "--encoder", {"encoder": "empathy_encoder-gpu-v1"}),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(training_home: Path, name: str, option: str, given: dict):
+    with pytest.raises(RequestError, match=f"{name} has no use for {option}"):
+        prepare(training_home, recipe(name), "cpu_smoke", **given)
+
+
+@pytest.mark.parametrize("name", ["../evil", "..", ".", "/tmp/x", "a/b", "a\nb", "-x"])
+def test_a_name_is_no_path(training_home: Path, name: str):
+    for option in ("name", "start", "encoder"):
+        with pytest.raises(RequestError, match="is no name of a run"):
+            prepare(training_home, recipe("empathy_coe"), "cpu_smoke", **{option: name})
+
+
+def test_a_run_starts_from_what_it_starts_from(training_home: Path):
+    ended(training_home, "empathy_sft-gpu-v1", "empathy_encoder-gpu-v1")
+    with pytest.raises(RequestError, match="is a run of empathy_encoder, and not of empathy_sft"):
+        prepare(training_home, recipe("empathy_coe"), "gpu", start="empathy_encoder-gpu-v1")
+    with pytest.raises(RequestError, match="is a run of empathy_sft, and not of empathy_encoder"):
+        prepare(training_home, recipe("empathy_coe"), "gpu", encoder="empathy_sft-gpu-v1")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "trainer.default_local_dir",
+        "trainer.rollout_data_dir",
+        "data.train_files",
+        "reward.custom_reward_function.path",
+        "reward.reward_manager.name",
+    ],
+)
+def test_what_is_the_runs_own_to_set_is_refused(training_home: Path, key: str):
+    with pytest.raises(RequestError, match="is the run's own to set"):
+        prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke", given={key: "x"})
+
+
+def test_the_encoder_has_the_first_gpu_that_the_policy_leaves():
+    assert gpus({}, 6) == ("0,1,2,3,4,5", "6")
+    assert gpus({"CUDA_VISIBLE_DEVICES": "2,3,5"}, 2) == ("2,3", "5")
+    assert gpus({"CUDA_VISIBLE_DEVICES": "2,3"}, 2) == ("2,3", "")
 
 
 def test_there_must_be_a_release_with_the_rows(training_home: Path, tmp_path: Path):
     with pytest.raises(RequestError, match="no release to train on"):
-        prepare(tmp_path, recipe("mindchat_ecot"), "gpu")
+        prepare(tmp_path, recipe("mindchat_ecot"), "cpu_smoke")
     with pytest.raises(RequestError, match="no train rows of ecot_chains"):
-        prepare(training_home, recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"}), "gpu")
+        prepare(training_home, recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"}), "cpu_smoke")
 
 
 @pytest.mark.parametrize("name", ["mode", "alpha", "reweight"])
 def test_the_reward_of_c_has_its_settings(training_home: Path, name: str):
     key = f"+reward.custom_reward_function.reward_kwargs.{name}"
-    assert key in prepare(training_home, recipe("compeer_cer"), "gpu", given={key: 1}).overrides
+    assert key in prepare(training_home, recipe("compeer_cer"), "gpu", provider="rules", given={key: 1}).overrides
 
 
 def test_a_setting_that_the_reward_does_not_have_names_the_nearest(training_home: Path):
     given = {"+reward.custom_reward_function.reward_kwargs.rewieght": False}
     with pytest.raises(UnknownName, match="did you mean 'reweight'"):
-        prepare(training_home, recipe("compeer_cer"), "gpu", given=given)
+        prepare(training_home, recipe("compeer_cer"), "gpu", provider="rules", given=given)

@@ -27,7 +27,7 @@ from pipelines.train.lengths import checked
 from pipelines.train.lengths import read as read_counts
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import as_arguments, recipe, recipes
-from pipelines.train.runs import FOLDER, MODEL
+from pipelines.train.runs import FOLDER, MODEL, NOTE
 from pipelines.train.services import PYTHON
 from pipelines.train.tiny import tokenizer
 from schemas.tables import TABLES
@@ -157,8 +157,14 @@ def verl(real: Made) -> dict[str, Any]:
     """What verl's data set reads of each recipe's set, by the recipe's own configuration for GPUs."""
     model = {"actor_rollout_ref.model.path": str(real.tokens)}
     for other in ("empathy_sft", "empathy_encoder"):  # what E's policy starts from, and asks: not read here
-        (real.home / FOLDER / f"{other}-gpu-v1" / MODEL).mkdir(parents=True)
-    runs = {name: prepare(real.home, recipe(name), "gpu", release="v1", name=name, given=model) for name in GRPO}
+        run = real.home / FOLDER / f"{other}-gpu-v1"
+        (run / MODEL).mkdir(parents=True)
+        (run / NOTE).write_text(json.dumps({"recipe": other}))
+    judged = {name: "rules" if "judge" in recipe(name).services else None for name in GRPO}
+    runs = {
+        name: prepare(real.home, recipe(name), "gpu", release="v1", name=name, provider=judged[name], given=model)
+        for name in GRPO
+    }
     ran = subprocess.run(
         [PYTHON, "-c", READ],
         input=json.dumps({name: as_arguments(run.overrides) for name, run in runs.items()}),
@@ -240,14 +246,14 @@ def test_our_lengths_are_those_that_the_release_notes_of_every_prompt(real: Made
 
 def test_a_run_tells_these_lengths_before_it_trains(real: Made, verl: dict[str, Any]):
     given = {"actor_rollout_ref.model.path": str(real.tokens)}
-    told = prepare(real.home, recipe("mindchat_ecot"), "gpu", given=given).lengths()
+    told = prepare(real.home, recipe("mindchat_ecot"), "gpu", provider="rules", given=given).lengths()
     assert told == checked(read_counts(json.dumps(verl["mindchat_ecot"]["counts"])))
     assert [line.partition(":")[0] for line in told] == ["prompts of train", "prompts of validation"]
 
 
 def test_a_run_is_refused_whose_prompts_are_too_long_for_its_model(real: Made):
     given = {"actor_rollout_ref.model.path": str(real.tokens), "data.max_prompt_length": 300}
-    run = prepare(real.home, recipe("mindchat_ecot"), "gpu", name="long", given=given)
+    run = prepare(real.home, recipe("mindchat_ecot"), "gpu", name="long", provider="rules", given=given)
     with pytest.raises(RequestError, match="prompts of train are longer than 300 tokens"):
         run.train(lambda step, metrics: pytest.fail("it trains"))
 

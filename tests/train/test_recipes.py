@@ -1,9 +1,13 @@
 """Recipes: the papers' numbers, layer by layer, and what is said where something else is set."""
 
+import json
+import subprocess
+
 import pytest
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.train.recipe import PRESETS, as_arguments, differences, given, number, overrides, recipe, recipes
+from pipelines.train.services import PYTHON
 
 # papers.md §7, and for E's batch §7's note: six GPUs, so that batch × G is divisible by six.
 NUMBERS = {
@@ -92,10 +96,56 @@ def test_settings_are_written_as_hydra_reads_them():
     assert found == ["a=null", "b=true", "c=[1,x]", "d=1e-06", "+e.f=g"]
 
 
-@pytest.mark.parametrize("written", ["", "trainer.nnodes", "=1", "+=1"])
+TEXTS = (
+    "/家/共情/home",
+    "a, b",
+    "f(x)=y",
+    "it's",
+    "back\\",
+    "a\\'b",
+    "'",
+    "\\\\'",
+    "[1,2]",
+    "",
+    "two words",
+    'a"b',
+    "1e-6",
+)
+PARSED = """
+import json, sys
+from hydra.core.override_parser.overrides_parser import OverridesParser
+parser = OverridesParser.create()
+print(json.dumps([parser.parse_override(one).value() for one in json.load(sys.stdin)]))
+"""
+
+
+@pytest.mark.xdist_group("training")
+def test_every_text_is_read_by_hydra_as_it_was_meant():
+    if not PYTHON.exists():
+        pytest.skip("needs .venv-train: make train-env")
+    written = [one for text in TEXTS for one in as_arguments({"key": text, "keys": [text, text]})]
+    ran = subprocess.run([PYTHON, "-c", PARSED], input=json.dumps(written), capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    texts = [*TEXTS[:-1], 1e-6]  # YAML 1.1 reads a rate as a text, and Hydra is to read a rate
+    assert json.loads(ran.stdout) == [one for text in texts for one in (text, [text, text])]
+
+
+@pytest.mark.parametrize(
+    "written", ["", "trainer.nnodes", "=1", "+=1", "++trainer.nnodes=1", "~trainer.nnodes=1", "a b=1"]
+)
 def test_what_sets_nothing_is_refused(written):
     with pytest.raises(RequestError, match="sets nothing"):
         given([written])
+
+
+@pytest.mark.parametrize(("written", "says"), [("a=[", "is no value"), ("a=.nan", "no number to train with")])
+def test_a_value_that_is_none_is_refused(written, says):
+    with pytest.raises(RequestError, match=says):
+        given([written])
+
+
+def test_a_date_is_a_text_to_a_configuration():
+    assert given(["trainer.project_name=2025-01-01"]) == {"trainer.project_name": "2025-01-01"}
 
 
 def test_an_unknown_recipe_names_the_nearest():

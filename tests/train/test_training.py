@@ -36,7 +36,7 @@ def home(training_home: Path) -> Path:
 
 
 def run_of(home: Path, name: str = RECIPE, preset: str = "cpu_smoke", **given) -> Run:
-    return prepare(home, recipe(name), preset, name=NAME, given=given)
+    return prepare(home, recipe(name), preset, name=NAME, provider="rules", given=given)
 
 
 def trained(home: Path) -> subprocess.Popen[str]:
