@@ -1,5 +1,6 @@
 """The commands that train: one run, or several arms beside each other."""
 
+import signal
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -68,6 +69,7 @@ def train(
                 terminal.line(f"{service}: {run.asked[service]}")
         terminal.line(f"the configuration of {len(run.overrides)} settings is accepted; nothing was trained")
         return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the trainer is ended with this command
     terminal.line(f"{run.folder.name}: {run.arm.about}, release {run.release.name} ({run.release.content})")
     try:
         model = run.train(lambda step, metrics: terminal.line(display.training_step(step, run.steps, metrics)))
@@ -92,6 +94,7 @@ def experiment(
     from pipelines.settings import load
     from pipelines.train.experiment import conduct, read
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     told = read(file)
     say = (lambda _: None) if as_json else terminal.line
     outcomes = conduct(

@@ -35,7 +35,7 @@ def composed(name: str, arguments: Sequence[str]) -> Any:
         if name == "ppo_trainer":
             validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
         return OmegaConf.to_container(config, resolve=True)
-    except (HydraException, OmegaConfBaseException, AssertionError, ValueError) as error:
+    except (HydraException, OmegaConfBaseException, AssertionError, ValueError, TypeError, ArithmeticError) as error:
         raise ValueError(str(error)) from error
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from pipelines.durable import write_whole
 from pipelines.errors import RequestError, TrainingFailed
+from pipelines.kept_out import require_no_erasure
 from pipelines.llm.profiles import profiles
 from pipelines.release.checks.media import text_only
 from pipelines.release.manifest import Release
@@ -47,6 +48,11 @@ class Run:
     most_rows: int | None = None
     services: Mapping[Service, Sequence[str]] = field(default_factory=dict)  # what starts each
     asked: Mapping[str, Any] = field(default_factory=dict)  # what else was asked for: arm, judge, encoder
+
+    @property
+    def home(self) -> Path:
+        """Where it lies."""
+        return self.folder.parents[1]
 
     @property
     def trainer(self) -> Trainer:
@@ -92,8 +98,9 @@ class Run:
             TrainingFailed: The trainer ended with an error, whose last words it repeats; the last checkpoint is kept.
             RequestError: A run of this name was asked for something else, or more than one percent of the rows are too
                 long for the model.
-            Busy: It is at work.
+            Busy: It is at work, or an erasure is unfinished.
         """
+        require_no_erasure(self.home)
         self._note()
         target = self.folder / MODEL
         if target.is_dir():
