@@ -258,6 +258,8 @@ class Run:
                 "OMP_NUM_THREADS": "1",
                 "RAY_worker_niceness": "0",  # 15 otherwise: beside anything else that works, they would wait for it
             }
+        else:
+            told["VERL_USE_EXTERNAL_MODULES"] = "pipelines.train.verl_text"
         if self.preset == "gpu" and "encoder" in self.services:
             told["CUDA_VISIBLE_DEVICES"] = gpus(os.environ, self._gpus)[0]
         # Addresses of another run's services, and keys that nobody but the judge needs, stay outside.
