@@ -34,7 +34,7 @@ from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.asking import Provider
 from pipelines.settings import Rewards
 from pipelines.train.launch import Run
-from pipelines.train.prepare import prepare
+from pipelines.train.prepare import encoder_of, prepare, release_of
 from pipelines.train.recipe import Overrides, Preset, Recipe, TrainerName, recipe
 from pipelines.train.runs import Metrics
 from pipelines.train.trainers import TRAINERS, validated
@@ -67,6 +67,12 @@ class Experiment(BaseModel):
     budget: Decimal | None = None  # the most that the judge of one run may cost
     encoder: str | None = None  # the run whose encoder E's reward asks
     settings: dict[TrainerName, dict[str, Any]] = Field(default_factory=dict)
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _keys_with_dots(cls, value: Any) -> Any:
+        """A key without quotes is a table in a table to TOML."""
+        return {name: dict(_flat(of)) for name, of in value.items()} if isinstance(value, dict) else value
 
     @field_validator("arms", "seeds")
     @classmethod
@@ -126,8 +132,11 @@ def conduct(
 
     Raises as `prepare` does for any arm before the first is trained, where that can be known, and as `Run.train` does.
     """
+    release = release_of(home, told.release)
     for one in told.arms:
-        recipe(one.recipe).arm(one.arm)
+        arm = recipe(one.recipe).arm(one.arm)
+        if "encoder" in recipe(arm.recipe or one.recipe).services:
+            encoder_of(home, told.preset, release, told.encoder)
     outcomes = []
     for one in told.arms:
         runs = []
@@ -178,6 +187,14 @@ def _run(
         most_rows=told.rows,
         given=given,
     )
+
+
+def _flat(settings: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield before + key, value
 
 
 def _outcome(one: ArmOf, runs: list[Run]) -> ArmResult:

@@ -75,7 +75,7 @@ def prepare(
     chosen = told.arm(arm)
     if chosen.recipe is not None:
         told = recipe(chosen.recipe)
-    found = _release(home, release)
+    found = release_of(home, release)
     files = _files(home, found, told)
     folder = home / FOLDER / (name or "-".join(filter(None, (told.name, arm, preset, found.name))))
     ours = _of_files(folder, told, chosen, files, most_rows) | of_the_run(told.trainer, folder, folder / ROLLOUTS)
@@ -91,7 +91,7 @@ def prepare(
         ours["reward.custom_reward_function.name"] = "compute_score"
     _refuse_idle(told, encoder, provider, budget)
     if "encoder" in told.services or encoder:
-        folder_of = _model(home, encoder or f"{ENCODER}-{preset}-{found.name}", ENCODER, "--encoder")
+        folder_of = encoder_of(home, preset, found, encoder)
         services["encoder"] = encoder_command(folder_of)
         asked["encoder"] = str(folder_of.relative_to(home))
     if "judge" in told.services:
@@ -113,6 +113,11 @@ def prepare(
     _refuse_ours(told, ours, given or {})
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
     return Run(folder, told, chosen, preset, found, files, found_overrides, most_rows, services, asked)
+
+
+def encoder_of(home: Path, preset: Preset, release: Release, run: str | None) -> Path:
+    """The encoder of a run; none named: that of `ENCODER` on the same release. Raises RequestError."""
+    return _model(home, run or f"{ENCODER}-{preset}-{release.name}", ENCODER, "--encoder")
 
 
 def _refuse_idle(told: Recipe, encoder: str | None, provider: Provider | None, budget: Decimal | None) -> None:
@@ -143,7 +148,8 @@ def _refuse_ours(told: Recipe, ours: Mapping[str, Any], given: Mapping[str, Any]
             raise RequestError(f"{key} is the run's own to set", where="--set", remedy="leave it out")
 
 
-def _release(home: Path, name: str | None) -> Release:
+def release_of(home: Path, name: str | None) -> Release:
+    """A release by its name, the current one for none. Raises RequestError where there is none."""
     releases = Releases(home)
     found = releases.read(name) if name else releases.current()
     if found is None:

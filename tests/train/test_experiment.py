@@ -13,6 +13,8 @@ from pipelines.settings import ROOT, Rewards
 from pipelines.train.experiment import conduct, read
 from pipelines.train.runs import FOLDER, note
 
+pytestmark = pytest.mark.xdist_group("training")  # the home is made there
+
 ARMS = """
 name = "variants"
 preset = "cpu_smoke"
@@ -60,10 +62,29 @@ def test_a_file_that_is_not_there_or_no_toml_says_so(tmp_path: Path):
         read(written(tmp_path, "name = "))
 
 
-def test_an_arm_that_no_recipe_has_is_told_before_anything_is_trained(tmp_path: Path):
+@pytest.mark.parametrize("key", ['"trainer.total_training_steps"', "trainer.total_training_steps"])
+def test_a_key_may_stand_with_quotes_or_without(tmp_path: Path, key: str):
+    told = read(written(tmp_path, ARMS.replace('"trainer.total_training_steps"', key)))
+    assert told.settings == {"sft": {"trainer.total_training_steps": 2}}
+
+
+def test_an_encoder_that_is_missing_is_told_before_anything_is_trained(training_home: Path, tmp_path: Path):
+    text = 'name = "e"\npreset = "cpu_smoke"\nencoder = "nope"\n[[arms]]\nrecipe = "empathy_coe"\narm = "grpo_only"\n'
+    with pytest.raises(RequestError, match="there is no run nope"):
+        conduct(
+            training_home,
+            read(written(tmp_path, text)),
+            Rewards(),
+            starting=pytest.fail,
+            step=pytest.fail,
+            ended=pytest.fail,
+        )
+
+
+def test_an_arm_that_no_recipe_has_is_told_before_anything_is_trained(training_home: Path, tmp_path: Path):
     told = read(written(tmp_path, ARMS.replace('arm = "sft"', 'arm = "urb"')))
     with pytest.raises(UnknownName, match="no arm of compeer_cer 'urb'"):
-        conduct(tmp_path, told, Rewards(), starting=pytest.fail, step=pytest.fail, ended=pytest.fail)
+        conduct(training_home, told, Rewards(), starting=pytest.fail, step=pytest.fail, ended=pytest.fail)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +103,6 @@ def outcomes(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> l
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.xdist_group("training")
 class TestTwoArmsWithTwoSeeds:
     def test_are_told_in_the_order_of_the_file_on_equal_rows(self, outcomes: list[dict]):
         assert [(one["recipe"], one["arm"], one["rows"]) for one in outcomes] == [
