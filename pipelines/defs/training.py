@@ -54,7 +54,7 @@ class TrainConfig(dg.Config):
     name: str = ""
     start: str | None = None
     encoder: str | None = None
-    provider: Literal["openai", "replay", "rules"] | None = None
+    provider: str | None = None  # openai, replay or rules
     budget: float | None = None
     settings: list[str] = Field(default_factory=list)  # KEY=VALUE
 
