@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.judging.asking import NoVerdict
+from pipelines.judging.asking import NoVerdict, Refused
 from pipelines.llm.asking import asker
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
@@ -17,6 +17,7 @@ from pipelines.settings import Llm
 T = TypeVar("T")
 
 STAGE = "judging"  # in the ledger
+_TOO_LONG = "too_long_for_the_model"  # of a text; what else is cut short is the judge's own reply
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,11 @@ class Desk:
     _reply: Callable[[Question[Any]], Awaitable[Reply[Any]]]
 
     async def ask(self, question: Question[T]) -> T:
-        """The value of a reply. Raises NoVerdict, and GongqingError for what ends all asking."""
+        """The value of a reply. Raises NoVerdict, Refused, and GongqingError for what ends all asking."""
         reply: Reply[T] = await self._reply(question)
         if reply.value is None:
+            if reply.reason == "refused" or reply.detail == _TOO_LONG:
+                raise Refused(f"refused: {reply.detail}")
             raise NoVerdict(f"{reply.reason}: {reply.detail}" if reply.detail else str(reply.reason))
         return reply.value
 

@@ -7,8 +7,8 @@ holds the other end, and however they die it closes. A line ``end`` before that 
 the budget; else the next service goes on with what this one had spent.
 
 POST /mindchat and /compeer take a judgement's request and give its result, ``{"ok": true, …}`` or ``{"ok": false,
-"problem": …}``; 400 for a request that is none. When the judge has failed too often, or nothing more can be asked,
-every answer is 503 ``{"stop": …}``. GET /about tells who judges, and how often it failed.
+"problem": …}``; 400 for a request that is none. When the judge has failed or refused too often, or nothing more can be
+asked, every answer is 503 ``{"stop": …}``. GET /about tells who judges, how often it failed, and how often it refused.
 """
 
 import argparse
@@ -30,9 +30,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pipelines import settings
 from pipelines.errors import GongqingError, Interrupted
 from pipelines.judging import mindchat
-from pipelines.judging.asking import NoVerdict
+from pipelines.judging.asking import NoVerdict, Refused
 from pipelines.judging.desk import Desk, desk
-from pipelines.judging.failures import Failures
+from pipelines.judging.failures import Failures, Outcome
 from pipelines.judging.unified import MODES, Judge, Mode
 from pipelines.llm.asking import PROVIDERS
 from pipelines.llm.payload import RULES
@@ -129,23 +129,22 @@ class Service:
         return handle
 
     async def _tried(self, judge: Callable[[Any], Awaitable[Result]], asked: Any) -> Result:
+        outcome: Outcome = "judged"
         try:
             answer: Result = {"ok": True, **await judge(asked)}
         except NoVerdict as error:
+            outcome = "refused" if isinstance(error, Refused) else "failed"
             answer = {"ok": False, "problem": str(error)}
         except GongqingError as error:
             self._stop = self._stop or str(error)
             return {}
-        self._failures.count(failed=not answer["ok"])
-        if self._failures.too_many and self._stop is None:
-            failed, of = self._failures.lately
+        self._failures.count(outcome)
+        if self._stop is None and (enough := self._failures.stop) is not None:
             self._stop = str(
                 GongqingError(
-                    f"the judge failed at {failed} of the last {of} answers, more than {self._failures.limit:.0%} "
-                    f"({answer.get('problem', 'not at the last one')})",
+                    f"{enough.what} ({answer.get('problem', 'not at the last one')})",
                     where=f"provider {self._desk.provider}, model {self._desk.model}",
-                    remedy="look at the judge (gongqing ledger), then run the same command again: training goes on "
-                    "from its last checkpoint",
+                    remedy=enough.remedy,
                 )
             )
         return answer
@@ -158,6 +157,7 @@ class Service:
                 "mode": self._mode,
                 "asked": self._failures.asked,
                 "failed": self._failures.failed,
+                "refused": self._failures.refused,
                 "limit": self._failures.limit,
                 "stop": self._stop,
             }
