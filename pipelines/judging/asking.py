@@ -19,4 +19,4 @@ class Ask(Protocol):
     """Asks one question."""
 
     async def __call__(self, question: Question[T]) -> T:
-        """The value of its reply. Raises NoVerdict, Refused among them; what ends all asking it raises as it is (GongqingError)."""
+        """The value of its reply. Raises NoVerdict, Refused, and as it is what ends all asking (GongqingError)."""

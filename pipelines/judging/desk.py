@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -22,15 +22,17 @@ _TOO_LONG = "too_long_for_the_model"  # of a text; what else is cut short is the
 
 @dataclass(frozen=True)
 class Desk:
-    """Answers questions: `model` is the alias to put into them."""
+    """Answers questions: `model` is the alias to put into them. `_place` is one of those that are answered at once."""
 
     provider: str
     model: str
     _reply: Callable[[Question[Any]], Awaitable[Reply[Any]]]
+    _place: AbstractAsyncContextManager[Any]
 
     async def ask(self, question: Question[T]) -> T:
         """The value of a reply. Raises NoVerdict, Refused, and GongqingError for what ends all asking."""
-        reply: Reply[T] = await self._reply(question)
+        async with self._place:
+            reply: Reply[T] = await self._reply(question)
         if reply.value is None:
             if reply.reason == "refused" or reply.detail == _TOO_LONG:
                 raise Refused(f"refused: {reply.detail}")
@@ -40,18 +42,28 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    home: Path, llm: Llm, provider: str, model: str, *, budget: Decimal | None, budget_of: str
+    home: Path,
+    llm: Llm,
+    provider: str,
+    model: str,
+    *,
+    budget: Decimal | None,
+    budget_of: str,
+    at_once: int | None = None,
 ) -> AsyncIterator[Desk]:
     """The desk of a home; the arguments are those of `pipelines.llm.asking.asker`.
+
+    `at_once` questions are under way together, and never more than the profile of the model allows.
 
     Raises RequestError for what can be known to be wrong before anything is asked: another provider or alias, a missing
     key, price or budget.
     """
+    place = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":
         from pipelines.llm.providers.standing import standing
 
         async with standing(home, llm, STAGE, model, budget=budget, of=budget_of) as asking:
-            yield Desk(provider, model, asking.reply)
+            yield Desk(provider, model, asking.reply, place)
         return
     from pipelines.judging.rules.answers import ANSWERS
 
@@ -62,4 +74,4 @@ async def desk(
             found = await asyncio.get_running_loop().run_in_executor(thread, whoever.ask, STAGE, [question])
             return found[0]
 
-        yield Desk(provider, alias, reply)
+        yield Desk(provider, alias, reply, place)

@@ -174,10 +174,16 @@ async def serve(told: argparse.Namespace) -> None:
     """Serves until standard input ends. Raises GongqingError before it is ready."""
     known = settings.load(told.home)
     llm = known.llm.model_copy(update={"timeout": told.timeout, "attempts": told.attempts})
-    if told.at_once is not None:
-        llm = llm.model_copy(update={"concurrency": told.at_once})
     seed = known.seed if told.seed is None else told.seed
-    async with desk(told.home, llm, told.provider, told.model, budget=told.budget, budget_of=told.budget_of) as whoever:
+    async with desk(
+        told.home,
+        llm,
+        told.provider,
+        told.model,
+        budget=told.budget,
+        budget_of=told.budget_of,
+        at_once=told.at_once,
+    ) as whoever:
         service = Service(whoever, mode=told.mode, seed=seed, limit=told.failures)
         runner = web.AppRunner(service.app(), access_log=None, shutdown_timeout=_GRACE)
         await runner.setup()
@@ -226,7 +232,12 @@ def _arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--failures", type=_share, default=0.05, help="share of failures that is borne (default: %(default)s, ours)")
     add("--budget", type=_amount, default=None, help="the most that may be spent, in the profile's currency")
     add("--budget-of", default="judge", help="whose budget that is (default: %(default)s)")
-    add("--at-once", type=_count, default=None, help="calls in flight, of all workers (default: as the profile says)")
+    add(
+        "--at-once",
+        type=_count,
+        default=None,
+        help="the most calls in flight, of all workers (default: as the profile says)",
+    )
     add("--timeout", type=_seconds, default=120.0, help="seconds that one call may take (default: %(default)s, ours)")
     add("--attempts", type=_count, default=3, help="how often a call that failed is made (default: %(default)s, ours)")
     add("--seed", type=int, default=None, help="of the reference's place (default: as the settings say)")

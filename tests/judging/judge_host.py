@@ -25,8 +25,9 @@ def verdict(payload: Payload) -> str:
 
 
 class JudgeHost:
-    """Answers each request with `reply(payload)` after `latency(payload)` seconds; None: 500, bytes: as they are, a dict:
-    400 with this error.
+    """Answers each request with `reply(payload)` after `latency(payload)` seconds.
+
+    None: 500. Bytes: as they are. A dict: 400 with this error.
     """
 
     def __init__(

@@ -152,10 +152,12 @@ def test_the_place_of_the_reference_is_drawn_per_item_and_a_judge_who_likes_a_pl
 # Limits
 
 
-def test_no_more_than_so_many_calls_are_in_flight_whoever_asks(tmp_path):
+@pytest.mark.parametrize(("at_once", "concurrency"), [(5, 64), (32, 5)])
+def test_no_more_than_so_many_calls_are_in_flight_whoever_asks(tmp_path, at_once, concurrency):
+    """As many as are asked for, and as the profile of the model allows."""
     with JudgeHost(latency=lambda _: 0.1) as host:
-        profiles(tmp_path, host.base_url)
-        with JudgeProcess(tmp_path, *OPENAI, "--at-once", "5") as judge:
+        profiles(tmp_path, host.base_url, concurrency=concurrency)
+        with JudgeProcess(tmp_path, *OPENAI, "--at-once", str(at_once)) as judge:
             told = judge.posts("mindchat", [to_score(n) for n in range(60)])
         assert host.most_in_flight == 5
         assert len(host.asked) == 60
