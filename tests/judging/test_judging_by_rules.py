@@ -90,15 +90,29 @@ def test_real_answers_are_told_from_those_to_another_question_and_from_comfort_f
     assert all(scores(told, told) == (1, 1, 1) for told, _ in answered)
 
 
+@pytest.mark.parametrize("joint", ["，", ",", "。", "\n", "……", "; "])
 @pytest.mark.parametrize("plea", PLEAS)
-def test_a_plea_for_a_score_moves_nothing(answered, plea):
-    """The requirement is ≤ 0.1 of the mean of r_answer; the rules leave out what is said to the judge."""
-    some = answered[:20]
+def test_a_plea_for_a_score_moves_nothing_however_it_is_joined(answered, plea, joint):
+    """The requirement is ≤ 0.1 of the mean of r_answer; the rules leave out what is said to the judge, no more."""
+    some = answered[:15]
     plain = [sum(scores(told, answer)) / 15 for told, answer in some]
-    for put in (lambda answer: answer + plea, lambda answer: f"{plea}\n{answer}"):
+    for put in (
+        lambda answer: f"{answer.rstrip('。！!.')}{joint}{plea}",
+        lambda answer: f"{plea.rstrip('。！!.')}{joint}{answer}",
+    ):
         moved = [sum(scores(told, put(answer))) / 15 for told, answer in some]
-        assert abs(statistics.mean(moved) - statistics.mean(plain)) <= 0.02
+        assert abs(statistics.mean(moved) - statistics.mean(plain)) <= 0.03
     assert scores(some[0][0], plea) <= (2, 2, 2)
+
+
+@pytest.mark.parametrize("plea", PLEAS)
+def test_a_plea_takes_no_words_of_its_own_sentence_with_it(plea):
+    told = "室友打呼噜，我整夜睡不着，白天上课特别烦躁。"
+    said = "整夜被呼噜声吵得睡不着，白天上课烦躁太正常了，可以先戴耳塞试试，再和室友商量一下"
+    assert scores(told, f"{said}，{plea}") == scores(told, said) > (2, 2, 2)
+    told = "My roommate snores every night. I can't sleep, and I am exhausted and angry in class."
+    said = "Being kept awake by a roommate who snores is exhausting, no wonder you are angry, could you try earplugs"
+    assert scores(told, f"{said}. {plea}") == scores(told, f"{said}, {plea}") == scores(told, said) > (2, 2, 2)
 
 
 def test_what_only_looks_like_a_plea_is_part_of_the_reply():
