@@ -1,9 +1,9 @@
 """Who answers behind the service: a model, many questions at once, or rules and recordings, one after the other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -22,10 +22,12 @@ _TOO_LONG = "too_long_for_the_model"  # of a text; what else is cut short is the
 
 @dataclass(frozen=True)
 class Desk:
-    """Answers questions: `model` is the alias to put into them. `_place` is one of those that are answered at once."""
+    """Answers questions: `models` are the aliases to put into them, by task. `_place` is one of those that are answered
+    at once.
+    """
 
     provider: str
-    model: str
+    models: Mapping[str, str]
     _reply: Callable[[Question[Any]], Awaitable[Reply[Any]]]
     _place: AbstractAsyncContextManager[Any]
 
@@ -45,7 +47,7 @@ async def desk(
     home: Path,
     llm: Llm,
     provider: str,
-    model: str,
+    models: Mapping[str, str],
     *,
     budget: Decimal | None,
     budget_of: str,
@@ -53,7 +55,8 @@ async def desk(
 ) -> AsyncIterator[Desk]:
     """The desk of a home; the arguments are those of `pipelines.llm.asking.asker`.
 
-    `at_once` questions are under way together, and never more than the profile of the model allows.
+    `models` are the aliases by task; all of them spend from one budget. `at_once` questions are under way together, and
+    never more of a model than its profile allows.
 
     Raises RequestError for what can be known to be wrong before anything is asked: another provider or alias, a missing
     key, price or budget.
@@ -62,16 +65,20 @@ async def desk(
     if provider == "openai":
         from pipelines.llm.providers.standing import standing
 
-        async with standing(home, llm, STAGE, model, budget=budget, of=budget_of) as asking:
-            yield Desk(provider, model, asking.reply, place)
+        async with AsyncExitStack() as opened:
+            asking = {
+                model: await opened.enter_async_context(standing(home, llm, STAGE, model, budget=budget, of=budget_of))
+                for model in dict.fromkeys(models.values())
+            }
+            yield Desk(provider, models, lambda question: asking[question.model].reply(question), place)
         return
     from pipelines.judging.rules.answers import ANSWERS
 
     with asker(home, llm, provider, ANSWERS) as whoever, ThreadPoolExecutor(1) as thread:
-        (alias,) = whoever.models([model])
+        known = {task: whoever.models([model])[0] for task, model in models.items()}
 
         async def reply(question: Question[Any]) -> Reply[Any]:
             found = await asyncio.get_running_loop().run_in_executor(thread, whoever.ask, STAGE, [question])
             return found[0]
 
-        yield Desk(provider, alias, reply, place)
+        yield Desk(provider, known, reply, place)

@@ -33,7 +33,7 @@ from pipelines.judging import mindchat
 from pipelines.judging.asking import NoVerdict, Refused
 from pipelines.judging.desk import Desk, desk
 from pipelines.judging.failures import Failures, Outcome
-from pipelines.judging.unified import MODES, Judge, Mode
+from pipelines.judging.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge, Mode
 from pipelines.llm.asking import PROVIDERS
 from pipelines.llm.payload import RULES
 from pipelines.release.judge_turns import Case
@@ -96,7 +96,7 @@ class Service:
     async def _scored(self, asked: ToScore) -> Result:
         dialogue = [turn.model_dump() for turn in asked.dialogue]
         found = await self._desk.ask(
-            mindchat.question(asked.row_id, asked.lang, dialogue, asked.answer, self._desk.model)
+            mindchat.question(asked.row_id, asked.lang, dialogue, asked.answer, self._desk.models[mindchat.TASK])
         )
         return {
             "fluency": found.fluency_comfort,
@@ -109,7 +109,7 @@ class Service:
         dialogue = [turn.model_dump() for turn in asked.dialogue]
         first = reference_first(asked.row_id, self._seed)
         case = Case(dialogue, asked.steps, asked.response, asked.reference, first)
-        judge = Judge(asked.row_id, asked.lang, case, self._desk.model, self._desk.ask)
+        judge = Judge(asked.row_id, asked.lang, case, self._desk.models, self._desk.ask)
         found = await judge.judged(self._mode)
         return {"steps": found.steps, "preference": found.preference, "words": found.words}
 
@@ -140,10 +140,11 @@ class Service:
             return {}
         self._failures.count(outcome)
         if self._stop is None and (enough := self._failures.stop) is not None:
+            models = ", ".join(dict.fromkeys(self._desk.models.values()))
             self._stop = str(
                 GongqingError(
                     f"{enough.what} ({answer.get('problem', 'not at the last one')})",
-                    where=f"provider {self._desk.provider}, model {self._desk.model}",
+                    where=f"provider {self._desk.provider}, model {models}",
                     remedy=enough.remedy,
                 )
             )
@@ -153,7 +154,9 @@ class Service:
         return web.json_response(
             {
                 "provider": self._desk.provider,
-                "model": self._desk.model,
+                "model": self._desk.models[UNIFIED],
+                "model_process": self._desk.models[PROCESS],
+                "model_outcome": self._desk.models[OUTCOME],
                 "mode": self._mode,
                 "asked": self._failures.asked,
                 "failed": self._failures.failed,
@@ -179,7 +182,7 @@ async def serve(told: argparse.Namespace) -> None:
         told.home,
         llm,
         told.provider,
-        told.model,
+        _models(told),
         budget=told.budget,
         budget_of=told.budget_of,
         at_once=told.at_once,
@@ -197,6 +200,12 @@ async def serve(told: argparse.Namespace) -> None:
             await runner.cleanup()
         if not in_order:
             raise Interrupted  # what is broken off keeps its budget
+
+
+def _models(told: argparse.Namespace) -> dict[str, str]:
+    """Who is asked, by task."""
+    apart = {PROCESS: told.model_process, OUTCOME: told.model_outcome}
+    return {task: apart.get(task) or told.model for task in (mindchat.TASK, UNIFIED, PROCESS, OUTCOME)}
 
 
 def _over() -> "asyncio.Future[bool]":
@@ -228,6 +237,8 @@ def _arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--home", type=Path, default=settings.home(), help="where ledger and settings are (default: GONGQING_HOME)")
     add("--provider", choices=PROVIDERS, default="rules", help="who judges (default: %(default)s)")
     add("--model", help="alias of a profile; rules need none")
+    add("--model-process", help="alias of the profile that judges steps in mode apart (default: --model)")
+    add("--model-outcome", help="alias of the profile that judges responses in mode apart (default: --model)")
     add("--mode", choices=MODES, default="unified", help="how /compeer asks (default: %(default)s)")
     add("--failures", type=_share, default=0.05, help="share of failures that is borne (default: %(default)s, ours)")
     add("--budget", type=_amount, default=None, help="the most that may be spent, in the profile's currency")
@@ -244,6 +255,8 @@ def _arguments(given: list[str] | None = None) -> argparse.Namespace:
     told = parser.parse_args(given)
     if told.model is None and told.provider != "rules":
         parser.error(f"provider {told.provider} needs --model, the alias of a profile")
+    if told.mode != "apart" and (told.model_process or told.model_outcome):
+        parser.error("--model-process and --model-outcome are asked in --mode apart alone")
     told.model = told.model or RULES
     return told
 

@@ -138,6 +138,41 @@ def test_apart_every_verdict_is_a_question_of_its_own(tmp_path):
     assert [one["messages"][0]["content"] for one in asked] == [system_prompt(name, "zh").text for name in names]
 
 
+def test_apart_steps_and_responses_may_have_models_of_their_own_and_one_budget(tmp_path):
+    apart = ("--mode", "apart", "--model-process", "prm", "--model-outcome", "orm")
+    with JudgeHost() as host:
+        profiles(tmp_path, host.base_url, names=("judge", "prm", "orm"))
+        with JudgeProcess(tmp_path, *OPENAI, *apart) as judge:
+            about = judge.about()
+            assert [about[name] for name in ("model", "model_process", "model_outcome")] == ["judge", "prm", "orm"]
+            assert judge.post("compeer", to_compare())[1]["ok"]
+            assert [one["model"] for one in host.asked] == ["prm-1"] * 3 + ["orm-1"]
+            assert judge.post("mindchat", to_score())[1]["ok"]
+            assert host.asked[-1]["model"] == "judge-1"
+            told = judge.posts("compeer", [to_compare(n) for n in range(1, 20)])
+            assert {status for status, _ in told} == {200}
+            with Ledger(tmp_path / FILE) as ledger:
+                [budget] = ledger.budgets()
+                assert (budget.of, budget.spent) == ("judge", 750_000 * len(host.asked))
+            assert judge.ended("end\n") == (0, "")
+        with Ledger(tmp_path / FILE) as ledger:
+            assert ledger.budgets() == []
+            assert ledger.open_attempts() == []
+
+
+def test_a_budget_holds_for_two_models_together(tmp_path):
+    apart = ("--mode", "apart", "--model-process", "prm", "--model-outcome", "orm")
+    with JudgeHost() as host:
+        profiles(tmp_path, host.base_url, names=("judge", "prm", "orm"))
+        with JudgeProcess(tmp_path, *OPENAI, *apart, "--budget", "0.05") as judge:
+            bodies = [to_compare(n, steps=[f"{step}{n}" for step in STEPS]) for n in range(40)]
+            told = judge.posts("compeer", bodies, at_once=4)
+            assert judge.about()["stop"].startswith("the budget is used up")
+        assert {status for status, _ in told} == {200, 503}
+        assert {one["model"] for one in host.asked} == {"prm-1", "orm-1"}
+        assert 30 < len(host.asked) <= 0.05 / (100 * 2.5e-6 + 50 * 1e-5)
+
+
 def test_the_place_of_the_reference_is_drawn_per_item_and_a_judge_who_likes_a_place_gains_nothing(tmp_path):
     with JudgeHost() as host:
         profiles(tmp_path, host.base_url)
@@ -374,6 +409,8 @@ def test_a_host_that_dies_stops_the_run_with_its_name(tmp_path):
         (("--provider", "replay", "--model", "judge"), "", "nothing to replay"),
         (("--provider", "openai"), "", "needs --model"),
         (("--failures", "2"), "", "--failures"),
+        (("--model-process", "prm"), "", "--mode apart"),
+        ((*OPENAI, "--mode", "apart", "--model-outcome", "jugde"), "", "did you mean 'judge'?"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_asked(tmp_path, monkeypatch, capsys, options, profile, told):

@@ -19,7 +19,7 @@ from pipelines.judging.rules.answers import ANSWERS
 from pipelines.judging.rules.bond import bond, echo, repeats
 from pipelines.judging.rules.quality import colludes, quality
 from pipelines.judging.rules.unified import better, is_right
-from pipelines.judging.unified import MODES, Judge
+from pipelines.judging.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge
 from pipelines.llm.questions import Question, read
 from pipelines.release.judge_turns import Case
 from pipelines.settings import Llm
@@ -167,6 +167,7 @@ def test_what_the_rules_say_is_marked_as_no_judgement():
 
 # C
 
+MODELS = dict.fromkeys((UNIFIED, PROCESS, OUTCOME), "rules-v1")
 HISTORY = [
     {"role": "seeker", "text": "室友天天打呼噜，我整夜睡不着。"},
     {"role": "supporter", "text": "这样多久了？"},
@@ -228,8 +229,8 @@ def test_both_ways_of_asking_find_the_same(tmp_path, mode, first):
 
 
 async def _judged(home, case, mode):
-    async with desk(home, Llm(), "rules", "rules-v1", budget=None, budget_of="judge") as rules:
-        return await Judge("r", "zh", case, "rules-v1", rules.ask).judged(mode)
+    async with desk(home, Llm(), "rules", MODELS, budget=None, budget_of="judge") as rules:
+        return await Judge("r", "zh", case, rules.models, rules.ask).judged(mode)
 
 
 def test_a_verdict_that_is_not_to_be_had_ends_the_judgement(tmp_path):
@@ -238,4 +239,4 @@ def test_a_verdict_that_is_not_to_be_had_ends_the_judgement(tmp_path):
 
     case = Case(HISTORY, ["一", "二", "三"], "四", "五", True)
     with pytest.raises(NoVerdict, match="timeout"):
-        asyncio.run(Judge("r", "zh", case, "m", nothing).judged("unified"))
+        asyncio.run(Judge("r", "zh", case, MODELS, nothing).judged("unified"))
