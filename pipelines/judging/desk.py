@@ -1,15 +1,15 @@
 """Who answers behind the service: a model, many questions at once, or rules and recordings, one after the other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.judging.asking import NoVerdict
+from pipelines.judging.asking import NoVerdict, Refused
 from pipelines.llm.asking import asker
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
@@ -17,46 +17,68 @@ from pipelines.settings import Llm
 T = TypeVar("T")
 
 STAGE = "judging"  # in the ledger
+_TOO_LONG = "too_long_for_the_model"  # of a text; what else is cut short is the judge's own reply
 
 
 @dataclass(frozen=True)
 class Desk:
-    """Answers questions: `model` is the alias to put into them."""
+    """Answers questions: `models` are the aliases to put into them, by task. `_place` is one of those that are answered
+    at once.
+    """
 
     provider: str
-    model: str
+    models: Mapping[str, str]
     _reply: Callable[[Question[Any]], Awaitable[Reply[Any]]]
+    _place: AbstractAsyncContextManager[Any]
 
     async def ask(self, question: Question[T]) -> T:
-        """The value of a reply. Raises NoVerdict, and GongqingError for what ends all asking."""
-        reply: Reply[T] = await self._reply(question)
+        """The value of a reply. Raises NoVerdict, Refused, and GongqingError for what ends all asking."""
+        async with self._place:
+            reply: Reply[T] = await self._reply(question)
         if reply.value is None:
+            if reply.reason == "refused" or reply.detail == _TOO_LONG:
+                raise Refused(f"refused: {reply.detail}")
             raise NoVerdict(f"{reply.reason}: {reply.detail}" if reply.detail else str(reply.reason))
         return reply.value
 
 
 @asynccontextmanager
 async def desk(
-    home: Path, llm: Llm, provider: str, model: str, *, budget: Decimal | None, budget_of: str
+    home: Path,
+    llm: Llm,
+    provider: str,
+    models: Mapping[str, str],
+    *,
+    budget: Decimal | None,
+    budget_of: str,
+    at_once: int | None = None,
 ) -> AsyncIterator[Desk]:
     """The desk of a home; the arguments are those of `pipelines.llm.asking.asker`.
+
+    `models` are the aliases by task; all of them spend from one budget. `at_once` questions are under way together, and
+    never more of a model than its profile allows.
 
     Raises RequestError for what can be known to be wrong before anything is asked: another provider or alias, a missing
     key, price or budget.
     """
+    place = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":
         from pipelines.llm.providers.standing import standing
 
-        async with standing(home, llm, STAGE, model, budget=budget, of=budget_of) as asking:
-            yield Desk(provider, model, asking.reply)
+        async with AsyncExitStack() as opened:
+            asking = {
+                model: await opened.enter_async_context(standing(home, llm, STAGE, model, budget=budget, of=budget_of))
+                for model in dict.fromkeys(models.values())
+            }
+            yield Desk(provider, models, lambda question: asking[question.model].reply(question), place)
         return
     from pipelines.judging.rules.answers import ANSWERS
 
     with asker(home, llm, provider, ANSWERS) as whoever, ThreadPoolExecutor(1) as thread:
-        (alias,) = whoever.models([model])
+        known = {task: whoever.models([model])[0] for task, model in models.items()}
 
         async def reply(question: Question[Any]) -> Reply[Any]:
             found = await asyncio.get_running_loop().run_in_executor(thread, whoever.ask, STAGE, [question])
             return found[0]
 
-        yield Desk(provider, alias, reply)
+        yield Desk(provider, known, reply, place)

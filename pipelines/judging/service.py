@@ -7,8 +7,8 @@ holds the other end, and however they die it closes. A line ``end`` before that 
 the budget; else the next service goes on with what this one had spent.
 
 POST /mindchat and /compeer take a judgement's request and give its result, ``{"ok": true, …}`` or ``{"ok": false,
-"problem": …}``; 400 for a request that is none. When the judge has failed too often, or nothing more can be asked,
-every answer is 503 ``{"stop": …}``. GET /about tells who judges, and how often it failed.
+"problem": …}``; 400 for a request that is none. When the judge has failed or refused too often, or nothing more can be
+asked, every answer is 503 ``{"stop": …}``. GET /about tells who judges, how often it failed, and how often it refused.
 """
 
 import argparse
@@ -30,10 +30,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pipelines import settings
 from pipelines.errors import GongqingError, Interrupted
 from pipelines.judging import mindchat
-from pipelines.judging.asking import NoVerdict
+from pipelines.judging.asking import NoVerdict, Refused
 from pipelines.judging.desk import Desk, desk
-from pipelines.judging.failures import Failures
-from pipelines.judging.unified import MODES, Judge, Mode
+from pipelines.judging.failures import Failures, Outcome
+from pipelines.judging.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge, Mode
 from pipelines.llm.asking import PROVIDERS
 from pipelines.llm.payload import RULES
 from pipelines.release.judge_turns import Case
@@ -96,7 +96,7 @@ class Service:
     async def _scored(self, asked: ToScore) -> Result:
         dialogue = [turn.model_dump() for turn in asked.dialogue]
         found = await self._desk.ask(
-            mindchat.question(asked.row_id, asked.lang, dialogue, asked.answer, self._desk.model)
+            mindchat.question(asked.row_id, asked.lang, dialogue, asked.answer, self._desk.models[mindchat.TASK])
         )
         return {
             "fluency": found.fluency_comfort,
@@ -109,7 +109,7 @@ class Service:
         dialogue = [turn.model_dump() for turn in asked.dialogue]
         first = reference_first(asked.row_id, self._seed)
         case = Case(dialogue, asked.steps, asked.response, asked.reference, first)
-        judge = Judge(asked.row_id, asked.lang, case, self._desk.model, self._desk.ask)
+        judge = Judge(asked.row_id, asked.lang, case, self._desk.models, self._desk.ask)
         found = await judge.judged(self._mode)
         return {"steps": found.steps, "preference": found.preference, "words": found.words}
 
@@ -129,23 +129,23 @@ class Service:
         return handle
 
     async def _tried(self, judge: Callable[[Any], Awaitable[Result]], asked: Any) -> Result:
+        outcome: Outcome = "judged"
         try:
             answer: Result = {"ok": True, **await judge(asked)}
         except NoVerdict as error:
+            outcome = "refused" if isinstance(error, Refused) else "failed"
             answer = {"ok": False, "problem": str(error)}
         except GongqingError as error:
             self._stop = self._stop or str(error)
             return {}
-        self._failures.count(failed=not answer["ok"])
-        if self._failures.too_many and self._stop is None:
-            failed, of = self._failures.lately
+        self._failures.count(outcome)
+        if self._stop is None and (enough := self._failures.stop) is not None:
+            models = ", ".join(dict.fromkeys(self._desk.models.values()))
             self._stop = str(
                 GongqingError(
-                    f"the judge failed at {failed} of the last {of} answers, more than {self._failures.limit:.0%} "
-                    f"({answer.get('problem', 'not at the last one')})",
-                    where=f"provider {self._desk.provider}, model {self._desk.model}",
-                    remedy="look at the judge (gongqing ledger), then run the same command again: training goes on "
-                    "from its last checkpoint",
+                    f"{enough.what} ({answer.get('problem', 'not at the last one')})",
+                    where=f"provider {self._desk.provider}, model {models}",
+                    remedy=enough.remedy,
                 )
             )
         return answer
@@ -154,10 +154,13 @@ class Service:
         return web.json_response(
             {
                 "provider": self._desk.provider,
-                "model": self._desk.model,
+                "model": self._desk.models[UNIFIED],
+                "model_process": self._desk.models[PROCESS],
+                "model_outcome": self._desk.models[OUTCOME],
                 "mode": self._mode,
                 "asked": self._failures.asked,
                 "failed": self._failures.failed,
+                "refused": self._failures.refused,
                 "limit": self._failures.limit,
                 "stop": self._stop,
             }
@@ -174,10 +177,16 @@ async def serve(told: argparse.Namespace) -> None:
     """Serves until standard input ends. Raises GongqingError before it is ready."""
     known = settings.load(told.home)
     llm = known.llm.model_copy(update={"timeout": told.timeout, "attempts": told.attempts})
-    if told.at_once is not None:
-        llm = llm.model_copy(update={"concurrency": told.at_once})
     seed = known.seed if told.seed is None else told.seed
-    async with desk(told.home, llm, told.provider, told.model, budget=told.budget, budget_of=told.budget_of) as whoever:
+    async with desk(
+        told.home,
+        llm,
+        told.provider,
+        _models(told),
+        budget=told.budget,
+        budget_of=told.budget_of,
+        at_once=told.at_once,
+    ) as whoever:
         service = Service(whoever, mode=told.mode, seed=seed, limit=told.failures)
         runner = web.AppRunner(service.app(), access_log=None, shutdown_timeout=_GRACE)
         await runner.setup()
@@ -191,6 +200,12 @@ async def serve(told: argparse.Namespace) -> None:
             await runner.cleanup()
         if not in_order:
             raise Interrupted  # what is broken off keeps its budget
+
+
+def _models(told: argparse.Namespace) -> dict[str, str]:
+    """Who is asked, by task."""
+    apart = {PROCESS: told.model_process, OUTCOME: told.model_outcome}
+    return {task: apart.get(task) or told.model for task in (mindchat.TASK, UNIFIED, PROCESS, OUTCOME)}
 
 
 def _over() -> "asyncio.Future[bool]":
@@ -222,17 +237,26 @@ def _arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--home", type=Path, default=settings.home(), help="where ledger and settings are (default: GONGQING_HOME)")
     add("--provider", choices=PROVIDERS, default="rules", help="who judges (default: %(default)s)")
     add("--model", help="alias of a profile; rules need none")
+    add("--model-process", help="alias of the profile that judges steps in mode apart (default: --model)")
+    add("--model-outcome", help="alias of the profile that judges responses in mode apart (default: --model)")
     add("--mode", choices=MODES, default="unified", help="how /compeer asks (default: %(default)s)")
     add("--failures", type=_share, default=0.05, help="share of failures that is borne (default: %(default)s, ours)")
     add("--budget", type=_amount, default=None, help="the most that may be spent, in the profile's currency")
     add("--budget-of", default="judge", help="whose budget that is (default: %(default)s)")
-    add("--at-once", type=_count, default=None, help="calls in flight, of all workers (default: as the profile says)")
+    add(
+        "--at-once",
+        type=_count,
+        default=None,
+        help="the most calls in flight, of all workers (default: as the profile says)",
+    )
     add("--timeout", type=_seconds, default=120.0, help="seconds that one call may take (default: %(default)s, ours)")
     add("--attempts", type=_count, default=3, help="how often a call that failed is made (default: %(default)s, ours)")
     add("--seed", type=int, default=None, help="of the reference's place (default: as the settings say)")
     told = parser.parse_args(given)
     if told.model is None and told.provider != "rules":
         parser.error(f"provider {told.provider} needs --model, the alias of a profile")
+    if told.mode != "apart" and (told.model_process or told.model_outcome):
+        parser.error("--model-process and --model-outcome are asked in --mode apart alone")
     told.model = told.model or RULES
     return told
 

@@ -6,7 +6,7 @@ response the reference has won.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, Literal, NamedTuple, TypeVar, cast
@@ -57,14 +57,14 @@ class Judge:
         row_id: The prompt that was answered.
         lang: Its language.
         case: What is judged.
-        model: The alias to ask.
-        ask: Asks it.
+        models: The aliases to ask, by task: `UNIFIED`, `PROCESS`, `OUTCOME`.
+        ask: Asks them.
     """
 
     row_id: str
     lang: Lang
     case: Case
-    model: str
+    models: Mapping[str, str]
     ask: Ask
     _words: list[str] = field(default_factory=list)
 
@@ -106,7 +106,7 @@ class Judge:
             prompt=system_prompt(task, self.lang),
             inputs=json.loads(turn),
             parse=partial(_said, parse),
-            model=self.model,
+            model=self.models[task],
             before=tuple(before),
         )
         said = await self.ask(question)

@@ -1,7 +1,8 @@
 """What a judge is shown, turn by turn: the dialogue, a candidate's steps, two responses (C's reward models).
 
 A turn is a JSON object, as every question of the project is, so that nothing said in a dialogue, and nothing that a
-policy writes to please its judge, can pass for a verdict or for the other response. Light: rewards ask with it.
+policy writes to please its judge, can pass for a verdict or for the other response. The sets of reward models are
+written with it, and the service that judges in training (`pipelines.judging`) asks with it.
 """
 
 import json

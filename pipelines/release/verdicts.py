@@ -2,7 +2,7 @@
 
 A verdict is one sentence, so a generative judge learns it by cross-entropy. Responses are told by the places A and B in
 which they are shown; which of the two is the reference is drawn per item (papers.md §6), so that no judge learns a
-place. Rewards parse what the sets are written with: this module is light.
+place. The service that judges in training (`pipelines.judging`) reads what the sets are written with.
 
     >>> write_step(2, False, "en"), read_step("第二步正确。", 2), read_choice("Response B is better.")
     ('Step 2 is wrong.', True, 'B')

@@ -25,11 +25,14 @@ def verdict(payload: Payload) -> str:
 
 
 class JudgeHost:
-    """Answers each request with `reply(payload)` after `latency(payload)` seconds; None: 500, bytes: as they are."""
+    """Answers each request with `reply(payload)` after `latency(payload)` seconds.
+
+    None: 500. Bytes: as they are. A dict: 400 with this error.
+    """
 
     def __init__(
         self,
-        reply: Callable[[Payload], str | bytes | None] = verdict,
+        reply: Callable[[Payload], str | bytes | Payload | None] = verdict,
         latency: Callable[[Payload], float] = lambda _: 0.0,
     ) -> None:
         self.reply, self.latency = reply, latency
@@ -79,6 +82,8 @@ class JudgeHost:
         said = self.reply(payload)
         if said is None:
             return web.json_response({"error": {"code": "server_error"}}, status=500)
+        if isinstance(said, dict):
+            return web.json_response({"error": said}, status=400)
         if isinstance(said, bytes):
             return web.Response(body=said, content_type="application/json")
         message = {"role": "assistant", "content": said, "refusal": None}

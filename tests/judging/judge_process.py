@@ -30,12 +30,26 @@ def to_compare(n: int = 0, **more: Any) -> dict[str, Any]:
     }
 
 
-def profiles(home: Path, base_url: str, *, price: str = "input = 2.5\noutput = 10\n", profile: str = "") -> None:
-    """A home whose settings know a model `judge` at this address."""
-    dated = f'[judge.price]\n{price}currency = "USD"\ndate = 2026-11-21\nsource = "invented"\n' if price else ""
-    table = f'[judge]\nbase_url = "{base_url}"\nmodel = "judge-1"\nmax_tokens = 300\nconcurrency = 64\n{profile}'
+PRICE = "input = 2.5\noutput = 10\n"
+
+
+def profiles(
+    home: Path,
+    base_url: str,
+    *,
+    price: str = PRICE,
+    profile: str = "",
+    concurrency: int = 64,
+    names: tuple[str, ...] = ("judge",),
+) -> None:
+    """A home whose settings know models of these names at this address."""
     home.mkdir(exist_ok=True)
-    (home / "profiles.toml").write_text(f"{table}{dated}", encoding="utf-8")
+    tables = []
+    for name in names:
+        known = f'base_url = "{base_url}"\nmodel = "{name}-1"\nmax_tokens = 300\nconcurrency = {concurrency}\n{profile}'
+        dated = f'{price}currency = "USD"\ndate = 2026-11-21\nsource = "invented"\n'
+        tables.append(f"[{name}]\n{known}" + (f"[{name}.price]\n{dated}" if price else ""))
+    (home / "profiles.toml").write_text("".join(tables), encoding="utf-8")
     (home / "gongqing.toml").write_text('[llm]\nprofiles = "profiles.toml"\nrepairs = 0\n', encoding="utf-8")
 
 

@@ -1,41 +1,133 @@
-"""When a judge has failed too often: the share among the last judgements, from the first ones on."""
+"""When a judge has failed too often: an outage at once, a share above the limit soon, and bad luck never."""
+
+from math import exp
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
-from pipelines.judging.failures import LEAST_ASKED, LEAST_FAILED, WINDOW, Failures
+from pipelines.judging.failures import LATELY, LEAST, LONG, Failures, surprise
 
-
-def counted(failed, limit=0.05):
-    found = Failures(limit)
-    for one in failed:
-        found.count(failed=one)
-    return found
+LONG_RUN = 64_000  # 1,000 steps of 16 prompts with 4 outputs
+LIMIT = 0.05
 
 
-@given(st.lists(st.booleans(), max_size=120), st.floats(0, 1))
-def test_it_is_the_share_of_the_last_judgements(failed, limit):
-    found = counted(failed, limit)
-    last = failed[-WINDOW:]
-    assert (found.asked, found.failed) == (len(failed), sum(failed))
-    enough = len(last) >= LEAST_ASKED and sum(last) >= LEAST_FAILED
-    assert found.too_many == (enough and sum(last) > limit * len(last))
+def stopped(outcomes, limit=LIMIT, counts=None):
+    """After how many outcomes it is enough; None: not at all."""
+    counts = counts or Failures(limit)
+    for n, outcome in enumerate(outcomes, 1):
+        counts.count(outcome)
+        if counts.stop:
+            return n
+    return None
 
 
-def test_an_outage_is_seen_after_ten_judgements():
-    assert [counted([True] * n).too_many for n in (LEAST_ASKED - 1, LEAST_ASKED)] == [False, True]
+def drawn(seed, rate, n, bad="failed"):
+    draw = Random(seed)
+    return (bad if draw.random() < rate else "judged" for _ in range(n))
 
 
-def test_two_odd_replies_at_the_beginning_stop_nothing():
-    assert not counted([True, True, *[False] * 30]).too_many
+# What is borne
 
 
-def test_what_went_well_long_ago_hides_no_outage():
-    assert counted([False] * 1000 + [True] * LEAST_FAILED).too_many
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("limit", [0.02, LIMIT, 0.5])
+def test_long_runs_at_half_the_limit_are_never_stopped(limit):
+    assert [stopped(drawn(seed, limit / 2, LONG_RUN), limit) for seed in range(5)] == [None] * 5
 
 
-@pytest.mark.parametrize("limit", [0.5, 1.0])
-def test_a_higher_limit_bears_more(limit):
-    assert not counted([True, False] * 40, limit).too_many
-    assert counted([True] * 40, limit).too_many == (limit < 1)
+def test_what_comes_in_groups_stops_no_run():
+    """The four outputs of a prompt fail together, once in 100 prompts, and are judged one after the other."""
+    draw = Random(1)
+    outcomes = [one for _ in range(LONG_RUN // 4) for one in ["failed" if draw.random() < 0.01 else "judged"] * 4]
+    assert stopped(outcomes) is None
+
+
+def test_some_odd_replies_at_the_beginning_stop_nothing():
+    assert stopped(["failed"] * 3 + ["judged"] * 30) is None
+
+
+def test_a_limit_of_1_bears_everything():
+    assert stopped(["failed"] * 3000, 1.0) is None
+
+
+# What is not
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_twice_the_limit_stops_a_run_soon(seed):
+    assert stopped(drawn(seed, 2 * LIMIT, LONG_RUN)) < 2 * LONG
+
+
+@pytest.mark.parametrize("good", [0, 1000, LONG_RUN])
+def test_an_outage_stops_a_run_within_20_judgements(good):
+    counts = Failures(LIMIT)
+    assert stopped(["judged"] * good, counts=counts) is None
+    assert stopped(["failed"] * LATELY, counts=counts) == (LATELY // 2 + 1 if good else LEAST)
+
+
+def test_a_judge_that_grows_worse_is_not_excused_by_its_past():
+    counts = Failures(LIMIT)
+    assert stopped(drawn(3, 0.005, LONG_RUN), counts=counts) is None
+    assert stopped(drawn(4, 0.2, LONG_RUN), counts=counts) < LONG
+
+
+def test_a_limit_of_0_bears_nothing_once_there_is_enough_to_look_at():
+    assert stopped(["failed"] + ["judged"] * 30, 0.0) == LEAST
+    assert stopped(["judged"] * 30 + ["failed"], 0.0) == 31
+
+
+def test_it_says_what_happened_and_what_to_do():
+    counts = Failures(LIMIT)
+    stopped(["failed"] * LEAST, counts=counts)
+    assert counts.stop.what == "the judge failed at 10 of the last 10 answers, more than 5%"
+    assert "checkpoint" in counts.stop.remedy
+
+
+# What was refused
+
+
+def test_refused_texts_are_no_failures():
+    """One post in twelve shows signs of risk, and all its outputs are refused."""
+    counts = Failures(LIMIT)
+    group = ["refused"] * 8 + ["judged"] * 88
+    assert stopped(group * 600, counts=counts) is None
+    assert (counts.asked, counts.failed, counts.refused) == (57_600, 0, 4_800)
+
+
+def test_refused_texts_hide_no_outage():
+    assert stopped(["refused", "failed"] * 20) <= 2 * LEAST
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_judge_that_refuses_most_texts_stops_the_run_and_says_what_helps(seed):
+    counts = Failures(LIMIT)
+    assert stopped(drawn(seed, 0.7, LONG_RUN, "refused"), counts=counts) < LONG
+    assert "refused" in counts.stop.what
+    assert "another judge" in counts.stop.remedy
+    assert "risk" in counts.stop.remedy
+    assert stopped(drawn(seed, 0.4, LONG_RUN, "refused")) is None
+
+
+# Laws
+
+
+@given(st.integers(1, 1000), st.floats(0, 1), st.floats(0, 1))
+def test_what_is_found_unlikely_is(of, share, limit):
+    hits = round(share * of)
+    assert binom.sf(hits - 1, of, limit) <= exp(-surprise(hits, of, limit)) * (1 + 1e-9) + 1e-300
+
+
+@given(st.lists(st.sampled_from(["judged", "failed", "refused"]), max_size=120), st.floats(0, 1))
+def test_what_was_refused_is_counted_and_decides_nothing_about_failures(outcomes, limit):
+    counts, without = Failures(limit), Failures(limit)
+    for outcome in outcomes:
+        counts.count(outcome)
+        if outcome != "refused":
+            without.count(outcome)
+    assert counts.asked == len(outcomes)
+    assert (counts.failed, counts.refused) == (outcomes.count("failed"), outcomes.count("refused"))
+    if counts.refused <= counts.asked / 2 or without.stop:
+        assert counts.stop == without.stop

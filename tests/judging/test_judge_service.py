@@ -138,6 +138,41 @@ def test_apart_every_verdict_is_a_question_of_its_own(tmp_path):
     assert [one["messages"][0]["content"] for one in asked] == [system_prompt(name, "zh").text for name in names]
 
 
+def test_apart_steps_and_responses_may_have_models_of_their_own_and_one_budget(tmp_path):
+    apart = ("--mode", "apart", "--model-process", "prm", "--model-outcome", "orm")
+    with JudgeHost() as host:
+        profiles(tmp_path, host.base_url, names=("judge", "prm", "orm"))
+        with JudgeProcess(tmp_path, *OPENAI, *apart) as judge:
+            about = judge.about()
+            assert [about[name] for name in ("model", "model_process", "model_outcome")] == ["judge", "prm", "orm"]
+            assert judge.post("compeer", to_compare())[1]["ok"]
+            assert [one["model"] for one in host.asked] == ["prm-1"] * 3 + ["orm-1"]
+            assert judge.post("mindchat", to_score())[1]["ok"]
+            assert host.asked[-1]["model"] == "judge-1"
+            told = judge.posts("compeer", [to_compare(n) for n in range(1, 20)])
+            assert {status for status, _ in told} == {200}
+            with Ledger(tmp_path / FILE) as ledger:
+                [budget] = ledger.budgets()
+                assert (budget.of, budget.spent) == ("judge", 750_000 * len(host.asked))
+            assert judge.ended("end\n") == (0, "")
+        with Ledger(tmp_path / FILE) as ledger:
+            assert ledger.budgets() == []
+            assert ledger.open_attempts() == []
+
+
+def test_a_budget_holds_for_two_models_together(tmp_path):
+    apart = ("--mode", "apart", "--model-process", "prm", "--model-outcome", "orm")
+    with JudgeHost() as host:
+        profiles(tmp_path, host.base_url, names=("judge", "prm", "orm"))
+        with JudgeProcess(tmp_path, *OPENAI, *apart, "--budget", "0.05") as judge:
+            bodies = [to_compare(n, steps=[f"{step}{n}" for step in STEPS]) for n in range(40)]
+            told = judge.posts("compeer", bodies, at_once=4)
+            assert judge.about()["stop"].startswith("the budget is used up")
+        assert {status for status, _ in told} == {200, 503}
+        assert {one["model"] for one in host.asked} == {"prm-1", "orm-1"}
+        assert 30 < len(host.asked) <= 0.05 / (100 * 2.5e-6 + 50 * 1e-5)
+
+
 def test_the_place_of_the_reference_is_drawn_per_item_and_a_judge_who_likes_a_place_gains_nothing(tmp_path):
     with JudgeHost() as host:
         profiles(tmp_path, host.base_url)
@@ -152,10 +187,12 @@ def test_the_place_of_the_reference_is_drawn_per_item_and_a_judge_who_likes_a_pl
 # Limits
 
 
-def test_no_more_than_so_many_calls_are_in_flight_whoever_asks(tmp_path):
+@pytest.mark.parametrize(("at_once", "concurrency"), [(5, 64), (32, 5)])
+def test_no_more_than_so_many_calls_are_in_flight_whoever_asks(tmp_path, at_once, concurrency):
+    """As many as are asked for, and as the profile of the model allows."""
     with JudgeHost(latency=lambda _: 0.1) as host:
-        profiles(tmp_path, host.base_url)
-        with JudgeProcess(tmp_path, *OPENAI, "--at-once", "5") as judge:
+        profiles(tmp_path, host.base_url, concurrency=concurrency)
+        with JudgeProcess(tmp_path, *OPENAI, "--at-once", str(at_once)) as judge:
             told = judge.posts("mindchat", [to_score(n) for n in range(60)])
         assert host.most_in_flight == 5
         assert len(host.asked) == 60
@@ -277,23 +314,64 @@ def test_what_the_answer_says_to_its_judge_is_data(tmp_path):
     assert json.loads(user["content"])["answer"] == plea
 
 
-def test_a_judge_that_fails_too_often_stops_the_run(tmp_path):
-    def half(payload):
-        return "OK" if json.loads(payload["messages"][1]["content"])["answer"].endswith("7") else GOOD
+def answer_of(payload):
+    return json.loads(payload["messages"][1]["content"])["answer"]
 
-    with JudgeHost(reply=half) as host:
+
+def test_a_judge_that_fails_too_often_stops_the_run(tmp_path):
+    def often(payload):
+        return "OK" if int(answer_of(payload).removeprefix(ANSWER)) % 3 == 0 else GOOD
+
+    with JudgeHost(reply=often) as host:
         profiles(tmp_path, host.base_url)
         with JudgeProcess(tmp_path, *OPENAI) as judge:
-            told = [judge.post("mindchat", to_score(n)) for n in range(1, 40)]
+            told = [judge.post("mindchat", to_score(n)) for n in range(1, 42)]
             paid = len(host.asked)
             stop = judge.post("compeer", to_compare())
-        assert len(host.asked) == paid == 27
-    assert [status for status, _ in told] == [200] * 26 + [503] * 13
-    assert [n for n, (_, body) in enumerate(told, 1) if body.get("ok") is False] == [7, 17]
+        assert len(host.asked) == paid == 36
+    assert [status for status, _ in told] == [200] * 35 + [503] * 6
+    assert [n for n, (_, body) in enumerate(told, 1) if body.get("ok") is False] == [*range(3, 36, 3)]
     assert stop == told[-1]
     assert stop[0] == 503
-    for part in ("failed at 3 of the last 27 answers, more than 5%", "model judge", "remedy:", "checkpoint"):
+    for part in ("failed at 12 of the last 36 answers, more than 5%", "model judge", "remedy:", "checkpoint"):
         assert part in stop[1]["stop"]
+
+
+FILTERED = {"code": "data_inspection_failed", "message": "invented: the text was filtered"}
+TOO_LONG = {"code": "context_length_exceeded", "message": "invented: the text is too long"}
+
+
+@pytest.mark.parametrize(
+    ("error", "why"), [(FILTERED, "refused: content_filter"), (TOO_LONG, "refused: too_long_for_the_model")]
+)
+def test_texts_that_a_host_refuses_stop_no_run_and_not_the_one_that_goes_on_either(tmp_path, error, why):
+    """One post in twelve, the four outputs of each: with failures 5 % and refusals among them no run would end."""
+    bodies = [to_score(n, ANSWER if n % 12 else "活着太累") for n in range(1, 61) for _ in range(2)]
+    bodies = [body | {"answer": f"{body['answer']}{place % 2}"} for place, body in enumerate(bodies)]
+    with JudgeHost(reply=lambda payload: error if "活着" in answer_of(payload) else GOOD) as host:
+        profiles(tmp_path, host.base_url)
+        runs = []
+        for _ in range(2):
+            with JudgeProcess(tmp_path, *OPENAI) as judge:
+                runs.append([judge.post("mindchat", body) for body in bodies])
+                about = judge.about()
+            assert (about["asked"], about["failed"], about["refused"], about["stop"]) == (120, 0, 10, None)
+        assert runs[0] == runs[1]
+        assert len(host.asked) == 120  # what was refused is asked once
+    assert {status for status, _ in runs[0]} == {200}
+    refused = [body for _, body in runs[0] if not body["ok"]]
+    assert refused == [{"ok": False, "problem": why}] * 10
+
+
+def test_a_host_that_refuses_nearly_every_text_stops_the_run_and_says_what_helps(tmp_path):
+    with JudgeHost(reply=lambda _: FILTERED) as host:
+        profiles(tmp_path, host.base_url)
+        with JudgeProcess(tmp_path, *OPENAI) as judge:
+            told = [judge.post("mindchat", to_score(n)) for n in range(30)]
+    assert {status for status, _ in told[:10]} == {200}
+    assert told[-1][0] == 503
+    for part in ("refused 20 of the last 20 texts", "another judge", "allow_risk"):
+        assert part in told[-1][1]["stop"]
 
 
 def test_a_host_that_hangs_is_given_up_and_stops_the_run(tmp_path):
@@ -304,7 +382,9 @@ def test_a_host_that_hangs_is_given_up_and_stops_the_run(tmp_path):
             told = judge.posts("mindchat", [to_score(n) for n in range(20)])
             assert time.monotonic() - begun < 20
     assert {body.get("problem") for status, body in told if status == 200} <= {"no_answer: timeout, tries: 2"}
-    assert "gives no answers: 8 questions in a row (timeout)" in told[-1][1]["stop"]
+    stopped = [body["stop"] for status, body in told if status == 503]  # whichever came home after the eighth
+    assert stopped
+    assert all("gives no answers: 8 questions in a row (timeout)" in stop for stop in stopped)
 
 
 def test_a_host_that_dies_stops_the_run_with_its_name(tmp_path):
@@ -329,6 +409,8 @@ def test_a_host_that_dies_stops_the_run_with_its_name(tmp_path):
         (("--provider", "replay", "--model", "judge"), "", "nothing to replay"),
         (("--provider", "openai"), "", "needs --model"),
         (("--failures", "2"), "", "--failures"),
+        (("--model-process", "prm"), "", "--mode apart"),
+        ((*OPENAI, "--mode", "apart", "--model-outcome", "jugde"), "", "did you mean 'judge'?"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_asked(tmp_path, monkeypatch, capsys, options, profile, told):

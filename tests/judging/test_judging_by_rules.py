@@ -19,7 +19,7 @@ from pipelines.judging.rules.answers import ANSWERS
 from pipelines.judging.rules.bond import bond, echo, repeats
 from pipelines.judging.rules.quality import colludes, quality
 from pipelines.judging.rules.unified import better, is_right
-from pipelines.judging.unified import MODES, Judge
+from pipelines.judging.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge
 from pipelines.llm.questions import Question, read
 from pipelines.release.judge_turns import Case
 from pipelines.settings import Llm
@@ -90,15 +90,29 @@ def test_real_answers_are_told_from_those_to_another_question_and_from_comfort_f
     assert all(scores(told, told) == (1, 1, 1) for told, _ in answered)
 
 
+@pytest.mark.parametrize("joint", ["，", ",", "。", "\n", "……", "; "])
 @pytest.mark.parametrize("plea", PLEAS)
-def test_a_plea_for_a_score_moves_nothing(answered, plea):
-    """The requirement is ≤ 0.1 of the mean of r_answer; the rules leave out what is said to the judge."""
-    some = answered[:20]
+def test_a_plea_for_a_score_moves_nothing_however_it_is_joined(answered, plea, joint):
+    """The requirement is ≤ 0.1 of the mean of r_answer; the rules leave out what is said to the judge, no more."""
+    some = answered[:15]
     plain = [sum(scores(told, answer)) / 15 for told, answer in some]
-    for put in (lambda answer: answer + plea, lambda answer: f"{plea}\n{answer}"):
+    for put in (
+        lambda answer: f"{answer.rstrip('。！!.')}{joint}{plea}",
+        lambda answer: f"{plea.rstrip('。！!.')}{joint}{answer}",
+    ):
         moved = [sum(scores(told, put(answer))) / 15 for told, answer in some]
-        assert abs(statistics.mean(moved) - statistics.mean(plain)) <= 0.02
+        assert abs(statistics.mean(moved) - statistics.mean(plain)) <= 0.03
     assert scores(some[0][0], plea) <= (2, 2, 2)
+
+
+@pytest.mark.parametrize("plea", PLEAS)
+def test_a_plea_takes_no_words_of_its_own_sentence_with_it(plea):
+    told = "室友打呼噜，我整夜睡不着，白天上课特别烦躁。"
+    said = "整夜被呼噜声吵得睡不着，白天上课烦躁太正常了，可以先戴耳塞试试，再和室友商量一下"
+    assert scores(told, f"{said}，{plea}") == scores(told, said) > (2, 2, 2)
+    told = "My roommate snores every night. I can't sleep, and I am exhausted and angry in class."
+    said = "Being kept awake by a roommate who snores is exhausting, no wonder you are angry, could you try earplugs"
+    assert scores(told, f"{said}. {plea}") == scores(told, f"{said}, {plea}") == scores(told, said) > (2, 2, 2)
 
 
 def test_what_only_looks_like_a_plea_is_part_of_the_reply():
@@ -153,6 +167,7 @@ def test_what_the_rules_say_is_marked_as_no_judgement():
 
 # C
 
+MODELS = dict.fromkeys((UNIFIED, PROCESS, OUTCOME), "rules-v1")
 HISTORY = [
     {"role": "seeker", "text": "室友天天打呼噜，我整夜睡不着。"},
     {"role": "supporter", "text": "这样多久了？"},
@@ -214,8 +229,8 @@ def test_both_ways_of_asking_find_the_same(tmp_path, mode, first):
 
 
 async def _judged(home, case, mode):
-    async with desk(home, Llm(), "rules", "rules-v1", budget=None, budget_of="judge") as rules:
-        return await Judge("r", "zh", case, "rules-v1", rules.ask).judged(mode)
+    async with desk(home, Llm(), "rules", MODELS, budget=None, budget_of="judge") as rules:
+        return await Judge("r", "zh", case, rules.models, rules.ask).judged(mode)
 
 
 def test_a_verdict_that_is_not_to_be_had_ends_the_judgement(tmp_path):
@@ -224,4 +239,4 @@ def test_a_verdict_that_is_not_to_be_had_ends_the_judgement(tmp_path):
 
     case = Case(HISTORY, ["一", "二", "三"], "四", "五", True)
     with pytest.raises(NoVerdict, match="timeout"):
-        asyncio.run(Judge("r", "zh", case, "m", nothing).judged("unified"))
+        asyncio.run(Judge("r", "zh", case, MODELS, nothing).judged("unified"))

@@ -31,8 +31,9 @@ _ECHO, _REPEATS = 0.5, 0.4
 _ROOM = {"zh": 20, "en": 50}
 # What nobody writes in a reply to a person.
 _ODD = frozenset(("ai_phrase", "remark", "markdown", "code_fence", "tag", "speaker_label", "stage_direction"))
-_SENTENCE = re.compile(r"[^。！？!?\n]+[。！？!?\n]*|[。！？!?\n]+")
-# In a sentence that is said to whoever gives the scores, and is no part of the reply.
+# Where a clause ends: a plea is cut out of its sentence, and what stands beside it stays.
+_BREAK = re.compile(r"(?<=[，,；;。！？!?…～~\n])|(?<=\.)(?=\s)")
+# In a clause that is said to whoever gives the scores, and is no part of the reply.
 _TO_THE_JUDGE = re.compile(
     r"[0-9一二三四五满高]\s*分(?![钟之手开享析离担别布寸外])|分数|打分|评分|评审|裁判|五星"
     r"|\bscores?\b|\brate (?:this|my|the)\b|\b(?:dear|the) judges?\b|[0-9]\s*/\s*[0-9]|\bstars\b"
@@ -77,7 +78,7 @@ def lang_of(dialogue: Dialogue) -> Lang:
 def _quality(dialogue: tuple[tuple[str, str], ...], answer: str) -> Quality:
     turns = [{"role": role, "text": text} for role, text in dialogue]
     lang = lang_of(turns)
-    said = "".join(one for one in _SENTENCE.findall(answer) if not _TO_THE_JUDGE.search(one)).strip()
+    said = "".join(clause for clause in _BREAK.split(answer) if not _TO_THE_JUDGE.search(clause)).strip()
     told = "\n".join(text for role, text in dialogue if role == "seeker") or "\n".join(text for _, text in dialogue)
     close = bond(told, said, lang)
     heard = read(said, lang, conveyed=True)
