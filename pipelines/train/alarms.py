@@ -4,7 +4,7 @@ Every threshold is ours. A figure of a step is judged by its mean over some step
 an alarm tells the first of the steps since which it holds without a break.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -231,28 +231,29 @@ def echoes(rollouts: pl.DataFrame, repeats: float) -> Curve:
     What many prompts share is ours, the system prompt, and no echo; of an output with an answer that alone is looked
     at. With a single prompt nobody can tell its parts apart: then there is no figure.
     """
-    asked = {text: _shingles(text) for text in rollouts["prompt"].unique(maintain_order=True)}
+    asked = rollouts["prompt"].unique(maintain_order=True).to_list()
     if len(asked) < 2:
         return {}
-    own = _own(asked.values())
-    said = {text: shingles[np.isin(shingles, own)] for text, shingles in asked.items()}
+    said = dict(zip(asked, own_shingles([shingles_of(text) for text in asked]), strict=True))
     found: dict[int, list[bool]] = {}
     answers = rollouts.select(
         "step", "prompt", pl.col("output").str.extract(_TAGS).fill_null(pl.col("output")).alias("answer")
     )
     for step, prompt, answer in answers.iter_rows():
-        shingles = _shingles(answer)
+        shingles = shingles_of(answer)
         share = np.isin(shingles, said[prompt]).mean() if len(shingles) else 0.0
         found.setdefault(step, []).append(bool(share >= repeats))
     return {step: sum(marks) / len(marks) for step, marks in sorted(found.items())}
 
 
-def _own(asked: Iterable[np.ndarray]) -> np.ndarray:
-    """The shingles that few prompts have: one, or fewer than a tenth."""
-    every = list(asked)
-    values, counts = np.unique(np.concatenate(every), return_counts=True)
-    return values[counts < max(2, len(every) / 10)]
+def own_shingles(asked: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Of the shingles of each prompt those that few prompts have: one, or fewer than a tenth."""
+    _, places, counts = np.unique(np.concatenate(asked), return_inverse=True, return_counts=True)
+    few = counts[places] < max(2, len(asked) / 10)
+    ends = np.cumsum([len(shingles) for shingles in asked])
+    return [shingles[own] for shingles, own in zip(asked, np.split(few, ends[:-1]), strict=True)]
 
 
-def _shingles(text: str) -> np.ndarray:
+def shingles_of(text: str) -> np.ndarray:
+    """The shingles of a text as numbers, each once; white space is none of it."""
     return np.unique(hashes(points("".join(text.split())), _SHINGLE, _BASE))
