@@ -1,9 +1,11 @@
 """What a curve of training should not do, and what to do about it: pure functions over rollouts and metrics.
 
 Every threshold is ours. A figure of a step is judged by its mean over some steps, so that one odd step raises nothing;
-an alarm tells the first of the steps since which it holds without a break.
+an alarm tells the first of the steps since which it holds without a break. A figure that is no finite number is told of
+apart, also where it has passed, and is no part of a mean: it would hide all that is compared with it.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,6 +20,17 @@ Curve = dict[int, float]  # a figure by step
 
 _SHINGLE = 5  # characters
 _BASE = 1_000_003
+# What has to be a number at every step, by the trainers' names.
+_WATCHED = {
+    "critic/score/mean": "the reward",
+    "train/loss": "the loss",
+    "val/loss": "the loss of the validation",
+    "actor/kl_loss": "KL to the reference",
+    "actor/ppo_kl": "KL to the policy before",
+    "actor/entropy": "the entropy",
+    "actor/grad_norm": "the norm of the gradient",
+    "train/grad_norm": "the norm of the gradient",
+}
 _TAGS = r"(?s)<answer>(.*?)</answer>"
 
 
@@ -81,6 +94,7 @@ def curve(metrics: Mapping[int, Metrics], name: str) -> Curve:
 
 
 def _of_metrics(metrics: Mapping[int, Metrics], limits: Limits) -> Iterator[Alarm]:
+    yield from _not_finite(metrics)
     length = curve(metrics, "response_length/mean")
     yield from _against_the_first(
         length,
@@ -98,6 +112,23 @@ def _of_metrics(metrics: Mapping[int, Metrics], limits: Limits) -> Iterator[Alar
         "collapsed: all outputs become one, and advantages vanish; a lower learning rate, a higher temperature or a KL "
         "term. Rising: the policy dissolves; a lower learning rate",
     )
+
+
+def _not_finite(metrics: Mapping[int, Metrics]) -> Iterator[Alarm]:
+    steps = {
+        name: [step for step, value in curve(metrics, name).items() if not math.isfinite(value)] for name in _WATCHED
+    }
+    bad = {name: found for name, found in steps.items() if found}
+    if bad:
+        told = " and ".join(f"{_WATCHED[name]} in {len(found):,}" for name, found in bad.items())
+        yield Alarm(
+            "not_finite",
+            min(found[0] for found in bad.values()),
+            f"of {len(metrics):,} steps {told} is NaN or infinite",
+            {name: float(len(found)) for name, found in bad.items()},
+            "weights that took such a step are lost: go back to a checkpoint before it; a lower learning rate, or "
+            "bfloat16 in the place of float16",
+        )
 
 
 def _of_rollouts(rollouts: pl.DataFrame, limits: Limits) -> Iterator[Alarm]:
@@ -185,8 +216,8 @@ def _against_the_first(
 
 
 def smooth(found: Curve, limits: Limits) -> Curve:
-    """The mean of each step and the steps before it, from the first on that has enough of them."""
-    steps = sorted(found)
+    """The mean of each step and the steps before it, from the first on that has enough of them; of finite figures."""
+    steps = sorted(step for step, value in found.items() if math.isfinite(value))
     width = min(limits.window, max(1, len(steps) // 4))
     values = np.array([found[step] for step in steps])
     return {steps[place]: float(values[place - width + 1 : place + 1].mean()) for place in range(width - 1, len(steps))}

@@ -135,6 +135,23 @@ def test_reasoning_may_repeat_the_post_and_the_answer_may_not():
     assert echoes(table(rows), 0.5) == {1: 0.0, 2: 0.5}
 
 
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize(
+    "name", ["critic/score/mean", "actor/entropy", "actor/kl_loss", "actor/grad_norm", "train/loss"]
+)
+def test_a_figure_that_is_no_number_is_told_of_also_where_it_has_passed(name: str, broken: float):
+    metrics = {step: {name: broken if step in (7, 8) else 1.0} for step in STEPS}
+    [alarm] = alarms(NOTHING, metrics)
+    assert (alarm.name, alarm.since, alarm.figures) == ("not_finite", 7, {name: 2.0})
+
+
+def test_a_figure_that_is_no_number_hides_no_other_alarm():
+    lengths = turning(100.0, 300.0)
+    lengths[0] = lengths[-1] = float("nan")
+    entropy = [*[1.0] * 39, float("nan")]
+    assert found(length=lengths, entropy=entropy).keys() == {"length_rises", "not_finite"}
+
+
 _PROMPTS = st.lists(st.text("甲乙丙 ", max_size=12), min_size=2, max_size=40, unique=True)
 
 
