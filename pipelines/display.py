@@ -1,4 +1,8 @@
-"""How rows, tables of tables and events look on a terminal."""
+"""How rows, tables of tables and events look on a terminal.
+
+What people and models wrote is drawn as it is and does nothing: its control characters are shown, and no word of it is
+markup.
+"""
 
 import json
 import re
@@ -8,8 +12,8 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console, Group, RenderableType
-from rich.markup import escape
 from rich.panel import Panel
+from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
 
@@ -48,6 +52,31 @@ _OF_A_STEP = {
 }
 _VALIDATED = re.compile(r"val-core/.*/reward/mean@\d+")
 
+# What moves the cursor, clears the screen or turns the order of characters (Unicode's Bidi_Control).
+_C0 = [point for point in range(0x20) if chr(point) not in "\n\t"]
+_ESCAPED = {
+    point: f"\\u{point:04x}"
+    for point in (0x7F, *range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+_SHOWN_AS = _ESCAPED | {point: chr(0x2400 + point) for point in _C0} | {0x7F: "␡"}
+
+
+class _Table(Table):
+    """A table whose cells are texts, not markup."""
+
+    def add_row(self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False) -> None:
+        shown = (_text(cell) if isinstance(cell, str) else cell for cell in cells)
+        super().add_row(*shown, style=style, end_section=end_section)
+
+
+def visible(what: str) -> str:
+    """A text whose control characters do nothing: all but line breaks and tabs are drawn, as ␛ or \\u202e."""
+    return what.translate(_SHOWN_AS)
+
+
+def _text(what: Any, style: str = "") -> Text:
+    return Text(visible(str(what)), style=style)
+
 
 def version_record(version: Version) -> dict[str, Any]:
     """A version as `tables --json` lists it."""
@@ -62,7 +91,7 @@ def version_record(version: Version) -> dict[str, Any]:
 
 def versions(found: list[Version], *, all_versions: bool = False) -> Table:
     """A table of tables, narrow enough for a terminal: of a version as much as every command understands."""
-    table = Table()
+    table = _Table()
     for name in ("table", "version", "rows", "dropped", "made", *(["current"] if all_versions else [])):
         table.add_column(name, justify="right" if name in {"rows", "dropped"} else "left", no_wrap=True)
     days = {} if all_versions else _days(found)
@@ -107,35 +136,35 @@ def row(table: str, values: dict[str, Any]) -> Panel:
     for name, value in values.items():
         if name in key or value is None or value == []:
             continue
-        parts.append(Text(name, style="bold yellow"))
+        parts.append(_text(name, "bold yellow"))
         parts.append(_value(value))
-    return Panel(Group(*parts), title=f"{table}  {title}", title_align="left")
+    return Panel(Group(*parts), title=_text(f"{table}  {title}"), title_align="left")
 
 
 def _value(value: Any) -> RenderableType:
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return Group(*(_item(item) for item in value))
     if isinstance(value, list):
-        return Text("  " + "\n  ".join(map(str, value)))
+        return _text("  " + "\n  ".join(map(str, value)))
     if isinstance(value, dict):
-        return Group(*(Group(Text(f"  {name}", style="yellow"), _value(inner)) for name, inner in value.items()))
-    return Text(f"  {value}")
+        return Group(*(Group(_text(f"  {name}", "yellow"), _value(inner)) for name, inner in value.items()))
+    return _text(f"  {value}")
 
 
 def _item(item: dict[str, Any]) -> RenderableType:
     speaker = item.get("role")
     words = item.get("text", item.get("content"))
     if words is None:
-        return Text("  " + ", ".join(f"{name} {value}" for name, value in item.items()))
+        return _text("  " + ", ".join(f"{name} {value}" for name, value in item.items()))
     label = f"{speaker}：" if speaker else ""
     notes = {name: value for name, value in item.items() if name not in {"role", "text", "content"} and value}
-    line = Text("  ").append(label, style=f"bold {_SPEAKERS.get(speaker or '', 'green')}").append(str(words))
-    return line.append(f"  {notes}", style="dim") if notes else line
+    line = _text("  ").append(_text(label, f"bold {_SPEAKERS.get(speaker or '', 'green')}")).append(_text(words))
+    return line.append(_text(f"  {notes}", "dim")) if notes else line
 
 
 def paper_table(found: PaperTable) -> Table:
     """A table of a paper with our figures; what cannot be right is marked with *."""
-    table = Table(
+    table = _Table(
         title=found.title,
         caption="\n".join([*found.notes, *["* cannot be right"] * bool(found.impossible)]),
         caption_justify="left",
@@ -155,29 +184,28 @@ def paper_table(found: PaperTable) -> Table:
 
 def events(found: list[Event]) -> Table:
     """The life of a row."""
-    table = Table()
+    table = _Table()
     for name in ("table", "row", "what", "reason", "detail"):
         table.add_column(name, no_wrap=name == "table", overflow="fold")
     for event in found:
         where = event.table if event.partition is None else f"{event.table}/{event.partition}"
         style = "red" if event.what == "dropped" else "green"
-        what = Text(event.what, style=style)
+        what = _text(event.what, style)
         table.add_row(where, event.row_id, what, event.reason or "", event.detail or "")
     return table
 
 
 def findings(found: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
     """What the checks of a release found, and what of it somebody allowed."""
-    table = Table(show_lines=True)
+    table = _Table(show_lines=True)
     for name in ("check", "", "what", "to do", "ids"):
         table.add_column(name, overflow="fold")
     for one in found:
-        refused = "[yellow]allowed[/]" if one.check in allowed else "[red]refused[/]"
-        mark = refused if one.severity == "refuse" else "[yellow]warning[/]"
+        refused = Text("allowed", "yellow") if one.check in allowed else Text("refused", "red")
+        mark = refused if one.severity == "refuse" else Text("warning", "yellow")
         left = len(one.examples) - _SHOWN
         ids = [*one.examples[:_SHOWN], *([f"and {left:,} more: --json"] if left > 0 else [])]
-        told = (one.what, one.remedy, "\n".join(ids))
-        table.add_row(one.check, mark, *map(escape, told))
+        table.add_row(one.check, mark, one.what, one.remedy, "\n".join(ids))
     return table
 
 
@@ -195,7 +223,7 @@ def release_record(release: Release, current: Release | None) -> dict[str, Any]:
 
 def releases(found: list[Release], current: Release | None) -> Table:
     """A table of releases."""
-    table = Table()
+    table = _Table()
     for name in ("release", "made", "sets", "rows", "content", "allowed", "current"):
         table.add_column(name, justify="right" if name in {"sets", "rows"} else "left", no_wrap=True)
     for one in found:
@@ -208,7 +236,7 @@ def releases(found: list[Release], current: Release | None) -> Table:
 
 def differences(found: list[Difference]) -> Table:
     """What of a recipe's configuration is not as in its paper."""
-    table = Table(title="not as in the paper")
+    table = _Table(title="not as in the paper")
     for name in ("setting", "paper", "here"):
         table.add_column(name, overflow="fold")
     for one in found:
@@ -218,7 +246,7 @@ def differences(found: list[Difference]) -> Table:
 
 def arms(found: Sequence[ArmResult]) -> Table:
     """The arms of an experiment beside each other; ± is the standard deviation over the seeds."""
-    table = Table(title="arms, on equal rows and seeds")
+    table = _Table(title="arms, on equal rows and seeds")
     for name in ("recipe", "arm", "seeds", "rows", "steps", "figure", "first", "last", "validation"):
         table.add_column(name, overflow="fold", justify="left" if name in ("recipe", "arm", "figure") else "right")
     for one in found:
@@ -249,8 +277,8 @@ def alarm(found: Alarm) -> str:
 
 
 def as_json(value: Any) -> str:
-    """What `--json` prints: UTF-8, times as ISO 8601, money as a number."""
-    return json.dumps(value, ensure_ascii=False, indent=1, default=_plain)
+    """What `--json` prints: UTF-8, times as ISO 8601, money as a number; what a terminal would obey is escaped."""
+    return json.dumps(value, ensure_ascii=False, indent=1, default=_plain).translate(_ESCAPED)
 
 
 def _plain(value: Any) -> Any:
@@ -265,7 +293,7 @@ def budget_record(budget: Budget) -> dict[str, Any]:
 
 def estimates(found: list[tuple[str, Estimate | None]]) -> Table:
     """What the questions of each stage would take, by model; at most, for every reply is counted at its longest."""
-    table = Table(caption="as the tables stand now; replies counted at their longest, repairs on top")
+    table = _Table(caption="as the tables stand now; replies counted at their longest, repairs on top")
     for name in ("stage", "model", "calls", "in the ledger", "tokens in", "tokens out", "money"):
         table.add_column(name, justify="left" if name in {"stage", "model"} else "right", no_wrap=True)
     for stage, taken in found:
@@ -286,7 +314,7 @@ def estimates(found: list[tuple[str, Estimate | None]]) -> Table:
 
 def diversity(figures: pl.DataFrame) -> Table:
     """Figures of dialogues before and after they were rewritten."""
-    table = Table(caption="D a copy, R rewritten, P rewritten to a persona; the same dialogues in every column")
+    table = _Table(caption="D a copy, R rewritten, P rewritten to a persona; the same dialogues in every column")
     for name in figures.columns:
         table.add_column(name, justify="left" if name in {"lang", "figure"} else "right")
     for lang, figure, *values in figures.iter_rows():
@@ -297,7 +325,7 @@ def diversity(figures: pl.DataFrame) -> Table:
 
 def spend(found: list[Spend]) -> Table:
     """What was asked of models, and what it cost."""
-    table = Table(caption="at risk: calls of which nobody knows whether they were billed")
+    table = _Table(caption="at risk: calls of which nobody knows whether they were billed")
     names = ("stage", "model", "answered by", "day", "calls", "tries failed", "open", "in", "out", "money", "at risk")
     for place, name in enumerate(names):
         table.add_column(name, justify="left" if place < 4 else "right", overflow="fold")
@@ -324,7 +352,7 @@ def spend(found: list[Spend]) -> Table:
 
 def open_attempts(found: list[OpenAttempt]) -> Table:
     """Calls without an end, the oldest first."""
-    table = Table()
+    table = _Table()
     for name in ("stage", "model", "since", "set aside", "what", "key"):
         table.add_column(name, no_wrap=name != "key", overflow="fold")
     for one in found:
@@ -336,7 +364,7 @@ def open_attempts(found: list[OpenAttempt]) -> Table:
 
 def budgets(found: list[Budget]) -> Table:
     """Budgets with what was spent from them, the oldest first."""
-    table = Table(caption="set aside: for calls that are in flight, or of which nobody knows whether they were billed")
+    table = _Table(caption="set aside: for calls that are in flight, or of which nobody knows whether they were billed")
     for name in ("budget", "since", "cap", "spent", "set aside"):
         table.add_column(name, overflow="fold")
     for one in map(budget_record, found):
@@ -348,12 +376,13 @@ def budgets(found: list[Budget]) -> Table:
 def erasure_plan(plan: Plan) -> Group:
     """What an erasure would touch."""
     told = [f"{len(plan.touched):,} versions and shards hold some of it:", *(f"  {name}" for name in plan.touched)]
-    return Group(*told, f"{len(plan.forgotten):,} calls of models made it or say it; nothing was erased")
+    told += [f"{len(plan.forgotten):,} calls of models made it or say it; nothing was erased"]
+    return Group(*map(_text, told))
 
 
 def erasure(receipt: Receipt) -> Group:
     """What an erasure took away, and what is left to do elsewhere."""
-    table = Table(caption=f"receipt: {RECEIPTS}/{receipt.erasure}.json")
+    table = _Table(caption=f"receipt: {RECEIPTS}/{receipt.erasure}.json")
     for name in ("place", "rows", "dropped rows", "changed rows"):
         table.add_column(name, justify="left" if name == "place" else "right", overflow="fold")
     for lost in receipt.lost:
@@ -367,7 +396,7 @@ def erasure(receipt: Receipt) -> Group:
     told += [f"still on the Hub, of release {one.release}: {one.removal}" for one in receipt.published]
     told += [f"a file of yours still says it: {name}" for name in receipt.elsewhere]
     told += [f"{one.host} may still keep {', '.join(one.files) or one.batch}" for one in receipt.at_hosts]
-    return Group(table, *told)
+    return Group(table, *map(_text, told))
 
 
 def changed_keys(frame: pl.DataFrame, key: list[str], console: Console, sign: str, most: int = 20) -> None:
@@ -375,6 +404,8 @@ def changed_keys(frame: pl.DataFrame, key: list[str], console: Console, sign: st
     for values in frame.head(most).iter_rows(named=True):
         name = " ".join(str(values[column]) for column in key)
         told = f"  ({', '.join(values['columns'])})" if sign == "~" else ""
-        console.print(f"{sign} {name}{told}", style={"+": "green", "-": "red"}.get(sign, "yellow"), highlight=False)
+        console.print(
+            _text(f"{sign} {name}{told}"), style={"+": "green", "-": "red"}.get(sign, "yellow"), highlight=False
+        )
     if frame.height > most:
         console.print(f"{sign} … and {frame.height - most:,} more")

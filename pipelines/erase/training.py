@@ -6,6 +6,7 @@ is named, and whoever has its models removes them.
 
 import html
 import json
+import shutil
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ from pipelines.locks import held
 from pipelines.train.runs import LOCK, PAGE, ROLLOUTS, SCORED, note, runs
 from schemas.tables import TABLES
 
+_CACHE = "cache"  # in the folder of a run: its rows once more, as `datasets` keeps them (HF_DATASETS_CACHE)
+
 
 @contextmanager
 def no_training(home: Path) -> Iterator[None]:
@@ -35,7 +38,9 @@ def no_training(home: Path) -> Iterator[None]:
 
 
 def erase_from_runs(home: Path, sieve: Sieve, scrub: Scrub) -> int:
-    """Rids rows, rollouts, logs and pages of runs; how many files had some."""
+    """Rids rows, rollouts, logs and pages of runs, and removes the caches of those that were killed; how many files had
+    some, or went with a cache.
+    """
     found = 0
     for table in TABLES:
         for path in rows_of_runs(home, table):
@@ -46,6 +51,7 @@ def erase_from_runs(home: Path, sieve: Sieve, scrub: Scrub) -> int:
         found += _erase_outputs(run, scrub)
         found += sum(scrub_file(log, scrub) for log in (*sorted(run.glob("log-*.txt")), *(run / SCORED).glob("*.txt")))
         found += _remove_page(run / PAGE, scrub)
+        found += _remove_cache(run / _CACHE)
     return found
 
 
@@ -87,6 +93,15 @@ def _remove_page(page: Path, scrub: Scrub) -> bool:
         return False
     page.unlink()
     return True
+
+
+def _remove_cache(cache: Path) -> int:
+    """Removes rows that a run has copied for itself, whosever they are: the next start copies them anew."""
+    if not cache.is_dir():
+        return 0
+    files = sum(path.is_file() for path in cache.rglob("*"))
+    shutil.rmtree(cache)
+    return files
 
 
 def learnt(home: Path, releases: Collection[str]) -> list[str]:

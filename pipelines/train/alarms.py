@@ -1,10 +1,12 @@
 """What a curve of training should not do, and what to do about it: pure functions over rollouts and metrics.
 
 Every threshold is ours. A figure of a step is judged by its mean over some steps, so that one odd step raises nothing;
-an alarm tells the first of the steps since which it holds without a break.
+an alarm tells the first of the steps since which it holds without a break. A figure that is no finite number is told of
+apart, also where it has passed, and is no part of a mean: it would hide all that is compared with it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +20,17 @@ Curve = dict[int, float]  # a figure by step
 
 _SHINGLE = 5  # characters
 _BASE = 1_000_003
+# What has to be a number at every step, by the trainers' names.
+_WATCHED = {
+    "critic/score/mean": "the reward",
+    "train/loss": "the loss",
+    "val/loss": "the loss of the validation",
+    "actor/kl_loss": "KL to the reference",
+    "actor/ppo_kl": "KL to the policy before",
+    "actor/entropy": "the entropy",
+    "actor/grad_norm": "the norm of the gradient",
+    "train/grad_norm": "the norm of the gradient",
+}
 _TAGS = r"(?s)<answer>(.*?)</answer>"
 
 
@@ -81,6 +94,7 @@ def curve(metrics: Mapping[int, Metrics], name: str) -> Curve:
 
 
 def _of_metrics(metrics: Mapping[int, Metrics], limits: Limits) -> Iterator[Alarm]:
+    yield from _not_finite(metrics)
     length = curve(metrics, "response_length/mean")
     yield from _against_the_first(
         length,
@@ -98,6 +112,23 @@ def _of_metrics(metrics: Mapping[int, Metrics], limits: Limits) -> Iterator[Alar
         "collapsed: all outputs become one, and advantages vanish; a lower learning rate, a higher temperature or a KL "
         "term. Rising: the policy dissolves; a lower learning rate",
     )
+
+
+def _not_finite(metrics: Mapping[int, Metrics]) -> Iterator[Alarm]:
+    steps = {
+        name: [step for step, value in curve(metrics, name).items() if not math.isfinite(value)] for name in _WATCHED
+    }
+    bad = {name: found for name, found in steps.items() if found}
+    if bad:
+        told = " and ".join(f"{_WATCHED[name]} in {len(found):,}" for name, found in bad.items())
+        yield Alarm(
+            "not_finite",
+            min(found[0] for found in bad.values()),
+            f"of {len(metrics):,} steps {told} is NaN or infinite",
+            {name: float(len(found)) for name, found in bad.items()},
+            "weights that took such a step are lost: go back to a checkpoint before it; a lower learning rate, or "
+            "bfloat16 in the place of float16",
+        )
 
 
 def _of_rollouts(rollouts: pl.DataFrame, limits: Limits) -> Iterator[Alarm]:
@@ -185,8 +216,8 @@ def _against_the_first(
 
 
 def smooth(found: Curve, limits: Limits) -> Curve:
-    """The mean of each step and the steps before it, from the first on that has enough of them."""
-    steps = sorted(found)
+    """The mean of each step and the steps before it, from the first on that has enough of them; of finite figures."""
+    steps = sorted(step for step, value in found.items() if math.isfinite(value))
     width = min(limits.window, max(1, len(steps) // 4))
     values = np.array([found[step] for step in steps])
     return {steps[place]: float(values[place - width + 1 : place + 1].mean()) for place in range(width - 1, len(steps))}
@@ -231,28 +262,29 @@ def echoes(rollouts: pl.DataFrame, repeats: float) -> Curve:
     What many prompts share is ours, the system prompt, and no echo; of an output with an answer that alone is looked
     at. With a single prompt nobody can tell its parts apart: then there is no figure.
     """
-    asked = {text: _shingles(text) for text in rollouts["prompt"].unique(maintain_order=True)}
+    asked = rollouts["prompt"].unique(maintain_order=True).to_list()
     if len(asked) < 2:
         return {}
-    own = _own(asked.values())
-    said = {text: shingles[np.isin(shingles, own)] for text, shingles in asked.items()}
+    said = dict(zip(asked, own_shingles([shingles_of(text) for text in asked]), strict=True))
     found: dict[int, list[bool]] = {}
     answers = rollouts.select(
         "step", "prompt", pl.col("output").str.extract(_TAGS).fill_null(pl.col("output")).alias("answer")
     )
     for step, prompt, answer in answers.iter_rows():
-        shingles = _shingles(answer)
+        shingles = shingles_of(answer)
         share = np.isin(shingles, said[prompt]).mean() if len(shingles) else 0.0
         found.setdefault(step, []).append(bool(share >= repeats))
     return {step: sum(marks) / len(marks) for step, marks in sorted(found.items())}
 
 
-def _own(asked: Iterable[np.ndarray]) -> np.ndarray:
-    """The shingles that few prompts have: one, or fewer than a tenth."""
-    every = list(asked)
-    values, counts = np.unique(np.concatenate(every), return_counts=True)
-    return values[counts < max(2, len(every) / 10)]
+def own_shingles(asked: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Of the shingles of each prompt those that few prompts have: one, or fewer than a tenth."""
+    _, places, counts = np.unique(np.concatenate(asked), return_inverse=True, return_counts=True)
+    few = counts[places] < max(2, len(asked) / 10)
+    ends = np.cumsum([len(shingles) for shingles in asked])
+    return [shingles[own] for shingles, own in zip(asked, np.split(few, ends[:-1]), strict=True)]
 
 
-def _shingles(text: str) -> np.ndarray:
+def shingles_of(text: str) -> np.ndarray:
+    """The shingles of a text as numbers, each once; white space is none of it."""
     return np.unique(hashes(points("".join(text.split())), _SHINGLE, _BASE))

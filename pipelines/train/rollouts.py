@@ -6,14 +6,15 @@ meet by the group's uid and the output. A step that was made again after a break
 what was scored for it before meets nothing, and is counted.
 """
 
-import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.accounts import Account, require_balance
 from pipelines.drops import gather
@@ -25,7 +26,43 @@ from schemas.training import Rollouts
 TABLE = "rollouts"
 _UNIT = "output"
 
-_Scored = dict[tuple[str, str], list[dict[str, Any]]]  # by group and output
+_STEP = re.compile(r"0|[1-9][0-9]{0,17}")  # the name of a file of verl's
+_NO_RECORD = {"json_invalid", "model_type"}
+
+
+class _Line(BaseModel):
+    """A line of verl's, as far as it is read."""
+
+    model_config = ConfigDict(strict=True)
+
+    uid: str
+    input: str
+    output: str
+    score: float
+
+
+class _ScoredLine(BaseModel):
+    """A line of our reward manager's."""
+
+    model_config = ConfigDict(strict=True)
+
+    uid: str
+    session: int
+    split: Literal["train", "validation", "test"] | None
+    row_id: str | None
+    output: str
+    words: str | None
+    terms: dict[str, float]
+
+
+class _Refused(NamedTuple):
+    """Why a line is no row; no text of it."""
+
+    reason: str
+    detail: str
+
+
+_Scored = dict[tuple[str, str], list[_ScoredLine]]  # by group and output
 
 
 class Read(NamedTuple):
@@ -58,13 +95,13 @@ def read(run: Path) -> Read:
     counts = Counter({"outputs": 0, "unscored": 0, "elsewhere": 0, "unread": unread, "not_finite": 0})
     frames: list[pl.DataFrame] = [Rollouts.create_empty()]
     drops: list[pl.DataFrame] = []
-    for path in sorted((run / ROLLOUTS).glob("*.jsonl"), key=lambda path: int(path.stem)):
+    for path in sorted((run / ROLLOUTS).glob("*.jsonl")):
         rows: list[dict[str, Any]] = []
         for place, line in enumerate(path.read_bytes().splitlines(keepends=True)):
             counts["outputs"] += 1
-            told = _object(line)
-            if told is None:
-                drops.append(_dropped(run, path, place, line))
+            told = _of_a_step(path, line)
+            if isinstance(told, _Refused):
+                drops.append(_dropped(run, path, place, told))
             else:
                 rows.append(_row(run, int(path.stem), place, told, waiting, counts))
         frames.append(pl.DataFrame(rows, schema=Rollouts.polars_schema(), orient="row"))
@@ -72,33 +109,31 @@ def read(run: Path) -> Read:
     return Read(pl.concat(frames), gather(*drops), dict(counts))
 
 
-def _row(
-    run: Path, step: int, place: int, told: dict[str, Any], waiting: _Scored, counts: Counter[str]
-) -> dict[str, Any]:
-    uid, _, rest = told["uid"].partition("_")  # verl's name of an output: group, session, and its number there
-    scored = _taken(waiting, uid, rest.partition("_")[0], told["output"])
+def _row(run: Path, step: int, place: int, told: _Line, waiting: _Scored, counts: Counter[str]) -> dict[str, Any]:
+    uid, _, rest = told.uid.partition("_")  # verl's name of an output: group, session, and its number there
+    scored = _taken(waiting, uid, rest.partition("_")[0], told.output)
     counts["unscored"] += scored is None
-    terms = {**(scored or {}).get("terms", {}), "score": told["score"]}
-    finite = {name: float(value) for name, value in terms.items() if math.isfinite(value)}
+    terms = {**(scored.terms if scored else {}), "score": told.score}
+    finite = {name: value for name, value in terms.items() if math.isfinite(value)}
     counts["not_finite"] += len(terms) - len(finite)
     return {
         "run_id": run.name,
         "step": step,
         "output_index": place,
         "uid": uid,
-        "row_id": (scored or {}).get("row_id"),
-        "split": (scored or {}).get("split"),
-        "prompt": told["input"],
-        "output": told["output"],
+        "row_id": scored.row_id if scored else None,
+        "split": scored.split if scored else None,
+        "prompt": told.input,
+        "output": told.output,
         "rewards": [{"name": name, "value": value} for name, value in sorted(finite.items())],
-        "judge": (scored or {}).get("words") or None,
+        "judge": (scored.words or None) if scored else None,
     }
 
 
-def _taken(waiting: _Scored, uid: str, session: str, output: str) -> dict[str, Any] | None:
+def _taken(waiting: _Scored, uid: str, session: str, output: str) -> _ScoredLine | None:
     """What was scored for an output; of equal ones of a group that of its session, or else any."""
     found = waiting.get((uid, output), [])
-    own = next((place for place, line in enumerate(found) if str(line.get("session")) == session), 0)
+    own = next((place for place, line in enumerate(found) if str(line.session) == session), 0)
     return found.pop(own) if found else None
 
 
@@ -107,11 +142,12 @@ def _scored(run: Path) -> tuple[_Scored, int]:
     found: _Scored = {}
     unread = 0
     for line in (line for path in sorted((run / SCORED).glob("*.jsonl")) for line in _lines(path)):
-        told = _object(line)
-        if told is None:
+        try:
+            told = _ScoredLine.model_validate_json(line)
+        except ValidationError:
             unread += 1
         else:
-            found.setdefault((told["uid"], told["output"]), []).append(told)
+            found.setdefault((told.uid, told.output), []).append(told)
     return found, unread
 
 
@@ -120,21 +156,25 @@ def _lines(path: Path) -> Iterator[bytes]:
         yield from file
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
-    """A line that was written whole; None for half of one, which a process that was killed has left."""
+def _of_a_step(path: Path, line: bytes) -> _Line | _Refused:
+    """A line of verl's, or why it is none."""
+    if not _STEP.fullmatch(path.stem):
+        return _Refused("no_step", "the file is named after no step")
     try:
-        told = json.loads(line)
-    except ValueError:
-        return None
-    return told if isinstance(told, dict) and isinstance(told.get("uid"), str) else None
+        return _Line.model_validate_json(line)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)
+        if any(one["type"] in _NO_RECORD for one in wrong):
+            return _Refused("unreadable" if line.endswith(b"\n") else "unfinished", f"{len(line)} bytes")
+        return _Refused("incomplete", "missing or wrong: " + ", ".join(str(one["loc"][0]) for one in wrong))
 
 
-def _dropped(run: Path, path: Path, place: int, line: bytes) -> pl.DataFrame:
+def _dropped(run: Path, path: Path, place: int, why: _Refused) -> pl.DataFrame:
     row = {
         "stage": TABLE,
         "unit": _UNIT,
         "row_id": f"{run.name}/{path.stem}/{place}",
-        "reason": "unreadable" if line.endswith(b"\n") else "unfinished",
-        "detail": f"{len(line)} bytes",
+        "reason": why.reason,
+        "detail": why.detail,
     }
     return pl.DataFrame([row], schema=Dropped.polars_schema())

@@ -70,6 +70,18 @@ def test_rollouts_rows_logs_and_pages_are_rid_of_it_and_what_has_learnt_it_is_na
     assert not (on_it / "report.html").exists()
 
 
+def test_the_copy_of_its_rows_that_a_killed_run_left_is_removed_whole(home: Path, on_it: Path):
+    kept = on_it / "cache" / "parquet" / "default-0" / "0.0.0"
+    kept.mkdir(parents=True)
+    pl.DataFrame({"prompt": [HERS]}).write_ipc_stream(kept / "parquet-train.arrow")
+    (on_it / "cache" / "parquet.lock").touch()
+    assert f"{kept.relative_to(on_it)}/parquet-train.arrow" in traces(on_it, runs([HERS]))
+    [receipt] = erase(home, ASKED)
+    assert not (on_it / "cache").exists()
+    assert receipt.runs == 5 + 2
+    assert traces(on_it, runs([HERS])) == {}
+
+
 def test_what_was_written_to_others_stays(home: Path, on_it: Path):
     elsewhere = trained(home, "on-another", "v9", OTHERS, row="s:c")
     before = (elsewhere / "rollouts" / "1.jsonl").read_bytes()

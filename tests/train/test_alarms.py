@@ -2,13 +2,14 @@
 
 from itertools import product
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from rollout_lines import row, table
 
-from pipelines.train.alarms import Alarm, Limits, alarms, echoes, smooth
+from pipelines.train.alarms import Alarm, Limits, alarms, echoes, own_shingles, shingles_of, smooth
 
 STEPS = range(1, 41)
 NOTHING = table([])
@@ -132,6 +133,35 @@ def test_reasoning_may_repeat_the_post_and_the_answer_may_not():
             row(2, 0, prompt=POSTS[0], output=said.format(POSTS[0])),
             row(2, 1, prompt=POSTS[1], output="嗯。")]  # fmt: skip
     assert echoes(table(rows), 0.5) == {1: 0.0, 2: 0.5}
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize(
+    "name", ["critic/score/mean", "actor/entropy", "actor/kl_loss", "actor/grad_norm", "train/loss"]
+)
+def test_a_figure_that_is_no_number_is_told_of_also_where_it_has_passed(name: str, broken: float):
+    metrics = {step: {name: broken if step in (7, 8) else 1.0} for step in STEPS}
+    [alarm] = alarms(NOTHING, metrics)
+    assert (alarm.name, alarm.since, alarm.figures) == ("not_finite", 7, {name: 2.0})
+
+
+def test_a_figure_that_is_no_number_hides_no_other_alarm():
+    lengths = turning(100.0, 300.0)
+    lengths[0] = lengths[-1] = float("nan")
+    entropy = [*[1.0] * 39, float("nan")]
+    assert found(length=lengths, entropy=entropy).keys() == {"length_rises", "not_finite"}
+
+
+_PROMPTS = st.lists(st.text("甲乙丙 ", max_size=12), min_size=2, max_size=40, unique=True)
+
+
+@given(prompts=_PROMPTS)
+def test_a_shingle_is_a_prompts_own_where_one_has_it_or_fewer_than_a_tenth(prompts: list[str]):
+    asked = [shingles_of(text) for text in prompts]
+    for shingles, own in zip(asked, own_shingles(asked), strict=True):
+        having = {shingle: sum(shingle in other for other in asked) for shingle in shingles}
+        expected = [shingle for shingle in shingles if having[shingle] == 1 or having[shingle] < len(asked) / 10]
+        assert np.array_equal(own, expected)
 
 
 _CURVES = st.lists(st.floats(0.01, 1e4), min_size=1, max_size=60)

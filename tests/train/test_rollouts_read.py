@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rollout_lines import run_of, scored_line, step_line, told
@@ -64,6 +65,58 @@ def test_half_a_line_is_dropped_with_its_reason_and_the_lines_before_it_stay(tmp
     assert found.kept["output"].to_list() == ["甲"]
     assert found.dropped.select("row_id", "reason").rows() == [("run/1/0", "unreadable"), ("run/1/2", "unfinished")]
     assert "乙" not in str(found.dropped.to_dicts()), "what a policy wrote is no detail of a drop"
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"output": None}, "output"),
+        ({"score": None}, "score"),
+        ({"score": "0.5", "uid": 7}, "uid, score"),
+        ({"score": True}, "score"),
+        ({"input": ["user"]}, "input"),
+    ],
+)
+def test_a_line_of_another_kind_is_dropped_with_what_is_wrong_in_it(tmp_path: Path, change: dict, wrong: str):
+    line = step_line("a", 0, "甲")
+    without = {name: value for name, value in line.items() if name not in change}
+    lines = [line | change, step_line("a", 1, "乙"), *([without] if len(change) == 1 else [])]
+    found = read(run_of(tmp_path / "run", {1: lines}))
+    assert found.kept["output"].to_list() == ["乙"]
+    assert found.counts["outputs"] == len(lines)
+    assert {(reason, detail) for _, _, _, reason, detail in found.dropped.rows()} == {
+        ("incomplete", f"missing or wrong: {wrong}")
+    }
+
+
+@pytest.mark.parametrize("line", [b"[1, 2]\n", b"7\n", b"\n", b"[" * 100_000 + b"\n", b'"\xff"\n', b'"\\ud800"\n'])
+def test_a_line_that_is_no_record_is_dropped(tmp_path: Path, line: bytes):
+    run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]})
+    with (run / "rollouts" / "1.jsonl").open("ab") as file:
+        file.write(line)
+    found = read(run)
+    assert found.kept["output"].to_list() == ["甲"]
+    assert found.dropped["reason"].to_list() == ["unreadable"]
+
+
+@pytest.mark.parametrize("name", ["notes", "1.old", "-1", "01", "٣", "9" * 30])
+def test_a_file_that_is_named_after_no_step_is_dropped_line_by_line(tmp_path: Path, name: str):
+    run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]})
+    (run / "rollouts" / f"{name}.jsonl").write_text(told([step_line("a", 1, "乙"), step_line("a", 2, "丙")]))
+    store = Store(tmp_path / "data")
+    version = write(store, run)
+    assert version is not None
+    assert (version.rows, version.dropped) == (1, 2)
+    rows = store.read_dropped("rollouts", partition="run").collect()
+    assert set(rows["reason"]) == {"no_step"}
+    assert set(rows["row_id"]) == {f"run/{name}/0", f"run/{name}/1"}
+
+
+@pytest.mark.parametrize("change", [{"output": None}, {"terms": {"term": None}}, {"terms": None}, {"split": "mine"}])
+def test_a_line_of_a_reward_of_another_kind_is_counted(tmp_path: Path, change: dict):
+    scored = {"1": [scored_line("a", 0, "甲", term=1.0) | change]}
+    found = read(run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, scored))
+    assert (found.counts["unread"], found.counts["unscored"], terms(found.kept)) == (1, 1, [{"score": 0.5}])
 
 
 def test_half_a_line_of_a_reward_is_counted(tmp_path: Path):
