@@ -41,9 +41,10 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def rows_of(job: Path) -> list[dict[str, Any]]:
-    """The journal of a job."""
+    """The journal of a job. A line that a killed job was in the middle of is none."""
     path = job / "items.jsonl"
-    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+    *lines, _ = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    return [json.loads(line) for line in lines]
 
 
 def crawl(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.rewrite.profiles import parse
@@ -117,6 +117,7 @@ WRITTEN = st.lists(
 ).filter(lambda said: any(sum(one.isalnum() for one in text) >= 2 and len(text.strip()) >= 2 for text in said))
 
 
+@example(["0", "0  \x1b", MANNERS["zh"]["D"]], "zh", "seeker")
 @given(WRITTEN, st.sampled_from(["zh", "en"]), st.sampled_from(["seeker", "supporter"]))
 def test_whatever_is_said_the_profile_is_what_was_asked_for(said: list[str], lang: str, role: str):
     asked = inputs(*said, role=role, lang=lang)

@@ -126,7 +126,7 @@ def _patterns(lang: Lang) -> list[tuple[str, str, re.Pattern[str]]]:
 
 def _evidence(parts: list[_Clause], scores: Mapping[str, float], said: list[str], lang: Lang) -> list[str]:
     """The clauses that hold the strongest cues, those of the leading trait first; a clause or turn where none does."""
-    quotable = [part for part in parts if len(part.text) in _QUOTED[lang]]
+    quotable = [part for part in parts if len(part.text) in _QUOTED[lang] and _words(part.text)]
     found: dict[str, None] = {}
     for trait in sorted(TRAITS, key=lambda trait: -scores[trait]):
         if found and scores[trait] < 0.5:
@@ -136,8 +136,13 @@ def _evidence(parts: list[_Clause], scores: Mapping[str, float], said: list[str]
     if found:
         return list(found)
     told = [*(part.text for part in parts), *said]
-    longest = max(told, key=lambda text: (len(text) in _QUOTED[lang], len(text)), default="")
+    longest = max(told, key=lambda text: (_words(text), len(text) in _QUOTED[lang], len(text)), default="")
     return [longest[: _QUOTED[lang].stop - 1].strip()]
+
+
+def _words(text: str) -> bool:
+    """Whether a quote says anything: control characters and dots do not (`profiles.parse` wants two letters)."""
+    return sum(map(str.isalnum, text)) >= 2
 
 
 def describe(scores: Mapping[str, float], role: str, lang: Lang, said: str) -> str:
