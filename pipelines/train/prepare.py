@@ -103,12 +103,11 @@ def prepare(
             )
         provider = provider or "rules"
         rewards = settings or Rewards()
-        judge = Judge(
-            provider, getattr(rewards, told.reward), budget, chosen.judging, rewards.failures, rewards.at_once
-        )
+        models = _judges(rewards, told, chosen)
+        judge = Judge(provider, models, budget, chosen.judging, rewards.failures, rewards.at_once)
         services["judge"] = judge_command(home, folder.name, judge)
-        named = RULES if provider == "rules" else judge.model
-        asked["judge"] = {"provider": judge.provider, "model": named, "mode": judge.mode}
+        named = dict.fromkeys(models, RULES) if provider == "rules" else models
+        asked["judge"] = {"provider": judge.provider, **named, "mode": judge.mode}
     _refuse_unknown_settings(told, given or {})
     _refuse_ours(told, ours, given or {})
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
@@ -118,6 +117,14 @@ def prepare(
 def encoder_of(home: Path, preset: Preset, release: Release, run: str | None) -> Path:
     """The encoder of a run; none named: that of `ENCODER` on the same release. Raises RequestError."""
     return _model(home, run or f"{ENCODER}-{preset}-{release.name}", ENCODER, "--encoder")
+
+
+def _judges(rewards: Rewards, told: Recipe, arm: Arm) -> dict[str, str]:
+    """Aliases of the models that judge, by the option of the judge's that names them."""
+    models = {"model": getattr(rewards, told.reward)}
+    if arm.judging == "apart":
+        models |= {"model-process": rewards.compeer_process, "model-outcome": rewards.compeer_outcome}
+    return models
 
 
 def _refuse_idle(told: Recipe, encoder: str | None, provider: Provider | None, budget: Decimal | None) -> None:

@@ -26,10 +26,13 @@ _LAST_WORDS = 2000  # characters of its log that an error repeats
 
 
 class Judge(NamedTuple):
-    """Who judges: a provider of `pipelines.llm`, a model's alias, at what cost at most, and how (`Arm.judging`)."""
+    """Who judges: a provider of `pipelines.llm`, aliases of models, at what cost at most, and how (`Arm.judging`).
+
+    `models` is {model}, or of C's steps and responses apart {model-process, model-outcome} too.
+    """
 
     provider: Provider
-    model: str
+    models: Mapping[str, str]
     budget: Decimal | None
     mode: str
     failures: float
@@ -42,7 +45,7 @@ def judge_command(home: Path, run: str, judge: Judge) -> list[str]:
         "home": home,
         "budget-of": f"judge of {run}",  # broken off, the run goes on with what it had spent
         "provider": judge.provider,
-        "model": judge.model,
+        **judge.models,
         "mode": judge.mode,
         "failures": judge.failures,
         "at-once": judge.at_once,

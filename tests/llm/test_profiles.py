@@ -13,7 +13,8 @@ from pipelines.settings import ROOT
 
 ALIASES = {
     *("deepseek-r1", "deepseek-v4-pro", "deepseek-flash", "gpt-4o"),
-    *("qwen2.5-72b", "qwen-plus", "qwen2.5-vl", "vllm-local", "unifireward"),
+    *("qwen2.5-72b", "qwen-plus", "qwen2.5-vl"),
+    *(SERVED := ("vllm-local", "unifireward", "compeer-prm", "compeer-orm")),
 }
 
 
@@ -31,7 +32,7 @@ def test_these_are_shipped_and_each_file_names_its_tables_once():
 
 def test_every_shipped_price_is_in_dollars_and_says_when_and_where_it_was_read():
     priced = {alias: one.price for alias, one in profiles().items() if one.price}
-    assert set(priced) == {"gpt-4o", "deepseek-v4-pro", "deepseek-flash", "qwen-plus", "vllm-local", "unifireward"}
+    assert set(priced) == {"gpt-4o", "deepseek-v4-pro", "deepseek-flash", "qwen-plus", *SERVED}
     for found in priced.values():
         assert found.currency == "USD"
         assert found.date.isoformat() in ("2026-11-21", "2026-11-22")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RequestError, UnknownName
+from pipelines.settings import Rewards
 from pipelines.train.launch import gpus
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
@@ -82,6 +83,19 @@ def test_the_judge_is_whom_somebody_named(training_home: Path):
     assert (asked["provider"], asked["model"]) == ("openai", "qwen-plus")
     asked = prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke").asked["judge"]
     assert (asked["provider"], asked["model"]) == ("rules", "rules-v1")
+
+
+def test_steps_and_responses_apart_have_a_model_each(training_home: Path):
+    told = {"name": "apart", "provider": "openai", "settings": Rewards(compeer_outcome="mine")}
+    apart = prepare(training_home, recipe("compeer_cer"), "gpu", arm="por", **told)
+    assert apart.asked["judge"] == {
+        "provider": "openai", "mode": "apart",
+        "model": "unifireward", "model-process": "compeer-prm", "model-outcome": "mine",
+    }  # fmt: skip
+    assert {"--model-process=compeer-prm", "--model-outcome=mine", "--mode=apart"} <= {*apart.services["judge"]}
+    assert "--model-process" not in " ".join(
+        prepare(training_home, recipe("compeer_cer"), "gpu", **told).services["judge"]
+    )
 
 
 def test_on_gpus_somebody_has_to_say_who_judges(training_home: Path):
