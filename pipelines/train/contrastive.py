@@ -4,17 +4,16 @@
 
 For a triplet (q, a⁺, a⁻) of `rm_triplets` the loss is max(0, cos(q, a⁻) − cos(q, a⁺) + m), over its own a⁻ (mismatched
 emotion, generic, another answer) and, as E's third kind, over the a⁺ of other rows of the batch. Rows of one question,
-of one group or with the same answer are masked from each other (`apart`), so no answer of a question is its negative.
-The two means are added. `FOLDER` is there, whole, once all is done: weights, tokenizer, and `encoder.json` with T
-(`pipelines.train.threshold`). A run that was killed goes on from its last checkpoint, beside FOLDER, with what it would
-have drawn.
+of one group or with the same answer are masked from each other (`triplets.apart`), so no answer of a question is its
+negative. The two means are added. `FOLDER` is there, whole, once all is done: weights, tokenizer, and `encoder.json`
+with T (`pipelines.train.threshold`). A run that was killed goes on from its last checkpoint, beside FOLDER, with what
+it would have drawn.
 """
 
 import argparse
 import json
 import math
 import os
-import random
 import shutil
 import sys
 from collections import Counter
@@ -22,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,23 +31,12 @@ from pipelines.errors import GongqingError, RequestError, TrainingFailed
 from pipelines.rewards.contrastive import unquoted
 from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, note
 from pipelines.train.threshold import Threshold, threshold
+from pipelines.train.triplets import Triplet, apart, batches, read, require_several
 
 MARGIN = 0.2  # m of E eq. 5, which gives none: ours (papers.md §7)
-_COLUMNS = ("made_from", "group_id", "kind", "query", "positive", "negative")
 _WARM_UP = 0.1  # the share of steps over which the rate rises; it falls to 0 over the rest
 _CLIP = 1.0  # of the gradient's norm
 _ACROSS = 400  # questions of validation of which every answer is held against every other
-
-
-class Triplet(NamedTuple):
-    """A row of `rm_triplets`, as far as it is learnt from."""
-
-    made_from: str
-    group_id: str
-    kind: str
-    query: str
-    positive: str
-    negative: str
 
 
 @dataclass(frozen=True)
@@ -64,58 +52,6 @@ class Asked:
     max_rows: int | None = None
     base: str = ""
     rows: tuple[tuple[str, int], ...] = ()  # of every file
-
-
-def read(paths: Sequence[Path], max_rows: int | None = None) -> list[Triplet]:
-    """Triplets of Parquet files; the first `max_rows`. Raises RequestError for a file that is none of `rm_triplets`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    found: list[Triplet] = []
-    for path in paths:
-        try:
-            rows = pq.read_table(path, columns=list(_COLUMNS), partitioning=None).to_pylist()
-            found += [Triplet(**row) for row in rows]
-        except (OSError, pa.ArrowException, TypeError) as error:
-            raise RequestError(
-                f"no rows of rm_triplets: {str(error).splitlines()[0]}", where=path, remedy="name a file of a release"
-            ) from error
-    return found[:max_rows]
-
-
-def require_several(triplets: Sequence[Triplet], split: str) -> None:
-    """Raises RequestError for fewer than two groups of questions: nothing is an answer to another question then."""
-    groups = {one.group_id for one in triplets}
-    if len(groups) < 2:
-        raise RequestError(
-            f"{len(triplets)} triplets of {len(groups)} groups of questions are too few to learn from or to measure on",
-            where=split,
-            remedy="gongqing refresh --select training on more questions with answers, then release anew",
-        )
-
-
-def apart(triplets: Sequence[Triplet]) -> NDArray[np.bool_]:
-    """[n, n], whether the positive of column j is a negative for the question of row i: of another question, of another
-    group, and another text.
-    """
-    there = np.ones((len(triplets), len(triplets)), bool)
-    for column in ("made_from", "group_id", "positive", "query"):
-        _, number = np.unique([getattr(one, column) for one in triplets], return_inverse=True)
-        there &= number[:, None] != number[None, :]
-    return there
-
-
-def batches(triplets: Sequence[Triplet], size: int, epochs: int, seed: int) -> list[list[int]]:
-    """The rows of every step. Each epoch has each row once, in an order that follows from the seed and its number; a
-    row never ends up alone, without others to be held against.
-    """
-    found: list[list[int]] = []
-    for epoch in range(epochs):
-        order = list(range(len(triplets)))
-        random.Random(f"{seed}/{epoch}").shuffle(order)
-        n = math.ceil(len(order) / size)
-        found += [order[place::n] for place in range(n)]
-    return found
 
 
 def loss(queries: Any, positives: Any, negatives: Any, there: Any, margin: float) -> tuple[Any, dict[str, float]]:
