@@ -5,8 +5,9 @@
 Arguments are those of `compose`: of GRPO (`prompt`) or of SFT (`messages`). Prints the counts as JSON. A prompt is as
 long as verl's filter finds it, a sample as the trainer's data set tokenises it. What is longer than its limit is lost:
 of prompts verl's filter drops it, and without the filter the agent loop cuts it on the left, where the format is asked
-for, and only warns; of samples our data set leaves it out, where verl's would end the run. What a sample teaches, its longest target, has a limit where the
-policy that starts from it may write no more: a warm start names that as `data.max_response_length`, as GRPO does.
+for, and only warns; of samples our data set leaves it out, where verl's would end the run. What a sample teaches, its
+longest target, has a limit where the policy that starts from it may write no more: a warm start names that as
+`data.max_response_length`, as GRPO does.
 """
 
 import argparse
