@@ -24,11 +24,24 @@ from pipelines.train import stopping
 from pipelines.train.lengths import checked, read
 from pipelines.train.processes import Locks, at_work, followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
-from pipelines.train.runs import CACHE, DATA, MODEL, NOTE, ROWS, SCORED, TENSORBOARD, Metrics, metrics, next_metrics
+from pipelines.train.runs import (
+    CACHE,
+    DATA,
+    MODEL,
+    NOTE,
+    ROWS,
+    SCORED,
+    TENSORBOARD,
+    Metrics,
+    metrics,
+    next_metrics,
+    told_of_rows,
+)
 from pipelines.train.services import ADDRESSES, PYTHON, beside
 from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
 Told = Callable[[int, Metrics], None]  # of a step and its metrics
+ToldRows = Callable[[Sequence[str]], None]  # of the rows, a line each (`runs.told_of_rows`)
 
 _LAST_WORDS = 15  # lines of a log that an error repeats
 
@@ -82,8 +95,9 @@ class Run:
         """
         return [] if self.trainer.config is None else checked(read(self._asked("pipelines.train.lengths")))
 
-    def train(self, told: Told) -> Path:
-        """Train to the last step, from the last checkpoint where there is one, and merge the weights.
+    def train(self, told: Told, counted: ToldRows = lambda _: None) -> Path:
+        """Train to the last step, from the last checkpoint where there is one, and merge the weights. `counted` is told
+        before.
 
         Returns:
             A folder that `transformers` loads.
@@ -102,6 +116,7 @@ class Run:
             self._write_rows()
             self._make_start(locks)
             self._note_rows()
+            counted(told_of_rows(self.folder))
             if self.steps is None or last_step(self.folder) < self.steps:  # verl would make one step more
                 self._train(told, locks)
             return self._merge(target, locks)

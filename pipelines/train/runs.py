@@ -49,6 +49,17 @@ def learnt_of(run: Path) -> list[str]:
     return found
 
 
+def told_of_rows(run: Path) -> list[str]:
+    """What is told of its rows, a line each: what is lost with sound and pictures, and how long they are in tokens;
+    nothing before they were counted.
+    """
+    path = run / ROWS
+    if not path.exists():
+        return []
+    told = json.loads(path.read_bytes())
+    return [told["text_only"], *told["lengths"]]
+
+
 def metrics(run: Path) -> dict[int, Metrics]:
     """The metrics of every step; of one that was made twice, after a break, the later."""
     found: dict[int, Metrics] = {}

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from rollout_lines import row, run_of, scored_line, step_line, table
+from rollout_lines import ROWS, row, run_of, scored_line, step_line, table
 
 from pipelines.store import Store
 from pipelines.train.alarms import Alarm
@@ -85,6 +85,17 @@ def test_it_says_what_the_run_was_made_of_and_what_differs_from_the_paper(page: 
     assert "MindChat-R0" in text
     assert "v1, content c0ffee" in text
     assert re.search(r"actor_rollout_ref\.rollout\.n\s*4\s*8", text)
+
+
+def test_it_says_how_long_its_rows_are_and_what_is_lost_with_sound_and_pictures(page: Path):
+    text = Seen(page.read_text(encoding="utf-8")).text
+    assert all(line in text for line in (ROWS["text_only"], *ROWS["lengths"]))
+
+
+def test_a_run_whose_rows_were_not_counted_has_a_page(tmp_path: Path):
+    run = run_of(tmp_path / "training" / "run", {}, metrics=METRICS)
+    (run / "rows.json").unlink()
+    assert "Its rows" not in write(run, table([]), []).read_text(encoding="utf-8")
 
 
 def test_it_has_the_figures_of_every_step(page: Path):
