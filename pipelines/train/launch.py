@@ -31,6 +31,7 @@ from pipelines.train.runs import (
     NOTE,
     ROWS,
     SCORED,
+    START,
     TENSORBOARD,
     Metrics,
     metrics,
@@ -170,6 +171,8 @@ class Run:
             try:
                 told = {"text_only": text_only(self.release), "lengths": self.lengths()}
             except RequestError:  # nothing was trained: who asks for something else is not held to this
+                for made in (DATA, START, CACHE):  # without its note nobody would know that rows are in there
+                    shutil.rmtree(self.folder / made, ignore_errors=True)
                 (self.folder / NOTE).unlink()
                 raise
             write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
@@ -182,7 +185,7 @@ class Run:
 
     def _make_start(self, locks: Locks) -> None:
         """The tiny model of `cpu_smoke`, where the run starts from no other."""
-        start = self.folder / "start"
+        start = self.folder / START
         if self.overrides[self.trainer.model] != str(start) or (start / "config.json").exists():
             return
         tiny = "tiny_encoder" if self.recipe.trainer == "contrastive" else "tiny"

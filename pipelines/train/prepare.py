@@ -16,7 +16,7 @@ from pipelines.settings import Rewards
 from pipelines.train import rows
 from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, overrides, recipe
-from pipelines.train.runs import FOLDER, MODEL, NOTE, ROLLOUTS, learnt_of, note
+from pipelines.train.runs import FOLDER, MODEL, NOTE, ROLLOUTS, START, learnt_of, note
 from pipelines.train.services import PYTHON, Judge, encoder_command, judge_command
 from pipelines.train.trainers import TRAINERS, of_the_run
 
@@ -84,7 +84,7 @@ def prepare(
     if model is not None:
         ours[TRAINERS[told.trainer].model] = str(model)
     elif preset == "cpu_smoke":
-        ours[TRAINERS[told.trainer].model] = str(folder / "start")
+        ours[TRAINERS[told.trainer].model] = str(folder / START)
     services: dict[Any, list[str]] = {}
     if told.reward:
         ours["reward.custom_reward_function.path"] = f"pkg://pipelines.rewards.{told.reward}"

@@ -49,8 +49,8 @@ def at_work(run: Path) -> Iterator[Locks]:
 
     Raises Busy where the run is at work, or an erasure is, or is unfinished.
     """
-    run.mkdir(mode=0o700, parents=True, exist_ok=True)
     with no_erasure(run.parents[1]) as together, contextlib.ExitStack() as opened:
+        run.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             own = opened.enter_context(held(run / LOCK, wait=False))
         except BlockingIOError:

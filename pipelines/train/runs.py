@@ -24,7 +24,7 @@ FOLDER = "training"  # in a home
 AT_WORK = Path(".locks") / "training"  # in a home: held by all who train, or by the one who erases
 # In the folder of a run.
 LOCK, NOTE, ROWS, METRICS, ROLLOUTS, MODEL = ".lock", "run.json", "rows.json", "metrics", "rollouts", "model"
-SCORED, DATA, PAGE = "scored", "data", "report.html"
+SCORED, DATA, START, PAGE = "scored", "data", "start", "report.html"
 CACHE = "cache"  # verl's copy of the rows, while it is at work
 CHECKPOINTS, TENSORBOARD = "checkpoints", "tensorboard"
 

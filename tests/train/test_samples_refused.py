@@ -11,10 +11,10 @@ import pytest
 from pipelines.erase.training import no_training
 from pipelines.errors import Busy, RequestError
 from pipelines.settings import ROOT
-from pipelines.train.launch import Run
+from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
-from pipelines.train.runs import CHECKPOINTS, NOTE
+from pipelines.train.runs import LOCK
 from pipelines.train.services import PYTHON
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("training")]
@@ -32,9 +32,9 @@ def start(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return start
 
 
-def run_of(home: Path, start: Path, name: str, **given: int) -> Run:
+def run_of(home: Path, start: Path, name: str, most_rows: int | None = None, **given: int) -> Run:
     told = {"model.path": str(start), **given}
-    return prepare(home, recipe(name), "cpu_smoke", name=f"long-{name}", given=told)
+    return prepare(home, recipe(name), "cpu_smoke", name=f"long-{name}", most_rows=most_rows, given=told)
 
 
 TOO_LONG = r"samples of train are longer than 40 tokens \(100\.0%; at most 1% may be"
@@ -49,10 +49,10 @@ def test_samples_longer_than_the_model_reads_are_refused(training_home: Path, st
 def test_they_are_before_anything_is_trained_and_nothing_is_erased_while_they_are_counted(
     training_home: Path, start: Path
 ):
-    run = run_of(training_home, start, "empathy_sft", **{"data.max_length": 40})
+    run = run_of(training_home, start, "empathy_sft", most_rows=20, **{"data.max_length": 40})
     with ThreadPoolExecutor() as pool:
         training = pool.submit(run.train, lambda step, metrics: None)
-        while not (run.folder / NOTE).exists() and not training.done():
+        while not rows_of_arm(run.folder, "train").exists() and not training.done():
             time.sleep(0.05)
         with pytest.raises(Busy, match="a run is training") as caught, no_training(training_home):
             pass
@@ -60,8 +60,8 @@ def test_they_are_before_anything_is_trained_and_nothing_is_erased_while_they_ar
         with pytest.raises(RequestError, match=TOO_LONG):
             training.result()
     with no_training(training_home):
-        assert not (run.folder / NOTE).exists()
-        assert not (run.folder / CHECKPOINTS).exists()
+        left = {path.name for path in run.folder.iterdir()}
+        assert left == {LOCK}, "no rows, of which nobody who erases would know"
 
 
 def test_what_a_warm_start_teaches_to_write_is_held_against_what_its_policy_may_write(training_home: Path, start: Path):
