@@ -52,6 +52,14 @@ async def asked(variable: str, path: str, body: Mapping[str, Any] | None = None)
     raise AssertionError("the last pause ends the loop")
 
 
+async def verdict(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What the judge answers: `ok`, and what goes with it. Raises RewardFailed as `asked` does, and where it is none."""
+    found = await asked(JUDGE, path, body)
+    if not isinstance(found.get("ok"), bool):
+        raise RewardFailed(f"the judge says ok {found.get('ok')!r}, and true or false was asked for")
+    return found
+
+
 async def close() -> None:
     """Close the connections of this event loop. A worker that lives as long as its loop need not."""
     session = _sessions.pop(asyncio.get_running_loop(), None)

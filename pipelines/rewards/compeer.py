@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.rewards.asking import ENCODER, JUDGE, asked
+from pipelines.rewards import asking
+from pipelines.rewards.asking import ENCODER, asked
 from pipelines.rewards.dialogues import case, dialogue
 from pipelines.rewards.given import refuse_unknown
 from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, redundancy, reweighted
@@ -56,7 +57,7 @@ async def compute_score(
             "response": found.response,
             "reference": ground_truth,
         }
-        verdict = await asked(JUDGE, "/compeer", body)
+        verdict = await asking.verdict("/compeer", body)
     told = terms(solution_str, found, verdict if verdict["ok"] else None)
     r = float(sum(told))
     return {
@@ -68,7 +69,7 @@ async def compute_score(
         "s_hi": 0.0,
         "tau": 0.0,
         "redundancy_alone": 0.0,
-        "judge_ok": float(bool(verdict["ok"])),
+        "judge_ok": float(verdict["ok"]),
         "words": str(verdict.get("words", verdict.get("problem", ""))),
     }
 

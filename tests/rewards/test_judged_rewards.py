@@ -185,6 +185,13 @@ def test_a_verdict_of_another_form_is_no_reward(answer: dict[str, Any]):
         scored(compeer, CER_WELL, lambda *_: answer)
 
 
+@pytest.mark.parametrize("answer", [{}, {"steps": [True] * 3, "preference": "both"}, {"ok": "false"}, {"ok": None}])
+def test_an_answer_that_does_not_say_whether_it_is_a_verdict_is_no_reward(answer: dict[str, Any]):
+    for reward, output in ((mindchat, WELL), (compeer, CER_WELL)):
+        with pytest.raises(RewardFailed, match="the judge says ok .*, and true or false was asked for"):
+            scored(reward, output, lambda *_: answer)
+
+
 async def slow(*_: Any) -> dict[str, Any]:
     await asyncio.sleep(1)
     return {}
