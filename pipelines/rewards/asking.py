@@ -53,7 +53,7 @@ async def asked(variable: str, path: str, body: Mapping[str, Any] | None = None)
 
 
 async def verdict(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """What the judge answers: `ok`, and what goes with it. Raises RewardFailed as `asked` does, and where it is none."""
+    """What the judge answers: `ok`, and what belongs to it. Raises RewardFailed, also for an answer without."""
     found = await asked(JUDGE, path, body)
     if not isinstance(found.get("ok"), bool):
         raise RewardFailed(f"the judge says ok {found.get('ok')!r}, and true or false was asked for")

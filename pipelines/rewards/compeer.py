@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from pipelines.rewards import asking
-from pipelines.rewards.asking import ENCODER, asked
+from pipelines.rewards.asking import ENCODER
 from pipelines.rewards.dialogues import case, dialogue
+from pipelines.rewards.encoding import encoded
 from pipelines.rewards.given import refuse_unknown
 from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, redundancy, reweighted
 from pipelines.rewards.unified import parts, terms
@@ -138,8 +139,7 @@ async def _encoder(texts: Sequence[str]) -> Encode | None:
     there = [text for text in dict.fromkeys(texts) if text]
     if not there:
         return None
-    told = await asked(ENCODER, "/embed", {"texts": there, "kind": "answer"})
-    vectors: Vectors = np.asarray(told["vectors"], np.float64)
+    vectors = await encoded(there, "answer")
     of_text = dict(zip(there, vectors, strict=True)) | {"": np.zeros(vectors.shape[1])}
 
     def encode(asked_for: Sequence[str]) -> Vectors:

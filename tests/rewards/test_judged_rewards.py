@@ -188,7 +188,7 @@ def test_a_verdict_of_another_form_is_no_reward(answer: dict[str, Any]):
 @pytest.mark.parametrize("answer", [{}, {"steps": [True] * 3, "preference": "both"}, {"ok": "false"}, {"ok": None}])
 def test_an_answer_that_does_not_say_whether_it_is_a_verdict_is_no_reward(answer: dict[str, Any]):
     for reward, output in ((mindchat, WELL), (compeer, CER_WELL)):
-        with pytest.raises(RewardFailed, match="the judge says ok .*, and true or false was asked for"):
+        with pytest.raises(RewardFailed, match=r"the judge says ok .*, and true or false was asked for"):
             scored(reward, output, lambda *_: answer)
 
 
@@ -275,14 +275,12 @@ def test_a_group_that_redundancy_alone_decides_is_told():
     assert [one["redundancy_alone"] for one in apart] == [0, 0]
 
 
-def test_the_encoder_of_the_recipe_says_what_is_alike(monkeypatch: pytest.MonkeyPatch):
+def weighed_by(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[list[dict[str, Any]], list[Any]]:
+    """A group of three, one without an answer, beside an encoder; and what that was asked."""
     outputs = ["<answer>甲</answer>", "<answer>乙</answer>", "no answer"]
     results = [result(4, "甲"), result(4, "乙"), result(-5, "")]
 
     async def ask() -> tuple[list[dict[str, Any]], list[Any]]:
-        def vectors(path: str, question: dict[str, Any]) -> dict[str, Any]:
-            return {"vectors": [[1.0, 0.0] if text in "甲乙" else [0.0, 1.0] for text in question["texts"]]}
-
         async with serving(vectors) as (address, questions):
             monkeypatch.setenv("GONGQING_ENCODER", address)
             try:
@@ -290,7 +288,31 @@ def test_the_encoder_of_the_recipe_says_what_is_alike(monkeypatch: pytest.Monkey
             finally:
                 await close()
 
-    found, questions = asyncio.run(ask())
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        ([[math.nan, 0.0]] * 3, "no number"),
+        ([[None, 1.0]] * 3, "no number"),
+        ([[math.inf, 0.0]] * 3, "no number"),
+        ([[1.0, 0.0]] * 2, "one vector for each text"),
+        ([[1.0], [1.0, 0.0], [1.0]], "one vector for each text"),
+        ([1.0, 1.0, 1.0], "one vector for each text"),
+        (None, "one vector for each text"),
+    ],
+)
+def test_a_broken_encoder_makes_no_group_that_is_like_nothing(vectors: Any, said: str, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(RewardFailed, match=said):
+        weighed_by(lambda *_: {"vectors": vectors}, monkeypatch)
+
+
+def test_the_encoder_of_the_recipe_says_what_is_alike(monkeypatch: pytest.MonkeyPatch):
+    def vectors(path: str, question: dict[str, Any]) -> dict[str, Any]:
+        return {"vectors": [[1.0, 0.0] if text in "甲乙" else [0.0, 1.0] for text in question["texts"]]}
+
+    found, questions = weighed_by(vectors, monkeypatch)
     assert questions == [("/embed", {"texts": ["甲", "乙", "我在听，您慢慢说。"], "kind": "answer"})]
     assert [one["s_in"] for one in found] == [0.5, 0.5, 0.0]
     assert [one["s_hi"] for one in found] == [0.0, 0.0, 0.0]
