@@ -67,9 +67,10 @@ async def group_scores(
     **_: Any,
 ) -> list[dict[str, Any]]:
     """The rewards of the G outputs of a prompt. One whose judgement failed has the mean `r_answer` of those that were
-    judged: what nobody judged is neither good nor bad. Where none was, all have 0 alike, and the form alone counts.
+    judged: what nobody judged is neither good nor bad. An output without an answer was not judged. Where none was, all
+    have 0 alike, and the form alone counts.
     """
-    judged = [result["r_answer"] for result in results if result["judge_ok"]]
+    judged = [result["r_answer"] for result in results if result["r_answer"]]  # a judge gives 3 of 15 at least
     mean = sum(judged) / len(judged) if judged else 0.0
     return [
         dict(result) if result["judge_ok"] else {**result, "r_answer": mean, "score": result["r_format"] + mean}

@@ -124,6 +124,30 @@ def test_what_nobody_judged_is_neither_good_nor_bad():
     assert {one["score"] for one in of_group(compeer, [wrong, wrong, refused], reweight=False)} == {wrong["r"]}
 
 
+def test_an_output_without_an_answer_is_no_judgement_that_a_failed_one_is_measured_by():
+    judged, _ = scored(mindchat, WELL, lambda *_: {"ok": True, "fluency": 4, "empathy": 3, "support": 2, "words": ""})
+    refused, _ = scored(mindchat, WELL, lambda *_: {"ok": False, "problem": "refused"})
+    nothing, _ = scored(mindchat, WELL.replace("<answer>", ""))
+    found = of_group(mindchat, [nothing, judged, nothing, refused])
+    assert [one["r_answer"] for one in found] == [0, judged["r_answer"], 0, judged["r_answer"]]
+
+
+def test_what_needs_no_judge_counts_also_where_the_judge_fails():
+    """A refused output has its own format and its own missing step; of its siblings it has the rest."""
+    no_step, no_answer = (CER_WELL.replace(tag, "") for tag in ("</emotion>", "</answer>"))
+    mixed = {"ok": True, "steps": [True, True, False], "preference": "both"}
+    wrong = {"ok": True, "steps": [True, False, False], "preference": "first"}
+    outputs = [CER_WELL, CER_WELL, no_answer, no_step]
+    answers = [mixed, wrong, wrong, {"ok": False, "problem": "refused"}]
+    results = [scored(compeer, output, lambda *_, a=a: a)[0] for output, a in zip(outputs, answers, strict=True)]
+    found = asyncio.run(compeer.group_scores(outputs, results, extra_info=ROW, reweight=False))
+    step1, step2, step3, response, form = 1, -1, -1, 0, -1
+    assert found[3]["r"] == found[3]["score"] == step1 + step2 + step3 + response + form
+    assert [one["r"] for one in found[:3]] == [one["r"] for one in results[:3]] == [3, -1, -3]
+    alone = asyncio.run(compeer.group_scores([no_step], results[3:], extra_info=ROW, reweight=False))
+    assert [one["r"] for one in alone] == [-2]
+
+
 def test_where_nobody_was_judged_the_form_alone_tells_outputs_apart():
     refused, _ = scored(mindchat, WELL, lambda *_: {"ok": False, "problem": "refused"})
     assert [one["score"] for one in of_group(mindchat, [refused, refused])] == [1, 1]
