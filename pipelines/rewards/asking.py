@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import aiohttp
 
 JUDGE, ENCODER = "GONGQING_JUDGE", "GONGQING_ENCODER"
+# Both ours.
 SECONDS = 3600.0  # for one call: the service itself gives up a judge that hangs, and says so long before
 PAUSES = (0.5, 2.0, 5.0)  # seconds before each further call
 
