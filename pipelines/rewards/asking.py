@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import aiohttp
 
 JUDGE, ENCODER = "GONGQING_JUDGE", "GONGQING_ENCODER"
+# Both ours.
 SECONDS = 3600.0  # for one call: the service itself gives up a judge that hangs, and says so long before
 PAUSES = (0.5, 2.0, 5.0)  # seconds before each further call
 
@@ -50,6 +51,14 @@ async def asked(variable: str, path: str, body: Mapping[str, Any] | None = None)
                 raise RewardFailed(f"no answer from {url} ({variable}): {what}; see the service's log") from error
             await asyncio.sleep(pause)
     raise AssertionError("the last pause ends the loop")
+
+
+async def verdict(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What the judge answers: `ok`, and what belongs to it. Raises RewardFailed, also for an answer without."""
+    found = await asked(JUDGE, path, body)
+    if not isinstance(found.get("ok"), bool):
+        raise RewardFailed(f"the judge says ok {found.get('ok')!r}, and true or false was asked for")
+    return found
 
 
 async def close() -> None:
