@@ -60,6 +60,7 @@ def train(
         given=recipes.given(settings or []),
     )
     if dry_run:
+        run.check()
         with terminal.working("composing the configuration"):
             run.composed()
         found = recipes.differences(run.recipe, run.overrides)

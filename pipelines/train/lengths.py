@@ -13,14 +13,13 @@ import argparse
 import contextlib
 import json
 import math
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines.errors import RequestError, UnreadableFile
-from pipelines.train.compose import composed
+from pipelines.train.compose import answered, composed
 
 MOST = 0.01  # the share that may be over its limit: ours
 QUANTILES = (0.5, 0.9, 0.99)
@@ -224,13 +223,7 @@ def main() -> None:
     parser.add_argument("config")
     parser.add_argument("settings", nargs="*")
     told = parser.parse_args()
-    try:
-        with contextlib.redirect_stdout(sys.stderr):  # verl talks
-            found = counts(composed(told.config, told.settings), told.response)
-    except (RequestError, ValueError) as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(RequestError.exit_code)
-    sys.stdout.write(json.dumps([one._asdict() for one in found]) + "\n")
+    answered(lambda: [one._asdict() for one in counts(composed(told.config, told.settings), told.response)])
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ LOCK, NOTE, ROWS, METRICS, ROLLOUTS, MODEL = ".lock", "run.json", "rows.json", "
 SCORED, DATA, PAGE = "scored", "data", "report.html"
 CACHE = "cache"  # verl's copy of the rows, while it is at work
 CHECKPOINTS, TENSORBOARD = "checkpoints", "tensorboard"
+REFUSED = "log-refused.txt"  # what verl said besides, of a configuration that is refused
 
 Metrics = dict[str, float]
 
