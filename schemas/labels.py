@@ -1,7 +1,7 @@
 """Closed label sets: roles, splits, emotional-support strategies, stages, sentiments, emotions, DISC."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 ROLES = ("seeker", "supporter")
 # Of DISC: dominance, influence, steadiness, compliance (C).
@@ -14,7 +14,10 @@ SPLITS = ("train", "validation", "test")
 PRECISIONS = ("second", "minute", "hour", "day", "month", "year")
 SCRIPTS = ("simplified", "traditional", "mixed", "neutral")
 RISKS = ("self_harm", "harm_to_others", "abuse")
-PREFERENCES = ("first", "second", "both", "neither")
+# C: of two responses the first is the reference, the second a candidate, which matches or beats it by MATCHING.
+Preference = Literal["first", "second", "both", "neither"]
+PREFERENCES: tuple[Preference, ...] = get_args(Preference)
+MATCHING: tuple[Preference, ...] = ("second", "both")
 NEGATIVES = ("mismatched_emotion", "generic", "other_answer")
 PII_KINDS = (
     *("phone", "qq", "wechat", "email", "id_card", "bank_card", "licence_plate", "url", "account"),

@@ -73,7 +73,10 @@ def train(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the trainer is ended with this command
     terminal.line(f"{run.folder.name}: {run.arm.about}, release {run.release.name} ({run.release.content})")
     try:
-        model = run.train(lambda step, metrics: terminal.line(display.training_step(step, run.steps, metrics)))
+        model = run.train(
+            lambda step, metrics: terminal.line(display.training_step(step, run.steps, metrics)),
+            lambda lines: terminal.line("\n".join(lines)),
+        )
     except TrainingFailed:
         _tell(run.folder)
         raise
@@ -103,6 +106,7 @@ def experiment(
         told,
         load(home()).rewards,
         starting=lambda run: say(f"{run.folder.name}: {run.arm.about}"),
+        counted=lambda lines: say("\n".join(lines)),
         step=lambda run, step, metrics: say(display.training_step(step, run.steps, metrics)),
         ended=lambda run: _tell(run.folder, say),
     )

@@ -25,7 +25,7 @@ from pipelines.defs.resources import HomeResource
 from pipelines.settings import ROOT
 from pipelines.train.page import all_curves, draw
 from pipelines.train.recipe import differences, recipe, recipes
-from pipelines.train.runs import NOTE, TENSORBOARD, checkpoints, metrics, note
+from pipelines.train.runs import NOTE, TENSORBOARD, checkpoints, metrics, note, told_of_rows
 from schemas.training import Rollouts
 
 GROUP = "training_runs"
@@ -79,6 +79,8 @@ class _Told:
                 self._step(message["step"], message["metrics"])
             elif "run" in message:
                 self.run, self._steps = Path(message["run"]), message["steps"]
+            elif "rows" in message:
+                self._context.log.info("\n".join(message["rows"]))
             elif "failed" in message:
                 self.failed = message["failed"]
             else:
@@ -155,6 +157,8 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
         "content": asked["release"]["content"],
         "steps": max(told, default=0),
     }
+    if lines := told_of_rows(run):
+        shown["rows"] = records({"of the rows": line} for line in lines)
     for name, key in FIGURES.items():
         if values := [told[step][key] for step in sorted(told) if key in told[step]]:
             shown |= {f"{name}_first": values[0], name: values[-1]}

@@ -63,7 +63,7 @@ class Receipt(BaseModel):
     published: list[Published]
     at_hosts: list[AtHost]
     runs: int = 0
-    learnt: list[str] = []  # runs of training on a release that held it: nothing takes it out of their models
+    learnt: list[str] = []  # runs that learnt of a release that held it: nothing takes it out of their models
     elsewhere: list[str] = []  # files in the home that are none of ours, and still hold a trace
 
 

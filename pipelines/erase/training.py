@@ -1,7 +1,7 @@
 """Runs of training (`pipelines.train.runs`): what they wrote down is rid of it, what they have learnt is told.
 
 No rule takes a text out of weights, nor out of a tokenizer that was trained on it. So a run on a release that held it
-is named, and whoever has its models removes them.
+is named, with those that started from its model or asked it, and whoever has their models removes them.
 """
 
 import html
@@ -19,7 +19,7 @@ from pipelines.erase.scrub import Scrub
 from pipelines.erase.sieve import Sieve
 from pipelines.errors import Busy
 from pipelines.locks import held
-from pipelines.train.runs import LOCK, PAGE, ROLLOUTS, SCORED, note, runs
+from pipelines.train.runs import AT_WORK, DATA, FOLDER, LOCK, PAGE, ROLLOUTS, SCORED, learnt_of, runs
 from schemas.tables import TABLES
 
 _CACHE = "cache"  # in the folder of a run: its rows once more, as `datasets` keeps them (HF_DATASETS_CACHE)
@@ -27,19 +27,27 @@ _CACHE = "cache"  # in the folder of a run: its rows once more, as `datasets` ke
 
 @contextmanager
 def no_training(home: Path) -> Iterator[None]:
-    """No run trains meanwhile. Raises Busy where one does."""
+    """No run trains meanwhile, nor begins to. Raises Busy where one does."""
     with ExitStack() as stack:
-        for run in runs(home):
-            try:
-                stack.enter_context(held(run / LOCK, wait=False))
-            except BlockingIOError as error:
-                raise Busy("a run is training", where=run, remedy="wait for it, or end it") from error
+        try:
+            stack.enter_context(held(home / AT_WORK, wait=False))
+        except BlockingIOError as error:
+            where = next(filter(_is_held, runs(home)), home / FOLDER)
+            raise Busy("a run is training", where=where, remedy="wait for it, or end it") from error
         yield
 
 
+def _is_held(run: Path) -> bool:
+    try:
+        with held(run / LOCK, wait=False):
+            return False
+    except BlockingIOError:
+        return True
+
+
 def erase_from_runs(home: Path, sieve: Sieve, scrub: Scrub) -> int:
-    """Rids rows, rollouts, logs and pages of runs, and removes the caches of those that were killed; how many files had
-    some, or went with a cache.
+    """Rids rows, rollouts, logs and pages of runs, and removes the caches of those that were killed, and what they had
+    half written; how many files had some, or were removed.
     """
     found = 0
     for table in TABLES:
@@ -52,6 +60,10 @@ def erase_from_runs(home: Path, sieve: Sieve, scrub: Scrub) -> int:
         found += sum(scrub_file(log, scrub) for log in (*sorted(run.glob("log-*.txt")), *(run / SCORED).glob("*.txt")))
         found += _remove_page(run / PAGE, scrub)
         found += _remove_cache(run / _CACHE)
+        for part in (*run.glob("*.part"), *run.glob(f"{DATA}/*.part")):
+            if part.is_file():
+                part.unlink()
+                found += 1
     return found
 
 
@@ -105,5 +117,7 @@ def _remove_cache(cache: Path) -> int:
 
 
 def learnt(home: Path, releases: Collection[str]) -> list[str]:
-    """The runs on any of these releases, relative to the home."""
-    return [str(run.relative_to(home)) for run in runs(home) if note(run)["release"]["name"] in releases]
+    """The runs that have learnt of any of these releases, relative to the home: on one, or from a model of such a run,
+    or rewarded by one.
+    """
+    return [str(run.relative_to(home)) for run in runs(home) if not set(releases).isdisjoint(learnt_of(run))]

@@ -17,13 +17,13 @@ from pipelines.release.judge_turns import Case, outcome_turn, process_turn, syst
 from pipelines.release.verdicts import (
     STEPS,
     Choice,
-    Preference,
     VerdictError,
     as_preference,
     read_choice,
     read_step,
     write_step,
 )
+from schemas.labels import Preference
 from schemas.reasoning import Lang
 
 Mode = Literal["unified", "apart"]

@@ -8,11 +8,11 @@ import polars as pl
 from pydantic import ValidationError
 
 from pipelines.annotate.plan import Lost
-from pipelines.release.verdicts import Preference
 from pipelines.rewrite.material import material
 from pipelines.rewrite.scripts import label_id
 from schemas.dialogues import CoherentDialogues
 from schemas.ids import candidate_id
+from schemas.labels import Preference
 from schemas.reasoning import Cer
 
 Row = Mapping[str, Any]

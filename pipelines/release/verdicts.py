@@ -12,11 +12,11 @@ import unicodedata
 from typing import Literal, cast
 
 from schemas.ids import unit_interval
+from schemas.labels import Preference
 from schemas.reasoning import Lang
 
 Step = Literal[1, 2, 3]
 Choice = Literal["A", "B", "both", "neither"]
-Preference = Literal["first", "second", "both", "neither"]  # first: the reference, second: the candidate
 
 STEPS: tuple[Step, ...] = (1, 2, 3)
 CHOICES: tuple[Choice, ...] = ("A", "B", "both", "neither")

@@ -15,13 +15,11 @@ from pipelines.annotate.training import Training
 from pipelines.release.labelled import Labelled
 from pipelines.release.prompt_sets import cer_system_prompt, coe_system_prompt
 from pipelines.rewrite.scripts import label_id
+from schemas.labels import MATCHING
 from schemas.reasoning import Coe, Lang
 from schemas.training import SftCer, SftCoe
 
 Result = tuple[pl.DataFrame, pl.DataFrame]
-
-# C: of the four preferences, those in which the candidate matches or beats the reference.
-_GOOD = ("second", "both")
 
 _SPEAKERS: dict[Lang, dict[str, str]] = {
     "zh": {"seeker": "求助者：", "supporter": "支持者："},
@@ -100,7 +98,7 @@ def cer_samples(candidates: pl.DataFrame, found: Sequence[Labelled], lost: Seque
         wrong = [str(step) for step, right in enumerate(one.right, 1) if not right]
         if wrong:
             out.append(Lost("candidate", one.row_id, "step_wrong", ", ".join(wrong)))
-        elif one.preference not in _GOOD:
+        elif one.preference not in MATCHING:
             out.append(Lost("candidate", one.row_id, "not_preferred", one.preference))
         else:
             system, asked = cer_system_prompt(one.candidate.lang).text, transcript(one.history, one.candidate.lang)

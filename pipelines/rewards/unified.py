@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 from pipelines.rewards.asking import RewardFailed
 from pipelines.rewards.format import cer
 from pipelines.rewards.sections import section
+from schemas.labels import MATCHING, PREFERENCES
 from schemas.reasoning import CER_STEPS, CER_TAGS
-
-GOOD = ("second", "both")  # preferences by which the response matches or beats the reference, which is the first
-PREFERENCES = (*GOOD, "first", "neither")
 
 
 class Parts(NamedTuple):
@@ -57,7 +55,7 @@ def terms(text: str, found: Parts, verdict: Mapping[str, Any] | None) -> Terms:
     if verdict is not None:
         steps, preference = _read(verdict)
     step1, step2, step3 = (_sign(part, right) for part, right in zip(found.steps, steps, strict=True))
-    response = _sign(found.response, None if preference is None else preference in GOOD)
+    response = _sign(found.response, None if preference is None else preference in MATCHING)
     return Terms(step1, step2, step3, response, cer(text))
 
 

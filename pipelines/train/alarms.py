@@ -260,7 +260,8 @@ def echoes(rollouts: pl.DataFrame, repeats: float) -> Curve:
     """The share of a step's outputs that repeat what they answer: as much of their shingles stands in the prompt.
 
     What many prompts share is ours, the system prompt, and no echo; of an output with an answer that alone is looked
-    at. With a single prompt nobody can tell its parts apart: then there is no figure.
+    at. With a single prompt nobody can tell its parts apart: then there is no figure. E's guard
+    (`rewards.contrastive.echoed`) is handed the question itself, and one at a time; here thousands of prompts are.
     """
     asked = rollouts["prompt"].unique(maintain_order=True).to_list()
     if len(asked) < 2:

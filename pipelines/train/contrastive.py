@@ -77,7 +77,9 @@ class Training:
         self._ids: dict[Kind, dict[str, list[int]]] = {kind: {} for kind in KINDS}
 
     def step(self) -> dict[str, float]:
-        """The next step; gives its metrics. Raises TrainingFailed for a loss that is no number: nothing is learnt."""
+        """The next step; gives its metrics. Raises TrainingFailed for a loss, or a gradient, that is no number:
+        nothing is learnt.
+        """
         import torch
 
         rows = [self.triplets[place] for place in self.plan[self.done]]
@@ -94,16 +96,18 @@ class Training:
             self.asked.margin,
         )
         value = float(found.detach())
-        if not math.isfinite(value):
-            raise TrainingFailed(
-                f"the loss of step {self.done + 1} is {value}", remedy="lower --rate; the last checkpoint is kept"
-            )
         self._optimiser.zero_grad()
         found.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.encoder.model.parameters(), _CLIP)
+        norm = float(torch.nn.utils.clip_grad_norm_(self.encoder.model.parameters(), _CLIP))
+        for name, figure in (("loss", value), ("norm of the gradient", norm)):
+            if not math.isfinite(figure):
+                raise TrainingFailed(
+                    f"the {name} of step {self.done + 1} is {figure}",
+                    remedy="lower --rate; the last checkpoint is kept",
+                )
         self._optimiser.step()
         self.done += 1
-        return {"train/loss": value, "train/rate": rate, "train/grad_norm": float(norm), **parts}
+        return {"train/loss": value, "train/rate": rate, "train/grad_norm": norm, **parts}
 
     def save(self, folder: Path) -> None:
         """A checkpoint: there, whole, or not there."""
@@ -212,7 +216,7 @@ def train(
 
     Raises:
         RequestError: Too few questions, no triplets, no encoder, or a run in `out` that was asked for something else.
-        TrainingFailed: The loss is no number.
+        TrainingFailed: The loss, or what the encoder gives in the end, is no number.
     """
     rows = {split: read(paths, asked.max_rows) for split, paths in files.items()}
     for split, triplets in rows.items():
@@ -242,7 +246,14 @@ def train(
                 training.save(checkpoints / str(training.done))
                 for older in _numbered(checkpoints)[:-1]:
                     shutil.rmtree(older)
-        found = measured(encoder, rows["validation"])
+        try:
+            found = measured(encoder, rows["validation"])
+        except FloatingPointError as error:
+            raise TrainingFailed(
+                f"the weights are broken: on validation, {error}",
+                where=checkpoints,
+                remedy="so is the last checkpoint: train anew under another name, with a lower rate",
+            ) from error
         lines.write(json.dumps({"step": training.done, "data": _as_metrics(found)}) + "\n")
     told = _told(training, found, rows)
     with _whole(out) as staged:

@@ -33,7 +33,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.asking import Provider
 from pipelines.settings import Rewards
-from pipelines.train.launch import Run
+from pipelines.train.launch import Run, ToldRows
 from pipelines.train.prepare import encoder_of, prepare, release_of
 from pipelines.train.recipe import Overrides, Preset, Recipe, TrainerName, recipe
 from pipelines.train.runs import Metrics
@@ -118,7 +118,7 @@ def read(path: Path) -> Experiment:
 
 
 def conduct(
-    home: Path, told: Experiment, settings: Rewards, *, starting: Looked, step: Told, ended: Looked
+    home: Path, told: Experiment, settings: Rewards, *, starting: Looked, counted: ToldRows, step: Told, ended: Looked
 ) -> list[ArmResult]:
     """Train every arm with every seed, one after the other, and gather what came of it, in the order of the file.
 
@@ -127,6 +127,7 @@ def conduct(
         told: The experiment.
         settings: Which models judge.
         starting: Is told of each run before it starts.
+        counted: Is told of its rows.
         step: Is told of each step.
         ended: Is told of each run once it has ended, also where it failed.
 
@@ -144,7 +145,7 @@ def conduct(
             for run in _runs(home, told, settings, one, seed):
                 starting(run)
                 try:
-                    run.train(lambda at, metrics, run=run: step(run, at, metrics))  # type: ignore[misc]
+                    run.train(lambda at, metrics, run=run: step(run, at, metrics), counted)  # type: ignore[misc]
                 finally:
                     if run.metrics():
                         ended(run)

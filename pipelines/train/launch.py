@@ -15,7 +15,6 @@ from typing import Any
 
 from pipelines.durable import write_whole
 from pipelines.errors import RequestError, TrainingFailed
-from pipelines.kept_out import require_no_erasure
 from pipelines.llm.profiles import profiles
 from pipelines.release.checks.media import text_only
 from pipelines.release.manifest import Release
@@ -25,7 +24,7 @@ from pipelines.train import rows as of_arm
 from pipelines.train.checks import require_judge, require_threshold
 from pipelines.train.lengths import checked, read
 from pipelines.train.options import checked as checked_options
-from pipelines.train.processes import followed, running
+from pipelines.train.processes import Locks, at_work, followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
 from pipelines.train.runs import (
     CACHE,
@@ -35,16 +34,19 @@ from pipelines.train.runs import (
     REFUSED,
     ROWS,
     SCORED,
+    START,
     TENSORBOARD,
     Metrics,
     metrics,
     next_metrics,
     note,
+    told_of_rows,
 )
 from pipelines.train.services import ADDRESSES, PYTHON, Judge, beside
 from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
 Told = Callable[[int, Metrics], None]  # of a step and its metrics
+ToldRows = Callable[[Sequence[str]], None]  # of the rows, a line each (`runs.told_of_rows`)
 
 _LAST_WORDS = 15  # lines of a log that an error repeats
 
@@ -64,11 +66,6 @@ class Run:
     judge: Judge | None = None
     services: Mapping[Service, Sequence[str]] = field(default_factory=dict)  # what starts each
     asked: Mapping[str, Any] = field(default_factory=dict)  # what else was asked for: arm, judge, encoder
-
-    @property
-    def home(self) -> Path:
-        """Where it lies."""
-        return self.folder.parents[1]
 
     @property
     def trainer(self) -> Trainer:
@@ -113,12 +110,13 @@ class Run:
             checked_options(self.overrides)
         self._require_same()
         if self.judge is not None:
-            require_judge(self.home, self.judge)
+            require_judge(self.folder.parents[1], self.judge)
         if self.recipe.reward == "empathy":
-            require_threshold(self.home / self.asked["encoder"])
+            require_threshold(self.folder.parents[1] / self.asked["encoder"])
 
-    def train(self, told: Told) -> Path:
-        """Train to the last step, from the last checkpoint where there is one, and merge the weights.
+    def train(self, told: Told, counted: ToldRows = lambda _: None) -> Path:
+        """Train to the last step, from the last checkpoint where there is one, and merge the weights. `counted` is told
+        before.
 
         Returns:
             A folder that `transformers` loads.
@@ -126,27 +124,28 @@ class Run:
         Raises:
             TrainingFailed: The trainer ended with an error, whose last words it repeats; the last checkpoint is kept.
             RequestError: As `check` does, or more than one percent of the rows are too long for the model.
-            Busy: It is at work, or an erasure is unfinished.
+            Busy: It is at work, or an erasure is, or is unfinished.
         """
-        require_no_erasure(self.home)
-        target = self.folder / MODEL
-        if target.is_dir():
-            self._require_same()
-            return target
-        self.check()
-        self._note()
-        self._write_rows()
-        self._make_start()
-        self._note_rows()
-        if self.steps is None or last_step(self.folder) < self.steps:  # verl would make one step more
-            self._train(told)
-        return self._merge(target)
+        with at_work(self.folder) as locks:
+            target = self.folder / MODEL
+            if target.is_dir():
+                self._require_same()
+                return target
+            self.check()
+            self._note()
+            self._write_rows()
+            self._make_start(locks)
+            self._note_rows()
+            counted(told_of_rows(self.folder))
+            if self.steps is None or last_step(self.folder) < self.steps:  # verl would make one step more
+                self._train(told, locks)
+            return self._merge(target, locks)
 
     def metrics(self) -> dict[int, Metrics]:
         """The metrics of every step."""
         return metrics(self.folder)
 
-    def _train(self, told: Told) -> None:
+    def _train(self, told: Told, locks: Locks) -> None:
         path = next_metrics(self.folder)
         path.parent.mkdir(exist_ok=True)
         scored = self.folder / SCORED
@@ -160,7 +159,7 @@ class Run:
         log = f"log-{path.stem}.txt"
         with beside(self.services, self._beside(), self.folder) as addresses:
             asked = [str(PYTHON), *command(self.recipe.trainer, self.overrides, path)]
-            with running(asked, environment | addresses, self.folder / log) as process:
+            with running(asked, environment | addresses, self.folder / log, locks) as process:
                 for step, found in followed(process, path):
                     told(step, found)
             shutil.rmtree(self.folder / CACHE, ignore_errors=True)
@@ -197,6 +196,8 @@ class Run:
             try:
                 told = {"text_only": text_only(self.release), "lengths": self.lengths()}
             except RequestError:  # nothing was trained: who asks for something else is not held to this
+                for made in (DATA, START, CACHE):  # without its note nobody would know that rows are in there
+                    shutil.rmtree(self.folder / made, ignore_errors=True)
                 (self.folder / NOTE).unlink()
                 raise
             write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
@@ -207,9 +208,9 @@ class Run:
                 most = self.most_rows if split == "train" else None
                 of_arm.write(paths, rows_of_arm(self.folder, split), self.arm, most)
 
-    def _make_start(self) -> None:
+    def _make_start(self, locks: Locks) -> None:
         """The tiny model of `cpu_smoke`, where the run starts from no other."""
-        start = self.folder / "start"
+        start = self.folder / START
         if self.overrides[self.trainer.model] != str(start) or (start / "config.json").exists():
             return
         tiny = "tiny_encoder" if self.recipe.trainer == "contrastive" else "tiny"
@@ -217,21 +218,21 @@ class Run:
         train = [str(path) for path in self.files["train"]]
         staged = start.with_name(".start.part")
         shutil.rmtree(staged, ignore_errors=True)
-        self._run([f"pipelines.train.{tiny}", str(staged), *train, *options], "log-start.txt", "the start")
+        self._run([f"pipelines.train.{tiny}", str(staged), *train, *options], "log-start.txt", "the start", locks)
         staged.replace(start)
 
-    def _merge(self, target: Path) -> Path:
+    def _merge(self, target: Path, locks: Locks) -> Path:
         if self.trainer.config is None:  # it writes the model itself
             return target
         staged = target.with_name(f".{MODEL}.part")
         weights = last_weights(self.recipe.trainer, self.folder)
         told = ["--backend", "fsdp", "--local_dir", str(weights), "--target_dir", str(staged)]
-        self._run(["verl.model_merger", "merge", *told], "log-merge.txt", "merging the weights")
+        self._run(["verl.model_merger", "merge", *told], "log-merge.txt", "merging the weights", locks)
         staged.replace(target)
         return target
 
-    def _run(self, module: Sequence[str], log: str, doing: str) -> None:
-        with running([str(PYTHON), "-m", *module], self._environment(), self.folder / log) as process:
+    def _run(self, module: Sequence[str], log: str, doing: str, locks: Locks) -> None:
+        with running([str(PYTHON), "-m", *module], self._environment(), self.folder / log, locks) as process:
             process.wait()
         self._require_end(process, log, doing)
 

@@ -1,12 +1,13 @@
 """How long prompts and samples are in tokens of the model that is trained, before it is. Counts in `.venv-train`.
 
-    python -m pipelines.train.lengths [--response N] CONFIG KEY=VALUE…
+    python -m pipelines.train.lengths CONFIG KEY=VALUE…
 
 Arguments are those of `compose`: of GRPO (`prompt`) or of SFT (`messages`). Prints the counts as JSON. A prompt is as
 long as verl's filter finds it, a sample as the trainer's data set tokenises it. What is longer than its limit is lost:
 of prompts verl's filter drops it, and without the filter the agent loop cuts it on the left, where the format is asked
-for, and only warns; an SFT run ends at the first one. What a sample teaches, its longest target, has a limit where the
-policy that starts from it may write no more: the response length of its GRPO.
+for, and only warns; of samples our data set leaves it out, where verl's would end the run. What a sample teaches, its
+longest target, has a limit where the policy that starts from it may write no more: a warm start names that as
+`data.max_response_length`, as GRPO does.
 """
 
 import argparse
@@ -30,7 +31,7 @@ _REMEDY = {
     "prompt": "set prompts.tokenizer to the tokenizer of the model and make the release anew, which leaves long ones "
     "out by name; or allow more: --set data.max_prompt_length=…",
     "sample": "allow more (--set data.max_length=…), or release without them",
-    "target": "allow longer responses (--set data.max_response_length=…), or release without them",
+    "target": "allow longer responses (--set +data.max_response_length=…), or release without them",
 }
 
 
@@ -99,12 +100,9 @@ def read(written: str | bytes) -> list[Count]:
     ]
 
 
-def counts(config: Mapping[str, Any], response: int | None = None) -> list[Count]:
-    """The counts of every split that a composed configuration names, training rows first. Needs verl.
-
-    Args:
-        config: verl's, of GRPO or SFT.
-        response: Of SFT: how long a target may be, in tokens. None: as long as it likes.
+def counts(config: Mapping[str, Any]) -> list[Count]:
+    """The counts of every split that a composed configuration of verl's, of GRPO or SFT, names, training rows first.
+    Needs verl.
 
     Raises UnreadableFile for a row that the model's chat template refuses: verl would leave it out as too long.
     """
@@ -119,7 +117,7 @@ def counts(config: Mapping[str, Any], response: int | None = None) -> list[Count
         else:
             samples, targets = _samples(config, paths)
             found.append(counted(split, "sample", samples, data["max_length"]))
-            found.append(counted(split, "target", targets, response))
+            found.append(counted(split, "target", targets, data.get("max_response_length")))
     return found
 
 
@@ -155,7 +153,7 @@ def _samples(config: Mapping[str, Any], paths: Sequence[str]) -> tuple[dict[str,
     from pipelines.train.verl_sft import ChatDataset
 
     tokens, processor = _reader(config["model"])
-    told = {**config["data"], "max_length": _UNCUT, "pad_mode": "no_padding", "truncation": "error", "seed": None}
+    told = {**config["data"], "max_length": _UNCUT, "pad_mode": "no_padding", "truncation": "right", "seed": None}
     dataset = ChatDataset(list(paths), tokens, OmegaConf.create(told), processor)
     samples, targets = {}, {}
     for place, (row, _) in enumerate(_rows(paths, config["data"].get("messages_key") or "messages")):
@@ -219,11 +217,10 @@ def _naming(row: str, paths: Sequence[str]) -> Iterator[None]:
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--response", type=int, default=None)
     parser.add_argument("config")
     parser.add_argument("settings", nargs="*")
     told = parser.parse_args()
-    answered(lambda: [one._asdict() for one in counts(composed(told.config, told.settings), told.response)])
+    answered(lambda: [one._asdict() for one in counts(composed(told.config, told.settings))])
 
 
 if __name__ == "__main__":

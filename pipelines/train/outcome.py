@@ -6,6 +6,7 @@ from typing import NamedTuple
 from pipelines.store import Store, Version
 from pipelines.train import page
 from pipelines.train.alarms import Alarm, alarms
+from pipelines.train.processes import no_erasure
 from pipelines.train.rollouts import TABLE, write
 from pipelines.train.runs import metrics
 from schemas.training import Rollouts
@@ -20,8 +21,9 @@ class Outcome(NamedTuple):
 
 
 def tell(store: Store, run: Path) -> Outcome:
-    """Keep and tell what the folder of a run says. Raises what the store raises."""
-    version = write(store, run)
-    rows = Rollouts.create_empty() if version is None else store.read(TABLE, version.version, run.name).collect()
-    found = alarms(rows, metrics(run))
-    return Outcome(version, found, page.write(run, rows, found))
+    """Keep and tell what the folder of a run says. Raises Busy where somebody erases, and what the store raises."""
+    with no_erasure(run.parents[1]):
+        version = write(store, run)
+        rows = Rollouts.create_empty() if version is None else store.read(TABLE, version.version, run.name).collect()
+        found = alarms(rows, metrics(run))
+        return Outcome(version, found, page.write(run, rows, found))

@@ -15,7 +15,7 @@ from pipelines.drawing import png
 from pipelines.durable import write_whole
 from pipelines.train.alarms import Alarm, Curve, curve, terms
 from pipelines.train.recipe import differences, recipe
-from pipelines.train.runs import MODEL, PAGE, Metrics, metrics, note
+from pipelines.train.runs import MODEL, PAGE, Metrics, metrics, note, told_of_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,6 +87,7 @@ def _rendered(run: Path, rollouts: pl.DataFrame, found: list[Alarm]) -> str:
         steps=max(told, default=0),
         alarms=found,
         made_of=_made_of(asked),
+        rows=told_of_rows(run),
         differences=differences(recipe(asked["recipe"]), asked["overrides"]),
         curves=[(one.title, base64.b64encode(drawn(one)).decode()) for one in all_curves(told, rollouts)],
         samples=list(_samples(rollouts)),

@@ -1,7 +1,8 @@
 """A run of training as a process of Dagster's: `python -m pipelines.train.piped`, started by `pipelines.defs.training`.
 
-What is asked for comes through Pipes, as `Asked`; what is told goes back as messages: where the run lies, every step as
-it is made, how it failed, what it leaves behind. The trainer itself runs in `.venv-train`, as a child of this process.
+What is asked for comes through Pipes, as `Asked`; what is told goes back as messages: where the run lies, how long its
+rows are, every step as it is made, how it failed, what it leaves behind. The trainer itself runs in `.venv-train`, as a
+child of this process.
 """
 
 import json
@@ -90,7 +91,7 @@ def train(asked: Asked, tell_of: Callable[[dict[str, Any]], None]) -> bool:
     try:
         run = asked.run()
         tell_of({"run": str(run.folder), "steps": run.steps})
-        model = run.train(_told(run, tell_of))
+        model = run.train(_told(run, tell_of), lambda lines: tell_of({"rows": list(lines)}))
     except TrainingFailed as error:
         tell_of({"failed": str(error)})
         tell_of(_outcome(asked, run))

@@ -1,7 +1,7 @@
 """A run of a recipe on a release: its name, its rows, what it starts from, and whom it asks."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,7 @@ from pipelines.train import rows
 from pipelines.train.kinds import kind
 from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, overrides, recipe
-from pipelines.train.runs import FOLDER, MODEL, ROLLOUTS, note
+from pipelines.train.runs import FOLDER, MODEL, NOTE, ROLLOUTS, START, learnt_of, note
 from pipelines.train.services import PYTHON, Judge, encoder_command, judge_command
 from pipelines.train.trainers import TRAINERS, of_the_run
 
@@ -86,7 +86,7 @@ def prepare(
     if model is not None:
         ours[TRAINERS[told.trainer].model] = str(model)
     elif preset == "cpu_smoke":
-        ours[TRAINERS[told.trainer].model] = str(folder / "start")
+        ours[TRAINERS[told.trainer].model] = str(folder / START)
     services: dict[Any, list[str]] = {}
     judge = None
     if told.reward:
@@ -115,6 +115,8 @@ def prepare(
     _refuse_ours(told, ours, given or {})
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
     _refuse_steps(told, found_overrides)
+    weights = [found_overrides.get(TRAINERS[told.trainer].model, ""), home / asked.get("encoder", "")]
+    asked["learnt_of"] = _learnt_of(home, found, map(Path, weights))
     return Run(folder, told, chosen, preset, found, files, found_overrides, most_rows, judge, services, asked)
 
 
@@ -212,6 +214,15 @@ def _start(home: Path, told: Recipe, arm: Arm, preset: Preset, release: Release,
         return None
     run = "-".join(filter(None, (told.starts, arm.start_arm, preset, release.name)))
     return _model(home, run, told.starts, "--start")
+
+
+def _learnt_of(home: Path, release: Release, models: Iterable[Path]) -> list[str]:
+    """The releases that a run on this one has learnt of: also what the runs of the home had that left it these models,
+    to start from or to be rewarded by. An erasure names it by them, also where those runs are gone by then.
+    """
+    folders = {folder.resolve() for model in models for folder in model.parents}
+    before = [folder for folder in folders if folder.parent == (home / FOLDER).resolve() and (folder / NOTE).exists()]
+    return sorted({release.name}.union(*map(learnt_of, before)))
 
 
 def _model(home: Path, run: str, recipe: str, option: str) -> Path:

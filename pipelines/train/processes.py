@@ -1,4 +1,4 @@
-"""Processes of training: each in a session of its own, which ends with the block that started it."""
+"""Processes of training, each in a session of its own, which ends with the block that started it; and who may train."""
 
 import contextlib
 import os
@@ -6,34 +6,71 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from pipelines.errors import Busy
+from pipelines.kept_out import require_no_erasure
 from pipelines.locks import held
-from pipelines.train.runs import LOCK, Metrics, of_step
+from pipelines.train.runs import AT_WORK, LOCK, Metrics, of_step
 
 _SECONDS = 0.5  # between two looks at what was written
 _PATIENCE = 30  # seconds that a trainer has to end its processes
 
 
+class Locks(NamedTuple):
+    """What whoever works in the folder of a run holds: `together` with all who train in its home, `own` alone."""
+
+    together: IO[str]
+    own: IO[str]
+
+    def name(self, process: int) -> None:
+        """Write down who works there."""
+        self.own.truncate(0)
+        self.own.write(f"{process}\n")
+        self.own.flush()
+
+
 @contextlib.contextmanager
-def running(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that works in the folder of its log, and ends with the block.
-
-    It holds the lock of its folder for as long as it lives, also where this process is killed: nobody starts the run a
-    second time beside it. The lock's file names its process.
-
-    Raises Busy where the run is at work.
-    """
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+def no_erasure(home: Path) -> Iterator[IO[str]]:
+    """Nothing is erased meanwhile; gives the lock. Raises Busy where somebody erases, or has not finished it."""
     with contextlib.ExitStack() as opened:
         try:
-            lock = opened.enter_context(held(log.parent / LOCK, wait=False))
+            lock = opened.enter_context(held(home / AT_WORK, wait=False, shared=True))
         except BlockingIOError:
-            at_work = (log.parent / LOCK).read_text(encoding="utf-8").strip()
-            raise Busy(
-                f"this run is at work (process {at_work})", where=log.parent, remedy="wait for it, or end it"
-            ) from None
-        words = opened.enter_context(log.open("wb"))
+            raise Busy("an erasure is at work", where=home, remedy="wait for it") from None
+        require_no_erasure(home)
+        yield lock
+
+
+@contextlib.contextmanager
+def at_work(run: Path) -> Iterator[Locks]:
+    """Nobody else works in the folder of a run, and nothing is erased meanwhile. The file of its lock names this
+    process, or the one that it has started last.
+
+    Raises Busy where the run is at work, or an erasure is, or is unfinished.
+    """
+    with no_erasure(run.parents[1]) as together, contextlib.ExitStack() as opened:
+        run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            own = opened.enter_context(held(run / LOCK, wait=False))
+        except BlockingIOError:
+            process = (run / LOCK).read_text(encoding="utf-8").strip()
+            raise Busy(f"this run is at work (process {process})", where=run, remedy="wait for it, or end it") from None
+        locks = Locks(together, own)
+        locks.name(os.getpid())
+        yield locks
+
+
+@contextlib.contextmanager
+def running(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, locks: Locks
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that works in the folder of its log, and ends with the block.
+
+    It holds the locks for as long as it lives, also where this process is killed: nobody starts the run a second time
+    beside it, and nobody erases what it has read.
+    """
+    with log.open("wb") as words:
         process = subprocess.Popen(
             command,
             env=dict(environment),
@@ -41,11 +78,9 @@ def running(command: Sequence[str], environment: Mapping[str, str], log: Path) -
             stdout=words,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            pass_fds=(lock.fileno(),),
+            pass_fds=[lock.fileno() for lock in locks],
         )
-        lock.truncate(0)
-        lock.write(f"{process.pid}\n")
-        lock.flush()
+        locks.name(process.pid)
         try:
             yield process
             process.wait()

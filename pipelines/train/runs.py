@@ -2,7 +2,8 @@
 
 ::
 
-    <home>/training/<name>/run.json        what was asked for: recipe, preset, arm, release, its content, every setting
+    <home>/training/<name>/run.json        what was asked for: recipe, preset, arm, release, its content, every setting;
+                                           the releases that its model has learnt of
                            rows.json       how long the rows are, and what of them is lost with sound and pictures
                            data/           rows that were chosen or changed for an arm; else the release's own are read
                            start/          of `cpu_smoke`: the tiny model that it starts from
@@ -20,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "training"  # in a home
+AT_WORK = Path(".locks") / "training"  # in a home: held by all who train, or by the one who erases
 # In the folder of a run.
 LOCK, NOTE, ROWS, METRICS, ROLLOUTS, MODEL = ".lock", "run.json", "rows.json", "metrics", "rollouts", "model"
-SCORED, DATA, PAGE = "scored", "data", "report.html"
+SCORED, DATA, START, PAGE = "scored", "data", "start", "report.html"
 CACHE = "cache"  # verl's copy of the rows, while it is at work
 CHECKPOINTS, TENSORBOARD = "checkpoints", "tensorboard"
 REFUSED = "log-refused.txt"  # what verl said besides, of a configuration that is refused
@@ -39,6 +41,24 @@ def note(run: Path) -> dict[str, Any]:
     """What was asked for."""
     found: dict[str, Any] = json.loads((run / NOTE).read_bytes())
     return found
+
+
+def learnt_of(run: Path) -> list[str]:
+    """The releases that its model has learnt of: its own, and those of the models that it started from or asked."""
+    told = note(run)
+    found: list[str] = told.get("learnt_of") or [told["release"]["name"]]
+    return found
+
+
+def told_of_rows(run: Path) -> list[str]:
+    """What is told of its rows, a line each: what is lost with sound and pictures, and how long they are in tokens;
+    nothing before they were counted.
+    """
+    path = run / ROWS
+    if not path.exists():
+        return []
+    told = json.loads(path.read_bytes())
+    return [told["text_only"], *told["lengths"]]
 
 
 def metrics(run: Path) -> dict[int, Metrics]:

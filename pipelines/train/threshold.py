@@ -30,7 +30,13 @@ class Threshold(NamedTuple):
 
 
 def threshold(positives: Scores, negatives: Mapping[str, Scores]) -> Threshold:
-    """T for cosines of positives and of each kind of negatives. Raises ValueError where either is missing."""
+    """T for cosines of positives and of each kind of negatives.
+
+    Raises ValueError where either is missing, and FloatingPointError for cosines that are no finite numbers.
+    """
+    every = np.concatenate([positives, *negatives.values()])
+    if lost := int((~np.isfinite(every)).sum()):
+        raise FloatingPointError(f"of {len(every):,} cosines {lost:,} are NaN or infinite: no threshold parts them")
     kinds = {kind: np.sort(scores) for kind, scores in negatives.items() if len(scores)}
     if not len(positives) or not kinds:
         raise ValueError("a threshold stands between positives and negatives, and there are none")

@@ -3,7 +3,9 @@
 verl 0.9.1 tokenises message by message and takes the length of the generation prompt off each reply. With native
 thinking off that prompt ends in an empty block, which a message alone is not rendered with by Qwen3's template: the
 block is then missing from the sample, and as many tokens of the reply's beginning are not learnt. A verdict of four
-words is not learnt at all, and the loss is 0/0. Nor does its trainer look at a seed: rows come in one order.
+words is not learnt at all, and the loss is 0/0. Nor does its trainer look at a seed: rows come in one order. And it
+ends at the first sample that is too long, where nothing is to be cut: here those are left out, which `lengths` has
+counted before.
 """
 
 from typing import Any
@@ -14,15 +16,28 @@ from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
 
 
 class ChatDataset(MultiTurnSFTDataset):  # type: ignore[misc]  # verl has no types
-    """It differs in what a reply begins with, and in that rows lie in an order of `+data.seed`, where it is given."""
+    """It differs in what a reply begins with, in that rows lie in an order of `+data.seed`, where it is given, and in
+    that those longer than `data.max_length` are none, with `data.truncation=error`.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.seed is None:
-            return
-        order = np.random.default_rng(self.seed).permutation(len(self)).tolist()
-        self.dataframe: Any = self.dataframe.iloc[order]
-        self.messages: list[Any] = [self.messages[place] for place in order]
+        places = list(range(len(self)))
+        if self.truncation == "error":
+            places = [place for place in places if self._fits(place)]
+        if self.seed is not None:
+            places = [places[at] for at in np.random.default_rng(self.seed).permutation(len(places))]
+        self.dataframe: Any = self.dataframe.iloc[places]
+        self.messages: list[Any] = [self.messages[place] for place in places]
+
+    def _fits(self, place: int) -> bool:
+        try:
+            self[place]
+        except ValueError as error:
+            if "is larger than self.max_length" in str(error):
+                return False
+            raise
+        return True
 
     def _process_single_message(self, index: int, message: dict[str, Any], *given: Any, **named: Any) -> Any:
         ids, mask, attention, other = super()._process_single_message(index, message, *given, **named)

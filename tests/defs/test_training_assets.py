@@ -19,7 +19,7 @@ from pipelines.train.piped import Judged
 from pipelines.train.recipe import recipes
 from pipelines.train.runs import metrics
 from pipelines.train.services import PYTHON
-from tests.train.rollout_lines import run_of, scored_line, told
+from tests.train.rollout_lines import ROWS, run_of, scored_line, told
 
 STEPS = 3
 KEY = dg.AssetKey("train_mindchat_ecot")
@@ -98,6 +98,7 @@ def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_p
     assert shown["plot: reward"].value.startswith("![reward](data:image/png;base64,")
     assert shown["rollouts"] == "rollouts/run@abc"
     assert shown["content"] == "c0ffee"
+    assert [record.data["of the rows"] for record in shown["rows"].records] == [ROWS["text_only"], *ROWS["lengths"]]
 
 
 def test_a_run_that_failed_before_its_first_step_is_described(tmp_path: Path):
@@ -174,6 +175,14 @@ class TestARun:
             assert figures["reward"].value == pytest.approx(logged[step]["critic/score/mean"])
             assert {"length", "entropy"} <= figures.keys()
         assert observed[3].timestamp - observed[1].timestamp > 0.2, "live, and not all at the end"
+
+    def test_its_rows_are_told_of_before_its_steps(self, home: Path, ran):
+        result, instance = ran
+        said = [one.user_message for one in instance.all_logs(result.run_id)]
+        [rows] = [place for place, one in enumerate(said) if one.startswith("text only: ")]
+        steps = [place for place, one in enumerate(said) if one.startswith("step 1 of")]
+        assert "\nprompts of train: " in said[rows]
+        assert rows < min(steps)
 
     def test_its_materialisation_says_what_it_was_made_of_and_what_it_left(self, home: Path, ran):
         result, _ = ran

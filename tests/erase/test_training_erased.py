@@ -11,11 +11,12 @@ from every_byte import runs, traces
 
 from pipelines.erase.erasing import erase
 from pipelines.erase.request import Request
+from pipelines.erase.survey import survey
 from pipelines.errors import Busy
-from pipelines.locks import held
 from pipelines.store import Store
 from pipelines.train.outcome import tell
-from pipelines.train.runs import FOLDER, LOCK
+from pipelines.train.processes import at_work
+from pipelines.train.runs import FOLDER
 
 ASKED = Request(rows=("s:a", "s:x"))
 
@@ -23,13 +24,13 @@ ASKED = Request(rows=("s:a", "s:x"))
 OTHERS = "今天天气很好，我去公园走了走。"
 
 
-def trained(home: Path, name: str, release: str, said: str, row: str = "s:a") -> Path:
+def trained(home: Path, name: str, release: str, said: str, row: str = "s:a", **more: object) -> Path:
     """What a run leaves behind: two prompts, two outputs each; the second prompt is s:b's."""
     run = home / FOLDER / name
     for folder in ("rollouts", "scored", "data"):
         (run / folder).mkdir(parents=True)
     asked = {"recipe": "empathy_encoder", "preset": "cpu_smoke", "release": {"name": release, "content": "c"}}
-    (run / "run.json").write_text(json.dumps(asked | {"overrides": {}}))
+    (run / "run.json").write_text(json.dumps(asked | {"overrides": {}} | more))
     prompts = {"g1": f"user\n{said}\nassistant\n", "g2": f"user\n{OTHERS}\nassistant\n"}
     outputs = [(uid, session, f"我在听。{session}") for uid in prompts for session in range(2)]
     steps = [
@@ -82,6 +83,22 @@ def test_the_copy_of_its_rows_that_a_killed_run_left_is_removed_whole(home: Path
     assert traces(on_it, runs([HERS])) == {}
 
 
+def test_what_a_killed_run_had_half_written_is_removed(home: Path, on_it: Path):
+    for name in ("run.json.part", "data/validation.parquet.part"):
+        (on_it / name).write_text(HERS, encoding="utf-8")
+    [receipt] = erase(home, ASKED)
+    assert receipt.runs == 5 + 2
+    assert traces(on_it, runs([HERS])) == {}
+
+
+def test_what_started_from_a_model_that_has_learnt_it_has_learnt_it_too(home: Path):
+    """Also on a release that never held it, and where the run before is gone."""
+    trained(home, "policy", "v2", OTHERS, row="s:c", learnt_of=["v1", "v2"])
+    trained(home, "another", "v2", OTHERS, row="s:c", learnt_of=["v2"])
+    [receipt] = erase(home, ASKED)
+    assert receipt.learnt == [f"{FOLDER}/policy"]
+
+
 def test_what_was_written_to_others_stays(home: Path, on_it: Path):
     elsewhere = trained(home, "on-another", "v9", OTHERS, row="s:c")
     before = (elsewhere / "rollouts" / "1.jsonl").read_bytes()
@@ -121,6 +138,46 @@ def test_a_page_is_made_anew_from_what_is_left(home: Path, on_it: Path):
 
 def test_nothing_is_erased_while_a_run_trains(home):
     run = trained(home, "at-work", "v1", HERS)
-    with held(run / LOCK), pytest.raises(Busy, match="a run is training"):
+    with at_work(run), pytest.raises(Busy, match="a run is training") as caught:
         erase(home, ASKED)
+    assert caught.value.where == run
     assert HERS in (run / "log-0001.txt").read_text(encoding="utf-8")
+
+
+def test_nothing_is_erased_while_a_run_is_told_of(home: Path, on_it: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its rollouts are on their way into a table."""
+    written = []
+
+    def write(*told):
+        with pytest.raises(Busy, match="a run is training"):
+            erase(home, ASKED)
+        written.append(told)
+
+    monkeypatch.setattr("pipelines.train.outcome.write", write)
+    tell(Store(home / "data"), on_it)
+    assert written
+
+
+def test_no_run_begins_while_something_is_erased(home: Path, monkeypatch: pytest.MonkeyPatch):
+    """Not even before the plan is written: what is looked for would be copied behind its back."""
+    tried = []
+
+    def looked(*told):
+        with pytest.raises(Busy, match="an erasure is at work"), at_work(home / FOLDER / "new"):
+            pass
+        tried.append(told)
+        return survey(*told)
+
+    monkeypatch.setattr("pipelines.erase.erasing.survey", looked)
+    erase(home, ASKED)
+    assert tried
+    with at_work(home / FOLDER / "new"):
+        pass
+
+
+def test_no_run_begins_while_an_erasure_is_unfinished(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pipelines.erase.erasing.scrub_folder", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        erase(home, ASKED)
+    with pytest.raises(Busy, match="erase --resume"), at_work(home / FOLDER / "new"):
+        pass

@@ -18,6 +18,16 @@ ASKED = {
 }
 
 
+# As a run writes it down before it starts.
+ROWS = {
+    "text_only": "text only: 3 of 40 rounds (7.5%) lacked media, and are left out",
+    "lengths": [
+        "prompts of train: 200, longest 1,030 tokens (50% 310, 90% 620, 99% 980); 1 over 1,024 (0.50%)",
+        "prompts of validation: 20, longest 700 tokens (50% 300, 90% 610, 99% 700); 0 over 1,024 (0.00%)",
+    ],
+}
+
+
 def step_line(
     uid: str, session: int, output: str, score: float = 0.5, prompt: str = "user\n我睡不着\n"
 ) -> dict[str, Any]:
@@ -40,6 +50,7 @@ def run_of(
     """A run of these steps, what was scored by process, and metrics."""
     (folder / "rollouts").mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps(ASKED))
+    (folder / "rows.json").write_text(json.dumps(ROWS))
     for step, lines in steps.items():
         (folder / "rollouts" / f"{step}.jsonl").write_text(told(lines), encoding="utf-8")
     for process, lines in (scored or {}).items():

@@ -121,6 +121,15 @@ class TestTrained:
         assert "Traceback" not in ran.stderr
         assert not (folder / "lost").exists()
 
+    def test_weights_that_the_last_step_broke_are_told_of_and_no_encoder_is_left(self, folder: Path):
+        ran = run("pipelines.train.contrastive", *command(folder, "broken", epochs=1, batch=99, rate=1e30))
+        assert ran.returncode == 1
+        assert "the weights are broken: on validation, of" in ran.stderr
+        assert f"where: {folder / 'broken.checkpoints'}" in ran.stderr
+        assert "remedy: so is the last checkpoint: train anew under another name, with a lower rate" in ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert not (folder / "broken").exists()
+
     @pytest.mark.parametrize(
         ("given", "said"),
         [

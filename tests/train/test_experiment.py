@@ -76,6 +76,7 @@ def test_an_encoder_that_is_missing_is_told_before_anything_is_trained(training_
             read(written(tmp_path, text)),
             Rewards(),
             starting=pytest.fail,
+            counted=pytest.fail,
             step=pytest.fail,
             ended=pytest.fail,
         )
@@ -84,7 +85,15 @@ def test_an_encoder_that_is_missing_is_told_before_anything_is_trained(training_
 def test_an_arm_that_no_recipe_has_is_told_before_anything_is_trained(training_home: Path, tmp_path: Path):
     told = read(written(tmp_path, ARMS.replace('arm = "sft"', 'arm = "urb"')))
     with pytest.raises(UnknownName, match="no arm of compeer_cer 'urb'"):
-        conduct(training_home, told, Rewards(), starting=pytest.fail, step=pytest.fail, ended=pytest.fail)
+        conduct(
+            training_home,
+            told,
+            Rewards(),
+            starting=pytest.fail,
+            counted=pytest.fail,
+            step=pytest.fail,
+            ended=pytest.fail,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +136,12 @@ class TestTwoArmsWithTwoSeeds:
     def test_are_not_trained_again(self, outcomes: list[dict], training_home: Path, tmp_path: Path):
         told = read(written(tmp_path, ARMS))
         again = conduct(
-            training_home, told, Rewards(), starting=lambda run: None, step=pytest.fail, ended=lambda run: None
+            training_home,
+            told,
+            Rewards(),
+            starting=lambda run: None,
+            counted=pytest.fail,
+            step=pytest.fail,
+            ended=lambda run: None,
         )
         assert [one._asdict() for one in again] == outcomes

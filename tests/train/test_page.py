@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from rollout_lines import row, run_of, scored_line, step_line, table
+from rollout_lines import ROWS, row, run_of, scored_line, step_line, table
 
 from pipelines.store import Store
 from pipelines.train.alarms import Alarm
@@ -46,7 +46,7 @@ def page(tmp_path_factory) -> Path:
     scored = {"1": [scored_line(f"u{step}", session, HOSTILE, words=HOSTILE, r_format=0.5, judge_ok=1.0)
                     for step in steps for session in range(4)]}  # fmt: skip
     folder = tmp_path_factory.mktemp("page")
-    return tell(Store(folder / "data"), run_of(folder / "run", steps, scored, METRICS)).page
+    return tell(Store(folder / "data"), run_of(folder / "training" / "run", steps, scored, METRICS)).page
 
 
 def test_what_a_policy_a_prompt_or_a_judge_says_stays_text(page: Path):
@@ -87,6 +87,17 @@ def test_it_says_what_the_run_was_made_of_and_what_differs_from_the_paper(page: 
     assert re.search(r"actor_rollout_ref\.rollout\.n\s*4\s*8", text)
 
 
+def test_it_says_how_long_its_rows_are_and_what_is_lost_with_sound_and_pictures(page: Path):
+    text = Seen(page.read_text(encoding="utf-8")).text
+    assert all(line in text for line in (ROWS["text_only"], *ROWS["lengths"]))
+
+
+def test_a_run_whose_rows_were_not_counted_has_a_page(tmp_path: Path):
+    run = run_of(tmp_path / "training" / "run", {}, metrics=METRICS)
+    (run / "rows.json").unlink()
+    assert "Its rows" not in write(run, table([]), []).read_text(encoding="utf-8")
+
+
 def test_it_has_the_figures_of_every_step(page: Path):
     cells = re.findall(r'<td class="figure">([^<]*)</td>', page.read_text(encoding="utf-8"))
     assert cells[:5] == ["1", "0.1", "0.01", "40", "1"]
@@ -98,7 +109,7 @@ def test_it_is_for_its_owner_alone(page: Path):
 
 
 def test_alarms_come_first_with_what_to_do(tmp_path: Path):
-    run = run_of(tmp_path / "run", {}, metrics=METRICS)
+    run = run_of(tmp_path / "training" / "run", {}, metrics=METRICS)
     alarm = Alarm("echo", 7, "<b>12 %</b> of the outputs", {"share": 0.12}, "read them")
     text = write(run, table([]), [alarm]).read_text(encoding="utf-8")
     assert "&lt;b&gt;12 %&lt;/b&gt; of the outputs</strong>, since step 7" in text
@@ -107,13 +118,13 @@ def test_alarms_come_first_with_what_to_do(tmp_path: Path):
 
 
 def test_a_run_that_failed_before_its_first_step_has_a_page(tmp_path: Path):
-    outcome = tell(Store(tmp_path / "data"), run_of(tmp_path / "run", {}))
+    outcome = tell(Store(tmp_path / "data"), run_of(tmp_path / "training" / "run", {}))
     assert outcome.rollouts is None
     assert "0 steps; it has not come to its end" in Seen(outcome.page.read_text(encoding="utf-8")).text
 
 
 def test_the_same_run_gives_the_same_page(tmp_path: Path):
-    run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, metrics=METRICS)
+    run = run_of(tmp_path / "training" / "run", {1: [step_line("a", 0, "甲")]}, metrics=METRICS)
     pages = [tell(Store(tmp_path / "data"), run).page.read_bytes() for _ in range(2)]
     assert pages[0] == pages[1]
 

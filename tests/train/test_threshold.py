@@ -72,6 +72,15 @@ def test_the_area_is_the_share_of_pairs_in_order(positives, negatives):
     assert auc(positives, negatives) == pytest.approx(sum(pairs) / len(pairs))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_of_what_is_no_number_there_is_none(value: float):
+    """`max` would pass NaN over, and T would be −1: all passes."""
+    some, lost = np.array([0.1, 0.2]), np.array([0.1, value, 0.3])
+    for positives, negatives in ((lost, some), (some, lost)):
+        with pytest.raises(FloatingPointError, match="of 5 cosines 1 are NaN or infinite"):
+            threshold(positives, {"generic": negatives})
+
+
 def test_without_positives_or_negatives_there_is_none():
     with pytest.raises(ValueError, match="there are none"):
         threshold(np.array([]), {"generic": np.array([0.1])})

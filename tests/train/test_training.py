@@ -19,7 +19,7 @@ from pipelines.settings import ROOT
 from pipelines.train.launch import Run
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
-from pipelines.train.runs import FOLDER, LOCK, ROLLOUTS, SCORED
+from pipelines.train.runs import FOLDER, LOCK, ROLLOUTS, SCORED, told_of_rows
 from pipelines.train.services import PYTHON
 
 NAME = "smoke"
@@ -79,6 +79,12 @@ def test_a_killed_trainer_is_told_of_with_where_to_look_and_what_to_do(killed: s
     assert "training ended with code -9" in killed
     assert str(run_of(home).folder / "log-0001.txt") in killed
     assert "goes on from the last checkpoint" in killed
+
+
+def test_a_run_says_how_long_its_rows_are_and_what_lacked_media_before_its_first_step(told: str, home: Path):
+    [rows] = re.findall(r"^text only: .*\nprompts of train: .*\nprompts of validation: .*$", told, re.MULTILINE)
+    assert rows.splitlines() == told_of_rows(run_of(home).folder)
+    assert told.index(rows) < told.index("\nstep ")
 
 
 def test_it_goes_on_from_the_last_checkpoint(told: str):

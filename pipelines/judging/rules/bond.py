@@ -31,7 +31,10 @@ def bond(told: str, answer: str, lang: Lang) -> float:
 
 
 def echo(told: str, answer: str, lang: Lang) -> float:
-    """The share of an answer that stands in what was told, run for run, 0–1; 0 for an answer shorter than a run."""
+    """The share of an answer that stands in what was told, run for run, 0–1; 0 for an answer shorter than a run.
+
+    Of words in English, unlike E's guard (`rewards.contrastive.echoed`): there five letters in a row are everybody's.
+    """
     runs = _runs(answer, lang)
     there = set(_runs(told, lang))
     return sum(run in there for run in runs) / len(runs) if runs else 0.0
