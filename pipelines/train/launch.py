@@ -28,6 +28,7 @@ from pipelines.train.processes import Locks, at_work, followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
 from pipelines.train.runs import (
     CACHE,
+    CONFIG,
     DATA,
     MODEL,
     NOTE,
@@ -95,11 +96,13 @@ class Run:
 
     def lengths(self) -> list[str]:
         """How long the rows are in tokens of the model, a line each split and kind; nothing for the encoder, which
-        reads the beginning of any text.
+        reads the beginning of any text. What was composed to count them stays in the folder of the run.
 
         Raises RequestError for what verl refuses, and where more than one percent are too long.
         """
-        return [] if self.trainer.config is None else checked(read(self._asked("pipelines.train.lengths")))
+        if self.trainer.config is None:
+            return []
+        return checked(read(self._asked("pipelines.train.lengths", f"--composed={self.folder / CONFIG}")))
 
     def check(self) -> None:
         """Raises RequestError for all that can be known to be wrong before anything is composed or trained: a run of
@@ -195,9 +198,12 @@ class Run:
         if not path.exists():
             try:
                 told = {"text_only": text_only(self.release), "lengths": self.lengths()}
+                if self.trainer.config is None:
+                    write_whole(self.folder / CONFIG, json.dumps(self.composed(), indent=1).encode() + b"\n")
             except RequestError:  # nothing was trained: who asks for something else is not held to this
                 for made in (DATA, START, CACHE):  # without its note nobody would know that rows are in there
                     shutil.rmtree(self.folder / made, ignore_errors=True)
+                (self.folder / CONFIG).unlink(missing_ok=True)
                 (self.folder / NOTE).unlink()
                 raise
             write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
@@ -236,8 +242,8 @@ class Run:
             process.wait()
         self._require_end(process, log, doing)
 
-    def _asked(self, module: str) -> bytes:
-        arguments = [str(self.trainer.config), *as_arguments(self.overrides)]
+    def _asked(self, module: str, *options: str) -> bytes:
+        arguments = [*options, str(self.trainer.config), *as_arguments(self.overrides)]
         return configuration.asked(module, arguments, self._environment(), self.folder / REFUSED)
 
     def _require_end(self, process: "subprocess.Popen[bytes]", log: str, doing: str) -> None:
