@@ -27,8 +27,8 @@ from pipelines.release.manifest import Finding, Release
 from pipelines.stats import PaperTable
 from pipelines.store import Version
 from pipelines.train.alarms import Alarm
+from pipelines.train.differences import Difference
 from pipelines.train.experiment import ArmResult
-from pipelines.train.recipe import Difference
 from pipelines.why import Event
 from schemas.tables import TABLES
 

@@ -39,6 +39,7 @@ def train(
     from pipelines.llm.asking import PROVIDERS
     from pipelines.settings import load
     from pipelines.train import recipe as recipes
+    from pipelines.train.differences import differences
     from pipelines.train.prepare import prepare
 
     if preset not in recipes.PRESETS:
@@ -60,10 +61,11 @@ def train(
         given=recipes.given(settings or []),
     )
     if dry_run:
+        run.check()
         with terminal.working("composing the configuration"):
-            run.composed()
-        found = recipes.differences(run.recipe, run.overrides)
-        terminal.put(display.differences(found) if found else f"every number is that of the paper ({run.recipe.about})")
+            found = differences(run.recipe, run.composed())
+        same = "every number is that of the paper" if run.recipe.paper else "the paper gives no number of it"
+        terminal.put(display.differences(found) if found else f"{same} ({run.recipe.about})")
         for service in ("judge", "encoder"):
             if service in run.asked:
                 terminal.line(f"{service}: {run.asked[service]}")

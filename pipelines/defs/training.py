@@ -23,8 +23,9 @@ from pipelines.defs.pictures import drawn
 from pipelines.defs.releases import release
 from pipelines.defs.resources import HomeResource
 from pipelines.settings import ROOT
+from pipelines.train.differences import of_run
 from pipelines.train.page import all_curves, draw
-from pipelines.train.recipe import differences, recipe, recipes
+from pipelines.train.recipe import recipe, recipes
 from pipelines.train.runs import NOTE, TENSORBOARD, checkpoints, metrics, note, told_of_rows
 from schemas.training import Rollouts
 
@@ -180,8 +181,7 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
     if judge := asked.get("judge"):
         shown["judge"] = dg.MetadataValue.json(judge)
     shown["not_as_in_the_paper"] = records(
-        {"setting": one.key, "paper": str(one.paper), "here": str(one.here)}
-        for one in differences(recipe(asked["recipe"]), asked["overrides"])
+        {"setting": one.key, "paper": str(one.paper), "here": str(one.here)} for one in of_run(run)
     )
     return shown
 

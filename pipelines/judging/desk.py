@@ -1,7 +1,7 @@
 """Who answers behind the service: a model, many questions at once, or rules and recordings, one after the other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -40,6 +40,20 @@ class Desk:
                 raise Refused(f"refused: {reply.detail}")
             raise NoVerdict(f"{reply.reason}: {reply.detail}" if reply.detail else str(reply.reason))
         return reply.value
+
+
+def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: Decimal | None) -> None:
+    """Says what `desk` would say is wrong before anything is asked, and opens nothing. Raises RequestError."""
+    wanted = list(dict.fromkeys(models))
+    if provider == "openai":
+        from pipelines.llm.ledger.ledger import FILE
+        from pipelines.llm.providers.standing import StandingAsker
+
+        for model in wanted:
+            StandingAsker(home / FILE, llm, budget, of=STAGE).require(STAGE, model)
+        return
+    with asker(home, llm, provider, {}) as whoever:
+        whoever.models(wanted)
 
 
 @asynccontextmanager

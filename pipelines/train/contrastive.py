@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,10 +30,10 @@ from pipelines.durable import sync
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
 from pipelines.rewards.contrastive import unquoted
 from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, note
+from pipelines.train.options import DEVICES, OPTIONS, Option
 from pipelines.train.threshold import Threshold, threshold
 from pipelines.train.triplets import Triplet, apart, batches, read, require_several
 
-MARGIN = 0.2  # m of E eq. 5, which gives none: ours (papers.md §7)
 _WARM_UP = 0.1  # the share of steps over which the rate rises; it falls to 0 over the rest
 _CLIP = 1.0  # of the gradient's norm
 _ACROSS = 400  # questions of validation of which every answer is held against every other
@@ -43,13 +43,13 @@ _ACROSS = 400  # questions of validation of which every answer is held against e
 class Asked:
     """What decides a run: another start of it must be asked for the same. `max_length` of None is the encoder's."""
 
-    epochs: int = 3
-    batch: int = 16
-    rate: float = 2e-5
-    margin: float = MARGIN
-    seed: int = 0
-    max_length: int | None = None
-    max_rows: int | None = None
+    epochs: int
+    batch: int
+    rate: float
+    margin: float  # m of E eq. 5
+    seed: int
+    max_length: int | None
+    max_rows: int | None
     base: str = ""
     rows: tuple[tuple[str, int], ...] = ()  # of every file
 
@@ -324,6 +324,16 @@ def _whole(folder: Path) -> Iterator[Path]:
     sync(folder.parent)
 
 
+def _reading(option: Option) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            return option.read(text)
+        except ValueError as error:  # argparse repeats no words of this one
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read
+
+
 def main() -> None:
     """Entry point. Ends with 2 for a request that cannot be carried out, with 1 for a loss that is no number."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -331,12 +341,9 @@ def main() -> None:
         parser.add_argument(f"--{split}", type=Path, nargs="+", required=True)
     for name in ("start", "out", "metrics"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    for name, kind in {"epochs": int, "batch": int, "rate": float, "margin": float, "seed": int}.items():
-        parser.add_argument(f"--{name}", type=kind, default=getattr(Asked, name))
-    for name in ("max-length", "max-rows"):
-        parser.add_argument(f"--{name}", type=int)
-    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--save-every", type=int, default=100)
+    for name, option in OPTIONS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=_reading(option), default=option.default)
+    parser.add_argument("--device", default=DEVICES[0], choices=DEVICES)
     told = parser.parse_args()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     asked = Asked(told.epochs, told.batch, told.rate, told.margin, told.seed, told.max_length, told.max_rows)

@@ -19,16 +19,20 @@ from pipelines.llm.profiles import profiles
 from pipelines.release.checks.media import text_only
 from pipelines.release.manifest import Release
 from pipelines.settings import ROOT
+from pipelines.train import configuration, stopping
 from pipelines.train import rows as of_arm
-from pipelines.train import stopping
+from pipelines.train.checks import require_judge, require_threshold
 from pipelines.train.lengths import checked, read
+from pipelines.train.options import checked as checked_options
 from pipelines.train.processes import Locks, at_work, followed, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
 from pipelines.train.runs import (
     CACHE,
+    CONFIG,
     DATA,
     MODEL,
     NOTE,
+    REFUSED,
     ROWS,
     SCORED,
     START,
@@ -36,9 +40,10 @@ from pipelines.train.runs import (
     Metrics,
     metrics,
     next_metrics,
+    note,
     told_of_rows,
 )
-from pipelines.train.services import ADDRESSES, PYTHON, beside
+from pipelines.train.services import ADDRESSES, PYTHON, Judge, beside
 from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
 Told = Callable[[int, Metrics], None]  # of a step and its metrics
@@ -59,6 +64,7 @@ class Run:
     files: Mapping[str, Sequence[Path]]  # the release's, by split
     overrides: Overrides
     most_rows: int | None = None
+    judge: Judge | None = None
     services: Mapping[Service, Sequence[str]] = field(default_factory=dict)  # what starts each
     asked: Mapping[str, Any] = field(default_factory=dict)  # what else was asked for: arm, judge, encoder
 
@@ -84,17 +90,32 @@ class Run:
     def composed(self) -> dict[str, Any]:
         """The whole configuration, verl's by verl's own code. Raises RequestError for what verl refuses."""
         if self.trainer.config is None:
-            return dict(self.overrides)
+            return checked_options(self.overrides)
         found: dict[str, Any] = json.loads(self._asked("pipelines.train.compose"))
         return found
 
     def lengths(self) -> list[str]:
         """How long the rows are in tokens of the model, a line each split and kind; nothing for the encoder, which
-        reads the beginning of any text.
+        reads the beginning of any text. What was composed to count them stays in the folder of the run.
 
         Raises RequestError for what verl refuses, and where more than one percent are too long.
         """
-        return [] if self.trainer.config is None else checked(read(self._asked("pipelines.train.lengths")))
+        if self.trainer.config is None:
+            return []
+        return checked(read(self._asked("pipelines.train.lengths", f"--composed={self.folder / CONFIG}")))
+
+    def check(self) -> None:
+        """Raises RequestError for all that can be known to be wrong before anything is composed or trained: a run of
+        this name that was asked for something else, a judge that would not start, an encoder that knows no threshold,
+        options of the contrastive training that there are not.
+        """
+        if self.trainer.config is None:
+            checked_options(self.overrides)
+        self._require_same()
+        if self.judge is not None:
+            require_judge(self.folder.parents[1], self.judge)
+        if self.recipe.reward == "empathy":
+            require_threshold(self.folder.parents[1] / self.asked["encoder"])
 
     def train(self, told: Told, counted: ToldRows = lambda _: None) -> Path:
         """Train to the last step, from the last checkpoint where there is one, and merge the weights. `counted` is told
@@ -105,15 +126,16 @@ class Run:
 
         Raises:
             TrainingFailed: The trainer ended with an error, whose last words it repeats; the last checkpoint is kept.
-            RequestError: A run of this name was asked for something else, or more than one percent of the rows are too
-                long for the model.
+            RequestError: As `check` does, or more than one percent of the rows are too long for the model.
             Busy: It is at work, or an erasure is, or is unfinished.
         """
         with at_work(self.folder) as locks:
-            self._note()
             target = self.folder / MODEL
             if target.is_dir():
+                self._require_same()
                 return target
+            self.check()
+            self._note()
             self._write_rows()
             self._make_start(locks)
             self._note_rows()
@@ -146,23 +168,29 @@ class Run:
             shutil.rmtree(self.folder / CACHE, ignore_errors=True)
             self._require_end(process, log, "training")
 
-    def _note(self) -> None:
-        path = self.folder / NOTE
-        asked = {
+    @property
+    def _request(self) -> dict[str, Any]:
+        return {
             "recipe": self.recipe.name,
             "preset": self.preset,
             **self.asked,
             "release": {"name": self.release.name, "content": self.release.content},
             "overrides": self.overrides,
         }
-        if not path.exists():
-            write_whole(path, json.dumps(asked, indent=1, ensure_ascii=False).encode() + b"\n")
-        elif json.loads(path.read_bytes()) != asked:
+
+    def _require_same(self) -> None:
+        path = self.folder / NOTE
+        if path.exists() and note(self.folder) != json.loads(json.dumps(self._request)):
             raise RequestError(
                 "there is a run of this name, and it was asked for something else",
                 where=path,
                 remedy="give this run another name (--name), or remove that folder",
             )
+
+    def _note(self) -> None:
+        path = self.folder / NOTE
+        if not path.exists():
+            write_whole(path, json.dumps(self._request, indent=1, ensure_ascii=False).encode() + b"\n")
 
     def _note_rows(self) -> None:
         """What the rows are, once they are known to fit: their lengths, and what is lost with sound and pictures."""
@@ -170,9 +198,12 @@ class Run:
         if not path.exists():
             try:
                 told = {"text_only": text_only(self.release), "lengths": self.lengths()}
+                if self.trainer.config is None:
+                    write_whole(self.folder / CONFIG, json.dumps(self.composed(), indent=1).encode() + b"\n")
             except RequestError:  # nothing was trained: who asks for something else is not held to this
                 for made in (DATA, START, CACHE):  # without its note nobody would know that rows are in there
                     shutil.rmtree(self.folder / made, ignore_errors=True)
+                (self.folder / CONFIG).unlink(missing_ok=True)
                 (self.folder / NOTE).unlink()
                 raise
             write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
@@ -211,22 +242,9 @@ class Run:
             process.wait()
         self._require_end(process, log, doing)
 
-    def _asked(self, module: str) -> str:
-        """What a module says of the configuration. Raises RequestError for what it, or verl, refuses."""
-        ran = subprocess.run(
-            [str(PYTHON), "-m", module, str(self.trainer.config), *as_arguments(self.overrides)],
-            check=False,
-            env=self._environment(),
-            capture_output=True,
-            text=True,
-        )
-        if ran.returncode:
-            raise RequestError(
-                f"verl refuses the configuration: {ran.stderr.strip()[-600:]}",
-                where=f"{self.recipe.name}, {self.preset}",
-                remedy="look at what --set gives",
-            )
-        return ran.stdout
+    def _asked(self, module: str, *options: str) -> bytes:
+        arguments = [*options, str(self.trainer.config), *as_arguments(self.overrides)]
+        return configuration.asked(module, arguments, self._environment(), self.folder / REFUSED)
 
     def _require_end(self, process: "subprocess.Popen[bytes]", log: str, doing: str) -> None:
         if process.returncode:

@@ -1,6 +1,6 @@
 """How long prompts and samples are in tokens of the model that is trained, before it is. Counts in `.venv-train`.
 
-    python -m pipelines.train.lengths CONFIG KEY=VALUE…
+    python -m pipelines.train.lengths [--composed FILE] CONFIG KEY=VALUE…
 
 Arguments are those of `compose`: of GRPO (`prompt`) or of SFT (`messages`). Prints the counts as JSON. A prompt is as
 long as verl's filter finds it, a sample as the trainer's data set tokenises it. What is longer than its limit is lost:
@@ -14,14 +14,14 @@ import argparse
 import contextlib
 import json
 import math
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipelines.durable import write_whole
 from pipelines.errors import RequestError, UnreadableFile
-from pipelines.train.compose import composed
+from pipelines.train.compose import answered, composed
 
 MOST = 0.01  # the share that may be over its limit: ours
 QUANTILES = (0.5, 0.9, 0.99)
@@ -220,14 +220,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config")
     parser.add_argument("settings", nargs="*")
+    parser.add_argument("--composed", type=Path, help="a file to leave the configuration in")
     told = parser.parse_args()
-    try:
-        with contextlib.redirect_stdout(sys.stderr):  # verl talks
-            found = counts(composed(told.config, told.settings))
-    except (RequestError, ValueError) as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(RequestError.exit_code)
-    sys.stdout.write(json.dumps([one._asdict() for one in found]) + "\n")
+    answered(lambda: _counted(told))
+
+
+def _counted(told: argparse.Namespace) -> list[dict[str, Any]]:
+    config = composed(told.config, told.settings)
+    if told.composed:
+        write_whole(told.composed, json.dumps(config, indent=1, ensure_ascii=False, default=str).encode() + b"\n")
+    return [one._asdict() for one in counts(config)]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import polars as pl
 from pipelines.drawing import png
 from pipelines.durable import write_whole
 from pipelines.train.alarms import Alarm, Curve, curve, terms
-from pipelines.train.recipe import differences, recipe
+from pipelines.train.differences import of_run
+from pipelines.train.recipe import recipe
 from pipelines.train.runs import MODEL, PAGE, Metrics, metrics, note, told_of_rows
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _rendered(run: Path, rollouts: pl.DataFrame, found: list[Alarm]) -> str:
         alarms=found,
         made_of=_made_of(asked),
         rows=told_of_rows(run),
-        differences=differences(recipe(asked["recipe"]), asked["overrides"]),
+        differences=of_run(run),
         curves=[(one.title, base64.b64encode(drawn(one)).decode()) for one in all_curves(told, rollouts)],
         samples=list(_samples(rollouts)),
         names=names,

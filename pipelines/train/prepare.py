@@ -9,11 +9,13 @@ from typing import Any
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.llm.asking import Provider
+from pipelines.llm.money import nano
 from pipelines.llm.payload import RULES
 from pipelines.release.manifest import Release
 from pipelines.release.releases import Releases
 from pipelines.settings import Rewards
 from pipelines.train import rows
+from pipelines.train.kinds import kind
 from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, overrides, recipe
 from pipelines.train.runs import FOLDER, MODEL, NOTE, ROLLOUTS, START, learnt_of, note
@@ -86,6 +88,7 @@ def prepare(
     elif preset == "cpu_smoke":
         ours[TRAINERS[told.trainer].model] = str(folder / START)
     services: dict[Any, list[str]] = {}
+    judge = None
     if told.reward:
         ours["reward.custom_reward_function.path"] = f"pkg://pipelines.rewards.{told.reward}"
         ours["reward.custom_reward_function.name"] = "compute_score"
@@ -111,9 +114,10 @@ def prepare(
     _refuse_unknown_settings(told, given or {})
     _refuse_ours(told, ours, given or {})
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
+    _refuse_steps(told, found_overrides)
     weights = [found_overrides.get(TRAINERS[told.trainer].model, ""), home / asked.get("encoder", "")]
     asked["learnt_of"] = _learnt_of(home, found, map(Path, weights))
-    return Run(folder, told, chosen, preset, found, files, found_overrides, most_rows, services, asked)
+    return Run(folder, told, chosen, preset, found, files, found_overrides, most_rows, judge, services, asked)
 
 
 def encoder_of(home: Path, preset: Preset, release: Release, run: str | None) -> Path:
@@ -130,7 +134,9 @@ def _judges(rewards: Rewards, told: Recipe, arm: Arm) -> dict[str, str]:
 
 
 def _refuse_idle(told: Recipe, encoder: str | None, provider: Provider | None, budget: Decimal | None) -> None:
-    """What is said and would have no effect."""
+    """What is said and would have no effect, and a budget that is no money."""
+    if budget is not None:
+        nano(budget)
     for option, value, used in (
         ("--provider", provider, "judge" in told.services),
         ("--budget", budget, "judge" in told.services),
@@ -138,6 +144,14 @@ def _refuse_idle(told: Recipe, encoder: str | None, provider: Provider | None, b
     ):
         if value is not None and not used:
             raise RequestError(f"{told.name} has no use for {option}", where=value, remedy="leave it out")
+
+
+def _refuse_steps(told: Recipe, found: Mapping[str, Any]) -> None:
+    """A number of steps that is none: the run itself reads it, before verl does."""
+    key = TRAINERS[told.trainer].steps
+    steps = found.get(key)
+    if steps is not None and (kind(steps) != "a whole number" or int(steps) < 1):
+        raise RequestError(f"{key} is to be a whole number of 1 or more, and {steps!r} is none", where="--set")
 
 
 def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:

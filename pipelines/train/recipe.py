@@ -2,15 +2,14 @@
 
 A recipe says what its paper says (`paper`), what we had to decide (`ours`), and what it is made of; a preset, what kind
 of machine it runs on; an arm, what a paper compares with its own set-up. Later layers win: `ours`, `paper`, the preset,
-what the recipe says of the preset, the arm, what a caller sets. What then differs from the paper can be told
-(`differences`).
+what the recipe says of the preset, the arm, what a caller sets. What then differs from the paper, `differences` tells.
 """
 
 import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -61,7 +60,8 @@ class Recipe(_Layers):
     """A recipe. `rows` is the set of a release that it trains on.
 
     Of GRPO, `reward` is a module of `pipelines.rewards`, `services` what that asks, and `starts` the recipe whose model
-    it starts from. `form` is what the tiny model of `cpu_smoke` knows already.
+    it starts from. `form` is what the tiny model of `cpu_smoke` knows already. `implied` is what verl makes of `paper`,
+    or has by default, where the paper says it too: it is compared, and never set.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Recipe(_Layers):
     starts: str | None = None
     form: Form | None = None
     paper: Overrides = Field(default_factory=dict)
+    implied: Overrides = Field(default_factory=dict)
     arms: dict[str, Arm] = Field(default_factory=dict)
 
     def arm(self, name: str) -> Arm:
@@ -82,14 +83,6 @@ class Recipe(_Layers):
         if name not in self.arms:
             raise UnknownName(f"arm of {self.name}", name, self.arms)
         return self.arms[name]
-
-
-class Difference(NamedTuple):
-    """A number of a paper's, and what stands in its place."""
-
-    key: str
-    paper: Any
-    here: Any
 
 
 def recipes() -> tuple[str, ...]:
@@ -121,16 +114,6 @@ def overrides(
             found.pop(_bare(key) if key.startswith("+") else f"+{key}", None)
             found[key] = value
     return found
-
-
-def differences(told: Recipe, found: Mapping[str, Any]) -> list[Difference]:
-    """The numbers of the paper for which something else stands in `found`, in the paper's order."""
-    here = {_bare(key): value for key, value in found.items()}
-    return [
-        Difference(_bare(key), value, here.get(_bare(key)))
-        for key, value in told.paper.items()
-        if number(here.get(_bare(key))) != number(value)
-    ]
 
 
 def as_arguments(found: Mapping[str, Any]) -> list[str]:

@@ -4,6 +4,7 @@
 
     <home>/training/<name>/run.json        what was asked for: recipe, preset, arm, release, its content, every setting;
                                            the releases that its model has learnt of
+                           config.json     the whole configuration, as the trainer composed it
                            rows.json       how long the rows are, and what of them is lost with sound and pictures
                            data/           rows that were chosen or changed for an arm; else the release's own are read
                            start/          of `cpu_smoke`: the tiny model that it starts from
@@ -27,6 +28,8 @@ LOCK, NOTE, ROWS, METRICS, ROLLOUTS, MODEL = ".lock", "run.json", "rows.json", "
 SCORED, DATA, START, PAGE = "scored", "data", "start", "report.html"
 CACHE = "cache"  # verl's copy of the rows, while it is at work
 CHECKPOINTS, TENSORBOARD = "checkpoints", "tensorboard"
+CONFIG = "config.json"
+REFUSED = "log-refused.txt"  # what verl said besides, of a configuration that is refused
 
 Metrics = dict[str, float]
 
@@ -39,6 +42,13 @@ def runs(home: Path) -> list[Path]:
 def note(run: Path) -> dict[str, Any]:
     """What was asked for."""
     found: dict[str, Any] = json.loads((run / NOTE).read_bytes())
+    return found
+
+
+def configuration(run: Path) -> dict[str, Any]:
+    """The whole configuration that it trained with, as its trainer composed it; nothing before that."""
+    path = run / CONFIG
+    found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
     return found
 
 

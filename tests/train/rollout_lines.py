@@ -18,6 +18,8 @@ ASKED = {
 }
 
 
+# As the trainer composes it, in part.
+COMPOSED = {"actor_rollout_ref": {"rollout": {"n": 8}}}
 # As a run writes it down before it starts.
 ROWS = {
     "text_only": "text only: 3 of 40 rounds (7.5%) lacked media, and are left out",
@@ -50,6 +52,7 @@ def run_of(
     """A run of these steps, what was scored by process, and metrics."""
     (folder / "rollouts").mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps(ASKED))
+    (folder / "config.json").write_text(json.dumps(COMPOSED))
     (folder / "rows.json").write_text(json.dumps(ROWS))
     for step, lines in steps.items():
         (folder / "rollouts" / f"{step}.jsonl").write_text(told(lines), encoding="utf-8")

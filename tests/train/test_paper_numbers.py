@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from pipelines.settings import ROOT
-from pipelines.train.recipe import as_arguments, overrides, recipe, recipes
+from pipelines.train.differences import differences
+from pipelines.train.recipe import as_arguments, number, overrides, recipe, recipes
 from pipelines.train.services import PYTHON
 
 pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
@@ -70,6 +71,7 @@ SAID = (
     Cell("E", "seed 42, of the order of the rows", "data.seed", 42),
     Cell("E", "seed 42, of the rollout", f"{ROLLOUT}.seed", 42),
     Cell("E", "seed 42, of the policy", f"{ACTOR}.fsdp_config.seed", 42),
+    Cell("E", "seed 42, of the mini-batches", f"{ACTOR}.data_loader_seed", 42),
     Cell("E", "6 GPUs of 8 for the policy", "trainer.n_gpus_per_node", 6),
     Cell("E", "a KL term to the reference", f"{ACTOR}.use_kl_loss", True),
     Cell("E", "of the loss, not of the reward", "algorithm.use_kl_in_reward", False),
@@ -150,10 +152,16 @@ def test_every_recipe_is_in_the_table():
 
 
 @pytest.mark.parametrize("paper", RECIPE)
-def test_what_a_recipe_calls_the_papers_stands_in_the_table(paper: str):
-    """A number that a recipe takes for the paper's is one of §7."""
-    table = {cell.key for cell in SAID if cell.paper == paper}
-    assert {key.removeprefix("+") for key in recipe(RECIPE[paper]).paper} <= table
+def test_what_a_recipe_calls_the_papers_is_the_table(paper: str):
+    """What it sets and what it compares: so a difference from any number of §7 is told."""
+    told = recipe(RECIPE[paper])
+    table = {cell.key: number(cell.value) for cell in SAID if cell.paper == paper}
+    assert {key.removeprefix("+"): number(value) for key, value in (told.paper | told.implied).items()} == table
+
+
+@pytest.mark.parametrize("paper", RECIPE)
+def test_on_gpus_nothing_that_verl_composes_differs_from_the_paper(composed: dict[str, dict[str, Any]], paper: str):
+    assert differences(recipe(RECIPE[paper]), composed[paper]) == []
 
 
 @pytest.mark.parametrize("paper", RECIPE)

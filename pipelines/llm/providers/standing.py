@@ -15,6 +15,7 @@ import stamina
 
 from pipelines.errors import Interrupted, RequestError
 from pipelines.llm.ledger.ledger import FILE
+from pipelines.llm.profiles import host, key, profile
 from pipelines.llm.progress import Told
 from pipelines.llm.providers.openai import OpenAIAsker
 from pipelines.llm.providers.sending import Backoff, Sending, Stopped
@@ -54,8 +55,8 @@ class StandingAsker(OpenAIAsker):
         super().__init__(path, llm, budget, of=of)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def stand(self, stage: str, model: str) -> None:
-        """Says all that can be known to be wrong before anything leaves. Within an event loop, which stays the same."""
+    def require(self, stage: str, model: str) -> str:
+        """The alias. Says all that can be known to be wrong before anything leaves, and opens nothing."""
         (alias,) = self.models([model])
         if self._cap is None and (currency := self._currency([alias])) is not None:
             raise RequestError(
@@ -63,6 +64,14 @@ class StandingAsker(OpenAIAsker):
                 where=f"the model {alias}",
                 remedy=f"--budget AMOUNT, in {currency}",
             )
+        known = profile(self._profiles, alias)
+        host(known)
+        key(known)
+        return alias
+
+    def stand(self, stage: str, model: str) -> None:
+        """Opens what it asks through, once all is as `require` has it. Within an event loop, which stays the same."""
+        alias = self.require(stage, model)
         budget = self._opened_budget(stage, [alias], 1)
         self._line(alias)
         stamina.instrumentation.set_on_retry_hooks(())  # as Sending.run does
