@@ -58,7 +58,7 @@ def prepare(
         encoder: The run whose encoder the reward asks; default: that of `ENCODER` on the same release.
         provider: Who judges. Has to be said of a `gpu` run that is judged; `rules` of `cpu_smoke`.
         budget: The most that judging may cost.
-        settings: Which models judge, and how many failures are borne.
+        settings: Which models judge, how long they may take, and how many failures are borne.
         most_rows: Train on so many rows; default: on all.
         given: Settings of the trainer's that win over the recipe's.
 
@@ -103,9 +103,7 @@ def prepare(
             )
         provider = provider or "rules"
         rewards = settings or Rewards()
-        judge = Judge(
-            provider, getattr(rewards, told.reward), budget, chosen.judging, rewards.failures, rewards.at_once
-        )
+        judge = Judge(provider, getattr(rewards, told.reward), budget, chosen.judging, rewards)
         services["judge"] = judge_command(home, folder.name, judge)
         named = RULES if provider == "rules" else judge.model
         asked["judge"] = {"provider": judge.provider, "model": named, "mode": judge.mode}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pipelines.errors import TrainingFailed
 from pipelines.llm.asking import Provider
-from pipelines.settings import ROOT
+from pipelines.settings import ROOT, Rewards
 from pipelines.train.processes import ended
 from pipelines.train.recipe import Service
 
@@ -26,14 +26,15 @@ _LAST_WORDS = 2000  # characters of its log that an error repeats
 
 
 class Judge(NamedTuple):
-    """Who judges: a provider of `pipelines.llm`, a model's alias, at what cost at most, and how (`Arm.judging`)."""
+    """Who judges: a provider of `pipelines.llm`, a model's alias, at what cost at most, and how (`Arm.judging`); the
+    rest as `[rewards]` has it.
+    """
 
     provider: Provider
     model: str
     budget: Decimal | None
     mode: str
-    failures: float
-    at_once: int
+    rewards: Rewards
 
 
 def judge_command(home: Path, run: str, judge: Judge) -> list[str]:
@@ -44,8 +45,10 @@ def judge_command(home: Path, run: str, judge: Judge) -> list[str]:
         "provider": judge.provider,
         "model": judge.model,
         "mode": judge.mode,
-        "failures": judge.failures,
-        "at-once": judge.at_once,
+        "failures": judge.rewards.failures,
+        "at-once": judge.rewards.at_once,
+        "timeout": judge.rewards.judge_timeout,
+        "attempts": judge.rewards.judge_attempts,
         **({} if judge.budget is None else {"budget": judge.budget}),
     }
     told = [f"--{name}={value}" for name, value in options.items()]
