@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -65,6 +67,28 @@ def test_a_request_that_is_none_is_told_what_is_wrong_and_counts_as_nothing(rule
     assert (status, list(told)) == (400, ["problem"])
     assert ANSWER[:10] not in told["problem"]
     assert rules_judge.about()["asked"] == before
+
+
+@pytest.mark.parametrize("path", ["", "/", "/{wrong}", "/about", "//about", "/{wrong}/about", "/{token}x/about"])
+def test_whoever_does_not_know_the_address_is_told_nothing(rules_judge, path):
+    host, _, token = rules_judge.address.rpartition("/")
+    wrong = token[:-1] + ("A" if token[-1] != "A" else "B")
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(host + path.format(token=token, wrong=wrong))
+    with caught.value:
+        assert caught.value.code == 404
+    posted = urllib.request.Request(f"{host}/{wrong}/mindchat", json.dumps(to_score()).encode())
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(posted)
+    with caught.value:
+        assert caught.value.code == 404
+
+
+def test_every_service_has_a_token_of_its_own(rules_judge, tmp_path):
+    with JudgeProcess(tmp_path) as other:
+        tokens = [judge.address.rpartition("/")[2] for judge in (rules_judge, other)]
+    assert len(set(tokens)) == 2
+    assert all(len(token) >= 40 for token in tokens)
 
 
 @pytest.fixture(scope="module")

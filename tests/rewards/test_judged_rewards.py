@@ -253,6 +253,28 @@ def test_without_a_judge_there_is_no_reward(monkeypatch: pytest.MonkeyPatch, unu
         asyncio.run(ask())
 
 
+def test_no_error_tells_the_token_that_a_service_wants(monkeypatch: pytest.MonkeyPatch, unused_port: str):
+    monkeypatch.setattr(asking, "PAUSES", ())
+
+    async def ask() -> None:
+        try:
+            await mindchat.compute_score(solution_str=WELL, extra_info=ROW)
+        finally:
+            await close()
+
+    async def beside() -> None:
+        async with serving() as (address, _):
+            monkeypatch.setenv("GONGQING_JUDGE", f"{address}/s3cret")
+            await ask()
+
+    for asks, said in ((beside(), r"refuses: status 404$"), (ask(), "no answer from")):
+        with pytest.raises(RewardFailed, match=said) as caught:
+            asyncio.run(asks)
+        assert "/mindchat" in str(caught.value)
+        assert "s3cret" not in str(caught.value)
+        monkeypatch.setenv("GONGQING_JUDGE", f"{unused_port}/s3cret")
+
+
 @pytest.fixture
 def unused_port() -> str:
     """An address at which nobody listens any more."""
