@@ -409,6 +409,7 @@ def test_a_host_that_hangs_is_given_up_and_stops_the_run(tmp_path):
     stopped = [body["stop"] for status, body in told if status == 503]  # whichever came home after the eighth
     assert stopped
     assert all("gives no answers: 8 questions in a row (timeout)" in stop for stop in stopped)
+    assert all("[rewards] judge_timeout" in stop for stop in stopped)
 
 
 def test_a_host_that_dies_stops_the_run_with_its_name(tmp_path):
