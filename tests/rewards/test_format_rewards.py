@@ -52,6 +52,7 @@ EXAMPLES = {
     "an answer that is never closed": (WELL.removesuffix("</answer>"), 0.8, 0.8, 0.7),
     "a thinking that is never opened": (WELL.removeprefix("<thinking>"), 0.8, 0.8, 0.7),
     "closed before it opens": ("</answer>您辛苦了。<answer>", 0, 0, 0),
+    "closed once before it opens": ("</answer>" + WELL, 1, 0.8, 1),
     "a tag in the answer's text": (WELL.replace("您辛苦了。", "您<situation>辛苦了。"), 1, 0.8, 1),
     "one tag inside another": ("<answer><thinking>字</answer></thinking>", 0.4, 0.4, 0),
     "upper case": (WELL.upper(), 0, 0, 0),

@@ -164,7 +164,7 @@ def test_m_may_be_told_to_look_at_the_form_alone():
     assert (questions, found["score"], found["judge_ok"]) == ([], 1, 1)
 
 
-@pytest.mark.parametrize("points", [0, 6, -1, math.nan, math.inf, "5", None])
+@pytest.mark.parametrize("points", [0, 0.5, 5.5, 6, -1, math.nan, math.inf, "5", None])
 def test_points_that_there_are_not_are_no_reward(points: Any):
     with pytest.raises(RewardFailed, match="for empathy, and points go from 1 to 5"):
         scored(mindchat, WELL, lambda *_: {"ok": True, "fluency": 5, "empathy": points, "support": 1, "words": ""})
@@ -369,6 +369,7 @@ HOSTILE = {
     "ten thousand tags": "<answer>" * 10_000 + "</answer>" * 10_000,
     "ten thousand elements": "<answer>您</answer>" * 10_000,
     "closed before it opens": "</answer>您<answer>",
+    "closed twice, never opened": "</answer>您</answer>",
     "a step in the answer": "<answer>您<history>好</history></answer>",
     "brackets": "<" * 1_000_000,
 }
