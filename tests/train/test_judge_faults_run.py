@@ -40,7 +40,7 @@ SETTINGS = """
 profiles = "profiles.toml"
 
 [rewards]
-judge_timeout = 1.5
+judge_timeout = 4
 judge_attempts = 2
 """
 FAULTS: dict[str, dict[str, Any]] = {
