@@ -109,6 +109,8 @@ def test_steps_and_response_that_are_missing_are_wrong_without_being_asked(tmp_p
             half = judge.post("compeer", to_compare(steps=[None, STEPS[1], None]))[1]
             assert half["steps"] == [False, True, False]
             assert len(host.asked) == 2
+            shown = [one["content"] for one in host.asked[-1]["messages"] if one["role"] == "assistant"]
+            assert shown == ["第一步不正确。", "第二步正确。", "第三步不正确。"], "what comes after sees them as wrong"
 
 
 # What a model is shown

@@ -117,6 +117,14 @@ def test_a_plea_takes_no_words_of_its_own_sentence_with_it(plea):
     assert min(scores(told, said)) > 2
 
 
+def test_what_is_tied_to_nothing_and_what_says_one_thing_again_and_again_gets_two_at_most():
+    told = "室友打呼噜，我整夜睡不着，白天上课特别烦躁。"
+    said = "整夜被呼噜声吵得睡不着，白天上课烦躁太正常了，可以先戴耳塞试试，再和室友商量一下。"
+    assert min(scores(told, said)) > 2
+    for empty in (*GENERIC, said * 3):
+        assert max(scores(told, empty)) == 2
+
+
 def test_what_only_looks_like_a_plea_is_part_of_the_reply():
     told = "室友打呼噜，我整夜睡不着。"
     said = "睡不着的时候，先起来坐五分钟，我不会评判你。"
