@@ -28,7 +28,7 @@ from pipelines.stats import PaperTable
 from pipelines.store import Version
 from pipelines.train.alarms import Alarm
 from pipelines.train.differences import Difference
-from pipelines.train.experiment import ArmResult
+from pipelines.train.results import ArmResult
 from pipelines.why import Event
 from schemas.tables import TABLES
 
@@ -245,17 +245,30 @@ def differences(found: list[Difference]) -> Table:
 
 
 def arms(found: Sequence[ArmResult]) -> Table:
-    """The arms of an experiment beside each other; ± is the standard deviation over the seeds."""
-    table = _Table(title="arms, on equal rows and seeds")
-    for name in ("recipe", "arm", "seeds", "rows", "steps", "figure", "first", "last", "validation"):
-        table.add_column(name, overflow="fold", justify="left" if name in ("recipe", "arm", "figure") else "right")
+    """The arms of an experiment beside each other; ± is the standard deviation over the seeds. Each figure has columns
+    of its own, which are empty for an arm that has none: a loss is no reward. Below stands what each arm measures.
+    """
+    told = [f"{f'{one.recipe} {one.arm}'.strip()}: {one.measured}" for one in found]
+    if fewer := [one for one in found if one.asked_rows is not None and one.rows < one.asked_rows]:
+        told.insert(0, f"{fewer[0].asked_rows:,} rows were asked for, and the release has {fewer[0].rows:,}")
+    table = _Table(title="arms, on equal rows and seeds", caption=visible("\n".join(told)), caption_justify="left")
+    figures = list(dict.fromkeys(one.figure for one in found))
+    validations = list(dict.fromkeys(one.validation_figure for one in found if one.validation_figure))
+    for name in ("recipe", "arm", "seeds", "rows", "steps"):
+        table.add_column(name, overflow="fold", justify="left" if name in ("recipe", "arm") else "right")
+    for figure in figures:
+        table.add_column(f"{figure}, first", justify="right")
+        table.add_column(f"{figure}, last", justify="right")
+    for figure in validations:
+        table.add_column(f"validation, {figure}", justify="right")
     for one in found:
-        table.add_row(
-            *(one.recipe, one.arm, str(one.seeds), f"{one.rows:,}", f"{one.steps:,}", SHOWN[one.shown]),
-            f"{one.first:.3f}",
-            _spread(one.last, one.last_deviation),
-            "" if one.validation is None else _spread(one.validation, one.validation_deviation),
-        )
+        cells = [one.recipe, one.arm, str(one.seeds), f"{one.rows:,}", f"{one.steps:,}"]
+        for figure in figures:
+            cells += [f"{one.first:.3f}", _spread(one.last, one.last_deviation)] if one.figure == figure else ["", ""]
+        for figure in validations:
+            told_of = one.validation if one.validation_figure == figure else None
+            cells.append("" if told_of is None else _spread(told_of, one.validation_deviation))
+        table.add_row(*cells)
     return table
 
 

@@ -97,15 +97,16 @@ def experiment(
     """Train arms beside each other on the same rows and seeds, and tell one table; broken off, it goes on."""
     from pipelines import display
     from pipelines.settings import load
-    from pipelines.train.experiment import conduct, read
+    from pipelines.train.experiment import conduct, make_ready, plan, read
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     told = read(file)
     say = (lambda _: None) if as_json else terminal.line
+    planned = plan(home(), told, load(home()).rewards)
+    make_ready(planned, lambda run: say(f"{run.folder.name}: is composed, and its rows are counted"))
     outcomes = conduct(
-        home(),
         told,
-        load(home()).rewards,
+        planned,
         starting=lambda run: say(f"{run.folder.name}: {run.arm.about}"),
         counted=lambda lines: say("\n".join(lines)),
         step=lambda run, step, metrics: say(display.training_step(step, run.steps, metrics)),

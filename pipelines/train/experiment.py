@@ -18,15 +18,15 @@ A TOML file says which::
     "trainer.total_training_steps" = 50
 
 Every run is one of `gongqing train`, named by experiment, recipe, arm and seed; so an experiment that was broken off
-goes on where it was. A policy that starts from a warm start gets one of its own rows and seed, which arms share.
+goes on where it was. A policy that starts from a warm start gets one of its own rows and seed, which arms share. What
+cannot be trained is found out before anything is: `plan`, `make_ready`, and only then `conduct`.
 """
 
-import statistics
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -34,10 +34,11 @@ from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.asking import Provider
 from pipelines.settings import Rewards
 from pipelines.train.launch import Run, ToldRows
-from pipelines.train.prepare import encoder_of, prepare, release_of
+from pipelines.train.prepare import prepare, release_of, uses
 from pipelines.train.recipe import Overrides, Preset, Recipe, TrainerName, recipe
-from pipelines.train.runs import Metrics
-from pipelines.train.trainers import TRAINERS, validated
+from pipelines.train.results import ArmResult, result
+from pipelines.train.runs import MODEL, ROWS, Metrics
+from pipelines.train.trainers import TRAINERS
 
 Looked = Callable[[Run], None]
 Told = Callable[[Run, int, Metrics], None]
@@ -59,7 +60,7 @@ class Experiment(BaseModel):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
     arms: tuple[ArmOf, ...] = Field(min_length=1)
-    seeds: tuple[int, ...] = Field((0,), min_length=1)
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((0,), min_length=1)
     preset: Preset = "gpu"
     release: str | None = None
     rows: int | None = Field(None, ge=1)
@@ -82,22 +83,17 @@ class Experiment(BaseModel):
         return value
 
 
-class ArmResult(NamedTuple):
-    """What an arm came to, over the seeds: means, and how far the seeds lie apart (sample standard deviation; None of
-    a single one). `shown` names the figure (`Trainer.shown`); `validation` is None where nothing was validated.
-    """
+class Planned(NamedTuple):
+    """What is trained for an arm and a seed: its run, and the one that it starts from, where that is trained for it."""
 
-    recipe: str
-    arm: str
-    seeds: int
-    rows: int
-    steps: int
-    shown: str
-    first: float
-    last: float
-    last_deviation: float | None
-    validation: float | None
-    validation_deviation: float | None
+    of: ArmOf
+    start: Run | None
+    run: Run
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """In the order in which they are trained."""
+        return (self.run,) if self.start is None else (self.start, self.run)
 
 
 def read(path: Path) -> Experiment:
@@ -117,77 +113,147 @@ def read(path: Path) -> Experiment:
         ) from error
 
 
-def conduct(
-    home: Path, told: Experiment, settings: Rewards, *, starting: Looked, counted: ToldRows, step: Told, ended: Looked
-) -> list[ArmResult]:
-    """Train every arm with every seed, one after the other, and gather what came of it, in the order of the file.
+def plan(home: Path, told: Experiment, settings: Rewards) -> list[Planned]:
+    """Every run of an experiment, in the order of the file, and of the seeds for each arm.
 
     Args:
         home: Where the releases are, and the runs will be.
         told: The experiment.
         settings: Which models judge.
+
+    Raises RequestError as `prepare` and `Run.check` do, for a seed among the settings, for what no arm has a use for,
+    and where arms would train on different numbers of rows.
+    """
+    release_of(home, told.release)
+    _refuse_seeds(told)
+    _refuse_idle(told)
+    found = [_planned(home, told, settings, one, seed) for one in told.arms for seed in told.seeds]
+    rows = {_name(one.of): one.run.rows for one in found}
+    if len(set(rows.values())) > 1:
+        raise RequestError(
+            "the arms would train on different numbers of rows: "
+            + ", ".join(f"{name} on {number:,}" for name, number in rows.items()),
+            where="rows",
+            remedy=f"rows = {min(rows.values())}, which all of them have; or compare in experiments apart",
+        )
+    for run in _each(found):
+        run.check()
+    return found
+
+
+def make_ready(planned: Sequence[Planned], looked: Looked) -> None:
+    """Compose every arm, and then count its rows, with its first seed, so that one that cannot be trained is not found
+    out after others were: seeds differ in nothing that is looked at. `looked` is told of each run before.
+
+    Raises as `Run.ready` does.
+    """
+    firsts = list({one.of: one for one in reversed(planned)}.values())[::-1]
+    for run in _each(firsts):
+        if not (run.folder / ROWS).exists():
+            looked(run)
+            run.composed()
+    for one in firsts:
+        for run in one.runs:
+            start = one.start if run is one.run else None
+            run.ready(_tokens(start) if start and not (start.folder / MODEL).is_dir() else None)
+
+
+def conduct(
+    told: Experiment, planned: Sequence[Planned], *, starting: Looked, counted: ToldRows, step: Told, ended: Looked
+) -> list[ArmResult]:
+    """Train what is planned, one after the other, and gather what came of it, in the order of the file.
+
+    Args:
+        told: The experiment.
+        planned: Its runs.
         starting: Is told of each run before it starts.
         counted: Is told of its rows.
         step: Is told of each step.
         ended: Is told of each run once it has ended, also where it failed.
 
-    Raises as `prepare` does for any arm before the first is trained, where that can be known, and as `Run.train` does.
+    Raises as `Run.train` does.
     """
-    release = release_of(home, told.release)
-    for one in told.arms:
-        arm = recipe(one.recipe).arm(one.arm)
-        if "encoder" in recipe(arm.recipe or one.recipe).services:
-            encoder_of(home, told.preset, release, told.encoder)
-    outcomes = []
-    for one in told.arms:
-        runs = []
-        for seed in told.seeds:
-            for run in _runs(home, told, settings, one, seed):
-                starting(run)
-                try:
-                    run.train(lambda at, metrics, run=run: step(run, at, metrics), counted)  # type: ignore[misc]
-                finally:
-                    if run.metrics():
-                        ended(run)
-            runs.append(run)
-        outcomes.append(_outcome(one, runs))
-    return outcomes
+    for run in _each(planned):
+        starting(run)
+        try:
+            run.train(lambda at, metrics, run=run: step(run, at, metrics), counted)  # type: ignore[misc]
+        finally:
+            if run.metrics():
+                ended(run)
+    found = []
+    for arm in told.arms:
+        of_arm = [one for one in planned if one.of == arm]
+        found.append(result(arm.recipe, arm.arm, told.rows, [one.run for one in of_arm], of_arm[0].start))
+    return found
 
 
-def _runs(home: Path, told: Experiment, settings: Rewards, one: ArmOf, seed: int) -> Iterator[Run]:
-    """The runs of an arm and a seed: what it starts from, once that has ended, and itself."""
+def _each(planned: Sequence[Planned]) -> list[Run]:
+    """The runs, each once: arms may share a warm start."""
+    return list({run.folder: run for one in planned for run in one.runs}.values())
+
+
+def _refuse_seeds(told: Experiment) -> None:
+    for trainer, settings in told.settings.items():
+        seeds = {key.removeprefix("+") for key in TRAINERS[trainer].seeds}
+        for key in settings:
+            if key.removeprefix("+") in seeds:
+                raise RequestError(
+                    f"{key} is the experiment's own to set", where=f"settings.{trainer}", remedy="seeds = […]"
+                )
+
+
+def _refuse_idle(told: Experiment) -> None:
+    used = set().union(*(uses(_trained(one)) for one in told.arms))
+    for option in ("provider", "budget", "encoder"):
+        if (value := getattr(told, option)) is not None and option not in used:
+            raise RequestError(f"no arm has a use for {option}", where=value, remedy="leave it out")
+
+
+def _trained(one: ArmOf) -> Recipe:
+    """The recipe that is trained for an arm."""
     chosen = recipe(one.recipe)
-    arm = chosen.arm(one.arm)
-    if arm.recipe is not None:
-        chosen = recipe(arm.recipe)
+    other = chosen.arm(one.arm).recipe
+    return chosen if other is None else recipe(other)
+
+
+def _planned(home: Path, told: Experiment, settings: Rewards, one: ArmOf, seed: int) -> Planned:
+    trained, arm = _trained(one), recipe(one.recipe).arm(one.arm)
     start = None
-    if chosen.starts is not None and not arm.scratch:
-        run = _run(home, told, settings, recipe(chosen.starts), arm.start_arm, seed, None)
-        yield run
-        start = run.folder.name
-    yield _run(home, told, settings, recipe(one.recipe), one.arm, seed, start)
+    if trained.starts is not None and not arm.scratch:
+        start = _run(home, told, settings, ArmOf(recipe=trained.starts, arm=arm.start_arm), seed, None)
+    return Planned(one, start, _run(home, told, settings, one, seed, start))
 
 
-def _run(
-    home: Path, told: Experiment, settings: Rewards, chosen: Recipe, arm: str, seed: int, start: str | None
-) -> Run:
-    trained = recipe(of_arm) if (of_arm := chosen.arm(arm).recipe) else chosen
-    given: Overrides = {TRAINERS[trained.trainer].seed: seed, **told.settings.get(trained.trainer, {})}
+def _run(home: Path, told: Experiment, settings: Rewards, one: ArmOf, seed: int, start: Run | None) -> Run:
+    trained = _trained(one)
+    trainer = TRAINERS[trained.trainer]
+    given: Overrides = {**dict.fromkeys(trainer.seeds, seed), **told.settings.get(trained.trainer, {})}
+    used = uses(trained)
     return prepare(
         home,
-        chosen,
+        recipe(one.recipe),
         told.preset,
-        arm=arm,
+        arm=one.arm,
         release=told.release,
-        name="-".join(filter(None, (told.name, chosen.name, arm, f"s{seed}"))),
-        start=start,
-        encoder=told.encoder,
-        provider=told.provider,
-        budget=told.budget,
+        name="-".join(filter(None, (told.name, one.recipe, one.arm, f"s{seed}"))),
+        start=None if start is None else start.folder.name,
+        awaited=() if start is None else (start.folder.name,),
+        encoder=told.encoder if "encoder" in used else None,
+        provider=told.provider if "provider" in used else None,
+        budget=told.budget if "budget" in used else None,
         settings=settings,
         most_rows=told.rows,
         given=given,
     )
+
+
+def _tokens(start: Run) -> str:
+    """What a run that is yet to be trained starts from: its model will have the same tokens."""
+    return str(start.overrides[start.trainer.model])
+
+
+def _name(one: ArmOf) -> str:
+    return f"{one.recipe} {one.arm}".strip()
 
 
 def _flat(settings: Any, before: str = "") -> Iterator[tuple[str, Any]]:
@@ -196,32 +262,3 @@ def _flat(settings: Any, before: str = "") -> Iterator[tuple[str, Any]]:
             yield from _flat(value, f"{before}{key}.")
         else:
             yield before + key, value
-
-
-def _outcome(one: ArmOf, runs: list[Run]) -> ArmResult:
-    shown = runs[0].trainer.shown
-    curves = [[found[shown] for _, found in sorted(run.metrics().items()) if shown in found] for run in runs]
-    lasts = [curve[-1] for curve in curves]
-    validations = [found[-1] for run in runs if (found := _validations(run))]
-    return ArmResult(
-        recipe=one.recipe,
-        arm=one.arm,
-        seeds=len(runs),
-        rows=min(run.rows for run in runs),
-        steps=min(max(run.metrics()) for run in runs),
-        shown=shown,
-        first=statistics.fmean(curve[0] for curve in curves),
-        last=statistics.fmean(lasts),
-        last_deviation=_deviation(lasts),
-        validation=statistics.fmean(validations) if validations else None,
-        validation_deviation=_deviation(validations),
-    )
-
-
-def _validations(run: Run) -> list[float]:
-    found = (validated(run.recipe.trainer, metrics) for _, metrics in sorted(run.metrics().items()))
-    return [value for value in found if value is not None]
-
-
-def _deviation(values: list[float]) -> float | None:
-    return statistics.stdev(values) if len(values) > 1 else None

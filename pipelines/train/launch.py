@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +81,8 @@ class Run:
 
     @property
     def rows(self) -> int:
-        """How many it trains on, once they are written."""
-        import pyarrow.parquet as pq
-
-        told = self.overrides[self.trainer.train]
-        return sum(pq.read_metadata(path).num_rows for path in ([told] if isinstance(told, str) else told))
+        """How many it trains on."""
+        return of_arm.count(self.files["train"], self.arm, self.most_rows)
 
     def composed(self) -> dict[str, Any]:
         """The whole configuration, verl's by verl's own code. Raises RequestError for what verl refuses."""
@@ -117,6 +114,18 @@ class Run:
         if self.recipe.reward == "empathy":
             require_threshold(self.folder.parents[1] / self.asked["encoder"])
 
+    def ready(self, tokens: str | None = None) -> None:
+        """Do all that comes before training, and train nothing: check, compose, write rows and count them.
+
+        Args:
+            tokens: What the model that it starts from is made of, where that is yet to be trained: it has its tokens.
+
+        Raises as `train` does.
+        """
+        with at_work(self.folder) as locks:
+            if not (self.folder / MODEL).is_dir():
+                self._ready(locks, tokens)
+
     def train(self, told: Told, counted: ToldRows = lambda _: None) -> Path:
         """Train to the last step, from the last checkpoint where there is one, and merge the weights. `counted` is told
         before.
@@ -134,11 +143,7 @@ class Run:
             if target.is_dir():
                 self._require_same()
                 return target
-            self.check()
-            self._note()
-            self._write_rows()
-            self._make_start(locks)
-            self._note_rows()
+            self._ready(locks)
             counted(told_of_rows(self.folder))
             if self.steps is None or last_step(self.folder) < self.steps:  # verl would make one step more
                 self._train(told, locks)
@@ -147,6 +152,13 @@ class Run:
     def metrics(self) -> dict[int, Metrics]:
         """The metrics of every step."""
         return metrics(self.folder)
+
+    def _ready(self, locks: Locks, tokens: str | None = None) -> None:
+        self.check()
+        self._note()
+        self._write_rows()
+        self._make_start(locks)
+        self._note_rows(tokens)
 
     def _train(self, told: Told, locks: Locks) -> None:
         path = next_metrics(self.folder)
@@ -192,12 +204,15 @@ class Run:
         if not path.exists():
             write_whole(path, json.dumps(self._request, indent=1, ensure_ascii=False).encode() + b"\n")
 
-    def _note_rows(self) -> None:
-        """What the rows are, once they are known to fit: their lengths, and what is lost with sound and pictures."""
+    def _note_rows(self, tokens: str | None) -> None:
+        """What the rows are, once they are known to fit: their lengths, and what is lost with sound and pictures. It is
+        written down once they are counted by the model that is trained itself.
+        """
         path = self.folder / ROWS
         if not path.exists():
+            asked = self if tokens is None else replace(self, overrides={**self.overrides, self.trainer.model: tokens})
             try:
-                told = {"text_only": text_only(self.release), "lengths": self.lengths()}
+                told = {"text_only": text_only(self.release), "lengths": asked.lengths()}
                 if self.trainer.config is None:
                     write_whole(self.folder / CONFIG, json.dumps(self.composed(), indent=1).encode() + b"\n")
             except RequestError:  # nothing was trained: who asks for something else is not held to this
@@ -206,7 +221,8 @@ class Run:
                 (self.folder / CONFIG).unlink(missing_ok=True)
                 (self.folder / NOTE).unlink()
                 raise
-            write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
+            if tokens is None:
+                write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
 
     def _write_rows(self) -> None:
         if of_arm.changes(self.arm, self.most_rows):

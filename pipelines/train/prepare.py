@@ -1,7 +1,7 @@
 """A run of a recipe on a release: its name, its rows, what it starts from, and whom it asks."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +22,7 @@ from pipelines.train.runs import FOLDER, MODEL, NOTE, ROLLOUTS, START, learnt_of
 from pipelines.train.services import PYTHON, Judge, encoder_command, judge_command
 from pipelines.train.trainers import TRAINERS, of_the_run
 
-_SETTING = "custom_reward_function.reward_kwargs."
+REWARD_SETTING = "custom_reward_function.reward_kwargs."
 _HELD = (
     *("reward.reward_manager.source", "reward.reward_manager.name", "reward.reward_manager.module.path"),
     *("trainer.v1.sampler.custom_sampler.path", "trainer.v1.sampler.custom_sampler.name", "trainer.logger"),
@@ -46,6 +46,7 @@ def prepare(
     settings: Rewards | None = None,
     most_rows: int | None = None,
     given: Mapping[str, Any] | None = None,
+    awaited: Collection[str] = (),
 ) -> Run:
     """A run of a recipe on a release, the current one unless another is named.
 
@@ -63,6 +64,7 @@ def prepare(
         settings: Which models judge, how long they may take, and how many failures are borne.
         most_rows: Train on so many rows; default: on all.
         given: Settings of the trainer's that win over the recipe's.
+        awaited: Runs that will have come to their end before this one starts.
 
     Raises:
         UnknownName: There is no such arm.
@@ -82,7 +84,8 @@ def prepare(
     folder = home / FOLDER / (name or "-".join(filter(None, (told.name, arm, preset, found.name))))
     ours = _of_files(folder, told, chosen, files, most_rows) | of_the_run(told.trainer, folder, folder / ROLLOUTS)
     asked: dict[str, Any] = {"arm": arm, "most_rows": most_rows}
-    model = _start(home, told, chosen, preset, found, start)
+    awaiting = start is not None and start in awaited
+    model = home / FOLDER / str(start) / MODEL if awaiting else _start(home, told, chosen, preset, found, start)
     if model is not None:
         ours[TRAINERS[told.trainer].model] = str(model)
     elif preset == "cpu_smoke":
@@ -125,6 +128,12 @@ def encoder_of(home: Path, preset: Preset, release: Release, run: str | None) ->
     return _model(home, run or f"{ENCODER}-{preset}-{release.name}", ENCODER, "--encoder")
 
 
+def uses(told: Recipe) -> set[str]:
+    """Of `provider`, `budget` and `encoder` those that say something of a run of a recipe."""
+    judged = {"provider", "budget"} if "judge" in told.services else set()
+    return judged | ({"encoder"} if told.trainer == "grpo" and told.reward != "mindchat" else set())
+
+
 def _judges(rewards: Rewards, told: Recipe, arm: Arm) -> dict[str, str]:
     """Aliases of the models that judge, by the option of the judge's that names them."""
     models = {"model": getattr(rewards, told.reward)}
@@ -137,13 +146,9 @@ def _refuse_idle(told: Recipe, encoder: str | None, provider: Provider | None, b
     """What is said and would have no effect, and a budget that is no money."""
     if budget is not None:
         nano(budget)
-    for option, value, used in (
-        ("--provider", provider, "judge" in told.services),
-        ("--budget", budget, "judge" in told.services),
-        ("--encoder", encoder, told.trainer == "grpo" and told.reward != "mindchat"),
-    ):
-        if value is not None and not used:
-            raise RequestError(f"{told.name} has no use for {option}", where=value, remedy="leave it out")
+    for option, value in (("provider", provider), ("budget", budget), ("encoder", encoder)):
+        if value is not None and option not in uses(told):
+            raise RequestError(f"{told.name} has no use for --{option}", where=value, remedy="leave it out")
 
 
 def _refuse_steps(told: Recipe, found: Mapping[str, Any]) -> None:
@@ -158,7 +163,7 @@ def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
     """A setting of the reward that it does not have would be found out by verl's workers alone, in the first step."""
     known = import_module(f"pipelines.rewards.{told.reward}").SETTINGS if told.reward else ()
     for key in given:
-        _, found, name = key.partition(_SETTING)
+        _, found, name = key.partition(REWARD_SETTING)
         if found and name not in known:
             raise UnknownName(f"setting of the reward {told.reward}", name, known)
 

@@ -22,6 +22,19 @@ def changes(arm: Arm, most: int | None) -> bool:
     return bool(arm.variants) or not arm.chain or most is not None
 
 
+def count(paths: Sequence[Path], arm: Arm, most: int | None = None) -> int:
+    """How many rows `write` has of an arm."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    if arm.variants:
+        columns = (pq.read_table(path, columns=["variant"])["variant"] for path in paths)
+        found = sum(pc.sum(pc.is_in(one, pc.cast(list(arm.variants), one.type))).as_py() or 0 for one in columns)
+    else:
+        found = sum(pq.read_metadata(path).num_rows for path in paths)
+    return found if most is None else min(found, most)
+
+
 def write(paths: Sequence[Path], target: Path, arm: Arm, most: int | None = None) -> int:
     """Write the rows of an arm as one file.
 

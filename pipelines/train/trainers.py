@@ -11,21 +11,27 @@ from pipelines.train.runs import CHECKPOINTS, MODEL, Metrics
 _TORCHRUN = ("torch.distributed.run", "--standalone", "--nnodes=1")
 
 
+Figure = Literal["reward", "loss", "balanced accuracy"]
+
+
 class Trainer(NamedTuple):
     """One of them. Keys are those of its own configuration.
 
-    `model` is the key of what it starts from, `train` and `validation` those of its files. `shown` is the metric of a
-    step that says how a run goes, `validated` matches those of a validation. `config` is the name of verl's
-    configuration, None for ours; `weights` where they lie in a checkpoint of verl's.
+    `model` is the key of what it starts from, `train` and `validation` those of its files, `seeds` all by which it
+    draws. `shown` is the metric of a step that says how a run goes, and `figure` what that is; `validated` matches
+    those of a validation, and `validation_figure` is what they are. `config` is the name of verl's configuration, None
+    for ours; `weights` where they lie in a checkpoint of verl's.
     """
 
     model: str
     train: str
     validation: str
     steps: str
-    seed: str
+    seeds: tuple[str, ...]
     shown: str
+    figure: Figure
     validated: str
+    validation_figure: Figure
     config: Literal["ppo_trainer", "sft_trainer_engine"] | None
     weights: str = ""
 
@@ -36,9 +42,17 @@ TRAINERS: dict[TrainerName, Trainer] = {
         train="data.train_files",
         validation="data.val_files",
         steps="trainer.total_training_steps",
-        seed="data.seed",
+        seeds=(
+            "data.seed",
+            "actor_rollout_ref.rollout.seed",
+            "actor_rollout_ref.actor.data_loader_seed",
+            "actor_rollout_ref.actor.fsdp_config.seed",
+            "actor_rollout_ref.ref.fsdp_config.seed",
+        ),
         shown="critic/score/mean",
+        figure="reward",
         validated=r"val-core/.*/reward/mean@\d+",
+        validation_figure="reward",
         config="ppo_trainer",
         weights="actor",
     ),
@@ -47,9 +61,11 @@ TRAINERS: dict[TrainerName, Trainer] = {
         train="data.train_files",
         validation="data.val_files",
         steps="trainer.total_training_steps",
-        seed="+data.seed",
+        seeds=("+data.seed", "trainer.seed", "engine.seed"),
         shown="train/loss",
+        figure="loss",
         validated="val/loss",
+        validation_figure="loss",
         config="sft_trainer_engine",
     ),
     "contrastive": Trainer(
@@ -57,9 +73,11 @@ TRAINERS: dict[TrainerName, Trainer] = {
         train="train",
         validation="validation",
         steps="steps",
-        seed="seed",
+        seeds=("seed",),
         shown="train/loss",
+        figure="loss",
         validated="validation/balanced_accuracy",
+        validation_figure="balanced accuracy",
         config=None,
     ),
 }

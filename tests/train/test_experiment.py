@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,8 @@ import pytest
 
 from pipelines.errors import RequestError, UnknownName, UnreadableFile
 from pipelines.settings import ROOT, Rewards
-from pipelines.train.experiment import conduct, read
-from pipelines.train.runs import FOLDER, note
+from pipelines.train.experiment import Planned, conduct, make_ready, plan, read
+from pipelines.train.runs import FOLDER, MODEL, NOTE, configuration, note
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
@@ -68,32 +69,87 @@ def test_a_key_may_stand_with_quotes_or_without(tmp_path: Path, key: str):
     assert told.settings == {"sft": {"trainer.total_training_steps": 2}}
 
 
+def planned(home: Path, folder: Path, text: str) -> list[Planned]:
+    return plan(home, read(written(folder, text)), Rewards())
+
+
 def test_an_encoder_that_is_missing_is_told_before_anything_is_trained(training_home: Path, tmp_path: Path):
     text = 'name = "e"\npreset = "cpu_smoke"\nencoder = "nope"\n[[arms]]\nrecipe = "empathy_coe"\narm = "grpo_only"\n'
     with pytest.raises(RequestError, match="there is no run nope"):
-        conduct(
-            training_home,
-            read(written(tmp_path, text)),
-            Rewards(),
-            starting=pytest.fail,
-            counted=pytest.fail,
-            step=pytest.fail,
-            ended=pytest.fail,
-        )
+        planned(training_home, tmp_path, text)
 
 
 def test_an_arm_that_no_recipe_has_is_told_before_anything_is_trained(training_home: Path, tmp_path: Path):
-    told = read(written(tmp_path, ARMS.replace('arm = "sft"', 'arm = "urb"')))
     with pytest.raises(UnknownName, match="no arm of compeer_cer 'urb'"):
-        conduct(
-            training_home,
-            told,
-            Rewards(),
-            starting=pytest.fail,
-            counted=pytest.fail,
-            step=pytest.fail,
-            ended=pytest.fail,
-        )
+        planned(training_home, tmp_path, ARMS.replace('arm = "sft"', 'arm = "urb"'))
+
+
+def test_arms_on_different_numbers_of_rows_are_told_before_anything_is_trained(training_home: Path, tmp_path: Path):
+    for rows in ("rows = 100000", ""):
+        with pytest.raises(
+            RequestError, match="would train on different numbers of rows: unifireward none on "
+        ) as error:
+            planned(training_home, tmp_path, ARMS.replace("rows = 40", rows))
+        [least] = re.findall(r"rows = (\d+), which all of them have", error.value.remedy)
+        told = planned(training_home, tmp_path, ARMS.replace("rows = 40", f"rows = {least}"))
+        assert {one.run.rows for one in told} == {int(least)}
+
+
+def test_a_seed_reaches_everything_that_draws(training_home: Path, tmp_path: Path):
+    arms = ("compeer_cer", "ur"), ("compeer_cer", "sft"), ("empathy_encoder", "")
+    text = 'name = "s"\npreset = "cpu_smoke"\nseeds = [7]\nrows = 20\nprovider = "rules"\n' + "".join(
+        f'[[arms]]\nrecipe = "{recipe}"\narm = "{arm}"\n' for recipe, arm in arms
+    )
+    found = [one.run for one in planned(training_home, tmp_path, text)]
+    assert [run.recipe.trainer for run in found] == ["grpo", "sft", "contrastive"]
+    for run in found:
+        assert {run.overrides[key] for key in run.trainer.seeds} == {7}
+        assert [key for key, value in run.overrides.items() if key.endswith("seed") and value != 7] == []
+
+
+@pytest.mark.parametrize("key", ["+data.seed", "data.seed", "trainer.seed"])
+def test_a_seed_is_the_experiments_own_to_set(training_home: Path, tmp_path: Path, key: str):
+    with pytest.raises(RequestError, match="is the experiment's own to set"):
+        planned(training_home, tmp_path, ARMS + f'"{key}" = 3\n')
+
+
+def test_a_policy_is_planned_before_what_it_starts_from_is_there(training_home: Path, tmp_path: Path):
+    encoder = training_home / FOLDER / "planned-encoder"
+    (encoder / MODEL).mkdir(parents=True)
+    asked = {"recipe": "empathy_encoder", "release": {"name": "v1"}}
+    (encoder / NOTE).write_text(json.dumps(asked), encoding="utf-8")
+    (encoder / MODEL / "encoder.json").write_text('{"threshold": 0.5}', encoding="utf-8")
+    text = 'name = "w"\npreset = "cpu_smoke"\nseeds = [1, 2]\nrows = 12\nencoder = "planned-encoder"\n'
+    found = planned(training_home, tmp_path, text + "".join(
+        f'[[arms]]\nrecipe = "empathy_coe"\narm = "{arm}"\n' for arm in ("", "sft_only", "grpo_only", "no_coe")
+    ))  # fmt: skip
+    assert [[run.folder.name for run in one.runs] for one in found[::2]] == [
+        ["w-empathy_sft-s1", "w-empathy_coe-s1"],
+        ["w-empathy_coe-sft_only-s1"],
+        ["w-empathy_coe-grpo_only-s1"],
+        ["w-empathy_sft-no_coe-s1", "w-empathy_coe-no_coe-s1"],
+    ]
+    for one in found:
+        if one.start is not None:
+            assert one.run.overrides["actor_rollout_ref.model.path"] == str(one.start.folder / MODEL)
+            assert one.start.overrides["engine.seed"] == one.run.overrides["data.seed"]
+
+
+@pytest.mark.parametrize(("option", "value"), [("provider", '"rules"'), ("budget", "3"), ("encoder", '"x"')])
+def test_what_no_arm_has_a_use_for_is_refused(training_home: Path, tmp_path: Path, option: str, value: str):
+    with pytest.raises(RequestError, match=f"no arm has a use for {option}"):
+        planned(training_home, tmp_path, ARMS.replace("rows = 40", f"rows = 40\n{option} = {value}"))
+
+
+@pytest.mark.timeout(300)
+def test_an_arm_that_cannot_be_composed_is_told_before_another_is_trained(training_home: Path, tmp_path: Path):
+    text = ARMS.replace("variants", "uncomposed").replace('arm = "sft"', 'arm = "ur"').replace("seeds = [1, 2]", "")
+    found = planned(training_home, tmp_path, text + '[settings.grpo]\n"data.train_batch_size" = 3\n')
+    looked: list[str] = []
+    with pytest.raises(RequestError, match="verl refuses the configuration: train_batch_size \\(3\\) must be >="):
+        make_ready(found, lambda run: looked.append(run.folder.name))
+    assert looked == [one.run.folder.name for one in found]
+    assert not [one for one in found if (one.run.folder / NOTE).exists()]
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +176,13 @@ class TestTwoArmsWithTwoSeeds:
         ]
         assert {(one["seeds"], one["steps"], one["shown"]) for one in outcomes} == {(2, 2, "train/loss")}
 
+    def test_say_what_they_measure(self, outcomes: list[dict]):
+        for one, trained in zip(outcomes, ("unifireward", "compeer_sft"), strict=True):
+            assert (one["figure"], one["validation_figure"], one["asked_rows"]) == ("loss", None, 40)
+            assert one["measured"] == (
+                f"loss of {trained} on what it imitates; it writes no outputs, so it has no reward"
+            )
+
     def test_come_with_how_far_their_seeds_lie_apart(self, outcomes: list[dict]):
         for one in outcomes:
             assert 0 < one["last"] < one["first"]
@@ -132,13 +195,16 @@ class TestTwoArmsWithTwoSeeds:
             told = note(runs / f"variants-compeer_cer-sft-s{seed}")
             assert (told["recipe"], told["most_rows"]) == ("compeer_sft", 40)
             assert told["overrides"]["+data.seed"] == seed
+            composed = configuration(runs / f"variants-compeer_cer-sft-s{seed}")
+            assert (composed["data"]["seed"], composed["trainer"]["seed"], composed["engine"]["seed"]) == (seed,) * 3
 
     def test_are_not_trained_again(self, outcomes: list[dict], training_home: Path, tmp_path: Path):
         told = read(written(tmp_path, ARMS))
+        found = plan(training_home, told, Rewards())
+        make_ready(found, lambda run: None)
         again = conduct(
-            training_home,
             told,
-            Rewards(),
+            found,
             starting=lambda run: None,
             counted=pytest.fail,
             step=pytest.fail,

@@ -27,10 +27,11 @@ class _Asked(NamedTuple):
 class Server:
     """A Ray actor: token ids in, token ids and log probabilities out."""
 
-    def __init__(self, config: Any, model_config: Any) -> None:
+    def __init__(self, config: Any, model_config: Any, replica_rank: int) -> None:
         from transformers import AutoModelForCausalLM
 
         torch.set_num_threads(1)
+        torch.manual_seed(config.seed + replica_rank)  # as verl's server of vLLM
         self.config = config
         self.step = 0
         model: Any = AutoModelForCausalLM.from_pretrained(model_config.path, dtype=torch.float32)
@@ -128,7 +129,7 @@ class Replica(RolloutReplica):
         name = _name(self.replica_rank)
         options = {"name": name, "num_cpus": 0, "max_concurrency": self.max_concurrency}
         handle: Any = ray.remote(Server)
-        handle = handle.options(**options).remote(self.config, self.model_config)
+        handle = handle.options(**options).remote(self.config, self.model_config, self.replica_rank)
         await handle.nothing.remote()
         self.servers, self._server_handle, self._server_address = [handle], handle, name
 
