@@ -284,6 +284,11 @@ def training_step(step: int, steps: int | None, metrics: Mapping[str, float]) ->
     return f"step {step:,}{of}: " + ", ".join(told)
 
 
+def asked(service: str | Mapping[str, str]) -> str:
+    """Whom a training run asks: the folder of its encoder, or its judge, word by word."""
+    return service if isinstance(service, str) else ", ".join(f"{name} {value}" for name, value in service.items())
+
+
 def alarm(found: Alarm) -> str:
     """Something to look at in a training run."""
     return f"look at this: {found.what}, since step {found.since:,}\n  {found.remedy}"

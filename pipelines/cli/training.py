@@ -68,7 +68,7 @@ def train(
         terminal.put(display.differences(found) if found else f"{same} ({run.recipe.about})")
         for service in ("judge", "encoder"):
             if service in run.asked:
-                terminal.line(f"{service}: {run.asked[service]}")
+                terminal.line(f"{service}: {display.asked(run.asked[service])}")
         terminal.line(f"the configuration of {len(run.overrides)} settings is accepted; nothing was trained")
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the trainer is ended with this command

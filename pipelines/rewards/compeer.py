@@ -9,7 +9,7 @@ names one, at `GONGQING_ENCODER`.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, r
 from pipelines.rewards.unified import Parts, parts, terms
 
 Scores = dict[str, Any]
-SETTINGS = ("alpha", "beta", "mode", "reweight")  # `reward_kwargs` of a recipe
+# `reward_kwargs` of a recipe: of which kind, or one of which names.
+SETTINGS = {"alpha": "a number", "beta": "a number", "mode": get_args(Mode), "reweight": "true or false"}
 
 
 async def compute_score(

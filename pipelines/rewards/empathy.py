@@ -14,7 +14,7 @@ from pipelines.rewards.given import refuse_unknown
 from pipelines.rewards.sections import section
 from schemas.reasoning import COE_TAGS
 
-SETTINGS = ("chain",)  # `reward_kwargs` of a recipe
+SETTINGS = {"chain": "true or false"}  # `reward_kwargs` of a recipe
 
 
 async def compute_score(

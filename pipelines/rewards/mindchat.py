@@ -16,7 +16,7 @@ from pipelines.rewards.sections import section
 from schemas.reasoning import ECOT_TAGS
 
 DIMENSIONS = ("fluency", "empathy", "support")  # M eq. 9: each from 1 to 5
-SETTINGS = ("judge",)  # `reward_kwargs` of a recipe
+SETTINGS = {"judge": "true or false"}  # `reward_kwargs` of a recipe
 _MOST = 5
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.llm.asking import Provider
@@ -15,7 +15,7 @@ from pipelines.release.manifest import Release
 from pipelines.release.releases import Releases
 from pipelines.settings import Rewards
 from pipelines.train import rows
-from pipelines.train.kinds import kind
+from pipelines.train.kinds import Kind, fits, kind
 from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, overrides, recipe
 from pipelines.train.runs import FOLDER, MODEL, NOTE, ROLLOUTS, START, learnt_of, note
@@ -160,12 +160,23 @@ def _refuse_steps(told: Recipe, found: Mapping[str, Any]) -> None:
 
 
 def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
-    """A setting of the reward that it does not have would be found out by verl's workers alone, in the first step."""
-    known = import_module(f"pipelines.rewards.{told.reward}").SETTINGS if told.reward else ()
-    for key in given:
+    """A setting that the reward does not have, or not so, would be found out by verl's workers in the first step."""
+    known = import_module(f"pipelines.rewards.{told.reward}").SETTINGS if told.reward else {}
+    for key, value in given.items():
         _, found, name = key.partition(REWARD_SETTING)
-        if found and name not in known:
+        if not found:
+            continue
+        if name not in known:
             raise UnknownName(f"setting of the reward {told.reward}", name, known)
+        wanted = known[name]
+        if isinstance(wanted, tuple) and value not in wanted:
+            raise UnknownName(f"{name} of the reward {told.reward}", str(value), wanted)
+        if isinstance(wanted, str) and not fits(value, cast(Kind, wanted)):
+            raise RequestError(
+                f"{name} of the reward {told.reward} is to be {wanted}, and {value!r} is not",
+                where=f"--set {key}",
+                remedy="look at docs/training.md, Rewards",
+            )
 
 
 def _refuse_ours(told: Recipe, ours: Mapping[str, Any], given: Mapping[str, Any]) -> None:

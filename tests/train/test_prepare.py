@@ -170,10 +170,27 @@ def test_there_must_be_a_release_with_the_rows(training_home: Path, tmp_path: Pa
         prepare(training_home, recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"}), "cpu_smoke")
 
 
-@pytest.mark.parametrize("name", ["mode", "alpha", "reweight"])
-def test_the_reward_of_c_has_its_settings(training_home: Path, name: str):
+@pytest.mark.parametrize(("name", "value"), [("mode", "shift"), ("alpha", 1), ("beta", 0.5), ("reweight", False)])
+def test_the_reward_of_c_has_its_settings(training_home: Path, name: str, value: object):
     key = f"+reward.custom_reward_function.reward_kwargs.{name}"
-    assert key in prepare(training_home, recipe("compeer_cer"), "gpu", provider="rules", given={key: 1}).overrides
+    run = prepare(training_home, recipe("compeer_cer"), "gpu", provider="rules", given={key: value})
+    assert run.overrides[key] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("mode", "shfit", "no mode of the reward compeer 'shfit'"),
+        ("alpha", "much", "alpha of the reward compeer is to be a number, and 'much' is not"),
+        ("reweight", "maybe", "is to be true or false"),
+    ],
+)
+def test_a_setting_of_the_reward_that_it_cannot_use_is_refused_before_a_worker_meets_it(
+    training_home: Path, name: str, value: object, told: str
+):
+    given = {f"+reward.custom_reward_function.reward_kwargs.{name}": value}
+    with pytest.raises((RequestError, UnknownName), match=told):
+        prepare(training_home, recipe("compeer_cer"), "gpu", provider="rules", given=given)
 
 
 def test_a_setting_that_the_reward_does_not_have_names_the_nearest(training_home: Path):
