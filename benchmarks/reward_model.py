@@ -34,12 +34,12 @@ from pipelines.making import run_stage
 from pipelines.release.triplets import triplets
 from pipelines.rewards.asking import ENCODER, close
 from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, answered, echoed, unquoted
-from pipelines.rewards.empathy import inside
 from pipelines.rewards.format import coe
+from pipelines.rewards.sections import section
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from pipelines.store import Store
-from schemas.reasoning import Coe
+from schemas.reasoning import COE_TAGS, Coe
 
 RESULTS = Path(__file__).parent / "results" / "reward_model.json"
 PSYQA = SHARED / "zh_qa" / "PsyQA_example.json"
@@ -160,7 +160,7 @@ def costs() -> dict[str, float]:
     pieces = ("<answer>", "<", "</answer>", "<answer><", "好", "答案" * 3 + "<")
     work = {
         "format": coe,
-        "answer": inside,
+        "answer": lambda text: section(text, "answer", COE_TAGS),
         "echo": lambda text: echoed(text, text),
         "unquoted": lambda text: unquoted(text, text),
         "whole": lambda text: coe(Coe(L1="a", L2="b", L3="c", L4="d", answer=text.replace("answer", "a")).render()),

@@ -1,14 +1,14 @@
 """What the format rewards cost: linear in the length of an output, whatever stands in it, beside a regular expression.
 
-    python -m benchmarks.rewards [--rounds N] [--metrics FILE.jsonl]
+    python -m benchmarks.rewards [--rounds N] [--run FOLDER]
 
 CPU seconds of one process, the least of N rounds. Growth is how many times what a kB costs in a long text, to what it
 costs in one of 1 kB: 1 is linear. Python's collector of garbage is off while something is timed, as `timeit` has it; a
 column shows what it adds, since it walks over all the tags of a text again and again. The peer is what a first draft
 writes: one lazy pattern for each format. It gets no text of 1 MB, which it would not finish.
 
-`--metrics` is a file of a run (`training/<name>/metrics/0001.jsonl`): what the format rewards of a step's outputs take
-of the step's time (`timing_s/step`).
+`--run` is the folder of a run (`training/<name>`): what format rewards take of a step's time (`timing_s/step`), those
+of the outputs that the run itself wrote, and those of as many outputs of 1 kB.
 """
 
 import argparse
@@ -26,6 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.rewards.format import cer, coe, ecot
+from pipelines.train.recipe import recipe
+from pipelines.train.runs import ROLLOUTS, metrics, note
 from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot
 
 RESULTS = Path(__file__).parent / "results" / "rewards.json"
@@ -108,7 +110,7 @@ def growth(work: Callable[[str], object], short: str, long: str, rounds: int, *,
     return ratio * len(short.encode()) / len(long.encode())
 
 
-def measure(rounds: int, step_seconds: float | None) -> dict[str, object]:
+def measure(rounds: int, run: Path | None) -> dict[str, object]:
     grown: dict[str, dict[str, float]] = {}
     for name, ours in OURS.items():
         short, middle, long = (texts(name, size) for size in (KB, PEERS_MOST, MB))
@@ -128,14 +130,24 @@ def measure(rounds: int, step_seconds: float | None) -> dict[str, object]:
         "growth": grown,
         "most_growth": {column: max(one[column] for one in grown.values()) for column in (TO_MB, COLLECTING)},
         "seconds_of_a_step": step,  # 64 outputs of 1 kB
-        "seconds_of_the_step": step_seconds,
+        "of_a_run": of_run(run, rounds) if run else None,
     }
 
 
-def step_time(metrics: Path) -> float:
-    """Seconds of a step of a run, the median; its first one, which warms up, left out."""
-    lines = [json.loads(line)["data"] for line in metrics.read_text(encoding="utf-8").splitlines()]
-    return statistics.median([line["timing_s/step"] for line in lines if "timing_s/step" in line][1:])
+def of_run(run: Path, rounds: int) -> dict[str, object]:
+    """Seconds of the steps of a run, its first one, which warms up, left out; and of the format rewards of each."""
+    format_reward = OURS[recipe(note(run)["recipe"]).form]
+    took = {step: told["timing_s/step"] for step, told in metrics(run).items() if "timing_s/step" in told}
+    shares = {}
+    for step in sorted(took)[1:]:
+        lines = (run / ROLLOUTS / f"{step}.jsonl").read_text(encoding="utf-8").splitlines()
+        outputs = [json.loads(line)["output"] for line in lines]
+        shares[step] = seconds(lambda _, told=outputs: [format_reward(one) for one in told], "", rounds) / took[step]
+    return {
+        "seconds": statistics.median(took[step] for step in shares),
+        "outputs": len(outputs),
+        "most_share": max(shares.values()),
+    }
 
 
 def printed(measured: dict[str, object]) -> Table:
@@ -149,23 +161,28 @@ def printed(measured: dict[str, object]) -> Table:
 
 
 def verdicts(measured: dict[str, object]) -> list[str]:
-    most, whole = measured["most_growth"], measured["seconds_of_the_step"]
+    most, run = measured["most_growth"], measured["of_a_run"]
     lines = [
         f"1 MB costs at most {most[TO_MB]:.2f} × 1,000 × 1 kB (at most {MOST_GROWTH} wanted), "
         f"and {most[COLLECTING]:.2f} × with the collector on"
     ]
     for name, found in measured["seconds_of_a_step"].items():
-        share = f"; {found / whole:.4%} of a step of {whole:.1f} s (under {MOST_SHARE:.0%} wanted)" if whole else ""
+        share = f", {found / run['seconds']:.3%} of a step of {run['seconds']:.2f} s" if run else ""
         lines.append(f"{name}: {OUTPUTS} outputs of 1 kB in {found * 1000:.1f} ms{share}")
+    if run:
+        lines.append(
+            f"the run's own {run['outputs']} outputs of a step: at most {run['most_share']:.3%} of its time "
+            f"(under {MOST_SHARE:.0%} wanted)"
+        )
     return lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--metrics", type=Path)
+    parser.add_argument("--run", type=Path)
     given = parser.parse_args()
-    measured = measure(given.rounds, step_time(given.metrics) if given.metrics else None)
+    measured = measure(given.rounds, given.run)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
     console = Console()

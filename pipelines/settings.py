@@ -163,6 +163,8 @@ class Rewards(_Section):
     compeer_outcome: str = "compeer-orm"  # and about responses
     failures: float = Field(0.05, ge=0, le=1)  # a run stops where more of the judgements than this share fail: ours
     at_once: int = Field(32, ge=1)  # judgements in flight, over all workers of a run: ours
+    judge_timeout: float = Field(120.0, gt=0)  # seconds that a call of the judge's may take: ours
+    judge_attempts: int = Field(3, ge=1)  # how often a call of its that failed is made: ours
 
 
 class Settings(BaseSettings):

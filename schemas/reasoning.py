@@ -8,6 +8,7 @@ The module is imported inside verl's workers, so it needs nothing but pydantic.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
@@ -81,6 +82,21 @@ def _scanner(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(f"<(/?)({'|'.join(map(re.escape, names))})>")
 
 
+# Unicode calls these letters and signs, and they have no ink: the fillers of Hangul, the blank of Braille.
+_WITHOUT_INK = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+
+
+def blank(text: str) -> bool:
+    """Whether nothing in `text` is to be seen: white space, control and zero-width characters, marks without a letter,
+    half a character. Linear in the text's length.
+    """
+    return all(one in _WITHOUT_INK or _unseen(unicodedata.category(one)) for one in set(text))
+
+
+def _unseen(category: str) -> bool:
+    return category[0] in "ZM" or category in ("Cc", "Cf", "Cs")
+
+
 def _written(name: str, closing: bool) -> str:
     return f"</{name}>" if closing else f"<{name}>"
 
@@ -88,7 +104,8 @@ def _written(name: str, closing: bool) -> str:
 class Grammar:
     """Elements in a fixed order, each holding either other elements, once each and in order, or a section of text.
 
-    So a text is well formed when its tags are exactly `tokens`, each section has text, and nothing else has.
+    So a text is well formed when its tags are exactly `tokens`, each section has text that is to be seen, and nothing
+    else has any.
     """
 
     def __init__(self, *tree: tuple[str, tuple[str, ...]]) -> None:
@@ -123,7 +140,7 @@ class Grammar:
             between = text[end : tag.start].strip()
             end = tag.end
             if tag.closing and tag.name in self.sections:
-                if not between:
+                if blank(between):
                     raise FormatError("empty", tag.name, f"<{tag.name}> is empty")
                 sections[tag.name] = between
             elif between:
@@ -207,7 +224,7 @@ class Reasoning(BaseModel):
     def _text_that_can_be_read_back(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        if not (text := value.strip()):
+        if blank(text := value.strip()):
             raise ValueError("may not be empty")
         if held := tags(text, cls.grammar.names):
             raise ValueError(f"may not hold {held[0]}, a tag of its own format")
@@ -245,7 +262,7 @@ class CerField(NamedTuple):
     def read(self, word: str) -> str | None:
         """`word` as the record keeps it, or None if it may not stand there."""
         if self.labels is None:
-            return word or None
+            return None if blank(word) else word
         label = self.labels.find(word)
         return label.en if label else None
 
@@ -364,7 +381,7 @@ class Cer(Reasoning):
         for step in CER_STEPS:
             line, _, reasoning = sections[step].partition("\n")
             values |= _read_line(step, line, lang)
-            if not reasoning:  # the section is stripped, so what follows a line break is never blank
+            if blank(reasoning):
                 raise FormatError("empty", step, f"<{step}> holds no free text after its first line")
             values[f"{step}_reasoning"] = reasoning
         return values

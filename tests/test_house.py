@@ -1,6 +1,7 @@
 """The rules of the house (DESIGN §1, §6) that a reader should not have to check."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -32,6 +33,12 @@ def test_importing_a_package_pulls_in_nothing_heavy(module):
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if re.fullmatch(r"benchmarks/\w+\.py", path)])
+def test_a_benchmark_names_nothing_that_is_gone(path):
+    """mypy does not read them, and nobody runs them every day."""
+    importlib.import_module(path.removesuffix(".py").replace("/", "."))
 
 
 def test_the_root_definitions_stay_short():

@@ -87,4 +87,4 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(_: str) -> NoReturn:
-    raise InvalidReply("not_json", "NaN and Infinity are no JSON")
+    raise InvalidReply("not_a_number", "NaN and Infinity are no JSON")

@@ -2,9 +2,10 @@
 
     python -m pipelines.judging.service --provider openai --model qwen-plus --budget 20 --at-once 32
 
-Prints ``{"address": "http://127.0.0.1:PORT"}`` when it is ready, and ends with its standard input: whoever started it
-holds the other end, and however they die it closes. A line ``end`` before that says that the work is done, and closes
-the budget; else the next service goes on with what this one had spent.
+Prints ``{"address": "http://127.0.0.1:PORT/TOKEN"}`` when it is ready; others of this machine do not know the token,
+and get 404. It ends with its standard input: whoever started it holds the other end, and however they die it closes. A
+line ``end`` before that says that the work is done, and closes the budget; else the next service goes on with what
+this one had spent.
 
 POST /mindchat and /compeer take a judgement's request and give its result, ``{"ok": true, …}`` or ``{"ok": false,
 "problem": …}``; 400 for a request that is none. When the judge has failed or refused too often, or nothing more can be
@@ -15,6 +16,7 @@ import argparse
 import asyncio
 import json
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -85,12 +87,12 @@ class Service:
         self._failures = Failures(limit)
         self._stop: str | None = None
 
-    def app(self) -> web.Application:
-        """The aiohttp application."""
+    def app(self, token: str) -> web.Application:
+        """The aiohttp application, below `token`."""
         app = web.Application(client_max_size=_LARGEST)
-        app.router.add_post("/mindchat", self._judging(ToScore, self._scored))
-        app.router.add_post("/compeer", self._judging(ToCompare, self._compared))
-        app.router.add_get("/about", self._about)
+        app.router.add_post(f"/{token}/mindchat", self._judging(ToScore, self._scored))
+        app.router.add_post(f"/{token}/compeer", self._judging(ToCompare, self._compared))
+        app.router.add_get(f"/{token}/about", self._about)
         return app
 
     async def _scored(self, asked: ToScore) -> Result:
@@ -188,12 +190,13 @@ async def serve(told: argparse.Namespace) -> None:
         at_once=told.at_once,
     ) as whoever:
         service = Service(whoever, mode=told.mode, seed=seed, limit=told.failures)
-        runner = web.AppRunner(service.app(), access_log=None, shutdown_timeout=_GRACE)
+        token = secrets.token_urlsafe()
+        runner = web.AppRunner(service.app(token), access_log=None, shutdown_timeout=_GRACE)
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
             over = _over()
-            sys.stdout.write(json.dumps({"address": f"http://127.0.0.1:{runner.addresses[0][1]}"}) + "\n")
+            sys.stdout.write(json.dumps({"address": f"http://127.0.0.1:{runner.addresses[0][1]}/{token}"}) + "\n")
             sys.stdout.flush()
             in_order = await over
         finally:

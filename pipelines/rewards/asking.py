@@ -1,7 +1,8 @@
 """How a reward asks what it cannot be itself, a judge or an encoder: HTTP, of a service on this machine.
 
-The address stands in the environment. A call that nobody took is made again, a few times; what fails for good is raised
-so that verl stops: a reward of zero would teach the policy that what it wrote was bad.
+The address stands in the environment, with a token in its path that the service wants, and that no error tells. A call
+that nobody took is made again, a few times; what fails for good is raised so that verl stops: a reward of zero would
+teach the policy that what it wrote was bad.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from weakref import WeakKeyDictionary
 import aiohttp
 
 JUDGE, ENCODER = "GONGQING_JUDGE", "GONGQING_ENCODER"
+# Both ours.
 SECONDS = 3600.0  # for one call: the service itself gives up a judge that hangs, and says so long before
 PAUSES = (0.5, 2.0, 5.0)  # seconds before each further call
 
@@ -38,18 +40,28 @@ async def asked(variable: str, path: str, body: Mapping[str, Any] | None = None)
     address = os.environ.get(variable)
     if not address:
         raise RewardFailed(f"{variable} is not set: gongqing train starts that service beside the run, and says where")
-    url = address + path
+    where = "/".join(address.split("/")[:3]) + path  # without the token
     for pause in (*PAUSES, None):
         try:
-            return await _once(url, body)
+            return await _once(address + path, where, body)
         except TimeoutError as error:
-            raise RewardFailed(f"no answer from {url} ({variable}) in {SECONDS:g} s; see the service's log") from error
+            raise RewardFailed(
+                f"no answer from {where} ({variable}) in {SECONDS:g} s; see the service's log"
+            ) from error
         except aiohttp.ClientError as error:
             if pause is None:
                 what = str(error) or type(error).__name__
-                raise RewardFailed(f"no answer from {url} ({variable}): {what}; see the service's log") from error
+                raise RewardFailed(f"no answer from {where} ({variable}): {what}; see the service's log") from error
             await asyncio.sleep(pause)
     raise AssertionError("the last pause ends the loop")
+
+
+async def verdict(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What the judge answers: `ok`, and what belongs to it. Raises RewardFailed, also for an answer without."""
+    found = await asked(JUDGE, path, body)
+    if not isinstance(found.get("ok"), bool):
+        raise RewardFailed(f"the judge says ok {found.get('ok')!r}, and true or false was asked for")
+    return found
 
 
 async def close() -> None:
@@ -59,8 +71,8 @@ async def close() -> None:
         await session.close()
 
 
-async def _once(url: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-    """One call. Raises what may pass as aiohttp's errors, and what will not as RewardFailed."""
+async def _once(url: str, where: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One call; errors tell `where`. Raises what may pass as aiohttp's errors, and what will not as RewardFailed."""
     async with _session().request("GET" if body is None else "POST", url, json=body) as response:
         try:
             read = await response.json(content_type=None)
@@ -72,9 +84,9 @@ async def _once(url: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         if response.status >= 500:
             raise aiohttp.ClientPayloadError(f"status {response.status}: {found.get('problem', 'no reason given')}")
         if response.status >= 400:
-            raise RewardFailed(f"{url} refuses: {found.get('problem', f'status {response.status}')}")
+            raise RewardFailed(f"{where} refuses: {found.get('problem', f'status {response.status}')}")
         if not isinstance(read, dict):
-            raise RewardFailed(f"{url} answers with no JSON object")
+            raise RewardFailed(f"{where} answers with no JSON object")
         return found
 
 

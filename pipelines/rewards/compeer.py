@@ -8,15 +8,18 @@ names one, at `GONGQING_ENCODER`.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from pipelines.rewards.asking import ENCODER, JUDGE, asked
+from pipelines.rewards import asking
+from pipelines.rewards.asking import ENCODER
 from pipelines.rewards.dialogues import case, dialogue
+from pipelines.rewards.encoding import encoded
 from pipelines.rewards.given import refuse_unknown
 from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, redundancy, reweighted
-from pipelines.rewards.unified import parts, terms
+from pipelines.rewards.unified import Parts, parts, terms
 
 Scores = dict[str, Any]
 SETTINGS = ("alpha", "beta", "mode", "reweight")  # `reward_kwargs` of a recipe
@@ -40,9 +43,9 @@ async def compute_score(
         given: What verl hands over besides. Raises TypeError for a setting that there is not.
 
     Returns:
-        `score` and its parts. The terms of a judgement that failed are 0 here, and `judge_ok` 0 says so: `group_scores`
-        puts the mean of its siblings in place of r. The judge stops a run in which too many fail. `words` are the
-        judge's.
+        `score` and its parts. What a judgement that failed was to say is 0 here, and `judge_ok` 0 says so:
+        `group_scores` counts the mean of its siblings in its place. The judge stops a run in which too many fail.
+        `words` are the judge's.
 
     Raises RewardFailed where the judge cannot be asked, or gives no verdict of the form asked for.
     """
@@ -56,7 +59,7 @@ async def compute_score(
             "response": found.response,
             "reference": ground_truth,
         }
-        verdict = await asked(JUDGE, "/compeer", body)
+        verdict = await asking.verdict("/compeer", body)
     told = terms(solution_str, found, verdict if verdict["ok"] else None)
     r = float(sum(told))
     return {
@@ -68,7 +71,7 @@ async def compute_score(
         "s_hi": 0.0,
         "tau": 0.0,
         "redundancy_alone": 0.0,
-        "judge_ok": float(bool(verdict["ok"])),
+        "judge_ok": float(verdict["ok"]),
         "words": str(verdict.get("words", verdict.get("problem", ""))),
     }
 
@@ -85,8 +88,9 @@ async def group_scores(
 ) -> list[Scores]:
     """The rewards of the G outputs of a prompt, reweighted by their redundancy (C eq. 5–7).
 
-    A response that is not there is like no other, and has length 0. What nobody judged is neither right nor wrong: its
-    r is the mean of those of the group that were judged, where there are any.
+    A response that is not there is like no other, and has length 0. What nobody judged is neither right nor wrong: in
+    r such a term counts as the mean of those that the judge gave in the group, where there are any. What needs no judge
+    stays as it is: the format, and −1 for what is missing.
 
     Args:
         outputs: As verl decodes them, [G].
@@ -101,7 +105,8 @@ async def group_scores(
         The results [G], with `score`, `s_in`, `s_hi`, `tau`, and `redundancy_alone` 1 where outputs of equal r are
         told apart by redundancy alone.
     """
-    responses = [parts(output).response or "" for output in outputs]
+    there = [parts(output) for output in outputs]
+    responses = [one.response or "" for one in there]
     history = [turn["text"] for turn in dialogue(extra_info) if turn["role"] == "supporter"]
     lengths = dict(zip(responses, (result["length"] for result in results), strict=True))
     found = redundancy(
@@ -112,8 +117,7 @@ async def group_scores(
         encode=await _encoder([*responses, *history]),
         length=lengths.__getitem__,
     )
-    judged = [result["r"] for result in results if result["judge_ok"]]
-    rewards = [result["r"] if result["judge_ok"] or not judged else sum(judged) / len(judged) for result in results]
+    rewards = _rewards(results, there)
     scores = reweighted(rewards, found, mode) if reweight else np.asarray(rewards, np.float64)
     alone = float(decided_alone(rewards, scores.tolist()))
     return [
@@ -130,6 +134,21 @@ async def group_scores(
     ]
 
 
+def _rewards(results: Sequence[Scores], there: Sequence[Parts]) -> list[float]:
+    """r of each output [G], the terms that nobody judged filled in."""
+
+    def judged(name: str) -> list[float]:
+        both = zip(results, there, strict=True)
+        return [result[name] for result, found in both if result["judge_ok"] and found.judged[name]]
+
+    def filled(result: Scores, found: Parts) -> float:
+        missed = [judged(name) for name, is_there in found.judged.items() if is_there]
+        return float(result["r"] + sum(fmean(given) for given in missed if given))
+
+    both = zip(results, there, strict=True)
+    return [result["r"] if result["judge_ok"] else filled(result, found) for result, found in both]
+
+
 async def _encoder(texts: Sequence[str]) -> Encode | None:
     """The encoder of the recipe, which has been asked already; None where it names none. An empty text is all zeros."""
     if ENCODER not in os.environ:
@@ -137,8 +156,7 @@ async def _encoder(texts: Sequence[str]) -> Encode | None:
     there = [text for text in dict.fromkeys(texts) if text]
     if not there:
         return None
-    told = await asked(ENCODER, "/embed", {"texts": there, "kind": "answer"})
-    vectors: Vectors = np.asarray(told["vectors"], np.float64)
+    vectors = await encoded(there, "answer")
     of_text = dict(zip(there, vectors, strict=True)) | {"": np.zeros(vectors.shape[1])}
 
     def encode(asked_for: Sequence[str]) -> Vectors:

@@ -10,6 +10,7 @@ import os
 from typing import Any, NamedTuple
 
 from pipelines.rewards.asking import ENCODER, RewardFailed, asked
+from pipelines.rewards.encoding import encoded
 
 RUN = 5  # characters, punctuation and white space left out
 # Ours. Of 268 human answers to 100 questions of PsyQA the one that quotes most has 0.33, and 99 of 100 have below 0.25.
@@ -34,13 +35,11 @@ async def answered(question: str, answer: str) -> Answered:
     left = unquoted(question, answer)
     if not left:
         return Answered(0.0, 0.0, echo)
-    [q] = await _vectors(question, "query")
-    [a] = await _vectors(left, "answer")
+    [q] = await encoded([question], "query")
+    [a] = await encoded([left], "answer")
     if len(q) != len(a):
         raise RewardFailed(f"the encoder gives vectors of {len(q)} and of {len(a)} numbers")
-    similarity = math.fsum(x * y for x, y in zip(q, a, strict=True))
-    if not math.isfinite(similarity):
-        raise RewardFailed("the encoder gives a similarity that is no number: its weights are broken")
+    similarity = math.fsum(q * a)
     return Answered(float(similarity > least and echo <= MOST_ECHOED), similarity, echo)
 
 
@@ -83,14 +82,6 @@ def unquoted(question: str, answer: str) -> str:
 
 def _bare(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
-
-
-async def _vectors(text: str, kind: str) -> list[list[float]]:
-    found = await asked(ENCODER, "/embed", {"texts": [text], "kind": kind})
-    vectors = found.get("vectors")
-    if not isinstance(vectors, list) or len(vectors) != 1:
-        raise RewardFailed("the encoder does not give one vector for one text")
-    return vectors
 
 
 async def _threshold() -> float:

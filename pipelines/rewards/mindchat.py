@@ -7,7 +7,8 @@ r = r_format + r_answer (papers.md §6), each in [0, 1]. The judge of the answer
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.rewards.asking import JUDGE, RewardFailed, asked
+from pipelines.rewards import asking
+from pipelines.rewards.asking import RewardFailed
 from pipelines.rewards.dialogues import case
 from pipelines.rewards.format import ecot
 from pipelines.rewards.given import refuse_unknown
@@ -41,8 +42,8 @@ async def compute_score(
     answer = section(solution_str, "answer", ECOT_TAGS) if judge else None
     verdict: Mapping[str, Any] = {"ok": True}
     if answer is not None:
-        verdict = await asked(JUDGE, "/mindchat", {**case(extra_info), "answer": answer})
-    judged = answer is not None and bool(verdict["ok"])
+        verdict = await asking.verdict("/mindchat", {**case(extra_info), "answer": answer})
+    judged = answer is not None and verdict["ok"]
     points = {name: _points(verdict, name) if judged else 0.0 for name in DIMENSIONS}
     r_answer = sum(points.values()) / (_MOST * len(DIMENSIONS))
     return {
@@ -55,7 +56,7 @@ async def compute_score(
         "strict": float(form.strict),
         "r_answer": r_answer,
         **points,
-        "judge_ok": float(bool(verdict["ok"])),
+        "judge_ok": float(verdict["ok"]),
         "words": str(verdict.get("words", verdict.get("problem", ""))),
     }
 
@@ -66,9 +67,10 @@ async def group_scores(
     **_: Any,
 ) -> list[dict[str, Any]]:
     """The rewards of the G outputs of a prompt. One whose judgement failed has the mean `r_answer` of those that were
-    judged: what nobody judged is neither good nor bad. Where none was, all have 0 alike, and the form alone counts.
+    judged: what nobody judged is neither good nor bad. An output without an answer was not judged. Where none was, all
+    have 0 alike, and the form alone counts.
     """
-    judged = [result["r_answer"] for result in results if result["judge_ok"]]
+    judged = [result["r_answer"] for result in results if result["r_answer"]]  # a judge gives 3 of 15 at least
     mean = sum(judged) / len(judged) if judged else 0.0
     return [
         dict(result) if result["judge_ok"] else {**result, "r_answer": mean, "score": result["r_format"] + mean}

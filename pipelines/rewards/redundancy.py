@@ -57,7 +57,7 @@ def reweight(
     Returns:
         float64 [G].
 
-    Raises ValueError where there is not one output for each reward.
+    Raises ValueError where there is not one output for each reward, or a vector holds what is no number.
     """
     if len(rewards) != len(outputs):
         raise ValueError(f"{len(rewards)} rewards for {len(outputs)} outputs")
@@ -82,7 +82,7 @@ def redundancy(
     encode: Encode | None = None,
     length: Callable[[str], int] = len,
 ) -> Redundancy:
-    """C eq. 6 and 7; the arguments are those of `reweight`. G = 1 has s_in = 0, and no history s_hi = 0."""
+    """C eq. 6 and 7; arguments and errors are those of `reweight`. G = 1 has s_in = 0, and no history s_hi = 0."""
     n = len(outputs)
     vectors = _unit((encode or character_pairs)([*outputs, *history]))
     alike = np.clip(vectors[:n] @ vectors.T, 0, 1)
@@ -114,8 +114,12 @@ def _pairs(text: str) -> Counter[str]:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    """Vectors of length 1; one of zeros stays, and is like nothing."""
+    """Vectors of length 1; one of zeros stays, and is like nothing. Raises ValueError for what is no number."""
     vectors = np.asarray(vectors, np.float64)
+    if not np.isfinite(vectors).all():
+        raise ValueError(
+            "an encoder gives vectors with NaN or infinity: they would pass for texts that are like nothing"
+        )
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit

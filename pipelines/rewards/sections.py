@@ -4,11 +4,11 @@ It is read as strictly as one element can be: a second one of its name, or a tag
 no telling what the seeker would see. The cost is linear in the length of the text, whatever stands in it.
 """
 
-from schemas.reasoning import Tag, each_tag
+from schemas.reasoning import Tag, blank, each_tag
 
 
 def section(text: str, name: str, names: tuple[str, ...]) -> str | None:
-    """The stripped text of the only element `name`; None where there is none, a second, a tag in it, or no text.
+    """The stripped text of the only element `name`; None where there is none, a second, a tag in it, or no text to see.
 
     Args:
         text: An output.
@@ -28,4 +28,5 @@ def section(text: str, name: str, names: tuple[str, ...]) -> str | None:
             opening = tag
     if opening is None or closing is None:
         return None
-    return text[opening.end : closing.start].strip() or None
+    held = text[opening.end : closing.start].strip()
+    return None if blank(held) else held

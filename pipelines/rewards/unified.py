@@ -21,9 +21,14 @@ class Parts(NamedTuple):
     response: str | None
 
     @property
+    def judged(self) -> dict[str, bool]:
+        """Whether each is there, by the name of its term."""
+        return {name: part is not None for name, part in zip(Terms._fields, (*self.steps, self.response), strict=False)}
+
+    @property
     def any(self) -> bool:
         """Whether there is something to judge."""
-        return any(part is not None for part in (*self.steps, self.response))
+        return any(self.judged.values())
 
 
 class Terms(NamedTuple):

@@ -2,11 +2,11 @@
 
     python -m pipelines.train.encoder FOLDER [--device auto] [--port 0]
 
-Once it is ready it prints `{"address": "http://127.0.0.1:PORT"}`. It ends when its standard input does, and so with
-whoever started it. POST /embed `{"texts": […], "kind": "query" | "answer"}` gives `{"vectors": [[…]]}` of unit length,
-GET /about the folder's name, the dimension, T (null for an encoder that we did not train) and its figures. What arrives
-while the model works is read together. A wrong request is answered with 400 and `{"problem": …}`, a failure of the
-model with 500 and the same.
+Once it is ready it prints `{"address": "http://127.0.0.1:PORT/TOKEN"}`. Others of this machine do not know the token,
+and get 404. It ends when its standard input does, and so with whoever started it. POST /embed `{"texts": […], "kind":
+"query" | "answer"}` gives `{"vectors": [[…]]}` of unit length, GET /about the folder's name, the dimension, T (null for
+an encoder that we did not train) and its figures. What arrives while the model works is read together. A wrong request
+is answered with 400 and `{"problem": …}`, a failure of the model with 500 and the same.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import asyncio
 import json
 import math
 import os
+import secrets
 import sys
 import threading
 from collections.abc import Sequence
@@ -44,11 +45,11 @@ class Service:
         }
         self._waiting: asyncio.Queue[Waiting] = asyncio.Queue()
 
-    def application(self) -> web.Application:
-        """What answers."""
+    def application(self, token: str) -> web.Application:
+        """What answers, below `token`."""
         made = web.Application(client_max_size=_BODY)
-        made.router.add_get("/about", self._tell)
-        made.router.add_post("/embed", self._embed)
+        made.router.add_get(f"/{token}/about", self._tell)
+        made.router.add_post(f"/{token}/embed", self._embed)
         made.cleanup_ctx.append(self._at_work)
         return made
 
@@ -125,11 +126,12 @@ def _asked(body: Any) -> tuple[list[str], Kind]:
 
 async def serve(folder: Path, device: str, port: int) -> None:
     """Answer until standard input ends."""
-    runner = web.AppRunner(Service(folder, device).application())
+    token = secrets.token_urlsafe()
+    runner = web.AppRunner(Service(folder, device).application(token), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     host, chosen = runner.addresses[0][:2]
-    sys.stdout.write(json.dumps({"address": f"http://{host}:{chosen}"}) + "\n")
+    sys.stdout.write(json.dumps({"address": f"http://{host}:{chosen}/{token}"}) + "\n")
     sys.stdout.flush()
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -61,7 +61,7 @@ def prepare(
         encoder: The run whose encoder the reward asks; default: that of `ENCODER` on the same release.
         provider: Who judges. Has to be said of a `gpu` run that is judged; `rules` of `cpu_smoke`.
         budget: The most that judging may cost.
-        settings: Which models judge, and how many failures are borne.
+        settings: Which models judge, how long they may take, and how many failures are borne.
         most_rows: Train on so many rows; default: on all.
         given: Settings of the trainer's that win over the recipe's.
         awaited: Runs that will have come to their end before this one starts.
@@ -110,7 +110,7 @@ def prepare(
         provider = provider or "rules"
         rewards = settings or Rewards()
         models = _judges(rewards, told, chosen)
-        judge = Judge(provider, models, budget, chosen.judging, rewards.failures, rewards.at_once)
+        judge = Judge(provider, models, budget, chosen.judging, rewards)
         services["judge"] = judge_command(home, folder.name, judge)
         named = dict.fromkeys(models, RULES) if provider == "rules" else models
         asked["judge"] = {"provider": judge.provider, **named, "mode": judge.mode}

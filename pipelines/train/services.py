@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pipelines.errors import TrainingFailed
 from pipelines.llm.asking import Provider
-from pipelines.settings import ROOT
+from pipelines.settings import ROOT, Rewards
 from pipelines.train.processes import ended
 from pipelines.train.recipe import Service
 
@@ -28,15 +28,15 @@ _LAST_WORDS = 2000  # characters of its log that an error repeats
 class Judge(NamedTuple):
     """Who judges: a provider of `pipelines.llm`, aliases of models, at what cost at most, and how (`Arm.judging`).
 
-    `models` is {model}, or of C's steps and responses apart {model-process, model-outcome} too.
+    `models` is {model}, or of C's steps and responses apart {model-process, model-outcome} too; the rest is as
+    `[rewards]` has it.
     """
 
     provider: Provider
     models: Mapping[str, str]
     budget: Decimal | None
     mode: str
-    failures: float
-    at_once: int
+    rewards: Rewards
 
 
 def judge_command(home: Path, run: str, judge: Judge) -> list[str]:
@@ -47,8 +47,10 @@ def judge_command(home: Path, run: str, judge: Judge) -> list[str]:
         "provider": judge.provider,
         **judge.models,
         "mode": judge.mode,
-        "failures": judge.failures,
-        "at-once": judge.at_once,
+        "failures": judge.rewards.failures,
+        "at-once": judge.rewards.at_once,
+        "timeout": judge.rewards.judge_timeout,
+        "attempts": judge.rewards.judge_attempts,
         **({} if judge.budget is None else {"budget": judge.budget}),
     }
     told = [f"--{name}={value}" for name, value in options.items()]

@@ -6,6 +6,7 @@ What goes wrong follows from the seed, the payload and how often it was asked, s
 import asyncio
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ FAULTS = (
     "cut",  # the connection breaks in the middle of the body
     "length",  # finish_reason length: the reply stops half-way
     "malformed",  # a reply of another form than was asked for
+    "nan",  # NaN in the place of every number of the reply
     "filter",  # finish_reason content_filter
     "refused",  # 400 with the code of a content filter
 )
@@ -125,6 +127,8 @@ class Server:
         """The body that answers a payload, billed at a `share` of the price."""
         most = payload.get("max_tokens") or payload.get("max_completion_tokens") or 4096
         text = "OK" if fault == "malformed" else "" if fault == "filter" else reply(payload, self.answers)
+        if fault == "nan":
+            text = _numberless(text)
         reason = "stop"
         if fault == "filter":
             reason = "content_filter"
@@ -230,6 +234,15 @@ class Server:
             return web.json_response(what())
 
         return tell
+
+
+def _numberless(text: str) -> str:
+    """JSON with NaN in the place of its numbers; any other text as it is."""
+    try:
+        value = json.loads(text, parse_int=lambda _: math.nan, parse_float=lambda _: math.nan)
+    except ValueError:
+        return text
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _bytes(payload: dict[str, Any]) -> int:

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -67,6 +69,28 @@ def test_a_request_that_is_none_is_told_what_is_wrong_and_counts_as_nothing(rule
     assert rules_judge.about()["asked"] == before
 
 
+@pytest.mark.parametrize("path", ["", "/", "/{wrong}", "/about", "//about", "/{wrong}/about", "/{token}x/about"])
+def test_whoever_does_not_know_the_address_is_told_nothing(rules_judge, path):
+    host, _, token = rules_judge.address.rpartition("/")
+    wrong = token[:-1] + ("A" if token[-1] != "A" else "B")
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(host + path.format(token=token, wrong=wrong))
+    with caught.value:
+        assert caught.value.code == 404
+    posted = urllib.request.Request(f"{host}/{wrong}/mindchat", json.dumps(to_score()).encode())
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(posted)
+    with caught.value:
+        assert caught.value.code == 404
+
+
+def test_every_service_has_a_token_of_its_own(rules_judge, tmp_path):
+    with JudgeProcess(tmp_path) as other:
+        tokens = [judge.address.rpartition("/")[2] for judge in (rules_judge, other)]
+    assert len(set(tokens)) == 2
+    assert all(len(token) >= 40 for token in tokens)
+
+
 @pytest.fixture(scope="module")
 def rules_judge(tmp_path_factory):
     with JudgeProcess(tmp_path_factory.mktemp("rules")) as judge:
@@ -85,6 +109,8 @@ def test_steps_and_response_that_are_missing_are_wrong_without_being_asked(tmp_p
             half = judge.post("compeer", to_compare(steps=[None, STEPS[1], None]))[1]
             assert half["steps"] == [False, True, False]
             assert len(host.asked) == 2
+            shown = [one["content"] for one in host.asked[-1]["messages"] if one["role"] == "assistant"]
+            assert shown == ["第一步不正确。", "第二步正确。", "第三步不正确。"], "what comes after sees them as wrong"
 
 
 # What a model is shown
@@ -385,6 +411,7 @@ def test_a_host_that_hangs_is_given_up_and_stops_the_run(tmp_path):
     stopped = [body["stop"] for status, body in told if status == 503]  # whichever came home after the eighth
     assert stopped
     assert all("gives no answers: 8 questions in a row (timeout)" in stop for stop in stopped)
+    assert all("[rewards] judge_timeout" in stop for stop in stopped)
 
 
 def test_a_host_that_dies_stops_the_run_with_its_name(tmp_path):

@@ -131,6 +131,21 @@ def test_the_encoder_does_not_see_what_an_answer_quotes(encoder, monkeypatch):
     assert [one["texts"] for one in encoder.asked if one["kind"] == "answer"] == [[f"，{OTHER}"]]
 
 
+@pytest.mark.parametrize(("own", "r_answer"), [("", 0), ("先放下手机松身体", 1)])
+def test_an_answer_of_too_many_runs_of_the_question_is_paid_nothing_however_near_it_is(
+    encoder, monkeypatch, own, r_answer
+):
+    """In pieces of seven characters, so that nothing of it is left out as quoted."""
+    letters = "".join(filter(str.isalnum, POST))
+    answer = f"{letters[:7]}呢{letters[8:15]}呢{own}"
+    assert unquoted(POST, answer) == answer
+    encoder.vectors = VECTORS | {answer: VECTORS[POST]}
+    found = beside(encoder, monkeypatch, scored(output(answer)))
+    assert (found["similarity"], found["r_answer"]) == (1, r_answer)
+    assert found["echo"] == pytest.approx(6 / 20 if own else 6 / 12)
+    assert (found["echo"] > MOST_ECHOED) == (r_answer == 0)
+
+
 def test_an_answer_that_is_nothing_but_quoted_is_worth_nothing(encoder, monkeypatch):
     encoder.threshold = -1.0  # anything else would pass
     found = beside(encoder, monkeypatch, scored(output(f"{POST}……{POST[4:14]}。")))
@@ -157,7 +172,9 @@ def test_a_failure_that_passes_is_not_seen(encoder, monkeypatch):
         ([(500, {"problem": "out of memory"})] * 3, "out of memory"),
         ([(400, {"problem": "no texts"})], "refuses: no texts"),
         ([(503, {"stop": "too many failures; mend the key"})], "too many failures; mend the key"),
-        ([(200, {"vectors": []})], "one vector for one text"),
+        ([(200, {"vectors": []})], "one vector for each text"),
+        ([(200, {"vectors": [["x"]]})], "one vector for each text"),
+        ([(200, {})], "one vector for each text"),
         ([(200, {"vectors": [[math.nan, 0.0]]})], "no number"),
         ([(200, {"vectors": [[1.0]]})], "vectors of 1 and of 2"),
     ],

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.rewards.format import cer, coe, ecot
+from pipelines.rewards.format import answer_alone, cer, coe, ecot
+from pipelines.rewards.sections import section
 from schemas.reasoning import COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot
 
 WELL = Ecot(situation="失眠", motivation="想被理解", strategy="先共情", answer="您辛苦了。").render()
@@ -51,6 +52,7 @@ EXAMPLES = {
     "an answer that is never closed": (WELL.removesuffix("</answer>"), 0.8, 0.8, 0.7),
     "a thinking that is never opened": (WELL.removeprefix("<thinking>"), 0.8, 0.8, 0.7),
     "closed before it opens": ("</answer>您辛苦了。<answer>", 0, 0, 0),
+    "closed once before it opens": ("</answer>" + WELL, 1, 0.8, 1),
     "a tag in the answer's text": (WELL.replace("您辛苦了。", "您<situation>辛苦了。"), 1, 0.8, 1),
     "one tag inside another": ("<answer><thinking>字</answer></thinking>", 0.4, 0.4, 0),
     "upper case": (WELL.upper(), 0, 0, 0),
@@ -122,6 +124,26 @@ def test_no_text_is_too_odd(text):
     assert 0 <= ecot(text).r_format <= 1
     assert coe(text) in (0, 1)
     assert cer(text) in (-1, 1)
+
+
+UNSEEN = {
+    "zero width": "\u200b", "byte-order mark": "\ufeff", "NUL": "\0", "soft hyphen": "\xad", "right to left": "\u202e",
+    "filler": "\u3164", "Braille": "\u2800", "selector": "\ufe0f", "mark": "\u0301", "tag": "\U000e0020",
+    "ideographic space": "\u3000", "half a character": "\ud800", "all": " \u200b\n\u2800\r\u0301",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_nobody_sees_is_no_text(name):
+    """The strict formats pay for text, and a policy would find the cheapest."""
+    unseen = UNSEEN[name]
+    assert not ecot(WELL.replace("想被理解", unseen)).strict
+    assert coe(COE_WELL.replace("失去", unseen)) == coe(COE_WELL.replace("您辛苦了。", unseen)) == 0
+    assert answer_alone(element("answer", unseen)) == 0
+    for said in ("刚开始说", "难过", "先问", "能多说一点吗？"):
+        assert cer(CER_WELL.replace(said, unseen, 1)) == -1
+    assert section(element("answer", unseen), "answer", COE_TAGS) is None
+    assert coe(COE_WELL.replace("失去", f"{unseen}失去{unseen}")) == 1
 
 
 @pytest.mark.parametrize("name", [*ECOT_TAGS, *COE_TAGS])

@@ -124,6 +124,30 @@ def test_what_nobody_judged_is_neither_good_nor_bad():
     assert {one["score"] for one in of_group(compeer, [wrong, wrong, refused], reweight=False)} == {wrong["r"]}
 
 
+def test_an_output_without_an_answer_is_no_judgement_that_a_failed_one_is_measured_by():
+    judged, _ = scored(mindchat, WELL, lambda *_: {"ok": True, "fluency": 4, "empathy": 3, "support": 2, "words": ""})
+    refused, _ = scored(mindchat, WELL, lambda *_: {"ok": False, "problem": "refused"})
+    nothing, _ = scored(mindchat, WELL.replace("<answer>", ""))
+    found = of_group(mindchat, [nothing, judged, nothing, refused])
+    assert [one["r_answer"] for one in found] == [0, judged["r_answer"], 0, judged["r_answer"]]
+
+
+def test_what_needs_no_judge_counts_also_where_the_judge_fails():
+    """A refused output has its own format and its own missing step; of its siblings it has the rest."""
+    no_step, no_answer = (CER_WELL.replace(tag, "") for tag in ("</emotion>", "</answer>"))
+    mixed = {"ok": True, "steps": [True, True, False], "preference": "both"}
+    wrong = {"ok": True, "steps": [True, False, False], "preference": "first"}
+    outputs = [CER_WELL, CER_WELL, no_answer, no_step]
+    answers = [mixed, wrong, wrong, {"ok": False, "problem": "refused"}]
+    results = [scored(compeer, output, lambda *_, a=a: a)[0] for output, a in zip(outputs, answers, strict=True)]
+    found = asyncio.run(compeer.group_scores(outputs, results, extra_info=ROW, reweight=False))
+    step1, step2, step3, response, form = 1, -1, -1, 0, -1
+    assert found[3]["r"] == found[3]["score"] == step1 + step2 + step3 + response + form
+    assert [one["r"] for one in found[:3]] == [one["r"] for one in results[:3]] == [3, -1, -3]
+    alone = asyncio.run(compeer.group_scores([no_step], results[3:], extra_info=ROW, reweight=False))
+    assert [one["r"] for one in alone] == [-2]
+
+
 def test_where_nobody_was_judged_the_form_alone_tells_outputs_apart():
     refused, _ = scored(mindchat, WELL, lambda *_: {"ok": False, "problem": "refused"})
     assert [one["score"] for one in of_group(mindchat, [refused, refused])] == [1, 1]
@@ -140,7 +164,7 @@ def test_m_may_be_told_to_look_at_the_form_alone():
     assert (questions, found["score"], found["judge_ok"]) == ([], 1, 1)
 
 
-@pytest.mark.parametrize("points", [0, 6, -1, math.nan, math.inf, "5", None])
+@pytest.mark.parametrize("points", [0, 0.5, 5.5, 6, -1, math.nan, math.inf, "5", None])
 def test_points_that_there_are_not_are_no_reward(points: Any):
     with pytest.raises(RewardFailed, match="for empathy, and points go from 1 to 5"):
         scored(mindchat, WELL, lambda *_: {"ok": True, "fluency": 5, "empathy": points, "support": 1, "words": ""})
@@ -185,6 +209,13 @@ def test_a_verdict_of_another_form_is_no_reward(answer: dict[str, Any]):
         scored(compeer, CER_WELL, lambda *_: answer)
 
 
+@pytest.mark.parametrize("answer", [{}, {"steps": [True] * 3, "preference": "both"}, {"ok": "false"}, {"ok": None}])
+def test_an_answer_that_does_not_say_whether_it_is_a_verdict_is_no_reward(answer: dict[str, Any]):
+    for reward, output in ((mindchat, WELL), (compeer, CER_WELL)):
+        with pytest.raises(RewardFailed, match=r"the judge says ok .*, and true or false was asked for"):
+            scored(reward, output, lambda *_: answer)
+
+
 async def slow(*_: Any) -> dict[str, Any]:
     await asyncio.sleep(1)
     return {}
@@ -220,6 +251,28 @@ def test_without_a_judge_there_is_no_reward(monkeypatch: pytest.MonkeyPatch, unu
     monkeypatch.setenv("GONGQING_JUDGE", unused_port)
     with pytest.raises(RewardFailed, match="no answer from"):
         asyncio.run(ask())
+
+
+def test_no_error_tells_the_token_that_a_service_wants(monkeypatch: pytest.MonkeyPatch, unused_port: str):
+    monkeypatch.setattr(asking, "PAUSES", ())
+
+    async def ask() -> None:
+        try:
+            await mindchat.compute_score(solution_str=WELL, extra_info=ROW)
+        finally:
+            await close()
+
+    async def beside() -> None:
+        async with serving() as (address, _):
+            monkeypatch.setenv("GONGQING_JUDGE", f"{address}/s3cret")
+            await ask()
+
+    for asks, said in ((beside(), r"refuses: status 404$"), (ask(), "no answer from")):
+        with pytest.raises(RewardFailed, match=said) as caught:
+            asyncio.run(asks)
+        assert "/mindchat" in str(caught.value)
+        assert "s3cret" not in str(caught.value)
+        monkeypatch.setenv("GONGQING_JUDGE", f"{unused_port}/s3cret")
 
 
 @pytest.fixture
@@ -268,14 +321,12 @@ def test_a_group_that_redundancy_alone_decides_is_told():
     assert [one["redundancy_alone"] for one in apart] == [0, 0]
 
 
-def test_the_encoder_of_the_recipe_says_what_is_alike(monkeypatch: pytest.MonkeyPatch):
+def weighed_by(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[list[dict[str, Any]], list[Any]]:
+    """A group of three, one without an answer, beside an encoder; and what that was asked."""
     outputs = ["<answer>甲</answer>", "<answer>乙</answer>", "no answer"]
     results = [result(4, "甲"), result(4, "乙"), result(-5, "")]
 
     async def ask() -> tuple[list[dict[str, Any]], list[Any]]:
-        def vectors(path: str, question: dict[str, Any]) -> dict[str, Any]:
-            return {"vectors": [[1.0, 0.0] if text in "甲乙" else [0.0, 1.0] for text in question["texts"]]}
-
         async with serving(vectors) as (address, questions):
             monkeypatch.setenv("GONGQING_ENCODER", address)
             try:
@@ -283,7 +334,31 @@ def test_the_encoder_of_the_recipe_says_what_is_alike(monkeypatch: pytest.Monkey
             finally:
                 await close()
 
-    found, questions = asyncio.run(ask())
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        ([[math.nan, 0.0]] * 3, "no number"),
+        ([[None, 1.0]] * 3, "no number"),
+        ([[math.inf, 0.0]] * 3, "no number"),
+        ([[1.0, 0.0]] * 2, "one vector for each text"),
+        ([[1.0], [1.0, 0.0], [1.0]], "one vector for each text"),
+        ([1.0, 1.0, 1.0], "one vector for each text"),
+        (None, "one vector for each text"),
+    ],
+)
+def test_a_broken_encoder_makes_no_group_that_is_like_nothing(vectors: Any, said: str, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(RewardFailed, match=said):
+        weighed_by(lambda *_: {"vectors": vectors}, monkeypatch)
+
+
+def test_the_encoder_of_the_recipe_says_what_is_alike(monkeypatch: pytest.MonkeyPatch):
+    def vectors(path: str, question: dict[str, Any]) -> dict[str, Any]:
+        return {"vectors": [[1.0, 0.0] if text in "甲乙" else [0.0, 1.0] for text in question["texts"]]}
+
+    found, questions = weighed_by(vectors, monkeypatch)
     assert questions == [("/embed", {"texts": ["甲", "乙", "我在听，您慢慢说。"], "kind": "answer"})]
     assert [one["s_in"] for one in found] == [0.5, 0.5, 0.0]
     assert [one["s_hi"] for one in found] == [0.0, 0.0, 0.0]
@@ -294,6 +369,7 @@ HOSTILE = {
     "ten thousand tags": "<answer>" * 10_000 + "</answer>" * 10_000,
     "ten thousand elements": "<answer>您</answer>" * 10_000,
     "closed before it opens": "</answer>您<answer>",
+    "closed twice, never opened": "</answer>您</answer>",
     "a step in the answer": "<answer>您<history>好</history></answer>",
     "brackets": "<" * 1_000_000,
 }

@@ -92,6 +92,12 @@ def test_an_encoder_may_be_named_and_its_cosines_are_clipped():
     assert reweight([1.0, 1.0], ["a", "b"], [], encode=opposite) == pytest.approx([1.0, 1.0])
 
 
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_a_vector_that_is_no_number_is_no_text_that_is_like_nothing(broken):
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        reweight([1.0, 1.0], ["a", "b"], [], encode=lambda texts: np.array([[1.0, 0.0], [broken, 0.0]]))
+
+
 def test_groups_that_redundancy_alone_decides_are_seen():
     outputs = ["您愿意多说一点吗？", "今天先吃一点热的。"]
     assert decided_alone([1.0, 1.0], reweight([1.0, 1.0], outputs, HISTORY))

@@ -167,11 +167,14 @@ def test_a_reply_that_is_not_what_was_asked_for_is_invalid(change: dict[str, Any
     assert done(planned(dialogue(1)), **change)[1][0] == ("speaker", "s:1/seeker", "invalid_reply", problem)
 
 
-@pytest.mark.parametrize("said", ["不是 JSON", '```json\n{"D": 0.5}\n```', '{"D": NaN}'])
-def test_what_is_no_json_is_invalid(said: str):
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [("不是 JSON", "not_json"), ('```json\n{"D": 0.5}\n```', "not_json"), ('{"D": NaN}', "not_a_number")],
+)
+def test_what_is_no_json_is_invalid(said: str, problem: str):
     plan = planned(dialogue(1))
     _, dropped = plan.finish(Scripted(lambda _: said).ask(plan.questions))
-    assert set(dropped["detail"]) == {"not_json"}
+    assert set(dropped["detail"]) == {problem}
 
 
 @pytest.mark.parametrize(

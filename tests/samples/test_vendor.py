@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import math
 import os
 import socket
 import subprocess
@@ -172,6 +173,21 @@ def test_what_brings_a_bad_answer_is_billed(vendor, fault, reason):
     assert vendor.stats()["nano"] > before
     with pytest.raises(ValueError, match=r"missing|never closed"):
         Ecot.parse(choice["message"]["content"])
+
+
+def test_numbers_may_be_none(vendor):
+    form = {"type": "json_schema", "json_schema": {"name": "X", "schema": SCHEMA}}
+    vendor.change(faults={"nan": 1.0})
+    try:
+        told = [post(vendor, asked({"n": 1}, response_format=form)), post(vendor, asked("第3个"))]
+    finally:
+        vendor.change(faults={})
+    numbers, words = (one["choices"][0]["message"]["content"] for one in told)
+    found = json.loads(numbers)
+    assert math.isnan(found["n"])
+    assert math.isnan(found["share"])
+    assert found["kind"] in ("a", "b")
+    assert words.startswith("（编造的回复）")
 
 
 def test_faults_follow_from_the_seed():

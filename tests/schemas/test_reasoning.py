@@ -25,6 +25,7 @@ from schemas.reasoning import (
     FormatError,
     Reasoning,
     Tag,
+    blank,
     tags,
 )
 
@@ -185,8 +186,8 @@ def test_outside_at_both_ends(record: Reasoning, tag: str):
 @pytest.mark.parametrize(("record", "tag"), SECTIONS)
 def test_empty(record: Reasoning, tag: str):
     text = record.render()
-    for blank in ("", " ", "\n\u3000\t"):
-        assert refusal(record, text.replace(element(text, tag), f"<{tag}>{blank}</{tag}>")) == ("empty", tag)
+    for unseen in ("", " ", "\n\u3000\t", "\u200b", " \ufeff\n\x00", "\u3164\u0301"):
+        assert refusal(record, text.replace(element(text, tag), f"<{tag}>{unseen}</{tag}>")) == ("empty", tag)
 
 
 S, M, T = "<situation>s</situation>", "<motivation>m</motivation>", "<strategy>t</strategy>"
@@ -377,7 +378,7 @@ FRAGMENTS = st.one_of(
 )
 TEXT = st.lists(st.one_of(FRAGMENTS, st.text(max_size=3)), min_size=1, max_size=8).map("".join)
 ALL_TAGS = tuple(dict.fromkeys(ECOT_TAGS + COE_TAGS + CER_TAGS))
-PROSE = TEXT.filter(lambda text: text.strip() and not tags(text, ALL_TAGS))
+PROSE = TEXT.filter(lambda text: not blank(text) and not tags(text, ALL_TAGS))
 WORD = PROSE.filter(lambda text: not re.search("[;；\n]", text.strip()))
 CERS = st.builds(
     Cer,

@@ -208,6 +208,16 @@ class TestServed:
             "figures": told["figures"],
         }
 
+    def test_whoever_does_not_know_its_address_is_told_nothing(self, service: str):
+        host, _, token = service.rpartition("/")
+        assert len(token) >= 40
+        for address in (host, f"{host}/{token}x", f"{host}/{token[::-1]}"):
+            for asked in (f"{address}/about", urllib.request.Request(f"{address}/embed", b"{}")):
+                with pytest.raises(urllib.error.HTTPError) as caught:
+                    urllib.request.urlopen(asked)
+                with caught.value:
+                    assert caught.value.code == 404
+
     def test_vectors_are_those_of_each_text_alone_and_of_unit_length(self, service: str):
         said, answer = THEMES["睡眠"]
         texts = [said, "", GENERIC, answer * 200]

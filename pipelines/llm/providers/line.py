@@ -184,10 +184,11 @@ class Line:
 
 def no_answers(profile: Profile, host: str, which: str, status: str) -> HostRefused:
     """What ends a run that would else take a host that is down for rows without an answer."""
+    longer = ", or give it longer ([llm] timeout; the judge of a run: [rewards] judge_timeout)"
     return HostRefused(
         f"{profile.alias} gives no answers: {which} ({status}); nothing more is sent",
         where=f"{host}, model {profile.model}",
-        remedy="try again later: what was answered is kept",
+        remedy=f"try again later{longer if 'timeout' in status else ''}: what was answered is kept",
     )
 
 
