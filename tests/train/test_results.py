@@ -1,0 +1,52 @@
+"""The table of an experiment: what an arm has not is empty, and what each measures stands below."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from pipelines.display import arms
+from pipelines.train.results import ArmResult
+
+REWARDED = ArmResult(
+    *("compeer_cer", "ur", 2, 12, 40, 25, "reward compeer of a step's outputs, judged by rules-v1"),
+    *("critic/score/mean", "reward", -3.0, 1.25, 0.5, "reward", 2.5, None),
+)
+IMITATING = ArmResult(
+    *("compeer_cer", "sft", 2, 12, 40, 25, "loss of compeer_sft; no reward"),
+    *("train/loss", "loss", 6.0, 4.125, None, None, None, None),
+)
+
+
+def drawn(*found: ArmResult) -> list[str]:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(arms(found))
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+def cells(lines: list[str], arm: str) -> list[str]:
+    [line] = [line for line in lines if f"│ {arm} " in line]
+    return [cell.strip() for cell in line.split("│")[1:-1]]
+
+
+def test_an_arm_without_a_reward_leaves_its_columns_empty():
+    lines = drawn(REWARDED, IMITATING)
+    assert cells(lines, "ur")[5:] == ["-3.000", "1.250 ± 0.500", "", "", "2.500"]
+    assert cells(lines, "sft")[5:] == ["", "", "6.000", "4.125", ""]
+
+
+def test_what_no_arm_has_has_no_column():
+    assert "reward" not in "".join(drawn(IMITATING._replace(measured="a loss")))
+    assert "loss" not in "".join(drawn(REWARDED))
+
+
+def test_what_each_measures_stands_below():
+    told = "\n".join(drawn(REWARDED, IMITATING))
+    assert "compeer_cer ur: reward compeer of a step's outputs, judged by rules-v1" in told
+    assert "compeer_cer sft: loss of compeer_sft; no reward" in told
+
+
+@pytest.mark.parametrize(("asked", "told"), [(40, True), (12, False), (None, False)])
+def test_fewer_rows_than_were_asked_for_are_told(asked: int | None, told: bool):
+    found = "\n".join(drawn(REWARDED._replace(asked_rows=asked)))
+    assert ("rows were asked for, and the release has 12" in found) == told
