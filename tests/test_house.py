@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -84,6 +85,27 @@ def test_every_pin_is_exact():
 def test_ci_calls_the_readmes_test_command():
     assert "\nmake test\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "$ make test" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+GROUP = """
+import os, pathlib, pytest
+pytestmark = pytest.mark.xdist_group("one")
+
+@pytest.mark.parametrize("at", range(8))
+def test_told(at):
+    pathlib.Path(f"{at}.txt").write_text(os.environ["PYTEST_XDIST_WORKER"])
+"""
+
+
+def test_tests_of_a_group_share_a_worker(tmp_path: Path):
+    """So that a home is made once, and one run trains at a time; pytest and pytest-xdist must fit for it."""
+    (tmp_path / "test_group.py").write_text(GROUP, encoding="utf-8")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    options = ["-n", "2", "--dist", "loadgroup", "-c", os.devnull, "--rootdir", tmp_path, "-p", "no:cacheprovider"]
+    subprocess.run([sys.executable, "-m", "pytest", *options], cwd=tmp_path, env=plain, check=True, capture_output=True)
+    workers = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*.txt")]
+    assert len(workers) == 8
+    assert len(set(workers)) == 1
 
 
 @pytest.mark.parametrize(
