@@ -65,12 +65,13 @@ def test_they_are_before_anything_is_trained_and_nothing_is_erased_while_they_ar
 
 
 def test_what_a_warm_start_teaches_to_write_is_held_against_what_its_policy_may_write(training_home: Path, start: Path):
-    limit = recipe("empathy_coe").paper["data.max_response_length"]
-    samples, targets = run_of(training_home, start, "empathy_sft").lengths()
+    key, limit = "+data.max_response_length", recipe("empathy_coe").paper["data.max_response_length"]
+    assert recipe("empathy_sft").ours[key] == limit
+    samples, targets = run_of(training_home, start, "empathy_sft", **{key: limit}).lengths()
     assert samples.startswith("samples of train: ")
     assert "0 over 4,096 (0.00%)" in samples
     assert targets.startswith("targets of train: ")
     assert f"0 over {limit:,} (0.00%)" in targets
     with pytest.raises(RequestError, match="targets of train are longer than 20 tokens") as caught:
-        run_of(training_home, start, "empathy_sft", **{"+data.max_response_length": 20}).lengths()
+        run_of(training_home, start, "empathy_sft", **{key: 20}).lengths()
     assert "--set +data.max_response_length=…" in caught.value.remedy
