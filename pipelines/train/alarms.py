@@ -145,7 +145,8 @@ def _of_rollouts(rollouts: pl.DataFrame, limits: Limits) -> Iterator[Alarm]:
         limits,
         ("equal_groups", limits.equal),
         "{now:.0%} of the groups have one reward for all their outputs: they teach nothing",
-        "more outputs a prompt, a higher temperature, or other prompts; near the highest reward: the run is over",
+        "more outputs a prompt, a higher temperature, or other prompts; near the highest reward: the run is over; near "
+        "the lowest: nothing is met that could be paid for, so a longer warm start",
     )
     if "redundancy_alone" in means:
         yield from _above(
