@@ -120,8 +120,11 @@ def served(folder: Path) -> Iterator[None]:
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as service:
         os.environ[ENCODER] = json.loads(service.stdout.readline())["address"]
-        yield
-        service.stdin.close()
+        try:
+            yield
+        finally:
+            del os.environ[ENCODER]  # a variable of a run that nobody else may inherit
+            service.stdin.close()
 
 
 def tried(posts: list[dict], positives: dict[str, str]) -> list[tuple[str, str, str]]:

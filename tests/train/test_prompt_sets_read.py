@@ -159,7 +159,7 @@ def verl(real: Made) -> dict[str, Any]:
     for other in ("empathy_sft", "empathy_encoder"):  # what E's policy starts from, and asks: not read here
         run = real.home / FOLDER / f"{other}-gpu-v1"
         (run / MODEL).mkdir(parents=True)
-        (run / NOTE).write_text(json.dumps({"recipe": other}))
+        (run / NOTE).write_text(json.dumps({"recipe": other, "release": {"name": "v1"}}))
     judged = {name: "rules" if "judge" in recipe(name).services else None for name in GRPO}
     runs = {
         name: prepare(real.home, recipe(name), "gpu", release="v1", name=name, provider=judged[name], given=model)

@@ -192,7 +192,8 @@ def test_an_encoder_without_a_threshold_is_none_to_ask(training_home: Path, writ
     for name in ("warm", "encoder"):
         of = {"warm": "empathy_sft", "encoder": "empathy_encoder"}[name]
         (training_home / FOLDER / f"no-t-{name}" / MODEL).mkdir(parents=True, exist_ok=True)
-        (training_home / FOLDER / f"no-t-{name}" / NOTE).write_text(json.dumps({"recipe": of}), encoding="utf-8")
+        told = json.dumps({"recipe": of, "release": {"name": "v1"}})
+        (training_home / FOLDER / f"no-t-{name}" / NOTE).write_text(told, encoding="utf-8")
     note = training_home / FOLDER / "no-t-encoder" / MODEL / "encoder.json"
     run = run_of(training_home, "empathy_coe", start="no-t-warm", encoder="no-t-encoder")
     note.unlink(missing_ok=True)
