@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,12 @@ def test_every_pin_is_exact():
 def test_ci_calls_the_readmes_test_command():
     assert "\nmake test\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "$ make test" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_no_two_modules_of_tests_have_one_name():
+    """pytest imports each by its name alone."""
+    names = Counter(Path(path).name for path in SOURCES if Path(path).name.startswith("test_"))
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 GROUP = """
