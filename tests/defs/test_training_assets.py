@@ -1,18 +1,17 @@
 """Runs of training in Dagster: a process of its own through Pipes, live figures, what it was made of, how it fails."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from train_env import released
 
 from pipelines.definitions import build_definitions
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.training import FIGURES, GROUP, TrainConfig, _described, trainings
-from pipelines.releasing import release
-from pipelines.settings import ROOT, Settings
+from pipelines.settings import ROOT
 from pipelines.store import Store
 from pipelines.train.alarms import Alarm
 from pipelines.train.piped import Judged
@@ -142,12 +141,7 @@ def test_the_asset_called_directly_fails_with_the_same(tmp_path: Path):
 
 @pytest.fixture(scope="module")
 def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
-    home = tmp_path_factory.mktemp("trained") / "home"
-    shutil.copytree(sample_home, home)
-    release(home, "v1", allow=["rules_rows"], settings=Settings())
-    return home
+    return released(sample_home, tmp_path_factory.mktemp("trained"))
 
 
 @pytest.fixture(scope="module")

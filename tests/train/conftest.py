@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from labels_made import LABELLED
+from train_env import require_train_env
 
 from pipelines.releasing import release
 from pipelines.store import Store
-from pipelines.train.services import PYTHON
 
 
 @pytest.fixture(scope="session")
@@ -16,8 +16,7 @@ def training_home(sample_home: Path, labelled_store: Store, tmp_path_factory: py
     """The sample home with labels that people will give, and a release of it, `v1`, in which every set has rows. Runs
     may be added.
     """
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     home = tmp_path_factory.mktemp("training") / "home"
     shutil.copytree(sample_home, home, ignore=shutil.ignore_patterns("data"))
     shutil.copytree(labelled_store.storage.root, home / "data")

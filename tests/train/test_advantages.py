@@ -9,6 +9,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from train_env import require_train_env
 
 from pipelines.rewards.format import cer, coe, ecot
 from pipelines.rewards.redundancy import reweight
@@ -124,8 +125,7 @@ print(json.dumps(back.tolist()))
 @pytest.fixture(scope="module")
 def advantages() -> list[tuple[Group, list[float]]]:
     """Each group of rewards, with the advantages that verl gives them; outputs of all groups were shuffled."""
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     made = groups()
     ran = subprocess.run(
         [PYTHON, "-c", SCRIPT],

@@ -6,7 +6,6 @@ One run is started three times by the same command: its judge is killed, then on
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from train_env import released, warm
 
 from pipelines.release.releases import Releases
-from pipelines.releasing import release
 from pipelines.rewards.redundancy import reweight
 from pipelines.rewards.unified import parts
-from pipelines.settings import ROOT, Settings
+from pipelines.settings import ROOT
 from pipelines.train.runs import FOLDER, ROLLOUTS, SCORED, metrics
-from pipelines.train.services import PYTHON
 
 NAME, STEPS, GROUP = "urp", 12, 4
 PROMPTS = 2
@@ -52,21 +50,8 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("training")]
 @pytest.fixture(scope="module")
 def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the run, in a home with a release; it has what it starts from: a short warm start is enough."""
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
-    home = tmp_path_factory.mktemp("compeer") / "home"
-    shutil.copytree(sample_home, home)
-    release(home, "v1", allow=["rules_rows"], settings=Settings())
-    run = home / FOLDER / NAME
-    run.mkdir(parents=True)
-    rows = Releases(home).folder("v1") / "grpo_cer" / "train-00000-of-00001.parquet"
-    subprocess.run(
-        [PYTHON, "-m", "pipelines.train.tiny", run / "start", rows, "--form=cer", "--epochs=4", "--batch=4"],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        check=True,
-        capture_output=True,
-    )
-    return run
+    home = released(sample_home, tmp_path_factory.mktemp("compeer"))
+    return warm(home, home / FOLDER / NAME, "grpo_cer", "--form=cer", "--epochs=4", "--batch=4")
 
 
 def started(run: Path) -> subprocess.Popen[str]:

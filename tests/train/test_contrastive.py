@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from train_env import require_train_env
 from triplet_rows import GENERIC, THEMES, rows, write
 
 from pipelines.settings import ROOT
@@ -24,8 +25,7 @@ training = [pytest.mark.timeout(600), pytest.mark.xdist_group("training")]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Triplets as files, and a tiny encoder to start from."""
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     folder = tmp_path_factory.mktemp("contrastive")
     write(folder / "train.parquet", rows())
     write(folder / "validation.parquet", rows("validation", ("，我很难受，怎么办？", "，谁能帮我，怎么办？")))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from train_env import require_train_env
 
-from benchmarks.reward_model import PYTHON, made, paid, served, trained, tried, written
+from benchmarks.reward_model import made, paid, served, trained, tried, written
 
 FOLD, HIDDEN, EPOCHS = 2, 768, 2
 
@@ -15,8 +16,7 @@ FOLD, HIDDEN, EPOCHS = 2, 768, 2
 @pytest.fixture(scope="module")
 def share(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Callable[[str], float]:
     """Of a kind of answers to the questions of the test split, the share that is paid for."""
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     folder = tmp_path_factory.mktemp("psyqa")
     store = made(folder / "home")
     kept = written(store, FOLD, folder)

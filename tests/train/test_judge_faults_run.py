@@ -6,7 +6,6 @@ started five times: its judge's host goes away, replies in another form, replies
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -15,14 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from train_env import released, warm
 from vendor_profile import PROFILE
 
 from pipelines.llm.ledger.ledger import FILE, Ledger
-from pipelines.release.releases import Releases
-from pipelines.releasing import release
-from pipelines.settings import ROOT, Settings
+from pipelines.settings import ROOT
 from pipelines.train.runs import FOLDER, ROLLOUTS, SCORED, metrics
-from pipelines.train.services import PYTHON
 from pipelines.train.trainers import last_step, last_weights
 from samples.vendor import Vendor
 
@@ -55,22 +52,9 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("training")]
 @pytest.fixture(scope="module")
 def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the run, in a home with a release; it has what it starts from: a short warm start is enough."""
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
-    home = tmp_path_factory.mktemp("judged") / "home"
-    shutil.copytree(sample_home, home)
+    home = released(sample_home, tmp_path_factory.mktemp("judged"))
     (home / "gongqing.toml").write_text(SETTINGS, encoding="utf-8")
-    release(home, "v1", allow=["rules_rows"], settings=Settings())
-    run = home / FOLDER / NAME
-    run.mkdir(parents=True)
-    rows = Releases(home).folder("v1") / "grpo_ecot" / "train-00000-of-00001.parquet"
-    subprocess.run(
-        [PYTHON, "-m", "pipelines.train.tiny", run / "start", rows, "--form=ecot", "--epochs=3", "--batch=8"],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        check=True,
-        capture_output=True,
-    )
-    return run
+    return warm(home, home / FOLDER / NAME, "grpo_ecot", "--form=ecot", "--epochs=3", "--batch=8")
 
 
 class Stop(NamedTuple):

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from train_env import require_train_env
 
 from pipelines.errors import RequestError
 from pipelines.settings import ROOT
@@ -176,8 +177,7 @@ def environment(home: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def verl(tmp_path_factory: pytest.TempPathFactory) -> Counted:
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     folder = tmp_path_factory.mktemp("lengths")
     n = 240
     for name, column, chat in (("prompts", "prompt", prompt), ("samples", "messages", sample)):

@@ -10,6 +10,7 @@ import subprocess
 from typing import Any, NamedTuple
 
 import pytest
+from train_env import require_train_env
 
 from pipelines.settings import ROOT
 from pipelines.train.differences import differences
@@ -117,8 +118,7 @@ print(json.dumps(found, default=str))
 @pytest.fixture(scope="module")
 def composed() -> dict[str, dict[str, Any]]:
     """verl's whole configuration of every recipe on GPUs, by its paper."""
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     files = {"data.train_files": "a.parquet", "data.val_files": "b.parquet"}
     asked = {paper: as_arguments(overrides(recipe(name), "gpu", files)) for paper, name in RECIPE.items()}
     ran = subprocess.run(

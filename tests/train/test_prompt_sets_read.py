@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from train_env import require_train_env
 from unique_rows import answer, post, posts, splits
 
 from pipelines.errors import RequestError
@@ -97,8 +98,7 @@ def released(home: Path, sets: dict[str, pl.DataFrame]) -> Release:
 @pytest.fixture(scope="module")
 def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
     """The three sets of real data, their lengths told by a tokenizer made of them, written as a release is."""
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     home = tmp_path_factory.mktemp("prompt-sets") / "home"
     posted, asked = questions(shared)
     turns = sampled(shared)

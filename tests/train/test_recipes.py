@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+from train_env import require_train_env
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.train.recipe import PRESETS, as_arguments, given, number, overrides, recipe, recipes
@@ -113,8 +114,7 @@ print(json.dumps([parser.parse_override(one).value() for one in json.load(sys.st
 
 @pytest.mark.xdist_group("training")
 def test_every_text_is_read_by_hydra_as_it_was_meant():
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     written = [one for text in TEXTS for one in as_arguments({"key": text, "keys": [text, text]})]
     ran = subprocess.run([PYTHON, "-c", PARSED], input=json.dumps(written), capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from train_env import require_train_env
 
 from pipelines.errors import NoKey, RequestError, UnknownName
 from pipelines.settings import ROOT, Rewards
@@ -80,8 +81,7 @@ def asked(name: str, preset: str, setting: str = "") -> tuple[str | None, list[s
 @pytest.fixture(scope="module")
 def said() -> dict[tuple[str, str], str | None]:
     """What verl's own code, and ours on top of it, says of every case: None where it accepts it. One process."""
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     cases = {(name, setting): asked(name, "gpu", setting) for name, setting in (*REFUSALS, *ACCEPTED)}
     cases |= {
         (name, preset): asked(name, preset)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from train_env import require_train_env
 
 from pipelines.rewards.redundancy import reweight
 from pipelines.settings import ROOT
@@ -20,8 +21,7 @@ pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("training")]
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     ran = subprocess.run(
         [PYTHON, Path(__file__).with_name("gathered.py"), tmp_path_factory.mktemp("gathered")],
         env={

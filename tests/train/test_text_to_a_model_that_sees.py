@@ -5,6 +5,7 @@ import os
 import subprocess
 
 import pytest
+from train_env import require_train_env
 
 from pipelines.settings import ROOT
 from pipelines.train.services import PYTHON
@@ -47,8 +48,7 @@ print(json.dumps({
 @pytest.mark.timeout(300)
 @pytest.mark.xdist_group("training")
 def test_it_reads_text_as_transformers_does_and_its_vision_encoder_stays_as_it_is():
-    if not PYTHON.exists():
-        pytest.skip("needs .venv-train: make train-env")
+    require_train_env()
     ran = subprocess.run(
         [PYTHON, "-c", SCRIPT],
         env={**os.environ, "PYTHONPATH": str(ROOT), "VERL_USE_EXTERNAL_MODULES": "pipelines.train.verl_text"},
