@@ -19,10 +19,8 @@ from pipelines.erase.scrub import Scrub
 from pipelines.erase.sieve import Sieve
 from pipelines.errors import Busy
 from pipelines.locks import held
-from pipelines.train.runs import AT_WORK, DATA, FOLDER, LOCK, PAGE, ROLLOUTS, SCORED, learnt_of, runs
+from pipelines.train.runs import AT_WORK, CACHE, DATA, FOLDER, LOCK, PAGE, ROLLOUTS, SCORED, learnt_of, runs
 from schemas.tables import TABLES
-
-_CACHE = "cache"  # in the folder of a run: its rows once more, as `datasets` keeps them (HF_DATASETS_CACHE)
 
 
 @contextmanager
@@ -59,7 +57,7 @@ def erase_from_runs(home: Path, sieve: Sieve, scrub: Scrub) -> int:
         found += _erase_outputs(run, scrub)
         found += sum(scrub_file(log, scrub) for log in (*sorted(run.glob("log-*.txt")), *(run / SCORED).glob("*.txt")))
         found += _remove_page(run / PAGE, scrub)
-        found += _remove_cache(run / _CACHE)
+        found += _remove_cache(run / CACHE)
         for part in (*run.glob("*.part"), *run.glob(f"{DATA}/*.part")):
             if part.is_file():
                 part.unlink()

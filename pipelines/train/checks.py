@@ -7,6 +7,7 @@ from pathlib import Path
 from pipelines.errors import RequestError
 from pipelines.judging import desk
 from pipelines.settings import load
+from pipelines.train.embedding import NOTE
 from pipelines.train.services import Judge
 
 
@@ -19,7 +20,7 @@ def require_judge(home: Path, judge: Judge) -> None:
 
 def require_threshold(encoder: Path) -> None:
     """Raises RequestError for an encoder that E's reward cannot ask: one without T, which we did not train."""
-    note = encoder / "encoder.json"
+    note = encoder / NOTE
     least = json.loads(note.read_bytes()).get("threshold") if note.exists() else None
     if not isinstance(least, float) or not math.isfinite(least):
         raise RequestError(

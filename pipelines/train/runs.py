@@ -26,7 +26,7 @@ AT_WORK = Path(".locks") / "training"  # in a home: held by all who train, or by
 # In the folder of a run.
 LOCK, NOTE, ROWS, METRICS, ROLLOUTS, MODEL = ".lock", "run.json", "rows.json", "metrics", "rollouts", "model"
 SCORED, DATA, START, PAGE = "scored", "data", "start", "report.html"
-CACHE = "cache"  # verl's copy of the rows, while it is at work
+CACHE = "cache"  # the rows once more, as `datasets` keeps them (HF_DATASETS_CACHE), while verl is at work
 CHECKPOINTS, TENSORBOARD = "checkpoints", "tensorboard"
 CONFIG = "config.json"
 REFUSED = "log-refused.txt"  # what verl said besides, of a configuration that is refused
