@@ -17,7 +17,6 @@ from pipelines.settings import Llm
 T = TypeVar("T")
 
 STAGE = "judging"  # in the ledger
-_TOO_LONG = "too_long_for_the_model"  # of a text; what else is cut short is the judge's own reply
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Desk:
         async with self._place:
             reply: Reply[T] = await self._reply(question)
         if reply.value is None:
-            if reply.reason == "refused" or reply.detail == _TOO_LONG:
+            if reply.is_of_the_text:
                 raise Refused(f"refused: {reply.detail}")
             raise NoVerdict(f"{reply.reason}: {reply.detail}" if reply.detail else str(reply.reason))
         return reply.value

@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 
 Outcome = Literal["judged", "failed", "refused"]
 
-# All ours. An outage is more than half of the last judgements; a judge that is worse than it should be shows in many.
+# All ours. An outage is more than half of the last judgements; a judge that is much worse than it should be shows in
+# many, and one that is a little worse in all of them.
 LATELY, LONG = 20, 1000
 OUTAGE = 0.5
 # From how many judgements on. A host that gives no answers at all says so itself, with its name, after eight.
@@ -36,7 +37,7 @@ class Failures:
         """`limit`: the share of failures that is borne, 0–1, among the judgements that were not refused."""
         self.limit = limit
         self.asked = self.failed = self.refused = 0
-        self._lately, self._long, self._refused = _Last(LATELY), _Last(LONG), _Last(LONG)
+        self._lately, self._long, self._all, self._refused = _Last(LATELY), _Last(LONG), _Last(None), _Last(LONG)
 
     def count(self, outcome: Outcome) -> None:
         """One more judgement."""
@@ -45,15 +46,15 @@ class Failures:
         self.refused += outcome == "refused"
         self._refused.add(outcome == "refused")
         if outcome != "refused":
-            self._lately.add(outcome == "failed")
-            self._long.add(outcome == "failed")
+            for last in (self._lately, self._long, self._all):
+                last.add(outcome == "failed")
 
     @property
     def stop(self) -> Stop | None:
         """Why to stop, None for going on."""
-        out = self._lately.hits > OUTAGE * self._lately.of and self._lately.above(self.limit)
-        if out or self._long.above(self.limit):
-            last = self._lately if out else self._long
+        out = self._lately.hits > OUTAGE * self._lately.of
+        windows = (*([self._lately] if out else []), self._long, self._all)
+        if (last := next((one for one in windows if one.above(self.limit)), None)) is not None:
             return Stop(
                 f"the judge failed at {last.hits} of the last {last.of} answers, more than {100 * self.limit:g}%",
                 "look at the judge (gongqing ledger), then run the same command again: training goes on from its last "
@@ -70,21 +71,21 @@ class Failures:
 
 
 class _Last:
-    """The last judgements, and how many of them were hits: failed, or refused."""
+    """The last judgements, `most` of them or all, and how many of them were hits: failed, or refused."""
 
-    def __init__(self, most: int) -> None:
-        self._hits: deque[bool] = deque(maxlen=most)
-        self.hits = 0
-
-    @property
-    def of(self) -> int:
-        return len(self._hits)
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._last: deque[bool] = deque()
+        self.hits = self.of = 0
 
     def add(self, hit: bool) -> None:
-        if self.of == self._hits.maxlen:
-            self.hits -= self._hits[0]
-        self._hits.append(hit)
         self.hits += hit
+        self.of += 1
+        if self._most is not None:
+            self._last.append(hit)
+            if self.of > self._most:
+                self.hits -= self._last.popleft()
+                self.of = self._most
 
     def above(self, limit: float) -> bool:
         """Whether the share is above the limit, by more than chance."""

@@ -22,6 +22,7 @@ REASONS = (
     "refused",  # by the vendor's filter or by the model
     NO_ANSWER,  # the request failed on its way, after all tries
 )
+TOO_LONG = "too_long_for_the_model"  # the detail of a text that is; what else is cut short is the model's own reply
 
 # How many errors of a record a model is told of at once.
 _MOST_ERRORS = 5
@@ -106,6 +107,18 @@ class Reply(Generic[T]):
     reasoning: str | None = field(default=None, repr=False)
     reason: str | None = None
     detail: str | None = None
+
+    @property
+    def is_of_the_text(self) -> bool:
+        """Whether there is no value because of the text: a filter does not let it pass, or the model cannot read it
+        whole. It would be so again.
+        """
+        return self.reason == "refused" or self.detail == TOO_LONG
+
+    @property
+    def may_come_right(self) -> bool:
+        """Whether the model has replied with what is no answer, to a text that it could have answered."""
+        return self.reason in ("invalid_reply", "cut_short") and not self.is_of_the_text
 
 
 def read(question: Question[T], text: str) -> T:

@@ -61,6 +61,11 @@ def test_twice_the_limit_stops_a_run_soon(seed):
     assert stopped(drawn(seed, 2 * LIMIT, LONG_RUN)) < 2 * LONG
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_little_more_than_the_limit_stops_a_run_in_the_end(seed):
+    assert LONG < stopped(drawn(seed, 1.3 * LIMIT, LONG_RUN)) < LONG_RUN / 3
+
+
 @pytest.mark.parametrize("good", [0, 1000, LONG_RUN])
 def test_an_outage_stops_a_run_within_20_judgements(good):
     counts = Failures(LIMIT)

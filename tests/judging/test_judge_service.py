@@ -363,6 +363,26 @@ def test_a_judge_that_fails_too_often_stops_the_run(tmp_path):
         assert part in stop[1]["stop"]
 
 
+CUT_SHORT = b"""{"id": "x", "object": "chat.completion", "model": "m", "choices": [{"index": 0,
+  "message": {"role": "assistant", "content": "{"}, "finish_reason": "length"}],
+  "usage": {"prompt_tokens": 100, "completion_tokens": 300, "total_tokens": 400}}"""
+
+
+@pytest.mark.parametrize("bad", ["OK", GOOD.replace("4", "NaN"), CUT_SHORT], ids=["no_json", "nan", "cut_short"])
+def test_a_judge_that_has_been_mended_is_asked_again_what_it_had_no_verdict_on(tmp_path, bad):
+    """Its name is the same: what it once said stands in the ledger, and would stop the run for ever."""
+    bodies = [to_score(n) for n in range(1, 5)]
+    told = []
+    for reply in (bad, bad, GOOD, bad):
+        with JudgeHost(reply=lambda _, reply=reply: reply) as host:
+            profiles(tmp_path, host.base_url)
+            with JudgeProcess(tmp_path, *OPENAI) as judge:
+                judged = [judge.post("mindchat", body)[1]["ok"] for body in (*bodies, *bodies)]
+            told.append((judged, len(host.asked)))
+    no, yes = [False] * 8, [True] * 8
+    assert told == [(no, 4), (no, 4), (yes, 4), (yes, 0)], "once by each process, until there is a verdict"
+
+
 FILTERED = {"code": "data_inspection_failed", "message": "invented: the text was filtered"}
 TOO_LONG = {"code": "context_length_exceeded", "message": "invented: the text is too long"}
 

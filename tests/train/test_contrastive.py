@@ -63,6 +63,80 @@ def told(folder: Path) -> dict:
     return json.loads(ran.stdout)
 
 
+LOSS = """
+import json, sys
+import torch
+from pipelines.train.contrastive import loss
+told = json.load(sys.stdin)
+vectors = {name: torch.tensor(told[name], dtype=torch.float64) for name in ("queries", "positives", "negatives")}
+total, parts = loss(**vectors, there=torch.tensor(told["there"]), margin=told["margin"])
+print(json.dumps([float(total), parts]))
+"""
+
+STEP = """
+import json, sys
+from pathlib import Path
+from pipelines.train import contrastive
+from pipelines.train.embedding import Encoder
+from pipelines.train.triplets import apart, read
+folder, rows = Path(sys.argv[1]), read([Path(sys.argv[2])])
+asked = contrastive.Asked(epochs=1, batch=8, rate=1e-3, margin=0.2, seed=1, max_length=None, max_rows=None)
+training = contrastive.Training(Encoder.load(folder, device="cpu"), rows, asked)
+loss, seen = contrastive.loss, []
+def watched(queries, positives, negatives, there, margin):
+    seen.append(there.tolist())
+    return loss(queries, positives, negatives, there, margin)
+contrastive.loss = watched
+for _ in training.plan:
+    training.step()
+print(json.dumps([seen, [apart([rows[place] for place in step]).tolist() for step in training.plan]]))
+"""
+
+
+def in_training(script: str, *arguments: object, given: object = None) -> object:
+    """What a script in `.venv-train` says."""
+    command = [str(PYTHON), "-c", script, *map(str, arguments)]
+    ran = subprocess.run(command, env=environment(), capture_output=True, text=True, input=json.dumps(given))
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+class TestLoss:
+    """E eq. 5, max(0, cos(q, a⁻) − cos(q, a⁺) + m), worked out by hand on vectors of the plane."""
+
+    pytestmark = training
+    # cos(q, a⁺) is 1, 0.6, 0; cos(q, a⁻) is 0.6, 0.6, 0.8.
+    VECTORS = {  # noqa: RUF012 - nobody changes it
+        "queries": [[1, 0], [0, 1], [0, 1]],
+        "positives": [[1, 0], [0.8, 0.6], [1, 0]],
+        "negatives": [[0.6, 0.8], [0.8, 0.6], [0.6, 0.8]],
+    }
+    # The second and the third row are of one group, so neither is held against the other.
+    THERE = [[False, True, True], [True, False, False], [True, False, False]]  # noqa: RUF012
+
+    def test_what_is_nearer_by_the_margin_costs_nothing_and_nothing_pays_for_another(self):
+        require_train_env()
+        own = [max(0, 0.6 - 1 + 0.5), max(0, 0.6 - 0.6 + 0.5), max(0, 0.8 - 0 + 0.5)]
+        # q₁ with a⁺₂ and a⁺₃, q₂ with a⁺₁, q₃ with a⁺₁
+        others = [max(0, 0.8 - 1 + 0.5), max(0, 1 - 1 + 0.5), max(0, 0 - 0.6 + 0.5), max(0, 0 - 0 + 0.5)]
+        assert (own[0], others[2]) == (pytest.approx(0.1), 0), "one of the hinges is shut"
+        total, parts = in_training(LOSS, given={**self.VECTORS, "there": self.THERE, "margin": 0.5})
+        assert total == pytest.approx(sum(own) / 3 + sum(others) / 4)
+        assert parts == pytest.approx({"train/similarity": 1.6 / 3, "train/own_negative_nearer": 1 / 3})
+
+    def test_a_shut_hinge_of_its_own_negative_costs_nothing_either(self):
+        require_train_env()
+        total, _ = in_training(LOSS, given={**self.VECTORS, "there": [[False] * 3] * 3, "margin": 0.25})
+        assert total == pytest.approx((0 + 0.25 + 1.05) / 3)
+
+    def test_no_answer_of_a_question_or_of_its_group_is_a_negative_in_a_step(self, folder: Path):
+        held, ought = in_training(STEP, folder / "start", folder / "train.parquet")
+        assert held == ought
+        marks = np.array(held[0])
+        assert marks.any()
+        assert not marks[~np.eye(len(marks), dtype=bool)].all(), "else no two rows of a group met"
+
+
 class TestTrained:
     pytestmark = training
 

@@ -68,10 +68,9 @@ class Stop(NamedTuple):
     spent: int
 
 
-def command(run: Path, vendor: Vendor, fault: str) -> "subprocess.Popen[str]":
-    """Trains. The host has another name for its model each time: what it once said would not be asked again."""
-    told = PROFILE.format(url=vendor.base_url).replace('"stub"', f'"stub-{fault}"')
-    profile = told.replace("max_tokens", 'structured = "json_schema"\nmax_tokens', 1)
+def command(run: Path, vendor: Vendor) -> "subprocess.Popen[str]":
+    """Trains. The judge has one name all along: nothing tells that it has been mended but what it says."""
+    profile = PROFILE.format(url=vendor.base_url).replace("max_tokens", 'structured = "json_schema"\nmax_tokens', 1)
     (run.parents[1] / "profiles.toml").write_text(profile, encoding="utf-8")
     code = "import sys; from pipelines.cli import main; sys.argv[0] = 'gongqing'; main()"
     options = ["--preset=cpu_smoke", f"--name={NAME}", "--provider=openai", "--budget=5"]
@@ -98,7 +97,7 @@ def stopped(run: Path, process: "subprocess.Popen[str]") -> Stop:
 def gone(run: Path) -> Stop:
     """The host goes away once there is a checkpoint."""
     with Vendor() as vendor:
-        process = command(run, vendor, "gone")
+        process = command(run, vendor)
         while last_step(run) < SOUND and process.poll() is None:
             time.sleep(0.1)
     return stopped(run, process)
@@ -111,7 +110,7 @@ def stops(run: Path, gone: Stop) -> dict[str, Stop]:
     for fault, script in FAULTS.items():
         with Vendor() as vendor:
             vendor.change(**script)
-            found[fault] = stopped(run, command(run, vendor, fault))
+            found[fault] = stopped(run, command(run, vendor))
     return found
 
 
@@ -119,7 +118,7 @@ def stops(run: Path, gone: Stop) -> dict[str, Stop]:
 def ended(run: Path, stops: dict[str, Stop]) -> Iterator[str]:
     """What the same command says once the host is sound."""
     with Vendor() as vendor:
-        process = command(run, vendor, "sound")
+        process = command(run, vendor)
         told, said = process.communicate(timeout=300)
         assert process.returncode == 0, said
         yield told

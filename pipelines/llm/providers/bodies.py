@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.llm.money import MOST_TOKENS, Told, Usage
+from pipelines.llm.questions import TOO_LONG
 
 # HTTP statuses that may be about one request alone: its text, its length, its form.
 ABOUT_ONE = frozenset({400, 413, 422})
@@ -122,7 +123,7 @@ def _verdict(error: Any) -> Completion:
         finish_reason="content_filter" if refused else "length",
         usage=Usage(0, 0, 0),
         verdict="refused" if refused else "too_long",
-        detail="content_filter" if refused else "too_long_for_the_model",
+        detail="content_filter" if refused else TOO_LONG,
         told=Told(0, 0, 0),
     )
 

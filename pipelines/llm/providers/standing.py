@@ -7,6 +7,7 @@ holds back no other, as long as there is a place in flight (`[llm] concurrency`,
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
@@ -54,6 +55,7 @@ class StandingAsker(OpenAIAsker):
     def __init__(self, path: Path, llm: Llm, budget: Decimal | None, *, of: str) -> None:
         super().__init__(path, llm, budget, of=of)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._bad: set[str] = set()  # keys of what came back to this process and is no answer
 
     def require(self, stage: str, model: str) -> str:
         """The alias. Says all that can be known to be wrong before anything leaves, and opens nothing."""
@@ -88,6 +90,9 @@ class StandingAsker(OpenAIAsker):
     async def reply(self, question: Question[T]) -> Reply[T]:
         """The reply to a question. Whoever stops waiting for it loses nothing: it is answered all the same, once.
 
+        What an earlier process had, and may come right (`Reply.may_come_right`), is drawn anew, as the next sample: a
+        model that replied badly may have been mended since. What came back to this process is not asked for twice.
+
         Raises BudgetSpent, HostRefused, LedgerError.
         """
         (walk,) = self._walked([question])
@@ -96,7 +101,11 @@ class StandingAsker(OpenAIAsker):
             self._tasks.add(task)
             task.add_done_callback(self._done)
             await asyncio.shield(task)
-        assert walk.reply is not None
+            assert walk.reply is not None
+            if walk.reply.may_come_right:
+                self._bad.add(walk.request.key)
+        elif walk.reply.may_come_right and walk.request.key not in self._bad:
+            return await self.reply(replace(question, sample=question.sample + 1))
         return walk.reply
 
     def end_budget(self) -> None:
