@@ -13,6 +13,7 @@ from pipelines.ingest.mapping import load as load_mapping
 from pipelines.ingest.registry import find
 from pipelines.kept_out import KeptOut, require_no_erasure
 from pipelines.locks import held
+from pipelines.settings import AUTHOR_KEY
 from pipelines.store.store import Store, Version
 from schemas.labels import CROSSWALK_VERSION
 
@@ -71,7 +72,7 @@ def target_table(reader: str, mapping: Path | None) -> str:
 
 def author_key(home: Path) -> bytes | None:
     """The key of the authors' pseudonyms: of the environment, or the file `author.key` of the home; None without."""
-    given = os.environ.get("GONGQING_AUTHOR_KEY")
+    given = os.environ.get(AUTHOR_KEY)
     if given:
         return given.encode()
     path = home / "author.key"

@@ -188,6 +188,7 @@ class Settings(BaseSettings):
 
 # Of the environment alone: where things are, and secrets. They decide no content, so no version depends on them.
 ENVIRONMENT_ONLY = ("HOME", "AUTHOR_KEY", "ENGINE", "RAY_ADDRESS", "CRAWL_CONTACT")
+AUTHOR_KEY = PREFIX + "AUTHOR_KEY"
 ENGINES = ("one", "ray")
 
 

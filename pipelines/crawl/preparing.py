@@ -17,7 +17,7 @@ from pipelines.crawl.files import lines, write_lines
 from pipelines.crawl.jobs import COLLECTED, Job, begun, job_folder, uncollected
 from pipelines.errors import RequestError, UnknownName
 from pipelines.imports import author_key
-from pipelines.settings import Crawl
+from pipelines.settings import AUTHOR_KEY, Crawl
 from pipelines.store.store import Store
 
 
@@ -83,7 +83,7 @@ def prepare(
     for name, value in options.items():
         if value is not None:
             command += [name, str(value)]
-    return Job(source, window, folder, command, {**os.environ, "GONGQING_AUTHOR_KEY": key}, tuple(taken_over))
+    return Job(source, window, folder, command, {**os.environ, AUTHOR_KEY: key}, tuple(taken_over))
 
 
 def expire_pages(home: Path, settings: Crawl) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from pipelines.errors import RequestError, TrainingFailed
 from pipelines.llm.profiles import profiles
 from pipelines.release.checks.media import text_only
 from pipelines.release.manifest import Release
-from pipelines.settings import ROOT
+from pipelines.settings import AUTHOR_KEY, ROOT, load
 from pipelines.train import configuration, stopping
 from pipelines.train import rows as of_arm
 from pipelines.train.checks import require_judge, require_threshold
@@ -279,7 +279,7 @@ class Run:
         encoder = self._environment()
         if self.preset == "gpu":
             encoder["CUDA_VISIBLE_DEVICES"] = gpus(os.environ, self._gpus)[1]
-        return {"judge": dict(os.environ), "encoder": encoder}
+        return {"judge": without(os.environ, {AUTHOR_KEY}), "encoder": encoder}
 
     @property
     def _gpus(self) -> int:
@@ -308,9 +308,18 @@ class Run:
             told["VERL_USE_EXTERNAL_MODULES"] = "pipelines.train.verl_text"
         if self.preset == "gpu" and "encoder" in self.services:
             told["CUDA_VISIBLE_DEVICES"] = gpus(os.environ, self._gpus)[0]
-        # Addresses of another run's services, and keys that nobody but the judge needs, stay outside.
-        kept_out = {*ADDRESSES.values(), *(one.key_variable for one in profiles().values())}
-        return {**{name: value for name, value in os.environ.items() if name not in kept_out}, **told}
+        return {**without(os.environ, {*ADDRESSES.values(), *keys(self.folder.parents[1])}), **told}
+
+
+def keys(home: Path) -> set[str]:
+    """Variables with secrets that no trainer needs, and no encoder: of the judge's models, and of authors' names."""
+    known = [*profiles().values(), *profiles(load(home).llm.profiles).values()]
+    return {AUTHOR_KEY, *(one.key_variable for one in known if one.key_variable)}
+
+
+def without(environment: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    """An environment without some variables."""
+    return {name: value for name, value in environment.items() if name not in names}
 
 
 def gpus(environment: Mapping[str, str], trainer: int) -> tuple[str, str]:

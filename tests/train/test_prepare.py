@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.settings import Rewards
-from pipelines.train.launch import gpus
+from pipelines.train.launch import gpus, keys
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
 from pipelines.train.runs import FOLDER, MODEL, NOTE
@@ -161,6 +161,22 @@ def test_the_encoder_has_the_first_gpu_that_the_policy_leaves():
     assert gpus({}, 6) == ("0,1,2,3,4,5", "6")
     assert gpus({"CUDA_VISIBLE_DEVICES": "2,3,5"}, 2) == ("2,3", "5")
     assert gpus({"CUDA_VISIBLE_DEVICES": "2,3"}, 2) == ("2,3", "")
+
+
+def test_no_trainer_has_the_keys_of_models_nor_that_of_authors(training_home: Path, tmp_path: Path, monkeypatch):
+    own = '[own]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\nmax_tokens = 300\nkey_variable = "OF_MY_HOST"\n'
+    (tmp_path / "profiles.toml").write_text(own, encoding="utf-8")
+    (tmp_path / "gongqing.toml").write_text('[llm]\nprofiles = "profiles.toml"\n', encoding="utf-8")
+    assert keys(tmp_path) == keys(training_home) | {"OF_MY_HOST"}
+    assert {"GONGQING_AUTHOR_KEY", "DASHSCOPE_API_KEY"} <= keys(training_home)
+    for name in (*keys(training_home), "OF_ANOTHER"):
+        monkeypatch.setenv(name, "a secret of sixteen characters")
+    run = prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke")
+    beside = run._beside()
+    assert keys(training_home).isdisjoint(run._environment())
+    assert keys(training_home).isdisjoint(beside["encoder"])
+    assert keys(training_home) - beside["judge"].keys() == {"GONGQING_AUTHOR_KEY"}
+    assert "OF_ANOTHER" in run._environment(), "what a trainer may need stays"
 
 
 def test_there_must_be_a_release_with_the_rows(training_home: Path, tmp_path: Path):
