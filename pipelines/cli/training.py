@@ -40,6 +40,7 @@ def train(
     from pipelines.settings import load
     from pipelines.train import recipe as recipes
     from pipelines.train.differences import differences
+    from pipelines.train.lengths import require_batch
     from pipelines.train.prepare import prepare
 
     if preset not in recipes.PRESETS:
@@ -63,12 +64,15 @@ def train(
     if dry_run:
         run.check()
         with terminal.working("composing the configuration"):
-            found = differences(run.recipe, run.composed())
+            composed = run.composed()
+            found = differences(run.recipe, composed)
         same = "every number is that of the paper" if run.recipe.paper else "the paper gives no number of it"
         terminal.put(display.differences(found) if found else f"{same} ({run.recipe.about})")
         for service in ("judge", "encoder"):
             if service in run.asked:
                 terminal.line(f"{service}: {display.asked(run.asked[service])}")
+        if run.trainer.config:
+            require_batch(run.rows, composed)
         terminal.line(f"the configuration of {len(run.overrides)} settings is accepted; nothing was trained")
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the trainer is ended with this command

@@ -17,6 +17,7 @@ from typing import Any, get_args, get_type_hints
 
 from pipelines.errors import GongqingError, RequestError
 from pipelines.train.kinds import Kind, fits, kind
+from pipelines.train.trainers import TRAINERS
 
 # The old names still compose in verl 0.9, and are ignored: a run would train on another reward.
 LEGACY = ("custom_reward_function.", "reward_model.", "reward_manager")
@@ -26,12 +27,20 @@ _WORDS = ("after_each_epoch",)  # what verl's SFT takes in place of a number of 
 _UNSAID: dict[str, Kind] = dict.fromkeys(
     ("data.seed", "+data.seed", "data.val_batch_size", "trainer.total_training_steps"), "a whole number"
 )
-# Of each there is one at least: verl would divide by nothing, or train on nothing and call it done.
+# Of each there is one at least: verl would divide by nothing, train on nothing and call it done, or keep no checkpoint,
+# not even the last.
 _COUNTS = (
     *("data.train_batch_size", "data.max_prompt_length", "data.max_response_length", "data.max_length"),
     *("data.micro_batch_size_per_gpu", "actor_rollout_ref.rollout.n", "actor_rollout_ref.actor.ppo_mini_batch_size"),
-    *("trainer.nnodes", "trainer.n_gpus_per_node", "trainer.total_training_steps"),
+    *("actor_rollout_ref.rollout.agent.num_workers", "reward.num_workers"),
+    *("trainer.nnodes", "trainer.n_gpus_per_node", "trainer.total_training_steps", "trainer.total_epochs"),
+    "trainer.save_freq",
 )
+_NOT_BELOW_0 = (
+    *("actor_rollout_ref.rollout.temperature", "actor_rollout_ref.actor.optim.lr", "optim.lr"),
+    *(key for trainer in TRAINERS.values() for key in trainer.seeds),
+)
+_LEAST = {**dict.fromkeys(_COUNTS, 1), **dict.fromkeys(_NOT_BELOW_0, 0)}
 # What verl makes of the configuration in its workers alone, after minutes: the parts that need no model.
 _PARTS = {
     "ppo_trainer": ("algorithm", "actor_rollout_ref.rollout"),
@@ -104,8 +113,8 @@ def _refuse_other_kinds(known: Any, config: Any, keys: Sequence[str]) -> None:
         wanted = _UNSAID.get(key) or (None if key.startswith("+") else _wanted(known, key))
         if wanted and value not in (None, *_WORDS) and not fits(value, wanted):
             raise ValueError(f"{key} is to be {wanted}, and {value!r} is none")
-        if key in _COUNTS and value is not None and value < 1:
-            raise ValueError(f"{key} is {value}, and has to be 1 or more")
+        if key in _LEAST and value not in (None, *_WORDS) and float(value) < _LEAST[key]:
+            raise ValueError(f"{key} is {value}, and has to be {_LEAST[key]} or more")
 
 
 def _wanted(known: Any, key: str) -> Kind | None:
@@ -133,7 +142,11 @@ def _validate(name: str, config: Any) -> None:
     if name == "ppo_trainer":
         get_adv_estimator_fn(config.algorithm.adv_estimator)
         validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
+        if config.trainer.val_only:
+            raise ValueError("trainer.val_only is true: nothing would be trained")
     else:
+        if config.trainer.nnodes != 1:
+            raise ValueError(f"trainer.nnodes is {config.trainer.nnodes}: SFT is started on this machine alone")
         batch, gpus = config.data.train_batch_size, config.trainer.n_gpus_per_node
         if batch % gpus:  # verl would round it down
             raise ValueError(f"data.train_batch_size ({batch}) is not divisible by trainer.n_gpus_per_node ({gpus})")

@@ -24,7 +24,7 @@ from pipelines.train import rows as of_arm
 from pipelines.train.checks import require_judge, require_threshold
 from pipelines.train.lengths import checked, read
 from pipelines.train.options import checked as checked_options
-from pipelines.train.processes import Locks, at_work, followed, running
+from pipelines.train.processes import Locks, at_work, followed, last_words, running
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
 from pipelines.train.runs import (
     CACHE,
@@ -48,8 +48,6 @@ from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last
 
 Told = Callable[[int, Metrics], None]  # of a step and its metrics
 ToldRows = Callable[[Sequence[str]], None]  # of the rows, a line each (`runs.told_of_rows`)
-
-_LAST_WORDS = 15  # lines of a log that an error repeats
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,8 @@ class Run:
         """How long the rows are in tokens of the model, a line each split and kind; nothing for the encoder, which
         reads the beginning of any text. What was composed to count them stays in the folder of the run.
 
-        Raises RequestError for what verl refuses, and where more than one percent are too long.
+        Raises RequestError for what verl refuses, where more than one percent are too long, and where those that are
+        not are fewer than one batch takes.
         """
         if self.trainer.config is None:
             return []
@@ -248,6 +247,12 @@ class Run:
             return target
         staged = target.with_name(f".{MODEL}.part")
         weights = last_weights(self.recipe.trainer, self.folder)
+        if not weights.is_dir():
+            raise TrainingFailed(
+                "training has ended, and left no checkpoint",
+                where=weights,
+                remedy="look whether the log beside it made any step, and train anew under another name",
+            )
         told = ["--backend", "fsdp", "--local_dir", str(weights), "--target_dir", str(staged)]
         self._run(["verl.model_merger", "merge", *told], "log-merge.txt", "merging the weights", locks)
         staged.replace(target)
@@ -265,9 +270,8 @@ class Run:
     def _require_end(self, process: "subprocess.Popen[bytes]", log: str, doing: str) -> None:
         if process.returncode:
             path = self.folder / log
-            last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_WORDS:]
             why = stopping.reason(self.folder / SCORED) if doing == "training" else ""
-            words = why or "\n".join(last)
+            words = why or last_words(path.read_text(encoding="utf-8", errors="replace"))
             raise TrainingFailed(
                 f"{doing} ended with code {process.returncode}:\n{words}",
                 where=path,

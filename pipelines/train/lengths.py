@@ -93,6 +93,23 @@ def checked(counts: Sequence[Count], most: float = MOST) -> list[str]:
     return [str(count) for count in counts]
 
 
+def require_batch(rows: int, config: Mapping[str, Any]) -> None:
+    """Raises RequestError where there are fewer training rows than one batch takes: verl leaves out a batch that is not
+    full, and would divide by the steps that there are none of.
+
+    Args:
+        rows: Those that are not too long.
+        config: Composed, of GRPO or SFT.
+    """
+    batch = int(config["data"]["train_batch_size"])
+    if rows < batch:
+        raise RequestError(
+            f"there are {rows:,} training rows, and one batch takes {batch:,}",
+            where="data.train_batch_size",
+            remedy="train on a release with more of them, or set a smaller batch: --set data.train_batch_size=…",
+        )
+
+
 def read(written: str | bytes) -> list[Count]:
     """The counts that the command has printed."""
     return [
@@ -229,7 +246,11 @@ def _counted(told: argparse.Namespace) -> list[dict[str, Any]]:
     config = composed(told.config, told.settings)
     if told.composed:
         write_whole(told.composed, json.dumps(config, indent=1, ensure_ascii=False, default=str).encode() + b"\n")
-    return [one._asdict() for one in counts(config)]
+    found = counts(config)
+    of_train = [one for one in found if one.split == "train"]
+    if not any(one.share > MOST for one in of_train):  # else that is what is wrong
+        require_batch(min(one.rows - one.over for one in of_train), config)
+    return [one._asdict() for one in found]
 
 
 if __name__ == "__main__":

@@ -26,8 +26,11 @@ REWARD_SETTING = "custom_reward_function.reward_kwargs."
 _HELD = (
     *("reward.reward_manager.source", "reward.reward_manager.name", "reward.reward_manager.module.path"),
     *("trainer.v1.sampler.custom_sampler.path", "trainer.v1.sampler.custom_sampler.name", "trainer.logger"),
+    *("trainer.use_v1", "trainer.v1.trainer_mode"),  # what they name asks that sampler
+    "data.train_max_samples",  # rows are chosen before they are counted
 )
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
+# A partition of `rollouts` has its name, and 16 hex digits are a version of the store's.
+_NAME = re.compile(r"(?![0-9a-f]{16}$)[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 ENCODER = "empathy_encoder"  # the recipe whose model E's reward asks
 
 
@@ -75,7 +78,8 @@ def prepare(
         raise RequestError("there is no environment to train in", where=PYTHON, remedy="make train-env")
     for option, one in (("--name", name), ("--start", start), ("--encoder", encoder)):
         if one and not _NAME.fullmatch(one):
-            raise RequestError(f"{one!r} is no name of a run", where=option, remedy="letters, digits, . _ and -")
+            remedy = "letters, digits, . _ and -, and not 16 hex digits, which are a version"
+            raise RequestError(f"{one!r} is no name of a run", where=option, remedy=remedy)
     chosen = told.arm(arm)
     if chosen.recipe is not None:
         told = recipe(chosen.recipe)
@@ -181,10 +185,16 @@ def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
 
 def _refuse_ours(told: Recipe, ours: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """What a run sets itself: with others it would look for its files where they are not, or lose its rewards."""
-    held = {*ours, *_HELD} - {TRAINERS[told.trainer].model}
-    for key in given:
-        if key.removeprefix("+") in held:
+    model = TRAINERS[told.trainer].model
+    held = {*ours, *_HELD} - {model}
+    for key, value in given.items():
+        bare = key.removeprefix("+")
+        if bare in held or any(
+            one.startswith(f"{bare}.") for one in (*held, model)
+        ):  # a part that holds it goes with it
             raise RequestError(f"{key} is the run's own to set", where="--set", remedy="leave it out")
+        if bare == model and not isinstance(value, str):
+            raise RequestError(f"{value!r} is no model to start from", where=f"--set {key}", remedy="name one")
 
 
 def release_of(home: Path, name: str | None) -> Release:

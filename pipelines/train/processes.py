@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,9 @@ from pipelines.train.runs import AT_WORK, LOCK, Metrics, of_step
 
 _SECONDS = 0.5  # between two looks at what was written
 _PATIENCE = 30  # seconds that a trainer has to end its processes
+_LAST_WORDS = 15  # lines of a log that an error repeats
+# The first line of what torchrun says of a worker that failed. It is long, and behind this line it tells nothing.
+_TORCHRUN = re.compile(r".*torch/distributed/elastic/.*\] failed \(exitcode: ")
 
 
 class Locks(NamedTuple):
@@ -97,6 +101,13 @@ def ended(process: "subprocess.Popen[bytes]", patience: float) -> None:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def last_words(log: str) -> str:
+    """The end of the log of a trainer that failed: its own words, and of torchrun's with what code it ended."""
+    lines = log.splitlines()
+    told = next((number for number, line in enumerate(lines, 1) if _TORCHRUN.match(line)), None)
+    return "\n".join(lines[:told][-_LAST_WORDS:])
 
 
 def followed(process: "subprocess.Popen[bytes]", path: Path) -> Iterator[tuple[int, Metrics]]:

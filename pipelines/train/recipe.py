@@ -111,7 +111,10 @@ def overrides(
     found: Overrides = {}
     for layer in layers:
         for key, value in layer.items():
-            found.pop(_bare(key) if key.startswith("+") else f"+{key}", None)
+            if f"+{key}" in found:  # a layer below has said that verl's schema does not name it
+                found[f"+{key}"] = value
+                continue
+            found.pop(_bare(key), None)
             found[key] = value
     return found
 

@@ -12,6 +12,7 @@ from pipelines.train.launch import gpus, keys
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
 from pipelines.train.runs import FOLDER, MODEL, NOTE
+from pipelines.train.trainers import TRAINERS
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
@@ -127,8 +128,8 @@ def test_what_would_have_no_effect_is_refused(training_home: Path, name: str, op
         prepare(training_home, recipe(name), "cpu_smoke", **given)
 
 
-@pytest.mark.parametrize("name", ["../evil", "..", ".", "/tmp/x", "a/b", "a\nb", "-x"])
-def test_a_name_is_no_path(training_home: Path, name: str):
+@pytest.mark.parametrize("name", ["../evil", "..", ".", "/tmp/x", "a/b", "a\nb", "-x", "0123456789abcdef"])
+def test_a_name_is_no_path_and_no_version(training_home: Path, name: str):
     for option in ("name", "start", "encoder"):
         with pytest.raises(RequestError, match="is no name of a run"):
             prepare(training_home, recipe("empathy_coe"), "cpu_smoke", **{option: name})
@@ -150,11 +151,28 @@ def test_a_run_starts_from_what_it_starts_from(training_home: Path):
         "data.train_files",
         "reward.custom_reward_function.path",
         "reward.reward_manager.name",
+        # Parts that these lie in, what asks the sampler, and what would lose rows behind their count.
+        "reward.reward_manager",
+        "reward.custom_reward_function",
+        "trainer.v1.sampler",
+        "trainer.use_v1",
+        "trainer.v1.trainer_mode",
+        "data.train_max_samples",
+        "actor_rollout_ref.model",
     ],
 )
 def test_what_is_the_runs_own_to_set_is_refused(training_home: Path, key: str):
     with pytest.raises(RequestError, match="is the run's own to set"):
         prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke", given={key: "x"})
+
+
+@pytest.mark.parametrize("value", [None, 3, True])
+def test_a_model_to_start_from_is_a_name(training_home: Path, value: object):
+    for name in ("mindchat_ecot", "empathy_encoder"):
+        key = TRAINERS[recipe(name).trainer].model
+        with pytest.raises(RequestError, match="is no model to start from") as error:
+            prepare(training_home, recipe(name), "cpu_smoke", given={key: value})
+        assert error.value.where == f"--set {key}"
 
 
 def test_the_encoder_has_the_first_gpu_that_the_policy_leaves():

@@ -7,13 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from train_env import require_train_env
 
 from pipelines.erase.training import no_training
 from pipelines.errors import Busy
 from pipelines.locks import held
 from pipelines.settings import ROOT
-from pipelines.train.processes import at_work
+from pipelines.train.processes import at_work, last_words
 from pipelines.train.runs import AT_WORK, FOLDER, LOCK, NOTE
+from pipelines.train.services import PYTHON
 
 STARTS = """
 import os, sys
@@ -64,3 +66,25 @@ def test_what_a_killed_command_has_started_is_at_work_and_nothing_is_erased_besi
         pass
     with no_training(run.parents[1]):
         pass
+
+
+@pytest.mark.xdist_group("training")
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [("print([1][2])", "IndexError: list index out of range"), ("os.kill(os.getpid(), 9)", "so far it went")],
+)
+def test_of_a_worker_of_torchruns_that_fails_the_last_words_are_its_own(tmp_path: Path, ends: str, words: str):
+    require_train_env()
+    (tmp_path / "worker.py").write_text(f"import os\nprint('so far it went', flush=True)\n{ends}\n")
+    torchrun = [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=1", tmp_path / "worker.py"]
+    ran = subprocess.run(torchrun, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert ran.returncode == 1
+    assert ran.stdout.count("\n") > 30, "it says much itself"
+    *_, last, code = last_words(ran.stdout).splitlines()
+    assert last == words
+    assert "failed (exitcode: " in code
+
+
+def test_without_torchrun_the_last_words_are_the_end_of_the_log():
+    assert last_words("\n".join(map(str, range(40)))) == "\n".join(map(str, range(25, 40)))
+    assert last_words("") == ""

@@ -48,11 +48,25 @@ REFUSALS = {
     (SFT, "+data.seed=x"): "+data.seed is to be a whole number, and 'x' is none",
     (SFT, "data.train_batch_size=63"): ("data.train_batch_size (63) is not divisible by trainer.n_gpus_per_node (8)"),
     (SFT, "engine.strategy=zz"): "strategy zz not supported",
+    (SFT, "trainer.nnodes=2"): "trainer.nnodes is 2: SFT is started on this machine alone",
+    (SFT, "trainer.total_epochs=0"): "trainer.total_epochs is 0, and has to be 1 or more",
+    (SFT, "trainer.save_freq=0"): "trainer.save_freq is 0, and has to be 1 or more",
+    (SFT, "optim.lr=-1e-5"): "optim.lr is -1e-05, and has to be 0 or more",
+    (GRPO, "trainer.save_freq=-1"): "trainer.save_freq is -1, and has to be 1 or more",
+    (GRPO, "trainer.val_only=true"): "trainer.val_only is true: nothing would be trained",
+    (GRPO, "reward.num_workers=0"): "reward.num_workers is 0, and has to be 1 or more",
+    (GRPO, "data.seed=-1"): "data.seed is -1, and has to be 0 or more",
+    (GRPO, "actor_rollout_ref.rollout.temperature=-1"): (
+        "actor_rollout_ref.rollout.temperature is -1, and has to be 0 or more"
+    ),
 }
 ACCEPTED = (
     (GRPO, "actor_rollout_ref.rollout.temperature=1"),
     (GRPO, "actor_rollout_ref.actor.entropy_coeff=0.01"),
     (SFT, "trainer.save_freq=after_each_epoch"),
+    (SFT, "optim.lr=0"),
+    # As the difference from the paper names it: that verl's schema does not is the recipe's to know.
+    (GRPO, "actor_rollout_ref.actor.fsdp_config.mixed_precision.param_dtype=bf16"),
 )
 SCRIPT = """
 import contextlib, json, sys
@@ -231,6 +245,7 @@ def test_a_dry_run_refuses_what_the_run_would_and_leaves_nothing(training_home: 
         (("empathy_coe", "--start", "nowhere"), "there is no run nowhere that has come to its end"),
         ((GRPO, "--provider", "openai", "--budget", "nan"), "NaN is no amount of money"),
         ((GRPO, "--provider", "openai"), "there is no budget"),
+        ((GRPO, "--provider", "rules", "--set", "data.train_batch_size=1000000"), "one batch takes 1,000,000"),
         (("empathy_encoder", "--set", "epochs=none"), "epochs: a whole number of 1 or more is asked for"),
     ):
         ran = dry_run(training_home, *words)

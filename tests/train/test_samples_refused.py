@@ -16,6 +16,7 @@ from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
 from pipelines.train.runs import LOCK
 from pipelines.train.services import PYTHON
+from pipelines.train.trainers import TRAINERS
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("training")]
 
@@ -62,6 +63,16 @@ def test_they_are_before_anything_is_trained_and_nothing_is_erased_while_they_ar
     with no_training(training_home):
         left = {path.name for path in run.folder.iterdir()}
         assert left == {LOCK}, "no rows, of which nobody who erases would know"
+
+
+@pytest.mark.parametrize("name", ["empathy_sft", "mindchat_ecot"])
+def test_fewer_rows_than_one_batch_are_refused(training_home: Path, start: Path, name: str):
+    told = {TRAINERS[recipe(name).trainer].model: str(start)}
+    run = prepare(training_home, recipe(name), "cpu_smoke", name=f"few-{name}", most_rows=3, given=told)
+    with pytest.raises(RequestError, match=r"there are 3 training rows, and one batch takes \d") as caught:
+        run.ready()
+    assert "data.train_batch_size" in caught.value.remedy
+    assert {path.name for path in run.folder.iterdir()} == {LOCK}
 
 
 def test_what_a_warm_start_teaches_to_write_is_held_against_what_its_policy_may_write(training_home: Path, start: Path):
