@@ -108,12 +108,18 @@ def test_a_host_that_is_not_there_owes_nothing(tmp_path):
 
 def test_a_429_is_asked_again_when_the_host_says_and_not_before(tmp_path):
     with vendor_as(faults={"429": 1.0}, retry_after=1.2) as vendor:
-        calm = threading.Timer(0.5, vendor.change, kwargs={"faults": {}})
-        calm.start()
+
+        def calm():
+            while vendor.stats()["faults"].get("429", 0) < 3:
+                time.sleep(0.01)
+            vendor.change(faults={})
+
+        calming = threading.Thread(target=calm, daemon=True)
+        calming.start()
         with asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
             started = time.monotonic()
             replies = ask.ask("emotions", questions(3))
-        calm.join()
+        calming.join()
         assert vendor.stats()["faults"] == {"429": 3, "none": 3}
     assert all(reply.value for reply in replies)
     assert 1.2 <= time.monotonic() - started < 10

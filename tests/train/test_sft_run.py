@@ -18,7 +18,8 @@ from pipelines.train.runs import LOCK
 from pipelines.train.services import PYTHON
 
 NAME = "verdicts"
-STEPS = {"trainer.total_training_steps": 30, "trainer.save_freq": 5}
+# Batches so large that there is time to kill it in the middle: steps of four rows take some hundredths of a second.
+STEPS = {"trainer.total_training_steps": 30, "trainer.save_freq": 5, "data.train_batch_size": 32}
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("training")]
 
