@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from pipelines.durable import sync
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
-from pipelines.rewards.contrastive import unquoted
+from pipelines.rewards.contrastive import Said
 from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, note
 from pipelines.train.options import DEVICES, OPTIONS, Option
 from pipelines.train.threshold import Threshold, threshold
@@ -181,7 +182,8 @@ def measured(encoder: Encoder, triplets: Sequence[Triplet]) -> Threshold:
 
 def _similarities(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """[n], of questions and answers; −1, which never passes, where an answer is nothing but quoted."""
-    left = [unquoted(query, answer) for query, answer in pairs]
+    said = lru_cache(2 * _ACROSS)(Said)  # a text comes again and again, and the runs of all would fill the memory
+    left = [said(answer).without(said(query)) for query, answer in pairs]
     queries = _by_text(encoder, {query for query, _ in pairs}, "query")
     answers = _by_text(encoder, set(left) - {""}, "answer")
     scores = [queries[query] @ answers[one] if one else -1.0 for (query, _), one in zip(pairs, left, strict=True)]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -16,7 +17,9 @@ import pytest
 from train_env import require_train_env
 from triplet_rows import GENERIC, THEMES, rows, write
 
+from pipelines.rewards.contrastive import unquoted
 from pipelines.settings import ROOT
+from pipelines.train.contrastive import _similarities
 from pipelines.train.launch import PYTHON
 
 training = [pytest.mark.timeout(600), pytest.mark.xdist_group("training")]
@@ -237,6 +240,32 @@ class TestTrained:
         assert ran.returncode == 2
         assert "no triplets to learn words from" in ran.stderr
         assert not (folder / "never").exists()
+
+
+class Letters:
+    """An encoder of how often each of some letters stands in a text."""
+
+    LETTERS = "失眠睡不着凌晨三点还醒着怎么办"
+
+    def vectors(self, texts: list[str], kind: str) -> np.ndarray:
+        counts = np.array([[1 + text.count(one) for one in self.LETTERS] for text in texts], np.float32)
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+
+def test_every_answer_is_held_against_every_question_without_reading_either_anew():
+    drawn = random.Random(1)
+    words = [chr(0x4E00 + place) for place in range(600)]
+    questions = ["".join(drawn.choices(words, k=300)) for _ in range(400)]
+    answers = [f"{one[:20]}，{''.join(drawn.choices(words, k=280))}" for one in questions]
+    pairs = [(question, answer) for question in questions for answer in answers]
+    before = time.process_time()
+    found = _similarities(Letters(), pairs)
+    assert time.process_time() - before < 8, "it takes a second or two; were each read anew, 20"
+    for place in (0, 1, 401, 402, 159_999):
+        query, answer = pairs[place]
+        left = [Letters().vectors([text], "answer")[0] for text in (query, unquoted(query, answer))]
+        assert found[place] == pytest.approx(left[0] @ left[1], abs=1e-6)
+    assert unquoted(*pairs[0]) == answers[0][20:]
 
 
 @pytest.fixture(scope="module")
