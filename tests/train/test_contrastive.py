@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from train_env import require_train_env
 from triplet_rows import GENERIC, THEMES, rows, write
@@ -96,12 +98,30 @@ print(json.dumps([seen, [apart([rows[place] for place in step]).tolist() for ste
 """
 
 
+SPOILT = """
+import json, sys
+from pathlib import Path
+from pipelines.train.embedding import Encoder
+encoder = Encoder.load(Path(sys.argv[1]), device="cpu")
+encoder.model.embeddings.LayerNorm.bias.data[-1] = float("inf")
+encoder.save(Path(sys.argv[2]))
+print(json.dumps(encoder.dimension))
+"""
+
+
 def in_training(script: str, *arguments: object, given: object = None) -> object:
     """What a script in `.venv-train` says."""
     command = [str(PYTHON), "-c", script, *map(str, arguments)]
     ran = subprocess.run(command, env=environment(), capture_output=True, text=True, input=json.dumps(given))
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def spoilt(folder: Path) -> Path:
+    """An encoder named as the one to start from, of which one weight is infinite."""
+    in_training(SPOILT, folder / "start", folder / "spoilt" / "start")
+    return folder / "spoilt" / "start"
 
 
 class TestLoss:
@@ -190,6 +210,24 @@ class TestTrained:
         ran = run("pipelines.train.contrastive", *command(folder, "whole"))
         assert (ran.returncode, json.loads(ran.stdout)) == (0, told)
         assert (folder / "whole" / "encoder.json").stat().st_mtime_ns == before
+
+    def test_a_run_over_other_rows_or_from_another_base_is_another_run_whatever_they_are_named(
+        self, folder: Path, told: dict, spoilt: Path
+    ):
+        (folder / "other").mkdir()
+        changed = [{**one, "positive": f"{one['positive']}慢慢来。"} for one in rows()]
+        other = write(folder / "other" / "train.parquet", changed)
+        for given in ({"train": other}, {"start": spoilt}):
+            ran = run("pipelines.train.contrastive", *command(folder, "whole", **given))
+            assert ran.returncode == 2, given
+            assert "asked for something else" in ran.stderr
+        # The same rows and the same base elsewhere, written in another way, are the same run.
+        same = folder / "same" / "train.parquet"
+        same.parent.mkdir()
+        pq.write_table(pq.read_table(folder / "train.parquet"), same, compression="gzip")
+        shutil.copytree(folder / "start", folder / "same" / "start")
+        ran = run("pipelines.train.contrastive", *command(folder, "whole", train=same, start=folder / "same" / "start"))
+        assert (ran.returncode, json.loads(ran.stdout)) == (0, told)
 
     def test_a_loss_that_is_no_number_stops_the_run(self, folder: Path):
         ran = run("pipelines.train.contrastive", *command(folder, "lost", rate=1e30))
@@ -357,6 +395,23 @@ class TestServed:
     def test_no_text_and_half_a_character_are_texts(self, service: str):
         assert post(service, {"texts": [], "kind": "query"}) == (200, {"vectors": []})
         assert post(service, b'{"texts": ["\\ud83d"], "kind": "query"}')[0] == 200
+
+    def test_a_vector_with_one_place_that_is_no_number_is_told_of_and_not_sent(self, spoilt: Path):
+        for address in served(spoilt):
+            status, told = post(address, {"texts": ["难过", "睡不着"], "kind": "query"})
+        assert status == 500
+        assert "its weights are broken; train it anew" in told["problem"]
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_it_ends_in_order_by_a_signal_while_its_standard_input_is_open(self, folder: Path, number: int):
+        command = [str(PYTHON), "-m", "pipelines.train.encoder", str(folder / "start")]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, env=environment(), text=True, **pipes) as process:
+            address = json.loads(process.stdout.readline())["address"]
+            assert post(address, {"texts": ["难过"], "kind": "query"})[0] == 200
+            process.send_signal(number)
+            assert process.wait(timeout=30) == 0
+            assert "Error" not in process.stderr.read()
 
     def test_an_encoder_that_we_did_not_train_has_no_threshold(self, folder: Path):
         for address in served(folder / "start"):
