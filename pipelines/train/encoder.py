@@ -4,8 +4,8 @@
 
 Once it is ready it prints `{"address": "http://127.0.0.1:PORT/TOKEN"}`. Others of this machine do not know the token,
 and get 404. It ends when its standard input does, and so with whoever started it, and by SIGINT or SIGTERM. POST /embed
-`{"texts": […], "kind": "query" | "answer"}` gives `{"vectors": [[…]]}` of unit length, GET /about the folder's name, the
-dimension, T (null for an encoder that we did not train) and its figures. What arrives while the model works is read
+`{"texts": […], "kind": "query" | "answer"}` gives `{"vectors": [[…]]}` of unit length, GET /about the folder's name,
+the dimension, T (null for an encoder that we did not train) and its figures. What arrives while the model works is read
 together. A wrong request is answered with 400 and `{"problem": …}`, a failure of the model, or weights that give what
 is no number, with 500 and the same.
 """
