@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -23,11 +24,11 @@ from pipelines.defs.pictures import drawn
 from pipelines.defs.releases import release
 from pipelines.defs.resources import HomeResource
 from pipelines.settings import ROOT
+from pipelines.train.alarms import curve
 from pipelines.train.differences import of_run
 from pipelines.train.page import all_curves, draw
 from pipelines.train.recipe import recipe, recipes
 from pipelines.train.runs import NOTE, TENSORBOARD, checkpoints, metrics, note, told_of_rows
-from schemas.training import Rollouts
 
 GROUP = "training_runs"
 _POOL = "training"  # a machine trains one model at a time
@@ -35,7 +36,7 @@ _MOST_OBSERVATIONS = 100  # of a run, or about: the event log is never pruned
 _SECONDS = 1.0  # between two looks at what was told
 _PATIENCE = 60  # seconds that a run has to end its processes
 
-# What of a step is plotted, by the trainers' names.
+# What of a step is plotted, by the trainers' names, or by that of a term of the reward.
 FIGURES = {
     "reward": "critic/score/mean",
     "loss": "train/loss",
@@ -44,6 +45,14 @@ FIGURES = {
     "entropy": "actor/entropy",
     "judge_ok": "judge_ok",
 }
+
+
+class Judging(StrEnum):
+    """Who may judge: `pipelines.llm.asking.Provider`, for a config takes no Literal that may be left out."""
+
+    openai = "openai"
+    replay = "replay"
+    rules = "rules"
 
 
 class TrainConfig(dg.Config):
@@ -55,7 +64,7 @@ class TrainConfig(dg.Config):
     name: str = ""
     start: str | None = None
     encoder: str | None = None
-    provider: str | None = None  # openai, replay or rules
+    provider: Judging | None = None
     budget: float | None = None
     settings: list[str] = Field(default_factory=list)  # KEY=VALUE
 
@@ -83,7 +92,7 @@ class _Told:
             elif "rows" in message:
                 self._context.log.info("\n".join(message["rows"]))
             elif "failed" in message:
-                self.failed = message["failed"]
+                self.failed = "\n".join(filter(None, (self.failed, message["failed"])))
             else:
                 self.outcome = message
         self._read = len(messages)
@@ -110,7 +119,7 @@ def _asset(name: str) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, config: TrainConfig, home: HomeResource
     ) -> dg.MaterializeResult[None]:
         told = _Told(context)
-        extras = {**config.model_dump(), "recipe": name, "home": str(home.folder)}
+        extras = {**config.model_dump(mode="json"), "recipe": name, "home": str(home.folder)}
         ways = dg.PipesTempFileContextInjector(), dg.PipesTempFileMessageReader()
         # Not PipesSubprocessClient: that hands over what a process told when the process has ended.
         with dg.open_pipes_session(context, *ways, extras=extras) as session, _running(session) as process:
@@ -146,10 +155,11 @@ def _running(session: dg.PipesSession) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of a run that has come to its end, or failed: figures, and where everything lies. No text of its
-    rollouts: that stands in the table and on the page.
+    """The metadata of a run that has come to its end, or failed: figures, and where everything lies. Of its rollouts
+    the means of their rewards, and no text: that stands in the table and on the page.
     """
     asked, told = note(run), metrics(run)
+    means = {name: {int(step): mean for step, mean in found} for name, found in outcome.get("terms", {}).items()}
     shown: dict[str, Any] = {
         "run": run.name,
         "preset": asked["preset"],
@@ -161,9 +171,13 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
     if lines := told_of_rows(run):
         shown["rows"] = records({"of the rows": line} for line in lines)
     for name, key in FIGURES.items():
-        if values := [told[step][key] for step in sorted(told) if key in told[step]]:
+        if values := list((curve(told, key) or means.get(key, {})).values()):
             shown |= {f"{name}_first": values[0], name: values[-1]}
-    for one in all_curves(told, Rollouts.create_empty()):
+    if means:
+        shown["terms_of_the_reward"] = records(
+            {"term": name, "first": found[min(found)], "last": found[max(found)]} for name, found in means.items()
+        )
+    for one in all_curves(told, means):
         if (picture := drawn(partial(draw, told=one))) is not None:
             shown[f"plot: {one.title}"] = dg.MetadataValue.md(picture)
     if outcome:

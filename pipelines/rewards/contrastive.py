@@ -63,21 +63,32 @@ def unquoted(question: str, answer: str) -> str:
     left of an answer whose other characters are no letters. T is chosen by what this leaves
     (`pipelines.train.contrastive`), so that it fits what the reward holds against it.
     """
-    said = _bare(question)
-    own = {said[at : at + QUOTED] for at in range(len(said) - QUOTED + 1)}
-    letters = [(one, place) for place, each in enumerate(answer) if each.isalnum() for one in each.casefold()]
-    bare = "".join(one for one, _ in letters)
-    kept: list[str] = []
-    after = 0  # the end of the quotation before, in the answer
-    for at in range(len(bare) - QUOTED + 1):
-        if bare[at : at + QUOTED] in own:
-            first, last = letters[at][1], letters[at + QUOTED - 1][1]
-            kept.append(answer[after:first])  # nothing, where the quotation before reaches as far
-            after = last + 1
-    if not after:
-        return answer
-    left = "".join([*kept, answer[after:]])
-    return left if any(map(str.isalnum, left)) else ""
+    return Said(answer).without(Said(question))
+
+
+class Said:
+    """A text with its runs of eight, for one that is held against many: see `unquoted`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        bare = _bare(text)
+        self._runs = frozenset(bare[at : at + QUOTED] for at in range(len(bare) - QUOTED + 1))
+
+    def without(self, question: "Said") -> str:
+        """What is left of it without what it quotes of a question."""
+        if self._runs.isdisjoint(question._runs):
+            return self.text
+        letters = [(one, place) for place, each in enumerate(self.text) if each.isalnum() for one in each.casefold()]
+        bare = "".join(one for one, _ in letters)
+        kept: list[str] = []
+        after = 0  # the end of the quotation before, in the text
+        for at in range(len(bare) - QUOTED + 1):
+            if bare[at : at + QUOTED] in question._runs:
+                first, last = letters[at][1], letters[at + QUOTED - 1][1]
+                kept.append(self.text[after:first])  # nothing, where the quotation before reaches as far
+                after = last + 1
+        left = "".join([*kept, self.text[after:]])
+        return left if any(map(str.isalnum, left)) else ""
 
 
 def _bare(text: str) -> str:

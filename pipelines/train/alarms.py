@@ -231,20 +231,22 @@ def _since(bad: Mapping[int, bool]) -> int:
 
 
 def of_groups(rollouts: pl.DataFrame, holds: Callable[[pl.Expr], pl.Expr]) -> Curve:
-    """The share of a step's groups of two outputs and more of which something holds."""
+    """The share of a step's groups of two outputs and more of which something holds; where it is null, nobody can tell
+    of a group, and it is none.
+    """
     groups = (
         rollouts.group_by("step", "uid")
         .agg(holds(pl.col("rewards")).alias("holds"), pl.len().alias("outputs"))
-        .filter(pl.col("outputs") > 1)
+        .filter(pl.col("outputs") > 1, pl.col("holds").is_not_null())
     )
     shares = groups.group_by("step").agg(pl.col("holds").mean()).sort("step")
     return dict(shares.iter_rows())
 
 
 def equal(rewards: pl.Expr) -> pl.Expr:
-    """All outputs of a group have the same reward."""
+    """All outputs of a group have the same reward; null where fewer than two of them have one that is a number."""
     score = _value(rewards, "score")
-    return (score.max() - score.min()).fill_null(0.0) <= 1e-9
+    return pl.when(score.count() > 1).then(score.max() - score.min() <= 1e-9)
 
 
 def by_redundancy(rewards: pl.Expr) -> pl.Expr:

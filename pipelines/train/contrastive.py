@@ -11,6 +11,7 @@ it would have drawn.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from numpy.typing import NDArray
 
 from pipelines.durable import sync
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
-from pipelines.rewards.contrastive import unquoted
+from pipelines.rewards.contrastive import Said
 from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, note
 from pipelines.train.options import DEVICES, OPTIONS, Option
 from pipelines.train.threshold import Threshold, threshold
@@ -36,6 +38,7 @@ from pipelines.train.triplets import Triplet, apart, batches, read, require_seve
 
 _WARM_UP = 0.1  # the share of steps over which the rate rises; it falls to 0 over the rest
 _CLIP = 1.0  # of the gradient's norm
+_DIGITS = 16  # of a digest
 _ACROSS = 400  # questions of validation of which every answer is held against every other
 
 
@@ -51,7 +54,8 @@ class Asked:
     max_length: int | None
     max_rows: int | None
     base: str = ""
-    rows: tuple[tuple[str, int], ...] = ()  # of every file
+    base_digest: str = ""  # of its files; of one that is no folder, but a name of the hub's, there is none
+    rows: tuple[tuple[str, int, str], ...] = ()  # of every file: how many, and a digest of them
 
 
 def loss(queries: Any, positives: Any, negatives: Any, there: Any, margin: float) -> tuple[Any, dict[str, float]]:
@@ -181,7 +185,8 @@ def measured(encoder: Encoder, triplets: Sequence[Triplet]) -> Threshold:
 
 def _similarities(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """[n], of questions and answers; −1, which never passes, where an answer is nothing but quoted."""
-    left = [unquoted(query, answer) for query, answer in pairs]
+    said = lru_cache(2 * _ACROSS)(Said)  # a text comes again and again, and the runs of all would fill the memory
+    left = [said(answer).without(said(query)) for query, answer in pairs]
     queries = _by_text(encoder, {query for query, _ in pairs}, "query")
     answers = _by_text(encoder, set(left) - {""}, "answer")
     scores = [queries[query] @ answers[one] if one else -1.0 for (query, _), one in zip(pairs, left, strict=True)]
@@ -221,8 +226,9 @@ def train(
     rows = {split: read(paths, asked.max_rows) for split, paths in files.items()}
     for split, triplets in rows.items():
         require_several(triplets, split)
-    counts = {f"{split}/{path.name}": len(read([path])) for split, paths in files.items() for path in paths}
-    asked = Asked(**(asked.__dict__ | {"base": start.name, "rows": tuple(counts.items())}))
+    told_of_rows = tuple(_told_of_rows(split, path) for split, paths in files.items() for path in paths)
+    base = {"base": start.name if start.is_dir() else str(start), "base_digest": _digest_of_folder(start)}
+    asked = Asked(**(asked.__dict__ | base | {"rows": told_of_rows}))
     if (out / NOTE).exists():
         _require_same(json.dumps(note(out)["asked"]), asked, out)
         return note(out)
@@ -291,6 +297,21 @@ def _as_metrics(found: Threshold) -> dict[str, float]:
         "validation/passes/positive": found.positives,
         **{f"validation/passes/{kind}": share for kind, share in found.passes.items()},
     }
+
+
+def _told_of_rows(split: str, path: Path) -> tuple[str, int, str]:
+    """Of a file: the digest is of what is learnt from, and not of bytes that depend on who wrote them."""
+    found = read([path])
+    return f"{split}/{path.name}", len(found), hashlib.sha256(json.dumps(found).encode()).hexdigest()[:_DIGITS]
+
+
+def _digest_of_folder(folder: Path) -> str:
+    """Of the files of an encoder: weights, configuration, tokenizer."""
+    told = hashlib.sha256()
+    for path in sorted(path for path in folder.glob("[!.]*") if path.is_file()):
+        with path.open("rb") as file:
+            told.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return told.hexdigest()[:_DIGITS] if folder.is_dir() else ""
 
 
 def _require_same(there: str, asked: Asked, where: Path) -> None:

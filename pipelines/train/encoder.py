@@ -3,30 +3,36 @@
     python -m pipelines.train.encoder FOLDER [--device auto] [--port 0]
 
 Once it is ready it prints `{"address": "http://127.0.0.1:PORT/TOKEN"}`. Others of this machine do not know the token,
-and get 404. It ends when its standard input does, and so with whoever started it. POST /embed `{"texts": […], "kind":
-"query" | "answer"}` gives `{"vectors": [[…]]}` of unit length, GET /about the folder's name, the dimension, T (null for
-an encoder that we did not train) and its figures. What arrives while the model works is read together. A wrong request
-is answered with 400 and `{"problem": …}`, a failure of the model with 500 and the same.
+and get 404. It ends when its standard input does, and so with whoever started it, and by SIGINT or SIGTERM. POST /embed
+`{"texts": […], "kind": "query" | "answer"}` gives `{"vectors": [[…]]}` of unit length, GET /about the folder's name,
+the dimension, T (null for an encoder that we did not train) and its figures. What arrives while the model works is read
+together. A wrong request is answered with 400 and `{"problem": …}`, a failure of the model, or weights that give what
+is no number, with 500 and the same.
 """
 
 import argparse
 import asyncio
 import json
-import math
 import os
 import secrets
+import signal
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from aiohttp import web
 
 from pipelines.train.embedding import KINDS, Encoder, Kind, Vectors, note
 
 _BODY = 256 * 1024 * 1024  # bytes of a request
 _TEXTS = 256  # read together
+_BROKEN = (
+    "the encoder gives what is no number: its weights are broken; train it anew under another name, with a lower rate, "
+    "or serve another folder"
+)
 
 Waiting = tuple[Sequence[str], Kind, "asyncio.Future[Vectors]"]
 
@@ -66,12 +72,12 @@ class Service:
         answer: asyncio.Future[Vectors] = asyncio.get_running_loop().create_future()
         await self._waiting.put((texts, kind, answer))
         try:
-            vectors = (await answer).tolist()
+            vectors = await answer
         except Exception as error:  # noqa: BLE001 - of torch, or of a tokenizer: whoever asked is told
             return web.json_response({"problem": f"the encoder failed: {error}"[:400]}, status=500)
-        if not all(math.isfinite(one[0]) for one in vectors):
-            return web.json_response({"problem": "the encoder gives what is no number: its weights are"}, status=500)
-        return web.json_response({"vectors": vectors})
+        if not np.isfinite(vectors).all():
+            return web.json_response({"problem": _BROKEN}, status=500)
+        return web.json_response({"vectors": vectors.tolist()})
 
     async def _at_work(self, _: web.Application) -> Any:
         work = asyncio.create_task(self._read_on())
@@ -125,21 +131,35 @@ def _asked(body: Any) -> tuple[list[str], Kind]:
 
 
 async def serve(folder: Path, device: str, port: int) -> None:
-    """Answer until standard input ends."""
+    """Answer until standard input ends, or whoever started it says so by a signal."""
     token = secrets.token_urlsafe()
     runner = web.AppRunner(Service(folder, device).application(token), access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    host, chosen = runner.addresses[0][:2]
-    sys.stdout.write(json.dumps({"address": f"http://{host}:{chosen}/{token}"}) + "\n")
-    sys.stdout.flush()
-    ended = asyncio.Event()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        over = _over()
+        host, chosen = runner.addresses[0][:2]
+        sys.stdout.write(json.dumps({"address": f"http://{host}:{chosen}/{token}"}) + "\n")
+        sys.stdout.flush()
+        await over.wait()
+    finally:
+        await runner.cleanup()
+
+
+def _over() -> asyncio.Event:
+    """Set when the service is to end."""
     loop = asyncio.get_running_loop()
-    threading.Thread(
-        target=lambda: (sys.stdin.buffer.read(), loop.call_soon_threadsafe(ended.set)), daemon=True
-    ).start()
-    await ended.wait()
-    await runner.cleanup()
+    over = asyncio.Event()
+
+    def listen() -> None:
+        while os.read(0, 1024):  # not sys.stdin: a thread that waits in it cannot be left behind
+            pass
+        loop.call_soon_threadsafe(over.set)
+
+    threading.Thread(target=listen, name="stdin", daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, over.set)
+    return over
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pipelines.store import Store, Version
 from pipelines.train import page
-from pipelines.train.alarms import Alarm, alarms
+from pipelines.train.alarms import Alarm, Curve, alarms, terms
 from pipelines.train.processes import no_erasure
 from pipelines.train.rollouts import TABLE, write
 from pipelines.train.runs import metrics
@@ -13,9 +13,12 @@ from schemas.training import Rollouts
 
 
 class Outcome(NamedTuple):
-    """The rollouts of a run (None where it made none), what to look at, and where its page lies."""
+    """The rollouts of a run (None where it made none), the mean of every term of the reward by step, what to look at,
+    and where its page lies.
+    """
 
     rollouts: Version | None
+    terms: dict[str, Curve]
     alarms: list[Alarm]
     page: Path
 
@@ -26,4 +29,4 @@ def tell(store: Store, run: Path) -> Outcome:
         version = write(store, run)
         rows = Rollouts.create_empty() if version is None else store.read(TABLE, version.version, run.name).collect()
         found = alarms(rows, metrics(run))
-        return Outcome(version, found, page.write(run, rows, found))
+        return Outcome(version, terms(rows), found, page.write(run, rows, found))

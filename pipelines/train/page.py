@@ -62,9 +62,8 @@ def drawn(told: Curves) -> bytes:
     return file
 
 
-def all_curves(told: Mapping[int, Metrics], rollouts: pl.DataFrame) -> Iterator[Curves]:
-    """What is drawn of a run, where there are figures for it."""
-    means = terms(rollouts) if rollouts.height else {}
+def all_curves(told: Mapping[int, Metrics], means: Mapping[str, Curve]) -> Iterator[Curves]:
+    """What is drawn of a run, where there are figures for it: of its metrics, and of the terms of its reward."""
     for title, names in _METRICS.items():
         found = {name: values for name in names if (values := curve(told, name))}
         if found:
@@ -90,7 +89,7 @@ def _rendered(run: Path, rollouts: pl.DataFrame, found: list[Alarm]) -> str:
         made_of=_made_of(asked),
         rows=told_of_rows(run),
         differences=of_run(run),
-        curves=[(one.title, base64.b64encode(drawn(one)).decode()) for one in all_curves(told, rollouts)],
+        curves=[(one.title, base64.b64encode(drawn(one)).decode()) for one in all_curves(told, terms(rollouts))],
         samples=list(_samples(rollouts)),
         names=names,
         figures=[(step, [told[step].get(name) for name in names]) for step in sorted(told)],

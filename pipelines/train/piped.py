@@ -7,15 +7,15 @@ child of this process.
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from dagster_pipes import open_dagster_pipes
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipelines.errors import GongqingError, TrainingFailed
+from pipelines.errors import GongqingError, RequestError, TrainingFailed
 from pipelines.llm.asking import Provider
 from pipelines.settings import load
 from pipelines.store import Store
@@ -87,19 +87,16 @@ class Judged:
 
 
 def train(asked: Asked, tell_of: Callable[[dict[str, Any]], None]) -> bool:
-    """Trains, and tells of it; whether it came to its end."""
+    """Trains, and tells of it; whether it came to its end. Raises what `Asked.run` and `tell` raise."""
     try:
         run = asked.run()
         tell_of({"run": str(run.folder), "steps": run.steps})
         model = run.train(_told(run, tell_of), lambda lines: tell_of({"rows": list(lines)}))
     except TrainingFailed as error:
         tell_of({"failed": str(error)})
-        tell_of(_outcome(asked, run))
+        tell_of(_outcome(asked.home, run.folder))
         return False
-    except GongqingError as error:
-        tell_of({"failed": str(error)})
-        return False
-    tell_of(_outcome(asked, run) | {"model": str(model)})
+    tell_of(_outcome(asked.home, run.folder) | {"model": str(model)})
     return True
 
 
@@ -114,19 +111,35 @@ def _told(run: Run, tell_of: Callable[[dict[str, Any]], None]) -> Told:
     return told
 
 
-def _outcome(asked: Asked, run: Run) -> dict[str, Any]:
-    found = tell(Store(asked.home / "data"), run.folder)
+def _outcome(home: Path, run: Path) -> dict[str, Any]:
+    found = tell(Store(home / "data"), run)
     return {
         "rollouts": None if found.rollouts is None else found.rollouts.version,
+        "terms": {name: list(curve.items()) for name, curve in found.terms.items()},  # JSON has no numbers as keys
         "alarms": [one._asdict() for one in found.alarms],
         "page": str(found.page),
     }
 
 
+def read(extras: Mapping[str, Any]) -> Asked:
+    """What is asked for. Raises RequestError for what cannot be."""
+    try:
+        return Asked.model_validate(dict(extras))
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False)
+        told = "; ".join(f"{'.'.join(map(str, one['loc']))} {one['input']!r}: {one['msg']}" for one in wrong)
+        raise RequestError(f"no run is asked for like this: {told}", remedy="mend the config of the asset") from None
+
+
 def main() -> None:
     """What is asked for, from Pipes."""
     with open_dagster_pipes() as pipes:
-        ended = train(Asked.model_validate(dict(pipes.extras)), pipes.report_custom_message)
+        tell_of = pipes.report_custom_message
+        try:
+            ended = train(read(pipes.extras), tell_of)
+        except GongqingError as error:
+            tell_of({"failed": str(error)})
+            ended = False
     sys.exit(0 if ended else 1)
 
 

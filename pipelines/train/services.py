@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from pipelines.errors import TrainingFailed
 from pipelines.llm.asking import Provider
@@ -102,15 +102,17 @@ def _served(service: Service, command: Sequence[str], environment: Mapping[str, 
     assert process.stdout is not None
     with process.stdin, process.stdout:
         try:
-            first = process.stdout.readline()
-            if not first:
-                process.wait()
+            address = _address(process.stdout, log)
+            if address is None:
+                process.stdin.close()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=_PATIENCE)
                 raise TrainingFailed(
                     f"the {service} did not start:\n{log.read_text(encoding='utf-8', errors='replace')[-_LAST_WORDS:]}",
                     where=log,
                     remedy="mend what it names, and run the same command again",
                 )
-            yield json.loads(first)["address"]
+            yield address
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(b"end\n")  # in order: a judge may then close its budget
                 process.stdin.flush()
@@ -119,3 +121,15 @@ def _served(service: Service, command: Sequence[str], environment: Mapping[str, 
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=_PATIENCE)
             ended(process, _PATIENCE)
+
+
+def _address(told: IO[bytes], log: Path) -> str | None:
+    """Where a service is, once it says so; None where it ends without. Other lines, of a library, go to its log."""
+    for line in told:
+        with contextlib.suppress(ValueError):  # no JSON
+            match json.loads(line):
+                case {"address": str(address)}:
+                    return address
+        with log.open("ab") as words:
+            words.write(line)
+    return None

@@ -1,5 +1,7 @@
 """Runs of training in Dagster: a process of its own through Pipes, live figures, what it was made of, how it fails."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,15 +12,16 @@ from train_env import released
 
 from pipelines.definitions import build_definitions
 from pipelines.defs.resources import HomeResource
-from pipelines.defs.training import FIGURES, GROUP, TrainConfig, _described, trainings
+from pipelines.defs.training import FIGURES, GROUP, Judging, TrainConfig, _described, _running, trainings
+from pipelines.llm.asking import PROVIDERS
 from pipelines.settings import ROOT
 from pipelines.store import Store
 from pipelines.train.alarms import Alarm
-from pipelines.train.piped import Judged
+from pipelines.train.piped import Judged, _outcome
 from pipelines.train.recipe import recipes
 from pipelines.train.runs import metrics
 from pipelines.train.services import PYTHON
-from tests.train.rollout_lines import ROWS, run_of, scored_line, told
+from tests.train.rollout_lines import ROWS, run_of, scored_line, step_line, told
 
 STEPS = 3
 KEY = dg.AssetKey("train_mindchat_ecot")
@@ -100,6 +103,31 @@ def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_p
     assert [record.data["of the rows"] for record in shown["rows"].records] == [ROWS["text_only"], *ROWS["lengths"]]
 
 
+def test_the_terms_of_its_reward_are_told_and_none_of_what_was_written_or_judged(tmp_path: Path):
+    """As the process hands it over: through JSON."""
+    said = ["我睡不着", "抱抱你", "别想太多", "很温暖"]
+    steps = {step: [step_line(f"{step}", i, said[1 + i], prompt=said[0]) for i in range(2)] for step in (2, 10)}
+    scored = {
+        str(step): [scored_line(f"{step}", i, said[1 + i], said[3], r_format=step / 10, judge_ok=ok) for i in range(2)]
+        for step, ok in ((2, 1.0), (10, 0.5))
+    }
+    run = run_of(tmp_path / "training" / "run", steps, scored, {2: {"critic/score/mean": 0.5}})
+    shown = _described(run, json.loads(json.dumps(_outcome(tmp_path, run))))
+    assert (shown["judge_ok_first"], shown["judge_ok"]) == (1.0, 0.5)
+    assert (shown["reward_first"], shown["reward"]) == (0.5, 0.5)
+    assert [
+        (one.data["term"], one.data["first"], one.data["last"]) for one in shown["terms_of_the_reward"].records
+    ] == [
+        ("judge_ok", 1.0, 0.5),
+        ("r_format", 0.2, 1.0),
+        ("score", 0.5, 0.5),
+    ]
+    for title in ("terms of the reward", "share of outputs with the judge's verdict"):
+        assert shown[f"plot: {title}"].value.startswith(f"![{title}](data:image/png;base64,")
+    told = repr({name: getattr(value, "value", value) for name, value in shown.items()})
+    assert not [one for one in said if one in told or json.dumps(one).strip('"') in told]
+
+
 def test_a_run_that_failed_before_its_first_step_is_described(tmp_path: Path):
     shown = _described(run_of(tmp_path / "run", {}), {})
     assert shown["steps"] == 0
@@ -127,6 +155,38 @@ def test_what_cannot_be_carried_out_fails_with_its_remedy(tmp_path: Path, instan
     found = failure(materialized(tmp_path, instance))
     remedy = "gongqing release NAME" if PYTHON.exists() else "make train-env"
     assert f"remedy: {remedy}" in found.description
+
+
+def test_a_provider_that_there_is_not_is_refused_before_anything_starts(tmp_path: Path, instance: dg.DagsterInstance):
+    with pytest.raises(dg.DagsterInvalidConfigError, match="config:provider not in enum type Judging got nosuch"):
+        materialized(tmp_path, instance, provider="nosuch")
+    assert [one.value for one in Judging] == list(PROVIDERS)
+
+
+@pytest.mark.parametrize("provider", ["replay", None])
+def test_who_judges_reaches_the_process(tmp_path: Path, instance: dg.DagsterInstance, provider: str | None):
+    """There is no such arm, or no environment to train in: what is asked for was read."""
+    found = failure(materialized(tmp_path, instance, provider=provider, arm="nosuch"))
+    assert re.search(r"there is no arm of mindchat_ecot 'nosuch'|no environment to train in", found.description)
+
+
+def test_what_cannot_be_asked_for_is_told_of_by_the_process(tmp_path: Path, instance: dg.DagsterInstance):
+    asked = {**TrainConfig().model_dump(mode="json"), "recipe": "mindchat_ecot", "home": str(tmp_path)}
+    ways = dg.PipesTempFileContextInjector(), dg.PipesTempFileMessageReader()
+    extras = {**asked, "provider": "nosuch", "budget": "much"}
+    messages: list[dict[str, str]] = []
+
+    @dg.asset
+    def asking(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+        with dg.open_pipes_session(context, *ways, extras=extras) as session, _running(session) as process:
+            assert process.wait(60) == 1
+        messages.extend(session.get_custom_messages())
+        return dg.MaterializeResult()
+
+    assert dg.materialize([asking], instance=instance).success
+    [told] = messages
+    assert "provider 'nosuch': Input should be 'openai', 'replay' or 'rules'; budget 'much': " in told["failed"]
+    assert "remedy: mend the config of the asset" in told["failed"]
 
 
 def test_the_asset_called_directly_fails_with_the_same(tmp_path: Path):
@@ -187,6 +247,9 @@ class TestARun:
         assert Path(shown["model"].path, "config.json").exists()
         assert Path(shown["page"].path).read_text(encoding="utf-8").count("<img") >= 4
         assert list(Path(shown["tensorboard"].path).iterdir())
+        terms = {one.data["term"]: one.data for one in shown["terms_of_the_reward"].records}
+        assert shown["judge_ok"].value == terms["judge_ok"]["last"] == 1
+        assert {"plot: terms of the reward", "plot: share of outputs with the judge's verdict"} <= shown.keys()
 
     def test_what_it_wrote_is_a_table_and_every_output_met_what_was_scored_for_it(self, home: Path, ran):
         version = Store(home / "data").version("rollouts", partition="piped")

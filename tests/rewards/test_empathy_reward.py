@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.rewards import asking, contrastive
 from pipelines.rewards.asking import ENCODER, RewardFailed, asked, close
-from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, RUN, echoed, unquoted
+from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, RUN, Said, echoed, unquoted
 from pipelines.rewards.empathy import compute_score, question
 from pipelines.rewards.sections import section
 from schemas.reasoning import COE_TAGS, Coe
@@ -307,6 +307,34 @@ def test_a_quotation_is_found_whatever_stands_in_it(answer, left):
 def test_letters_are_folded_also_where_they_become_several():
     assert unquoted("ICH HEISSE STRASSE", "ich heiße Straße, 是吗") == ", 是吗"
     assert unquoted("ICH HEISSE", "ſo: ich heiße") == "ſo: "
+
+
+def by_letter(asked_of: str, answer: str) -> str:
+    """What is left by the definition, letter by letter: whole runs in the question go, with what stands in them."""
+    said = "".join(one for one in asked_of if one.isalnum()).casefold()
+    letters = [(one, place) for place, each in enumerate(answer) if each.isalnum() for one in each.casefold()]
+    bare = "".join(one for one, _ in letters)
+    gone = {
+        place
+        for at in range(len(bare) - QUOTED + 1)
+        if bare[at : at + QUOTED] in said
+        for place in range(letters[at][1], letters[at + QUOTED - 1][1] + 1)
+    }
+    left = "".join(one for place, one in enumerate(answer) if place not in gone)
+    return left if not gone or any(map(str.isalnum, left)) else ""
+
+
+mixed = st.text(alphabet="我在听您说ßẞſsSıİiΣςσ①。 ", max_size=40)
+
+
+@given(mixed, st.lists(mixed, min_size=1, max_size=4), st.data())
+def test_a_question_held_against_many_answers_leaves_of_each_what_it_leaves_of_one(asked_of, answers, data):
+    question = Said(asked_of)
+    for answer in answers:
+        start = data.draw(st.integers(0, len(asked_of)))
+        quoting = answer[:9] + asked_of[start:] + answer[9:]
+        for one in (answer, quoting):
+            assert Said(one).without(question) == unquoted(asked_of, one) == by_letter(asked_of, one)
 
 
 def test_hardly_any_human_answer_is_an_echo(shared):

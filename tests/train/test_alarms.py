@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from rollout_lines import row, table
 
-from pipelines.train.alarms import Alarm, Limits, alarms, echoes, own_shingles, shingles_of, smooth
+from pipelines.train.alarms import Alarm, Limits, alarms, echoes, equal, of_groups, own_shingles, shingles_of, smooth
 
 STEPS = range(1, 41)
 NOTHING = table([])
@@ -101,6 +101,17 @@ def test_groups_of_equal_reward_teach_nothing():
 
 def test_a_group_of_one_output_is_no_group():
     assert found(table(row(step, 0, f"{step}", score=1.0) for step in STEPS)) == {}
+
+
+def test_a_group_without_two_rewards_to_hold_against_each_other_is_no_group():
+    """A reward that is no number is left out of the table (`rollouts`): such a group is neither equal nor not."""
+    rows = [row(step, 4 * group + output, f"{step}-{group}", **({} if group + output > 3 else {"score": output}))
+            for step, group, output in product(STEPS, range(8), range(2))]  # fmt: skip
+    assert found(table(rows)) == {}
+    assert of_groups(table(rows), equal) == dict.fromkeys(STEPS, 0.0)
+    nothing = table(row(step, output, f"{step}") for step, output in product(STEPS, range(2)))
+    assert of_groups(nothing, equal) == {}
+    assert found(nothing) == {}
 
 
 COMFORT = "听起来您这阵子很不容易，愿意多说一点吗？"

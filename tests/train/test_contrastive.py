@@ -2,7 +2,9 @@
 
 import json
 import os
+import random
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -12,11 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from train_env import require_train_env
 from triplet_rows import GENERIC, THEMES, rows, write
 
+from pipelines.rewards.contrastive import unquoted
 from pipelines.settings import ROOT
+from pipelines.train.contrastive import _similarities
 from pipelines.train.launch import PYTHON
 
 training = [pytest.mark.timeout(600), pytest.mark.xdist_group("training")]
@@ -93,12 +98,30 @@ print(json.dumps([seen, [apart([rows[place] for place in step]).tolist() for ste
 """
 
 
+SPOILT = """
+import json, sys
+from pathlib import Path
+from pipelines.train.embedding import Encoder
+encoder = Encoder.load(Path(sys.argv[1]), device="cpu")
+encoder.model.embeddings.LayerNorm.bias.data[-1] = float("inf")
+encoder.save(Path(sys.argv[2]))
+print(json.dumps(encoder.dimension))
+"""
+
+
 def in_training(script: str, *arguments: object, given: object = None) -> object:
     """What a script in `.venv-train` says."""
     command = [str(PYTHON), "-c", script, *map(str, arguments)]
     ran = subprocess.run(command, env=environment(), capture_output=True, text=True, input=json.dumps(given))
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def spoilt(folder: Path) -> Path:
+    """An encoder named as the one to start from, of which one weight is infinite."""
+    in_training(SPOILT, folder / "start", folder / "spoilt" / "start")
+    return folder / "spoilt" / "start"
 
 
 class TestLoss:
@@ -188,6 +211,24 @@ class TestTrained:
         assert (ran.returncode, json.loads(ran.stdout)) == (0, told)
         assert (folder / "whole" / "encoder.json").stat().st_mtime_ns == before
 
+    def test_a_run_over_other_rows_or_from_another_base_is_another_run_whatever_they_are_named(
+        self, folder: Path, told: dict, spoilt: Path
+    ):
+        (folder / "other").mkdir()
+        changed = [{**one, "positive": f"{one['positive']}慢慢来。"} for one in rows()]
+        other = write(folder / "other" / "train.parquet", changed)
+        for given in ({"train": other}, {"start": spoilt}):
+            ran = run("pipelines.train.contrastive", *command(folder, "whole", **given))
+            assert ran.returncode == 2, given
+            assert "asked for something else" in ran.stderr
+        # The same rows and the same base elsewhere, written in another way, are the same run.
+        same = folder / "same" / "train.parquet"
+        same.parent.mkdir()
+        pq.write_table(pq.read_table(folder / "train.parquet"), same, compression="gzip")
+        shutil.copytree(folder / "start", folder / "same" / "start")
+        ran = run("pipelines.train.contrastive", *command(folder, "whole", train=same, start=folder / "same" / "start"))
+        assert (ran.returncode, json.loads(ran.stdout)) == (0, told)
+
     def test_a_loss_that_is_no_number_stops_the_run(self, folder: Path):
         ran = run("pipelines.train.contrastive", *command(folder, "lost", rate=1e30))
         assert ran.returncode == 1
@@ -237,6 +278,32 @@ class TestTrained:
         assert ran.returncode == 2
         assert "no triplets to learn words from" in ran.stderr
         assert not (folder / "never").exists()
+
+
+class Letters:
+    """An encoder of how often each of some letters stands in a text."""
+
+    LETTERS = "失眠睡不着凌晨三点还醒着怎么办"
+
+    def vectors(self, texts: list[str], kind: str) -> np.ndarray:
+        counts = np.array([[1 + text.count(one) for one in self.LETTERS] for text in texts], np.float32)
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+
+def test_every_answer_is_held_against_every_question_without_reading_either_anew():
+    drawn = random.Random(1)
+    words = [chr(0x4E00 + place) for place in range(600)]
+    questions = ["".join(drawn.choices(words, k=300)) for _ in range(400)]
+    answers = [f"{one[:20]}，{''.join(drawn.choices(words, k=280))}" for one in questions]
+    pairs = [(question, answer) for question in questions for answer in answers]
+    before = time.process_time()
+    found = _similarities(Letters(), pairs)
+    assert time.process_time() - before < 8, "it takes a second or two; were each read anew, 20"
+    for place in (0, 1, 401, 402, 159_999):
+        query, answer = pairs[place]
+        left = [Letters().vectors([text], "answer")[0] for text in (query, unquoted(query, answer))]
+        assert found[place] == pytest.approx(left[0] @ left[1], abs=1e-6)
+    assert unquoted(*pairs[0]) == answers[0][20:]
 
 
 @pytest.fixture(scope="module")
@@ -328,6 +395,23 @@ class TestServed:
     def test_no_text_and_half_a_character_are_texts(self, service: str):
         assert post(service, {"texts": [], "kind": "query"}) == (200, {"vectors": []})
         assert post(service, b'{"texts": ["\\ud83d"], "kind": "query"}')[0] == 200
+
+    def test_a_vector_with_one_place_that_is_no_number_is_told_of_and_not_sent(self, spoilt: Path):
+        for address in served(spoilt):
+            status, told = post(address, {"texts": ["难过", "睡不着"], "kind": "query"})
+        assert status == 500
+        assert "its weights are broken; train it anew" in told["problem"]
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_it_ends_in_order_by_a_signal_while_its_standard_input_is_open(self, folder: Path, number: int):
+        command = [str(PYTHON), "-m", "pipelines.train.encoder", str(folder / "start")]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, env=environment(), text=True, **pipes) as process:
+            address = json.loads(process.stdout.readline())["address"]
+            assert post(address, {"texts": ["难过"], "kind": "query"})[0] == 200
+            process.send_signal(number)
+            assert process.wait(timeout=30) == 0
+            assert "Error" not in process.stderr.read()
 
     def test_an_encoder_that_we_did_not_train_has_no_threshold(self, folder: Path):
         for address in served(folder / "start"):

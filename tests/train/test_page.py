@@ -9,7 +9,7 @@ import pytest
 from rollout_lines import ROWS, row, run_of, scored_line, step_line, table
 
 from pipelines.store import Store
-from pipelines.train.alarms import Alarm
+from pipelines.train.alarms import Alarm, terms
 from pipelines.train.outcome import tell
 from pipelines.train.page import all_curves, drawn, write
 
@@ -131,6 +131,6 @@ def test_the_same_run_gives_the_same_page(tmp_path: Path):
 
 def test_a_term_has_its_mean_of_every_step():
     rows = table([row(1, 0, a=1.0), row(1, 1, a=3.0), row(2, 0, a=5.0, b=1.0)])
-    [curves] = [one for one in all_curves(METRICS, rows) if one.title == "terms of the reward"]
+    [curves] = [one for one in all_curves(METRICS, terms(rows)) if one.title == "terms of the reward"]
     assert curves.curves == {"a": {1: 2.0, 2: 5.0}, "b": {2: 1.0}}
     assert drawn(curves).startswith(b"\x89PNG")

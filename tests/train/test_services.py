@@ -1,11 +1,16 @@
 """What a run starts beside itself."""
 
+import os
+import sys
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
+from pipelines.errors import TrainingFailed
 from pipelines.judging.service import _arguments
 from pipelines.settings import Rewards, load
-from pipelines.train.services import Judge, judge_command
+from pipelines.train.services import Judge, beside, judge_command
 
 
 def test_the_judge_is_started_as_the_settings_have_it(tmp_path: Path):
@@ -25,3 +30,32 @@ def test_what_no_setting_says_is_the_judges_own_default(tmp_path: Path):
     alone = _arguments([])
     for name in ("failures", "timeout", "attempts", "budget"):
         assert getattr(started, name) == getattr(alone, name), name
+
+
+def started(folder: Path, script: str) -> dict[str, str]:
+    """Where a service is that does what a script does, and then waits for its end."""
+    command = [sys.executable, "-c", f"import sys\n{script}\nsys.stdout.flush()\nsys.stdin.read()"]
+    with beside({"judge": command}, {"judge": os.environ}, folder) as addresses:
+        return dict(addresses)
+
+
+def test_what_a_library_prints_before_the_address_goes_to_the_log(tmp_path: Path):
+    stray = ["loading …", "[1, 2]", '"address"', '{"address": null}', '{"progress": 1}', "", "\udcff"]
+    lines = "\n".join([*stray, '{"address": "http://127.0.0.1:1/x"}', ""]).encode("utf-8", "surrogateescape")
+    assert started(tmp_path, f"sys.stdout.buffer.write({lines!r})") == {"GONGQING_JUDGE": "http://127.0.0.1:1/x"}
+    log = (tmp_path / "log-judge.txt").read_text(encoding="utf-8", errors="surrogateescape")
+    assert log.splitlines() == stray
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "print('no GPU', file=sys.stderr); sys.exit(3)",
+        "print('no GPU'); sys.exit(3)",
+        "print('no GPU'); sys.stdout.flush(); import os; os.close(1); sys.stdin.read(); os._exit(0)",
+    ],
+)
+def test_a_service_that_ends_without_an_address_did_not_start(tmp_path: Path, script: str):
+    with pytest.raises(TrainingFailed, match=r"the judge did not start:\nno GPU") as error:
+        started(tmp_path, script)
+    assert error.value.where == tmp_path / "log-judge.txt"
