@@ -68,8 +68,8 @@ def prepare(
 
     Raises:
         UnknownName: There is no such arm.
-        RequestError: There is no environment to train in, no release, one without the recipe's rows, or no run of that
-            name to start from or to ask.
+        RequestError: There is no environment to train in, no release, one without the rows of the recipe or of a
+            variant that its arm names, or no run of that name to start from or to ask.
     """
     if not PYTHON.exists():
         raise RequestError("there is no environment to train in", where=PYTHON, remedy="make train-env")
@@ -81,6 +81,7 @@ def prepare(
         told = recipe(chosen.recipe)
     found = release_of(home, release)
     files = _files(home, found, told)
+    rows.require(files["train"], told, chosen)
     folder = home / FOLDER / (name or "-".join(filter(None, (told.name, arm, preset, found.name))))
     ours = _of_files(folder, told, chosen, files, most_rows) | of_the_run(told.trainer, folder, folder / ROLLOUTS)
     asked: dict[str, Any] = {"arm": arm, "most_rows": most_rows}
@@ -214,7 +215,7 @@ def _files(home: Path, release: Release, told: Recipe) -> dict[str, list[Path]]:
 
 def _of_files(folder: Path, told: Recipe, arm: Arm, files: Mapping[str, list[Path]], most: int | None) -> Overrides:
     trainer = TRAINERS[told.trainer]
-    changed = rows.changes(arm, most)
+    changed = rows.changes(told, arm, most)
     found: Overrides = {}
     for split, paths in files.items():
         read = [str(rows_of_arm(folder, split))] if changed else [str(path) for path in paths]

@@ -42,8 +42,8 @@ class Arm(_Layers):
 
     `recipe` names another recipe, which is then trained in place of this one. `scratch` starts from the base model and
     not from what `Recipe.starts` names, `start_arm` from that arm of it. `chain` says whether there is reasoning before
-    the answer, `variants` which rows of C's rewriting are learnt from (all by default), `judging` how C's judge is
-    asked, `every` what is set with either preset.
+    the answer, `variants` which rows of C's rewriting are learnt from (by default the recipe's), `judging` how C's
+    judge is asked, `every` what is set with either preset. Of each variant that an arm names there have to be rows.
     """
 
     about: str
@@ -57,7 +57,8 @@ class Arm(_Layers):
 
 
 class Recipe(_Layers):
-    """A recipe. `rows` is the set of a release that it trains on.
+    """A recipe. `rows` is the set of a release that it trains on, `variants` which of them by C's rewriting (all by
+    default), where its arm does not say; one of those may have no rows.
 
     Of GRPO, `reward` is a module of `pipelines.rewards`, `services` what that asks, and `starts` the recipe whose model
     it starts from. `form` is what the tiny model of `cpu_smoke` knows already. `implied` is what verl makes of `paper`,
@@ -68,6 +69,7 @@ class Recipe(_Layers):
     about: str
     trainer: TrainerName = "grpo"
     rows: str
+    variants: tuple[str, ...] = ()
     reward: str = ""
     services: tuple[Service, ...] = ()
     starts: str | None = None

@@ -18,7 +18,7 @@ from pipelines.train.piped import Judged
 from pipelines.train.recipe import recipes
 from pipelines.train.runs import metrics
 from pipelines.train.services import PYTHON
-from tests.train.rollout_lines import ROWS, run_of, scored_line, told
+from tests.train.rollout_lines import BY_VARIANT, ROWS, run_of, scored_line, told
 
 STEPS = 3
 KEY = dg.AssetKey("train_mindchat_ecot")
@@ -97,7 +97,8 @@ def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_p
     assert shown["plot: reward"].value.startswith("![reward](data:image/png;base64,")
     assert shown["rollouts"] == "rollouts/run@abc"
     assert shown["content"] == "c0ffee"
-    assert [record.data["of the rows"] for record in shown["rows"].records] == [ROWS["text_only"], *ROWS["lengths"]]
+    told_of = [record.data["of the rows"] for record in shown["rows"].records]
+    assert told_of == [ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]]
 
 
 def test_a_run_that_failed_before_its_first_step_is_described(tmp_path: Path):

@@ -95,6 +95,15 @@ def test_arms_on_different_numbers_of_rows_are_told_before_anything_is_trained(t
         assert {one.run.rows for one in told} == {int(least)}
 
 
+def test_arms_on_variants_that_nobody_made_are_told_before_anything_is_trained(persona_home: Path, tmp_path: Path):
+    arms = "".join(f'[[arms]]\nrecipe = "unifireward"\narm = "{arm}"\n' for arm in ("none", "p", "d"))
+    text = f'name = "ablation"\npreset = "cpu_smoke"\nrows = 20\n{arms}'
+    with pytest.raises(RequestError, match="rm_unified has no rows of the variants D: with copies") as error:
+        planned(persona_home, tmp_path, text)
+    assert "add D to variants under [rewrite]" in error.value.remedy
+    assert not (persona_home / FOLDER).exists() or not [*(persona_home / FOLDER).glob("ablation*")]
+
+
 def test_a_seed_reaches_everything_that_draws(training_home: Path, tmp_path: Path):
     arms = ("compeer_cer", "ur"), ("compeer_cer", "sft"), ("empathy_encoder", "")
     text = 'name = "s"\npreset = "cpu_smoke"\nseeds = [7]\nrows = 20\nprovider = "rules"\n' + "".join(

@@ -43,7 +43,7 @@ TOO_LONG = r"samples of train are longer than 40 tokens \(100\.0%; at most 1% ma
 @pytest.mark.parametrize("name", ["compeer_sft", "unifireward"])
 def test_samples_longer_than_the_model_reads_are_refused(training_home: Path, start: Path, name: str):
     with pytest.raises(RequestError, match=TOO_LONG):
-        run_of(training_home, start, name, **{"data.max_length": 40}).lengths()
+        run_of(training_home, start, name, **{"data.max_length": 40}).ready()
 
 
 def test_they_are_before_anything_is_trained_and_nothing_is_erased_while_they_are_counted(
