@@ -15,7 +15,7 @@ from pipelines.release.manifest import Release
 from pipelines.release.releases import Releases
 from pipelines.settings import Rewards
 from pipelines.train import rows
-from pipelines.train.kinds import Kind, fits, kind
+from pipelines.train.kinds import GIVEN, Kind, fits, kind
 from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, overrides, recipe
 from pipelines.train.runs import FOLDER, MODEL, NOTE, ROLLOUTS, START, learnt_of, note
@@ -28,6 +28,7 @@ _HELD = (
     *("trainer.v1.sampler.custom_sampler.path", "trainer.v1.sampler.custom_sampler.name", "trainer.logger"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
+_OF_LABELS = ("sft_cer", "rm_process", "rm_outcome", "rm_unified")  # empty until people have labelled
 ENCODER = "empathy_encoder"  # the recipe whose model E's reward asks
 
 
@@ -157,7 +158,7 @@ def _refuse_steps(told: Recipe, found: Mapping[str, Any]) -> None:
     key = TRAINERS[told.trainer].steps
     steps = found.get(key)
     if steps is not None and (kind(steps) != "a whole number" or int(steps) < 1):
-        raise RequestError(f"{key} is to be a whole number of 1 or more, and {steps!r} is none", where="--set")
+        raise RequestError(f"{key} is to be a whole number of 1 or more, and {steps!r} is none", where=GIVEN)
 
 
 def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
@@ -175,7 +176,7 @@ def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
         if isinstance(wanted, str) and not fits(value, cast(Kind, wanted)):
             raise RequestError(
                 f"{name} of the reward {told.reward} is to be {wanted}, and {value!r} is not",
-                where=f"--set {key}",
+                where=f"{key}: {GIVEN}",
                 remedy="look at docs/training.md, Rewards",
             )
 
@@ -185,7 +186,7 @@ def _refuse_ours(told: Recipe, ours: Mapping[str, Any], given: Mapping[str, Any]
     held = {*ours, *_HELD} - {TRAINERS[told.trainer].model}
     for key in given:
         if key.removeprefix("+") in held:
-            raise RequestError(f"{key} is the run's own to set", where="--set", remedy="leave it out")
+            raise RequestError(f"{key} is the run's own to set", where=GIVEN, remedy="leave it out")
 
 
 def release_of(home: Path, name: str | None) -> Release:
@@ -208,7 +209,10 @@ def _files(home: Path, release: Release, told: Recipe) -> dict[str, list[Path]]:
         if not files[split]:
             raise RequestError(
                 f"the release {release.name} has no {split} rows of {told.rows}",
-                remedy="gongqing refresh --select training, then release anew",
+                remedy="people have to label candidates first (the table cer_labels: docs/training-sets.md); then "
+                "gongqing refresh --select rewrite --select training, and release anew"
+                if told.rows in _OF_LABELS
+                else "gongqing refresh --select training, then release anew",
             )
     return {split: paths for split, paths in files.items() if paths}
 

@@ -5,7 +5,6 @@ of machine it runs on; an arm, what a paper compares with its own set-up. Later 
 what the recipe says of the preset, the arm, what a caller sets. What then differs from the paper, `differences` tells.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.errors import RequestError, UnknownName
+from pipelines.train.kinds import finite
 
 Preset = Literal["gpu", "cpu_smoke"]
 PRESETS: tuple[Preset, ...] = ("gpu", "cpu_smoke")
@@ -140,7 +140,7 @@ def given(settings: Sequence[str]) -> Overrides:
             raise RequestError(f"{value!r} is no value", where=f"--set {key}", remedy="write it as YAML") from error
         # A date, say, is none that a configuration can hold.
         found[key] = read if isinstance(read, (bool, int, float, str, list, type(None))) else value
-        if isinstance(read, float) and not math.isfinite(read):
+        if not finite(found[key]):
             raise RequestError(f"{value} is no number to train with", where=f"--set {key}")
     return found
 

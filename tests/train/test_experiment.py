@@ -49,6 +49,14 @@ def written(folder: Path, text: str) -> Path:
         (ARMS.replace("rows = 40", "rows = 0"), "greater than or equal to 1"),
         (ARMS.replace("settings.sft", "settings.dpo"), "settings"),
         ('name = "x"\narms = []', "arms"),
+        (ARMS.replace('[settings.sft]\n"trainer.total_training_steps" = 2', "[settings]\nsft = 3"), "settings.sft: "),
+        ("settings = 3\n" + ARMS.replace('[settings.sft]\n"trainer.total_training_steps" = 2', ""), "settings: "),
+        (ARMS + '"optim.lr" = nan\n', "settings: .*optim.lr: nan is no number to train with"),
+        (ARMS + "optim.lr = -inf\n", "optim.lr: -inf is no number to train with"),
+        (ARMS + '"optim.betas" = [0.9, nan]\n', "optim.betas: .* is no number to train with"),
+        (ARMS + '"optim.lr" = "nan"\n', "optim.lr: nan is no number to train with"),
+        (ARMS.replace("seeds = [1, 2]", "seeds = [true]"), "seeds.0: "),
+        (ARMS.replace("rows = 40", "rows = true"), "rows: "),
     ],
 )
 def test_what_is_no_experiment_is_refused_with_the_place(tmp_path: Path, text: str, says: str):
@@ -122,12 +130,17 @@ def test_a_seed_is_the_experiments_own_to_set(training_home: Path, tmp_path: Pat
         planned(training_home, tmp_path, ARMS + f'"{key}" = 3\n')
 
 
-def test_a_policy_is_planned_before_what_it_starts_from_is_there(training_home: Path, tmp_path: Path):
-    encoder = training_home / FOLDER / "planned-encoder"
-    (encoder / MODEL).mkdir(parents=True)
+def an_encoder(home: Path) -> None:
+    """`planned-encoder`, as if it had come to its end."""
+    encoder = home / FOLDER / "planned-encoder"
+    (encoder / MODEL).mkdir(parents=True, exist_ok=True)
     asked = {"recipe": "empathy_encoder", "release": {"name": "v1"}}
     (encoder / NOTE).write_text(json.dumps(asked), encoding="utf-8")
     (encoder / MODEL / "encoder.json").write_text('{"threshold": 0.5}', encoding="utf-8")
+
+
+def test_a_policy_is_planned_before_what_it_starts_from_is_there(training_home: Path, tmp_path: Path):
+    an_encoder(training_home)
     text = 'name = "w"\npreset = "cpu_smoke"\nseeds = [1, 2]\nrows = 12\nencoder = "planned-encoder"\n'
     found = planned(training_home, tmp_path, text + "".join(
         f'[[arms]]\nrecipe = "empathy_coe"\narm = "{arm}"\n' for arm in ("", "sft_only", "grpo_only", "no_coe")
@@ -150,13 +163,43 @@ def test_what_no_arm_has_a_use_for_is_refused(training_home: Path, tmp_path: Pat
         planned(training_home, tmp_path, ARMS.replace("rows = 40", f"rows = 40\n{option} = {value}"))
 
 
+@pytest.mark.parametrize("trainer", ["grpo", "contrastive"])
+def test_settings_of_a_trainer_by_whom_no_arm_is_trained_are_refused(training_home: Path, tmp_path: Path, trainer: str):
+    with pytest.raises(RequestError, match=f"no arm is trained by {trainer}") as error:
+        planned(training_home, tmp_path, ARMS + f"[settings.{trainer}]\nseries = 3\n")
+    assert error.value.where == f"settings.{trainer}"
+
+
+def test_settings_of_what_trains_a_warm_start_alone_have_an_effect(training_home: Path, tmp_path: Path):
+    text = (
+        'name = "w2"\npreset = "cpu_smoke"\nrows = 12\nencoder = "planned-encoder"\n[[arms]]\nrecipe = "empathy_coe"\n'
+    )
+    an_encoder(training_home)
+    [found] = planned(training_home, tmp_path, text + '[settings.sft]\n"optim.lr" = 1e-5\n')
+    assert found.start is not None
+    assert found.start.overrides["optim.lr"] == 1e-5
+
+
+@pytest.mark.parametrize("settings", [
+    '[settings.sft]\n"trainer.total_training_steps" = 0\n',
+    '[settings.sft]\n"trainer.default_local_dir" = "x"\n',
+])  # fmt: skip
+def test_a_refusal_names_the_file_as_a_place_where_settings_are_given(
+    training_home: Path, tmp_path: Path, settings: str
+):
+    with pytest.raises(RequestError) as error:
+        planned(training_home, tmp_path, ARMS[: ARMS.index("[settings")] + settings)
+    assert error.value.where == "--set, or [settings] of an experiment"
+
+
 @pytest.mark.timeout(300)
 def test_an_arm_that_cannot_be_composed_is_told_before_another_is_trained(training_home: Path, tmp_path: Path):
     text = ARMS.replace("variants", "uncomposed").replace('arm = "sft"', 'arm = "ur"').replace("seeds = [1, 2]", "")
     found = planned(training_home, tmp_path, text + '[settings.grpo]\n"data.train_batch_size" = 3\n')
     looked: list[str] = []
-    with pytest.raises(RequestError, match="verl refuses the configuration: train_batch_size \\(3\\) must be >="):
+    with pytest.raises(RequestError, match="verl refuses the configuration: train_batch_size \\(3\\) must be") as error:
         make_ready(found, lambda run: looked.append(run.folder.name))
+    assert "[settings] of an experiment" in error.value.remedy
     assert looked == [one.run.folder.name for one in found]
     assert not [one for one in found if (one.run.folder / NOTE).exists()]
 

@@ -74,4 +74,4 @@ def test_what_a_warm_start_teaches_to_write_is_held_against_what_its_policy_may_
     assert f"0 over {limit:,} (0.00%)" in targets
     with pytest.raises(RequestError, match="targets of train are longer than 20 tokens") as caught:
         run_of(training_home, start, "empathy_sft", **{key: 20}).lengths()
-    assert "--set +data.max_response_length=…" in caught.value.remedy
+    assert "+data.max_response_length: --set, or [settings] of an experiment" in caught.value.remedy
