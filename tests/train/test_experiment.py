@@ -20,7 +20,7 @@ ARMS = """
 name = "variants"
 preset = "cpu_smoke"
 seeds = [1, 2]
-rows = 40
+rows = 20
 
 [[arms]]
 recipe = "unifireward"
@@ -46,7 +46,7 @@ def written(folder: Path, text: str) -> Path:
     [
         (ARMS.replace("seeds = [1, 2]", "seeds = [1, 1]"), "each may stand there once"),
         (ARMS.replace('arm = "none"', 'amr = "none"'), "Extra inputs are not permitted"),
-        (ARMS.replace("rows = 40", "rows = 0"), "greater than or equal to 1"),
+        (ARMS.replace("rows = 20", "rows = 0"), "greater than or equal to 1"),
         (ARMS.replace("settings.sft", "settings.dpo"), "settings"),
         ('name = "x"\narms = []', "arms"),
         (ARMS.replace('[settings.sft]\n"trainer.total_training_steps" = 2', "[settings]\nsft = 3"), "settings.sft: "),
@@ -56,7 +56,7 @@ def written(folder: Path, text: str) -> Path:
         (ARMS + '"optim.betas" = [0.9, nan]\n', "optim.betas: .* is no number to train with"),
         (ARMS + '"optim.lr" = "nan"\n', "optim.lr: nan is no number to train with"),
         (ARMS.replace("seeds = [1, 2]", "seeds = [true]"), "seeds.0: "),
-        (ARMS.replace("rows = 40", "rows = true"), "rows: "),
+        (ARMS.replace("rows = 20", "rows = true"), "rows: "),
     ],
 )
 def test_what_is_no_experiment_is_refused_with_the_place(tmp_path: Path, text: str, says: str):
@@ -97,9 +97,9 @@ def test_arms_on_different_numbers_of_rows_are_told_before_anything_is_trained(t
         with pytest.raises(
             RequestError, match="would train on different numbers of rows: unifireward none on "
         ) as error:
-            planned(training_home, tmp_path, ARMS.replace("rows = 40", rows))
+            planned(training_home, tmp_path, ARMS.replace("rows = 20", rows))
         [least] = re.findall(r"rows = (\d+), which all of them have", error.value.remedy)
-        told = planned(training_home, tmp_path, ARMS.replace("rows = 40", f"rows = {least}"))
+        told = planned(training_home, tmp_path, ARMS.replace("rows = 20", f"rows = {least}"))
         assert {one.run.rows for one in told} == {int(least)}
 
 
@@ -160,7 +160,7 @@ def test_a_policy_is_planned_before_what_it_starts_from_is_there(training_home: 
 @pytest.mark.parametrize(("option", "value"), [("provider", '"rules"'), ("budget", "3"), ("encoder", '"x"')])
 def test_what_no_arm_has_a_use_for_is_refused(training_home: Path, tmp_path: Path, option: str, value: str):
     with pytest.raises(RequestError, match=f"no arm has a use for {option}"):
-        planned(training_home, tmp_path, ARMS.replace("rows = 40", f"rows = 40\n{option} = {value}"))
+        planned(training_home, tmp_path, ARMS.replace("rows = 20", f"rows = 20\n{option} = {value}"))
 
 
 @pytest.mark.parametrize("trainer", ["grpo", "contrastive"])
@@ -223,14 +223,14 @@ def outcomes(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> l
 class TestTwoArmsWithTwoSeeds:
     def test_are_told_in_the_order_of_the_file_on_equal_rows(self, outcomes: list[dict]):
         assert [(one["recipe"], one["arm"], one["rows"]) for one in outcomes] == [
-            ("unifireward", "none", 40),
-            ("compeer_cer", "sft", 40),
+            ("unifireward", "none", 20),
+            ("compeer_cer", "sft", 20),
         ]
         assert {(one["seeds"], one["steps"], one["shown"]) for one in outcomes} == {(2, 2, "train/loss")}
 
     def test_say_what_they_measure(self, outcomes: list[dict]):
         for one, trained in zip(outcomes, ("unifireward", "compeer_sft"), strict=True):
-            assert (one["figure"], one["validation_figure"], one["asked_rows"]) == ("loss", None, 40)
+            assert (one["figure"], one["validation_figure"], one["asked_rows"]) == ("loss", None, 20)
             assert one["measured"] == (
                 f"loss of {trained} on what it imitates; it writes no outputs, so it has no reward"
             )
@@ -245,7 +245,7 @@ class TestTwoArmsWithTwoSeeds:
         runs = training_home / FOLDER
         for seed in (1, 2):
             told = note(runs / f"variants-compeer_cer-sft-s{seed}")
-            assert (told["recipe"], told["most_rows"]) == ("compeer_sft", 40)
+            assert (told["recipe"], told["most_rows"]) == ("compeer_sft", 20)
             assert told["overrides"]["+data.seed"] == seed
             composed = configuration(runs / f"variants-compeer_cer-sft-s{seed}")
             assert (composed["data"]["seed"], composed["trainer"]["seed"], composed["engine"]["seed"]) == (seed,) * 3
