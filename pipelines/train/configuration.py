@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipelines.durable import write_whole
 from pipelines.errors import RequestError, TrainingFailed
+from pipelines.train.kinds import GIVEN
 from pipelines.train.services import PYTHON
 
 
@@ -32,7 +33,7 @@ def asked(module: str, arguments: Sequence[str], environment: Mapping[str, str],
     write_whole(log, ran.stderr)
     if refused:
         raise RequestError(
-            f"verl refuses the configuration: {refused['refused']}", where=log, remedy="look at what --set gives"
+            f"verl refuses the configuration: {refused['refused']}", where=log, remedy=f"look at {GIVEN}"
         )
     raise TrainingFailed(
         f"{module} ended with code {ran.returncode}", where=log, remedy="mend what it names, or make train-env anew"

@@ -33,6 +33,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.asking import Provider
 from pipelines.settings import Rewards
+from pipelines.train.kinds import finite
 from pipelines.train.launch import Run, ToldRows
 from pipelines.train.prepare import prepare, release_of, uses
 from pipelines.train.recipe import Overrides, Preset, Recipe, TrainerName, recipe
@@ -60,10 +61,10 @@ class Experiment(BaseModel):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
     arms: tuple[ArmOf, ...] = Field(min_length=1)
-    seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((0,), min_length=1)
+    seeds: tuple[Annotated[int, Field(strict=True, ge=0, lt=2**31)], ...] = Field((0,), min_length=1)
     preset: Preset = "gpu"
     release: str | None = None
-    rows: int | None = Field(None, ge=1)
+    rows: int | None = Field(None, strict=True, ge=1)
     provider: Provider | None = None
     budget: Decimal | None = None  # the most that the judge of one run may cost
     encoder: str | None = None  # the run whose encoder E's reward asks
@@ -73,7 +74,20 @@ class Experiment(BaseModel):
     @classmethod
     def _keys_with_dots(cls, value: Any) -> Any:
         """A key without quotes is a table in a table to TOML."""
-        return {name: dict(_flat(of)) for name, of in value.items()} if isinstance(value, dict) else value
+        if not isinstance(value, dict):
+            return value
+        return {name: dict(_flat(of)) if isinstance(of, dict) else of for name, of in value.items()}
+
+    @field_validator("settings")
+    @classmethod
+    def _numbers(cls, value: dict[TrainerName, dict[str, Any]]) -> dict[TrainerName, dict[str, Any]]:
+        for settings in value.values():
+            for key, one in settings.items():
+                if not isinstance(one, (bool, int, float, str, list)):
+                    raise ValueError(f"{key}: {one} is no value of a setting")
+                if not finite(one):
+                    raise ValueError(f"{key}: {one} is no number to train with")
+        return value
 
     @field_validator("arms", "seeds")
     @classmethod
@@ -128,6 +142,7 @@ def plan(home: Path, told: Experiment, settings: Rewards) -> list[Planned]:
     _refuse_seeds(told)
     _refuse_idle(told)
     found = [_planned(home, told, settings, one, seed) for one in told.arms for seed in told.seeds]
+    _refuse_untrained(told, _each(found))
     rows = {_name(one.of): one.run.rows for one in found}
     if len(set(rows.values())) > 1:
         raise RequestError(
@@ -207,6 +222,12 @@ def _refuse_idle(told: Experiment) -> None:
     for option in ("provider", "budget", "encoder"):
         if (value := getattr(told, option)) is not None and option not in used:
             raise RequestError(f"no arm has a use for {option}", where=value, remedy="leave it out")
+
+
+def _refuse_untrained(told: Experiment, runs: Sequence[Run]) -> None:
+    """Settings of a trainer by whom nothing is trained, no warm start either."""
+    for trainer in told.settings.keys() - {run.recipe.trainer for run in runs}:
+        raise RequestError(f"no arm is trained by {trainer}", where=f"settings.{trainer}", remedy="leave it out")
 
 
 def _trained(one: ArmOf) -> Recipe:

@@ -80,7 +80,7 @@ class Run:
     @property
     def rows(self) -> int:
         """How many it trains on."""
-        return of_arm.count(self.files["train"], self.arm, self.most_rows)
+        return of_arm.count(self.files["train"], self.recipe, self.arm, self.most_rows)
 
     def composed(self) -> dict[str, Any]:
         """The whole configuration, verl's by verl's own code. Raises RequestError for what verl refuses."""
@@ -211,7 +211,11 @@ class Run:
         if not path.exists():
             asked = self if tokens is None else replace(self, overrides={**self.overrides, self.trainer.model: tokens})
             try:
-                told = {"text_only": text_only(self.release), "lengths": asked.lengths()}
+                told = {
+                    "text_only": text_only(self.release),
+                    "variants": self._variants(),
+                    "lengths": asked.lengths(),
+                }
                 if self.trainer.config is None:
                     write_whole(self.folder / CONFIG, json.dumps(self.composed(), indent=1).encode() + b"\n")
             except RequestError:  # nothing was trained: who asks for something else is not held to this
@@ -223,11 +227,18 @@ class Run:
             if tokens is None:
                 write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
 
+    def _variants(self) -> dict[str, int]:
+        """How many rows of each variant it trains on; nothing where all are as they were written, and are to be."""
+        files = self.overrides[self.trainer.train]
+        paths = map(Path, [files] if isinstance(files, str) else files)
+        found = of_arm.by_variant(list(paths), of_arm.variants(self.recipe, self.arm))
+        return {} if found.keys() <= {"none"} else found
+
     def _write_rows(self) -> None:
-        if of_arm.changes(self.arm, self.most_rows):
+        if of_arm.changes(self.recipe, self.arm, self.most_rows):
             for split, paths in self.files.items():
                 most = self.most_rows if split == "train" else None
-                of_arm.write(paths, rows_of_arm(self.folder, split), self.arm, most)
+                of_arm.write(paths, rows_of_arm(self.folder, split), self.recipe, self.arm, most)
 
     def _make_start(self, locks: Locks) -> None:
         """The tiny model of `cpu_smoke`, where the run starts from no other."""

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from pipelines.durable import write_whole
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.train.compose import answered, composed
+from pipelines.train.kinds import GIVEN
 
 MOST = 0.01  # the share that may be over its limit: ours
 QUANTILES = (0.5, 0.9, 0.99)
@@ -30,9 +31,9 @@ _UNCUT = 2**31 - 1  # a length that no sample has
 _OURS = ("tokenize", "return_dict", "return_tensors")  # said by whoever counts, as verl does
 _REMEDY = {
     "prompt": "set prompts.tokenizer to the tokenizer of the model and make the release anew, which leaves long ones "
-    "out by name; or allow more: --set data.max_prompt_length=…",
-    "sample": "allow more (--set data.max_length=…), or release without them",
-    "target": "allow longer responses (--set +data.max_response_length=…), or release without them",
+    f"out by name; or allow more (data.max_prompt_length: {GIVEN})",
+    "sample": f"allow more (data.max_length: {GIVEN}), or release without them",
+    "target": f"allow longer responses (+data.max_response_length: {GIVEN}), or release without them",
 }
 
 
@@ -106,7 +107,7 @@ def require_batch(rows: int, config: Mapping[str, Any]) -> None:
         raise RequestError(
             f"there are {rows:,} training rows, and one batch takes {batch:,}",
             where="data.train_batch_size",
-            remedy="train on a release with more of them, or set a smaller batch: --set data.train_batch_size=…",
+            remedy=f"train on a release with more of them, or set a smaller batch (data.train_batch_size: {GIVEN})",
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pipelines.errors import RequestError, UnknownName
-from pipelines.train.kinds import Kind, fits
+from pipelines.train.kinds import GIVEN, Kind, fits
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -65,7 +65,5 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
         try:
             found[name] = option.read(value)
         except ValueError as error:
-            raise RequestError(
-                f"{name}: {error}", where=f"{name}={value}", remedy="look at what --set gives"
-            ) from error
+            raise RequestError(f"{name}: {error}", where=f"{name}={value}", remedy=f"look at {GIVEN}") from error
     return found

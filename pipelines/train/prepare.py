@@ -15,7 +15,7 @@ from pipelines.release.manifest import Release
 from pipelines.release.releases import Releases
 from pipelines.settings import Rewards
 from pipelines.train import rows
-from pipelines.train.kinds import Kind, fits, kind
+from pipelines.train.kinds import GIVEN, Kind, fits, kind
 from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, overrides, recipe
 from pipelines.train.runs import FOLDER, MODEL, NOTE, ROLLOUTS, START, learnt_of, note
@@ -31,6 +31,7 @@ _HELD = (
 )
 # A partition of `rollouts` has its name, and 16 hex digits are a version of the store's.
 _NAME = re.compile(r"(?![0-9a-f]{16}$)[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
+_OF_LABELS = ("sft_cer", "rm_process", "rm_outcome", "rm_unified")  # empty until people have labelled
 ENCODER = "empathy_encoder"  # the recipe whose model E's reward asks
 
 
@@ -71,8 +72,8 @@ def prepare(
 
     Raises:
         UnknownName: There is no such arm.
-        RequestError: There is no environment to train in, no release, one without the recipe's rows, or no run of that
-            name to start from or to ask.
+        RequestError: There is no environment to train in, no release, one without the rows of the recipe or of a
+            variant that its arm names, or no run of that name to start from or to ask.
     """
     if not PYTHON.exists():
         raise RequestError("there is no environment to train in", where=PYTHON, remedy="make train-env")
@@ -85,6 +86,7 @@ def prepare(
         told = recipe(chosen.recipe)
     found = release_of(home, release)
     files = _files(home, found, told)
+    rows.require(files["train"], told, chosen)
     folder = home / FOLDER / (name or "-".join(filter(None, (told.name, arm, preset, found.name))))
     ours = _of_files(folder, told, chosen, files, most_rows) | of_the_run(told.trainer, folder, folder / ROLLOUTS)
     asked: dict[str, Any] = {"arm": arm, "most_rows": most_rows}
@@ -160,7 +162,7 @@ def _refuse_steps(told: Recipe, found: Mapping[str, Any]) -> None:
     key = TRAINERS[told.trainer].steps
     steps = found.get(key)
     if steps is not None and (kind(steps) != "a whole number" or int(steps) < 1):
-        raise RequestError(f"{key} is to be a whole number of 1 or more, and {steps!r} is none", where="--set")
+        raise RequestError(f"{key} is to be a whole number of 1 or more, and {steps!r} is none", where=GIVEN)
 
 
 def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
@@ -178,7 +180,7 @@ def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
         if isinstance(wanted, str) and not fits(value, cast(Kind, wanted)):
             raise RequestError(
                 f"{name} of the reward {told.reward} is to be {wanted}, and {value!r} is not",
-                where=f"--set {key}",
+                where=f"{key}: {GIVEN}",
                 remedy="look at docs/training.md, Rewards",
             )
 
@@ -189,12 +191,11 @@ def _refuse_ours(told: Recipe, ours: Mapping[str, Any], given: Mapping[str, Any]
     held = {*ours, *_HELD} - {model}
     for key, value in given.items():
         bare = key.removeprefix("+")
-        if bare in held or any(
-            one.startswith(f"{bare}.") for one in (*held, model)
-        ):  # a part that holds it goes with it
-            raise RequestError(f"{key} is the run's own to set", where="--set", remedy="leave it out")
+        within = any(one.startswith(f"{bare}.") for one in (*held, model))  # a part that holds it goes with it
+        if bare in held or within:
+            raise RequestError(f"{key} is the run's own to set", where=GIVEN, remedy="leave it out")
         if bare == model and not isinstance(value, str):
-            raise RequestError(f"{value!r} is no model to start from", where=f"--set {key}", remedy="name one")
+            raise RequestError(f"{value!r} is no model to start from", where=f"{key}: {GIVEN}", remedy="name one")
 
 
 def release_of(home: Path, name: str | None) -> Release:
@@ -217,14 +218,17 @@ def _files(home: Path, release: Release, told: Recipe) -> dict[str, list[Path]]:
         if not files[split]:
             raise RequestError(
                 f"the release {release.name} has no {split} rows of {told.rows}",
-                remedy="gongqing refresh --select training, then release anew",
+                remedy="people have to label candidates first (the table cer_labels: docs/training-sets.md); then "
+                "gongqing refresh --select rewrite --select training, and release anew"
+                if told.rows in _OF_LABELS
+                else "gongqing refresh --select training, then release anew",
             )
     return {split: paths for split, paths in files.items() if paths}
 
 
 def _of_files(folder: Path, told: Recipe, arm: Arm, files: Mapping[str, list[Path]], most: int | None) -> Overrides:
     trainer = TRAINERS[told.trainer]
-    changed = rows.changes(arm, most)
+    changed = rows.changes(told, arm, most)
     found: Overrides = {}
     for split, paths in files.items():
         read = [str(rows_of_arm(folder, split))] if changed else [str(path) for path in paths]

@@ -5,7 +5,6 @@ of machine it runs on; an arm, what a paper compares with its own set-up. Later 
 what the recipe says of the preset, the arm, what a caller sets. What then differs from the paper, `differences` tells.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.errors import RequestError, UnknownName
+from pipelines.train.kinds import finite
 
 Preset = Literal["gpu", "cpu_smoke"]
 PRESETS: tuple[Preset, ...] = ("gpu", "cpu_smoke")
@@ -42,8 +42,8 @@ class Arm(_Layers):
 
     `recipe` names another recipe, which is then trained in place of this one. `scratch` starts from the base model and
     not from what `Recipe.starts` names, `start_arm` from that arm of it. `chain` says whether there is reasoning before
-    the answer, `variants` which rows of C's rewriting are learnt from (all by default), `judging` how C's judge is
-    asked, `every` what is set with either preset.
+    the answer, `variants` which rows of C's rewriting are learnt from (by default the recipe's), `judging` how C's
+    judge is asked, `every` what is set with either preset. Of each variant that an arm names there have to be rows.
     """
 
     about: str
@@ -57,7 +57,8 @@ class Arm(_Layers):
 
 
 class Recipe(_Layers):
-    """A recipe. `rows` is the set of a release that it trains on.
+    """A recipe. `rows` is the set of a release that it trains on, `variants` which of them by C's rewriting (all by
+    default), where its arm does not say; one of those may have no rows.
 
     Of GRPO, `reward` is a module of `pipelines.rewards`, `services` what that asks, and `starts` the recipe whose model
     it starts from. `form` is what the tiny model of `cpu_smoke` knows already. `implied` is what verl makes of `paper`,
@@ -68,6 +69,7 @@ class Recipe(_Layers):
     about: str
     trainer: TrainerName = "grpo"
     rows: str
+    variants: tuple[str, ...] = ()
     reward: str = ""
     services: tuple[Service, ...] = ()
     starts: str | None = None
@@ -141,7 +143,7 @@ def given(settings: Sequence[str]) -> Overrides:
             raise RequestError(f"{value!r} is no value", where=f"--set {key}", remedy="write it as YAML") from error
         # A date, say, is none that a configuration can hold.
         found[key] = read if isinstance(read, (bool, int, float, str, list, type(None))) else value
-        if isinstance(read, float) and not math.isfinite(read):
+        if not finite(found[key]):
             raise RequestError(f"{value} is no number to train with", where=f"--set {key}")
     return found
 

@@ -5,8 +5,9 @@
     <home>/training/<name>/run.json        what was asked for: recipe, preset, arm, release, its content, every setting;
                                            the releases that its model has learnt of
                            config.json     the whole configuration, as the trainer composed it
-                           rows.json       how long the rows are, and what of them is lost with sound and pictures
-                           data/           rows that were chosen or changed for an arm; else the release's own are read
+                           rows.json       how long the rows are, of which variants, and what of them is lost with
+                                           sound and pictures
+                           data/           rows that were chosen or changed; else the release's own are read
                            start/          of `cpu_smoke`: the tiny model that it starts from
                            metrics/        a file a start of the run, a line a step (verl's file logger)
                            checkpoints/    the trainer's own; the same command goes on from the last one
@@ -60,14 +61,15 @@ def learnt_of(run: Path) -> list[str]:
 
 
 def told_of_rows(run: Path) -> list[str]:
-    """What is told of its rows, a line each: what is lost with sound and pictures, and how long they are in tokens;
-    nothing before they were counted.
+    """What is told of its rows, a line each: what is lost with sound and pictures, how many are of each variant, and
+    how long they are in tokens; nothing before they were counted.
     """
     path = run / ROWS
     if not path.exists():
         return []
     told = json.loads(path.read_bytes())
-    return [told["text_only"], *told["lengths"]]
+    variants = ", ".join(f"{name} {rows:,}" for name, rows in told.get("variants", {}).items())
+    return [told["text_only"], *([f"rows by variant: {variants}"] if variants else []), *told["lengths"]]
 
 
 def metrics(run: Path) -> dict[int, Metrics]:

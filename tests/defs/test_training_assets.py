@@ -21,7 +21,7 @@ from pipelines.train.piped import Judged, _outcome
 from pipelines.train.recipe import recipes
 from pipelines.train.runs import metrics
 from pipelines.train.services import PYTHON
-from tests.train.rollout_lines import ROWS, run_of, scored_line, step_line, told
+from tests.train.rollout_lines import BY_VARIANT, ROWS, run_of, scored_line, step_line, told
 
 STEPS = 3
 KEY = dg.AssetKey("train_mindchat_ecot")
@@ -100,7 +100,8 @@ def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_p
     assert shown["plot: reward"].value.startswith("![reward](data:image/png;base64,")
     assert shown["rollouts"] == "rollouts/run@abc"
     assert shown["content"] == "c0ffee"
-    assert [record.data["of the rows"] for record in shown["rows"].records] == [ROWS["text_only"], *ROWS["lengths"]]
+    told_of = [record.data["of the rows"] for record in shown["rows"].records]
+    assert told_of == [ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]]
 
 
 def test_the_terms_of_its_reward_are_told_and_none_of_what_was_written_or_judged(tmp_path: Path):

@@ -7,7 +7,11 @@ import pytest
 from labels_made import LABELLED
 from train_env import require_train_env
 
+from pipelines.askers import Askers
+from pipelines.making import run_stage
 from pipelines.releasing import release
+from pipelines.settings import Rewrite
+from pipelines.stages import STAGES
 from pipelines.store import Store
 
 
@@ -21,4 +25,18 @@ def training_home(sample_home: Path, labelled_store: Store, tmp_path_factory: py
     shutil.copytree(sample_home, home, ignore=shutil.ignore_patterns("data"))
     shutil.copytree(labelled_store.storage.root, home / "data")
     release(home, "v1", allow=["rules_rows"], settings=LABELLED)
+    return home
+
+
+@pytest.fixture(scope="session")
+def persona_home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, rewritten as the settings have it by default: by personality alone (P)."""
+    home = tmp_path_factory.mktemp("personas") / "home"
+    shutil.copytree(training_home / "data", home / "data")
+    settings = LABELLED.model_copy(update={"rewrite": Rewrite()})
+    with Askers(None, settings.llm, provider="rules") as askers:
+        for stage in STAGES:
+            if stage.group in ("rewrite", "training"):
+                run_stage(stage, Store(home / "data"), settings, askers=askers)
+    release(home, "v1", allow=["rules_rows"], settings=settings)
     return home

@@ -23,11 +23,13 @@ COMPOSED = {"actor_rollout_ref": {"rollout": {"n": 8}}}
 # As a run writes it down before it starts.
 ROWS = {
     "text_only": "text only: 3 of 40 rounds (7.5%) lacked media, and are left out",
+    "variants": {"none": 1_188, "P": 83},
     "lengths": [
         "prompts of train: 200, longest 1,030 tokens (50% 310, 90% 620, 99% 980); 1 over 1,024 (0.50%)",
         "prompts of validation: 20, longest 700 tokens (50% 300, 90% 610, 99% 700); 0 over 1,024 (0.00%)",
     ],
 }
+BY_VARIANT = "rows by variant: none 1,188, P 83"  # as it is told
 
 
 def step_line(

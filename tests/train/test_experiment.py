@@ -20,7 +20,7 @@ ARMS = """
 name = "variants"
 preset = "cpu_smoke"
 seeds = [1, 2]
-rows = 40
+rows = 20
 
 [[arms]]
 recipe = "unifireward"
@@ -46,9 +46,18 @@ def written(folder: Path, text: str) -> Path:
     [
         (ARMS.replace("seeds = [1, 2]", "seeds = [1, 1]"), "each may stand there once"),
         (ARMS.replace('arm = "none"', 'amr = "none"'), "Extra inputs are not permitted"),
-        (ARMS.replace("rows = 40", "rows = 0"), "greater than or equal to 1"),
+        (ARMS.replace("rows = 20", "rows = 0"), "greater than or equal to 1"),
         (ARMS.replace("settings.sft", "settings.dpo"), "settings"),
         ('name = "x"\narms = []', "arms"),
+        (ARMS.replace('[settings.sft]\n"trainer.total_training_steps" = 2', "[settings]\nsft = 3"), "settings.sft: "),
+        ("settings = 3\n" + ARMS.replace('[settings.sft]\n"trainer.total_training_steps" = 2', ""), "settings: "),
+        (ARMS + '"optim.lr" = nan\n', "settings: .*optim.lr: nan is no number to train with"),
+        (ARMS + "optim.lr = -inf\n", "optim.lr: -inf is no number to train with"),
+        (ARMS + '"optim.betas" = [0.9, nan]\n', "optim.betas: .* is no number to train with"),
+        (ARMS + '"optim.lr" = 2026-11-22\n', "optim.lr: 2026-11-22 is no value of a setting"),
+        (ARMS + '"optim.lr" = "nan"\n', "optim.lr: nan is no number to train with"),
+        (ARMS.replace("seeds = [1, 2]", "seeds = [true]"), "seeds.0: "),
+        (ARMS.replace("rows = 20", "rows = true"), "rows: "),
     ],
 )
 def test_what_is_no_experiment_is_refused_with_the_place(tmp_path: Path, text: str, says: str):
@@ -89,10 +98,19 @@ def test_arms_on_different_numbers_of_rows_are_told_before_anything_is_trained(t
         with pytest.raises(
             RequestError, match="would train on different numbers of rows: unifireward none on "
         ) as error:
-            planned(training_home, tmp_path, ARMS.replace("rows = 40", rows))
+            planned(training_home, tmp_path, ARMS.replace("rows = 20", rows))
         [least] = re.findall(r"rows = (\d+), which all of them have", error.value.remedy)
-        told = planned(training_home, tmp_path, ARMS.replace("rows = 40", f"rows = {least}"))
+        told = planned(training_home, tmp_path, ARMS.replace("rows = 20", f"rows = {least}"))
         assert {one.run.rows for one in told} == {int(least)}
+
+
+def test_arms_on_variants_that_nobody_made_are_told_before_anything_is_trained(persona_home: Path, tmp_path: Path):
+    arms = "".join(f'[[arms]]\nrecipe = "unifireward"\narm = "{arm}"\n' for arm in ("none", "p", "d"))
+    text = f'name = "ablation"\npreset = "cpu_smoke"\nrows = 20\n{arms}'
+    with pytest.raises(RequestError, match="rm_unified has no rows of the variants D: with copies") as error:
+        planned(persona_home, tmp_path, text)
+    assert "add D to variants under [rewrite]" in error.value.remedy
+    assert not (persona_home / FOLDER).exists() or not [*(persona_home / FOLDER).glob("ablation*")]
 
 
 def test_a_seed_reaches_everything_that_draws(training_home: Path, tmp_path: Path):
@@ -113,12 +131,17 @@ def test_a_seed_is_the_experiments_own_to_set(training_home: Path, tmp_path: Pat
         planned(training_home, tmp_path, ARMS + f'"{key}" = 3\n')
 
 
-def test_a_policy_is_planned_before_what_it_starts_from_is_there(training_home: Path, tmp_path: Path):
-    encoder = training_home / FOLDER / "planned-encoder"
-    (encoder / MODEL).mkdir(parents=True)
+def an_encoder(home: Path) -> None:
+    """`planned-encoder`, as if it had come to its end."""
+    encoder = home / FOLDER / "planned-encoder"
+    (encoder / MODEL).mkdir(parents=True, exist_ok=True)
     asked = {"recipe": "empathy_encoder", "release": {"name": "v1"}}
     (encoder / NOTE).write_text(json.dumps(asked), encoding="utf-8")
     (encoder / MODEL / "encoder.json").write_text('{"threshold": 0.5}', encoding="utf-8")
+
+
+def test_a_policy_is_planned_before_what_it_starts_from_is_there(training_home: Path, tmp_path: Path):
+    an_encoder(training_home)
     text = 'name = "w"\npreset = "cpu_smoke"\nseeds = [1, 2]\nrows = 12\nencoder = "planned-encoder"\n'
     found = planned(training_home, tmp_path, text + "".join(
         f'[[arms]]\nrecipe = "empathy_coe"\narm = "{arm}"\n' for arm in ("", "sft_only", "grpo_only", "no_coe")
@@ -138,7 +161,36 @@ def test_a_policy_is_planned_before_what_it_starts_from_is_there(training_home: 
 @pytest.mark.parametrize(("option", "value"), [("provider", '"rules"'), ("budget", "3"), ("encoder", '"x"')])
 def test_what_no_arm_has_a_use_for_is_refused(training_home: Path, tmp_path: Path, option: str, value: str):
     with pytest.raises(RequestError, match=f"no arm has a use for {option}"):
-        planned(training_home, tmp_path, ARMS.replace("rows = 40", f"rows = 40\n{option} = {value}"))
+        planned(training_home, tmp_path, ARMS.replace("rows = 20", f"rows = 20\n{option} = {value}"))
+
+
+@pytest.mark.parametrize("trainer", ["grpo", "contrastive"])
+def test_settings_of_a_trainer_by_whom_no_arm_is_trained_are_refused(training_home: Path, tmp_path: Path, trainer: str):
+    with pytest.raises(RequestError, match=f"no arm is trained by {trainer}") as error:
+        planned(training_home, tmp_path, ARMS + f"[settings.{trainer}]\nseries = 3\n")
+    assert error.value.where == f"settings.{trainer}"
+
+
+def test_settings_of_what_trains_a_warm_start_alone_have_an_effect(training_home: Path, tmp_path: Path):
+    text = (
+        'name = "w2"\npreset = "cpu_smoke"\nrows = 12\nencoder = "planned-encoder"\n[[arms]]\nrecipe = "empathy_coe"\n'
+    )
+    an_encoder(training_home)
+    [found] = planned(training_home, tmp_path, text + '[settings.sft]\n"optim.lr" = 1e-5\n')
+    assert found.start is not None
+    assert found.start.overrides["optim.lr"] == 1e-5
+
+
+@pytest.mark.parametrize("settings", [
+    '[settings.sft]\n"trainer.total_training_steps" = 0\n',
+    '[settings.sft]\n"trainer.default_local_dir" = "x"\n',
+])  # fmt: skip
+def test_a_refusal_names_the_file_as_a_place_where_settings_are_given(
+    training_home: Path, tmp_path: Path, settings: str
+):
+    with pytest.raises(RequestError) as error:
+        planned(training_home, tmp_path, ARMS[: ARMS.index("[settings")] + settings)
+    assert error.value.where == "--set, or [settings] of an experiment"
 
 
 @pytest.mark.timeout(300)
@@ -146,8 +198,9 @@ def test_an_arm_that_cannot_be_composed_is_told_before_another_is_trained(traini
     text = ARMS.replace("variants", "uncomposed").replace('arm = "sft"', 'arm = "ur"').replace("seeds = [1, 2]", "")
     found = planned(training_home, tmp_path, text + '[settings.grpo]\n"data.train_batch_size" = 3\n')
     looked: list[str] = []
-    with pytest.raises(RequestError, match="verl refuses the configuration: train_batch_size \\(3\\) must be >="):
+    with pytest.raises(RequestError, match="verl refuses the configuration: train_batch_size \\(3\\) must be") as error:
         make_ready(found, lambda run: looked.append(run.folder.name))
+    assert "[settings] of an experiment" in error.value.remedy
     assert looked == [one.run.folder.name for one in found]
     assert not [one for one in found if (one.run.folder / NOTE).exists()]
 
@@ -171,14 +224,14 @@ def outcomes(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> l
 class TestTwoArmsWithTwoSeeds:
     def test_are_told_in_the_order_of_the_file_on_equal_rows(self, outcomes: list[dict]):
         assert [(one["recipe"], one["arm"], one["rows"]) for one in outcomes] == [
-            ("unifireward", "none", 40),
-            ("compeer_cer", "sft", 40),
+            ("unifireward", "none", 20),
+            ("compeer_cer", "sft", 20),
         ]
         assert {(one["seeds"], one["steps"], one["shown"]) for one in outcomes} == {(2, 2, "train/loss")}
 
     def test_say_what_they_measure(self, outcomes: list[dict]):
         for one, trained in zip(outcomes, ("unifireward", "compeer_sft"), strict=True):
-            assert (one["figure"], one["validation_figure"], one["asked_rows"]) == ("loss", None, 40)
+            assert (one["figure"], one["validation_figure"], one["asked_rows"]) == ("loss", None, 20)
             assert one["measured"] == (
                 f"loss of {trained} on what it imitates; it writes no outputs, so it has no reward"
             )
@@ -193,7 +246,7 @@ class TestTwoArmsWithTwoSeeds:
         runs = training_home / FOLDER
         for seed in (1, 2):
             told = note(runs / f"variants-compeer_cer-sft-s{seed}")
-            assert (told["recipe"], told["most_rows"]) == ("compeer_sft", 40)
+            assert (told["recipe"], told["most_rows"]) == ("compeer_sft", 20)
             assert told["overrides"]["+data.seed"] == seed
             composed = configuration(runs / f"variants-compeer_cer-sft-s{seed}")
             assert (composed["data"]["seed"], composed["trainer"]["seed"], composed["engine"]["seed"]) == (seed,) * 3

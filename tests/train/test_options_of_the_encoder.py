@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import RequestError, UnknownName
-from pipelines.train.kinds import fits, kind
+from pipelines.train.kinds import finite, fits, kind
 from pipelines.train.options import OPTIONS, checked
 
 
@@ -82,3 +82,14 @@ def test_a_whole_number_is_a_number_and_not_the_other_way(whole: int, number: fl
     assert not fits(number, "a whole number")
     assert not fits(whole, "true or false")
     assert not fits(True, "a whole number")
+
+
+@given(st.floats() | st.integers())
+def test_only_what_is_finite_can_be_trained_with_written_or_not_and_in_a_list_too(value: float):
+    told = isinstance(value, int) or math.isfinite(value)
+    assert finite(value) == finite(repr(value)) == finite([1, value]) == told
+
+
+@given(st.none() | st.booleans() | st.sampled_from(["name", "information", "nano", "", "1e-6", "/inf"]))
+def test_what_is_no_number_is_none_that_is_infinite(value: object):
+    assert finite(value)

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from rollout_lines import ROWS, row, run_of, scored_line, step_line, table
+from rollout_lines import BY_VARIANT, ROWS, row, run_of, scored_line, step_line, table
 
 from pipelines.store import Store
 from pipelines.train.alarms import Alarm, terms
@@ -87,9 +87,9 @@ def test_it_says_what_the_run_was_made_of_and_what_differs_from_the_paper(page: 
     assert re.search(r"actor_rollout_ref\.rollout\.n\s*4\s*8", text)
 
 
-def test_it_says_how_long_its_rows_are_and_what_is_lost_with_sound_and_pictures(page: Path):
+def test_it_says_of_its_rows_how_long_they_are_of_which_variants_and_what_is_lost_with_sound_and_pictures(page: Path):
     text = Seen(page.read_text(encoding="utf-8")).text
-    assert all(line in text for line in (ROWS["text_only"], *ROWS["lengths"]))
+    assert all(line in text for line in (ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]))
 
 
 def test_a_run_whose_rows_were_not_counted_has_a_page(tmp_path: Path):

@@ -8,9 +8,10 @@ import pytest
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.settings import Rewards
+from pipelines.stages import STAGES
 from pipelines.train.launch import gpus, keys
-from pipelines.train.prepare import prepare
-from pipelines.train.recipe import recipe
+from pipelines.train.prepare import _files, prepare, release_of
+from pipelines.train.recipe import recipe, recipes
 from pipelines.train.runs import FOLDER, MODEL, NOTE
 from pipelines.train.trainers import TRAINERS
 
@@ -172,7 +173,7 @@ def test_a_model_to_start_from_is_a_name(training_home: Path, value: object):
         key = TRAINERS[recipe(name).trainer].model
         with pytest.raises(RequestError, match="is no model to start from") as error:
             prepare(training_home, recipe(name), "cpu_smoke", given={key: value})
-        assert error.value.where == f"--set {key}"
+        assert str(error.value.where).startswith(f"{key}: --set")
 
 
 def test_the_encoder_has_the_first_gpu_that_the_policy_leaves():
@@ -202,6 +203,16 @@ def test_there_must_be_a_release_with_the_rows(training_home: Path, tmp_path: Pa
         prepare(tmp_path, recipe("mindchat_ecot"), "cpu_smoke")
     with pytest.raises(RequestError, match="no train rows of ecot_chains"):
         prepare(training_home, recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"}), "cpu_smoke")
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_where_rows_are_missing_for_want_of_labels_that_is_said(training_home: Path, name: str):
+    told = recipe(name)
+    empty = release_of(training_home, "v1").model_copy(update={"configs": {}})
+    [of_labels] = ["cer_labels" in stage.parents for stage in STAGES if told.rows in stage.tables]
+    with pytest.raises(RequestError, match=f"no train rows of {told.rows}") as error:
+        _files(training_home, empty, told)
+    assert ("people have to label candidates first (the table cer_labels" in error.value.remedy) == of_labels
 
 
 @pytest.mark.parametrize(("name", "value"), [("mode", "shift"), ("alpha", 1), ("beta", 0.5), ("reweight", False)])

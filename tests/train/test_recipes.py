@@ -130,7 +130,10 @@ def test_what_sets_nothing_is_refused(written):
         given([written])
 
 
-@pytest.mark.parametrize(("written", "says"), [("a=[", "is no value"), ("a=.nan", "no number to train with")])
+@pytest.mark.parametrize(("written", "says"), [
+    ("a=[", "is no value"),
+    *((f"a={value}", "no number to train with") for value in (".nan", "nan", "-.inf", "inf", "1e999", "[0.9, .nan]")),
+])  # fmt: skip
 def test_a_value_that_is_none_is_refused(written, says):
     with pytest.raises(RequestError, match=says):
         given([written])

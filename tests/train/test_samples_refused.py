@@ -44,7 +44,7 @@ TOO_LONG = r"samples of train are longer than 40 tokens \(100\.0%; at most 1% ma
 @pytest.mark.parametrize("name", ["compeer_sft", "unifireward"])
 def test_samples_longer_than_the_model_reads_are_refused(training_home: Path, start: Path, name: str):
     with pytest.raises(RequestError, match=TOO_LONG):
-        run_of(training_home, start, name, **{"data.max_length": 40}).lengths()
+        run_of(training_home, start, name, **{"data.max_length": 40}).ready()
 
 
 def test_they_are_before_anything_is_trained_and_nothing_is_erased_while_they_are_counted(
@@ -85,4 +85,4 @@ def test_what_a_warm_start_teaches_to_write_is_held_against_what_its_policy_may_
     assert f"0 over {limit:,} (0.00%)" in targets
     with pytest.raises(RequestError, match="targets of train are longer than 20 tokens") as caught:
         run_of(training_home, start, "empathy_sft", **{key: 20}).lengths()
-    assert "--set +data.max_response_length=…" in caught.value.remedy
+    assert "+data.max_response_length: --set, or [settings] of an experiment" in caught.value.remedy

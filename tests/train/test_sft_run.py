@@ -67,6 +67,13 @@ def test_its_loss_falls(told: str, training_home: Path):
     assert f"loss of a step: {found[1]['train/loss']:.2f} at first" in told
 
 
+def test_it_says_of_how_many_rows_of_each_variant_it_learns(told: str, training_home: Path):
+    run = prepare(training_home, recipe("unifireward"), "cpu_smoke", name=NAME, given=STEPS)
+    found = dict(re.findall(r"(\w+) (\d+)", re.findall(r"^rows by variant: (.*)$", told, re.MULTILINE)[0]))
+    assert set(found) == {"none", "P"}
+    assert sum(map(int, found.values())) == run.rows
+
+
 LEARNT = """
 import json, sys
 from omegaconf import OmegaConf
