@@ -68,9 +68,10 @@ class Stop(NamedTuple):
     spent: int
 
 
-def command(run: Path, vendor: Vendor) -> "subprocess.Popen[str]":
-    """Trains. The judge has one name all along: nothing tells that it has been mended but what it says."""
-    profile = PROFILE.format(url=vendor.base_url).replace("max_tokens", 'structured = "json_schema"\nmax_tokens', 1)
+def command(run: Path, vendor: Vendor, model: str) -> "subprocess.Popen[str]":
+    """Trains, with a judge of this name."""
+    told = PROFILE.format(url=vendor.base_url).replace('"stub"', f'"{model}"')
+    profile = told.replace("max_tokens", 'structured = "json_schema"\nmax_tokens', 1)
     (run.parents[1] / "profiles.toml").write_text(profile, encoding="utf-8")
     code = "import sys; from pipelines.cli import main; sys.argv[0] = 'gongqing'; main()"
     options = ["--preset=cpu_smoke", f"--name={NAME}", "--provider=openai", "--budget=5"]
@@ -97,7 +98,7 @@ def stopped(run: Path, process: "subprocess.Popen[str]") -> Stop:
 def gone(run: Path) -> Stop:
     """The host goes away once there is a checkpoint."""
     with Vendor() as vendor:
-        process = command(run, vendor)
+        process = command(run, vendor, "gone")
         while last_step(run) < SOUND and process.poll() is None:
             time.sleep(0.1)
     return stopped(run, process)
@@ -105,12 +106,15 @@ def gone(run: Path) -> Stop:
 
 @pytest.fixture(scope="module")
 def stops(run: Path, gone: Stop) -> dict[str, Stop]:
-    """What became of the starts that followed, by the fault of the host in each."""
+    """What became of the starts that followed, by the fault of the host in each. Their judge has another name than the
+    one that is gone, whose verdicts would be known, and the same one until it is sound: nothing tells that it has been
+    mended but what it says.
+    """
     found = {}
     for fault, script in FAULTS.items():
         with Vendor() as vendor:
             vendor.change(**script)
-            found[fault] = stopped(run, command(run, vendor))
+            found[fault] = stopped(run, command(run, vendor, "mended"))
     return found
 
 
@@ -118,7 +122,7 @@ def stops(run: Path, gone: Stop) -> dict[str, Stop]:
 def ended(run: Path, stops: dict[str, Stop]) -> Iterator[str]:
     """What the same command says once the host is sound."""
     with Vendor() as vendor:
-        process = command(run, vendor)
+        process = command(run, vendor, "mended")
         told, said = process.communicate(timeout=300)
         assert process.returncode == 0, said
         yield told
