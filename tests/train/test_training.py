@@ -19,8 +19,9 @@ from pipelines.settings import ROOT
 from pipelines.train.launch import Run
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
-from pipelines.train.runs import FOLDER, LOCK, ROLLOUTS, SCORED, told_of_rows
+from pipelines.train.runs import FOLDER, LOCK, ROLLOUTS, SCORED, START, told_of_rows
 from pipelines.train.services import PYTHON
+from schemas.reasoning import ECOT
 
 NAME = "smoke"
 KILLED_AT = 12
@@ -109,6 +110,14 @@ def test_the_format_reward_rises(home: Path, told: str):
     assert rewards[0] < 0.5
     assert fmean(rewards[-3:]) > 0.8
     assert {"actor/entropy", "response_length/mean", "actor/grad_norm"} <= run_of(home).metrics()[25].keys()
+
+
+def test_each_tag_is_one_token_of_its_model_and_no_special_one_which_would_vanish(home: Path, told: str):
+    made = json.loads((run_of(home).folder / START / "tokenizer.json").read_text(encoding="utf-8"))
+    special = {one["content"]: one["special"] for one in made["added_tokens"]}
+    tags = {f"<{end}{name}>" for name in ECOT.grammar.names for end in ("", "/")}
+    assert len(tags) == 10
+    assert {special.get(tag) for tag in tags} == {False}
 
 
 def test_the_reward_that_verl_used_is_form_and_judgement_of_the_outputs_that_it_logged(home: Path, told: str):
