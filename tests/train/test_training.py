@@ -115,7 +115,7 @@ def test_the_format_reward_rises(home: Path, told: str):
 def test_each_tag_is_one_token_of_its_model_and_no_special_one_which_would_vanish(home: Path, told: str):
     made = json.loads((run_of(home).folder / START / "tokenizer.json").read_text(encoding="utf-8"))
     special = {one["content"]: one["special"] for one in made["added_tokens"]}
-    tags = {f"<{end}{name}>" for name in ECOT.grammar.names for end in ("", "/")}
+    tags = {f"<{end}{name}>" for name in ECOT.names for end in ("", "/")}
     assert len(tags) == 10
     assert {special.get(tag) for tag in tags} == {False}
 
