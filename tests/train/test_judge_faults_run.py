@@ -51,10 +51,12 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("training")]
 
 @pytest.fixture(scope="module")
 def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the run, in a home with a release; it has what it starts from: a short warm start is enough."""
+    """The folder of the run, in a home with a release, and what it starts from: warm enough for the judge to be asked of
+    a third of the outputs and more, since a handful of failures stops nothing.
+    """
     home = released(sample_home, tmp_path_factory.mktemp("judged"))
     (home / "gongqing.toml").write_text(SETTINGS, encoding="utf-8")
-    return warm(home, home / FOLDER / NAME, "grpo_ecot", "--form=ecot", "--epochs=3", "--batch=8")
+    return warm(home, home / FOLDER / NAME, "grpo_ecot", "--form=ecot", "--epochs=8", "--batch=8")
 
 
 class Stop(NamedTuple):
@@ -177,7 +179,7 @@ def test_nothing_was_learnt_from_an_output_that_nobody_judged(run: Path, ended: 
             assert told["judge_ok"] == 1
             assert row["score"] == pytest.approx(told["r_format"] + told["r_answer"])
             judged += told["r_answer"] > 0
-    assert judged > 10, "else little was shown"
+    assert judged > 30, "else little was shown"
 
 
 def test_one_budget_holds_for_all_starts(run: Path, gone: Stop, stops: dict[str, Stop], ended: str):
