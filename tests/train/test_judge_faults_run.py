@@ -51,8 +51,8 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("training")]
 
 @pytest.fixture(scope="module")
 def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the run, in a home with a release, and what it starts from: warm enough for the judge to be asked of
-    a third of the outputs and more, since a handful of failures stops nothing.
+    """The folder of the run, in a home with a release, and what it starts from: warm enough for the judge to be asked
+    of a third of the outputs and more, since a handful of failures stops nothing.
     """
     home = released(sample_home, tmp_path_factory.mktemp("judged"))
     (home / "gongqing.toml").write_text(SETTINGS, encoding="utf-8")
