@@ -52,8 +52,9 @@ class Failures:
     @property
     def stop(self) -> Stop | None:
         """Why to stop, None for going on."""
-        out = self._lately.hits > OUTAGE * self._lately.of
-        windows = (*([self._lately] if out else []), self._long, self._all)
+        windows = [self._long, self._all]
+        if self._lately.hits > OUTAGE * self._lately.of:
+            windows.insert(0, self._lately)
         if (last := next((one for one in windows if one.above(self.limit)), None)) is not None:
             return Stop(
                 f"the judge failed at {last.hits} of the last {last.of} answers, more than {100 * self.limit:g}%",

@@ -15,11 +15,8 @@ asked, every answer is 503 ``{"stop": …}``. GET /about tells who judges, how o
 import argparse
 import asyncio
 import json
-import os
 import secrets
-import signal
 import sys
-import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
@@ -40,8 +37,8 @@ from pipelines.llm.asking import PROVIDERS
 from pipelines.llm.payload import RULES
 from pipelines.release.judge_turns import Case
 from pipelines.release.verdicts import reference_first
+from pipelines.served import over
 
-_END = b"end"  # on standard input
 _LARGEST = 1 << 24  # bytes of a request
 _GRACE = 2.0  # seconds that those who wait have at the end
 Result = dict[str, Any]
@@ -195,10 +192,10 @@ async def serve(told: argparse.Namespace) -> None:
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
-            over = _over()
+            ended = over()
             sys.stdout.write(json.dumps({"address": f"http://127.0.0.1:{runner.addresses[0][1]}/{token}"}) + "\n")
             sys.stdout.flush()
-            in_order = await over
+            in_order = await ended
         finally:
             await runner.cleanup()
         if not in_order:
@@ -209,27 +206,6 @@ def _models(told: argparse.Namespace) -> dict[str, str]:
     """Who is asked, by task."""
     apart = {PROCESS: told.model_process, OUTCOME: told.model_outcome}
     return {task: apart.get(task) or told.model for task in (mindchat.TASK, UNIFIED, PROCESS, OUTCOME)}
-
-
-def _over() -> "asyncio.Future[bool]":
-    """Done when the service is to end: whether the work was said to be done."""
-    loop = asyncio.get_running_loop()
-    over: asyncio.Future[bool] = loop.create_future()
-
-    def end(in_order: bool) -> None:
-        if not over.done():
-            over.set_result(in_order)
-
-    def listen() -> None:
-        heard = b""
-        while some := os.read(0, 1024):  # not sys.stdin: a thread that waits in it cannot be left behind
-            heard += some
-        loop.call_soon_threadsafe(end, heard.strip().endswith(_END))
-
-    threading.Thread(target=listen, name="stdin", daemon=True).start()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, end, False)
-    return over
 
 
 def _arguments(given: list[str] | None = None) -> argparse.Namespace:

@@ -15,9 +15,7 @@ import asyncio
 import json
 import os
 import secrets
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from typing import Any
 import numpy as np
 from aiohttp import web
 
+from pipelines.served import over
 from pipelines.train.embedding import KINDS, Encoder, Kind, Vectors, note
 
 _BODY = 256 * 1024 * 1024  # bytes of a request
@@ -137,29 +136,13 @@ async def serve(folder: Path, device: str, port: int) -> None:
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", port).start()
-        over = _over()
+        ended = over()
         host, chosen = runner.addresses[0][:2]
         sys.stdout.write(json.dumps({"address": f"http://{host}:{chosen}/{token}"}) + "\n")
         sys.stdout.flush()
-        await over.wait()
+        await ended
     finally:
         await runner.cleanup()
-
-
-def _over() -> asyncio.Event:
-    """Set when the service is to end."""
-    loop = asyncio.get_running_loop()
-    over = asyncio.Event()
-
-    def listen() -> None:
-        while os.read(0, 1024):  # not sys.stdin: a thread that waits in it cannot be left behind
-            pass
-        loop.call_soon_threadsafe(over.set)
-
-    threading.Thread(target=listen, name="stdin", daemon=True).start()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, over.set)
-    return over
 
 
 def main() -> None:

@@ -115,9 +115,9 @@ def overrides(
         for key, value in layer.items():
             if f"+{key}" in found:  # a layer below has said that verl's schema does not name it
                 found[f"+{key}"] = value
-                continue
-            found.pop(_bare(key), None)
-            found[key] = value
+            else:
+                found.pop(_bare(key), None)
+                found[key] = value
     return found
 
 

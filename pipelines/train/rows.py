@@ -45,15 +45,15 @@ def require(paths: Sequence[Path], told: Recipe, arm: Arm) -> None:
     """Raises RequestError where a variant that an arm names has no rows, or all have none that its recipe names: of
     those one may be missing, for who rewrites nothing trains as well.
     """
-    found = by_variant(paths, variants(told, arm))
-    missing = [one for one, rows in found.items() if not rows]
-    if missing and (arm.variants or len(missing) == len(found)):
+    named = variants(told, arm)
+    missing = [one for one, rows in by_variant(paths, named).items() if not rows] if named else []
+    if missing and (arm.variants or len(missing) == len(named)):
         rewritten = ", ".join(one for one in missing if one != "none")
+        add = f"add {rewritten} to variants under [rewrite] in gongqing.toml, " if rewritten else ""
         raise RequestError(
             f"{paths[0].parent.name} has no rows of the variants {', '.join(missing)}: {arm.about}",
             where=paths[0].parent,
-            remedy=f"add {rewritten} to variants under [rewrite] in gongqing.toml, gongqing refresh --select rewrite "
-            "--select training, then release anew",
+            remedy=f"{add}gongqing refresh --select rewrite --select training, then release anew",
         )
 
 

@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 
 from pipelines.errors import TrainingFailed
 from pipelines.llm.asking import Provider
+from pipelines.served import END
 from pipelines.settings import ROOT, Rewards
 from pipelines.train.processes import ended
 from pipelines.train.recipe import Service
@@ -114,7 +115,7 @@ def _served(service: Service, command: Sequence[str], environment: Mapping[str, 
                 )
             yield address
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(b"end\n")  # in order: a judge may then close its budget
+                process.stdin.write(END + b"\n")  # in order: a judge may then close its budget
                 process.stdin.flush()
         finally:
             process.stdin.close()

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from asking_tools import asking, digests, keys, ledger_of, llm_for, questions, vendor_as, worker
@@ -24,8 +25,11 @@ def killed_after(process, vendor, requests):
 def test_two_kills_in_3000_calls_lose_what_was_in_flight_and_no_more(tmp_path):
     with vendor_as(latency=0.02) as vendor:
         llm = llm_for(tmp_path, vendor.base_url)
+        lost_until = [0]
         for after in (N // 3, 2 * N // 3):
             killed_after(worker(tmp_path, llm, N), vendor, after)
+            with ledger_of(tmp_path) as ledger:
+                lost_until.append(len(ledger.open_attempts()))
         last = worker(tmp_path, llm, N)
         assert last.communicate(timeout=300)[0] == f"answered {N}\n"
         time.sleep(0.1)
@@ -39,7 +43,8 @@ def test_two_kills_in_3000_calls_lose_what_was_in_flight_and_no_more(tmp_path):
             spent = sum(row.cost for row in ledger.spend()) * 10**9
             billed_to_us = sum(row.calls for row in ledger.spend())
         assert all(one.lost for one in lost)
-        assert len(lost) <= 2 * CONCURRENCY
+        assert len(lost) == lost_until[-1]
+        assert all(0 < after - before <= CONCURRENCY for before, after in pairwise(lost_until)), "of each process"
         assert billed_to_us == N
 
         # Exactly the lost ones: every request beyond one a question was under way when a process died.

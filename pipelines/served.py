@@ -1,0 +1,34 @@
+"""When a service that was started beside something ends: with whoever started it, or when it is told to.
+
+Whoever starts it holds the other end of its standard input, and however they die it closes.
+"""
+
+import asyncio
+import os
+import signal
+import threading
+
+END = b"end"  # on standard input: the work is done
+
+
+def over() -> "asyncio.Future[bool]":
+    """Done when the service of this event loop is to end: whether the work was said to be done (`END`) before its
+    standard input closed. A signal, SIGINT or SIGTERM, ends it as well, and says nothing of the work.
+    """
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[bool] = loop.create_future()
+
+    def end(in_order: bool) -> None:
+        if not found.done():
+            found.set_result(in_order)
+
+    def listen() -> None:
+        heard = b""
+        while some := os.read(0, 1024):  # not sys.stdin: a thread that waits in it cannot be left behind
+            heard += some
+        loop.call_soon_threadsafe(end, heard.strip().endswith(END))
+
+    threading.Thread(target=listen, name="stdin", daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, end, False)
+    return found
