@@ -15,7 +15,7 @@ VERL_PYTHON = $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info
 BENCHMARKS := refresh store crawl cleaning near_duplicates llm rules rewards
 PEERS := text-dedup datatrove data-juicer
 
-.PHONY: demo train-env train-env-gpu test coverage ui lint format bench bench-peers pins clean help
+.PHONY: demo train-env train-env-gpu test drill coverage ui lint format bench bench-peers pins clean help
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -55,10 +55,13 @@ train-env-gpu: requirements/train-gpu.txt  ## the same with vLLM, for GPUs
 test: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## every test, on all cores
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
+drill: $(STAMP)  ## kills, full disks, hostile data, hosts, sites and pages: a table of what survived
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m drill $(ARGS)
+
 coverage: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## the same, with what no test runs; it takes half as long again
 	$(MAKE) test ARGS="--cov --cov-report=term:skip-covered $(ARGS)"
 
-ui: $(STAMP)  ## Dagster's web UI on http://127.0.0.1:3000
+ui: $(STAMP)  ## Dagster's web UI, at the address that it prints
 	$(BIN)/gongqing ui
 
 lint: $(STAMP)  ## formatting, rules, types, layers

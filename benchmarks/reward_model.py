@@ -29,16 +29,16 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.corpus import ROOT, SHARED
-from pipelines.imports import import_file, make_author_key
-from pipelines.making import run_stage
-from pipelines.release.triplets import triplets
+from pipelines.flow.runner import run_stage
+from pipelines.flow.stages import STAGES
+from pipelines.ingest.import_file import import_file
 from pipelines.rewards.asking import ENCODER, close
 from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, answered, echoed, unquoted
 from pipelines.rewards.format import coe
 from pipelines.rewards.sections import section
-from pipelines.settings import Settings
-from pipelines.stages import STAGES
+from pipelines.settings import Settings, make_author_key
 from pipelines.store import Store
+from pipelines.trainsets.triplets import triplets
 from schemas.reasoning import COE_TAGS, Coe
 
 RESULTS = Path(__file__).parent / "results" / "reward_model.json"

@@ -16,6 +16,8 @@ from parsel import Selector
 Node: TypeAlias = Any  # an lxml element; lxml has no types
 
 LONGEST_TEXT = 200_000  # characters, our choice: no person writes more in one piece
+# Elements within each other, our choice. libxml2 leaves the rest of a page unread at 2,048 of them.
+DEEPEST = 2_000
 
 _NOT_READ = frozenset(
     ("script", "style", "template", "noscript", "textarea", "select", "button", "input", "iframe", "object", "svg",
@@ -45,10 +47,42 @@ def find(node: Node, css: str) -> list[Node]:
     return list(_compiled(css)(node))
 
 
-def fragment(html: str) -> Node | None:
-    """The tree of a piece of HTML, as JSON engines give it; None where there is none."""
-    root = Selector(text=valid(html), type="html").root
-    return root if isinstance(root, etree._Element) else None
+def parsed(html: str) -> Selector:
+    """A page in HTML, read to its end.
+
+    Raises:
+        ValueError: The parser gave up before the end, as it does where tags stand too deeply within each other: what
+            it gave would look like a whole page that says less.
+    """
+    # parsel's own parser keeps its errors to itself.
+    parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
+    root = etree.fromstring(valid(html).strip().encode() or b"<html/>", parser=parser)
+    if root is None:  # of a comment alone, as parsel has it
+        root = etree.fromstring(b"<html/>", parser=parser)
+    # Where a parser gives up, it stands within all that is open. That counts where its log of errors is full.
+    if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log) or _open_at_the_end(root) >= DEEPEST:
+        raise ValueError("markup that the parser did not read to its end")
+    return Selector(root=root, type="html")
+
+
+def fragment(html: str) -> Node:
+    """The tree of a piece of HTML, as JSON engines give it.
+
+    Raises:
+        ValueError: It can not be read to its end.
+    """
+    root = parsed(html).root
+    if any(isinstance(each.tag, str) for each in root.itersiblings()):  # another document begins behind </html>
+        raise ValueError("markup that goes on behind its own end")
+    return root
+
+
+def _open_at_the_end(root: Node) -> int:
+    """How many elements the last one of a tree stands within."""
+    depth = 0
+    while len(root):
+        root, depth = root[-1], depth + 1
+    return depth
 
 
 def valid(text: str) -> str:

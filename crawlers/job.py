@@ -8,6 +8,7 @@
 ``unknown/``         pages of a layout that nobody knows yet, compressed
 ``seen.jsonl``       for the next crawl: id, fingerprint, time of posting of what was listed; what was not read
 ``stopped.json``     how the last run ended, where it ended early
+``refused.json``     why the last run could not begin, in words
 ``stats.json``       written last: the job is over, and is never gone on with
 ===================  ============================================================================================
 
@@ -57,7 +58,8 @@ class Job:
                 self._check(request)
                 self.had = self._read_journal()
                 self._journal = opened.enter_context(self.items.open("ab", buffering=0))
-                (folder / "stopped.json").unlink(missing_ok=True)
+                for ended in ("stopped.json", "refused.json"):
+                    (folder / ended).unlink(missing_ok=True)
             except OSError as error:
                 raise RequestRefused(
                     f"the job's folder can not be used: {error.strerror}",
@@ -229,6 +231,14 @@ def _emptied(folder: Path, older_than: float) -> bool:
         else:
             path.unlink()
     return True
+
+
+def note_refusal(folder: Path, error: CrawlError) -> None:
+    """Notes in a job's folder, where there is one, why a run could not begin: its words reach whoever started it."""
+    if folder.is_dir():
+        said = {"what": error.what, "where": error.where, "remedy": error.remedy, "exit_code": error.exit_code}
+        with contextlib.suppress(OSError):  # a folder that cannot be written may be the very reason
+            write_whole(folder / "refused.json", _json(said))
 
 
 @contextlib.contextmanager

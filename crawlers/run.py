@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from scrapy.crawler import AsyncCrawlerProcess
@@ -22,7 +23,7 @@ from scrapy.settings import Settings
 
 from crawlers import settings as project
 from crawlers.errors import CrawlError
-from crawlers.job import DONE
+from crawlers.job import DONE, note_refusal
 from crawlers.sites import find_site
 from crawlers.spiders.loader import spider_of
 
@@ -89,6 +90,8 @@ def attempt(source: str, said: Mapping[str, str | None], settings: Settings) -> 
         if heard.handlers:  # by Dagster; elsewhere the words below are enough
             heard.error("%s", error.what)
         sys.stderr.write(f"error: {error}\n")
+        if said.get("job"):
+            note_refusal(Path(str(said["job"])), error)
         return error.exit_code, {}
     if summary["finish_reason"] in DONE:
         return 0, summary

@@ -5,8 +5,9 @@ from typing import Any
 
 import dagster as dg
 
+from pipelines.core.modes import keep_private
 from pipelines.defs import assets, checks, crawl, releases, schedules, training
-from pipelines.defs.resources import HomeResource, askers_resource
+from pipelines.defs.resources import askers_resource, home_resource
 
 
 def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -30,7 +31,7 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
             releases.release_monthly,
         ],
         resources={
-            "home": HomeResource(),
+            "home": home_resource,
             "askers": askers_resource,
             "pipes": dg.PipesSubprocessClient(),
             **(resources or {}),
@@ -41,4 +42,5 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
     )
 
 
+keep_private()  # here Dagster's processes come in, whoever has started them
 defs = build_definitions()

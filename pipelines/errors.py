@@ -13,7 +13,11 @@ GongqingError                exit 1: the work failed
 │   ├── DamagedVersion       files that do not match their manifest
 │   ├── InvalidRows          rows that break their table's schema
 │   ├── DamagedRelease       a release whose files do not match its manifest
-│   └── StorageFull          no room left on the device
+│   ├── OlderSchema          a version in columns that the table has no more
+│   ├── NewerHome            files of a home that a newer gongqing has written
+│   ├── StorageFull          no room left on the device
+│   ├── StorageDenied        a place that may not be read or written: its rights, or a read-only file system
+│   └── StorageBroken        a device that does not read or write what it should
 ├── ReleaseRefused           a release with something to mend first
 ├── PrivateText              an export that would repeat what may not be published
 ├── HubError                 the Hub, or the way to it, failed
@@ -22,10 +26,12 @@ GongqingError                exit 1: the work failed
 ├── LlmError                 asking a model failed
 │   ├── BudgetSpent          the next call might pass the cap
 │   ├── HostRefused          a host that refuses whatever it is asked, gives no answers, or bills what it cannot
+│   ├── TooManyInvalid       a model whose replies are no answers, more often than is borne
 │   └── LedgerError          the ledger cannot be read or written
 │       ├── DamagedLedger    a file that is damaged, foreign, or of a newer version
 │       ├── LedgerFull       no room left on its device
 │       └── LedgerBusy       another process holds it, or has a question under way that only it can answer for
+├── Shrunk                   a table that other answers alone would halve
 ├── TrainingFailed           a run of a trainer that ended before its last step
 ├── CrawlFailed              a crawl that was blocked, broken off, or failed
 ├── Unaccounted              a step whose rows in are not its rows kept and dropped
@@ -119,15 +125,31 @@ class InvalidRows(StoreError):
 
 
 class DamagedRelease(StoreError):
-    """Raised by `pipelines.release.releases` where a file of a release is missing, or not what its manifest says."""
+    """Raised by `pipelines.store.releases` where a file of a release is missing, or not what its manifest says."""
+
+
+class OlderSchema(StoreError):
+    """Raised by `Store.require_todays` for a version whose columns mean, or are, something else than they do today."""
+
+
+class NewerHome(StoreError):
+    """Raised by `Store` for a pointer, a manifest or columns that only a newer gongqing knows: nothing is touched."""
 
 
 class StorageFull(StoreError):
-    """Raised by `Store.write` when the device is full: the pointer has not moved, and no scratch is left."""
+    """Raised by `Store.write`, and by whatever else writes, when the device is full: what stood there still does."""
+
+
+class StorageDenied(StoreError):
+    """Raised by `pipelines.core.files.storage_error` for a place that may not be read or written."""
+
+
+class StorageBroken(StoreError):
+    """Raised by `pipelines.core.files.storage_error` for a device that fails at reading or writing."""
 
 
 class ReleaseRefused(GongqingError):
-    """Raised by `pipelines.releasing.release`; `findings` (`pipelines.release.manifest.Finding`) are what to mend.
+    """Raised by `pipelines.operations.release`; `findings` (`pipelines.store.release_manifest`) are what to mend.
 
     All findings of the checks are there, warnings among them, so that everything can be mended in one go.
     """
@@ -148,6 +170,9 @@ class LlmError(GongqingError):
 class BudgetSpent(LlmError):
     """Raised by `pipelines.llm.ledger` before a call that might pass the cap: it is not sent.
 
+    A call that is `too_dear` would pass the cap of a budget of which nothing is spent. It alone ends no run; where no
+    question is cheaper, `pipelines.llm` raises it.
+
     `spent`, `held` (by calls in flight and by calls of which nobody knows whether they were billed), `wanted` (by the
     call that was refused) and `cap` are amounts of `currency`. `waiting` is how many questions have no answer yet,
     where whoever raises it on knows.
@@ -159,12 +184,29 @@ class BudgetSpent(LlmError):
         self.spent, self.held, self.wanted, self.cap = spent, held, wanted, cap
         self.currency, self.waiting = currency, waiting
         rest = "" if waiting is None else f"; {waiting} questions wait"
+        if self.too_dear:
+            super().__init__(
+                f"the budget is too small: the call may cost {wanted:f} {currency}, and the whole budget is "
+                f"{cap:f} {currency}{rest}",
+                remedy="ask again with a larger --budget",
+            )
+            return
         aside = f" and {held:f} set aside for calls that may yet be billed" if held else ""
         super().__init__(
             f"the budget is used up: {spent:f} {currency} spent{aside}, of {cap:f} {currency}; "
             f"the next call may cost {wanted:f}{rest}",
             remedy="ask again with a larger --budget: what is answered is not asked again",
         )
+
+    @property
+    def too_dear(self) -> bool:
+        """Whether the call alone may cost more than the whole budget."""
+        return self.wanted > self.cap
+
+    @property
+    def figures(self) -> str:
+        """What the call may cost, and what there is, for the detail of a drop."""
+        return f"may cost {self.wanted:f}, of {self.cap:f} {self.currency} in all"
 
     def with_waiting(self, waiting: int) -> "BudgetSpent":
         """The same, with how many questions wait."""
@@ -187,6 +229,10 @@ class HostRefused(LlmError):
     """Raised by `pipelines.llm` where a host refuses what it is asked and would refuse the rest as well."""
 
 
+class TooManyInvalid(LlmError):
+    """Raised by `pipelines.llm.failures` where more of a model's replies are no answers than [llm] failures bears."""
+
+
 class LedgerError(LlmError):
     """Base of what `pipelines.llm.ledger` raises about its file."""
 
@@ -203,6 +249,27 @@ class LedgerBusy(LedgerError):
     """Raised by `Ledger` when another process holds the file for too long, or a batch has yet to be collected."""
 
 
+class Shrunk(GongqingError):
+    """Raised by `pipelines.flow.runner` where a table would lose half of its rows to other answers: nothing is written.
+
+    `table`, and how many rows it has `before` and would have `after`.
+    """
+
+    def __init__(self, table: str, before: int, after: int) -> None:
+        self.table, self.before, self.after = table, before, after
+        super().__init__(
+            f"{table} would shrink from {before:,} rows to {after:,}, only for other answers or for want of them: it "
+            "stays as it was",
+            remedy=f"look at who answers (provider, model, host): gongqing refresh --select {table} --allow-shrink "
+            "makes it all the same, without asking again what was answered (in Dagster: allow_shrink of the resource "
+            "askers)",
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its arguments are not its message, which pickling would hand it."""
+        return Shrunk, (self.table, self.before, self.after)
+
+
 class TrainingFailed(GongqingError):
     """Raised by `pipelines.train.launch` for a trainer that ended with an error, or was killed."""
 
@@ -212,24 +279,24 @@ class CrawlFailed(GongqingError):
 
 
 class Unaccounted(GongqingError):
-    """Raised by `pipelines.accounts` when rows in are not rows kept and rows dropped."""
+    """Raised by `pipelines.store.accounting` when rows in are not rows kept and rows dropped."""
 
 
 class Busy(GongqingError):
-    """Raised by `pipelines.refresh` when another refresh is at work; says who holds the lock."""
+    """Raised by `pipelines.flow.refresh` when another refresh is at work; says who holds the lock."""
 
 
 class PrivateText(GongqingError):
-    """Raised by `pipelines.release.public` for an export in which words stand that may not be published."""
+    """Raised by `pipelines.release.publish.public` for an export in which words stand that may not be published."""
 
 
 class HubError(GongqingError):
-    """Raised by `pipelines.release.hub` and `.fetch` where the Hub refuses, or cannot be reached."""
+    """Raised by `pipelines.release.publish.hub` and `.fetch` where the Hub refuses, or cannot be reached."""
 
 
 class HubMoved(HubError):
-    """Raised by `pipelines.release.hub` where somebody else commits while a release is on its way."""
+    """Raised by `pipelines.release.publish.hub` where somebody else commits while a release is on its way."""
 
 
 class TagTaken(HubError):
-    """Raised by `pipelines.release.hub` where the release's name is a tag of other content already."""
+    """Raised by `pipelines.release.publish.hub` where the release's name is a tag of other content already."""

@@ -6,6 +6,7 @@ Closed: a key that does not exist is an error that names the nearest one. A nest
 
 import difflib
 import os
+import secrets
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -37,9 +38,13 @@ Size = Annotated[Share | Count, BeforeValidator(_whole)]
 
 
 class Filters(_Section):
-    """The first filters. M §2 and E §2 give the two lengths; the share is ours."""
+    """The first filters. M §2 and E §2 give the two least lengths; the greatest and the share are ours."""
 
     min_post_chars: Count = 20
+    # Of a post, of one answer, of one turn. The longest real post that we have seen has 7,070 characters, the longest
+    # answer 1,936, the longest text that a page of a forum showed as one piece 12,857: none of them falls.
+    max_post_chars: int = Field(20_000, ge=1)
+    max_dialogue_chars: int = Field(200_000, ge=1)  # of all turns of a dialogue; an hour of talk has some 50,000
     min_answer_chars: Count = 100  # an answer must have more
     min_han_ratio: float = Field(0.5, ge=0, le=1)
     min_emotional_context: float = Field(0.0, ge=0, le=1)  # of a post; 0 keeps all, the score stands on every row
@@ -100,14 +105,20 @@ class Llm(_Section):
     """How models are asked. What is asked of which follows from the content's key alone, so these decide no content."""
 
     # None: what the tables stand by, and `rules` where there are none yet. The presence of a key selects nothing.
-    provider: Literal["rules", "openai", "replay"] | None = None
+    provider: Literal["rules", "openai", "replay", "written"] | None = None
     profiles: Path | None = None  # a TOML file of model profiles beside those that are shipped
     recordings: Path | None = None  # of provider `replay`
     repairs: int = Field(1, ge=0)  # how often a model is told what was wrong with its reply: ours
     attempts: int = Field(6, ge=1)  # how often a request that failed on its way is sent: ours
     timeout: float = Field(600.0, gt=0)  # seconds; a model that reasons may think for minutes
     concurrency: int | None = Field(None, ge=1)  # requests in flight; None: as the profile says
+    # A stage stops where more of a model's replies than this share are no answer after all repairs, beyond chance and
+    # from the 30th on: ours. Models that can do a task miss its format in a few of a hundred; one in five has not
+    # understood it, and a gateway that says "busy" as a completion is at all of them.
+    failures: float = Field(0.2, ge=0, le=1)
     schedule_budget: float | None = Field(None, gt=0)  # what one run of the weekly schedule may spend; None: nothing
+    # What all runs in Dagster may spend in 24 hours, from the launch pad or a schedule; None: as schedule_budget.
+    daily_budget: float | None = Field(None, ge=0)
 
 
 class Annotate(_Section):
@@ -143,6 +154,19 @@ class Rewrite(_Section):
     def _say_what_is_similar(self) -> "Rewrite":
         if (self.encoder is None) != (self.least_similarity is None):
             raise ValueError("encoder and least_similarity are given together: each model has a scale of its own")
+        return self
+
+
+class Publish(_Section):
+    """Where the job `publish_release` may put a release. The command line names its repository itself."""
+
+    repositories: tuple[str, ...] = ()  # OWNER/NAME on the Hub; none: nowhere
+    public: tuple[str, ...] = ()  # those of them that everybody may see
+
+    @model_validator(mode="after")
+    def _name_the_public_ones_twice(self) -> Self:
+        if missing := sorted(set(self.public) - set(self.repositories)):
+            raise ValueError(f"public names what repositories does not: {', '.join(missing)}")
         return self
 
 
@@ -182,6 +206,7 @@ class Settings(BaseSettings):
     llm: Llm = Llm()
     annotate: Annotate = Annotate()
     rewrite: Rewrite = Rewrite()
+    publish: Publish = Publish()
     training: Training = Training()
     rewards: Rewards = Rewards()
 
@@ -288,3 +313,22 @@ def _known_keys() -> tuple[str, ...]:
         return found
 
     return tuple(walk(Settings, ()))
+
+
+def author_key(home: Path) -> bytes | None:
+    """The key of the authors' pseudonyms: of the environment, or the file `author.key` of the home; None without."""
+    given = os.environ.get(AUTHOR_KEY)
+    if given:
+        return given.encode()
+    path = home / "author.key"
+    return path.read_bytes().strip() if path.exists() else None
+
+
+def make_author_key(home: Path) -> None:
+    """Make the home's author key once, readable by its owner alone, so that pseudonyms and versions stay."""
+    path = home / "author.key"
+    if author_key(home) is None:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32) + "\n")

@@ -63,7 +63,8 @@ class Variant(LlmMade):
     """What every table of rewritten texts has. A copy (D) was made by nobody: its provider is `none`."""
 
     provider = one_of(
-        ("openai", "replay", "rules", "none"), description="what wrote it: an API, a recording, rules; none: a copy"
+        ("openai", "replay", "written", "rules", "none"),
+        description="what wrote it: an API, a recording, people, rules; none: a copy",
     )
     variant = one_of(("D", "R", "P"), primary_key=True, description="duplicate, rewrite, or persona")
     dialogue_id = dy.String(description="the dialogue that it was made from")

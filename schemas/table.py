@@ -85,10 +85,16 @@ def to_arrow(frame: pl.DataFrame, table: type[Table] | pa.Schema) -> pa.Table:
     return frame.select(schema.names).to_arrow().cast(schema)
 
 
-class LlmMade(Table):
-    """Columns of every row that a model, or the rules that stand in for one, made (DESIGN §2.5)."""
+# Providers that are no model: people for the samples, and rules.
+NO_MODEL = ("written", "rules")
 
-    provider = one_of(("openai", "replay", "rules"), description="what answered: an API, a recording, or rules")
+
+class LlmMade(Table):
+    """Columns of every row that a model, or what stands in for one, made (DESIGN §2.5)."""
+
+    provider = one_of(
+        ("openai", "replay", "written", "rules"), description="what answered: an API, a recording, people, or rules"
+    )
     model_asked = dy.String(description="the model that was asked for")
     model_served = dy.String(nullable=True, description="the model that the server says answered")
     prompt_version = dy.String(description="id and version of the prompt")

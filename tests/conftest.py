@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from labels_made import LABELLED, made_labels
 
-from pipelines.askers import Askers
-from pipelines.imports import import_file, make_author_key
-from pipelines.making import run_stage
-from pipelines.settings import ROOT, Settings
-from pipelines.stages import STAGES
+from pipelines.flow.askers import Askers
+from pipelines.flow.runner import run_stage
+from pipelines.flow.stages import STAGES
+from pipelines.ingest.import_file import import_file
+from pipelines.settings import ROOT, Settings, make_author_key
 from pipelines.store import Store
 
 # How long one example takes says nothing on a busy machine. Under CI the examples are the same in every run of the same
@@ -100,11 +101,33 @@ REAL_SETS = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that read the real home share a worker: to make it takes longer than most of them."""
+    """Tests that read the real home share a worker: to make it takes longer than most of them. A drill's area goes into
+    its reports, which alone reach the process that prints the table.
+    """
     for item in items:
+        if drill := item.get_closest_marker("drill"):
+            item.user_properties.append(("drill", drill.args[0]))
         chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()  # test_making: which home
         if not {"real_home", "real_store"}.isdisjoint((*getattr(item, "fixturenames", ()), *map(str, chosen))):
             item.add_marker(pytest.mark.xdist_group("real-home"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A table of the drills: how many in each area, how many survived, failed, or could not be run here."""
+    outcomes: dict[str, dict[str, str]] = {}
+    for outcome in ("passed", "skipped", "failed", "error"):  # the worst of a test's reports counts
+        for report in terminalreporter.stats.get(outcome, []):
+            if area := dict(getattr(report, "user_properties", ())).get("drill"):  # a module that fails has none
+                outcomes.setdefault(area, {})[report.nodeid] = "failed" if outcome == "error" else outcome
+    if not outcomes:
+        return
+    rows = {area: Counter(drills.values()) for area, drills in sorted(outcomes.items())}
+    rows["sum"] = sum(rows.values(), Counter())
+    terminalreporter.section("drills")
+    terminalreporter.write_line(f"{'area':24}{'drills':>8}{'survived':>10}{'failed':>8}{'not run':>9}")
+    for area, counts in rows.items():
+        told = f"{counts.total():8}{counts['passed']:10}{counts['failed']:8}{counts['skipped']:9}"
+        terminalreporter.write_line(f"{area:24}{told}")
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,7 @@ from crawlers.window import Window
 from pipelines.crawl.collecting import collect
 from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare
-from pipelines.imports import make_author_key
-from pipelines.settings import ROOT, Crawl
+from pipelines.settings import ROOT, Crawl, make_author_key
 from pipelines.store import Store
 from samples.replica import Replica
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.accounts import Account, count, require_balance, settle
-from pipelines.drops import drops, gather
 from pipelines.errors import Unaccounted
+from pipelines.store.accounting import Account, count, require_balance, settle
+from schemas.dropped import drops, gather
 from schemas.table import Dropped
 
 LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine

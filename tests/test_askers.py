@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from pipelines.askers import Askers
 from pipelines.errors import LedgerError, UnknownName
+from pipelines.flow.askers import Askers
 from pipelines.llm.ledger.ledger import FILE
 from pipelines.settings import Llm
 
@@ -57,7 +57,7 @@ def test_what_was_opened_is_closed_where_the_ledger_cannot_be(tmp_path, monkeypa
         finally:
             closed.append(provider)
 
-    monkeypatch.setattr("pipelines.askers.asker", opened)
+    monkeypatch.setattr("pipelines.flow.askers.asker", opened)
     (tmp_path / FILE).touch()
     with pytest.raises(LedgerError, match="damaged"), Askers(tmp_path, Llm(), budget=Decimal(1)) as askers:
         askers.of("rules")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.buffers import buffers
+from pipelines.core.arrow import buffers
 from pipelines.errors import RequestError
 
 

@@ -1,5 +1,6 @@
 """The command line: what it prints, its exit codes, its JSON."""
 
+import errno
 import json
 import re
 import shutil
@@ -291,6 +292,7 @@ def test_a_home_that_is_a_file_is_refused(tmp_path, capsys, monkeypatch):
         assert "the home is a file" in message
 
 
+@pytest.mark.drill("damage")
 def test_tables_lists_the_others_where_one_is_damaged(tmp_path, sample_store, monkeypatch, capsys):
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
     store = Store(tmp_path / "data")
@@ -303,7 +305,61 @@ def test_tables_lists_the_others_where_one_is_damaged(tmp_path, sample_store, mo
     printed = capsys.readouterr()
     assert ended.value.code == 1
     assert "unique_posts" in printed.out
+    assert re.search(r"splits +│ damaged", printed.out)
     assert "tables promote splits" in printed.err
+
+
+@pytest.mark.drill("damage")
+def test_one_damaged_data_set_hides_neither_the_others_nor_another_that_is_damaged(
+    tmp_path, sample_store, monkeypatch, capsys
+):
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    store = Store(tmp_path / "data")
+    for name in ("one", "two", "three"):
+        store.write("imported_posts", sample_store.read("imported_posts"), partition=name)
+    store.write("splits", sample_store.read("splits"))
+    for damaged in ("imported_posts/two", "splits"):
+        (tmp_path / "data" / damaged / "current.json").write_bytes(b"")
+    monkeypatch.setattr(sys, "argv", ["gongqing", "tables", "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    printed = capsys.readouterr()
+    listed = {(row["table"], row["partition"]): row for row in json.loads(printed.out)}
+    assert listed["imported_posts", "one"]["rows"] == listed["imported_posts", "three"]["rows"] > 0
+    assert listed["imported_posts", "two"]["damaged"] == "the pointer of imported_posts/two cannot be read"
+    assert listed["splits", None]["version"] is None
+    assert "tables promote splits" in printed.err
+    assert "tables promote imported_posts VERSION --partition two" in printed.err
+
+
+@pytest.mark.drill("damage")
+def test_what_a_refresh_says_of_a_table_that_was_damaged(tmp_path, sample_home, monkeypatch):
+    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+    shutil.copytree(sample_home / "data", tmp_path / "data")
+    (file,) = (tmp_path / "data" / "clean_dialogues").glob("*/rows/*.parquet")
+    file.write_bytes(b"")
+    output = _run("refresh", "--select", "clean_dialogues").output
+    assert "clean_dialogues is damaged: a file has 0 bytes and should have" in output
+    assert ": made anew\n" in output
+
+
+@pytest.mark.drill("disk")
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(errno.EROFS, "Read-only file system", "/home/of/it/refresh.lock"), "where: /home/of/it/refresh.lock"),
+        (OSError(errno.ENOSPC, "Error writing bytes to file"), "free some space"),
+    ],
+)
+def test_what_the_disk_refuses_ends_with_1_and_says_what_to_do(in_home, capsys, monkeypatch, error, says):
+    def refuse(*_, **__):
+        raise RuntimeError("something else of Dagster's") from error
+
+    monkeypatch.setattr("pipelines.cli.tables.list_tables", refuse)
+    ended, message = _fails(capsys, monkeypatch, "tables")
+    assert ended == 1
+    assert says in message
+    assert "report it" not in message
 
 
 def test_debug_shows_the_traceback(in_home, monkeypatch):
@@ -313,6 +369,7 @@ def test_debug_shows_the_traceback(in_home, monkeypatch):
         main()
 
 
+@pytest.mark.drill("damage")
 def test_a_damaged_table_ends_with_1_and_names_the_file(tmp_path, sample_store, monkeypatch, capsys):
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
     version = Store(tmp_path / "data").write("splits", sample_store.read("splits"))
@@ -321,7 +378,8 @@ def test_a_damaged_table_ends_with_1_and_names_the_file(tmp_path, sample_store, 
     ended, message = _fails(capsys, monkeypatch, "show", "splits")
     assert ended == 1
     assert str(file) in message
-    assert "gongqing refresh --select splits" in message
+    assert "restore its folder from a backup" in message
+    assert "gongqing refresh" not in message
 
 
 def test_output_goes_whole_into_a_pipe(in_home):

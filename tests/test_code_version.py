@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import code_version as module
-from pipelines.code_version import code_version
-from pipelines.stages import STAGES
+from pipelines.core import code_version as module
+from pipelines.core.code_version import code_version
+from pipelines.flow.runner import code_of
+from pipelines.flow.stages import STAGES
 
 FILES = {
     "__init__.py": "",
@@ -114,28 +115,28 @@ def version_if(monkeypatch: pytest.MonkeyPatch, ending: str, modules: tuple[str,
 
 
 RESTS_ON = {
-    "clean_posts": ["pipelines/clean/lexicons/risk.toml", "pipelines/text.py", "schemas/posts.py"],
-    "clean_dialogues": ["pipelines/clean/lexicons/risk.toml", "pipelines/clean/script.py", "schemas/labels.py"],
-    "unique": ["pipelines/dedup/merge.py", "pipelines/sample/splits.py", "pipelines/text.py"],
-    "sampled_turns": ["pipelines/sample/gaussian.py", "schemas/ids.py"],
-    "grpo_ecot": ["pipelines/release/prompts/ecot.md", "pipelines/release/lengths.py", "pipelines/llm/prompts.py"],
-    "grpo_coe": ["pipelines/release/prompts/coe.md"],
-    "grpo_cer": ["pipelines/release/prompts/cer.zh.md", "schemas/labels.py"],
-    "sft_cer": ["pipelines/release/prompts/cer.en.md", "pipelines/rewrite/scripts.py", "schemas/reasoning.py"],
-    "rm_triplets": ["pipelines/release/rings.py", "pipelines/release/generic.py", "pipelines/sample/references.py"],
-    "rm_unified": ["pipelines/release/prompts/rm_unified.zh.md", "pipelines/release/verdicts.py"],
+    "clean_posts": ["pipelines/text/lexicons/risk.toml", "pipelines/text/keys.py", "schemas/posts.py"],
+    "clean_dialogues": ["pipelines/text/lexicons/risk.toml", "pipelines/text/script.py", "schemas/labels.py"],
+    "unique": ["pipelines/dedup/merge.py", "pipelines/split/splits.py", "pipelines/text/keys.py"],
+    "sampled_turns": ["pipelines/split/gaussian.py", "schemas/ids.py"],
+    "grpo_ecot": ["pipelines/trainsets/prompts/ecot.md", "pipelines/trainsets/lengths.py", "pipelines/llm/prompts.py"],
+    "grpo_coe": ["pipelines/trainsets/prompts/coe.md"],
+    "grpo_cer": ["pipelines/trainsets/prompts/cer.zh.md", "schemas/labels.py"],
+    "sft_cer": ["pipelines/trainsets/prompts/cer.en.md", "pipelines/rewrite/scripts.py", "schemas/reasoning.py"],
+    "rm_triplets": ["pipelines/trainsets/rings.py", "pipelines/trainsets/generic.py", "pipelines/split/references.py"],
+    "rm_unified": ["pipelines/judge/prompts/rm_unified.zh.md", "pipelines/judge/verdicts.py"],
 }
 
 
 @pytest.mark.parametrize("name", RESTS_ON)
 def test_a_stage_follows_its_rules_its_lexicons_and_its_prompts(monkeypatch: pytest.MonkeyPatch, name: str):
     [stage] = [stage for stage in STAGES if stage.name == name]
-    assert len(stage.code) == 12
+    assert len(code_of(stage)) == 12
     changed = [version_if(monkeypatch, path, stage.modules) for path in RESTS_ON[name]]
-    assert len({stage.code, *changed}) == len(changed) + 1
+    assert len({code_of(stage), *changed}) == len(changed) + 1
 
 
 def test_a_stage_does_not_follow_another_room(monkeypatch: pytest.MonkeyPatch):
     [stage] = [stage for stage in STAGES if stage.name == "sampled_turns"]
-    for path in ("pipelines/release/prompt_sets.py", "pipelines/cli/making.py", "pipelines/clean/lexicons/risk.toml"):
-        assert version_if(monkeypatch, path, stage.modules) == stage.code
+    for path in ("pipelines/trainsets/prompt_sets.py", "pipelines/cli/making.py", "pipelines/text/lexicons/risk.toml"):
+        assert version_if(monkeypatch, path, stage.modules) == code_of(stage)

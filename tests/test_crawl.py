@@ -185,6 +185,7 @@ def test_a_job_that_is_gone_on_with_later_does_not_undo_what_came_after_it(tmp_p
     assert remembered.read_text(encoding="utf-8").strip() == before
 
 
+@pytest.mark.drill("kill")
 def test_what_a_crawl_brought_before_its_parent_was_killed_is_taken_over_by_the_next(tmp_path: Path):
     home = Home(tmp_path)
     job_of(home, item("1", "一", AT))  # and nobody collects it

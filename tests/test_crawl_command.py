@@ -58,6 +58,7 @@ def test_a_key_of_the_environment_is_enough_for_a_home_that_is_not_there_yet(tmp
     monkeypatch.setenv("GONGQING_AUTHOR_KEY", "a key for the tests alone")
     code, message = fails(capsys, monkeypatch, "crawl", "xinli001")
     assert (code, "nothing was crawled" in message) == (2, True), message  # without a contact no site is asked
+    assert "remedy: set GONGQING_CRAWL_CONTACT" in message
 
 
 def test_a_blocked_crawl_ends_with_1_its_reason_and_what_to_do(home, capsys, monkeypatch):

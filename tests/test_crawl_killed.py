@@ -90,6 +90,7 @@ def table(home: Path) -> pl.DataFrame:
     return Store(home / "data").read("raw_posts").collect().drop("fetched_at").sort("post_id")
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.slow
 def test_a_command_that_is_killed_at_any_moment_gives_the_table_of_one_that_is_left_alone(tmp_path: Path):
     alone, home, chance = tmp_path / "alone", tmp_path / "killed", random.Random(3)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from pipelines.display import as_json, changed_keys, events, findings, row, visible
-from pipelines.release.manifest import Finding
-from pipelines.why import Event
+from pipelines.cli.render import as_json, changed_keys, events, findings, row, visible
+from pipelines.operations.lineage import Event
+from pipelines.store.release_manifest import Finding
 
 HOSTILE = "\x1b[2J\x1b]8;;http://a.example\x07好\u202e\u2066坏\x9b1m\x7f\r[red]no markup[/]:warning:"
 DRAWN = r"␛[2J␛]8;;http://a.example␇好\u202e\u2066坏\u009b1m␡␍[red]no markup[/]:warning:"

@@ -1,9 +1,10 @@
 """What the doctor finds wrong, and that it goes on looking."""
 
 import pytest
+from older_home import manifest_of, rewrite, say
 
-from pipelines.doctor import examine
 from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.operations.doctor import examine
 from pipelines.store import Store
 
 
@@ -26,6 +27,7 @@ def test_an_empty_dagster_yaml_keeps_nothing(tmp_path):
     assert "state would be lost" in detail
 
 
+@pytest.mark.drill("damage")
 def test_every_damaged_version_is_told_and_not_the_first_alone(tmp_path, sample_store):
     store = Store(tmp_path / "data")
     rows = sample_store.read("splits").collect()
@@ -53,3 +55,35 @@ def test_the_ledger_is_read_whole_where_there_is_one(tmp_path):
     ((state, detail),) = found(tmp_path, "ledger")
     assert state == "broken"
     assert str(tmp_path / FILE) in detail
+
+
+@pytest.mark.drill("upgrade")
+def test_a_table_of_an_older_gongqing_is_a_warning_and_one_of_a_newer_is_broken(tmp_path, sample_store):
+    store = Store(tmp_path / "data")
+    rows = sample_store.read("imported_dialogues").collect()
+    version = store.write("imported_dialogues", rows, partition="sample")
+    rewrite(store, version, rows.drop("topic"))
+    assert [state for state, _ in found(tmp_path, "imported_dialogues/sample")] == ["ok"], "it is upgraded on reading"
+    rewrite(store, version, rows.drop("lineage"), schema_version=-1)
+    ((state, detail),) = found(tmp_path, "imported_dialogues/sample")
+    assert state == "warning"
+    assert "import it anew: gongqing import" in detail
+    say(manifest_of(store, version), schema_version=2)
+    ((state, detail),) = found(tmp_path, "imported_dialogues/sample")
+    assert state == "broken"
+    assert "newer gongqing" in detail
+
+
+def test_what_others_may_read_is_named_with_what_closes_it(tmp_path):
+    home = tmp_path / "a corpus"
+    (home / ".dagster").mkdir(parents=True)
+    home.chmod(0o700)
+    assert found(home, "permissions") == [("ok", "what lies in the home is for you alone")]
+    home.chmod(0o755)
+    (home / ".dagster").chmod(0o755)
+    (home / ".dagster" / "runs.db").touch()
+    (home / ".dagster" / "runs.db").chmod(0o644)
+    ((state, detail),) = found(home, "permissions")
+    assert state == "warning"
+    assert detail.startswith("others may read 3 paths in ")
+    assert detail.endswith(f"chmod -R go= '{home}' '{home / '.dagster'}'")

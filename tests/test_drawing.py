@@ -2,7 +2,7 @@
 
 import struct
 
-from pipelines.drawing import png
+from pipelines.core.plotting import png
 
 
 def draw(axes):

@@ -1,12 +1,16 @@
 """Files that are whole or not there, for their owner alone."""
 
+import errno
 import os
+import sqlite3
 import stat
 
+import polars as pl
 import pytest
+import sqlalchemy
 
-from pipelines.durable import sync, write_whole, writing
-from pipelines.errors import StorageFull
+from pipelines.core.files import storage_error, storage_errors_reported, sync, write_whole, writing
+from pipelines.errors import StorageBroken, StorageDenied, StorageFull
 
 
 def test_a_file_is_for_its_owner_alone_and_so_is_its_folder(tmp_path):
@@ -44,6 +48,7 @@ def test_a_file_and_the_entries_of_a_folder_reach_the_disk(tmp_path, monkeypatch
     assert synced[-1] == (tmp_path / "file").stat().st_ino
 
 
+@pytest.mark.drill("disk")
 def test_a_full_disk_is_named(small_disk):
     write_whole(small_disk / "file", b"before")
     with pytest.raises(StorageFull, match="no room left"):
@@ -73,3 +78,99 @@ def test_a_block_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_
         broken_off()
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_bytes() == b"before"
+
+
+def _full_database(folder):
+    with sqlite3.connect(folder / "full.db") as book:
+        book.execute("PRAGMA max_page_count = 2")
+        book.execute("CREATE TABLE t (x)")
+        book.execute("INSERT INTO t VALUES (zeroblob(100000))")
+
+
+def _read_only_database(folder):
+    sqlite3.connect(folder / "closed.db").close()
+    with sqlite3.connect(f"file:{folder / 'closed.db'}?mode=ro", uri=True) as book:
+        book.execute("CREATE TABLE t (x)")
+
+
+def _through_sqlalchemy(folder):
+    engine = sqlalchemy.create_engine(
+        "sqlite://", creator=lambda: sqlite3.connect(f"file:{folder / 'ro.db'}?mode=ro", uri=True)
+    )
+    sqlite3.connect(folder / "ro.db").close()
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text("CREATE TABLE t (x)"))
+
+
+def _while_another_is_handled(folder):
+    try:
+        raise OSError(errno.EROFS, "Read-only file system", str(folder / "refresh.lock"))
+    except OSError:
+        raise RuntimeError("could not clean up") from ValueError("of something else")
+
+
+def _in_a_group(folder):
+    raise ExceptionGroup("several", [ValueError("one"), OSError(errno.EDQUOT, "over the quota", str(folder / "x"))])
+
+
+def _of(error):
+    def fail(_folder):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("fail", "kind", "says"),
+    [
+        (_full_database, StorageFull, "no room left on the device"),
+        (_read_only_database, StorageDenied, "readonly database"),
+        (_through_sqlalchemy, StorageDenied, "readonly database"),
+        (_in_a_group, StorageFull, "no room left"),
+        (_of(OSError(errno.ENOSPC, "Error writing bytes to file")), StorageFull, "no room left"),
+        (_of(OSError("No space left on device (os error 28)")), StorageFull, "no room left"),
+        (_of(pl.exceptions.ComputeError("Read-only file system (os error 30)")), StorageDenied, "Read-only"),
+        (_of(PermissionError(errno.EACCES, "Permission denied", "/elsewhere/x")), StorageDenied, "where: /elsewhere/x"),
+        (_of(OSError(errno.EIO, "Input/output error", "/there/x")), StorageBroken, "the device fails"),
+    ],
+)
+def test_what_the_disk_refuses_has_words_a_place_and_a_remedy(tmp_path, fail, kind, says):
+    with pytest.raises(Exception) as caught, storage_errors_reported(tmp_path):  # noqa: PT011
+        fail(tmp_path)
+    assert type(caught.value) is kind
+    assert says in str(caught.value)
+    assert "where: " in str(caught.value)
+    assert "remedy: " in str(caught.value)
+
+
+def test_an_error_that_was_met_on_the_way_counts_where_a_library_passes_it_on(tmp_path):
+    with pytest.raises(RuntimeError) as caught:
+        _while_another_is_handled(tmp_path)
+    assert storage_error(caught.value, tmp_path) is None, "its cause is another"
+    caught.value.__cause__ = None
+    caught.value.__suppress_context__ = False
+    assert storage_error(caught.value, tmp_path) is None, "a mistake of ours in the handling of it"
+    passed_on = pl.exceptions.ComputeError("cannot write")
+    passed_on.__context__ = caught.value.__context__
+    assert str(tmp_path / "refresh.lock") in str(storage_error(passed_on, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("No space left on device (os error 28)"),  # a text may say so
+        FileNotFoundError(errno.ENOENT, "No such file or directory", "/x"),
+        PermissionError(errno.EACCES, "Permission denied"),  # of a port
+        OSError(errno.EIO, "Input/output error"),  # of a terminal
+        sqlite3.OperationalError("no such table: t"),
+    ],
+)
+def test_any_other_error_is_itself(tmp_path, error):
+    assert storage_error(error, tmp_path) is None
+
+
+def test_what_knows_more_is_told_first(tmp_path):
+    known = StorageFull("no room", where="/there", remedy="")
+    met = sqlite3.OperationalError("database or disk is full")
+    met.__context__ = known
+    assert storage_error(met, tmp_path) is known

@@ -28,7 +28,7 @@ def test_imports_point_upstream():
 @pytest.mark.parametrize(
     "module",
     ["schemas", "pipelines", "pipelines.store", "pipelines.clean", "pipelines.dedup", "pipelines.ingest",
-     "pipelines.sample", "pipelines.release", "pipelines.llm", "schemas.reasoning", "pipelines.cli", "crawlers"],
+     "pipelines.split", "pipelines.release", "pipelines.llm", "schemas.reasoning", "pipelines.cli", "crawlers"],
 )  # fmt: skip
 def test_importing_a_package_pulls_in_nothing_heavy(module):
     heavy = "{'polars', 'pandas', 'dagster', 'scipy', 'sklearn', 'openai', 'matplotlib', 'datasketch', 'numpy'}"

@@ -5,8 +5,8 @@ import stat
 import pytest
 
 from pipelines.errors import RequestError
-from pipelines.imports import author_key, import_file, make_author_key, target_table
-from pipelines.settings import ROOT
+from pipelines.ingest.import_file import import_file, target_table
+from pipelines.settings import ROOT, author_key, make_author_key
 from pipelines.store import Store
 
 POSTS = ROOT / "samples" / "posts.jsonl"

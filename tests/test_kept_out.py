@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from pipelines.durable import write_whole
+from pipelines.core.files import write_whole
 from pipelines.errors import Busy
-from pipelines.kept_out import KeptOut, require_no_erasure, words_of
+from pipelines.store.suppression import KeptOut, require_no_erasure, words_of
 from schemas.tables import TABLES
 
 

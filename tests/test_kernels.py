@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipelines import kernels
+from pipelines.core import kernels
 
 PART = "from house.kernels import part\n\n\n@part\ndef doubled(x):\n    return {}\n"
 WHOLE = """from house.kernels import kernel

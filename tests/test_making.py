@@ -2,19 +2,40 @@
 
 import shutil
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hostile_host import HostileHost
+from vendor_profile import PROFILE
 
-from pipelines.askers import Askers
-from pipelines.drops import drops
-from pipelines.errors import DamagedVersion, NoVersion, RequestError, SettingsError, Unaccounted
+from pipelines.errors import (
+    DamagedVersion,
+    NoVersion,
+    RequestError,
+    SettingsError,
+    Shrunk,
+    TooManyInvalid,
+    Unaccounted,
+)
+from pipelines.flow.askers import Askers
+from pipelines.flow.runner import (
+    LEAST_TO_SHRINK,
+    _require_size,
+    accounts,
+    is_stale,
+    parents_of,
+    provider_of,
+    run_of,
+    run_stage,
+    waits_for_budget,
+)
+from pipelines.flow.stages import STAGES
 from pipelines.llm.profiles import profiles, shapes
-from pipelines.making import accounts, is_stale, parents_of, provider_of, run_of, run_stage, waits_for_budget
 from pipelines.settings import Annotate, Llm, Sampling, Settings, Splits, SplitSizes
-from pipelines.stages import STAGES
 from pipelines.store import Store
+from schemas.dropped import drops
 from schemas.tables import TABLES
 
 BY_NAME = {stage.name: stage for stage in STAGES}
@@ -51,13 +72,13 @@ def test_a_changed_setting_makes_stale_what_reads_it_and_nothing_else(sample_sto
 
 
 def test_changed_code_makes_a_stage_stale(sample_store, monkeypatch):
-    monkeypatch.setattr("pipelines.stage.code_version", lambda *_: "another")
+    monkeypatch.setattr("pipelines.flow.runner.code_version", lambda *_: "another")
     assert is_stale(BY_NAME["clean_posts"], sample_store, Settings())
 
 
 def test_code_that_changes_nothing_gives_the_same_version(store, monkeypatch):
     before = store.version("clean_posts")
-    monkeypatch.setattr("pipelines.stage.code_version", lambda *_: "another")
+    monkeypatch.setattr("pipelines.flow.runner.code_version", lambda *_: "another")
     (after,) = run_stage(BY_NAME["clean_posts"], store, Settings())
     assert after.version == before.version
     assert [run.code for run in after.manifest.runs] == [before.manifest.runs[0].code, "another"]
@@ -73,6 +94,7 @@ def test_another_parent_version_makes_stale_what_follows(store):
     assert is_stale(BY_NAME["unique"], store, Settings())
 
 
+@pytest.mark.drill("damage")
 def test_a_damaged_file_makes_its_stage_stale_and_a_run_mends_it(store):
     version = store.version("grpo_coe")
     (file,) = (Path(store.storage.uri("grpo_coe")) / version.version / "rows").glob("*.parquet")
@@ -102,7 +124,9 @@ def test_a_step_that_loses_rows_writes_nothing(store):
     taken = store.version("imported_dialogues", partition="sample").rows
     forgetful = replace(
         stage,
-        run=lambda given: {"clean_dialogues": tuple(frame.head(3) for frame in stage.run(given)["clean_dialogues"])},
+        function=lambda imported_dialogues, settings: tuple(
+            frame.head(3) for frame in stage.function(imported_dialogues, settings)
+        ),
     )
     with pytest.raises(Unaccounted, match=rf"dialogue: {taken} in, 3 kept, [123] dropped"):
         run_stage(forgetful, store, Settings())
@@ -207,6 +231,7 @@ def test_promoted_splits_are_built_upon_again(store):
     assert set(store.read("unique_posts").collect()["group_id"]) <= groups
 
 
+@pytest.mark.drill("damage")
 def test_damaged_splits_say_that_they_cannot_be_made_anew(store):
     (file,) = (Path(store.storage.uri("splits")) / store.version("splits").version / "rows").glob("*.parquet")
     file.write_bytes(file.read_bytes()[:50])
@@ -317,12 +342,13 @@ def test_another_model_makes_stale_what_is_asked_of_it(sample_store):
     assert [stage.name for stage in STAGES if is_stale(stage, sample_store, changed)] == ["coe_chains"]
 
 
-def test_a_question_without_an_answer_is_asked_again(store):
+@pytest.mark.parametrize("reason", ["no_answer", "over_budget"])
+def test_a_question_without_an_answer_is_asked_again(store, reason):
     stage = BY_NAME["emotions"]
     run = store.version("emotions").manifest.runs[-1]
     rows, gone = store.read("emotions").collect(), store.read_dropped("emotions").collect()
     row = rows.row(0, named=True)
-    lost = drops(rows.head(1), "emotions", row["unit"], "row_id", pl.lit("no_answer"), pl.lit("6 attempts"))
+    lost = drops(rows.head(1), "emotions", row["unit"], "row_id", pl.lit(reason), pl.lit("6 attempts"))
     store.write(
         "emotions",
         rows.slice(1),
@@ -339,3 +365,61 @@ def test_a_question_without_an_answer_is_asked_again(store):
 
 def test_rules_leave_no_ledger(sample_home):
     assert not list(sample_home.glob("ledger*"))
+
+
+# Tables that are made by asking
+
+
+def _hostile(home, base_url):
+    """Settings of a home whose one model, of `emotions`, is asked at an address."""
+    (home / "profiles.toml").write_text(PROFILE.format(url=base_url), encoding="utf-8")
+    return Settings(llm=Llm(profiles=home / "profiles.toml", failures=1.0))
+
+
+def _asked_emotions(store, settings, **more):
+    """Another model answers for `emotions`, whose rows are known; nothing else of it changes."""
+    home = Path(store.storage.uri("")).parent
+    with Askers(home, settings.llm, provider="openai", budget=Decimal(5), **more) as askers:
+        return run_stage(BY_NAME["emotions"], store, settings, askers=askers)
+
+
+@pytest.mark.drill("model host")
+def test_a_table_that_other_answers_would_halve_is_made_only_where_that_is_allowed(store):
+    before = store.version("emotions")
+    assert before.rows >= LEAST_TO_SHRINK
+    with HostileHost("服务繁忙") as host:
+        settings = _hostile(Path(store.storage.uri("")).parent, host.base_url)
+        with pytest.raises(Shrunk, match=f"emotions would shrink from {before.rows} rows to 0") as caught:
+            _asked_emotions(store, settings)
+        assert "--allow-shrink" in caught.value.remedy
+        assert store.version("emotions").version == before.version
+        paid = host.requests
+        [made] = _asked_emotions(store, settings, allow_shrink=True)
+        assert (made.rows, host.requests) == (0, paid)  # what was answered is not asked again
+
+
+@pytest.mark.drill("model host")
+def test_a_stage_whose_answers_are_mostly_invalid_leaves_its_table(store):
+    before = store.version("emotions")
+    with HostileHost("服务繁忙") as host:
+        settings = _hostile(Path(store.storage.uri("")).parent, host.base_url)
+        settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"failures": 0.2})})
+        with pytest.raises(TooManyInvalid):
+            _asked_emotions(store, settings, allow_shrink=True)
+    assert store.version("emotions").version == before.version
+    assert host.requests < before.rows
+
+
+def test_a_table_whose_parents_or_settings_are_others_may_shrink(store):
+    """Rows that are gone upstream are gone here as well."""
+    before = store.version("emotions")
+    answers = store.read("emotions").collect()
+    run = before.manifest.runs[-1]
+    for change in ({"parents": {}}, {"settings": run.settings | {"provider": "another"}}):
+        other = run.model_copy(update=change)
+        _require_size("emotions", 0, before.rows // 2 - 1, other, store)
+        with pytest.raises(Shrunk):  # most of them found no answer
+            _require_size("emotions", 0, before.rows // 2 + 1, other, store)
+    with pytest.raises(Shrunk):
+        _require_size("emotions", answers.height // 2, 0, run, store)
+    _require_size("emotions", answers.height // 2 + 1, 0, run, store)

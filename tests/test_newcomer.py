@@ -1,21 +1,15 @@
-"""What a newcomer does, in order, from the README: the demo, the commands, the web UI in a real browser."""
+"""What a newcomer does, in order, from the README and the pages it leads to: the demo, the commands, the web UI."""
 
 import json
 import os
 import re
-import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
 import tomllib
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from web_ui import chromium, wait_for, web_ui
 
 from pipelines import settings
 from pipelines.settings import ROOT
@@ -23,7 +17,11 @@ from pipelines.settings import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("newcomer")]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+USING, SETTINGS, PYTHON = (
+    (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("using", "settings", "python")
+)
 BIN = Path(sys.executable).parent
+DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
 
 
 def _environment(home: Path) -> dict[str, str]:
@@ -31,12 +29,12 @@ def _environment(home: Path) -> dict[str, str]:
     return {**kept, "GONGQING_HOME": str(home), "PATH": f"{BIN}:{os.environ['PATH']}"}
 
 
-def _blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def _blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
 
 
-def _commands() -> list[str]:
-    return [line.removeprefix("$ ") for block in _blocks("console") for line in block.splitlines()]
+def _commands(page: str) -> list[str]:
+    return [line.removeprefix("$ ") for block in _blocks(page, "console") for line in block.splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +69,10 @@ def test_the_demo_can_be_run_again_and_changes_nothing(demo):
     assert tables() == before
 
 
-def test_every_command_of_the_readme_works(tmp_path):
-    """As one shell session; `make` targets are run by the other tests here and by whoever runs this one."""
+def test_every_command_of_the_manual_works(tmp_path):
+    """As one shell session."""
     home = tmp_path / "corpus"
-    script = [line.replace("~/corpus", str(home)) for line in _commands() if not line.startswith("make ")]
+    script = [line.replace("~/corpus", str(home)) for line in _commands(USING)]
     assert sum(line.startswith("gongqing ") for line in script) >= 9
     ran = subprocess.run(
         ["bash", "-euxc", "\n".join(script)], cwd=ROOT, env=_environment(home), capture_output=True, text=True
@@ -86,100 +84,56 @@ def test_every_command_of_the_readme_works(tmp_path):
 
 def test_the_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"make ([a-z]+)", README)) - {"and"}:
+    for target in (line.removeprefix("make ") for line in _commands(README)):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
-def test_the_settings_of_the_readme_are_the_defaults(tmp_path):
-    (block,) = _blocks("toml")
+def test_the_settings_of_the_manual_are_the_defaults(tmp_path):
+    (block,) = _blocks(SETTINGS, "toml")
     (tmp_path / "gongqing.toml").write_text(block, encoding="utf-8")
     assert settings.load(tmp_path).model_dump() == settings.Settings().model_dump()
     assert set(tomllib.loads(block)) == set(settings.Settings.model_fields)
 
 
-def test_the_python_of_the_readme_runs(demo):
+def test_the_python_of_the_manual_runs(demo):
     home, _ = demo
-    blocks = _blocks("python")
+    blocks = _blocks(PYTHON, "python")
     assert len(blocks) == 2
     for block in blocks:
         subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=home, env=_environment(home), check=True)
 
 
-def test_every_command_line_command_is_in_the_readme():
+def test_every_command_line_command_is_in_the_manual():
     from pipelines.cli import app
 
     for command in app.registered_commands:
         name = command.name or command.callback.__name__
-        assert re.search(rf"gongqing {name}|make {name}", README), name
+        assert re.search(rf"gongqing {name}|make {name}", README + USING), name
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md", *DOCS])
+def test_every_link_of_a_page_leads_somewhere(page: str):
+    linked = re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
+    assert not [link for link in linked if "://" not in link and not ((ROOT / page).parent / link).exists()]
+
+
+def test_both_readmes_say_the_same_commands_and_lead_to_the_same_pages():
+    chinese = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
+    assert _commands(chinese) == _commands(README)
+    assert {*re.findall(r"\]\((docs/[^)]+)", chinese)} == {*re.findall(r"\]\((docs/[^)]+)", README)}
 
 
 # The web UI
 
 
-@contextmanager
-def _web_ui(home: Path) -> Iterator[str]:
-    """`gongqing ui` on a free port, in a session of its own that is ended as a group."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = (home / "ui.log").open("w+", encoding="utf-8")
-    server = subprocess.Popen(
-        [BIN / "gongqing", "ui", "--port", str(port)],
-        cwd=home,  # not the repository: the instance is found all the same
-        env=_environment(home),
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(240):
-            assert server.poll() is None, (home / "ui.log").read_text(encoding="utf-8")
-            try:
-                with urllib.request.urlopen(f"{url}/server_info", timeout=2):
-                    break
-            except OSError:
-                time.sleep(0.5)
-        else:
-            pytest.fail((home / "ui.log").read_text(encoding="utf-8"))
-        yield url
-    finally:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
-        log.close()
-
-
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory):
     """Chromium, headless, of the machine."""
-    from selenium import webdriver
-
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("needs Debian's chromium and chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for switch in (
-        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-        "--disable-background-networking", "--disable-component-update", "--window-size=1500,2400",
-        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    ):  # fmt: skip
-        options.add_argument(switch)
-    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield started
-    started.quit()
+    with chromium(tmp_path_factory.mktemp("chromium")) as started:
+        yield started
 
 
-def _wait_for(browser, text: str) -> None:
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(browser, 60).until(
-        lambda page: text in page.find_element(By.TAG_NAME, "body").text, f"{text!r} is not on {browser.current_url}"
-    )
-
-
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_three_assets_look_right_in_a_real_browser(demo, browser, tmp_path):
     """Columns with descriptions, counts and drop reasons can be read, and the picture shows."""
     from selenium.webdriver.common.by import By
@@ -195,15 +149,17 @@ def test_three_assets_look_right_in_a_real_browser(demo, browser, tmp_path):
         "unique_posts": ("posts that were one and the same", "duplicate"),
         "sampled_turns": ("p(i) of C eq. 1 for this round", "not_sampled"),
     }
-    with _web_ui(home) as url:
+    with web_ui(home, environment=_environment(home)) as ui:
+        url = ui.url
+        browser.get(ui.address)
         for table, (description, reason) in expected.items():
             rows, dropped = counts[table]
             browser.get(f"{url}/assets/{table}?view=overview")
-            _wait_for(browser, description)
-            _wait_for(browser, f"Row count\n{rows}")
+            wait_for(browser, description)
+            wait_for(browser, f"Row count\n{rows}")
             browser.get(f"{url}/assets/{table}?view=events")
-            _wait_for(browser, reason)
-            _wait_for(browser, f"dropped\n{dropped}")
+            wait_for(browser, reason)
+            wait_for(browser, f"dropped\n{dropped}")
             browser.find_element(By.XPATH, "//a[contains(text(), '[Show Markdown]')]").click()
             WebDriverWait(browser, 60).until(
                 lambda page: any(

@@ -6,14 +6,15 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from pipelines.progress import Bars, Lines
+from pipelines.cli.progress import Bars
+from pipelines.llm.progress_log import Lines
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A clock that stands still until it is moved."""
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr("pipelines.progress.time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr("pipelines.llm.progress_log.time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 

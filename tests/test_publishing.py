@@ -11,16 +11,16 @@ import dagster as dg
 import polars as pl
 import pytest
 
+from pipelines.core.files import held
 from pipelines.defs import releases as assets
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Busy
-from pipelines.kept_out import FOLDER, KeptOut
-from pipelines.locks import held
-from pipelines.publishing import export
+from pipelines.operations.publish import export
 from pipelines.release.assemble import assemble
-from pipelines.release.published import GIVING, publications
-from pipelines.release.releases import Releases
+from pipelines.release.publish.published import GIVING, publications
 from pipelines.settings import Settings
+from pipelines.store.releases import Releases
+from pipelines.store.suppression import FOLDER, KeptOut
 from samples.hub import Hub
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub")]
@@ -45,6 +45,7 @@ def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home of its own with the sample home's tables."""
     home = tmp_path_factory.mktemp("publishing")
     shutil.copytree(sample_home / "data", home / "data")
+    (home / "gongqing.toml").write_text(f'[publish]\nrepositories = ["{REPO}"]\n', encoding="utf-8")
     return home
 
 
@@ -104,6 +105,26 @@ def test_a_release_is_made_in_dagster_and_stands_for_the_command_line(home):
     assert "there already" in again
 
 
+@pytest.mark.drill("web UI")
+@pytest.mark.parametrize(
+    ("config", "key"), [({"repo": "attacker/loot"}, "repositories"), ({"repo": REPO, "public": True}, "public")]
+)
+def test_a_job_publishes_only_where_the_settings_say(home, monkeypatch, config, key):
+    """Refused before the Hub, or its token, is looked for."""
+    monkeypatch.setattr(assets, "to_hub", lambda *_, **__: pytest.fail("it went out"))
+    made = dg.materialize(
+        [assets.publication],
+        resources={"home": HomeResource(path=str(home))},
+        run_config={"ops": {"publication": {"config": config}}},
+        raise_on_error=False,
+    )
+    assert not made.success
+    [event] = [one for one in made.all_node_events if one.is_step_failure]
+    told = str(event.step_failure_data.error)
+    assert "that a job may publish to" in told
+    assert f"add it to {key} under [publish]" in told
+
+
 def test_it_is_given_away_and_comes_back(home, hub, tmp_path):
     gongqing(home, "release", "v1", "--allow", "rules_rows")
     gongqing(home, "export", "folder", str(tmp_path / "folder"))
@@ -151,6 +172,7 @@ def test_prompts_alone_are_no_file_for_a_trainer(home, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.drill("race")
 def test_no_erasure_begins_while_a_release_is_given_away(tmp_path, monkeypatch):
     """Its receipt would not name where the release is then."""
 
@@ -159,7 +181,7 @@ def test_no_erasure_begins_while_a_release_is_given_away(tmp_path, monkeypatch):
             pass
         raise InterruptedError
 
-    monkeypatch.setattr("pipelines.publishing.releases_to_give", looks)
+    monkeypatch.setattr("pipelines.operations.publish.releases_to_give", looks)
     with pytest.raises(InterruptedError):
         export(tmp_path, None, tmp_path / "out")
     with held(tmp_path / GIVING, wait=False):

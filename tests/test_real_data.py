@@ -30,19 +30,19 @@ EXPECTED = {
     ("sampled_turns", None): (2261, 3572),
     ("ecot_chains", None): (70, 29),
     ("coe_chains", None): (67, 32),
-    ("cer_candidates", None): (1520, 742),
-    ("disc_profiles", None): (1043, 497),
+    ("cer_candidates", None): (1521, 741),
+    ("disc_profiles", None): (1045, 495),
     ("persona_fits", None): (2, 0),
-    ("personas", None): (1043, 0),
-    ("rewrite_drafts", None): (518, 252),
-    ("rewrite_judgements", None): (518, 0),
-    ("rewritten_dialogues", None): (518, 0),
+    ("personas", None): (1045, 0),
+    ("rewrite_drafts", None): (519, 251),
+    ("rewrite_judgements", None): (519, 0),
+    ("rewritten_dialogues", None): (519, 0),
     ("rewritten_rounds", None): (0, 0),
     ("grpo_ecot", None): (87, 12),
     ("grpo_coe", None): (84, 15),
-    ("grpo_cer", None): (1981, 280),
+    ("grpo_cer", None): (1982, 279),
     ("sft_coe", None): (67, 0),
-    ("sft_cer", None): (0, 1520),
+    ("sft_cer", None): (0, 1521),
     ("rm_triplets", None): (168, 99),
     ("rm_process", None): (0, 0),
     ("rm_outcome", None): (0, 0),
@@ -155,7 +155,7 @@ def test_one_case_told_29_times_does_not_end_in_29_rewrites_of_one_persona(real_
 
 
 def test_no_persona_stands_for_many_dialogues(real_store):
-    """518 rewrites: dialogues of one theme draw from all of their cluster."""
+    """519 rewrites: dialogues of one theme draw from all of their cluster."""
     import polars as pl
 
     rows = real_store.read("rewritten_dialogues").collect()

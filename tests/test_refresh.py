@@ -6,12 +6,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from older_home import manifest_of, rewrite, say
 
-from pipelines.errors import Busy, RequestError, UnknownName
-from pipelines.making import run_stage
-from pipelines.refresh import budget_name, chosen, refresh
+from pipelines.errors import Busy, DamagedVersion, NewerHome, OlderSchema, RequestError, UnknownName
+from pipelines.flow.refresh import budget_name, chosen, refresh
+from pipelines.flow.runner import run_stage
+from pipelines.flow.stages import STAGES
 from pipelines.settings import Settings
-from pipelines.stages import STAGES
 from pipelines.store import Store
 
 
@@ -52,6 +53,7 @@ def test_a_second_refresh_runs_nothing(sample_home):
     }
 
 
+@pytest.mark.drill("race")
 def test_only_one_refresh_at_a_time(sample_home):
     context = multiprocessing.get_context("spawn")
     ready, done = context.Event(), context.Event()
@@ -66,6 +68,7 @@ def test_only_one_refresh_at_a_time(sample_home):
         other.join(60)
 
 
+@pytest.mark.drill("kill")
 def test_a_lock_left_by_a_dead_process_holds_nobody_up(sample_home):
     context = multiprocessing.get_context("spawn")
     ready, done = context.Event(), context.Event()
@@ -94,6 +97,7 @@ def test_stages_that_fail_stop_the_refresh(tmp_path, sample_home):
     assert store.current("unique_posts") == []
 
 
+@pytest.mark.drill("damage")
 @pytest.mark.parametrize("file", ["current.json", "*/manifest.json"])
 def test_a_damaged_table_of_questions_stops_no_refresh(tmp_path, sample_home, file):
     """Its pointer alone: the version tells who answered, and it is made anew. All that could tell: it waits."""
@@ -118,3 +122,94 @@ def test_a_refresh_of_something_else_spends_from_another_budget():
     assert budget_name(["topics"]) == "refresh:topics"
     assert budget_name(["emotions", "topics", "clean"]) == budget_name(["topics", "emotions"])
     assert budget_name(["topics", "emotions"]) == "refresh:topics,emotions"
+
+
+@pytest.fixture
+def home(tmp_path: Path, sample_home: Path) -> Path:
+    """A copy of the sample home, to be spoiled."""
+    shutil.copytree(sample_home / "data", tmp_path / "data")
+    return tmp_path
+
+
+def refreshed(home: Path, *select: str) -> dict:
+    """The outcomes by stage."""
+    store = Store(home / "data")
+
+    def run(stage) -> None:
+        run_stage(stage, store, Settings())
+
+    return {one.stage.name: one for one in refresh(home, Settings(), run, select)}
+
+
+def _cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def _flip(file: Path) -> None:
+    """Size and time stay as they were."""
+    times, content = file.stat(), bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+@pytest.mark.drill("damage")
+@pytest.mark.parametrize("damage", [_cut, _flip, Path.unlink])
+def test_a_damaged_import_is_seen_although_nothing_is_stale(home, damage):
+    (file,) = (home / "data" / "imported_posts" / "sample").glob("*/rows/*.parquet")
+    damage(file)
+    with pytest.raises(DamagedVersion, match="imported_posts/sample is damaged: a file") as caught:
+        refreshed(home)
+    assert f"where: {file}" in str(caught.value)
+    assert "remedy: import it anew: gongqing import NAME PATH --as sample" in str(caught.value)
+    assert not any(one.ran for one in refreshed(home, "topics").values()), "what does not read it goes on"
+
+
+@pytest.mark.drill("damage")
+@pytest.mark.parametrize("part", ["rows/part-00000.parquet", "manifest.json", ""])
+def test_a_damaged_table_is_made_anew_and_that_it_was_damaged_is_told(home, part):
+    version = Store(home / "data").version("clean_dialogues")
+    damaged = home / "data" / "clean_dialogues" / version.version / part
+    shutil.rmtree(damaged) if not part else _cut(damaged)
+    outcome = refreshed(home, "clean")["clean_dialogues"]
+    assert outcome.ran
+    assert len(outcome.damaged) == 1
+    assert outcome.damaged[0].startswith("clean_dialogues is damaged: ")
+    assert [one.version for one in outcome.versions] == [version.version]
+    assert refreshed(home, "clean")["clean_dialogues"].damaged == ()
+
+
+@pytest.mark.drill("upgrade")
+def test_an_import_of_an_older_gongqing_is_used_where_it_only_lacks_what_may_be_null(home):
+    store = Store(home / "data")
+    version = store.version("imported_posts", partition="sample")
+    rewrite(store, version, store.read("imported_posts").collect().drop("url"))
+    shutil.rmtree(home / "data" / "clean_posts")
+    made = refreshed(home, "clean_posts")["clean_posts"].versions
+    assert [one.rows for one in made] == [Store(home / "data").version("clean_posts").rows]
+    assert made[0].rows > 0
+
+
+@pytest.mark.drill("upgrade")
+def test_one_that_lacks_more_says_to_import_it_anew(home):
+    store = Store(home / "data")
+    version = store.version("imported_dialogues", partition="sample")
+    rewrite(store, version, store.read("imported_dialogues").collect().drop("lineage"), schema_version=-1)
+    shutil.rmtree(home / "data" / "clean_dialogues")
+    with pytest.raises(OlderSchema, match="imported_dialogues/sample was written by an older gongqing") as caught:
+        refreshed(home, "clean_dialogues")
+    assert "import it anew: gongqing import" in str(caught.value)
+
+
+@pytest.mark.drill("upgrade")
+def test_a_derived_table_in_an_older_form_is_made_anew_and_one_of_a_newer_gongqing_is_left_alone(home):
+    store = Store(home / "data")
+    say(manifest_of(store, store.version("clean_dialogues")), schema_version=-1)
+    assert refreshed(home, "clean_dialogues")["clean_dialogues"].ran
+    assert not refreshed(home, "clean_dialogues")["clean_dialogues"].ran
+    path = manifest_of(store, store.version("clean_dialogues"))
+    say(path, schema_version=1)
+    written = path.read_bytes()
+    with pytest.raises(NewerHome, match="newer gongqing"):
+        refreshed(home, "clean_dialogues")
+    assert path.read_bytes() == written

@@ -209,3 +209,10 @@ def test_an_encoder_comes_with_its_own_scale(tmp_path: Path):
         load(tmp_path)
     (tmp_path / "gongqing.toml").write_text('[rewrite]\nencoder = "bge"\nleast_similarity = 0.6\n', encoding="utf-8")
     assert load(tmp_path).rewrite.encoder == tmp_path / "bge"
+
+
+def test_a_public_repository_is_one_of_the_named(tmp_path: Path):
+    written(tmp_path, '[publish]\nrepositories = ["me/empathy"]\npublic = ["me/empathy", "me/other"]\n')
+    assert "public names what repositories does not: me/other" in refusal(tmp_path)
+    written(tmp_path, '[publish]\nrepositories = ["me/empathy", "me/other"]\npublic = ["me/other"]\n')
+    assert load(tmp_path).publish.public == ("me/other",)

@@ -5,8 +5,8 @@ from operator import getitem
 
 import pytest
 
+from pipelines.flow.stages import STAGES
 from pipelines.settings import Settings
-from pipelines.stages import STAGES
 from schemas.table import LlmMade
 from schemas.tables import TABLES
 
@@ -14,8 +14,8 @@ from schemas.tables import TABLES
 def test_every_parent_is_made_before_it_is_needed():
     made = {"imported_posts", "imported_dialogues", "raw_posts"}
     for stage in STAGES:
-        assert set(stage.parents) - set(stage.may_lack) <= made
-        assert made.isdisjoint(stage.may_lack), "what a stage makes does not wait for people"
+        assert set(stage.parents) - set(stage.optional_parents) <= made
+        assert made.isdisjoint(stage.optional_parents), "what a stage makes does not wait for people"
         made |= set(stage.tables)
 
 
@@ -30,7 +30,7 @@ def test_settings_that_a_stage_names_exist():
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_what_models_say_is_told_by_its_columns(stage):
     """A stage asks or it runs, and the tables of those that ask say who answered: they, and what filters drafts."""
-    assert (stage.plan is None) == (stage.asks is None) == (stage.run is not None)
+    assert (stage.asks is not None) == ("models" in stage.parameters)
     said_by_models = stage.asks is not None or stage.name == "rewritten"
     assert [issubclass(TABLES[table], LlmMade) for table in stage.tables] == [said_by_models] * len(stage.tables)
 

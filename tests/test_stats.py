@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from pipelines.stats import e_table_1, m_table_1
+from pipelines.operations.paper_tables import e_table_1, m_table_1
 from schemas.tables import TABLES
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipelines import text
+from pipelines.core.arrow import column
 from pipelines.errors import RequestError
+from pipelines.text import keys
 
 LAW = settings(deadline=None, max_examples=60)  # how long one example takes says nothing on a busy machine
 
@@ -24,7 +25,7 @@ TEXTS = st.text(CHARACTERS, max_size=25)
 def measured(*texts: str | None) -> list[tuple[str, int, float]]:
     frame = pl.DataFrame({"text": texts}, schema={"text": pl.String})
     column = pl.col("text")
-    return frame.select(text.key(column), n=text.n_chars(column), ratio=text.han_ratio(column)).rows()
+    return frame.select(keys.key(column), n=keys.n_chars(column), ratio=keys.han_ratio(column)).rows()
 
 
 def key(one: str) -> str:
@@ -46,7 +47,7 @@ def han_ratio(one: str) -> float:
 def test_a_text_is_no_column(one):
     """Its characters would be read as texts, each too short to hold anything."""
     with pytest.raises(RequestError, match="no column"):
-        text.column(one)
+        column(one)
 
 
 # --- key
@@ -177,7 +178,7 @@ def test_no_text_has_no_key_and_no_length():
 
 
 @pytest.mark.parametrize(
-    ("given", "column"),
+    ("given", "expected"),
     [
         (["我", None, ""], ["我", None, ""]),
         (["难\ud800过"], ["难\ufffd过"]),  # a lone surrogate: what a broken export leaves of an emoji
@@ -189,20 +190,20 @@ def test_no_text_has_no_key_and_no_length():
         ([], []),
     ],
 )
-def test_a_column_is_made_of_whatever_texts_came_as(given, column: list[str | None]):
-    made = text.column(given)
+def test_a_column_is_made_of_whatever_texts_came_as(given, expected: list[str | None]):
+    made = column(given)
     assert made.dtype == pl.String
-    assert made.to_list() == column
+    assert made.to_list() == expected
 
 
 @LAW
 @given(st.lists(st.none() | st.text(st.characters(), max_size=8)))
 def test_a_text_of_unicode_stays_as_it_is(texts: list[str | None]):
     whole = [one for one in texts if one is None or one.isprintable() or not re.search("[\ud800-\udfff]", one)]
-    assert text.column(whole).to_list() == whole
+    assert column(whole).to_list() == whole
 
 
 @pytest.mark.parametrize("other", [[1], pl.Series([1.5]), [["难"]]])
 def test_what_is_no_text_is_named(other):
     with pytest.raises(RequestError, match="text 0"):
-        text.column(other)
+        column(other)

@@ -3,7 +3,7 @@
 import pytest
 
 from pipelines.errors import RequestError
-from pipelines.why import why
+from pipelines.operations.lineage import why
 from schemas.ids import candidate_id, round_id
 
 

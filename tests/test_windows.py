@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.windows import hashes, points
+from pipelines.core.overlap import hashes, points
 
 BASE = 0x9E3779B97F4A7C15
 

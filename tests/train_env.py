@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.release.releases import Releases
-from pipelines.releasing import release
+from pipelines.operations.release import release
 from pipelines.settings import ROOT, Settings
+from pipelines.store.releases import Releases
 from pipelines.train.services import PYTHON
 
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 from measure import cpu_seconds, run
 
 from pipelines.clean.language import language
-from pipelines.clean.measures import han_ratio, n_chars
 from pipelines.clean.normalise import normalised
-from pipelines.clean.personal_data import redact
-from pipelines.clean.script import simplified
-from pipelines.clean.shares import in_shares
 from pipelines.settings import Filters
+from pipelines.text.measures import han_ratio, n_chars
+from pipelines.text.pii import redact
+from pipelines.text.script import simplified
+from pipelines.text.shares import in_shares
 
 seconds: dict[str, float] = defaultdict(float)
 wall = 0.0

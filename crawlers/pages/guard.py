@@ -242,10 +242,7 @@ def html_text(markup: str, drop: str, what: str, url: str) -> str:
     """The readable text of the HTML in a field of JSON."""
     if len(markup) > 10 * html.LONGEST_TEXT:
         raise PageError(f"{what}: more markup than a person writes", url)
-    tree = html.fragment(markup)
-    if tree is None:
-        return ""
     try:
-        return html.readable(tree, drop)
+        return html.readable(html.fragment(markup), drop)
     except ValueError as error:
         raise PageError(f"{what}: {error}", url) from error

@@ -24,6 +24,7 @@ from scrapy.settings import BaseSettings
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
+from crawlers import html
 from crawlers.cache import PageStore
 from crawlers.extensions.blocked import Blocked, asked_url, block
 from crawlers.extensions.fence import Refused
@@ -388,9 +389,11 @@ class ForumSpider(Spider):
         if b"</html" not in response.body[-_END:].lower():
             # Half a list would look like its last page.
             raise PageError("the page is cut short", response.url)
-        if self.site.charset:
-            return Selector(text=response.body.decode(self.site.charset, "replace"), type="html")
-        return Selector(text=response.text, type="html")
+        text = response.body.decode(self.site.charset, "replace") if self.site.charset else response.text
+        try:
+            return html.parsed(text)
+        except ValueError as error:
+            raise PageError(f"the page: {error}", response.url) from error
 
     def _json_of(self, response: Response) -> Any:
         try:

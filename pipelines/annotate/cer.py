@@ -5,14 +5,16 @@ from functools import partial
 
 import polars as pl
 
-from pipelines.annotate.language import Lang, require_language
-from pipelines.annotate.plan import Lost, Plan, Replies, Result, Row, dropped, planned
-from pipelines.annotate.prompting import prompt
-from pipelines.annotate.replies import require_length, writable
-from pipelines.annotate.training import Training
-from pipelines.drops import gather
+from pipelines.core.stage import stage
+from pipelines.llm.label_sets import prompt
+from pipelines.llm.language import Lang, require_language
 from pipelines.llm.questions import InvalidReply, Question, Reply
+from pipelines.llm.replies import require_length, writable
+from pipelines.llm.tasks import Plan, Replies, Result, planned
+from pipelines.split.eligible import Training
+from pipelines.text.pii.invented import personal_data
 from schemas.annotations import CerCandidates
+from schemas.dropped import Lost, Row, dropped, gather
 from schemas.ids import candidate_id, round_id
 from schemas.reasoning import Cer
 
@@ -77,7 +79,7 @@ def plan(turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Pl
             "reasoning": reply.reasoning,
         }
 
-    candidates = planned(CerCandidates, STAGE, questions, lost, keep, "candidate", written=_WORDS)
+    candidates = planned(CerCandidates, STAGE, questions, lost, keep, "candidate", written=_WORDS, guard=personal_data)
 
     def finish(replies: Replies) -> Result:
         kept, out = candidates.finish(replies)
@@ -97,7 +99,7 @@ def _question(row_id: str, row: Row, model: str, sample: int) -> Question[Cer]:
     return Question(
         task="cer",
         row_id=row_id,
-        prompt=prompt(f"cer.{lang}"),
+        prompt=prompt(f"cer.{lang}", __file__),
         inputs={"lang": lang, "history": [{"role": turn["role"], "text": turn["text"]} for turn in row["history"]]},
         parse=partial(parse, lang=lang),
         model=model,
@@ -115,3 +117,15 @@ def parse(text: str, lang: Lang) -> Cer:
     require_language(lang, **{name: getattr(read, name) for name in _WORDS})
     require_length("answer", read.response, _RESPONSE[lang])
     return read
+
+
+@stage(
+    "cer_candidates",
+    group="annotate",
+    asks="annotate.cer",
+    units={"cer_candidates": {"round": ("sampled_turns",)}},
+    also=("pipelines.annotate.rules.answers",),
+)
+def plan_cer_candidates(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: tuple[str, ...]) -> Plan:
+    """The questions of `cer_candidates`."""
+    return plan(sampled_turns, splits, models)

@@ -8,14 +8,18 @@ from typing import Any
 import polars as pl
 
 from pipelines.annotate.hindsight import leaks
-from pipelines.annotate.language import require_language
-from pipelines.annotate.plan import Lost, Plan, Row, planned
-from pipelines.annotate.prompting import prompt
-from pipelines.annotate.replies import writable
-from pipelines.annotate.training import Training
+from pipelines.core.stage import stage
+from pipelines.llm.label_sets import prompt
+from pipelines.llm.language import require_language
 from pipelines.llm.questions import Question, Reply
-from pipelines.sample.references import Reference, draw_reference, may_teach
+from pipelines.llm.replies import writable
+from pipelines.llm.tasks import Plan, planned
+from pipelines.settings import Settings
+from pipelines.split.eligible import Training
+from pipelines.split.references import Reference, draw_reference, may_teach
+from pipelines.text.pii.invented import personal_data
 from schemas.annotations import CoeChains
+from schemas.dropped import Lost, Row
 from schemas.reasoning import COE_TAGS, Coe, Grammar, tags
 
 STAGE = "coe_chains"
@@ -88,7 +92,9 @@ def plan(
         }
 
     questions = [_question(pair, model) for pair in pairs.values()]
-    return planned(CoeChains, STAGE, questions, lost, keep, "post", written=("L1", "L2", "L3", "L4"))
+    return planned(
+        CoeChains, STAGE, questions, lost, keep, "post", written=("L1", "L2", "L3", "L4"), guard=personal_data
+    )
 
 
 def _pair(row: Row, seed: int, human_only: bool) -> _Pair | Lost:
@@ -111,7 +117,7 @@ def _question(pair: _Pair, model: str) -> Question[Coe]:
     return Question(
         task="coe",
         row_id=pair.post["post_id"],
-        prompt=prompt("coe"),
+        prompt=prompt("coe", __file__),
         inputs={"question": pair.post["text"], "answer": answer},
         parse=partial(parse, answer=answer),
         model=model,
@@ -125,3 +131,18 @@ def parse(text: str, answer: str) -> Coe:
     steps = CHAIN.read(writable(text))
     require_language("zh", **{name: steps[name] for name in ("L1", "L2", "L3", "L4")})
     return Coe(**steps, answer=answer)
+
+
+@stage(
+    "coe_chains",
+    group="annotate",
+    asks="annotate.coe",
+    reads=("seed", "annotate.human_answers"),
+    units={"coe_chains": {"post": ("unique_posts",)}},
+    also=("pipelines.annotate.rules.answers",),
+)
+def plan_coe_chains(
+    unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, models: tuple[str, ...], settings: Settings
+) -> Plan:
+    """The questions of `coe_chains`."""
+    return plan(unique_posts, splits, topics, models, seed=settings.seed, human_only=settings.annotate.human_answers)

@@ -6,12 +6,15 @@ from typing import Literal
 
 import polars as pl
 
-from pipelines.annotate.language import Lang, require_language
-from pipelines.annotate.plan import Lost, Plan, Row, planned
-from pipelines.annotate.prompting import prompt
-from pipelines.annotate.replies import Reason, Verdict, read_json
+from pipelines.core.stage import stage
+from pipelines.llm.label_sets import prompt
+from pipelines.llm.language import Lang, require_language
 from pipelines.llm.questions import Question, Reply
+from pipelines.llm.replies import Reason, Verdict, read_json
+from pipelines.llm.tasks import Plan, planned
+from pipelines.text.pii.invented import personal_data
 from schemas.dialogues import CoherentDialogues
+from schemas.dropped import Lost, Row
 
 STAGE = "coherent_dialogues"
 
@@ -45,7 +48,7 @@ def plan(dialogues: pl.DataFrame, models: Sequence[str]) -> Plan:
         return asked[row_id] | value.model_dump()
 
     questions = [_question(row, model) for row in asked.values()]
-    return planned(CoherentDialogues, STAGE, questions, (), keep, "dialogue", grounds="why")
+    return planned(CoherentDialogues, STAGE, questions, (), keep, "dialogue", grounds="why", guard=personal_data)
 
 
 def _question(row: Row, model: str) -> Question[Coherence]:
@@ -53,7 +56,7 @@ def _question(row: Row, model: str) -> Question[Coherence]:
     return Question(
         task="coherence",
         row_id=row["dialogue_id"],
-        prompt=prompt(f"coherence.{lang}"),
+        prompt=prompt(f"coherence.{lang}", __file__),
         inputs={"lang": lang, "turns": [{"role": turn["role"], "text": turn["text"]} for turn in row["turns"]]},
         parse=partial(parse, lang=lang),
         model=model,
@@ -68,3 +71,15 @@ def parse(text: str, lang: Lang) -> Coherence:
     read = read_json(text, Coherence)
     require_language(lang, why=read.why)
     return read
+
+
+@stage(
+    "coherent_dialogues",
+    group="annotate",
+    asks="annotate.coherence",
+    units={"coherent_dialogues": {"dialogue": ("unique_dialogues",)}},
+    also=("pipelines.annotate.rules.answers",),
+)
+def plan_coherent_dialogues(unique_dialogues: pl.DataFrame, models: tuple[str, ...]) -> Plan:
+    """The questions of `coherent_dialogues`."""
+    return plan(unique_dialogues, models)

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipelines.annotate.language import require_language
-from pipelines.annotate.plan import Plan, Row, planned
-from pipelines.annotate.prompting import prompt
-from pipelines.annotate.replies import require_length, writable
-from pipelines.annotate.training import Training
+from pipelines.core.stage import stage
+from pipelines.llm.label_sets import prompt
+from pipelines.llm.language import require_language
 from pipelines.llm.questions import Question, Reply
+from pipelines.llm.replies import require_length, writable
+from pipelines.llm.tasks import Plan, planned
+from pipelines.split.eligible import Training
+from pipelines.text.pii.invented import personal_data
 from schemas.annotations import EcotChains
+from schemas.dropped import Row
 from schemas.reasoning import Ecot
 
 STAGE = "ecot_chains"
@@ -50,14 +53,14 @@ def plan(posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame | None,
         }
 
     questions = [_question(row, model) for row in asked]
-    return planned(EcotChains, STAGE, questions, lost, keep, "post", written=_SECTIONS)
+    return planned(EcotChains, STAGE, questions, lost, keep, "post", written=_SECTIONS, guard=personal_data)
 
 
 def _question(row: Row, model: str) -> Question[Ecot]:
     return Question(
         task="ecot",
         row_id=row["post_id"],
-        prompt=prompt("ecot"),
+        prompt=prompt("ecot", __file__),
         inputs={"question": row["text"]},
         parse=parse,
         model=model,
@@ -70,3 +73,17 @@ def parse(text: str) -> Ecot:
     require_language("zh", **read.model_dump())
     require_length("answer", read.answer, _ANSWER)
     return read
+
+
+@stage(
+    "ecot_chains",
+    group="annotate",
+    asks="annotate.ecot",
+    units={"ecot_chains": {"post": ("unique_posts",)}},
+    also=("pipelines.annotate.rules.answers",),
+)
+def plan_ecot_chains(
+    unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, models: tuple[str, ...]
+) -> Plan:
+    """The questions of `ecot_chains`."""
+    return plan(unique_posts, splits, topics, models)

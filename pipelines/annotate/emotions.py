@@ -5,13 +5,16 @@ from typing import Annotated
 
 import polars as pl
 
-from pipelines.annotate.language import require_language
-from pipelines.annotate.plan import Lost, Plan, Row, planned
-from pipelines.annotate.prompting import prompt
-from pipelines.annotate.replies import OneOf, Reason, Verdict, read_json
-from pipelines.annotate.training import barred
+from pipelines.core.stage import stage
+from pipelines.llm.label_sets import prompt
+from pipelines.llm.language import require_language
 from pipelines.llm.questions import Question, Reply
+from pipelines.llm.replies import OneOf, Reason, Verdict, read_json
+from pipelines.llm.tasks import Plan, planned
+from pipelines.split.eligible import barred
+from pipelines.text.pii.invented import personal_data
 from schemas.annotations import Emotions
+from schemas.dropped import Lost, Row
 from schemas.labels import EMOTIONS
 
 STAGE = "emotions"
@@ -65,14 +68,23 @@ def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
             "why": reply.value.why,
         }
 
-    return planned(Emotions, STAGE, questions, lost, keep, lambda question: unit_of[question.row_id], grounds="why")
+    return planned(
+        Emotions,
+        STAGE,
+        questions,
+        lost,
+        keep,
+        lambda question: unit_of[question.row_id],
+        grounds="why",
+        guard=personal_data,
+    )
 
 
 def _question(unit: str, row_id: str, text: str, model: str) -> Question[Emotion]:
     return Question(
         task="emotions",
         row_id=row_id,
-        prompt=prompt("emotions"),
+        prompt=prompt("emotions", __file__),
         inputs={"unit": unit, "text": text},
         parse=parse,
         model=model,
@@ -85,3 +97,15 @@ def parse(text: str) -> Emotion:
     read = read_json(text, Emotion)
     require_language("zh", why=read.why)
     return read
+
+
+@stage(
+    "emotions",
+    group="annotate",
+    asks="annotate.emotions",
+    units={"emotions": dict.fromkeys(("post", "answer"), ("unique_posts",))},
+    also=("pipelines.annotate.rules.answers",),
+)
+def plan_emotions(unique_posts: pl.DataFrame, models: tuple[str, ...]) -> Plan:
+    """The questions of `emotions`."""
+    return plan(unique_posts, models)

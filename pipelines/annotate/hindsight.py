@@ -15,8 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.annotate.numerals import value_of
-from pipelines.clean.personal_data.placeholders import PATTERN as PLACEHOLDER
+from pipelines.text.numerals import value_of
+from pipelines.text.pii.placeholders import PATTERN as PLACEHOLDER
 
 # What a leak may be called, in the order in which they are told.
 KINDS = (
@@ -261,7 +261,7 @@ def _groups() -> dict[str, list[tuple[str, ...]]]:
 @cache
 def _words() -> dict[str, tuple[str, ...]]:
     """Every word of a group, every public figure and every city, with its kinds."""
-    from pipelines.clean.personal_data.vocabulary import lexicon
+    from pipelines.text.pii.vocabulary import lexicon
 
     kinds: dict[str, list[str]] = {}
     for kind, groups in _groups().items():
@@ -284,7 +284,7 @@ def _same(kind: str, word: str) -> tuple[str, ...]:
 @cache
 def _rare_nouns() -> dict[str, int]:
     """Nouns of jieba's dictionary that are rare and no concept of the lexicon, with their frequencies."""
-    from pipelines.clean.personal_data.vocabulary import vocabulary
+    from pipelines.text.pii.vocabulary import vocabulary
 
     concepts = set(tomllib.loads(_LEXICON.read_text(encoding="utf-8"))["concept"].split())
     words = vocabulary().words.drop_nulls("frequency").select("word", "tag", "frequency")
@@ -297,6 +297,6 @@ def _rare_nouns() -> dict[str, int]:
 
 @cache
 def _frequencies() -> dict[str, int]:
-    from pipelines.clean.personal_data.vocabulary import vocabulary
+    from pipelines.text.pii.vocabulary import vocabulary
 
     return dict(vocabulary().words.drop_nulls("frequency").select("word", "frequency").iter_rows())

@@ -6,12 +6,15 @@ from typing import Annotated
 import polars as pl
 from pydantic import model_validator
 
-from pipelines.annotate.language import require_language
-from pipelines.annotate.plan import Lost, Plan, Row, planned
-from pipelines.annotate.prompting import prompt
-from pipelines.annotate.replies import OneOf, Reason, Verdict, read_json
+from pipelines.core.stage import stage
+from pipelines.llm.label_sets import prompt
+from pipelines.llm.language import require_language
 from pipelines.llm.questions import Question, Reply
+from pipelines.llm.replies import OneOf, Reason, Verdict, read_json
+from pipelines.llm.tasks import Plan, planned
+from pipelines.text.pii.invented import personal_data
 from schemas.annotations import Topics
+from schemas.dropped import Lost, Row
 from schemas.labels import RISKS
 from schemas.taxonomy import TAXONOMY
 
@@ -59,7 +62,9 @@ def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
         said = reply.value.model_dump()
         return {"row_id": reply.question.row_id, **said, "risk": list(dict.fromkeys(said["risk"]))}
 
-    return planned(Topics, STAGE, [_question(row, model) for row in asked], lost, keep, "post", grounds="why")
+    return planned(
+        Topics, STAGE, [_question(row, model) for row in asked], lost, keep, "post", grounds="why", guard=personal_data
+    )
 
 
 def _is_asked(row: Row) -> bool:
@@ -70,7 +75,7 @@ def _question(row: Row, model: str) -> Question[Topic]:
     return Question(
         task="topics",
         row_id=row["post_id"],
-        prompt=prompt("topics"),
+        prompt=prompt("topics", __file__),
         inputs={"title": row["title"], "description": row["description"]},
         parse=parse,
         model=model,
@@ -83,3 +88,15 @@ def parse(text: str) -> Topic:
     read = read_json(text, Topic)
     require_language("zh", why=read.why)
     return read
+
+
+@stage(
+    "topics",
+    group="annotate",
+    asks="annotate.topics",
+    units={"topics": {"post": ("unique_posts",)}},
+    also=("pipelines.annotate.rules.answers",),
+)
+def plan_topics(unique_posts: pl.DataFrame, models: tuple[str, ...]) -> Plan:
+    """The questions of `topics`."""
+    return plan(unique_posts, models)

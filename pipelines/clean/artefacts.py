@@ -15,11 +15,11 @@ import polars as pl
 
 from pipelines.clean import characters
 from pipelines.clean.characters import CLOSE, OPEN
-from pipelines.clean.emoji import FACE, LYING_FACE
-from pipelines.clean.lexicon import alternation, lexicon
-from pipelines.clean.personal_data.placeholders import PATTERN
-from pipelines.clean.script import in_both_scripts
-from pipelines.clean.slices import with_rows
+from pipelines.text.emoji import FACE, LYING_FACE
+from pipelines.text.lexicon import alternation, lexicon
+from pipelines.text.pii.placeholders import PATTERN
+from pipelines.text.script import in_both_scripts
+from pipelines.text.slices import with_rows
 
 _ADDRESS = r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%|-]"
 _LINK = (
@@ -143,7 +143,7 @@ def _without_mentions(texts: pl.Series) -> pl.Series:
 
 @cache
 def _verb() -> str:
-    return rf"@(?P<words>{in_both_scripts(alternation(lexicon('artefacts')['mentions']['prose'].split()))})"
+    return rf"@(?P<words>{in_both_scripts(alternation(lexicon('artefacts', __file__)['mentions']['prose'].split()))})"
 
 
 def _without_topics(texts: pl.Series) -> pl.Series:
@@ -166,7 +166,7 @@ def _pictures_and_codes() -> tuple[str, str, str]:
 
     A picture is what no one says in brackets, or any word of a picture beside another or at the end of a line.
     """
-    found = lexicon("artefacts")
+    found = lexicon("artefacts", __file__)
     names, words = (in_both_scripts(alternation(found["pictures"][group].split())) for group in ("names", "words"))
     sure, codes = rf"{names}|\p{{Han}}{{1,4}}R", found["markup"]
     picture = rf"\[(?:{sure}|{words})\]"
@@ -187,7 +187,7 @@ def _stock_phrases(traditional: bool) -> tuple[str, str, str]:
     `traditional`: in both scripts, for what is a phrase after the conversion should be one before. Patterns of so many
     forms are slow, so they are for texts alone that hold a Traditional character.
     """
-    groups = lexicon("artefacts")["stock"].values()
+    groups = lexicon("artefacts", __file__)["stock"].values()
     lines, ends, anywhere = (
         alternation(one[place] for one in groups if place in one) for place in ("lines", "ends", "anywhere")
     )

@@ -9,11 +9,11 @@ from collections.abc import Callable
 import polars as pl
 
 from pipelines.clean.normalise import Profile, normalised
-from pipelines.clean.personal_data.placeholders import PATTERN
-from pipelines.clean.personal_data.redaction import redact
-from pipelines.clean.script import simplified
-from pipelines.clean.slices import with_rows
 from pipelines.settings import Cleaning
+from pipelines.text.pii.placeholders import PATTERN
+from pipelines.text.pii.redaction import redact, without_addresses
+from pipelines.text.script import simplified
+from pipelines.text.slices import with_rows
 from schemas.posts import PII
 
 NO_PII = pl.lit(pl.Series([[]], dtype=pl.List(PII.dtype)))
@@ -21,6 +21,15 @@ NO_PII = pl.lit(pl.Series([[]], dtype=pl.List(PII.dtype)))
 # A text that is put together anew from what artefacts tore apart is read again; one made to draw this out is left
 # after so many readings.
 _READINGS = 6
+
+
+def as_written(text: pl.Expr) -> pl.Expr:
+    """`text` without artefacts and addresses, in Simplified Chinese, with all other personal data still in it.
+
+    Language, ages and signs of risk are judged on this: a placeholder may stand where a sign stood (李叔叔摸我). It is
+    for verdicts alone, and never stored.
+    """
+    return simplified(normalised(text)).map_batches(without_addresses, pl.String, is_elementwise=True)
 
 
 def cleaned(cells: pl.DataFrame, cleaning: Cleaning) -> pl.DataFrame:
@@ -31,8 +40,8 @@ def cleaned(cells: pl.DataFrame, cleaning: Cleaning) -> pl.DataFrame:
         cleaning: The profile, and whether names are looked for.
 
     Returns:
-        The cells in their order, with `stored`: the text in the profile that is kept (`text` is in `default`, in which
-        ages and risks can be read), and `pii`: per cell a list of {kind, count}.
+        The cells in their order, with `stored`: the text in the profile that is kept (`text` is in `default`), and
+        `pii`: per cell a list of {kind, count}.
     """
     cells = cells.with_row_index("_row")
     texts, found = _settled(cells["text"], cells["group"], cells["_row"], cleaning.names, "default")

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipelines.buffers import buffers, strings
 from pipelines.clean import rewriting as do
-from pipelines.clean.counting import CODES, every_character
-from pipelines.clean.emoji import EMOJI, FACE_SIGNS, KEYCAP, KEYS, LYING_FACE_SIGNS, MOUTHS
 from pipelines.clean.rewriting import Codes, Traits
-from pipelines.clean.script import convertible
+from pipelines.core.arrow import buffers, strings
+from pipelines.text.counting import CODES, every_character
+from pipelines.text.emoji import EMOJI, FACE_SIGNS, KEYCAP, KEYS, LYING_FACE_SIGNS, MOUTHS
+from pipelines.text.script import convertible
 
 # What encloses a placeholder that has to stay as it is; both are private use, so no text holds them otherwise.
 OPEN, CLOSE = "\ue000", "\ue001"

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.clean.clauses import EDITS, clauses, ends_strongly
-from pipelines.clean.lexicon import alternation, lexicon
+from pipelines.text.lexicon import alternation, lexicon
 
 # A bare title counts as a claim among so many clauses at the end of an answer.
 _NEAR_THE_END = 3
@@ -110,12 +110,12 @@ def _joined(marked: pl.DataFrame) -> pl.DataFrame:
 
 def _heads() -> list[str]:
     """What ends no clause by a mark, captured."""
-    return [_filled(pattern) for pattern in lexicon("credentials")["heads"]]
+    return [_filled(pattern) for pattern in lexicon("credentials", __file__)["heads"]]
 
 
 @cache
 def _patterns() -> dict[str, str]:
-    words: dict[str, Any] = lexicon("credentials")
+    words: dict[str, Any] = lexicon("credentials", __file__)
     return {
         "near": words["near"],
         "claims": alternation(_filled(one) for one in words["claims"]),
@@ -126,7 +126,7 @@ def _patterns() -> dict[str, str]:
 
 def _filled(pattern: str) -> str:
     """`pattern` with each {name} replaced; braces that count (`{0,4}`) stay."""
-    words = lexicon("credentials")
+    words = lexicon("credentials", __file__)
     for name in ("title", "trade", "medic", "self", "years"):
         pattern = pattern.replace(f"{{{name}}}", words[name])
     return pattern

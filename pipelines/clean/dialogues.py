@@ -2,16 +2,19 @@
 
 import polars as pl
 
-from pipelines.clean.cells import NO_PII, cleaned, cleaned_labels, counted, said
-from pipelines.clean.measures import han_ratio, n_chars
-from pipelines.clean.minors import under_14, under_18
-from pipelines.clean.personal_data.placeholders import EMOTICON
-from pipelines.clean.risk import risk
-from pipelines.clean.script import script
-from pipelines.clean.shares import in_shares
-from pipelines.drops import drops, gather
-from pipelines.settings import Cleaning, Filters
+from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, counted, said
+from pipelines.clean.lengths import REASON as TOO_LONG
+from pipelines.clean.lengths import split_dialogues
+from pipelines.core.stage import stage
+from pipelines.settings import Cleaning, Filters, Settings
+from pipelines.text.measures import han_ratio, n_chars
+from pipelines.text.minors import minors
+from pipelines.text.pii.placeholders import EMOTICON
+from pipelines.text.risk import risk
+from pipelines.text.script import script
+from pipelines.text.shares import in_shares
 from schemas.dialogues import CleanDialogues, ImportedDialogues
+from schemas.dropped import drops, gather
 from schemas.table import Dropped
 
 STAGE = "clean_dialogues"
@@ -26,8 +29,10 @@ def clean_dialogues(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Dialogues of at least one round, in the language that their set says.
 
-    Artefacts and personal data are taken out of every turn first. A turn that was nothing else keeps a sign of what
-    stood there, so that the roles still alternate: `[表情]`.
+    What is too long is dropped unread. Artefacts and personal data are taken out of every turn first. A turn that was
+    nothing else keeps a sign of what stood there, so that the roles still alternate: `[表情]`. Ages and signs of risk
+    are judged on what was written, before a placeholder stands in it (see `cells.as_written`); nothing but the verdicts
+    is in what is returned.
 
     Args:
         frame: Rows of `imported_dialogues`.
@@ -38,7 +43,9 @@ def clean_dialogues(
         `(kept, dropped)`: rows of `clean_dialogues`, and drops in the unit `dialogue`.
     """
     filters, cleaning = filters or Filters(), cleaning or Cleaning()
-    dialogues = frame.lazy().select(ImportedDialogues.column_names()).collect().with_row_index("group")
+    came = frame.lazy().select(ImportedDialogues.column_names()).collect()
+    dialogues, long = split_dialogues(came, filters)
+    dialogues = dialogues.with_row_index("group")
     judged = in_shares(lambda some: _judged(_with_texts(some, cleaned(_cells(some), cleaning)), filters), dialogues)
     notes = judged["attributes"].explode().struct.field("value")
     label = cleaned_labels(pl.concat([judged["topic"], judged["emotion"], notes]), cleaning)
@@ -50,20 +57,23 @@ def clean_dialogues(
         ),
     )
     refused = judged.filter(pl.col("reason").is_not_null())
-    dropped = gather(drops(refused, STAGE, "dialogue", "dialogue_id", pl.col("reason"), pl.col("detail")))
-    kept = judged.filter(pl.col("reason").is_null()).with_columns(risk=risk(pl.col("all_told"), simplified=True))
+    dropped = gather(
+        drops(long, STAGE, "dialogue", "dialogue_id", TOO_LONG, pl.col("detail")),
+        drops(refused, STAGE, "dialogue", "dialogue_id", pl.col("reason"), pl.col("detail")),
+    )
+    kept = judged.filter(pl.col("reason").is_null()).with_columns(risk=risk(pl.col("all_written"), simplified=True))
     return CleanDialogues.cast(kept.select(CleanDialogues.column_names())), Dropped.cast(dropped)
 
 
 def _cells(dialogues: pl.DataFrame) -> pl.DataFrame:
-    """`group`, `lang`, `place` (-1 the situation, from 0 the turns) and `text`."""
+    """`group`, `lang`, `place` (-1 the situation, from 0 the turns), `text` and, for verdicts, `written`."""
     turns = _turns(dialogues)
     return pl.concat(
         [
             dialogues.select("group", "lang", place=pl.lit(-1, pl.Int64), text="situation"),
             turns.select("group", "lang", "place", "text"),
         ]
-    )
+    ).with_columns(written=as_written(pl.col("text")))
 
 
 def _turns(dialogues: pl.DataFrame) -> pl.DataFrame:
@@ -75,11 +85,10 @@ def _turns(dialogues: pl.DataFrame) -> pl.DataFrame:
 def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
     """The dialogues with the cleaned texts in their places, `script` as they were written in, and `pii`.
 
-    `all_told` and `own_told` are what was said, of the seeker alone in the latter, before a profile takes figures and
-    Latin away.
+    `all_written` and `own_written` are what was written (see `cells.as_written`), by the seeker alone in the latter.
     """
     fields = [field.name for field in dialogues.schema["turns"].inner.fields]  # type: ignore[attr-defined]
-    written = cells.filter(pl.col("place") >= 0).select("group", "place", "stored", told="text")
+    written = cells.filter(pl.col("place") >= 0).select("group", "place", "stored", "written")
     shown = pl.when(pl.col("stored") != "").then("stored").otherwise(pl.lit(EMOTICON))
     turns = (
         _turns(dialogues)
@@ -88,14 +97,14 @@ def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
         .group_by("group", maintain_order=True)
         .agg(
             turns=pl.struct(fields),
-            all_told=pl.col("told").str.join("\n"),
-            own_told=pl.col("own").drop_nulls().str.join("\n"),
+            all_written=pl.col("written").str.join("\n"),
+            own_written=pl.col("own").drop_nulls().str.join("\n"),
         )
     )
     situations = cells.filter(place=-1)
     return (
         dialogues.with_columns(
-            script=script(_said()), situation=situations["stored"], situation_told=situations["text"]
+            script=script(_said()), situation=situations["stored"], situation_written=situations["written"]
         )
         .drop("turns")
         .join(turns, on="group", how="left", maintain_order="left")
@@ -103,18 +112,18 @@ def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             pl.col("turns").fill_null([]),
             pl.col("pii").fill_null(NO_PII),
-            all_told=pl.concat_str("situation_told", "all_told", separator="\n", ignore_nulls=True),
-            own_told=pl.concat_str("situation_told", "own_told", separator="\n", ignore_nulls=True),
+            all_written=pl.concat_str("situation_written", "all_written", separator="\n", ignore_nulls=True),
+            own_written=pl.concat_str("situation_written", "own_written", separator="\n", ignore_nulls=True),
         )
     )
 
 
 def _own_words() -> pl.Expr:
-    """What a seeker told, null for other turns; a bare number is their age where somebody has just asked for it."""
-    told = pl.col("told")
-    asked = told.shift(1).over("group").str.contains(_ASKED_AGE)
-    age = told.str.extract(_BARE_AGE)
-    spelled_out = pl.when(asked & age.is_not_null()).then(pl.format("我今年{}岁。{}", age, told)).otherwise(told)
+    """What a seeker wrote, null for other turns; a bare number is their age where somebody has just asked for it."""
+    written = pl.col("written")
+    asked = written.shift(1).over("group").str.contains(_ASKED_AGE)
+    age = written.str.extract(_BARE_AGE)
+    spelled_out = pl.when(asked & age.is_not_null()).then(pl.format("我今年{}岁。{}", age, written)).otherwise(written)
     return pl.when(pl.col("role") == "seeker").then(spelled_out)
 
 
@@ -126,9 +135,9 @@ def _judged(dialogues: pl.DataFrame, filters: Filters) -> pl.DataFrame:
         .with_columns(
             n_chars=n_chars(pl.col("said")),
             han_ratio=han_ratio(said(pl.col("said"))),
-            under_14=under_14(pl.col("own_told")),
-            under_18=under_18(pl.col("own_told")),
+            age=minors(pl.col("own_written")),
         )
+        .unnest("age")
     )
     chinese = pl.col("han_ratio") >= filters.min_han_ratio
     share = pl.format("Chinese share {}", pl.col("han_ratio").round(2))
@@ -145,3 +154,14 @@ def _judged(dialogues: pl.DataFrame, filters: Filters) -> pl.DataFrame:
 def _said() -> pl.Expr:
     """All turns below each other."""
     return pl.col("turns").list.eval(pl.element().struct.field("text")).list.join("\n")
+
+
+@stage(
+    "clean_dialogues",
+    group="clean",
+    reads=("filters", "cleaning"),
+    units={"clean_dialogues": {"dialogue": ("imported_dialogues",)}},
+)
+def make_clean_dialogues(imported_dialogues: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`clean_dialogues`, of what was imported."""
+    return clean_dialogues(imported_dialogues, settings.filters, settings.cleaning)

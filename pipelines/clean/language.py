@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from pipelines.clean.counting import CODES, Classes, counted, every_character
-from pipelines.clean.lexicon import lexicon
-from pipelines.clean.personal_data.placeholders import PATTERN
-from pipelines.clean.slices import in_slices
+from pipelines.text.counting import CODES, Classes, counted, every_character
+from pipelines.text.lexicon import lexicon
+from pipelines.text.pii.placeholders import PATTERN
+from pipelines.text.slices import in_slices
 
 LANGUAGES = ("mandarin", "cantonese", "japanese", "korean", "english", "classical", "other", "unknown")
 
@@ -123,12 +123,12 @@ def _classes() -> Classes:
     ):
         classes[every.str.contains(pattern).to_numpy()] = _CLASSES.index(name) + 1
     for name in _HAN[1:]:
-        classes[[ord(one) for one in "".join(lexicon("language")[name].split())]] = _CLASSES.index(name) + 1
+        classes[[ord(one) for one in "".join(lexicon("language", __file__)[name].split())]] = _CLASSES.index(name) + 1
     return classes
 
 
 @cache
 def _patterns() -> tuple[str, str]:
     """Words of Cantonese, and English words."""
-    words = lexicon("language")
+    words = lexicon("language", __file__)
     return "|".join(words["cantonese_words"]), rf"(?i)\b(?:{'|'.join(words['english'].split())})\b"

@@ -4,25 +4,28 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipelines.clean.cells import NO_PII, cleaned, cleaned_labels, counted, said
+from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, counted, said
 from pipelines.clean.credentials import without_credentials
 from pipelines.clean.language import language
-from pipelines.clean.measures import han_ratio, n_chars
-from pipelines.clean.minors import under_14, under_18
-from pipelines.clean.relevance import relevance
-from pipelines.clean.risk import risk
-from pipelines.clean.script import script
-from pipelines.clean.shares import in_shares
+from pipelines.clean.lengths import REASON as TOO_LONG
+from pipelines.clean.lengths import split_posts
 from pipelines.clean.signatures import signatures, without_signatures
-from pipelines.drops import drops, gather
-from pipelines.settings import Cleaning, Filters
+from pipelines.core.stage import stage
+from pipelines.settings import Cleaning, Filters, Settings
+from pipelines.text.measures import han_ratio, n_chars
+from pipelines.text.minors import minors
+from pipelines.text.relevance import relevance
+from pipelines.text.risk import risk
+from pipelines.text.script import script
+from pipelines.text.shares import in_shares
+from schemas.dropped import drops, gather
 from schemas.posts import EDIT, CleanPosts, ImportedPosts
 from schemas.table import Dropped
 
 STAGE = "clean_posts"
 
 _OF_AN_ANSWER = [field.name for field in CleanPosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
-_AS_WRITTEN = [name for name in _OF_AN_ANSWER if name not in ("risk", "under_18")]
+_AS_READ = [name for name in _OF_AN_ANSWER if name not in ("risk", "under_18")]
 _NO_EDITS = pl.lit(pl.Series([[]], dtype=pl.List(EDIT.dtype)))
 _FOREIGN = ("cantonese", "japanese", "korean", "english", "classical")
 
@@ -32,7 +35,9 @@ def clean_posts(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Posts in Mandarin of at least 20 characters that ask for help, their answers of more than 100.
 
-    Artefacts and personal data are taken out first, and everything is measured on what is left.
+    What is too long is dropped unread. Of the rest artefacts and personal data are taken out first, and what is stored
+    is measured on what is left. Language, ages and signs of risk are judged on what was written, before a placeholder
+    stands in it (see `cells.as_written`); of that nothing but the verdicts is in what is returned.
 
     Args:
         frame: Rows of `imported_posts` or `raw_posts`.
@@ -44,7 +49,9 @@ def clean_posts(
         answers stays; the answers of a dropped post are dropped with it.
     """
     filters, cleaning = filters or Filters(), cleaning or Cleaning()
-    posts = frame.lazy().select(ImportedPosts.column_names()).collect().with_row_index("group")
+    came = frame.lazy().select(ImportedPosts.column_names()).collect()
+    posts, long, long_answers = split_posts(came, filters)
+    posts = posts.with_row_index("group")
     judged = in_shares(lambda some: _judged(_with_texts(some, cleaned(_cells(some), cleaning)), filters), posts)
     label = cleaned_labels(pl.concat([judged["topic"], judged["subtopics"].explode()]), cleaning)
     judged = judged.with_columns(label(pl.col("topic")), pl.col("subtopics").list.eval(label(pl.element())))
@@ -53,6 +60,9 @@ def clean_posts(
     answers = _judged_answers(answers, filters)
     stay = answers.filter(pl.col("reason").is_null())
     dropped = gather(
+        drops(long, STAGE, "post", "post_id", TOO_LONG, pl.col("detail")),
+        drops(_answers(long), STAGE, "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
+        drops(long_answers, STAGE, "answer", "answer_id", TOO_LONG, pl.col("detail")),
         drops(refused, STAGE, "post", "post_id", pl.col("reason"), pl.col("detail")),
         drops(_answers(refused), STAGE, "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
         drops(
@@ -64,12 +74,12 @@ def clean_posts(
             pl.col("detail"),
         ),
     )
-    kept = _with_answers(kept, stay, edits).with_columns(risk=risk(pl.col("told"), simplified=True))
+    kept = _with_answers(kept, stay, edits).with_columns(risk=risk(pl.col("written"), simplified=True))
     return CleanPosts.cast(kept.select(CleanPosts.column_names())), Dropped.cast(dropped)
 
 
 def _cells(posts: pl.DataFrame) -> pl.DataFrame:
-    """`group`, `lang`, `place` (-2 title, -1 description, from 0 the answers) and `text`."""
+    """`group`, `lang`, `place` (-2 title, -1 description, from 0 the answers), `text` and, for verdicts, `written`."""
     answers = posts.select("group", "lang", text=pl.col("answers").list.eval(pl.element().struct.field("text")))
     answers = answers.explode("text", empty_as_null=False)
     return pl.concat(
@@ -78,29 +88,33 @@ def _cells(posts: pl.DataFrame) -> pl.DataFrame:
             posts.select("group", "lang", place=pl.lit(-1, pl.Int64), text="description"),
             answers.select("group", "lang", place=pl.int_range(pl.len(), dtype=pl.Int64).over("group"), text="text"),
         ]
-    )
+    ).with_columns(written=as_written(pl.col("text")))
 
 
 def _with_texts(posts: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
     """The posts with the cleaned texts in their places, `text`, `script` as they were written in, and `pii`.
 
-    `told`, `headline` and the answers' `told` are what was written, before a profile takes figures and Latin away.
+    `told` and `headline` are the cleaned texts before a profile takes figures and Latin away: there the placeholders
+    are evidence (of advertisements). `written` and the answers' `written` are for the other verdicts (see
+    `cells.as_written`).
     """
     titles, descriptions = (cells.filter(place=place) for place in (-2, -1))
-    written = cells.filter(pl.col("place") >= 0).select("group", "place", cleaned="stored", answer_told="text")
+    written = cells.filter(pl.col("place") >= 0).select("group", "place", cleaned="stored", answer_written="written")
     answers = (
         _answers(posts, "group")
         .with_columns(place=pl.int_range(pl.len(), dtype=pl.Int64).over("group"))
         .join(written, on=["group", "place"], how="left", maintain_order="left")
-        .with_columns(text="cleaned", told="answer_told")
+        .with_columns(text="cleaned", written="answer_written")
     )
     return (
         posts.with_columns(script=script(pl.concat_str("title", "description", separator="\n")))
+        .with_columns(title=titles["written"], description=descriptions["written"])
+        .with_columns(written=_text())
         .with_columns(title=titles["text"], description=descriptions["text"])
         .with_columns(told=_text(), headline="title")
         .with_columns(title=titles["stored"], description=descriptions["stored"])
         .drop("answers")
-        .join(_gathered(answers, "group", [*_AS_WRITTEN, "told"]), on="group", how="left", maintain_order="left")
+        .join(_gathered(answers, "group", [*_AS_READ, "written"]), on="group", how="left", maintain_order="left")
         .join(counted(cells), on="group", how="left", maintain_order="left")
         .with_columns(
             pl.col("answers").fill_null([]),
@@ -112,13 +126,16 @@ def _with_texts(posts: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
 
 def _judged(posts: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     """What is measured of each post, and the `reason` (with its `detail`) to drop it, null where there is none."""
-    measured = posts.lazy().with_columns(
-        n_chars=n_chars(pl.col("text")),
-        han_ratio=han_ratio(said(pl.col("text"))),
-        language=language(pl.col("told")),
-        relevance=relevance(pl.col("told"), pl.col("headline")),
-        under_14=under_14(pl.col("told"), pl.col("posted_at")),
-        under_18=under_18(pl.col("told"), pl.col("posted_at")),
+    measured = (
+        posts.lazy()
+        .with_columns(
+            n_chars=n_chars(pl.col("text")),
+            han_ratio=han_ratio(said(pl.col("text"))),
+            language=language(pl.col("written")),
+            relevance=relevance(pl.col("told"), pl.col("headline")),
+            age=minors(pl.col("written"), pl.col("posted_at")),
+        )
+        .unnest("age")
     )
     relevant = pl.col("relevance").struct
     share = pl.format("Chinese share {}", pl.col("han_ratio").round(2))
@@ -150,10 +167,9 @@ def _judged_answers(answers: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     """What is measured of each answer, and the `reason` (with its `detail`) to drop it, null where there is none."""
     measured = answers.with_columns(
         n_chars=n_chars(pl.col("text")),
-        risk=risk(pl.col("told"), simplified=True),
-        under_14=under_14(pl.col("told"), pl.col("posted_at")),
-        under_18=under_18(pl.col("told"), pl.col("posted_at")),
-    )
+        risk=risk(pl.col("written"), simplified=True),
+        age=minors(pl.col("written"), pl.col("posted_at")),
+    ).unnest("age")
     short = pl.col("n_chars") <= filters.min_answer_chars
     return measured.with_columns(
         reason=pl.when("under_14").then(pl.lit("under_14")).when(short).then(pl.lit("too_short")),
@@ -201,3 +217,16 @@ def _text() -> pl.Expr:
     """Title and description, one below the other; once where the description begins with the title."""
     title, body = pl.col("title"), pl.col("description")
     return pl.when(body.str.starts_with(title)).then(body).when(body == "").then(title).otherwise(title + "\n" + body)
+
+
+@stage(
+    "clean_posts",
+    group="clean",
+    reads=("filters", "cleaning"),
+    units={"clean_posts": dict.fromkeys(("post", "answer"), ("raw_posts", "imported_posts"))},
+)
+def make_clean_posts(
+    raw_posts: pl.DataFrame, imported_posts: pl.DataFrame, settings: Settings
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`clean_posts`, of what was crawled and what was imported."""
+    return clean_posts(pl.concat([raw_posts, imported_posts]), settings.filters, settings.cleaning)

@@ -7,9 +7,9 @@ changes: what has come together may be a run now, or stand in Chinese context.
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.buffers import decoded
-from pipelines.clean.counting import CODES  # nothing but tags, selectors and private use lies beyond
-from pipelines.kernels import Bytes, Places, kernel
+from pipelines.core.arrow import decoded
+from pipelines.core.kernels import Bytes, Places, kernel
+from pipelines.text.counting import CODES  # nothing but tags, selectors and private use lies beyond
 
 Codes = npt.NDArray[np.int32]
 Traits = npt.NDArray[np.uint32]

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from crawlers.errors import CrawlError
+from pipelines.core import modes
+from pipelines.core.files import storage_error
 from pipelines.errors import GongqingError, Interrupted, RequestError
 from pipelines.settings import home
 
@@ -28,16 +30,21 @@ app.add_typer(export_app, name="export")
 
 
 @app.callback()
-def options(debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False) -> None:
+def options(
+    context: typer.Context, debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False
+) -> None:
     """Options of every command."""
     if home().exists() and not home().is_dir():
         raise RequestError("the home is a file", where=home(), remedy="set GONGQING_HOME to a folder")
+    if context.invoked_subcommand != "doctor":  # which changes nothing, and names what is open
+        modes.close(home())
     if debug:
         os.environ["_GONGQING_DEBUG"] = "1"
 
 
 def main() -> None:
     """Entry point: an error of ours is a message and an exit code; a traceback only with --debug."""
+    modes.keep_private()
     try:
         app()
     except SystemExit as end:
@@ -52,5 +59,7 @@ def main() -> None:
     except Exception as error:
         if "_GONGQING_DEBUG" in os.environ:
             raise
-        sys.stderr.write(f"gongqing: {type(error).__name__}: {error}\n  remedy: run again with --debug and report it\n")
+        ours = storage_error(error, home())
+        said = ours or f"{type(error).__name__}: {error}\n  remedy: run again with --debug and report it"
+        sys.stderr.write(f"gongqing: {said}\n")
         sys.exit(1)

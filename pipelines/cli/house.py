@@ -1,7 +1,5 @@
 """Commands of the home as a whole: erase, doctor, ui."""
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +9,7 @@ from pipelines.cli import terminal
 from pipelines.cli.app import app
 from pipelines.cli.terminal import AsJson
 from pipelines.errors import RequestError
-from pipelines.settings import ROOT, home
+from pipelines.settings import home
 
 
 @app.command("erase")
@@ -26,9 +24,9 @@ def erase_(
     as_json: AsJson = False,
 ) -> None:
     """Erase rows and all that was made from them, everywhere in the home, for good (docs/erasing.md)."""
-    from pipelines import display
-    from pipelines.erase import erasing
-    from pipelines.erase.request import Request
+    from pipelines.cli import render as display
+    from pipelines.operations.erase import erasing
+    from pipelines.operations.erase.request import Request
 
     request = Request(tuple(rows or ()), tuple(author or ()), tuple(file or ()))
     if resume and request != Request():
@@ -52,8 +50,8 @@ def erase_(
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Look at the machine, the home, and every version in it."""
-    from pipelines import display
-    from pipelines.doctor import examine
+    from pipelines.cli import render as display
+    from pipelines.operations.doctor import examine
 
     findings = list(examine(home()))
     if as_json:
@@ -68,19 +66,12 @@ def doctor(as_json: AsJson = False) -> None:
 @app.command()
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 3000,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="The address to listen on, as it stands in the browser.")] = "127.0.0.1",
 ) -> None:
-    """Dagster's web UI and daemon on this home, until interrupted."""
-    from pipelines.defs.instance import instance
+    """Dagster's web UI and daemon on this home, until interrupted.
 
-    folder = home()
-    instance(folder).dispose()
-    environment = {
-        **os.environ,
-        "DAGSTER_HOME": str(folder),
-        "GONGQING_HOME": str(folder),
-        "VIRTUAL_ENV": sys.prefix,
-    }
-    dg = str(Path(sys.executable).with_name("dg"))
-    os.chdir(ROOT)  # dg looks for the project in the folder it is started in
-    os.execve(dg, [dg, "dev", "--host", host, "--port", str(port)], environment)
+    Open the address that it prints: without the token in it nobody comes in.
+    """
+    from pipelines.cli.ui.server import serve
+
+    serve(home(), host, port, terminal.line)

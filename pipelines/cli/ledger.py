@@ -23,7 +23,7 @@ def ledger(
         return
     from dataclasses import asdict
 
-    from pipelines import display
+    from pipelines.cli import render as display
 
     with terminal.ledger() as book:
         if book is None:
@@ -41,7 +41,7 @@ def ledger(
 @ledger_app.command()
 def budgets(as_json: AsJson = False) -> None:
     """The open budgets: of a refresh that is at work, or was broken off and will go on with what is left."""
-    from pipelines import display
+    from pipelines.cli import render as display
 
     with terminal.ledger() as book:
         found = book.budgets() if book else []
@@ -56,8 +56,8 @@ def close_budget(
     name: Annotated[str, typer.Argument(help="As `gongqing ledger budgets` names it: refresh, refresh:topics …")],
 ) -> None:
     """End a budget that was broken off: the next one of its name begins at nothing."""
-    from pipelines import display
-    from pipelines.refresh import alone
+    from pipelines.cli import render as display
+    from pipelines.store.home_lock import alone
 
     with alone(home()), terminal.ledger() as book:
         known = {one.of: one for one in book.budgets()} if book else {}

@@ -29,9 +29,9 @@ def import_(
 
 
 def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: Path | None) -> None:
-    from pipelines import display
+    from pipelines.cli import render as display
     from pipelines.defs.running import run_import
-    from pipelines.imports import target_table
+    from pipelines.ingest.import_file import target_table
     from pipelines.store import Store
 
     load(folder)
@@ -99,7 +99,10 @@ def refresh(
     ] = None,
     provider: Annotated[
         str | None,
-        typer.Option(help="Who answers: rules, openai (any compatible host), replay. Default: as the settings say."),
+        typer.Option(
+            help="Who answers: openai (any compatible host), replay, written (for the samples), rules. "
+            "Default: as the settings say."
+        ),
     ] = None,
     budget: Annotated[
         float | None, typer.Option(min=0, metavar="USD", help="The most that this refresh may spend on answers.")
@@ -109,6 +112,9 @@ def refresh(
     ] = False,
     batch: Annotated[
         bool, typer.Option("--batch", help="Ask through batch interfaces: half the price, within a day.")
+    ] = False,
+    allow_shrink: Annotated[
+        bool, typer.Option("--allow-shrink", help="Make a table anew also where answers alone would halve it.")
     ] = False,
     engine: Annotated[
         str | None, typer.Option(help=f"Where near-duplicates are searched: {' or '.join(ENGINES)}.")
@@ -120,19 +126,26 @@ def refresh(
     if estimate:
         _estimate(home(), select or [], provider, batch=batch)
     else:
-        _refresh(home(), select or [], provider, None if budget is None else str(budget), batch=batch)
+        spent = None if budget is None else str(budget)
+        _refresh(home(), select or [], provider, spent, batch=batch, allow_shrink=allow_shrink)
 
 
 def _refresh(
-    folder: Path, select: list[str], provider: str | None = None, budget: str | None = None, *, batch: bool = False
+    folder: Path,
+    select: list[str],
+    provider: str | None = None,
+    budget: str | None = None,
+    *,
+    batch: bool = False,
+    allow_shrink: bool = False,
 ) -> None:
     from decimal import Decimal
 
-    from pipelines import display
-    from pipelines import refresh as refreshing
-    from pipelines.askers import Askers
+    from pipelines.cli import render as display
     from pipelines.crawl.preparing import expire_pages
-    from pipelines.llm.questions import NO_ANSWER
+    from pipelines.flow import refresh as refreshing
+    from pipelines.flow.askers import Askers
+    from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
 
     settings = load(folder)
     expire_pages(folder, settings.crawl)
@@ -146,6 +159,7 @@ def _refresh(
             budget=None if budget is None else Decimal(budget),
             budget_of=refreshing.budget_name(select),
             batch=batch,
+            allow_shrink=allow_shrink,
             progress=shown,
         ) as askers,
     ):
@@ -155,18 +169,27 @@ def _refresh(
 
             run_stage(folder, stage, askers)
 
-        ran = waiting = unanswered = 0
+        ran = waiting = unanswered = dear = 0
         for outcome in shown.over(refreshing.refresh(folder, settings, run, select, askers), total):
             ran += outcome.ran
             waiting += outcome.waits is not None
             if outcome.waits is not None:
                 terminal.line(f"{', '.join(outcome.stage.tables)} waits: {outcome.waits}")
+            for damaged in outcome.damaged:
+                terminal.line(f"{damaged}: made anew")
             for version in outcome.versions if outcome.ran else ():
                 terminal.line(display.made(version, outcome.seconds))
                 if outcome.stage.asks:
                     unanswered += version.manifest.dropped_for(NO_ANSWER)
+                    dear += version.manifest.dropped_for(OVER_BUDGET)
+    if not ran and any((folder / ".dagster" / "under_way").glob("[0-9]*")):
+        from pipelines.defs.running import close_killed_runs  # a run, which there was none of, closes them as well
+
+        close_killed_runs(folder)
     if unanswered:
         terminal.line(f"{unanswered:,} rows had no answer from a model: the same command asks for them again")
+    if dear:
+        terminal.line(f"{dear:,} rows may each cost more than the whole budget: a larger --budget asks for them")
     if waiting:
         terminal.line("what waits for a budget: gongqing refresh --estimate says what it takes, --budget USD allows it")
     if ran or not waiting:
@@ -174,9 +197,9 @@ def _refresh(
 
 
 def _estimate(folder: Path, select: list[str], provider: str | None, *, batch: bool) -> None:
-    from pipelines import display
-    from pipelines import refresh as refreshing
-    from pipelines.askers import Askers
+    from pipelines.cli import render as display
+    from pipelines.flow import refresh as refreshing
+    from pipelines.flow.askers import Askers
 
     settings = load(folder)
     with Askers(folder, settings.llm, provider=provider, batch=batch) as askers:
@@ -188,14 +211,14 @@ def _estimate(folder: Path, select: list[str], provider: str | None, *, batch: b
 def demo() -> None:
     """The main job on samples/ (invented posts and dialogues), ending with a table of what was made."""
     from pipelines.cli.tables import list_tables
-    from pipelines.imports import make_author_key
+    from pipelines.settings import make_author_key
 
     folder = home()
     make_author_key(folder)
     _crawl_samples(folder)
     samples = ROOT / "samples"
     _import(folder, "mapped", samples / "dialogues.jsonl", "sample", samples / "dialogues.toml")
-    _refresh(folder, [])
+    _refresh(folder, [], "written")
     list_tables(folder)
     terminal.line("")
     terminal.line(f"The tables lie in {folder / 'data'}. All texts are invented. Where to look now:")

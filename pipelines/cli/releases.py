@@ -20,10 +20,10 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Check what would leave the house, pin every table, and write the training sets (docs/releasing.md)."""
-    from pipelines import display
+    from pipelines.cli import render as display
     from pipelines.errors import ReleaseRefused
-    from pipelines.release.releases import Releases
-    from pipelines.releasing import release as make
+    from pipelines.operations.release import release as make
+    from pipelines.store.releases import Releases
 
     settings, stood = load(home()), name in Releases(home())
     try:
@@ -48,9 +48,9 @@ def releases(context: typer.Context, as_json: AsJson = False) -> None:
     """List the releases, oldest first."""
     if context.invoked_subcommand is not None:
         return
-    from pipelines import display
+    from pipelines.cli import render as display
     from pipelines.errors import DamagedRelease
-    from pipelines.release.releases import Releases
+    from pipelines.store.releases import Releases
 
     known, found, current = Releases(home()), [], None
     damaged: list[DamagedRelease] = []
@@ -76,14 +76,14 @@ def releases(context: typer.Context, as_json: AsJson = False) -> None:
 @releases_app.command("promote")
 def promote_release(name: Annotated[str, typer.Argument(help="The release.")]) -> None:
     """Make an older release the current one."""
-    from pipelines.release.releases import Releases
+    from pipelines.store.releases import Releases
 
     terminal.line(f"{Releases(home()).promote(name).name} is current")
 
 
 def diff_releases(before: str, after: str, *, as_json: bool) -> None:
     """Print what changed between two releases."""
-    from pipelines import display
+    from pipelines.cli import render as display
     from pipelines.release.changelog import markdown
     from pipelines.release.changes import changes
 
@@ -96,7 +96,7 @@ def export_to_folder(
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")], release: OfRelease = None
 ) -> None:
     """A folder with shards, card and manifest, as it may be given away; `datasets` loads it offline."""
-    from pipelines.publishing import export
+    from pipelines.operations.publish import export
 
     exported = export(home(), release, folder)
     _withheld(exported)
@@ -110,7 +110,7 @@ def export_to_hub(
     public: Annotated[bool, typer.Option("--public", help="Let everybody see that it is there.")] = False,
 ) -> None:
     """One commit and a tag on the Hugging Face Hub (the token: HF_TOKEN). Cut off, the same command goes on."""
-    from pipelines.publishing import to_hub
+    from pipelines.operations.publish import to_hub
 
     with terminal.progress() as shown:
         exported, found = to_hub(
@@ -132,13 +132,13 @@ def export_to_jsonl(
     """Files for other trainers."""
     from tempfile import TemporaryDirectory
 
-    from pipelines.publishing import chosen, export, releases_to_give
-    from pipelines.release.folder import made_whole
-    from pipelines.release.jsonl import export_jsonl
+    from pipelines.operations.publish import chosen, export, releases_to_give
+    from pipelines.release.publish.folder import made_whole
+    from pipelines.release.publish.jsonl import export_jsonl
 
     releases = releases_to_give(home())
     name = chosen(releases, release)
-    with TemporaryDirectory() as scratch, made_whole(folder) as staged:
+    with TemporaryDirectory() as scratch, made_whole(folder, home()) as staged:
         source = releases.folder(name) if private else Path(scratch) / "release"
         told = releases.read(name) if private else export(home(), name, source)
         found = export_jsonl(told, source, staged, form)
@@ -156,8 +156,8 @@ def restore(
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
 ) -> None:
     """Put the words that a published release withholds back from this home's own crawl."""
-    from pipelines.publishing import releases_to_give
-    from pipelines.release.folder import restore_folder
+    from pipelines.operations.publish import releases_to_give
+    from pipelines.release.publish.folder import restore_folder
 
     _, missing = restore_folder(releases_to_give(home()), release, terminal.store(), folder)
     terminal.line(f"{release}: restored in {folder}")
@@ -167,8 +167,8 @@ def restore(
 
 def import_release(repo: str, revision: str) -> None:
     """Bring a release from the Hub into the home."""
-    from pipelines.publishing import releases_to_give
-    from pipelines.release.fetch import fetch
+    from pipelines.operations.publish import releases_to_give
+    from pipelines.release.publish.fetch import fetch
 
     with terminal.progress() as shown:
         release = fetch(

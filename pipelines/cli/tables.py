@@ -1,15 +1,19 @@
 """Commands that look at tables: tables, show, diff, why, stats."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipelines.cli import terminal
 from pipelines.cli.app import app, tables_app
 from pipelines.cli.terminal import AsJson
-from pipelines.errors import DamagedVersion, UnknownName
+from pipelines.errors import StoreError, UnknownName
 from pipelines.settings import home
+
+if TYPE_CHECKING:
+    from pipelines.store import Version
 
 TableName = Annotated[str, typer.Argument(help="A table, such as unique_posts.")]
 Partition = Annotated[str | None, typer.Option(help="The data set, or the run, of a partitioned table.")]
@@ -28,32 +32,35 @@ def tables(
 
 def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = False) -> None:
     """Print the current versions of a home, or all of them."""
-    from pipelines import display
+    from pipelines.cli import render as display
     from pipelines.store import Store
     from schemas.tables import PARTITIONED, TABLES
 
     store = Store(folder / "data")
-    found, damaged = [], []
-    for table in TABLES:
+    found: list[Version] = []
+    damaged: dict[tuple[str, str | None], StoreError] = {}
+    places = [
+        (table, place) for table in TABLES for place in (store.partitions(table) if table in PARTITIONED else [None])
+    ]
+    for table, place in places:
         try:
-            found += store.current(table)
-        except DamagedVersion as error:
-            damaged.append(error)
-    if all_versions:
-        places = [
-            (table, place)
-            for table in TABLES
-            for place in (store.partitions(table) if table in PARTITIONED else [None])
-        ]
-        found = [version for table, place in places for version in store.versions(table, place)]
+            current = [store.version(table, partition=place)] if store.pointer(table, place) is not None else []
+            found += store.versions(table, place) if all_versions else current
+        except StoreError as error:
+            damaged[table, place] = error
     if as_json:
-        terminal.put(display.as_json([display.version_record(version) for version in found]))
-    elif found:
-        terminal.put(display.versions(found, all_versions=all_versions))
-    elif not damaged:
+        records = [display.version_record(version) for version in found]
+        records += [display.damaged_record(*place, error) for place, error in damaged.items()]
+        terminal.put(display.as_json(records))
+    elif found or damaged:
+        terminal.put(display.versions(found, damaged, all_versions=all_versions))
+    else:
         terminal.line("no tables yet: gongqing import NAME PATH, then gongqing refresh; or gongqing demo")
-    if damaged:
-        raise damaged[0]
+    errors = list(damaged.values())
+    for other in errors[1:]:
+        sys.stderr.write(f"{other}\n")
+    if errors:
+        raise errors[0]
 
 
 @tables_app.command()
@@ -77,7 +84,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """A look at the rows of a table."""
-    from pipelines import display
+    from pipelines.cli import render as display
 
     store = terminal.store()
     rows = (store.read_dropped if dropped else store.read)(table, version, partition).head(n).collect()
@@ -104,7 +111,7 @@ def diff(
 
         diff_releases(table, v1, as_json=as_json)
         return
-    from pipelines import display
+    from pipelines.cli import render as display
     from schemas.tables import TABLES
 
     found = terminal.store().diff(table, v1, v2, partition)
@@ -131,8 +138,8 @@ def why(
     row_id: Annotated[str, typer.Argument(help="A post, an answer, a dialogue or a round.")], as_json: AsJson = False
 ) -> None:
     """The life of one row through every stage."""
-    from pipelines import display
-    from pipelines.why import why as life
+    from pipelines.cli import render as display
+    from pipelines.operations.lineage import why as life
 
     found = life(terminal.store(), row_id)
     terminal.put(display.as_json([event.as_dict() for event in found]) if as_json else display.events(found))
@@ -147,8 +154,8 @@ def stats(
     as_json: AsJson = False,
 ) -> None:
     """The papers' tables over our rows, beside the papers' figures."""
-    from pipelines import display
-    from pipelines.stats import paper_tables
+    from pipelines.cli import render as display
+    from pipelines.operations.paper_tables import paper_tables
 
     if diversity:
         _diversity(as_json=as_json)
@@ -165,8 +172,8 @@ def stats(
 
 
 def _diversity(*, as_json: bool) -> None:
-    from pipelines import display
-    from pipelines.stats import dialogue_diversity
+    from pipelines.cli import render as display
+    from pipelines.operations.paper_tables import dialogue_diversity
 
     store = terminal.store()
     figures = dialogue_diversity(store, store.version("rewritten_dialogues"))

@@ -61,6 +61,7 @@ def working(what: str) -> AbstractContextManager[Any]:
 
 def progress() -> Any:
     """Progress: bars on a terminal, lines elsewhere."""
-    from pipelines.progress import Bars, Lines
+    from pipelines.cli.progress import Bars
+    from pipelines.llm.progress_log import Lines
 
     return Bars(console()) if sys.stdout.isatty() else Lines(line)

@@ -34,19 +34,20 @@ def train(
     """Train on a release with verl: GRPO, SFT, reward models; broken off, the same command goes on from the last
     checkpoint.
     """
-    from pipelines import display
+    from pipelines.cli import render as display
     from pipelines.errors import TrainingFailed, UnknownName
-    from pipelines.llm.asking import PROVIDERS
+    from pipelines.llm.interface import JUDGES
     from pipelines.settings import load
     from pipelines.train import recipe as recipes
     from pipelines.train.differences import differences
     from pipelines.train.lengths import require_batch
     from pipelines.train.prepare import prepare
+    from pipelines.train.reporting import training_step
 
     if preset not in recipes.PRESETS:
         raise UnknownName("preset", preset, recipes.PRESETS)
-    if provider is not None and provider not in PROVIDERS:
-        raise UnknownName("provider", provider, PROVIDERS)
+    if provider is not None and provider not in JUDGES:
+        raise UnknownName("provider", provider, JUDGES)
     run = prepare(
         home(),
         recipes.recipe(recipe),
@@ -79,7 +80,7 @@ def train(
     terminal.line(f"{run.folder.name}: {run.arm.about}, release {run.release.name} ({run.release.content})")
     try:
         model = run.train(
-            lambda step, metrics: terminal.line(display.training_step(step, run.steps, metrics)),
+            lambda step, metrics: terminal.line(training_step(step, run.steps, metrics)),
             lambda lines: terminal.line("\n".join(lines)),
         )
     except TrainingFailed:
@@ -99,9 +100,10 @@ def experiment(
     as_json: terminal.AsJson = False,
 ) -> None:
     """Train arms beside each other on the same rows and seeds, and tell one table; broken off, it goes on."""
-    from pipelines import display
+    from pipelines.cli import render as display
     from pipelines.settings import load
     from pipelines.train.experiment import conduct, make_ready, plan, read
+    from pipelines.train.reporting import training_step
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     told = read(file)
@@ -113,7 +115,7 @@ def experiment(
         planned,
         starting=lambda run: say(f"{run.folder.name}: {run.arm.about}"),
         counted=lambda lines: say("\n".join(lines)),
-        step=lambda run, step, metrics: say(display.training_step(step, run.steps, metrics)),
+        step=lambda run, step, metrics: say(training_step(step, run.steps, metrics)),
         ended=lambda run: _tell(run.folder, say),
     )
     if as_json:
@@ -124,7 +126,7 @@ def experiment(
 
 def _tell(run: Path, say: Callable[[str], None] = terminal.line) -> None:
     """Alarms of a run, and where its page lies."""
-    from pipelines import display
+    from pipelines.cli import render as display
     from pipelines.train.outcome import tell
 
     outcome = tell(terminal.store(), run)

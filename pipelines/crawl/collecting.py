@@ -15,13 +15,13 @@ import polars as pl
 from crawlers.dates import SHANGHAI
 from crawlers.options import read_takedown
 from crawlers.sites import sites
-from pipelines.code_version import code_version
+from pipelines.core.code_version import code_version
+from pipelines.core.files import held
 from pipelines.crawl.files import lines, make_private, write_lines
 from pipelines.crawl.jobs import COLLECTED, Job
-from pipelines.errors import CrawlFailed
-from pipelines.kept_out import KeptOut, require_no_erasure
-from pipelines.locks import held
+from pipelines.errors import CrawlFailed, RequestError
 from pipelines.store.store import Store, Version
+from pipelines.store.suppression import KeptOut, require_no_erasure
 from schemas.labels import PRECISIONS
 from schemas.posts import RawPosts
 
@@ -44,16 +44,23 @@ def partition(source: str, day: dt.date) -> str:
     return f"{source}@{day}"
 
 
-def collect(home: Path, store: Store, job: Job, warn: Callable[[str], object] = log.warning) -> list[Version]:
+def collect(
+    home: Path,
+    store: Store,
+    job: Job,
+    warn: Callable[[str], object] = log.warning,
+    exit_code: int | None = None,
+) -> list[Version]:
     """Writes what a finished crawl has brought; gives a version for each day that it has posts of, earliest first.
 
     Posts that the takedown list names by now are not written, and of the days that are written those that stand there
     are taken out; `warn` is told of them, by id.
 
-    Raises CrawlFailed where the crawl was blocked, was broken off, or failed; what it brought waits in its folder.
+    Raises CrawlFailed where the crawl was blocked, was broken off, or failed, and what it brought waits in its folder;
+    RequestError where it was asked for wrongly and did not begin. `exit_code` is that of its process, where known.
     """
     if not job.stats:
-        raise _failed(job)
+        raise _failed(job, exit_code)
     gone = pl.col("source_id").is_in(list(taken_down(home, job.source)))
     came = brought(job.folder / "items.jsonl").filter(~gone)
     versions, taken_out = [], []
@@ -111,12 +118,21 @@ def days_of(store: Store, source: str) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def _failed(job: Job) -> CrawlFailed:
+def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
     """Why a crawl has no end, and what to do about it."""
-    stopped = job.stopped
+    stopped, refused = job.stopped, job.refused
+    if refused and not stopped and exit_code in (None, refused.get("exit_code")):
+        kind = RequestError if refused.get("exit_code") == RequestError.exit_code else CrawlFailed
+        return kind(
+            f"the crawl of {job.source} could not begin, nothing was crawled: {refused['what']}",
+            where=refused.get("where") or job.folder,
+            remedy=refused.get("remedy") or _AGAIN,
+        )
     if not stopped:
+        how = "" if exit_code is None else f" (its process ended with {_ended_with(exit_code)})"
         return CrawlFailed(
-            f"the crawl of {job.source} was broken off, or could not begin: its last words stand on standard error",
+            f"the crawl of {job.source} was broken off, or could not begin{how}: its last words stand on standard "
+            "error; in Dagster, under the step's stderr",
             where=job.folder,
             remedy=_AGAIN,
         )
@@ -128,6 +144,10 @@ def _failed(job: Job) -> CrawlFailed:
         where=job.folder,
         remedy=_REMEDIES.get(reason, _AGAIN),
     )
+
+
+def _ended_with(exit_code: int) -> str:
+    return f"exit code {exit_code}" if exit_code >= 0 else f"signal {-exit_code}"
 
 
 def _merged(before: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.durable import write_whole
+from pipelines.core.files import write_whole
 from pipelines.errors import CrawlFailed
 
 

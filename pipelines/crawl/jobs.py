@@ -38,6 +38,15 @@ class Job:
         """The same figures of a crawl that ended early; empty where it was killed, or never began."""
         return figures(self.folder / "stopped.json")
 
+    @property
+    def refused(self) -> dict[str, Any]:
+        """Why the crawl could not begin: `what`, `where`, `remedy`, `exit_code`; empty where it began."""
+        try:
+            read = json.loads((self.folder / "refused.json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return read if isinstance(read, dict) and "what" in read else {}
+
 
 def uncollected(of_source: Path) -> list[Job]:
     """Jobs that came to their end, and whose posts nobody took over: who should have was killed in between."""

@@ -16,8 +16,7 @@ from pipelines.crawl.collecting import collect, days_of, taken_down
 from pipelines.crawl.files import lines, write_lines
 from pipelines.crawl.jobs import COLLECTED, Job, begun, job_folder, uncollected
 from pipelines.errors import RequestError, UnknownName
-from pipelines.imports import author_key
-from pipelines.settings import AUTHOR_KEY, Crawl
+from pipelines.settings import AUTHOR_KEY, Crawl, author_key
 from pipelines.store.store import Store
 
 
@@ -64,7 +63,8 @@ def prepare(
     asked = {"base_url": (base_url or site.base_url).rstrip("/"), "max_items": max_items}
     folder = job_folder(of_source / f"{window.first}_{window.last}", asked)
     seen = folder / "seen-before.jsonl"
-    (folder / "stopped.json").unlink(missing_ok=True)  # how it ended before is no news of how it will
+    for ended in ("stopped.json", "refused.json"):  # how it ended before is no news of how it will
+        (folder / ended).unlink(missing_ok=True)
     if not (seen.exists() and begun(folder)):
         write_lines(seen, _worth_knowing(store, source, of_source / "seen.jsonl", window))
     command = [sys.executable, "-m", "crawlers.run", source]

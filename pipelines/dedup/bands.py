@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.buffers import read_only
+from pipelines.core.arrow import read_only
+from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel
 from pipelines.dedup.minhash import Mode, in_steps, is_exact, permutations, room, sign
 from pipelines.dedup.shingles import LANES
 from pipelines.errors import RequestError
-from pipelines.kernels import Bytes, Keys, Places, Words, kernel
 
 BANDS = (18, 7)
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
+from pipelines.core.kernels import Keys, Shares, Words
 from pipelines.dedup.jaccard import Edges
-from pipelines.kernels import Keys, Shares, Words
 
 Order = Callable[[Words], pl.DataFrame]
 Similarity = Callable[[Words, Words], Shares]

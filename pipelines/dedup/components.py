@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipelines.kernels import Words, kernel, part
+from pipelines.core.kernels import Words, kernel, part
 
 
 def singletons(n: int) -> Words:

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipelines.kernels import Keys, Places, kernel
+from pipelines.core.kernels import Keys, Places, kernel
 
 Flags = NDArray[np.bool_]
 

@@ -15,7 +15,8 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.buffers import Texts, arrow, buffers_of
+from pipelines.core.arrow import Texts, arrow, buffers_of
+from pipelines.core.kernels import Keys, Shares, Words
 from pipelines.dedup.bands import BANDS, Runs, band_keys, require_bands, runs
 from pipelines.dedup.clusters import clusters, remembering
 from pipelines.dedup.components import roots, singletons
@@ -24,7 +25,6 @@ from pipelines.dedup.jaccard import link, similarities
 from pipelines.dedup.minhash import Mode
 from pipelines.dedup.spill import Source, Spill, batches, chosen
 from pipelines.errors import RequestError
-from pipelines.kernels import Keys, Shares, Words
 
 
 def find_duplicates(

@@ -18,9 +18,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipelines import text
-from pipelines.buffers import buffers
-from pipelines.code_version import code_version
+from pipelines.core.arrow import buffers
+from pipelines.core.arrow import column as column_of
+from pipelines.core.code_version import code_version
+from pipelines.core.files import held
+from pipelines.core.kernels import Keys, Words
 from pipelines.dedup.bands import BANDS, Runs, band_keys, runs
 from pipelines.dedup.clusters import clusters
 from pipelines.dedup.components import roots, singletons, unite_pairs
@@ -31,8 +33,6 @@ from pipelines.dedup.minhash import Mode
 from pipelines.dedup.remembered import LOCK, Missing, Remembered, clear
 from pipelines.dedup.runs import Damaged
 from pipelines.errors import GongqingError, RequestError
-from pipelines.kernels import Keys, Words
-from pipelines.locks import held
 
 BLOCK = 1 << 20  # texts whose keys are in memory at a time: 144 bytes each with 18 bands
 MOST_PAIRS = 1 << 22  # of new and known texts in one band, that are compared pair by pair
@@ -89,7 +89,7 @@ class Index:
             RequestError: where a column is of another length, or an id is null.
             OSError: where the folder cannot be locked. One that cannot be written costs the memory, not the result.
         """
-        column = text.column(texts)
+        column = column_of(texts)
         _require(ids, column, earliest)
         with held(self.folder / LOCK):
             try:
@@ -121,7 +121,7 @@ class Index:
             GongqingError: where the index is damaged, or of other settings or code: what it knew is not known here.
             OSError: where the folder cannot be written; the index is what it was.
         """
-        column = text.column(texts)
+        column = column_of(texts)
         _require(ids, column)
         ids = ids.cast(pl.String).filter(column.is_not_null())
         column = column.drop_nulls()
@@ -224,7 +224,7 @@ class Index:
             forgotten = self._forget(state, changed, save=False)
             met = met.filter(~met.is_in(pl.concat([changed, forgotten]).implode()))
             others = forgotten.filter(~forgotten.is_in(ids.implode()))
-            ids, texts = pl.concat([ids, others]), pl.concat([texts, text.column(fetch(others))])
+            ids, texts = pl.concat([ids, others]), pl.concat([texts, column_of(fetch(others))])
             numbers, new, _ = numbered(state.digests, found := digests(texts, state.seeds))
 
         bearers, borne = state.members()
@@ -236,7 +236,7 @@ class Index:
             of_now = texts.gather(new[wanted[wanted >= known] - known])
             wanted = wanted[wanted < known]
             asked = bearers.gather(places[wanted])
-            fetched = text.column(fetch(asked)) if len(asked) else asked
+            fetched = column_of(fetch(asked)) if len(asked) else asked
             if (
                 len(fetched) != len(asked)
                 or fetched.null_count()

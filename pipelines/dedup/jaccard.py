@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.core.kernels import Bytes, Places, Shares, Slots, Words, kernel, part
 from pipelines.dedup.bands import Runs
 from pipelines.dedup.components import find, unite
 from pipelines.dedup.minhash import shingle_hash
 from pipelines.dedup.shingles import SIZE, read_characters
-from pipelines.kernels import Bytes, Places, Shares, Slots, Words, kernel, part
 
 
 def similarities(data: Bytes, offsets: Places, left: Words, right: Words) -> Shares:

@@ -1,6 +1,6 @@
 """Near-duplicates merged: of each cluster one row survives, and what the others had is not lost with them.
 
-Rows are compared by the keys of their texts (`pipelines.text.key`): equal keys are one text, and keys whose
+Rows are compared by the keys of their texts (`pipelines.text.keys.key`): equal keys are one text, and keys whose
 char-5-grams have a Jaccard similarity of 0.8 are nearly so. A cluster is what hangs together by such pairs. Its
 survivor is the earliest, then the longest, then the one with the smallest id. A post's survivor takes the answers of
 all members, and of answers that are nearly the same the one that survives by the same rule; a sign of risk in one
@@ -10,11 +10,11 @@ member, or a writer below 18, counts for the survivor as well, for its answers m
 import numpy as np
 import polars as pl
 
-from pipelines import text
-from pipelines.buffers import buffers
+from pipelines.core.arrow import buffers
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.search import Search, search_by
-from pipelines.drops import drops, gather
+from pipelines.text import keys
+from schemas.dropped import drops, gather
 from schemas.posts import EDIT, PII, RISK, UniquePosts
 
 _OF_AN_ANSWER = [field.name for field in UniquePosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
@@ -22,7 +22,7 @@ _OF_AN_ANSWER = [field.name for field in UniquePosts.columns()["answers"].dtype.
 
 def post_clusters(posts: pl.DataFrame, search: Search) -> pl.Series:
     """The name of each post's cluster; posts of one cluster are one post."""
-    return search("posts", posts.select(text.key(pl.col("text"))).to_series())
+    return search("posts", posts.select(keys.key(pl.col("text"))).to_series())
 
 
 def dialogue_clusters(dialogues: pl.DataFrame, search: Search) -> pl.Series:
@@ -46,7 +46,7 @@ def merge_posts(
     """
     search = search or search_by()
     members = _clustered(
-        posts.with_columns(key=text.key(pl.col("text"))),
+        posts.with_columns(key=keys.key(pl.col("text"))),
         post_clusters(posts, search) if clusters is None else clusters,
         "post_id",
     )
@@ -81,7 +81,7 @@ def merge_dialogues(
 
 def _whole() -> pl.Expr:
     turn = pl.element().struct
-    return pl.col("turns").list.eval(turn.field("role") + ":" + text.key(turn.field("text"))).list.join("\n")
+    return pl.col("turns").list.eval(turn.field("role") + ":" + keys.key(turn.field("text"))).list.join("\n")
 
 
 def _clustered(frame: pl.DataFrame, clusters: pl.Series, row_id: str) -> pl.DataFrame:
@@ -104,7 +104,7 @@ def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:
         members.select("post_id", question="survivor", of="answers")
         .explode("of", empty_as_null=False)
         .select("post_id", "question", pl.col("of").struct.unnest())
-        .with_columns(key=text.key(pl.col("text")))
+        .with_columns(key=keys.key(pl.col("text")))
         .with_row_index("place")
     )
     like = pl.col("like")

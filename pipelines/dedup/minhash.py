@@ -15,11 +15,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.buffers import Texts, buffers
+from pipelines.core.arrow import Texts, buffers
+from pipelines.core.kernels import Bytes, Places, Words, kernel, part
 from pipelines.dedup.sha1 import sha1_hashes
 from pipelines.dedup.shingles import BLOCK, LANES, ROOM, SIZE, read_characters
 from pipelines.errors import RequestError, UnknownName
-from pipelines.kernels import Bytes, Places, Words, kernel, part
 
 Mode = Literal["exact", "fast"]
 

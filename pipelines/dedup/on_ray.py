@@ -25,13 +25,13 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.buffers import Texts, arrow, buffers
+from pipelines.core.arrow import Texts, arrow, buffers
+from pipelines.core.kernels import Keys, Words
 from pipelines.dedup.bands import BANDS, band_keys, runs
 from pipelines.dedup.components import roots, singletons, unite_pairs
 from pipelines.dedup.duplicates import find_duplicates, require_threshold
 from pipelines.dedup.minhash import Mode
 from pipelines.errors import GongqingError, RequestError
-from pipelines.kernels import Keys, Words
 from pipelines.settings import PREFIX
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ for they weigh what is said: 84 are 28 Chinese characters or a line of English.
 import numpy as np
 import polars as pl
 
-from pipelines.buffers import Texts, buffers
-from pipelines.kernels import Bytes, Keys, Places, Words, kernel
+from pipelines.core.arrow import Texts, buffers
+from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel
 
 HASHED = 70  # bytes under one hash
 WINDOW = 15  # hashes of which one is kept

@@ -30,12 +30,12 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pipelines.core.files import sync
+from pipelines.core.kernels import Keys, Words, kernel
 from pipelines.dedup import runs
 from pipelines.dedup.components import roots, singletons, unite_pairs
 from pipelines.dedup.contents import Seeds
 from pipelines.dedup.runs import Array, Damaged, Entry
-from pipelines.durable import sync
-from pipelines.kernels import Keys, Words, kernel
 
 FORMAT = 1
 OURS = re.compile(r"((run|found|members)-|index\.json\.)[0-9a-f]{16}")

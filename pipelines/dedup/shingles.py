@@ -7,7 +7,7 @@ for distinct characters, and what SHA-1 wants to see.
 
 import numpy as np
 
-from pipelines.kernels import Bytes, Words, part
+from pipelines.core.kernels import Bytes, Words, part
 
 SIZE = 5  # characters of a shingle
 BLOCK = 512  # shingles that a kernel holds at a time: a long text costs no more memory than a short one

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.buffers import arrow, buffers_of, read_only
+from pipelines.core.arrow import arrow, buffers_of, read_only
+from pipelines.core.kernels import Bytes, Places
 from pipelines.errors import RequestError, UnreadableFile
-from pipelines.kernels import Bytes, Places
 
 # A Parquet file, a folder of such, or a call that gives batches of the columns asked for: the same rows each time.
 Source = Path | Callable[[list[str]], Iterable[pa.RecordBatch]]
@@ -71,7 +71,7 @@ class Spill:
         return np.fromfile(path, dtype) if path.exists() else np.empty(0, dtype)
 
     def keep_texts(self, texts: Iterable[pa.Array]) -> tuple[Bytes, Places]:
-        """Texts in the form of `pipelines.buffers.buffers`, their bytes left on the disk."""
+        """Texts in the form of `pipelines.core.arrow.buffers`, their bytes left on the disk."""
         sizes = [np.zeros(1, np.int64)]
         for some in texts:
             data, offsets = buffers_of(arrow(some))

@@ -1,4 +1,4 @@
-"""The assets: one multi-asset a stage, and the two tables of imported data sets. Thin: `pipelines.stages` does it."""
+"""The assets: one multi-asset a stage, and the two tables of imported data sets. Thin: `flow.stages` does it."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -6,19 +6,20 @@ from pathlib import Path
 
 import dagster as dg
 
-from pipelines.askers import Askers
-from pipelines.defs.checks import of_import, specs_of
+from pipelines.core.files import held, storage_errors_reported
+from pipelines.core.stage import Stage
+from pipelines.defs.checks import of_import, of_shrunk, of_size, spec_of_size, specs_of
 from pipelines.defs.crawl import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
-from pipelines.imports import import_file
-from pipelines.kept_out import require_no_erasure
-from pipelines.locks import held
-from pipelines.making import is_stale, run_stage, waits_for_budget
-from pipelines.progress import Lines
-from pipelines.stage import Stage
-from pipelines.stages import STAGES
+from pipelines.errors import Shrunk
+from pipelines.flow.askers import Askers
+from pipelines.flow.runner import code_of, damage, is_stale, require_whole_sources, run_stage, waits_for_budget
+from pipelines.flow.stages import STAGES
+from pipelines.ingest.import_file import import_file
+from pipelines.llm.progress_log import Lines
 from pipelines.store import Version
+from pipelines.store.suppression import require_no_erasure
 from schemas.tables import TABLES
 
 data_sets = dg.DynamicPartitionsDefinition(name="data_set")
@@ -66,17 +67,18 @@ def _result(version: Version, home: HomeResource) -> dg.MaterializeResult[None]:
 def _import_asset(table: str) -> dg.AssetsDefinition:
     @dg.multi_asset(name=table, specs=[_spec(table, "sources")], check_specs=specs_of(table), partitions_def=data_sets)
     def imported(
-        context: dg.AssetExecutionContext, config: ImportConfig, home: HomeResource
+        context: dg.AssetExecutionContext, config: ImportConfig, home: dg.ResourceParam[HomeResource]
     ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
         # One data set a run: a range run would give all partitions one data version.
-        version = import_file(
-            home.store(),
-            home.folder,
-            config.reader,
-            Path(config.file),
-            data_set=context.partition_key,
-            mapping=Path(config.mapping) if config.mapping else None,
-        )
+        with storage_errors_reported(home.folder):
+            version = import_file(
+                home.store(),
+                home.folder,
+                config.reader,
+                Path(config.file),
+                data_set=context.partition_key,
+                mapping=Path(config.mapping) if config.mapping else None,
+            )
         yield _result(version, home)
         yield from of_import(version, home.store())
 
@@ -84,20 +86,30 @@ def _import_asset(table: str) -> dg.AssetsDefinition:
 
 
 def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
-    specs = [_spec(table, stage.group, stage.parents, stage.code) for table in stage.tables]
+    specs = [_spec(table, stage.group, stage.parents, code_of(stage)) for table in stage.tables]
     if not stage.asks:
 
         @dg.multi_asset(name=stage.name, specs=specs)
-        def made(context: dg.AssetExecutionContext, home: HomeResource) -> Iterator[dg.MaterializeResult[None]]:
+        def made(
+            context: dg.AssetExecutionContext, home: dg.ResourceParam[HomeResource]
+        ) -> Iterator[dg.MaterializeResult[None]]:
             yield from _made(stage, context, home, None)
 
         return made
 
-    @dg.multi_asset(name=stage.name, specs=specs, pool=_POOL)
+    @dg.multi_asset(
+        name=stage.name, specs=specs, check_specs=[spec_of_size(table) for table in stage.tables], pool=_POOL
+    )
     def asked(
-        context: dg.AssetExecutionContext, home: HomeResource, askers: dg.ResourceParam[Askers]
-    ) -> Iterator[dg.MaterializeResult[None]]:
-        yield from _made(stage, context, home, askers)
+        context: dg.AssetExecutionContext, home: dg.ResourceParam[HomeResource], askers: dg.ResourceParam[Askers]
+    ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+        try:
+            yield from _made(stage, context, home, askers)
+        except Shrunk as error:
+            yield of_shrunk(error)
+            raise
+        for table in stage.tables:
+            yield of_size(home.store().version(table))
 
     return asked
 
@@ -107,8 +119,9 @@ def _made(
 ) -> Iterator[dg.MaterializeResult[None]]:
     store, settings = home.store(), home.settings()
     # `splits` is read, added to and written: two runs of a stage at once would lose what one of them gave.
-    with held(home.folder / ".locks" / stage.name):
+    with storage_errors_reported(home.folder), held(home.folder / ".locks" / stage.name):
         require_no_erasure(home.folder)
+        require_whole_sources(stage, store)
         standing = all(store.pointer(table) is not None for table in stage.tables)
         waits = waits_for_budget(stage, store, settings, askers) if askers else None
         if waits is not None and standing:
@@ -116,6 +129,8 @@ def _made(
         elif waits is not None:
             raise dg.Failure(f"{stage.name}: {waits}")
         if waits is None and is_stale(stage, store, settings, askers):
+            for damaged in damage(stage, store):
+                context.log.warning("%s: it is made anew", damaged)
             with askers.telling(Lines(context.log.info)) if askers else nullcontext():
                 versions = run_stage(stage, store, settings, cache=home.folder / "index", askers=askers)
         else:

@@ -1,16 +1,19 @@
-"""Blocking checks of every table: its schema's rules, and rows in = rows kept + rows dropped."""
+"""Blocking checks of every table: its schema's rules, and rows in = rows kept + rows dropped; of one that is made by
+asking, that answers alone have not halved it.
+"""
 
 from collections.abc import Iterator
 
 import dagster as dg
 import dataframely as dy
 
-from pipelines.accounts import Account
+from pipelines.core.stage import Stage
 from pipelines.defs.resources import HomeResource
-from pipelines.making import accounts
-from pipelines.stage import Stage
-from pipelines.stages import STAGES
+from pipelines.errors import Shrunk
+from pipelines.flow.runner import accounts
+from pipelines.flow.stages import STAGES
 from pipelines.store import Store, Version
+from pipelines.store.accounting import Account
 from schemas.tables import TABLES
 
 
@@ -36,13 +39,35 @@ def _checks(stage: Stage, table: str) -> dg.AssetChecksDefinition:
     specs = specs_of(table, accounted=table in stage.units)
 
     @dg.multi_asset_check(name=f"{table}_checks", specs=specs)
-    def check(home: HomeResource) -> Iterator[dg.AssetCheckResult]:
+    def check(home: dg.ResourceParam[HomeResource]) -> Iterator[dg.AssetCheckResult]:
         store = home.store()
         yield _schema(table, store)
         if table in stage.units:
             yield _accounts(table, accounts(stage, table, store))
 
     return check
+
+
+def spec_of_size(table: str) -> dg.AssetCheckSpec:
+    """What is checked of a table that is made by asking, while it is made."""
+    described = "answers alone have not halved it: else the version before stays"
+    return dg.AssetCheckSpec("size", asset=table, blocking=True, description=described)
+
+
+def of_size(version: Version) -> dg.AssetCheckResult:
+    """That a table stands as it was made."""
+    return dg.AssetCheckResult(asset_key=version.table, check_name="size", passed=True, metadata={"rows": version.rows})
+
+
+def of_shrunk(error: Shrunk) -> dg.AssetCheckResult:
+    """That a table was not made, and stays as it was."""
+    told: dict[str, int | str] = {
+        "rows": error.before,
+        "rows it would have": error.after,
+        "problem": error.what,
+        "remedy": error.remedy,
+    }
+    return dg.AssetCheckResult(asset_key=error.table, check_name="size", passed=False, metadata=told)
 
 
 def _schema(table: str, store: Store, partition: str | None = None) -> dg.AssetCheckResult:

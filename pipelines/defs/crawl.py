@@ -2,7 +2,6 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import dagster as dg
@@ -12,12 +11,14 @@ from crawlers.errors import CrawlError
 from crawlers.options import is_loopback
 from crawlers.sites import Site, sites
 from crawlers.window import Window
+from pipelines.core.files import storage_errors_reported
 from pipelines.crawl.collecting import TABLE, collect, partition
 from pipelines.crawl.coverage import Coverage, coverage
+from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
-from pipelines.errors import CrawlFailed, GongqingError
+from pipelines.errors import CrawlFailed, GongqingError, RequestError
 from pipelines.settings import ROOT
 from pipelines.store import Store, Version
 from schemas.tables import TABLES
@@ -93,11 +94,15 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         pool=f"host_{site.host.replace('.', '_').replace('-', '_')}",
     )
     def crawled(
-        context: dg.AssetExecutionContext, config: CrawlConfig, home: HomeResource, pipes: dg.PipesSubprocessClient
+        context: dg.AssetExecutionContext,
+        config: CrawlConfig,
+        home: dg.ResourceParam[HomeResource],
+        pipes: dg.PipesSubprocessClient,
     ) -> Iterator[Any]:
         last = dt.date.fromisoformat(context.partition_key)
-        store, settings = home.store(), home.settings().crawl
+        store = home.store()
         try:
+            settings = home.settings().crawl
             window = Window(last - dt.timedelta(days=config.revisit_days - 1), last)
             job = prepare(
                 home.folder, store, site.name, window, settings, base_url=config.base_url, delays=config.delays
@@ -107,10 +112,10 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         for version in job.taken_over:
             context.log_event(materialization(version, store))
         try:
-            with suppress(DagsterPipesExecutionError):  # how it ended, and where, stands in the folder of the job
-                pipes.run(context=context, command=job.command, env=job.environment, cwd=str(ROOT))
-            collected = collect(home.folder, store, job, warn=context.log.warning)
-        except CrawlFailed as error:
+            exit_code = _run(job, context, pipes)
+            with storage_errors_reported(home.folder):
+                collected = collect(home.folder, store, job, warn=context.log.warning, exit_code=exit_code)
+        except (CrawlFailed, RequestError) as error:
             # A site that refuses us is left alone: nothing is tried again before somebody has read this.
             raise dg.Failure(str(error), metadata=_told(job.stopped), allow_retries=False) from error
         versions = {version.partition: version for version in collected}
@@ -127,6 +132,15 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         yield from _checked(key, job.stats, coverage(store, job))
 
     return crawled
+
+
+def _run(job: Job, context: dg.AssetExecutionContext, pipes: dg.PipesSubprocessClient) -> int:
+    """The exit code of a crawl in a process of its own; how it ended, and where, stands in the folder of the job."""
+    try:
+        pipes.run(context=context, command=job.command, env=job.environment, cwd=str(ROOT))
+    except DagsterPipesExecutionError as error:  # it has the code in its words alone
+        return int(str(error).rpartition(" ")[2])
+    return 0
 
 
 def _told(figures: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 
+from pipelines.core.files import held
+from pipelines.core.modes import keep_private
 from pipelines.errors import SettingsError
-from pipelines.locks import held
 from pipelines.settings import ROOT, home
 
 _STATE = ("storage", "local_artifact_storage", "compute_logs")
@@ -39,7 +40,8 @@ class _OfHome:
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:  # noqa: ARG003
-        """Called by Dagster."""
+        """Called by Dagster: in its daemon and web server as well, which load no code of ours but this."""
+        keep_private()
         return cls(base_dir=_at(cls.part), inst_data=inst_data)  # type: ignore[call-arg]  # the storages take both
 
 
@@ -110,6 +112,7 @@ def instance(folder: Path) -> dg.DagsterInstance:
     """The standing Dagster instance of a home. One process at a time opens it: the first one makes its tables."""
     with held(folder / ".locks" / "instance"):
         ensure_configured(folder)
+        (folder / ".dagster").mkdir(mode=0o700, exist_ok=True)
         standing = dg.DagsterInstance.from_config(str(folder))
         standing.get_runs(limit=1)
         standing.get_dynamic_partitions("data_set")

@@ -1,7 +1,8 @@
 """What Dagster shows of a version: columns with descriptions, counts, drop reasons, a sample, merged pairs, pictures.
 
 Dagster's event log is never pruned. So of a private column, written before personal data are removed or leading to
-it, only the length goes there; and of a row with signs of risk, or by somebody below 18, nothing at all.
+it, only the length goes there; of what finds a post at its source beside the name that we gave it, nothing; and of a
+row with signs of risk, or by somebody below 18, nothing at all.
 """
 
 from collections.abc import Container, Iterable
@@ -13,7 +14,7 @@ import polars as pl
 
 from pipelines.defs.pairs import merged_pairs, presentable
 from pipelines.defs.pictures import PICTURES, diversity_bars, drawn, picture
-from pipelines.stats import dialogue_diversity
+from pipelines.operations.paper_tables import dialogue_diversity
 from pipelines.store import Store, Version
 from schemas.table import Table
 from schemas.tables import PARTITIONED, TABLES
@@ -21,6 +22,9 @@ from schemas.tables import PARTITIONED, TABLES
 _SAMPLE = 10
 _REASONS = 30
 _CHARACTERS = 200  # of a cell
+# A row is known by its key, which an erasure takes away wherever it stands. A number of a site, or a moment, it could
+# not tell from any other.
+_UNSHOWN = frozenset({"source_id", "url", "posted_at", "fetched_at"})
 _LINE, _FEW = 40, 8  # characters that a browser shows in one line: of Latin, and of Chinese
 
 
@@ -105,14 +109,15 @@ def _samples(rows: pl.DataFrame, table: type[Table]) -> dict[str, dg.TableMetada
     private, key = set(table.private_columns()), table.key()
     shown = rows.filter(presentable(rows)).head(_SAMPLE)
     records = [_cells(row, private) for row in shown.to_dicts()]
-    texts = [name for name in table.column_names() if any(map(_reads, (record[name] for record in records)))]
-    others = [name for name in table.column_names() if name not in texts]
+    columns = [name for name in table.column_names() if name not in _UNSHOWN]
+    texts = [name for name in columns if any(map(_reads, (record[name] for record in records)))]
+    others = [name for name in columns if name not in texts]
     return {
         name: _table(
-            [dg.TableRecord({column: record[column] for column in columns}) for record in records],
-            [(column, "string") for column in columns],
+            [dg.TableRecord({column: record[column] for column in chosen}) for record in records],
+            [(column, "string") for column in chosen],
         )
-        for name, columns in (("sample", list(dict.fromkeys([*key, *texts]))), ("sample_fields", others))
+        for name, chosen in (("sample", list(dict.fromkeys([*key, *texts]))), ("sample_fields", others))
     }
 
 

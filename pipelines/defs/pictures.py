@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pipelines.drawing import png
-from pipelines.sample.gaussian import round_probabilities
+from pipelines.core.plotting import png
+from pipelines.split.gaussian import round_probabilities
 from schemas.labels import SPLITS
 from schemas.taxonomy import CATEGORY_OF
 

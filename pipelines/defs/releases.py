@@ -12,12 +12,12 @@ from pydantic import Field
 from crawlers.dates import SHANGHAI
 from pipelines.defs.metadata import records
 from pipelines.defs.resources import HomeResource
-from pipelines.errors import ReleaseRefused
-from pipelines.publishing import to_hub
+from pipelines.errors import ReleaseRefused, RequestError
+from pipelines.operations.publish import to_hub
+from pipelines.operations.release import release as make
 from pipelines.release.checks.released import CONFIGS
-from pipelines.release.client import hub_address
-from pipelines.release.manifest import Finding, Release
-from pipelines.releasing import release as make
+from pipelines.release.publish.client import hub_address
+from pipelines.store.release_manifest import Finding, Release
 from schemas.labels import SPLITS
 
 GROUP = "release"
@@ -31,7 +31,10 @@ class ReleaseConfig(dg.Config):
 
 
 class PublishConfig(dg.Config):
-    """Where the current release, or another, is put on the Hub, and whether everybody may see that it is there."""
+    """Where the current release, or another, is put on the Hub, and whether everybody may see that it is there.
+
+    Both only as `[publish]` of the settings has it.
+    """
 
     repo: str
     release: str | None = None
@@ -70,7 +73,9 @@ def _told(release: Release) -> dict[str, Any]:
     group_name=GROUP,
     deps=[dg.AssetKey(config) for config in CONFIGS],
 )
-def release(context: dg.AssetExecutionContext, config: ReleaseConfig, home: HomeResource) -> dg.MaterializeResult[None]:
+def release(
+    context: dg.AssetExecutionContext, config: ReleaseConfig, home: dg.ResourceParam[HomeResource]
+) -> dg.MaterializeResult[None]:
     """Every table pinned, checked, and the training sets written once and for all (docs/releasing.md)."""
     try:
         made = make(home.folder, config.name, allow=config.allow, settings=home.settings())
@@ -86,9 +91,10 @@ def release(context: dg.AssetExecutionContext, config: ReleaseConfig, home: Home
     deps=[release],
 )
 def publication(
-    context: dg.AssetExecutionContext, config: PublishConfig, home: HomeResource
+    context: dg.AssetExecutionContext, config: PublishConfig, home: dg.ResourceParam[HomeResource]
 ) -> dg.MaterializeResult[None]:
     """What of a release may be published, as one commit and a tag on the Hub (docs/publishing.md)."""
+    _require_named(home, config)
     published, found = to_hub(home.folder, config.release, config.repo, public=config.public)
     context.log.info("%s: %s, commit %s", found.repo, found.tag, found.commit)
     told: dict[str, Any] = {
@@ -98,6 +104,19 @@ def publication(
         "new": found.new,
     }
     return dg.MaterializeResult(data_version=dg.DataVersion(published.content), metadata=told | _told(published))
+
+
+def _require_named(home: HomeResource, config: PublishConfig) -> None:
+    """Raises RequestError for a repository that the settings do not name, or not as a public one."""
+    named = home.settings().publish
+    key, allowed = ("public", named.public) if config.public else ("repositories", named.repositories)
+    if config.repo not in allowed:
+        how = "in public" if config.public else "at all"
+        raise RequestError(
+            f"{config.repo!r} is none that a job may publish to {how}: {', '.join(allowed) or 'there is none'}",
+            where=home.folder / "gongqing.toml",
+            remedy=f"add it to {key} under [publish] there, or on the command line: gongqing export hub {config.repo}",
+        )
 
 
 release_job = dg.define_asset_job(

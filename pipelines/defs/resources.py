@@ -7,19 +7,27 @@ from pathlib import Path
 import dagster as dg
 
 from pipelines import settings
-from pipelines.askers import Askers
+from pipelines.defs.allowance import allow, settle
+from pipelines.flow.askers import Askers
 from pipelines.store import Store
 
+_ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
 
-class HomeResource(dg.ConfigurableResource[None]):
-    """The home of a corpus. Empty: what GONGQING_HOME says, or the repository."""
 
-    path: str = ""
+class HomeResource:
+    """The home of a corpus. No run configuration names it: it is the home of the process.
+
+    Args:
+        path: Another one, for code that runs assets itself.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self._path = path
 
     @property
     def folder(self) -> Path:
         """The folder of the home."""
-        return Path(self.path).expanduser().resolve() if self.path else settings.home()
+        return Path(self._path).expanduser().resolve() if self._path else settings.home()
 
     def store(self) -> Store:
         """The store of the home."""
@@ -30,26 +38,58 @@ class HomeResource(dg.ConfigurableResource[None]):
         return settings.load(self.folder)
 
 
+home_resource = dg.ResourceDefinition(
+    lambda _: HomeResource(),
+    config_schema={},
+    description="The home that this process serves; there is nothing to configure.",
+)
+
+
+def under_way(instance: dg.DagsterInstance | None) -> set[str]:
+    """The ids of all runs that have not ended."""
+    if instance is None:
+        return set()
+    statuses = [status for status in dg.DagsterRunStatus if status not in _ENDED]
+    return {run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=statuses))}
+
+
 @dg.resource(
     description="Who answers questions in a run, and what that may cost. Without a budget nothing that costs is asked.",
     config_schema={
         "provider": dg.Field(str, is_required=False, description="rules, openai or replay; else as the settings say"),
-        "budget": dg.Field(float, is_required=False, description="the most that the run may spend"),
+        "budget": dg.Field(
+            float,
+            is_required=False,
+            description="the most that the run may spend: no more than daily_budget under [llm] leaves for the day",
+        ),
         "batch": dg.Field(bool, default_value=False, description="ask through batch interfaces: half the price, slow"),
+        "allow_shrink": dg.Field(bool, default_value=False, description="whether answers alone may halve a table"),
     },
     required_resource_keys={"home"},
 )
 def askers_resource(context: dg.InitResourceContext) -> Iterator[Askers]:
-    """The askers of one run: they share its budget."""
+    """The askers of one run: they share its budget, which the settings cap.
+
+    Raises RequestError for a budget above what they allow.
+    """
     home: HomeResource = context.resources.home
-    said = context.resource_config
+    said, llm = context.resource_config, home.settings().llm
     assert context.run is not None
-    with Askers(
-        home.folder,
-        home.settings().llm,
-        provider=said.get("provider"),
-        budget=Decimal(str(said["budget"])) if "budget" in said else None,
-        budget_of=f"run {context.run.run_id}",
-        batch=said["batch"],
-    ) as askers:
-        yield askers
+    budget = Decimal(str(said["budget"])) if "budget" in said else None
+    run = f"run {context.run.run_id}"
+    if budget is not None:
+        allow(home.folder, llm, run, budget, under_way(context.instance))
+    try:
+        with Askers(
+            home.folder,
+            llm,
+            provider=said.get("provider"),
+            budget=budget,
+            budget_of=run,
+            batch=said["batch"],
+            allow_shrink=said["allow_shrink"],
+        ) as askers:
+            yield askers
+    finally:
+        if budget is not None:
+            settle(home.folder, run, run)

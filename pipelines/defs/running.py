@@ -3,28 +3,35 @@
 import os
 import socket
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster._core.errors import DagsterExecutionInterruptedError
 
-from pipelines.askers import Askers
+from pipelines.core.stage import Stage
 from pipelines.crawl.collecting import collect
 from pipelines.crawl.jobs import Job
 from pipelines.defs import assets, checks
 from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource, askers_resource
-from pipelines.errors import GongqingError, Interrupted, RequestError
+from pipelines.errors import GongqingError, Interrupted
+from pipelines.flow.askers import Askers
 from pipelines.settings import ROOT
-from pipelines.stage import Stage
 from pipelines.store import Store, Version
 
-REQUEST_WAS_WRONG = 2  # the exit code of crawlers.run
-
 _PROCESS = "gongqing/process"  # host:id of the command that runs a run itself
+# A command runs its run itself, and queues none; killed before it begins, it leaves one that is NOT_STARTED.
+_UNDER_WAY = [
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+UNDER_WAY = Path(".dagster") / "under_way"  # of a home: an empty file a command that runs a run, by its process id
 _NAME = assets.data_sets.name or ""
 # Our own lines tell what happens; Dagster's are in the web UI.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -42,22 +49,41 @@ def run_stage(home: Path, stage: Stage, askers: Askers | None = None) -> None:
     asset = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == tables)
     own = [one for one in checks.checks if {key.asset_key.to_user_string() for key in one.check_keys} <= tables]
     whoever = {} if askers is None else {"askers": askers}
+    _run(home, [asset, *own], command="refresh", run_config=_QUIET, resources=whoever)
+
+
+def close_killed_runs(home: Path) -> None:
+    """Reports the runs of commands that were killed as failed."""
     with instance(home) as standing:
-        _bury(standing)
-    tags = {"gongqing/command": "refresh", _PROCESS: f"{socket.gethostname()}:{os.getpid()}"}
-    _run(home, [asset, *own], tags=tags, run_config=_QUIET, resources=whoever)
+        _close_killed(home, standing)
 
 
-def _bury(standing: dg.DagsterInstance) -> None:
+def _close_killed(home: Path, standing: dg.DagsterInstance) -> None:
     """Runs of commands that were killed have failed, and hold no slot of a pool any more.
 
-    Dagster's daemon would see to that, and a command line has none: the next run would wait for ever.
+    Dagster's daemon would see to that, and a command line has none: the next run would wait for ever. A run that
+    somebody starts again in the web UI has the tags of the first one, and a process of its own.
     """
-    for run in standing.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+    for run in standing.get_runs(dg.RunsFilter(statuses=_UNDER_WAY)):
         host, _, process = run.tags.get(_PROCESS, "").rpartition(":")
-        if host == socket.gethostname() and not _lives(int(process)):
+        if run.parent_run_id is None and host == socket.gethostname() and not _lives(int(process)):
             standing.report_run_failed(run, "the command that ran it was killed")
             standing.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+    for note in (home / UNDER_WAY).glob("[0-9]*"):
+        if not _lives(int(note.name)):
+            note.unlink(missing_ok=True)
+
+
+@contextmanager
+def _noted(home: Path) -> Iterator[None]:
+    """Leaves a note of the run while it is under way, which a command that starts no run can read without Dagster."""
+    note = home / UNDER_WAY / str(os.getpid())
+    note.parent.mkdir(mode=0o700, exist_ok=True)
+    note.touch(mode=0o600)
+    try:
+        yield
+    finally:
+        note.unlink(missing_ok=True)
 
 
 def _lives(process: int) -> bool:
@@ -77,8 +103,8 @@ def run_import(home: Path, table: str, data_set: str, reader: str, file: Path, m
     _run(
         home,
         [asset],
+        command="import",
         partition=data_set,
-        tags={"gongqing/command": "import"},
         run_config={**_QUIET, "ops": {table: {"config": config}}},
     )
 
@@ -90,9 +116,7 @@ def run_crawl(home: Path, job: Job) -> list[Version]:
     """
     _tell(home, job.taken_over)
     ended = subprocess.run(job.command, env=job.environment, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
-    if ended.returncode == REQUEST_WAS_WRONG:
-        raise RequestError("nothing was crawled", where=job.source, remedy="see the line above")
-    versions = collect(home, HomeResource(path=str(home)).store(), job)
+    versions = collect(home, HomeResource(path=str(home)).store(), job, exit_code=ended.returncode)
     _tell(home, versions)
     return versions
 
@@ -108,21 +132,26 @@ def _tell(home: Path, versions: Iterable[Version]) -> None:
 def _run(
     home: Path,
     definitions: list[Any],
+    *,
+    command: str,
     partition: str | None = None,
     resources: dict[str, Any] | None = None,
     **options: Any,
 ) -> None:
     resource = HomeResource(path=str(home))
     with instance(home) as standing:
+        _close_killed(home, standing)
         _list_data_sets(standing, resource.store(), partition)
         try:
-            dg.materialize(
-                definitions,
-                instance=standing,
-                resources={"home": resource, "askers": askers_resource, **(resources or {})},
-                partition_key=partition,
-                **options,
-            )
+            with _noted(home):
+                dg.materialize(
+                    definitions,
+                    instance=standing,
+                    resources={"home": resource, "askers": askers_resource, **(resources or {})},
+                    partition_key=partition,
+                    tags={"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"},
+                    **options,
+                )
         except dg.DagsterError as error:
             raise _own(error) from error
         except DagsterExecutionInterruptedError as error:

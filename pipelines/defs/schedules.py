@@ -9,8 +9,8 @@ from crawlers.dates import SHANGHAI
 from crawlers.sites import Site
 from crawlers.window import day_of
 from pipelines.defs.crawl import crawled_sites, is_elsewhere, key_of, op_of
+from pipelines.flow.stages import STAGES
 from pipelines.settings import home, load
-from pipelines.stages import STAGES
 
 # Without a budget a run leaves what would cost money as it stands.
 _FREE = [table for stage in STAGES for table in stage.tables]

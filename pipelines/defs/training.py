@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -18,16 +19,17 @@ from typing import Any, Literal
 import dagster as dg
 from pydantic import Field
 
-from pipelines import display
+from pipelines.defs.allowance import allow
 from pipelines.defs.metadata import records
 from pipelines.defs.pictures import drawn
 from pipelines.defs.releases import release
-from pipelines.defs.resources import HomeResource
+from pipelines.defs.resources import HomeResource, under_way
 from pipelines.settings import ROOT
 from pipelines.train.alarms import curve
 from pipelines.train.differences import of_run
 from pipelines.train.page import all_curves, draw
 from pipelines.train.recipe import recipe, recipes
+from pipelines.train.reporting import training_step
 from pipelines.train.runs import NOTE, TENSORBOARD, checkpoints, metrics, note, told_of_rows
 
 GROUP = "training_runs"
@@ -48,7 +50,7 @@ FIGURES = {
 
 
 class Judging(StrEnum):
-    """Who may judge: `pipelines.llm.asking.Provider`, for a config takes no Literal that may be left out."""
+    """Who may judge: `pipelines.llm.interface.JudgeProvider`, for a config takes no Literal that may be left out."""
 
     openai = "openai"
     replay = "replay"
@@ -98,7 +100,7 @@ class _Told:
         self._read = len(messages)
 
     def _step(self, step: int, told: dict[str, float]) -> None:
-        self._context.log.info(display.training_step(step, self._steps, told))
+        self._context.log.info(training_step(step, self._steps, told))
         figures = {name: told[key] for name, key in FIGURES.items() if key in told}
         every = max(1, (self._steps or step) // _MOST_OBSERVATIONS)
         if figures and (step >= self._last + every or step == self._steps):
@@ -116,8 +118,13 @@ def _asset(name: str) -> dg.AssetsDefinition:
         pool=_POOL,
     )
     def trained(
-        context: dg.AssetExecutionContext, config: TrainConfig, home: HomeResource
+        context: dg.AssetExecutionContext, config: TrainConfig, home: dg.ResourceParam[HomeResource]
     ) -> dg.MaterializeResult[None]:
+        if config.budget is not None:  # of the judge: it counts in full
+            # Under a name of its own: what the run itself asks for is settled when it ends, and this never is.
+            judging = f"judge of {name} in run {context.run.run_id}"
+            budget = Decimal(str(config.budget))
+            allow(home.folder, home.settings().llm, judging, budget, under_way(context.instance))
         told = _Told(context)
         extras = {**config.model_dump(mode="json"), "recipe": name, "home": str(home.folder)}
         ways = dg.PipesTempFileContextInjector(), dg.PipesTempFileMessageReader()

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from pipelines.errors import UnreadableFile
 from pipelines.ingest.fields import shown
-from pipelines.ingest.records import Broken, Source
+from pipelines.ingest.records import MAX_RECORD_CHARS, Broken, Source
+
+_LONGEST_READ = 32 * MAX_RECORD_CHARS  # characters of a field
 
 
 class Row(NamedTuple):
@@ -52,9 +54,16 @@ class Delimited:
             except StopIteration:
                 return
             except csv.Error as error:
+                # As the reader of CSV says it; there is one type for all that it says.
+                if "field limit" in str(error):  # what follows is the rest of the field, and nobody knows where it ends
+                    yield Broken(where, "too_long", f"{error}; the file was read no further")
+                    return
                 yield Broken(where, "bad_csv", f"{error}; up to line {reader.line_num}")
                 continue
             if not fields:
+                continue
+            if sum(map(len, fields)) > MAX_RECORD_CHARS:
+                yield Broken(where, "too_long", f"more than {MAX_RECORD_CHARS:,} characters")
                 continue
             if len(fields) != len(header):
                 yield Broken(where, "bad_csv", f"{len(fields)} fields under {len(header)} columns")
@@ -86,6 +95,8 @@ class Delimited:
         return UnreadableFile(f"the file is no CSV with a header: {what}", where=self.source.name, remedy="mend it")
 
     def _reader(self) -> "_csv.Reader":
+        # Of the whole process, which reads CSV nowhere else. A field that is too long is read to its end.
+        csv.field_size_limit(_LONGEST_READ)
         return csv.reader(io.StringIO(self.source.text, newline=""), delimiter=self.delimiter, strict=True)
 
 

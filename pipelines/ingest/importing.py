@@ -8,7 +8,6 @@ from pathlib import Path
 
 import polars as pl
 
-from pipelines.accounts import Account, count, require_balance
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.ingest import forms, jsons
 from pipelines.ingest.data_set import DataSet
@@ -18,6 +17,7 @@ from pipelines.ingest.files import ARCHIVES, members
 from pipelines.ingest.records import Broken, Post, Record, Source
 from pipelines.ingest.registry import find
 from pipelines.ingest.rows import DialogueRows, PostRows
+from pipelines.store.accounting import Account, count, require_balance
 from schemas.table import Dropped
 
 _SOURCE = re.compile(r"[a-z0-9][a-z0-9_.-]*")
@@ -85,11 +85,12 @@ def read(
             n_records += 1
             broken.append(file)
             continue
-        first = first or file
         encodings.add(file.encoding)
         for record in stated.read(file):
             n_records += 1
             broken.extend(_add(rows, record))
+        first = None if rows.ids else first or file  # looked at where nothing of it could be read
+        del file  # before the next is read
     if not n_records:
         raise UnreadableFile("there is no record in it", where=path, remedy="check that it is the right file")
     if first is not None and all(one.reason == "wrong_form" for one in broken) and not rows.ids:
@@ -145,8 +146,10 @@ def _sources(stated: DataSet, path: Path) -> Iterator[Source | Broken]:
                 raise
             yield Broken(name, "unknown_encoding", error.what)
             continue
-        if text.strip():
-            yield Source(name, data, text, encoding)
+        del data
+        if text and not text.isspace():
+            yield Source(name, b"", text, encoding)
+            del text  # before the next is read
         elif alone:
             raise UnreadableFile("the file is empty", where=path, remedy="fetch it again")
         else:

@@ -12,6 +12,7 @@ from pipelines.ingest import jsons, times
 from pipelines.ingest.data_set import DataSet, Origin
 from pipelines.ingest.delimited import Delimited
 from pipelines.ingest.fields import Node, Unfit, flattened
+from pipelines.ingest.files import require_size
 from pipelines.ingest.mapping import Answers, Clips, Mapping, Turns
 from pipelines.ingest.records import Answer, Broken, Dialogue, Media, Post, Record, Source, Utterance
 from schemas.labels import LANGUAGES, MODALITIES
@@ -259,12 +260,22 @@ def _records(source: Source, convert: Callable[[str, Node], Record]) -> Iterator
         yield from jsons.records(source, convert)
 
 
+_BYTES_OF_A_CELL = 16  # of a string, in memory
+
+
 def _parquet(source: Source) -> Iterator[dict[str, Any]]:
     import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
+        told = pq.read_metadata(pa.BufferReader(source.data))
+        # It packs its columns as an archive does its files.
+        packed = sum(told.row_group(i).total_byte_size for i in range(told.num_row_groups))
+        # Nulls and repeats take next to nothing packed, and this much of a row once read.
+        require_size(source.name, max(packed, told.num_rows * told.num_columns * _BYTES_OF_A_CELL))
         frame = pl.read_parquet(io.BytesIO(source.data))
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pa.ArrowException) as error:
         raise UnreadableFile(
             "the file is no Parquet, or damaged", where=source.name, remedy="fetch it again"
         ) from error

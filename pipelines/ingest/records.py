@@ -5,10 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+# Of one record, whatever its form: a value of a JSON list or a line, a row of a CSV file, all texts of a dialogue that
+# is put together from rows. The longest real one that we have seen has 27,000. A longer one is dropped, `too_long`.
+MAX_RECORD_CHARS = 2_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file: its name within what was imported, and what it holds (`text` is empty for a Parquet file)."""
+    """One file: its name within what was imported, and what it holds: the `data` of a Parquet file, of others the
+    `text`.
+    """
 
     name: str
     data: bytes

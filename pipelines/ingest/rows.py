@@ -9,7 +9,7 @@ import polars as pl
 
 from pipelines.ingest.data_set import DataSet
 from pipelines.ingest.fields import Unfit
-from pipelines.ingest.records import Answer, Broken, Dialogue, Post
+from pipelines.ingest.records import MAX_RECORD_CHARS, Answer, Broken, Dialogue, Post
 from pipelines.ingest.turns import join, n_rounds
 from schemas.dialogues import ImportedDialogues
 from schemas.ids import answer_id, digest, pseudonym, source_row_id
@@ -73,7 +73,12 @@ class Rows:
 
 
 def _check(texts: Iterable[str]) -> None:
+    """Raises Unfit for a record that is too long, or holds what no text can."""
+    chars = 0
     for text in texts:
+        chars += len(text)
+        if chars > MAX_RECORD_CHARS:
+            raise Unfit("too_long", f"more than {MAX_RECORD_CHARS:,} characters")
         bad = _BAD.search(text)
         if bad is not None:
             what = "NUL" if bad[0] == "\0" else "a lone surrogate"

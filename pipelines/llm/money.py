@@ -6,6 +6,7 @@ tokenizers do.
 """
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,11 @@ NANO = 10**9
 MOST = 9 * 10**9
 # A host that tells more tokens of one call than this tells no count.
 MOST_TOKENS = 10**9
+
+# At most, in the mean over a whole text: tokenizers of our day make a token of 1.5 to 2 characters of Chinese and of 4
+# to 5 of English. A host that counts fewer tokens does not count.
+CHARACTERS_A_TOKEN = 8
+_RUN = re.compile(r"(.)\1+", re.S)
 
 # What a chat template puts around a message and before the answer, and what a host writes around a schema, at most:
 # ours, several times what templates take.
@@ -39,11 +45,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a host tells of a usage, as far as it does: None is a count that it does not tell."""
+    """What a host tells of a usage, as far as it does: None is a count that it does not tell. `free`: it took nothing,
+    for it gave a verdict in the place of a reply.
+    """
 
     prompt: int | None = None
     cached: int = 0
     completion: int | None = None
+    free: bool = False
 
     @property
     def usage(self) -> Usage | None:
@@ -73,14 +82,53 @@ def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = Fa
     return tokens.prompt * max(rates.input, rates.cached) + tokens.completion * rates.output
 
 
+def believed(told: Told, payload: Mapping[str, Any] | None, reply: str | None) -> Told:
+    """What is told of a usage, without the counts that cannot be: fewer tokens than such a text has.
+
+    Args:
+        told: What the host tells. What is `free` is believed.
+        payload: What was asked, None where that is not known any more.
+        reply: All that the model wrote, its chain as well; None where nobody can read it.
+    """
+    if told.free:
+        return told
+    asked = 1 if payload is None else max(1, sum(fewest(_written(one)) for one in payload.get("messages", ())))
+    written = 1 if reply is None else fewest(reply)
+    known = told.prompt is not None and told.prompt >= asked
+    return Told(
+        told.prompt if known else None,
+        told.cached if known else 0,
+        told.completion if told.completion is not None and told.completion >= written else None,
+    )
+
+
+def fewest(text: str) -> int:
+    """Fewer tokens than this no tokenizer makes of a text: one for CHARACTERS_A_TOKEN characters, a run of the same one
+    counting once (a token may be a whole line of blanks), and at least one for any text.
+    """
+    return max(len(_RUN.sub(r"\1", text)) // CHARACTERS_A_TOKEN, bool(text))
+
+
+def _written(message: Any) -> str:
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, str) else ""
+
+
 def owed(
-    profile: Profile, told: Told, payload: Mapping[str, Any] | None, reserve: int, *, batch: bool = False
+    profile: Profile,
+    told: Told,
+    payload: Mapping[str, Any] | None,
+    reserve: int,
+    *,
+    reply: str | None = None,
+    batch: bool = False,
 ) -> tuple[Usage, int]:
     """The usage of a call that was billed, and what it cost, in nano-units.
 
-    What is not told counts as its share of the worst case: nothing told, the whole `reserve`. So it is without the
-    `payload`, of which the shares are known.
+    What is not told, or cannot be (`believed`), counts as its share of the worst case: nothing told, the whole
+    `reserve`. So it is without the `payload`, of which the shares are known.
     """
+    told = believed(told, payload, reply)
     if (usage := told.usage) is not None:
         return usage, cost(profile, usage, batch=batch)
     if payload is None:

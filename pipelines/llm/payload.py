@@ -24,7 +24,7 @@ Payload = dict[str, Any]
 
 _REPAIRS = Path(__file__).parent / "repairs"
 # How far a reply that was cut short may be lengthened, in lengths of the profile: ours.
-_LONGEST = 4
+LONGEST = 4
 # What stands for a reply without a word: vendors refuse an empty message.
 _NOTHING = {"zh": "（没有内容）", "en": "(nothing)"}
 # Keywords of a JSON schema that tell a model nothing, or that strict mode refuses.
@@ -90,7 +90,7 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
 
 def lengthened(payload: Payload, profile: Profile) -> Payload | None:
     """The payload with room for twice as long a reply, or None where it has had all that it may."""
-    longest = profile.max_tokens * _LONGEST
+    longest = profile.max_tokens * LONGEST
     room = payload[profile.limit_field]
     return None if room >= longest else payload | {profile.limit_field: min(2 * room, longest)}
 

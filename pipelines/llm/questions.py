@@ -16,12 +16,16 @@ T = TypeVar("T")
 
 # Why a reply has no value. They are the reasons of the rows that are dropped for it.
 NO_ANSWER = "no_answer"
+OVER_BUDGET = "over_budget"
 REASONS = (
     "invalid_reply",  # malformed, or not what was asked for, after all repairs
     "cut_short",  # the model ran into its limit of tokens, after all repairs
     "refused",  # by the vendor's filter or by the model
     NO_ANSWER,  # the request failed on its way, after all tries
+    OVER_BUDGET,  # it alone may cost more than the whole budget: it was not sent
 )
+NOT_WRITTEN = "not_written"  # provider `written` has no reply to it; none of REASONS: nobody was asked
+ASKED_AGAIN = (NO_ANSWER, OVER_BUDGET)  # by the next refresh: another day, or another budget, may bring a reply
 TOO_LONG = "too_long_for_the_model"  # the detail of a text that is; what else is cut short is the model's own reply
 
 # How many errors of a record a model is told of at once.
@@ -95,7 +99,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """What came back for a question: a `value`, or a `reason` out of REASONS.
+    """What came back for a question: a `value`, or a `reason`: one of REASONS, or NOT_WRITTEN.
 
     `provenance` is that of the last request that was made for it. `reasoning` is the model's own chain, which comes
     apart from the content. `detail` holds problem words and figures, never a text.

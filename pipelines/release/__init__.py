@@ -1,1 +1,1 @@
-"""What leaves the house: prompt sets and training sets, checked, pinned and written as releases."""
+"""Releases: what is in one, what it is checked for, how it is written."""

@@ -6,18 +6,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pipelines.code_version import code_version
+from pipelines.core.code_version import code_version
 from pipelines.errors import ReleaseRefused, UnknownName
 from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.release.checks.registry import ALLOWABLE, findings
 from pipelines.release.checks.released import Released
 from pipelines.release.checks.sources import sources
 from pipelines.release.checks.versions import pinned
-from pipelines.release.manifest import Finding, Release, Spend
-from pipelines.release.releases import Releases, name_is_taken, require_name
 from pipelines.release.shards import write_shards
 from pipelines.release.used_prompts import used_prompts
 from pipelines.settings import Settings
+from pipelines.store.release_manifest import Finding, Release, Spend
+from pipelines.store.releases import Releases, name_is_taken, require_name
 from pipelines.store.store import Store, Version
 from schemas.tables import TABLES
 
@@ -38,7 +38,7 @@ def assemble(
         name: Of the release: small letters, figures, points, hyphens, underscores.
         allow: Checks out of ALLOWABLE that may find what they find: the release says so.
         settings: All settings of the home.
-        stale: What is to be mended already, by `pipelines.releasing`.
+        stale: What is to be mended already, by `pipelines.operations.release`.
 
     Raises:
         ReleaseRefused: The checks found something to mend; nothing was written.

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipelines.release.changes import Changes, Lengths, Pair
-from pipelines.release.manifest import Source
+from pipelines.store.release_manifest import Source
 
 
 def markdown(told: Changes) -> str:

@@ -9,10 +9,10 @@ import polars as pl
 from pydantic import BaseModel
 
 from pipelines.release.checks.texts import texts_of
-from pipelines.release.forms import in_form, leaves, shared
-from pipelines.release.manifest import Release, Spend
-from pipelines.release.releases import Releases
 from pipelines.store.diff import diff
+from pipelines.store.release_forms import in_form, leaves, shared
+from pipelines.store.release_manifest import Release, Spend
+from pipelines.store.releases import Releases
 from schemas.labels import SPLITS
 from schemas.tables import TABLES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow.parquet as pq
 
-from pipelines.release.manifest import Shard
+from pipelines.store.release_manifest import Shard
 from schemas.labels import SPLITS
 from schemas.table import Table, to_arrow
 

@@ -6,10 +6,10 @@ from typing import get_args
 
 import polars as pl
 
+from pipelines.judge.turns import system_prompt
 from pipelines.llm.prompts import Prompt
 from pipelines.release.checks.released import Released
-from pipelines.release.judge_turns import system_prompt
-from pipelines.release.prompt_sets import cer_system_prompt, coe_system_prompt
+from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
 from schemas.ids import digest
 from schemas.reasoning import Lang
 from schemas.tables import TABLES

@@ -73,7 +73,10 @@ async def close() -> None:
 
 async def _once(url: str, where: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
     """One call; errors tell `where`. Raises what may pass as aiohttp's errors, and what will not as RewardFailed."""
-    async with _session().request("GET" if body is None else "POST", url, json=body) as response:
+    method = "GET" if body is None else "POST"
+    async with _session().request(method, url, json=body, allow_redirects=False) as response:
+        if 300 <= response.status < 400:
+            raise RewardFailed(f"{where} sends elsewhere (status {response.status}): it is not followed")
         try:
             read = await response.json(content_type=None)
         except ValueError:

@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.clean.script import as_simplified, convertible
 from pipelines.rewrite.copies import copies_instructions
+from pipelines.text.script import as_simplified, convertible
 
 # The kinds, in the order in which they are told.
 KINDS = (

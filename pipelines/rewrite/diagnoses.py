@@ -5,7 +5,7 @@ Every function takes a text with straight apostrophes, and where the word of the
 
 import re
 
-from pipelines.annotate.language import Lang
+from pipelines.llm.language import Lang
 
 # What stands before a diagnosis in its clause and denies it; and what stands behind it. 是不是 asks.
 _DENIED_BEFORE: dict[Lang, re.Pattern[str]] = {

@@ -16,16 +16,16 @@ from functools import cache, partial
 from itertools import accumulate
 from pathlib import Path
 
-from pipelines.annotate.language import Lang
-from pipelines.annotate.rules.lexicon import Finder, Hit, alternatives, any_of, straight
-from pipelines.clean.personal_data.placeholders import EMOTICON
-from pipelines.clean.personal_data.vocabulary import lexicon
-from pipelines.clean.words import spelled
+from pipelines.llm.language import Lang
 from pipelines.rewrite.diagnoses import is_confirmed, is_denied, is_doubted, is_mood, is_named, severities
 from pipelines.rewrite.figure import Figure
 from pipelines.rewrite.figures import BRACKETED, figures, missing, ones
 from pipelines.rewrite.rates import rates
 from pipelines.rewrite.swaps import swapped
+from pipelines.text.finder import Finder, Hit, alternatives, any_of, straight
+from pipelines.text.pii.placeholders import EMOTICON
+from pipelines.text.pii.vocabulary import lexicon
+from pipelines.text.words import spelled
 
 # The kinds, in the order in which they are told. A negated diagnosis is one that somebody says not to have.
 KINDS = (

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from pipelines.annotate.language import Lang
+from pipelines.llm.language import Lang
 from pipelines.rewrite.figure import Figure
 from pipelines.rewrite.figures_en import english, english_ones
 from pipelines.rewrite.figures_zh import chinese

@@ -6,8 +6,8 @@ What is vague (a couple of days) is no fact, and neither is a one that is no mor
 import re
 from collections.abc import Iterator
 
-from pipelines.annotate.numerals import value_of
 from pipelines.rewrite.figure import CLOCK, Figure, Found, clock, figure, struck
+from pipelines.text.numerals import value_of
 
 _SMALL = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.annotate.numerals import value_of
 from pipelines.rewrite.figure import CLOCK, Figure, Found, clock, figure, span, struck
+from pipelines.text.numerals import value_of
 
 _LEXICON: dict[str, Any] = tomllib.loads(
     (Path(__file__).parent / "lexicons" / "figures.zh.toml").read_text(encoding="utf-8")

@@ -10,13 +10,16 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.annotate.language import require_language
-from pipelines.annotate.plan import Lost, Plan, Replies, Result, Row, dropped, in_order, planned
-from pipelines.annotate.replies import Reason, Verdict, read_json
-from pipelines.drops import gather
+from pipelines.core.stage import stage
+from pipelines.llm.label_sets import prompt
+from pipelines.llm.language import require_language
 from pipelines.llm.questions import InvalidReply, Question, Reply
-from pipelines.rewrite.prompting import prompt
+from pipelines.llm.replies import Reason, Verdict, read_json
+from pipelines.llm.tasks import Plan, Replies, Result, in_order, planned
+from pipelines.rewrite.material import material
 from pipelines.rewrite.scripts import Script, Scripts, hash_of, stands
+from pipelines.text.pii.invented import personal_data
+from schemas.dropped import Lost, Row, dropped, gather
 from schemas.personas import RewriteJudgements
 
 STAGE = "rewrite_judgements"
@@ -65,7 +68,7 @@ def plan(drafts: pl.DataFrame, scripts: Scripts, models: Sequence[str]) -> Plan:
     reworded = {(row["unit"], row["row_id"]) for row in asked}
     copied = dict.fromkeys((row["unit"], row["row_id"]) for row in standing)
     lost += [Lost(*one, "copy", "a copy needs no judge") for one in copied if one not in reworded]
-    judged = planned(RewriteJudgements, STAGE, questions, lost, keep, "draft", grounds="why")
+    judged = planned(RewriteJudgements, STAGE, questions, lost, keep, "draft", grounds="why", guard=personal_data)
 
     def finish(replies: Replies) -> Result:
         losses: dict[tuple[str, str], Lost] = {}
@@ -110,9 +113,31 @@ def _question(draft: Row, script: Script, model: str) -> Question[Judgement]:
     return Question(
         task="rewrite_judge",
         row_id=f"{draft['row_id']}~{draft['variant']}",
-        prompt=prompt(f"judge.{script.lang}"),
+        prompt=prompt(f"judge.{script.lang}", __file__),
         inputs={"lang": script.lang, "lines": lines},
         parse=partial(parse, script=script),
         model=model,
         schema=Judgement,
     )
+
+
+@stage(
+    "rewrite_judgements",
+    group="rewrite",
+    asks="rewrite.judging",
+    units={"rewrite_judgements": dict.fromkeys(("dialogue", "label"), ("rewrite_drafts",))},
+    optional_parents=("cer_labels",),
+    also=("pipelines.rewrite.rules.answers",),
+)
+def plan_rewrite_judgements(
+    rewrite_drafts: pl.DataFrame,
+    coherent_dialogues: pl.DataFrame,
+    splits: pl.DataFrame,
+    sampled_turns: pl.DataFrame,
+    cer_candidates: pl.DataFrame,
+    cer_labels: pl.DataFrame,
+    models: tuple[str, ...],
+) -> Plan:
+    """The questions of `rewrite_judgements`."""
+    found = material(coherent_dialogues, splits, sampled_turns, cer_candidates, cer_labels)
+    return plan(rewrite_drafts, found.by_id(), models)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pipelines.annotate.plan import Lost
-from pipelines.annotate.training import Training
 from pipelines.rewrite.scripts import Script, Scripts, label_id, of_dialogue, of_label
+from pipelines.split.eligible import Training
+from schemas.dropped import Lost
 from schemas.labels import TRAITS
 
 

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pipelines.annotate.plan import rows
+from pipelines.core.stage import stage
+from pipelines.llm.tasks import rows
 from pipelines.rewrite.clusters import DIGITS, cluster, mean_error, nearest
 from pipelines.rewrite.elbow import Vectors
 from pipelines.rewrite.encoding import encoder_id, sentence_encoder
-from pipelines.settings import Rewrite
+from pipelines.settings import Rewrite, Settings
 from schemas.labels import LANGUAGES, ROLES, TRAITS
 from schemas.personas import PersonaFits, Personas
+from schemas.table import Dropped
 
 # From how many standard deviations away from the mean on a trait leads a cluster. Ours.
 _LEADS = 0.5
@@ -174,3 +176,19 @@ def _vectors(raw: Vectors, mean: Vectors, scale: Vectors) -> Vectors:
 
 def _persona_id(row: Row) -> str:
     return f"{row['dialogue_id']}/{row['role']}"
+
+
+# The fit is written first: killed after it, the next run finds it standing and gives the same personas.
+@stage(
+    "personas",
+    group="rewrite",
+    tables=("persona_fits", "personas"),
+    reads=("rewrite.max_clusters", "rewrite.encoder", "rewrite.drift", "rewrite.fit", "seed"),
+    units={"personas": {"profile": ("disc_profiles",)}},
+)
+def make_personas(
+    disc_profiles: pl.DataFrame, persona_fits: pl.DataFrame, settings: Settings
+) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
+    """`personas`, with the fit that they come from: one that stands stays while it fits."""
+    fits, found = personas(disc_profiles, persona_fits, settings.rewrite, settings.seed)
+    return {"persona_fits": (fits, Dropped.create_empty()), "personas": (found, Dropped.create_empty())}

@@ -8,14 +8,17 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
-from pipelines.annotate.language import Lang, require_language
-from pipelines.annotate.plan import Lost, Plan, Row, planned
-from pipelines.annotate.replies import Verdict, read_json, require_length
-from pipelines.annotate.training import Training
+from pipelines.core.stage import stage
+from pipelines.llm.label_sets import prompt
+from pipelines.llm.language import Lang, require_language
 from pipelines.llm.questions import InvalidReply, Question, Reply
+from pipelines.llm.replies import Verdict, read_json, require_length
+from pipelines.llm.tasks import Plan, planned
 from pipelines.rewrite.artefacts import artefacts
 from pipelines.rewrite.facts import names
-from pipelines.rewrite.prompting import prompt
+from pipelines.split.eligible import Training
+from pipelines.text.pii.invented import personal_data
+from schemas.dropped import Lost, Row
 from schemas.labels import ROLES
 from schemas.personas import DiscProfiles
 
@@ -90,7 +93,7 @@ def plan(dialogues: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -
             "group_id": row["group_id"],
         }
 
-    return planned(DiscProfiles, STAGE, questions, lost, keep, "speaker", written=("description",))
+    return planned(DiscProfiles, STAGE, questions, lost, keep, "speaker", written=("description",), guard=personal_data)
 
 
 def _said(row: Row, role: str) -> list[str]:
@@ -108,7 +111,7 @@ def _question(row_id: str, row: Row, role: str, model: str) -> Question[Disc]:
     return Question(
         task="disc",
         row_id=row_id,
-        prompt=prompt(f"disc.{lang}"),
+        prompt=prompt(f"disc.{lang}", __file__),
         inputs={"lang": lang, "role": role, "turns": turns},
         parse=partial(parse, lang=lang, said=tuple(_said(row, role))),
         model=model,
@@ -155,3 +158,15 @@ def parse(text: str, lang: Lang, said: Sequence[str]) -> Disc:
 
 def _sentences(text: str, lang: Lang) -> int:
     return sum(bool(_LETTER.search(part)) for part in _ENDS[lang].split(text))
+
+
+@stage(
+    "disc_profiles",
+    group="rewrite",
+    asks="rewrite.profiling",
+    units={"disc_profiles": {"speaker": ("coherent_dialogues",)}},
+    also=("pipelines.rewrite.rules.answers",),
+)
+def plan_disc_profiles(coherent_dialogues: pl.DataFrame, splits: pl.DataFrame, models: tuple[str, ...]) -> Plan:
+    """The questions of `disc_profiles`."""
+    return plan(coherent_dialogues, splits, models)

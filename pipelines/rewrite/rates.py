@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from pipelines.annotate.language import Lang
+from pipelines.llm.language import Lang
 from pipelines.rewrite.figure import struck
 from pipelines.rewrite.figures_zh import EVERY
 

@@ -13,22 +13,25 @@ from typing import Annotated, Any, Literal, get_args
 import polars as pl
 from pydantic import WithJsonSchema
 
-from pipelines.annotate.language import LEAST_SHARE, Lang, require_language, share
-from pipelines.annotate.personal import personal_data
-from pipelines.annotate.plan import Lost, Plan, Replies, Result, Row, dropped, in_order, rows
-from pipelines.annotate.replies import Verdict, read_json
-from pipelines.annotate.training import Reason
-from pipelines.clean.minors import under_18
-from pipelines.clean.risk import risk
-from pipelines.drops import gather
+from pipelines.core.stage import stage
+from pipelines.llm.label_sets import prompt
+from pipelines.llm.language import LEAST_SHARE, Lang, require_language, share
 from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply
+from pipelines.llm.replies import Verdict, read_json
+from pipelines.llm.tasks import Plan, Replies, Result, in_order, rows
 from pipelines.rewrite.checks import spoiled
 from pipelines.rewrite.draws import Draws
-from pipelines.rewrite.encoding import Encode, similarity
-from pipelines.rewrite.nearness import LEAST_OWN, moved, own, shared
-from pipelines.rewrite.prompting import prompt
+from pipelines.rewrite.encoding import Encode, sentence_encoder, similarity
+from pipelines.rewrite.material import material, with_scores
 from pipelines.rewrite.quotations import astray
 from pipelines.rewrite.scripts import Script, Who
+from pipelines.settings import Settings
+from pipelines.split.eligible import Reason
+from pipelines.text.minors import under_18
+from pipelines.text.nearness import LEAST_OWN, moved, own, shared
+from pipelines.text.pii.invented import personal_data
+from pipelines.text.risk import risk
+from schemas.dropped import Lost, Row, dropped, gather
 from schemas.labels import ROLES, TRAITS
 from schemas.personas import RewriteDrafts
 
@@ -232,7 +235,7 @@ def _question(script: Script, variant: Variant, drawn: Personas, model: str) -> 
     return Question(
         task="rewrite",
         row_id=f"{script.row_id}~{variant}",
-        prompt=prompt(f"{_PROMPTS[variant]}.{script.lang}"),
+        prompt=prompt(f"{_PROMPTS[variant]}.{script.lang}", __file__),
         inputs={"lang": script.lang, **({"personas": told} if variant == "P" else {}), "lines": lines},
         parse=partial(parse, script=script),
         model=model,
@@ -354,3 +357,33 @@ def _row(unit: _Unit, variant: Variant, seen: _Seen | None) -> Row:
 def _texts(reply: Reply[Any]) -> list[str]:
     assert reply.value is not None
     return [line.text for line in reply.value.lines]
+
+
+@stage(
+    "rewrite_drafts",
+    group="rewrite",
+    asks="rewrite.writing",
+    reads=("rewrite.variants", "rewrite.encoder", "rewrite.least_similarity", "seed"),
+    units={"rewrite_drafts": {"dialogue": ("coherent_dialogues",), "label": ("cer_labels",)}},
+    optional_parents=("cer_labels",),
+    also=("pipelines.rewrite.rules.answers",),
+)
+def plan_rewrite_drafts(
+    coherent_dialogues: pl.DataFrame,
+    splits: pl.DataFrame,
+    disc_profiles: pl.DataFrame,
+    personas: pl.DataFrame,
+    sampled_turns: pl.DataFrame,
+    cer_candidates: pl.DataFrame,
+    cer_labels: pl.DataFrame,
+    models: tuple[str, ...],
+    settings: Settings,
+) -> Plan:
+    """The questions of `rewrite_drafts`."""
+    found = material(coherent_dialogues, splits, sampled_turns, cer_candidates, cer_labels)
+    told = settings.rewrite
+    near = None
+    if told.encoder is not None and told.least_similarity is not None:
+        near = Near(sentence_encoder(told.encoder), told.least_similarity)
+    scored = with_scores(personas, disc_profiles)
+    return plan(found.scripts, found.lost, scored, told.variants, models, seed=settings.seed, near=near)

@@ -10,8 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.annotate.plan import Lost, dropped, rows
+from pipelines.core.stage import stage
+from pipelines.llm.tasks import rows
+from pipelines.rewrite.material import material
 from pipelines.rewrite.scripts import CLOSED, STEPS, Scripts, hash_of, label_id, stands
+from schemas.dropped import Lost, dropped
 from schemas.personas import RewrittenDialogues, RewrittenRounds
 
 Row = dict[str, Any]
@@ -142,3 +145,31 @@ def _texts(lines: list[Row]) -> Row:
     spoken = [{"role": line["who"], "text": line["text"]} for line in history]
     reasonings = {name: line["text"] for name, line in zip(STEPS, lines[-len(STEPS) :], strict=True)}
     return {"history": spoken, "reference": reference["text"], "response": response["text"], **reasonings}
+
+
+@stage(
+    "rewritten",
+    group="rewrite",
+    tables=("rewritten_dialogues", "rewritten_rounds"),
+    units={
+        "rewritten_dialogues": {"dialogue": ("rewrite_drafts",)},
+        "rewritten_rounds": {"label": ("rewrite_drafts",)},
+    },
+    optional_parents=("cer_labels",),
+)
+def make_rewritten(
+    rewrite_drafts: pl.DataFrame,
+    rewrite_judgements: pl.DataFrame,
+    coherent_dialogues: pl.DataFrame,
+    splits: pl.DataFrame,
+    sampled_turns: pl.DataFrame,
+    cer_candidates: pl.DataFrame,
+    cer_labels: pl.DataFrame,
+) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
+    """`rewritten_dialogues` and `rewritten_rounds`: the drafts that were judged good."""
+    scripts = material(coherent_dialogues, splits, sampled_turns, cer_candidates, cer_labels).by_id()
+    drafts, judgements = rewrite_drafts, rewrite_judgements
+    return {
+        "rewritten_dialogues": rewritten_dialogues(drafts, judgements, coherent_dialogues, scripts),
+        "rewritten_rounds": rewritten_rounds(drafts, judgements, cer_candidates, cer_labels, scripts),
+    }

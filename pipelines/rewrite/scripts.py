@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pipelines.annotate.language import Lang
+from pipelines.llm.language import Lang
 from schemas.ids import candidate_id, digest, round_id
 
 Unit = Literal["dialogue", "label"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, pairwise, product
 from typing import NamedTuple
 
-from pipelines.annotate.language import Lang
+from pipelines.llm.language import Lang
 from pipelines.rewrite.figures import figures
-from pipelines.rewrite.nearness import cosine, wording
+from pipelines.text.nearness import cosine, wording
 
 # How much more, of 2, two facts share with what went with the other than with what went with themselves; and how much,
 # of 1, each shares at least with that. Ours.

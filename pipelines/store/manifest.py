@@ -53,7 +53,7 @@ class Column(_Document):
 
 
 class Tombstone(_Document):
-    """That rows of a version were erased after it was made. It names none of them (`pipelines.erase`).
+    """That rows of a version were erased after it was made. It names none of them (`pipelines.operations.erase`).
 
     `rows` and `dropped` were erased of each part, `changed` lost a part of themselves: an answer, a hash. `content` is
     what is left hashes to; empty where the columns were declared otherwise than today.
@@ -91,9 +91,9 @@ class Manifest(_Document):
         """Whether the version has the tombstone of an erasure."""
         return any(tombstone.erasure == erasure for tombstone in self.erasures)
 
-    def dropped_for(self, reason: str) -> int:
-        """How many rows, of whatever unit, were dropped for `reason`."""
-        return sum(rows for name, rows in self.reasons.items() if name.partition(": ")[2] == reason)
+    def dropped_for(self, *reasons: str) -> int:
+        """How many rows, of whatever unit, were dropped for one of `reasons`."""
+        return sum(rows for name, rows in self.reasons.items() if name.partition(": ")[2] in reasons)
 
 
 class Pointer(_Document):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from pipelines.durable import full_disk_reported, sync
+from pipelines.core.files import full_disk_reported, sync
 
 _SCRATCH = ".tmp"
 
@@ -81,8 +81,8 @@ class LocalFolder:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _make_root(self) -> None:
-        """For its owner alone: raw tables hold what people wrote. Whoever shares a corpus opens the folder."""
-        self.root.parent.mkdir(parents=True, exist_ok=True)
+        """For its owner alone: raw tables hold what people wrote. Whoever shares a corpus opens it to a group."""
+        self.root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.mkdir(mode=0o700, exist_ok=True)
 
     @staticmethod

@@ -26,17 +26,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from pipelines.errors import DamagedVersion, InvalidRows, NoVersion, RequestError, UnknownName
+from pipelines.errors import (
+    DamagedVersion,
+    InvalidRows,
+    NewerHome,
+    NoVersion,
+    OlderSchema,
+    RequestError,
+    UnknownName,
+)
 from pipelines.store.content import version_of
 from pipelines.store.diff import Diff, diff
+from pipelines.store.forms import differing, filled
 from pipelines.store.manifest import Column, File, Manifest, Pointer, Run, Tombstone
 from pipelines.store.storage import LocalFolder, Storage
 from pipelines.store.verified import Verified
 from schemas.table import Dropped, Table, plain_schema, to_arrow
-from schemas.tables import PARTITIONED, TABLES
+from schemas.tables import PARTITIONED, STANDING, TABLES
 
 _VERSION = re.compile(r"[0-9a-f]{16}")
 _ROW_GROUP = 20_000
+_UPDATE = "update gongqing: an older one would spoil what the newer one has written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +164,7 @@ class Store:
             self._check_files(manifest)
         except DamagedVersion:
             return False
-        return not manifest.erasures
+        return not manifest.erasures and _as_today(manifest, TABLES[table])
 
     def _remember_run(self, table: str, partition: str | None, version: str, run: Run) -> bool:
         """Put `run` last in the manifest of a version that is there and whole; False where there is none."""
@@ -247,21 +257,59 @@ class Store:
     def read(self, table: str, version: str | None = None, partition: str | None = None) -> pl.LazyFrame:
         """The rows of a version (default: the current one); of all partitions together where none is named.
 
-        Raises NoVersion, or DamagedVersion where a file is not what its manifest says.
+        Columns that came after it was written, and may be null, are null; a version that differs in more is read as it
+        was written (`require_todays`).
+
+        Raises NoVersion, DamagedVersion where a file is not what its manifest says, OlderSchema where partitions in
+        several forms are read together.
         """
-        return self._scan(table, version, partition, "rows")
+        chosen = self._chosen(table, version, partition)
+        if all(_as_today(one.manifest, TABLES[table]) for one in chosen):
+            return self._scan(chosen, "rows")
+        if len(chosen) > 1:
+            for one in chosen:
+                self.require_todays(one)
+        return pl.concat([filled(self._scan([one], "rows"), TABLES[table]) for one in chosen])
 
     def read_dropped(self, table: str, version: str | None = None, partition: str | None = None) -> pl.LazyFrame:
         """The rows that were dropped when the version was made."""
-        return self._scan(table, version, partition, "dropped")
+        return self._scan(self._chosen(table, version, partition), "dropped")
 
-    def _scan(self, table: str, version: str | None, partition: str | None, part: str) -> pl.LazyFrame:
+    def check(self, version: Version) -> None:
+        """Raises DamagedVersion where a file of a version is missing, or not what its manifest says."""
+        self._check_files(version.manifest)
+
+    def require_todays(self, version: Version) -> None:
+        """Raises OlderSchema, or NewerHome, where a version's rows cannot be brought into the form of today."""
+        schema, manifest = TABLES[version.table], version.manifest
+        if _as_today(manifest, schema):
+            return
+        versions = f"schema version {manifest.schema_version}, and this gongqing has {schema.version}"
+        if manifest.schema_version > schema.version:
+            raise NewerHome(
+                f"{version.name} was written by a newer gongqing: {versions}",
+                where=self.storage.uri(self._prefix(*manifest.place)),
+                remedy=_UPDATE,
+            )
+        columns = differing(self._scan([version], "rows").collect_schema(), schema)
+        if not columns and manifest.schema_version == schema.version:
+            return
+        which = f"; other columns: {', '.join(columns)}" if columns else ""
+        raise OlderSchema(
+            f"{version.name} was written by an older gongqing: {versions}{which}",
+            where=self.storage.uri(self._prefix(*manifest.place)),
+            remedy=self._again(*manifest.place),
+        )
+
+    def _chosen(self, table: str, version: str | None, partition: str | None) -> list[Version]:
         if table in PARTITIONED and partition is None and version is None:
             chosen = self.current(table)
             if not chosen:
                 raise self._no_version(table, None)
-        else:
-            chosen = [self.version(table, version, partition)]
+            return chosen
+        return [self.version(table, version, partition)]
+
+    def _scan(self, chosen: Iterable[Version], part: str) -> pl.LazyFrame:
         paths = []
         for one in chosen:
             prefix = self._prefix(one.table, one.partition, one.version)
@@ -341,9 +389,10 @@ class Store:
         try:
             return Pointer.model_validate_json(content)
         except ValidationError as error:
+            self._refuse_newer(error, f"the pointer of {table}", key)
             known = ", ".join(self.version_ids(table, partition))
             raise DamagedVersion(
-                f"the pointer of {table} cannot be read",
+                f"the pointer of {table if partition is None else f'{table}/{partition}'} cannot be read",
                 where=self.storage.uri(key),
                 remedy=f"choose a version: {self._promote_command(table, partition)} (there are: {known})",
             ) from error
@@ -414,12 +463,46 @@ class Store:
     def _damaged(
         self, problem: str, table: str, partition: str | None, version: str, file: str = "manifest.json"
     ) -> DamagedVersion:
-        again = _made_by(table) if table in PARTITIONED else f"{_made_by(table)} --select {table}"
+        name = table if partition is None else f"{table}/{partition}"
+        what = f"{name} is damaged: {problem}"
+        if table in STANDING:
+            what += f"; {table} remembers what was given once, and cannot be made anew"
         return DamagedVersion(
-            problem,
+            what,
             where=self.storage.uri(f"{self._prefix(table, partition, version)}/{file}"),
-            remedy=f"make it anew: {again}; or go back to another version: {self._promote_command(table, partition)}",
+            remedy=self._again(table, partition, version),
         )
+
+    def _again(self, table: str, partition: str | None, version: str) -> str:
+        """How to come by a version again that cannot be used."""
+        others = [one for one in self.version_ids(table, partition) if one != version]
+        back = (
+            f"; or go back to another version: {self._promote_command(table, partition)} "
+            f"(there {'are' if len(others) > 1 else 'is'}: {', '.join(others)})"
+            if others
+            else ""
+        )
+        folder = self.storage.uri(self._home(table, partition))
+        if table in STANDING:
+            return f"restore its folder from a backup{back}. Without either, remove {folder}: {STANDING[table]}"
+        if table == "raw_posts":
+            source, _, day = str(partition).rpartition("@")
+            crawl = f"gongqing crawl {source} --from {day} --until {day}"
+            return f"remove {folder}, and fetch the day anew: {crawl}{back}"
+        if table in PARTITIONED:
+            return f"{'train' if table == 'rollouts' else 'import'} it anew: {_made_by(table, partition)}{back}"
+        return f"make it anew: {_made_by(table)} --select {table}{back}"
+
+    def _refuse_newer(self, error: ValidationError, what: str, key: str) -> None:
+        """Raises NewerHome where nothing is wrong with a document but that it says more than is known here."""
+        problems = error.errors(include_url=False, include_input=False)
+        if all(problem["type"] == "extra_forbidden" for problem in problems):
+            fields = ", ".join(sorted({".".join(map(str, problem["loc"])) for problem in problems}))
+            raise NewerHome(
+                f"the home was written by a newer gongqing: {what} has fields that this one does not know: {fields}",
+                where=self.storage.uri(key),
+                remedy=_UPDATE,
+            ) from error
 
     def _manifest(self, table: str, partition: str | None, version: str) -> Manifest:
         """What a version says of itself; DamagedVersion where it says nothing or speaks of another."""
@@ -430,6 +513,7 @@ class Store:
         try:
             manifest = Manifest.model_validate_json(content)
         except ValidationError as error:
+            self._refuse_newer(error, f"the manifest of {table}", self._manifest_key(*place))
             raise self._damaged("the manifest cannot be read", *place) from error
         if manifest.place != place:
             spoken_of = " ".join(filter(None, manifest.place))
@@ -449,10 +533,13 @@ class Store:
                 raise self._damaged(f"{expected:,} rows are counted and the files hold {found:,}", *manifest.place)
 
 
-def _made_by(table: str) -> str:
+def _made_by(table: str, partition: str | None = None) -> str:
     if table == "rollouts":
         return "gongqing train RECIPE"
-    return "gongqing import NAME PATH" if table in PARTITIONED else "gongqing refresh"
+    if table == "raw_posts":
+        return "gongqing crawl SOURCE"
+    kept_as = "" if partition is None else f" --as {shlex.quote(partition)}"
+    return f"gongqing import NAME PATH{kept_as}" if table in PARTITIONED else "gongqing refresh"
 
 
 def _validated(name: str, schema: type[Table], frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
@@ -484,7 +571,8 @@ def _as_today(manifest: Manifest, schema: type[Table]) -> bool:
 
 def _declared(rows: pl.DataFrame, manifest: Manifest) -> pa.Schema:
     """The Arrow schema that a version was written in, whatever its table has become since."""
-    return plain_schema(rows, {column.name: column.description for column in manifest.columns})
+    described = {column.name: column.description for column in manifest.columns}
+    return plain_schema(rows.select(list(described)), described)
 
 
 def _types(columns: list[Column]) -> list[tuple[str, str]]:

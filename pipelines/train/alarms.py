@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from pipelines.core.overlap import hashes, points
 from pipelines.train.runs import Metrics
-from pipelines.windows import hashes, points
 
 Curve = dict[int, float]  # a figure by step
 

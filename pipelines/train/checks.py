@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from pipelines.errors import RequestError
-from pipelines.judging import desk
+from pipelines.judge import desk
 from pipelines.settings import load
 from pipelines.train.embedding import NOTE
 from pipelines.train.services import Judge

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipelines.durable import write_whole
+from pipelines.core.files import write_whole
 from pipelines.errors import RequestError, TrainingFailed
 from pipelines.train.kinds import GIVEN
 from pipelines.train.services import PYTHON

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.durable import sync
+from pipelines.core.files import sync
+from pipelines.core.modes import keep_private
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
 from pipelines.rewards.contrastive import Said
 from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, note
@@ -357,6 +358,7 @@ def _reading(option: Option) -> Callable[[str], float]:
 
 def main() -> None:
     """Entry point. Ends with 2 for a request that cannot be carried out, with 1 for a loss that is no number."""
+    keep_private()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for split in ("train", "validation"):
         parser.add_argument(f"--{split}", type=Path, nargs="+", required=True)

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from aiohttp import web
 
-from pipelines.served import over
+from pipelines.core.modes import keep_private
+from pipelines.core.service import over
 from pipelines.train.embedding import KINDS, Encoder, Kind, Vectors, note
 
 _BODY = 256 * 1024 * 1024  # bytes of a request
@@ -147,6 +148,7 @@ async def serve(folder: Path, device: str, port: int) -> None:
 
 def main() -> None:
     """Entry point."""
+    keep_private()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])

@@ -31,7 +31,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from pipelines.errors import RequestError, UnreadableFile
-from pipelines.llm.asking import Provider
+from pipelines.llm.interface import JudgeProvider
 from pipelines.settings import Rewards
 from pipelines.train.kinds import finite
 from pipelines.train.launch import Run, ToldRows
@@ -65,7 +65,7 @@ class Experiment(BaseModel):
     preset: Preset = "gpu"
     release: str | None = None
     rows: int | None = Field(None, strict=True, ge=1)
-    provider: Provider | None = None
+    provider: JudgeProvider | None = None
     budget: Decimal | None = None  # the most that the judge of one run may cost
     encoder: str | None = None  # the run whose encoder E's reward asks
     settings: dict[TrainerName, dict[str, Any]] = Field(default_factory=dict)

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pipelines.durable import write_whole
+from pipelines.core.files import write_whole
 from pipelines.errors import RequestError, TrainingFailed
 from pipelines.llm.profiles import profiles
-from pipelines.release.checks.media import text_only
-from pipelines.release.manifest import Release
 from pipelines.settings import AUTHOR_KEY, ROOT, load
+from pipelines.store.release_manifest import Release, text_only
 from pipelines.train import configuration, stopping
 from pipelines.train import rows as of_arm
 from pipelines.train.checks import require_judge, require_threshold

@@ -19,7 +19,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipelines.durable import write_whole
+from pipelines.core.files import write_whole
+from pipelines.core.modes import keep_private
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.train.compose import answered, composed
 from pipelines.train.kinds import GIVEN
@@ -235,6 +236,7 @@ def _naming(row: str, paths: Sequence[str]) -> Iterator[None]:
 
 def main() -> None:
     """Entry point."""
+    keep_private()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config")
     parser.add_argument("settings", nargs="*")

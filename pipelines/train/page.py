@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from pipelines.drawing import png
-from pipelines.durable import write_whole
+from pipelines.core.files import write_whole
+from pipelines.core.plotting import png
 from pipelines.train.alarms import Alarm, Curve, curve, terms
 from pipelines.train.differences import of_run
 from pipelines.train.recipe import recipe

@@ -15,8 +15,9 @@ from typing import Any
 from dagster_pipes import open_dagster_pipes
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.core.modes import keep_private
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
-from pipelines.llm.asking import Provider
+from pipelines.llm.interface import JudgeProvider
 from pipelines.settings import load
 from pipelines.store import Store
 from pipelines.train.launch import Run, Told
@@ -39,7 +40,7 @@ class Asked(BaseModel):
     name: str = ""
     start: str | None = None
     encoder: str | None = None
-    provider: Provider | None = None
+    provider: JudgeProvider | None = None
     budget: float | None = None
     settings: list[str] = []
 
@@ -133,6 +134,7 @@ def read(extras: Mapping[str, Any]) -> Asked:
 
 def main() -> None:
     """What is asked for, from Pipes."""
+    keep_private()
     with open_dagster_pipes() as pipes:
         tell_of = pipes.report_custom_message
         try:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from pipelines.errors import RequestError, UnknownName
-from pipelines.llm.asking import Provider
+from pipelines.llm.interface import JudgeProvider
 from pipelines.llm.money import nano
 from pipelines.llm.payload import RULES
-from pipelines.release.manifest import Release
-from pipelines.release.releases import Releases
 from pipelines.settings import Rewards
+from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases
 from pipelines.train import rows
 from pipelines.train.kinds import GIVEN, Kind, fits, kind
 from pipelines.train.launch import Run, rows_of_arm
@@ -45,7 +45,7 @@ def prepare(
     name: str = "",
     start: str | None = None,
     encoder: str | None = None,
-    provider: Provider | None = None,
+    provider: JudgeProvider | None = None,
     budget: Decimal | None = None,
     settings: Rewards | None = None,
     most_rows: int | None = None,
@@ -148,7 +148,7 @@ def _judges(rewards: Rewards, told: Recipe, arm: Arm) -> dict[str, str]:
     return models
 
 
-def _refuse_idle(told: Recipe, encoder: str | None, provider: Provider | None, budget: Decimal | None) -> None:
+def _refuse_idle(told: Recipe, encoder: str | None, provider: JudgeProvider | None, budget: Decimal | None) -> None:
     """What is said and would have no effect, and a budget that is no money."""
     if budget is not None:
         nano(budget)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from pipelines.core.files import held
 from pipelines.errors import Busy
-from pipelines.kept_out import require_no_erasure
-from pipelines.locks import held
+from pipelines.store.suppression import require_no_erasure
 from pipelines.train.runs import AT_WORK, LOCK, Metrics, of_step
 
 _SECONDS = 0.5  # between two looks at what was written

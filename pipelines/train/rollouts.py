@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipelines.accounts import Account, require_balance
-from pipelines.drops import gather
 from pipelines.store import Store, Version
+from pipelines.store.accounting import Account, require_balance
 from pipelines.train.runs import ROLLOUTS, SCORED, note
+from schemas.dropped import gather
 from schemas.table import Dropped
 from schemas.training import Rollouts
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.durable import writing
+from pipelines.core.files import writing
 from pipelines.errors import RequestError
 from pipelines.llm.prompts import load
 from pipelines.train.recipe import Arm, Recipe

@@ -13,9 +13,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from pipelines.core.service import END
 from pipelines.errors import TrainingFailed
-from pipelines.llm.asking import Provider
-from pipelines.served import END
+from pipelines.llm.interface import JudgeProvider
 from pipelines.settings import ROOT, Rewards
 from pipelines.train.processes import ended
 from pipelines.train.recipe import Service
@@ -33,7 +33,7 @@ class Judge(NamedTuple):
     `[rewards]` has it.
     """
 
-    provider: Provider
+    provider: JudgeProvider
     models: Mapping[str, str]
     budget: Decimal | None
     mode: str
@@ -55,7 +55,7 @@ def judge_command(home: Path, run: str, judge: Judge) -> list[str]:
         **({} if judge.budget is None else {"budget": judge.budget}),
     }
     told = [f"--{name}={value}" for name, value in options.items()]
-    return [sys.executable, "-m", "pipelines.judging.service", *told]
+    return [sys.executable, "-m", "pipelines.judge.service", *told]
 
 
 def encoder_command(folder: Path) -> list[str]:

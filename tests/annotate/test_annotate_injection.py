@@ -24,8 +24,8 @@ from scripted import Scripted
 
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions, topics
-from pipelines.annotate.plan import Plan
 from pipelines.llm.questions import InvalidReply, Question, read
+from pipelines.llm.tasks import Plan
 
 ONE = ("a",)
 

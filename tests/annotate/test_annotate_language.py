@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.annotate.language import require_language, share
+from pipelines.llm.language import require_language, share
 from pipelines.llm.questions import InvalidReply
-from pipelines.text import han_ratio
+from pipelines.text.keys import han_ratio
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,10 @@ from annotate_rows import (
 )
 from scripted import Scripted
 
-from pipelines.accounts import require_balance, settle
 from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
-from pipelines.annotate.plan import Plan
 from pipelines.llm.questions import REASONS, Question
+from pipelines.llm.tasks import Plan
+from pipelines.store.accounting import require_balance, settle
 from schemas.dialogues import UniqueDialogues
 from schemas.ids import unit_interval
 from schemas.posts import UniquePosts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.annotate.numerals import value_of
+from pipelines.text.numerals import value_of
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,10 @@ from scripted import Scripted
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions
 from pipelines.annotate import topics as topics_task
-from pipelines.annotate.plan import Plan
 from pipelines.errors import RequestError
 from pipelines.llm.questions import REASONS
-from pipelines.sample.references import draw_reference
+from pipelines.llm.tasks import Plan
+from pipelines.split.references import draw_reference
 from schemas.reasoning import Coe, Ecot
 
 ONE = ("a",)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import polars as pl
 from hypothesis import strategies as st
 
-from pipelines.clean.counting import every_character
-from pipelines.clean.emoji import EMOJI
-from pipelines.clean.personal_data.placeholders import EMOTICON, NAMES, placeholder
+from pipelines.text.counting import every_character
+from pipelines.text.emoji import EMOJI
+from pipelines.text.pii.placeholders import EMOTICON, NAMES, placeholder
 
 
 def over(step: Callable[[pl.Expr], pl.Expr], *texts: str | None) -> list[str | None]:

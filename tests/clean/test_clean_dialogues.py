@@ -10,10 +10,10 @@ from clean_rows import dialogue, dialogues
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.accounts import require_balance, settle
 from pipelines.clean import clean_dialogues
 from pipelines.ingest.importing import read
 from pipelines.settings import Cleaning, Filters
+from pipelines.store.accounting import require_balance, settle
 from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.table import Dropped
 

@@ -11,10 +11,10 @@ from clean_rows import post, posts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.accounts import require_balance, settle
 from pipelines.clean import clean_posts
 from pipelines.ingest.importing import read
 from pipelines.settings import Cleaning, Filters
+from pipelines.store.accounting import require_balance, settle
 from schemas.posts import CleanPosts, ImportedPosts, RawPosts
 from schemas.table import Dropped
 

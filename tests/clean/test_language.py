@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from pipelines.clean.language import LANGUAGES, language
 from pipelines.clean.normalise import normalised
-from pipelines.clean.script import simplified
 from pipelines.ingest.importing import read
+from pipelines.text.script import simplified
 
 TOLD = {
     "mandarin": """

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.clean.minors import _near, _patterns, minors, under_14, under_18
 from pipelines.ingest.importing import read
+from pipelines.text.minors import _near, _patterns, minors, under_14, under_18
 
 UNDER_14 = """
     我是女生，13，初一
@@ -169,6 +169,11 @@ UNDER_18 = """
     本人还在上初二，同学都不理我
     马上升高三了，好怕
     今年中考，刚满15岁
+    我是初三（2）班的课代表，压力好大
+    我在市一中读高二，没有朋友
+    高一刚开学就不想上学了
+    我爸是大学毕业，我现在高二，他总骂我
+    我喜欢一个比我大四岁的人，我才高二
 """
 NEITHER = """
     我今年虚岁19，爸妈总吵架
@@ -301,6 +306,12 @@ NEITHER = """
     I am twenty years old
     I was sixteen when he left
     I have 10m to go
+    七岁女儿不听话怎么办
+    我是一个大四的学生，出车祸是在我初二，一直忘不掉
+    当时我是初二，谈了个女朋友，现在准大一
+    我是一个初中生的妈妈，她不理我
+    我表妹明年就要高考了，很紧张
+    我在阳光中学教高二，很累
     i am 6 ft tall
     the 14yo girl next door
     I'm seven months pregnant

@@ -14,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.clean.normalise import normalised
-from pipelines.clean.personal_data.placeholders import EMOTICON, NAMES, placeholder
-from pipelines.clean.script import simplified
 from pipelines.ingest.importing import read
+from pipelines.text.pii.placeholders import EMOTICON, NAMES, placeholder
+from pipelines.text.script import simplified
 
 paper = partial(normalised, profile="paper")
 

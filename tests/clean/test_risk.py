@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opencc import OpenCC
 
-from pipelines.clean.risk import _near, _patterns, risk
+from pipelines.text.risk import _near, _patterns, risk
 from schemas.labels import RISKS
 from schemas.posts import RISK
 
@@ -108,6 +108,8 @@ FLAGGED = {
         昨晚吃了三十片安定
         安眠药 100片 够不够
         想跳下去
+        我想从二十楼那边跳下去
+        真想从那座桥上跳下去
         站在窗边，真想直接跳下去
         我准备好了绳子
         绳子已经准备好了
@@ -441,6 +443,7 @@ UNFLAGGED = """
     药吃了三天了
     板蓝根吃了两包
     想跳下去游泳
+    想从台子上跳下去游泳
     从台阶上跳下来
     买了跳绳
     买了一根绳子晒被子

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opencc import OpenCC
 
-from pipelines.clean import script as module
-from pipelines.clean.script import IN_PHRASES, as_simplified, in_both_scripts, script
 from pipelines.ingest.importing import read
+from pipelines.text import script as module
+from pipelines.text.script import IN_PHRASES, as_simplified, in_both_scripts, script
 
 
 def scripts(texts: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.clean.words import Words, spelled
+from pipelines.text.words import Words, spelled
 
 _LETTERS = st.text("我们没有了ab😀", min_size=1, max_size=4)
 

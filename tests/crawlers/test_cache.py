@@ -45,6 +45,7 @@ def test_old_pages_are_deleted(tmp_path):
         store.close()
 
 
+@pytest.mark.drill("kill")
 def test_what_a_killed_process_kept_is_there(tmp_path):
     code = f"""
 import os, signal

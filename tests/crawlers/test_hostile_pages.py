@@ -16,6 +16,7 @@ from samples.replica import Replica
 _MOST = 400 << 20  # bytes in memory, of which Python and Scrapy take about a hundred million
 
 
+@pytest.mark.drill("site")
 def test_hostile_pages_are_refused_and_counted_and_every_other_post_is_there(tmp_path):
     with Replica(posts=60, now=NOW, days=10) as replica:
         replica.hostile(mb=50)
@@ -74,6 +75,7 @@ def test_no_handler_for_files_is_even_there():
     }
 
 
+@pytest.mark.drill("site")
 @pytest.mark.parametrize(
     "kind",
     ["text/xml", "image/png"],
@@ -90,6 +92,7 @@ def test_what_is_no_page_is_no_post(tmp_path, kind):
     assert host not in run.log
 
 
+@pytest.mark.drill("site")
 def test_a_page_can_not_send_the_crawl_elsewhere_by_a_refresh(tmp_path):
     page = b"<html><head><meta http-equiv='refresh' content='0; url=http://192.0.2.1/'></head><body></body></html>"
     with TinySite({"/qa": (200, HTML, page)}) as site:
@@ -98,6 +101,7 @@ def test_a_page_can_not_send_the_crawl_elsewhere_by_a_refresh(tmp_path):
     assert "192.0.2.1" not in run.log
 
 
+@pytest.mark.drill("site")
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"topic_list": {"topics": [null]}}'])
 def test_malformed_json_is_an_error_and_no_crash(tmp_path, body):
     with TinySite({"/latest.json": (200, {"Content-Type": "application/json"}, body)}) as site:

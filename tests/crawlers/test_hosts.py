@@ -23,6 +23,7 @@ def room(tmp_path, monkeypatch):
     return tmp_path / "run" / f"gongqing-{os.getuid()}"
 
 
+@pytest.mark.drill("race")
 def test_of_two_crawls_of_a_host_one_is_refused_before_it_asks_for_a_page(asked, tmp_path):
     asked.slow(0.05)
     with ThreadPoolExecutor(2) as pool:
@@ -37,6 +38,7 @@ def test_of_two_crawls_of_a_host_one_is_refused_before_it_asks_for_a_page(asked,
     assert log["paths"].count("/robots.txt") == 1
 
 
+@pytest.mark.drill("kill")
 def test_a_killed_crawl_has_let_go_of_its_host(asked, tmp_path):
     asked.slow(0.2)
     process = subprocess.Popen(

@@ -4,7 +4,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlers.html import LONGEST_TEXT, base, find, followed, fragment, link, number, readable, valid, words
+from crawlers.html import (
+    DEEPEST,
+    LONGEST_TEXT,
+    base,
+    find,
+    followed,
+    fragment,
+    link,
+    number,
+    parsed,
+    readable,
+    valid,
+    words,
+)
 
 tags = st.sampled_from(["p", "div", "br", "b", "span", "ul", "li", "td", "table", "font", "a", "blockquote"])
 pieces = st.one_of(
@@ -61,8 +74,26 @@ def test_text_is_bounded():
     assert len(words(fragment("长" * (LONGEST_TEXT + 1)))) == 1000
 
 
-def test_depth_is_no_matter():
-    readable(fragment("<div>" * 50_000 + "底"))
+@pytest.mark.parametrize("tags", [20, DEEPEST - 10])
+def test_a_text_beneath_many_tags_is_read(tags):
+    assert readable(fragment("<div>" * tags + "底" + "</div>" * tags + "<p>后</p>")) == "底\n后"
+
+
+@pytest.mark.parametrize("before", ["", "</x>" * 5000, "<a <b>&#xfffffff;" * 200])
+@pytest.mark.parametrize("tags", [2047, 20_000])
+def test_what_the_parser_does_not_read_to_its_end_is_refused(before, tags):
+    """lxml leaves the rest of such a page away, and tells of no error where there were a hundred before."""
+    markup = f"<p>前</p>{before}" + "<div>" * tags + "底" + "</div>" * tags
+    for read in (fragment, parsed):
+        with pytest.raises(ValueError, match="not read to its end"):
+            read(markup)
+
+
+def test_markup_that_goes_on_behind_its_end_is_refused():
+    with pytest.raises(ValueError, match="goes on"):
+        fragment("<p>前</p></html><p>后</p>")
+    assert readable(fragment("<p>前</p></html>\n<!-- 后 -->")) == "前"
+    assert readable(fragment("<!-- 后 -->")) == ""
 
 
 @settings(max_examples=200)

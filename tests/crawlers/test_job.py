@@ -96,6 +96,7 @@ def test_half_a_line_of_a_killed_process_is_cut_off(tmp_path, cut):
     assert path.read_bytes() == whole
 
 
+@pytest.mark.drill("damage")
 def test_a_damaged_line_in_the_middle_is_an_error(tmp_path):
     (tmp_path / "items.jsonl").write_text('{"half\n{"source_id": "2", "posted_at": null}\n', encoding="utf-8")
     with pytest.raises(CrawlError, match="damaged"):
@@ -132,6 +133,7 @@ def test_another_window_in_the_same_folder_is_refused(tmp_path):
         Job(tmp_path, {**REQUEST, "until": "2025-03-05"})
 
 
+@pytest.mark.drill("race")
 def test_only_one_process_works_in_a_folder(tmp_path):
     with Job(tmp_path, REQUEST), pytest.raises(CrawlError, match="at work"):
         Job(tmp_path, REQUEST)

@@ -69,6 +69,7 @@ def compare(replica: Replica, folder: Path, kills: int, seed: int) -> None:
     print(f"requests: {undisturbed} undisturbed, {disturbed} with {kills} kills, {disturbed / undisturbed:.3f} ×")  # noqa: T201
 
 
+@pytest.mark.drill("kill")
 def test_a_crawl_that_is_killed_five_times_gives_what_one_gives_that_is_left_alone(tmp_path):
     with Replica(posts=220, now=NOW, days=10) as replica:
         compare(replica, tmp_path, kills=5, seed=1)
@@ -80,6 +81,7 @@ def test_two_thousand_posts_and_twenty_kills(tmp_path):
         compare(replica, tmp_path, kills=20, seed=2)
 
 
+@pytest.mark.drill("kill")
 def test_killed_while_a_post_is_written_the_post_is_fetched_again(tmp_path):
     with Replica(posts=40, now=NOW, days=10) as replica:
         alone = crawl(tmp_path / "alone", replica.url)

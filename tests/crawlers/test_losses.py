@@ -103,6 +103,44 @@ def test_so_it_is_where_the_engine_answers_in_json(tmp_path, shown, errors):
     assert run.summary["errors"] == errors
 
 
+DEEP = "<div>" * 20_000 + "说了很多" + "</div>" * 20_000
+
+
+@pytest.mark.drill("site")
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("cooked", [DEEP, "<p>前</p></html><p>后</p>"], ids=["deep", "goes on"])
+def test_a_post_of_which_the_parser_leaves_words_away_is_unread_and_no_row(tmp_path, cooked, number):
+    """Question or answer: what is left would look like all that was said."""
+    status, headers, body = discourse(2, 1, 2)
+    topic = json.loads(body)
+    topic["post_stream"]["posts"][number]["cooked"] = cooked
+    whole = json.loads(body) | {"id": 6}
+    pages = {"/latest.json": topics(5, 6), "/t/5.json": (status, headers, json.dumps(topic).encode())}
+    pages["/t/6.json"] = (status, headers, json.dumps(whole).encode())
+    with TinySite(pages) as site:
+        run = day(tmp_path / "job", site.url, source=site_file(tmp_path, "discourse"), code=None)
+    assert set(run.by_id) == {"6"}
+    assert run.summary["errors"] == {"page": 1}
+    assert run.summary["posts"] == {"listed": 2, "fetched": 1, "lost": 1}
+    assert seen(tmp_path / "job")["5"]["unread"] is True
+    assert "说了很多" not in run.log
+
+
+@pytest.mark.drill("site")
+def test_so_it_is_where_the_engine_answers_in_html(tmp_path):
+    """The parser gives up in a corner of the page that nobody reads, in front of the link to the second page."""
+    status, headers, body = question(IDS[0], n_answers=1, more=True)
+    cut = body.replace(b"<ul class='pagination'>", DEEP.encode() + b"<ul class='pagination'>")
+    assert cut != body
+    pages = {"/qa": listed((IDS[0], 1), (IDS[1], 1)), f"/qa/{IDS[0]}": (status, headers, cut)}
+    pages[f"/qa/{IDS[1]}"] = question(IDS[1], n_answers=1)
+    with TinySite(pages) as site:
+        run = day(tmp_path, site.url)
+    assert set(run.by_id) == {str(IDS[1])}
+    assert run.summary["errors"] == {"page": 1}
+    assert run.summary["posts"]["lost"] == 1
+
+
 def douban(comments: str) -> dict[str, Page]:
     row = (
         "<tr><td class='title'><a href='/group/topic/5/'>题目</a></td><td class='r-count'>2</td>"
@@ -272,6 +310,7 @@ def test_a_page_of_a_list_whose_links_all_lead_elsewhere_makes_the_crawl_fail(tm
 # Storage.
 
 
+@pytest.mark.drill("disk")
 @pytest.mark.parametrize("kib", [48, 96])
 def test_a_crawl_that_can_write_no_more_pages_stops_at_once_and_goes_on_once_there_is_room(asked, tmp_path, kib):
     """No file may grow beyond a bound, which is what a full disk is to the store of pages, the largest of them."""

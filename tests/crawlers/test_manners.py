@@ -74,6 +74,7 @@ def test_where_robots_forbids_the_list_the_run_fails(asked, tmp_path):
     assert asked.requests()["paths"] == ["/robots.txt"]
 
 
+@pytest.mark.drill("site")
 def test_a_robots_that_the_server_fails_to_give_allows_nothing(tmp_path):
     with TinySite({"/robots.txt": (500, HTML, b"failed")}) as site:
         run = crawl(tmp_path, site.url, code=1)
@@ -85,6 +86,7 @@ BOMB = gzip.compress(b"User-agent: *\nDisallow: /\n" + b"#" * 60_000_000)
 PLAIN = {"Content-Type": "text/plain"}
 
 
+@pytest.mark.drill("site")
 @pytest.mark.parametrize(
     "robots",
     [
@@ -113,6 +115,7 @@ def test_a_site_that_can_not_be_reached_has_not_refused_us(tmp_path):
     assert (tmp_path / "stopped.json").exists()
 
 
+@pytest.mark.drill("site")
 def test_a_robots_that_leads_to_another_host_allows_nothing(tmp_path):
     with TinySite({"/robots.txt": (302, {"Location": "http://192.0.2.1/robots.txt"}, b"")}) as site:
         run = crawl(tmp_path, site.url, code=1)

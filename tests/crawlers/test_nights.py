@@ -54,6 +54,7 @@ def killed_in_its_work(job: Path, url: str) -> None:
     process.wait()
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.parametrize("keep_pages_days", ["7", "30"])
 def test_an_answer_that_came_before_a_killed_job_went_on_is_fetched_by_the_next_crawl(tmp_path, keep_pages_days):
     """With their pages too old, the lists that are read anew show the answer; with them kept, the next crawl's do."""

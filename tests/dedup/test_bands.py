@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from near_texts import TEXTS
 
-from pipelines.buffers import buffers
+from pipelines.core.arrow import buffers
 from pipelines.dedup import signatures
 from pipelines.dedup.bands import band_keys, runs
 from pipelines.errors import RequestError, UnknownName

@@ -25,7 +25,7 @@ from index_texts import (
 )
 from polars.testing import assert_frame_equal
 
-from pipelines.buffers import buffers
+from pipelines.core.arrow import buffers
 from pipelines.dedup import find_duplicates, index, remembered
 from pipelines.dedup.bands import band_keys
 from pipelines.dedup.index import Index

@@ -62,6 +62,7 @@ def is_rebuilt(folder: Path, because: str, caplog: pytest.LogCaptureFixture, **s
 KINDS = ("index.json", "run-", "found-", "members-")
 
 
+@pytest.mark.drill("damage")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("damage", ["removed", "emptied", "cut short", "prolonged"])
 def test_a_damaged_file_is_noticed(made, kind, damage, caplog):
@@ -80,6 +81,7 @@ def test_a_damaged_file_is_noticed(made, kind, damage, caplog):
         is_rebuilt(made, path.name, caplog)
 
 
+@pytest.mark.drill("damage")
 @settings(max_examples=60)
 @given(st.sampled_from(KINDS), st.floats(0, 1, exclude_max=True), st.integers(0, 7))
 def test_a_flipped_bit_never_gives_another_result(kind, place, bit):
@@ -99,6 +101,7 @@ def test_a_flipped_bit_never_gives_another_result(kind, place, bit):
         shutil.rmtree(folder)
 
 
+@pytest.mark.drill("damage")
 def test_files_of_another_index_under_the_same_names_are_noticed(made, tmp_path):
     other = tmp_path / "other"
     is_right(other, {f"{one}!": f"{text}!" for one, text in LESS.items()})
@@ -203,6 +206,7 @@ def _after_a_kill(folder: Path, what: str) -> str:
     return found
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["build", "grow", "change", "forget"])
 def test_a_process_killed_at_any_step_leaves_the_state_before_or_after(tmp_path, what, capsys):
@@ -233,6 +237,7 @@ def test_a_process_killed_at_any_step_leaves_the_state_before_or_after(tmp_path,
     assert found["none" if what == "build" else "before"] > 0
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.slow
 def test_a_process_killed_at_a_random_moment(tmp_path):
     """Wherever it is then: in a kernel, in a call of the system, before the first line."""
@@ -254,6 +259,7 @@ def test_a_process_killed_at_a_random_moment(tmp_path):
 # Several processes
 
 
+@pytest.mark.drill("race")
 @pytest.mark.slow
 def test_processes_at_once_wait_for_each_other(tmp_path):
     kill_index.work(tmp_path, "build")
@@ -267,6 +273,7 @@ def test_processes_at_once_wait_for_each_other(tmp_path):
 # A disk that cannot be written
 
 
+@pytest.mark.drill("disk")
 def test_a_full_disk_costs_the_index_and_not_the_result(small_disk, caplog):
     folder, page = small_disk / "index", os.sysconf("SC_PAGESIZE")
     ids, texts = columns(TABLE)
@@ -290,6 +297,7 @@ def test_a_full_disk_costs_the_index_and_not_the_result(small_disk, caplog):
     assert opened.report.saved
 
 
+@pytest.mark.drill("disk")
 def test_forgetting_on_a_full_disk_says_that_it_failed(small_disk):
     is_right(small_disk / "index", TABLE)
     before = bytes_of(small_disk / "index")

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines import text
-from pipelines.accounts import require_balance, settle
 from pipelines.dedup.merge import merge_dialogues, merge_posts
 from pipelines.ingest.importing import read
+from pipelines.store.accounting import require_balance, settle
+from pipelines.text import keys
 from schemas.dialogues import CleanDialogues
 from schemas.posts import CleanPosts
 from schemas.table import Dropped
@@ -60,7 +60,7 @@ def dialogues(said: dict[str, list[tuple[str, str]]], **more: Any) -> pl.DataFra
 
 
 def key(words: str) -> str:
-    return pl.select(text.key(pl.lit(words))).item()
+    return pl.select(keys.key(pl.lit(words))).item()
 
 
 def answer_ids(kept: pl.DataFrame) -> dict[str, list[str]]:

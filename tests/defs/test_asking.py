@@ -12,17 +12,18 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from hostile_host import HostileHost
 
-from pipelines.askers import Askers
 from pipelines.defs import assets, schedules
 from pipelines.defs.resources import HomeResource, askers_resource
 from pipelines.defs.running import run_stage
 from pipelines.errors import BudgetSpent
+from pipelines.flow.askers import Askers
+from pipelines.flow.refresh import budget_name, estimates, refresh
+from pipelines.flow.runner import is_stale
+from pipelines.flow.stages import STAGES
 from pipelines.llm.ledger.ledger import FILE, Ledger
-from pipelines.making import is_stale
-from pipelines.refresh import budget_name, estimates, refresh
 from pipelines.settings import load
-from pipelines.stages import STAGES
 from samples.vendor import Vendor
 from tests.vendor_profile import PROFILE
 
@@ -42,7 +43,9 @@ def home(sample_home: Path, tmp_path: Path, vendor: Vendor) -> Path:
     shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
     models = tmp_path / "home" / "models.toml"
     models.write_text(PROFILE.format(url=vendor.base_url), encoding="utf-8")
-    (tmp_path / "home" / "gongqing.toml").write_text(f'[llm]\nprofiles = "{models}"\n', encoding="utf-8")
+    (tmp_path / "home" / "gongqing.toml").write_text(
+        f'[llm]\nprofiles = "{models}"\ndaily_budget = 100\n', encoding="utf-8"
+    )
     return tmp_path / "home"
 
 
@@ -202,7 +205,7 @@ def test_one_asset_at_a_time_asks_over_the_network():
 
 def test_dagster_is_told_how_far_an_asset_is_and_how_long_it_will_take(instance, home, monkeypatch):
     """Also where the command line runs it, whose own bars are told as well."""
-    monkeypatch.setattr("pipelines.progress._EVERY", 0.2)
+    monkeypatch.setattr("pipelines.llm.progress_log._EVERY", 0.2)
     with Vendor(latency=0.4) as slow:
         models = PROFILE.format(url=slow.base_url).replace("max_tokens = 300", "max_tokens = 300\nconcurrency = 8")
         (home / "models.toml").write_text(models, encoding="utf-8")
@@ -213,6 +216,7 @@ def test_dagster_is_told_how_far_an_asset_is_and_how_long_it_will_take(instance,
     assert "left" not in lines[-1]
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.slow
 def test_a_refresh_that_was_killed_is_gone_on_with(home):
     """The dead run holds no slot of its pool, its calls are lost and listed, and nothing that was answered is asked."""
@@ -270,6 +274,28 @@ def test_without_a_budget_a_model_whose_price_nobody_has_said_is_waited_for(samp
     assert "nobody has said" in outcome.waits or "host" in outcome.waits
 
 
+@pytest.mark.drill("web UI")
+def test_a_run_with_more_than_the_settings_allow_asks_nothing(instance, home, vendor):
+    """The launch pad may be filled in by anybody who reaches it: 9000 was accepted."""
+    before = vendor.stats()["requests"]
+    made = materialize(instance, home, provider="openai", budget=9000.0)
+    assert not made.success
+    assert "may spend 100.0, not 9000" in str(made.all_events)
+    (home / "gongqing.toml").write_text(f'[llm]\nprofiles = "{home / "models.toml"}"\n', encoding="utf-8")
+    assert not materialize(instance, home, provider="openai", budget=0.01).success
+    assert vendor.stats()["requests"] == before
+    assert not (home / FILE).exists()
+
+
+def test_what_a_run_has_spent_is_the_next_ones_no_more(instance, home):
+    assert materialize(instance, home, provider="openai", budget=60.0).success
+    with Ledger(home / FILE) as ledger:
+        spent = sum(one.cost for one in ledger.spend())
+    assert 0 < spent < 1
+    assert materialize(instance, home, provider="openai", budget=float(100 - spent)).success
+    assert not materialize(instance, home, provider="openai", budget=100.0).success
+
+
 def test_the_weekly_schedule_spends_only_what_the_settings_allow(home, monkeypatch):
     monkeypatch.setenv("GONGQING_HOME", str(home))
     context = dg.build_schedule_context()
@@ -279,3 +305,28 @@ def test_the_weekly_schedule_spends_only_what_the_settings_allow(home, monkeypat
     [request] = schedules.annotate_weekly.evaluate_tick(context).run_requests
     assert request.run_config == {"resources": {"askers": {"config": {"budget": 2.5}}}}
     assert schedules.annotate_weekly.default_status is dg.DefaultScheduleStatus.STOPPED
+
+
+@pytest.mark.drill("model host")
+def test_a_table_that_other_answers_would_halve_fails_its_check_and_stays(instance, home, monkeypatch):
+    """Until the run's config allows it; the answers are in the ledger, and asked for once."""
+    before = rows(home)
+    monkeypatch.setattr("pipelines.flow.runner.LEAST_TO_SHRINK", before.height)
+    with HostileHost("服务繁忙") as host:
+        (home / "models.toml").write_text(PROFILE.format(url=host.base_url), encoding="utf-8")
+        settings = (home / "gongqing.toml").read_text(encoding="utf-8")
+        (home / "gongqing.toml").write_text(f"{settings}failures = 1.0\n", encoding="utf-8")
+        made = materialize(instance, home, provider="openai", budget=1.0)
+        assert not made.success
+        [check] = made.get_asset_check_evaluations()
+        assert (check.check_name, check.passed) == ("size", False)
+        told = {name: value.value for name, value in check.metadata.items()}
+        assert (told["rows"], told["rows it would have"]) == (before.height, 0)
+        assert "--allow-shrink" in told["remedy"]
+        assert rows(home).equals(before)
+        paid = host.requests
+        made = materialize(instance, home, provider="openai", budget=1.0, allow_shrink=True)
+        assert made.success
+        [check] = made.get_asset_check_evaluations()
+        assert (check.check_name, check.passed) == ("size", True)
+        assert (rows(home).height, host.requests) == (0, paid)

@@ -73,7 +73,7 @@ def test_the_whole_job_runs_and_its_checks_pass(instance, home):
     result = job.execute_in_process(instance=instance)
     assert result.success
     evaluations = result.get_asset_check_evaluations()
-    assert {evaluation.check_name for evaluation in evaluations} == {"schema", "accounts"}
+    assert {evaluation.check_name for evaluation in evaluations} == {"schema", "accounts", "size"}
     assert all(evaluation.passed for evaluation in evaluations)
     for table in job.asset_layer.executable_asset_keys:
         made, version = _event(result, table.to_user_string()), home.store().version(table.to_user_string())

@@ -14,8 +14,7 @@ from pipelines.definitions import defs
 from pipelines.defs.crawl import CrawlConfig, crawled_sites, crawls, key_of, op_of
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.schedules import daily_job, daily_refresh
-from pipelines.imports import make_author_key
-from pipelines.settings import ROOT
+from pipelines.settings import ROOT, make_author_key
 from pipelines.store import Store
 from samples.replica import Replica
 
@@ -28,17 +27,28 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def crawled(
-    home, replica: Replica, instance: dg.DagsterInstance, day: str = DAY, **config: object
+    home,
+    replica: Replica,
+    instance: dg.DagsterInstance,
+    day: str = DAY,
+    **config: object,
 ) -> dg.ExecuteInProcessResult:
     """One day of the replica, materialised."""
+    return crawled_from("replica", home, instance, day, base_url=replica.url, delays=False, **config)
+
+
+def crawled_from(
+    source: str, home, instance: dg.DagsterInstance, day: str = DAY, **config: object
+) -> dg.ExecuteInProcessResult:
+    """One day of a site, materialised."""
     make_author_key(home)
-    (asset,) = (one for one in crawls if key_of("replica") in one.keys)
+    (asset,) = (one for one in crawls if key_of(source) in one.keys)
     return dg.materialize(
         [asset],
         partition_key=day,
         instance=instance,
         resources={"home": HomeResource(path=str(home)), "pipes": dg.PipesSubprocessClient()},
-        run_config={"ops": {op_of("replica"): {"config": {"base_url": replica.url, "delays": False, **config}}}},
+        run_config={"ops": {op_of(source): {"config": config}}},
         raise_on_error=False,
     )
 
@@ -164,6 +174,39 @@ def test_a_blocked_crawl_fails_with_its_reason_and_its_figures_and_writes_nothin
         assert told.metadata["pages"].value >= 3
         assert Store(tmp_path / "data").partitions("raw_posts") == []
         assert not [event for event in result.all_events if event.is_step_up_for_retry]
+
+
+def why_it_failed(result: dg.ExecuteInProcessResult) -> str:
+    assert not result.success
+    (failed,) = result.get_step_failure_events()
+    assert not [event for event in result.all_events if event.is_step_up_for_retry]
+    return failed.step_failure_data.user_failure_data.description
+
+
+@pytest.mark.drill("site")
+def test_a_crawl_that_cannot_begin_fails_in_the_crawlers_own_words(tmp_path, replica):
+    """Nobody has said who crawls, or said it wrongly; a setting that is none; a robots.txt that forbids it."""
+    with dg.instance_for_test() as instance:
+        nobody = why_it_failed(crawled_from("xinli001", tmp_path, instance))
+        assert "could not begin, nothing was crawled: www.xinli001.com is not crawled without saying who" in nobody
+        assert "contact under [crawl] in gongqing.toml" in nobody
+        assert "run it again" not in nobody
+        settings = tmp_path / "gongqing.toml"
+        settings.write_text('[crawl]\ncontact = "somebody"\n', encoding="utf-8")
+        assert "remedy: write it as crawl@example.org" in why_it_failed(crawled(tmp_path, replica, instance))
+        settings.write_text('[crawl]\ncontakt = "a@example.org"\n', encoding="utf-8")
+        assert "did you mean 'crawl.contact'" in why_it_failed(crawled(tmp_path, replica, instance))
+        settings.unlink()
+        assert replica.requests()["count"] == 0
+        assert crawled(tmp_path, replica, instance).success, "what it was refused for before is no news"
+
+
+def test_a_crawl_whose_process_dies_says_how(tmp_path, replica, monkeypatch):
+    monkeypatch.setattr("pipelines.crawl.preparing.sys.executable", "/bin/false")
+    with dg.instance_for_test() as instance:
+        died = why_it_failed(crawled(tmp_path, replica, instance))
+    assert "its process ended with exit code 1" in died
+    assert "stderr" in died
 
 
 def test_only_a_site_that_is_always_there_must_be_fresh():

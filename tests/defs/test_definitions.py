@@ -1,11 +1,12 @@
 """The code location as a whole: it loads, and its graph and schedules change only on purpose (snapshots)."""
 
 import dagster as dg
+import pytest
 
 from pipelines.definitions import build_definitions
 from pipelines.defs import releases, training
 from pipelines.defs.resources import HomeResource
-from pipelines.stages import STAGES
+from pipelines.flow.stages import STAGES
 
 
 def test_everything_loads():
@@ -49,6 +50,15 @@ def test_steps_run_in_one_process_by_default():
 def test_resources_can_be_replaced():
     replaced = HomeResource(path="/nowhere")
     assert build_definitions(resources={"home": replaced}).resources["home"] == replaced
+
+
+@pytest.mark.drill("web UI")
+@pytest.mark.parametrize("config", [{"path": "/tmp/evil"}, {"_path": "/tmp/evil"}, "/tmp/evil"])
+def test_no_run_configuration_names_another_home(config):
+    job = build_definitions().resolve_job_def("refresh_free_tables")
+    dg.validate_run_config(job, {})
+    with pytest.raises(dg.DagsterInvalidConfigError):
+        dg.validate_run_config(job, {"resources": {"home": {"config": config}}})
 
 
 def test_every_column_of_every_asset_is_described():

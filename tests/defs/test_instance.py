@@ -70,6 +70,7 @@ def test_a_dagster_yaml_that_would_keep_state_elsewhere_is_refused(content, tmp_
         instance(tmp_path)
 
 
+@pytest.mark.drill("damage")
 def test_the_dagster_yaml_of_a_home_that_was_moved_is_refused(tmp_path):
     (tmp_path / "old").mkdir()
     ensure_configured(tmp_path / "old")
@@ -86,6 +87,7 @@ def test_runs_may_be_kept_in_a_database(tmp_path):
     ensure_configured(tmp_path)
 
 
+@pytest.mark.drill("race")
 def test_several_processes_open_a_new_home_at_once(tmp_path):
     """Dagster's own migrations know no lock."""
     code = f"from pathlib import Path; from pipelines.defs.instance import instance; instance(Path({str(tmp_path)!r}))"

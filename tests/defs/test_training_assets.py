@@ -13,7 +13,7 @@ from train_env import released
 from pipelines.definitions import build_definitions
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.training import FIGURES, GROUP, Judging, TrainConfig, _described, _running, trainings
-from pipelines.llm.asking import PROVIDERS
+from pipelines.llm.interface import PROVIDERS
 from pipelines.settings import ROOT
 from pipelines.store import Store
 from pipelines.train.alarms import Alarm
@@ -195,6 +195,14 @@ def test_the_asset_called_directly_fails_with_the_same(tmp_path: Path):
         context = dg.build_asset_context(instance=ephemeral)
         with pytest.raises(dg.Failure, match=r"there is no arm of mindchat_ecot 'nosuch'|no environment to train in"):
             asset()(context, TrainConfig(preset="cpu_smoke", arm="nosuch"), HomeResource(path=str(tmp_path)))
+
+
+@pytest.mark.drill("web UI")
+def test_a_judge_may_spend_no_more_than_the_settings_allow(tmp_path: Path, instance: dg.DagsterInstance):
+    refused = materialized(tmp_path, instance, provider="openai", budget=9000.0)
+    assert not refused.success
+    (event,) = [event for event in refused.all_events if event.is_step_failure]
+    assert "may spend 0, not 9000" in str(event.event_specific_data.error)
 
 
 # The real thing

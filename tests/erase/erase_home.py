@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
+from pipelines.dedup.links import post_links
 from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.llm.ledger.records import Answer, Attempt, Call
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import canonical, key_of
-from pipelines.release.manifest import Finding, Release, Shard
-from pipelines.release.published import remember
-from pipelines.sample.links import post_links
+from pipelines.release.publish.published import remember
+from pipelines.store.release_manifest import Finding, Release, Shard
 from pipelines.store.store import Store
 from schemas.table import Dropped, to_arrow
 from schemas.tables import TABLES

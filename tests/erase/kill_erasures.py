@@ -18,10 +18,10 @@ from typing import Any
 
 import pyarrow.compute  # noqa: F401 - the first cast imports it: once here, not in every fork
 
-from pipelines import erase as package
-from pipelines.erase.erasing import erase, resume
-from pipelines.erase.request import Request
-from pipelines.kept_out import KeptOut  # noqa: F401 - imported before the fork
+from pipelines.operations import erase as package
+from pipelines.operations.erase.erasing import erase, resume
+from pipelines.operations.erase.request import Request
+from pipelines.store.suppression import KeptOut  # noqa: F401 - imported before the fork
 
 PIPELINES = Path(package.__file__).parents[1]
 WATCHED = tuple(str(PIPELINES / part) for part in ("erase/", "store/", "kept_out.py", "llm/ledger/", "locks.py"))

@@ -8,9 +8,9 @@ import pytest
 
 from crawlers.cache import PageStore
 from pipelines.crawl.collecting import taken_down
-from pipelines.erase.crawled import clean, no_crawl, take_down
-from pipelines.erase.lineage import Gone
 from pipelines.errors import Busy
+from pipelines.operations.erase.crawled import clean, no_crawl, take_down
+from pipelines.operations.erase.lineage import Gone
 
 
 @pytest.fixture

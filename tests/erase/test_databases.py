@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.erase.databases import scrub_database
-from pipelines.erase.lineage import Gone
-from pipelines.erase.scrub import Scrub
-from pipelines.erase.traces import Runs
 from pipelines.errors import Busy, StorageFull
+from pipelines.operations.erase.databases import scrub_database
+from pipelines.operations.erase.lineage import Gone
+from pipelines.operations.erase.scrub import Scrub
+from pipelines.operations.erase.traces import Runs
 
 SAID = "我把钥匙交给门房的那天下着小雪"
 SCRUB = Scrub(Runs.of([SAID]), Gone([]), str)
@@ -22,6 +22,7 @@ def database(path: Path, rows: int) -> None:
     made.close()
 
 
+@pytest.mark.drill("disk")
 def test_a_full_disk_is_called_by_its_name_and_the_same_call_then_finishes(small_disk):
     path = small_disk / "index.db"
     database(path, 40)
@@ -34,8 +35,9 @@ def test_a_full_disk_is_called_by_its_name_and_the_same_call_then_finishes(small
     assert SAID.encode() not in path.read_bytes()
 
 
+@pytest.mark.drill("race")
 def test_somebody_who_writes_is_waited_for_by_whoever_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.erase.databases._PATIENCE", 0.01)
+    monkeypatch.setattr("pipelines.operations.erase.databases._PATIENCE", 0.01)
     path = tmp_path / "index.db"
     database(path, 1)
     with sqlite3.connect(path, isolation_level=None) as other:

@@ -12,19 +12,19 @@ import dagster as dg
 import pytest
 from every_byte import runs, strings, traces
 
-from pipelines.askers import Askers
 from pipelines.defs.instance import instance
 from pipelines.defs.running import run_stage
-from pipelines.erase.erasing import erase
-from pipelines.erase.request import Request
-from pipelines.imports import import_file
+from pipelines.flow.askers import Askers
+from pipelines.flow.refresh import refresh
+from pipelines.flow.runner import is_stale
+from pipelines.flow.stages import STAGES
+from pipelines.ingest.import_file import import_file
 from pipelines.llm.ledger.ledger import FILE, Ledger
-from pipelines.making import is_stale
-from pipelines.refresh import refresh
+from pipelines.operations.erase.erasing import erase
+from pipelines.operations.erase.request import Request
+from pipelines.operations.lineage import why
 from pipelines.settings import ROOT, load
-from pipelines.stages import STAGES
 from pipelines.store.store import Store
-from pipelines.why import why
 from samples.vendor import Vendor
 from schemas.tables import PARTITIONED, TABLES
 from tests.vendor_profile import PROFILE
@@ -107,10 +107,12 @@ def test_the_search_finds_it_before(before, wanted):
     assert any(path.startswith(".dagster/") for path in found)
 
 
+@pytest.mark.drill("privacy")
 def test_no_byte_of_it_is_left(home, wanted):
     assert traces(home, wanted) == {}
 
 
+@pytest.mark.drill("privacy")
 def test_no_file_of_the_home_names_it(home, asked):
     assert traces(home, {f'"{name}"' for name in asked if len(name) == 6}) == {}
 
@@ -140,6 +142,7 @@ def test_a_refresh_makes_the_tables_anew_without_it_and_pays_for_little(home, as
     assert asked[0] not in store.read("topics").collect()["row_id"]
 
 
+@pytest.mark.drill("privacy")
 def test_the_same_file_brings_it_back_no_more(home, asked, wanted):
     for kind in ("posts", "dialogues"):
         path = ROOT / "samples" / f"{kind}.jsonl"

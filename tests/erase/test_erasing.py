@@ -25,19 +25,19 @@ from erase_home import (
 )
 from every_byte import runs, traces
 
-from pipelines.doctor import examine
-from pipelines.erase import plan as plans
-from pipelines.erase.erasing import erase, look, resume
-from pipelines.erase.request import Request
+from pipelines.core.files import held
 from pipelines.errors import Busy, DamagedRelease, DamagedVersion, LedgerBusy, RequestError
-from pipelines.kept_out import KeptOut, require_no_erasure
 from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.llm.ledger.records import Call
 from pipelines.llm.payload import canonical, key_of
-from pipelines.locks import held
-from pipelines.refresh import alone
-from pipelines.release.published import GIVING
+from pipelines.operations.doctor import examine
+from pipelines.operations.erase import plan as plans
+from pipelines.operations.erase.erasing import erase, look, resume
+from pipelines.operations.erase.request import Request
+from pipelines.release.publish.published import GIVING
+from pipelines.store.home_lock import alone
 from pipelines.store.store import Store
+from pipelines.store.suppression import KeptOut, require_no_erasure
 from schemas.tables import PARTITIONED, TABLES
 
 ASKED = Request(rows=("s:a", "s:x"))
@@ -64,11 +64,13 @@ def test_before_it_the_search_finds_every_kind_of_place(made):
     assert all(any(path.startswith(place) for path in found) for place in places), sorted(found)
 
 
+@pytest.mark.drill("privacy")
 def test_no_byte_of_it_is_left(erased):
     """Neither of what was written, nor of what was made from that; nor an id that leads to it."""
     assert traces(erased, runs([*OF_ERASED, QUOTED]) - runs([HIS, TO_HIM, *OTHER_TALK])) == {}
 
 
+@pytest.mark.drill("privacy")
 @pytest.mark.parametrize("row_id", ["s:a", "s:x", "s:y~P"])
 def test_no_id_of_it_is_left(erased, row_id):
     found = [
@@ -207,6 +209,7 @@ def test_the_receipt_counts_and_names_nobody(erased, receipt):
     assert [path.suffix for path in sorted((erased / "erasures").iterdir())].count(".plan") == 0
 
 
+@pytest.mark.drill("privacy")
 def test_it_never_comes_back(erased):
     rows = frame("imported_posts", post("a", HERS, answer("s:a/1", TO_HER)), post("b", HIS))
     kept, dropped = KeptOut(erased).sift(rows, "imported_posts")
@@ -283,6 +286,7 @@ def test_what_a_fetch_from_the_hub_left_half_done_goes(home):
     assert not half.exists()
 
 
+@pytest.mark.drill("race")
 def test_while_a_release_is_given_away_nothing_is_begun(home):
     """The receipt would not name the place where it is then."""
     with held(home / GIVING, shared=True), pytest.raises(Busy, match="given away"):
@@ -301,7 +305,7 @@ def test_what_is_left_of_a_plan_that_was_never_whole_or_is_done_goes(home):
 
 def test_the_doctor_names_an_erasure_that_is_not_finished(home, monkeypatch):
     assert [one for one in examine(home) if one.what == "erasures"] == []
-    monkeypatch.setattr("pipelines.erase.erasing.scrub_folder", lambda *_: 1 / 0)
+    monkeypatch.setattr("pipelines.operations.erase.erasing.scrub_folder", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         erase(home, ASKED)
     [finding] = [one for one in examine(home) if one.what == "erasures"]
@@ -343,7 +347,7 @@ def test_twice_is_once(home):
 
 
 def test_while_one_is_unfinished_nothing_else_is_made(home, monkeypatch):
-    monkeypatch.setattr("pipelines.erase.erasing.scrub_folder", lambda *_: 1 / 0)
+    monkeypatch.setattr("pipelines.operations.erase.erasing.scrub_folder", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         erase(home, ASKED)
     with pytest.raises(Busy, match="not finished"), alone(home):
@@ -356,6 +360,7 @@ def test_while_one_is_unfinished_nothing_else_is_made(home, monkeypatch):
     require_no_erasure(home)
 
 
+@pytest.mark.drill("race")
 def test_a_run_of_dagster_is_not_disturbed(home):
     with held(home / ".locks" / "clean_posts"), pytest.raises(Busy, match="makes clean_posts"):
         erase(home, ASKED)
@@ -423,7 +428,7 @@ def test_a_damaged_release_comes_first(home):
 
 
 def test_a_release_that_is_taken_away_in_between_stops_it_for_no_longer_than_it_must(home, made, monkeypatch):
-    monkeypatch.setattr("pipelines.erase.erasing.erase_from_releases", lambda *_: 1 / 0)
+    monkeypatch.setattr("pipelines.operations.erase.erasing.erase_from_releases", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         erase(home, ASKED)
     monkeypatch.undo()
@@ -437,7 +442,7 @@ def test_a_release_that_is_taken_away_in_between_stops_it_for_no_longer_than_it_
 
 
 def test_one_that_is_asked_for_later_finishes_what_was_begun(home, monkeypatch):
-    monkeypatch.setattr("pipelines.erase.erasing.scrub_folder", lambda *_: 1 / 0)
+    monkeypatch.setattr("pipelines.operations.erase.erasing.scrub_folder", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         erase(home, ASKED)
     monkeypatch.undo()

@@ -48,11 +48,12 @@ def content(home: Path) -> dict[str, object]:
 
 def _mask(home: Path) -> str:
     """Masks differ from home to home, by its key."""
-    from pipelines.kept_out import KeptOut
+    from pipelines.store.suppression import KeptOut
 
     return KeptOut(home).mask("s:a/1")
 
 
+@pytest.mark.drill("kill")
 def test_all_were_killed_on_the_way_and_finished(kills):
     told = [json.loads(line) for line in kills[1].splitlines()]
     assert len(told) == KILLS
@@ -61,11 +62,13 @@ def test_all_were_killed_on_the_way_and_finished(kills):
     assert {one["begun"] for one in told} == {True, False}, "before the plan was there, and after"
 
 
+@pytest.mark.drill("kill")
 def test_no_byte_is_left_after_any_of_them(kills):
     wanted = runs([*OF_ERASED, QUOTED]) - runs([HIS, TO_HIM, *OTHER_TALK])
     assert {home.name: found for home in kills[0] if (found := traces(home, wanted))} == {}
 
 
+@pytest.mark.drill("kill")
 def test_every_version_reads_as_after_one_that_was_not_killed(kills):
     whole, *others = kills[0]
     wanted = content(whole)

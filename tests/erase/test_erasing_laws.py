@@ -9,8 +9,8 @@ from every_byte import runs, strings, traces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.erase.erasing import erase
-from pipelines.erase.request import Request
+from pipelines.operations.erase.erasing import erase
+from pipelines.operations.erase.request import Request
 from pipelines.store.store import Store
 
 NAMES = ["1", "2", "10", "1/2", "a#1", "b~P"]  # also such as hold the marks of parts

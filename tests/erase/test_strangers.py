@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 import zstandard
 
-from pipelines.erase.lineage import Gone
-from pipelines.erase.scrub import Scrub
-from pipelines.erase.strangers import still_saying
-from pipelines.erase.traces import Runs
+from pipelines.operations.erase.lineage import Gone
+from pipelines.operations.erase.scrub import Scrub
+from pipelines.operations.erase.strangers import still_saying
+from pipelines.operations.erase.traces import Runs
 
 SAID = "我把钥匙交给门房的那天下着小雪"
 LINE = json.dumps({"text": SAID}) + "\n"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.erase.cells import texts
-from pipelines.erase.lineage import Gone, made_as
-from pipelines.erase.scrub import Scrub
-from pipelines.erase.traces import LENGTH, QUOTE, Runs, plain
+from pipelines.operations.erase.cells import texts
+from pipelines.operations.erase.lineage import Gone, made_as
+from pipelines.operations.erase.scrub import Scrub
+from pipelines.operations.erase.traces import LENGTH, QUOTE, Runs, plain
 
 SAID = "我把钥匙交给门房的那天下着小雪谁也没有出来送我"
 FEW = st.text(alphabet="甲乙丙丁", max_size=40)

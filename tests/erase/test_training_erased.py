@@ -9,10 +9,10 @@ import pytest
 from erase_home import HERS, TO_HER
 from every_byte import runs, traces
 
-from pipelines.erase.erasing import erase
-from pipelines.erase.request import Request
-from pipelines.erase.survey import survey
 from pipelines.errors import Busy
+from pipelines.operations.erase.erasing import erase
+from pipelines.operations.erase.request import Request
+from pipelines.operations.erase.survey import survey
 from pipelines.store import Store
 from pipelines.train.outcome import tell
 from pipelines.train.processes import at_work
@@ -168,7 +168,7 @@ def test_no_run_begins_while_something_is_erased(home: Path, monkeypatch: pytest
         tried.append(told)
         return survey(*told)
 
-    monkeypatch.setattr("pipelines.erase.erasing.survey", looked)
+    monkeypatch.setattr("pipelines.operations.erase.erasing.survey", looked)
     erase(home, ASKED)
     assert tried
     with at_work(home / FOLDER / "new"):
@@ -176,7 +176,7 @@ def test_no_run_begins_while_something_is_erased(home: Path, monkeypatch: pytest
 
 
 def test_no_run_begins_while_an_erasure_is_unfinished(home: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pipelines.erase.erasing.scrub_folder", lambda *_: 1 / 0)
+    monkeypatch.setattr("pipelines.operations.erase.erasing.scrub_folder", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         erase(home, ASKED)
     with pytest.raises(Busy, match="erase --resume"), at_work(home / FOLDER / "new"):

@@ -6,10 +6,12 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from pipelines.errors import RequestError, UnknownName, UnreadableFile
 from pipelines.ingest.importing import read
+from pipelines.ingest.records import MAX_RECORD_CHARS
 from tests.ingest.conftest import Importing
 
 SECRET = "我叫王小明电话一三八"
@@ -25,6 +27,7 @@ def reasons(importing: Importing, content: Any, **settings: Any) -> list[tuple[s
     return imported.dropped.select("row_id", "reason").rows()
 
 
+@pytest.mark.drill("data")
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -65,6 +68,7 @@ def test_only_a_line_feed_ends_a_line(importing: Importing) -> None:
     assert imported.kept["turns"][0][0]["text"] == "a\u2028b\x85c\x0cd"
 
 
+@pytest.mark.drill("data")
 @pytest.mark.parametrize(
     ("text", "kept", "broken"),
     [
@@ -93,6 +97,7 @@ def test_a_file_without_records(importing: Importing, content: bytes) -> None:
         importing("emollm", content)
 
 
+@pytest.mark.drill("data")
 def test_a_folder_of_which_some_files_are_broken(importing: Importing) -> None:
     turns = [{"role": "client", "content": "喂"}, {"role": "counselor", "content": "在"}]
     good = json.dumps(turns, ensure_ascii=False)
@@ -133,6 +138,7 @@ def test_text_before_the_first_speaker(importing: Importing) -> None:
     ]
 
 
+@pytest.mark.drill("data")
 def test_a_stray_quotation_mark_swallows_lines_and_says_so(importing: Importing) -> None:
     text = 'title,answer\na,b\nc,"d\ne,f\n'
     imported = importing("qa_csv", text, file="qa.csv")
@@ -273,3 +279,93 @@ def test_a_turn_that_shows_nothing_is_an_empty_one(importing: Importing) -> None
     imported = importing("smile", {"1.json": [{"role": role, "content": text} for role, text in turns]})
     assert imported.notes["empty_turns"] == 2
     assert [turn["text"] for turn in imported.kept["turns"][0]] == ["我很烦", "怎么了"]
+
+
+def long(chars: int) -> dict[str, Any]:
+    return {"conversation": [{"input": "长" * chars, "output": "嗯"}]}
+
+
+LONG = json.dumps(long(MAX_RECORD_CHARS), ensure_ascii=False)
+
+
+OTHER = LINE.replace("听", "看")
+
+
+@pytest.mark.drill("data")
+@pytest.mark.parametrize(
+    ("file", "text", "place", "kept"),
+    [
+        ("set.jsonl", f"{LINE}\n{LONG}\n{OTHER}", "set.jsonl:2", 2),
+        ("set.json", f"[{LINE}, {LONG}, {OTHER}]", "set.json[1]", 2),
+        ("set.json", f'[{LINE}, "{"[" * MAX_RECORD_CHARS}", {OTHER}]', "set.json[1]", 2),
+        ("set.json", f"[{LINE}, {'[' * MAX_RECORD_CHARS}, {OTHER}]", "set.json[1]", 1),
+        ("set.json", f"[{LINE}, {LONG}", "set.json[1]", 1),
+        ("set.json", LONG, "set.json", 0),
+    ],
+    ids=["lines", "list", "brackets in a text", "brackets that never close", "cut", "one object"],
+)
+def test_a_record_too_long_is_dropped_and_the_others_are_read(
+    importing: Importing, file: str, text: str, place: str, kept: int
+) -> None:
+    imported = importing("emollm", text, file=file)
+    assert (place, "too_long") in imported.dropped.select("row_id", "reason").rows()
+    assert imported.kept.height == kept
+
+
+@pytest.mark.drill("data")
+def test_no_row_is_made_of_what_stands_in_a_field_too_long(importing: Importing, tmp_path: Path) -> None:
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(
+        'kind = "posts"\ntitle = "x"\nlicence = "CC0-1.0"\nconsent = "invented"\nlang = "zh"\norigin = "model"\n'
+        '[columns]\nid = "id"\ntitle = "title"\n',
+        encoding="utf-8",
+    )
+    csv = f'id,title\n1,短\n"{"x" * (MAX_RECORD_CHARS + 1)}\nmade,up\nrow,too",end\n3,短\n'
+    imported = importing("mapped", csv, file="set.csv", mapping=mapping)
+    assert imported.kept["source_id"].to_list() == ["1", "3"]
+    assert imported.dropped["reason"].to_list() == ["too_long"]
+
+
+def test_what_is_wrong_deep_in_a_long_list_is_told_by_line_and_column(importing: Importing) -> None:
+    bad = '{"conversation":\n  oops}'
+    records = ",\n".join([json.dumps(long(100_000), ensure_ascii=False)] * 30 + [bad] + [OTHER] * 3)
+    [*_, detail] = importing("emollm", f"[{records}]").dropped["detail"]
+    assert detail == "Expecting value at line 32, column 3; the list was read no further"
+
+
+@pytest.mark.drill("data")
+@pytest.mark.parametrize("chars", [150_000, MAX_RECORD_CHARS + 1])
+def test_every_form_has_the_same_bound(importing: Importing, tmp_path: Path, chars: int) -> None:
+    """A field of a CSV file may be as long as one of JSON, and falls for the same reason."""
+    text = "长" * chars
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(
+        'kind = "posts"\ntitle = "x"\nlicence = "CC0-1.0"\nconsent = "invented"\nlang = "zh"\norigin = "model"\n'
+        '[columns]\nid = "id"\ntitle = "title"\n',
+        encoding="utf-8",
+    )
+    rows = [{"id": "1", "title": "短"}, {"id": "2", "title": text}, {"id": "3", "title": "短"}]
+    frame = io.BytesIO()
+    pl.DataFrame(rows).write_parquet(frame)
+    csv = "id,title\n" + "".join(f"{row['id']},{row['title']}\n" for row in rows)
+    for file, content in (
+        ("set.json", rows),
+        ("set.jsonl", "\n".join(json.dumps(row) for row in rows)),
+        ("set.csv", csv),
+        ("set.parquet", frame.getvalue()),
+    ):
+        imported = importing("mapped", content, file=file, mapping=mapping)
+        reasons = imported.dropped["reason"].to_list()
+        assert reasons == (["too_long"] if chars > MAX_RECORD_CHARS else []), file
+        assert imported.kept["source_id"].to_list() == (["1", "3"] if reasons else ["1", "2", "3"])
+
+
+@pytest.mark.drill("data")
+def test_a_dialogue_that_its_rows_make_too_long_is_dropped(importing: Importing) -> None:
+    text = "长" * (MAX_RECORD_CHARS // 4)
+    rows = "".join(f"{text},Client,1,{i},1,1,,\n" for i in range(5))
+    imported = importing("mesc", f"{MESC}ok,Client,0,0,1,1,,\n{rows}", file="MESC.csv")
+    assert imported.kept.height == 1
+    assert imported.dropped["reason"].to_list() == ["too_long"]
+    imported = importing("cpsycoun", {"case_1.txt": "来访者：喂", "case_2.txt": f"来访者：{'长' * MAX_RECORD_CHARS}"})
+    assert imported.dropped["reason"].to_list() == ["too_long"]

@@ -215,6 +215,26 @@ def test_answers_that_are_texts_themselves(tmp_path: Path) -> None:
     assert sorted(imported.dropped["reason"]) == ["empty_answer", "wrong_type"]
 
 
+@pytest.mark.drill("data")
+def test_a_parquet_file_is_bounded_by_what_it_unpacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pl.DataFrame({"noise": [str(n) * 1000 for n in range(200)]}).write_parquet(tmp_path / "made.parquet")
+    data = (tmp_path / "made.parquet").read_bytes()
+    monkeypatch.setattr("pipelines.ingest.files.MAX_FILE_BYTES", 200_000)
+    assert len(data) < 100_000
+    with pytest.raises(UnreadableFile, match="absurdly large"):
+        run(tmp_path, POSTS, data, file="set.parquet")
+
+
+@pytest.mark.drill("data")
+def test_nulls_take_room_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pl.DataFrame({"id": [None] * 100_000}, schema={"id": pl.String}).write_parquet(tmp_path / "made.parquet")
+    data = (tmp_path / "made.parquet").read_bytes()
+    monkeypatch.setattr("pipelines.ingest.files.MAX_FILE_BYTES", 1_000_000)
+    assert len(data) < 10_000
+    with pytest.raises(UnreadableFile, match="absurdly large"):
+        run(tmp_path, POSTS, data, file="set.parquet")
+
+
 def test_parquet(tmp_path: Path) -> None:
     moment = datetime(2025, 3, 4, 13, 15, tzinfo=UTC)
     record = POST | {"when": moment, "replies": POST["replies"][:1]}

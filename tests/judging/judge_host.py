@@ -37,7 +37,7 @@ class JudgeHost:
     ) -> None:
         self.reply, self.latency = reply, latency
         self.asked: list[Payload] = []
-        self.in_flight = self.most_in_flight = 0
+        self.in_flight = self.most_in_flight = self.prompt_tokens = 0
 
     def __enter__(self) -> Self:
         ready = threading.Event()
@@ -87,7 +87,10 @@ class JudgeHost:
         if isinstance(said, bytes):
             return web.Response(body=said, content_type="application/json")
         message = {"role": "assistant", "content": said, "refusal": None}
-        usage = {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}
+        # Not fewer than so long a text can have.
+        prompt = max(100, sum(len(message["content"]) for message in payload["messages"]) // 8)
+        self.prompt_tokens += prompt
+        usage = {"prompt_tokens": prompt, "completion_tokens": 50, "total_tokens": prompt + 50}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         return web.json_response(
             {"id": "x", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}

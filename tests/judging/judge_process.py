@@ -59,7 +59,7 @@ class JudgeProcess:
     def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
         home.mkdir(exist_ok=True)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.judging.service", "--home", str(home), *options],
+            [sys.executable, "-m", "pipelines.judge.service", "--home", str(home), *options],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
             stdin=subprocess.PIPE,

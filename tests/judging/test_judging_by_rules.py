@@ -12,16 +12,16 @@ from pipelines.annotate.rules import cer as candidates
 from pipelines.annotate.rules import ecot as letters
 from pipelines.annotate.rules.danger import dangers
 from pipelines.annotate.rules.listening import listen
-from pipelines.judging import mindchat
-from pipelines.judging.asking import NoVerdict
-from pipelines.judging.desk import desk
-from pipelines.judging.rules.answers import ANSWERS
-from pipelines.judging.rules.bond import bond, echo, repeats
-from pipelines.judging.rules.quality import colludes, quality
-from pipelines.judging.rules.unified import better, is_right
-from pipelines.judging.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge
+from pipelines.judge import mindchat
+from pipelines.judge.asking import NoVerdict
+from pipelines.judge.desk import desk
+from pipelines.judge.rules.answers import ANSWERS
+from pipelines.judge.rules.bond import bond, echo, repeats
+from pipelines.judge.rules.quality import colludes, quality
+from pipelines.judge.rules.unified import better, is_right
+from pipelines.judge.turns import Case
+from pipelines.judge.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge
 from pipelines.llm.questions import Question, read
-from pipelines.release.judge_turns import Case
 from pipelines.settings import Llm
 from schemas.reasoning import Cer, Ecot
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from pipelines.llm.asking import asker
+from pipelines.llm.factory import asker
 from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.llm.payload import Request, canonical, payload
 from pipelines.llm.profiles import profiles

@@ -16,10 +16,9 @@ from batch_calls import MODEL, PATIENCE, calls, client_of
 from ledger_calls import opened
 
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.llm.providers.batch import asking
 from pipelines.llm.providers.batch.asking import ask_batch
 
-KEPT = 17  # answers before it dies while collecting, in groups of
+KEPT = 17  # answers before it dies while collecting, of which so many are on their way into the ledger at once
 AT_ONCE = 10
 
 
@@ -28,7 +27,7 @@ def die() -> None:
 
 
 async def ask(path: Path, base_url: str, count: int, cap: int, where: str) -> None:
-    asking._SETTLED_AT_ONCE = AT_ONCE
+    gate = asyncio.Semaphore(AT_ONCE)
     client: Any = client_of(base_url)
     with Ledger(path) as ledger:
         create, retrieve, answered = client.batches.create, client.batches.retrieve, ledger.answered
@@ -50,7 +49,8 @@ async def ask(path: Path, base_url: str, count: int, cap: int, where: str) -> No
 
         async def keeps(*given: Any) -> Any:
             nonlocal kept
-            recorded = await answered(*given)
+            async with gate:
+                recorded = await answered(*given)
             kept += 1
             if where == "collecting" and kept == KEPT:
                 die()

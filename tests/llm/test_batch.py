@@ -237,6 +237,7 @@ def test_what_a_line_does_not_tell_of_its_usage_counts_as_its_share_of_the_reser
     assert kept.cost == (2500 * prompt + 10_000 * completion) // 2
 
 
+@pytest.mark.drill("model host")
 def test_a_line_that_cost_more_than_it_could_ends_the_run_with_all_answers_kept(host, ledger, monkeypatch):
     """The profile allows fewer tokens than the host gives."""
     host.vendor.change(greedy=True)
@@ -253,6 +254,7 @@ def test_a_line_that_cost_more_than_it_could_ends_the_run_with_all_answers_kept(
     is_paid_as_billed(host, ledger)
 
 
+@pytest.mark.drill("model host")
 def test_results_of_odd_types_are_no_error_of_ours(ledger):
     odd = [None, 3, "x", [], {"status_code": []}, {"status_code": "200"}, {"status_code": 200, "body": "\ud800"}]
 
@@ -378,6 +380,7 @@ def killed(host: Host, path: Path, count: int, where: str) -> None:
     assert ran.returncode == -signal.SIGKILL, ran.stderr
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.parametrize(
     ("where", "batches_in_all", "kept"),
     [("stored", 1, 0), ("uploaded", 1, 0), ("made", 1, 0), ("waiting", 1, 0), ("collecting", 1, 1)],
@@ -412,6 +415,7 @@ def test_a_process_that_died_is_taken_over_and_nothing_is_run_twice(host, tmp_pa
     assert host.files == files
 
 
+@pytest.mark.drill("kill")
 def test_a_batch_that_failed_after_its_process_died_is_asked_again(host, tmp_path, caplog):
     path = tmp_path / "ledger.sqlite"
     host.switch(answered=0.5, ends="failed")
@@ -488,6 +492,7 @@ def test_one_call_alone_does_not_pay_for_what_a_dead_ones_batch_holds(host, tmp_
         assert isinstance(run(ledger.begin(calls([77])[0], reserve=1, budget=None)), Attempt)
 
 
+@pytest.mark.drill("race")
 def test_a_second_process_leaves_the_batch_of_a_living_one_alone_and_gets_its_answers(host, tmp_path):
     path, some = tmp_path / "ledger.sqlite", calls(range(15))
     host.switch(held=True)
@@ -596,6 +601,7 @@ def test_what_died_between_the_last_answer_and_the_deletion_is_deleted_by_the_ne
         ledger.check()
 
 
+@pytest.mark.drill("upgrade")
 def test_a_ledger_of_version_1_is_brought_up_and_the_files_of_its_batches_are_deleted(host, tmp_path):
     path, files = tmp_path / "ledger.sqlite", host.files
     host.switch(keeping=1000)
@@ -732,7 +738,7 @@ def test_a_line_is_what_the_api_wants():
 
 def test_lines_of_results_that_cannot_be_read_are_counted_and_no_error(caplog):
     unread = (b"{not json", b"[]", b'"custom_id"', b'{"custom_id": []}', b"[" * 100_000)
-    assert results(b"\n".join([b'{"custom_id": "a", "response": "x\\u2028y"}', *unread])).keys() == {"a"}
+    assert results([b'{"custom_id": "a", "response": "x\\u2028y"}', *unread]).keys() == {"a"}
     assert "5 lines of a batch's results cannot be read" in caplog.text
 
 

@@ -3,10 +3,10 @@
 from decimal import Decimal
 
 import pytest
-from asking_tools import asking, ledger_of, llm_for, questions, vendor_as, worker
+from asking_tools import IN_BATCHES, asking, ledger_of, llm_for, question, questions, vendor_as, worker
 
 from pipelines.errors import BudgetSpent
-from pipelines.llm.asking import BUDGET
+from pipelines.llm.interface import BUDGET
 
 N = 400
 
@@ -68,6 +68,63 @@ def test_a_budget_stays_open_where_a_stage_was_not_asked_to_its_end(tmp_path):
             ask.ask("topics", questions(1))
         with ledger_of(tmp_path) as ledger:
             assert ledger.budget(BUDGET).spent == vendor.stats()["nano"] > 0
+
+
+LONG = "我失眠三周了，" * 2000
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["line", "batch"])
+@pytest.mark.parametrize("place", [0, 7, 11])
+def test_a_question_dearer_than_the_whole_budget_costs_no_other(tmp_path, batch, place):
+    """Wherever it stands; each refresh leaves it, until a budget is large enough."""
+    some = questions(11)
+    some.insert(place, question(99, text=LONG))
+    with vendor_as() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES)
+        with asking(tmp_path, llm, None, batch=batch) as ask:
+            dear = ask.estimate("emotions", [some[place]]).cost
+            cap = dear - Decimal("0.000000001")
+            assert cap > ask.estimate("emotions", questions(1)).cost
+        for asked in (11, 11):
+            with asking(tmp_path, llm, str(cap), batch=batch) as ask:
+                replies = ask.ask("emotions", some)
+            assert [reply.reason for reply in replies if reply.value is None] == ["over_budget"]
+            assert replies[place].detail == f"may cost {dear:f}, of {cap:f} USD in all"
+            assert vendor.stats()["billed"] == asked
+            with ledger_of(tmp_path) as ledger:
+                assert ledger.budgets() == []
+                assert ledger.open_attempts() == []
+        with asking(tmp_path, llm, str(cap * 2), batch=batch) as ask:
+            assert all(reply.value for reply in ask.ask("emotions", some))
+        assert vendor.stats()["billed"] == 12
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["line", "batch"])
+def test_many_of_them_are_no_host_that_gives_no_answers(tmp_path, batch):
+    with vendor_as() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES)
+        dear = [question(100 + i, text=LONG) for i in range(20)]
+        with asking(tmp_path, llm, "0.05", batch=batch) as ask:
+            replies = ask.ask("emotions", [*dear, *questions(2)])
+        assert [reply.reason for reply in replies] == ["over_budget"] * 20 + [None] * 2
+
+
+def test_where_no_question_fits_the_budget_is_too_small_and_nothing_is_used_up(tmp_path):
+    with vendor_as() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url)
+        with asking(tmp_path, llm, "0.0001") as ask:
+            least = ask.estimate("emotions", questions(1)).cost
+            with pytest.raises(BudgetSpent, match="the budget is too small") as caught:
+                ask.ask("emotions", [question(99, text=LONG), *questions(9)])
+        assert "used up" not in str(caught.value)
+        assert caught.value.wanted == least
+        with asking(tmp_path, llm) as ask:
+            assert all(reply.value for reply in ask.ask("emotions", questions(9)))
+        # What has been answered fits into any budget.
+        with asking(tmp_path, llm, "0.0001") as ask:
+            *replies, dear = ask.ask("emotions", [*questions(9), question(99, text=LONG)])
+        assert all(reply.value for reply in replies)
+        assert dear.reason == "over_budget"
 
 
 def test_a_cap_below_one_call_sends_nothing(tmp_path):

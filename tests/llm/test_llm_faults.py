@@ -35,6 +35,7 @@ def spend(home):
     )
 
 
+@pytest.mark.drill("model host")
 @pytest.mark.slow
 def test_every_question_ends_with_a_value_or_a_reason_and_the_books_agree(tmp_path):
     """10 % 429, 5 % 500, 5 % timeouts, 5 % connections cut, 5 % replies cut short, 5 % malformed, some filtered."""
@@ -76,6 +77,7 @@ def test_every_question_ends_with_a_value_or_a_reason_and_the_books_agree(tmp_pa
     assert seen.told[-1][5] == Decimal(stats["nano"]) / 10**9
 
 
+@pytest.mark.drill("model host")
 @pytest.mark.parametrize(
     ("fault", "status", "at_risk"),
     [("429", "http_429", False), ("500", "http_500", False), ("cut", "connection", True), ("timeout", "timeout", True)],
@@ -96,6 +98,7 @@ def test_what_never_gets_through_is_given_up_after_all_tries(tmp_path, fault, st
     assert (book["calls"], book["failed"], book["at_risk"] > 0) == (0, 12, at_risk)
 
 
+@pytest.mark.drill("model host")
 def test_a_host_that_is_not_there_owes_nothing(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
@@ -125,6 +128,7 @@ def test_a_429_is_asked_again_when_the_host_says_and_not_before(tmp_path):
     assert 1.2 <= time.monotonic() - started < 10
 
 
+@pytest.mark.drill("model host")
 def test_a_storm_lowers_what_is_in_flight(tmp_path):
     """Every second request is too fast: no more than a handful is ever in flight then, and all of them come through."""
     with vendor_as(latency=0.3) as vendor:
@@ -236,6 +240,7 @@ def test_odd_questions_among_others_never_end_a_run(tmp_path):
     assert [reply.reason for reply in replies] == [None, "no_answer"] * 20
 
 
+@pytest.mark.drill("model host")
 @pytest.mark.parametrize("batch", [False, True])
 def test_a_host_that_would_have_none_of_them_ends_the_run(tmp_path, batch):
     with vendor_as() as vendor:
@@ -286,6 +291,7 @@ def test_a_reply_cut_short_has_more_room_by_the_name_that_the_host_has_for_it(tm
 # What ends a run
 
 
+@pytest.mark.drill("model host")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -388,6 +394,7 @@ def test_ctrl_c_twice_leaves_what_was_in_flight_at_risk_and_nothing_open(tmp_pat
     assert book["at_risk"] > 0
 
 
+@pytest.mark.drill("model host")
 def test_a_host_that_trickles_is_given_up_in_time(tmp_path):
     """DeepSeek sends white space to whoever waits in its queue: bytes that come do not mean that an answer does."""
 

@@ -21,6 +21,7 @@ def killed_after(process, vendor, requests):
     process.communicate()
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.slow
 def test_two_kills_in_3000_calls_lose_what_was_in_flight_and_no_more(tmp_path):
     with vendor_as(latency=0.02) as vendor:
@@ -69,6 +70,7 @@ def test_two_kills_in_3000_calls_lose_what_was_in_flight_and_no_more(tmp_path):
         assert vendor.stats()["requests"] == stats["requests"] + 1
 
 
+@pytest.mark.drill("race")
 @pytest.mark.slow
 @pytest.mark.parametrize("dies", [False, True])
 def test_two_processes_with_the_same_questions_send_each_once(tmp_path, dies):

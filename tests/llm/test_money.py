@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipelines.errors import BudgetSpent, RequestError, UnknownPrice
-from pipelines.llm.money import NANO, Usage, amount, bound, cost, nano, worst_case
+from pipelines.llm.money import NANO, Told, Usage, amount, believed, bound, cost, fewest, nano, worst_case
 from pipelines.llm.profiles import Price, Profile, profiles
 
 
@@ -151,6 +151,16 @@ def test_amounts_are_written_without_exponents():
     assert f"{amount(1):f}" == "0.000000001"
 
 
+def test_a_budget_too_small_for_one_call_is_not_used_up():
+    error = BudgetSpent(
+        spent=Decimal(0), held=Decimal(0), wanted=Decimal("1.459446"), cap=Decimal("0.5"), currency="USD"
+    )
+    assert error.too_dear
+    assert "used up" not in str(error)
+    for part in ("too small", "1.459446 USD", "0.5 USD", "larger --budget"):
+        assert part in str(error)
+
+
 def test_a_spent_budget_says_all_and_survives_a_process():
     import pickle
 
@@ -163,3 +173,54 @@ def test_a_spent_budget_says_all_and_survives_a_process():
     for part in ("1.5 USD spent", "0.25", "of 2 USD", "0.5", "7 questions wait", "--budget"):
         assert part in str(error)
     assert error.exit_code == 1
+
+
+# What is believed of a usage
+
+
+ASKED = {
+    "messages": [{"role": "system", "content": "回答" * 40}, {"role": "user", "content": "问" + "题目" * 39 + "。"}]
+}
+SAID = "我听见了" * 10
+
+
+@pytest.mark.parametrize(
+    ("told", "believed_of_it"),
+    [
+        (Told(20, 5, 5), Told(20, 5, 5)),
+        (Told(19, 5, 5), Told(None, 0, 5)),
+        (Told(0, 0, 0), Told(None, 0, None)),
+        (Told(20, 10**6, 4), Told(20, 10**6, None)),
+        (Told(None, 0, None), Told(None, 0, None)),
+        (Told(0, 0, 0, free=True), Told(0, 0, 0, free=True)),
+    ],
+)
+def test_fewer_tokens_than_a_text_can_have_are_not_believed(told, believed_of_it):
+    assert believed(told, ASKED, SAID) == believed_of_it
+
+
+def test_a_reply_without_a_word_may_take_no_token_and_one_that_nobody_can_read_takes_some():
+    assert believed(Told(20, 0, 0), ASKED, "").completion == 0
+    assert believed(Told(20, 0, 0), ASKED, None).completion is None
+    assert believed(Told(20, 0, 1), ASKED, None).completion == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我最近压力很大，夜里总是醒着，不知道该怎么办才好。",
+        "I have been lying awake for weeks now, and nothing that people say to me seems to help at all.",
+        '{"emotion": "焦虑", "why": "夜里醒着"}',
+        " " * 5000 + "\n" * 500 + "-" * 300,
+    ],
+)
+def test_no_tokenizer_makes_fewer_tokens_of_a_text(text):
+    """A word of English is a token at least, two Chinese characters are, and a run of blanks of 128."""
+    words = sum(1 for word in text.split() if word.isascii()) + sum("一" <= one <= "鿿" for one in text) // 2
+    assert fewest(text) <= max(words, len(text) // 128)
+
+
+@given(PAYLOADS)
+def test_what_a_host_bills_at_most_is_always_believed(payload):
+    most = billed_at_most(payload)
+    assert believed(Told(most.prompt, 0, most.completion), payload, "") == Told(most.prompt, 0, most.completion)

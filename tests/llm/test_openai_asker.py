@@ -24,7 +24,8 @@ from asking_tools import (
 )
 
 from pipelines.errors import BudgetSpent, NoKey, RequestError, UnknownName, UnknownPrice
-from pipelines.llm.asking import BUDGET, asker
+from pipelines.llm.factory import asker
+from pipelines.llm.interface import BUDGET
 from pipelines.llm.questions import InvalidReply
 from pipelines.settings import ROOT, Llm
 
@@ -426,6 +427,7 @@ def test_a_batch_that_the_budget_does_not_allow_is_not_sent(tmp_path, vendor, ca
 # What a post says
 
 
+@pytest.mark.drill("data")
 @pytest.mark.parametrize(
     "text",
     [
@@ -501,6 +503,7 @@ def test_an_error_of_our_own_code_ends_the_run_with_all_that_was_answered_kept(t
         assert len(list(ledger.exchanges())) >= 1
 
 
+@pytest.mark.drill("privacy")
 def test_no_text_of_a_person_is_logged(tmp_path, vendor, caplog):
     caplog.set_level("DEBUG")
     vendor.change(faults={"429": 0.3, "500": 0.2, "malformed": 0.2})

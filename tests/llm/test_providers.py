@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import HostRefused, NoHost, NoKey, RequestError, UnknownName
-from pipelines.llm.asking import asker
+from pipelines.llm.factory import asker
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import RULES, Request, payload
 from pipelines.llm.profiles import profiles

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import pytest
 
-from pipelines.release.manifest import Release
-from pipelines.release.releases import Releases
 from pipelines.store import Store
+from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases
 from tests.release.published_rows import NAME, home_with, make_release, training_sets
 
 

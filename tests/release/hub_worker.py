@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 from pipelines.errors import GongqingError
-from pipelines.release.fetch import fetch
-from pipelines.release.hub import publish
-from pipelines.release.manifest import Release
-from pipelines.release.releases import Releases
+from pipelines.release.publish.fetch import fetch
+from pipelines.release.publish.hub import publish
+from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases
 
 _sleep = time.sleep
 time.sleep = lambda seconds: _sleep(min(seconds, 0.02))  # the client waits longer and longer between its attempts

@@ -14,7 +14,7 @@ from typing import Any
 
 from release_rows import made, triplets
 
-from pipelines.release.releases import Releases
+from pipelines.store.releases import Releases
 
 ROWS = {"rm_triplets": triplets(*((f"s:{number}/a", ("train", "test")[number % 2]) for number in range(40)))}
 _CALLS = {"open", "fcntl.flock", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.chmod"}

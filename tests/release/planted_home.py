@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.making import parents_of, run_of
+from pipelines.flow.runner import parents_of, run_of
+from pipelines.flow.stages import STAGES
 from pipelines.settings import Settings
-from pipelines.stages import STAGES
 from pipelines.store import Store
 from schemas.tables import PARTITIONED, TABLES
 

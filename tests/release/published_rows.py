@@ -5,11 +5,11 @@ from pathlib import Path
 
 import polars as pl
 
-from pipelines.release.manifest import Release, Source
-from pipelines.release.prompt_sets import ecot_prompts
-from pipelines.release.releases import Releases
 from pipelines.release.shards import write_shards
 from pipelines.store import Store
+from pipelines.store.release_manifest import Release, Source
+from pipelines.store.releases import Releases
+from pipelines.trainsets.prompt_sets import ecot_prompts
 from schemas.reasoning import Coe
 from schemas.tables import TABLES
 

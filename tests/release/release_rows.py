@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.release.manifest import Release
-from pipelines.release.releases import Releases
 from pipelines.release.shards import write_shards
+from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases
 from schemas.tables import TABLES
 
 

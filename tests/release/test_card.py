@@ -8,14 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pipelines.release.card import card, is_sensitive, licences
-from pipelines.release.folder import export_folder
-from pipelines.release.manifest import Finding, Source
-from pipelines.release.measures import Measures, measure
-from pipelines.release.pictures import pictures
-from pipelines.release.releases import Releases
+from pipelines.operations.paper_tables import e_table_1, m_table_1
+from pipelines.release.publish.card import card, is_sensitive, licences
+from pipelines.release.publish.folder import export_folder
+from pipelines.release.publish.measures import Measures, measure
+from pipelines.release.publish.pictures import pictures
 from pipelines.settings import ROOT
-from pipelines.stats import e_table_1, m_table_1
+from pipelines.store.release_manifest import Finding, Source
+from pipelines.store.releases import Releases
 from schemas.tables import TABLES
 from tests.release.published_rows import NAME, make_release, training_sets
 
@@ -178,7 +178,7 @@ def test_of_rows_by_rules_each_config_says_how_many(mixed, exported):
     release, folder = exported
     found = Measures(by_rules=Counter(sft_coe=7))
     told = card(release.model_copy(update={"allowed": ["rules_rows"]}), folder, found, [], [], REPO)
-    assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` rules wrote or judged a part" in told
+    assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` rules, or people for the samples, wrote" in told
 
 
 def test_every_table_of_it_is_one(told):

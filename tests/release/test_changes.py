@@ -12,8 +12,8 @@ from release_rows import made, prompts, triplets
 from pipelines.errors import UnknownName
 from pipelines.release.changelog import markdown
 from pipelines.release.changes import Lengths, Rows, changes
-from pipelines.release.manifest import Finding, Source, Spend
-from pipelines.release.releases import Releases
+from pipelines.store.release_manifest import Finding, Source, Spend
+from pipelines.store.releases import Releases
 from schemas.labels import SPLITS
 
 IDS = st.dictionaries(st.sampled_from([f"s:{number}" for number in range(12)]), st.sampled_from(SPLITS))

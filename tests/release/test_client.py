@@ -3,7 +3,7 @@
 import pytest
 
 from pipelines.errors import RequestError
-from pipelines.release.client import require_repo
+from pipelines.release.publish.client import require_repo
 
 
 @pytest.mark.parametrize("repo", ["me/empathy", "some-lab/CER_1.0", "a/b"])

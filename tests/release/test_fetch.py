@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.errors import HubError, RequestError
-from pipelines.release.fetch import read_manifest, require_rows
-from pipelines.release.manifest import Shard
+from pipelines.release.publish.fetch import read_manifest, require_rows
+from pipelines.store.release_manifest import Shard
 
 
 @pytest.fixture

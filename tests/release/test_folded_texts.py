@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.release.folding import folded
+from pipelines.text.folding import folded
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from pipelines.release.generic import generic_sentences, sentences
 from pipelines.settings import Training
+from pipelines.trainsets.generic import generic_sentences, sentences
 
 COLUMNS = dict.fromkeys(("answer_id", "group_id", "split", "lang", "text"), pl.String)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.release.folder import export_folder
-from pipelines.release.public import rows_of
-from pipelines.release.releases import Releases
+from pipelines.release.publish.folder import export_folder
+from pipelines.release.publish.public import rows_of
 from pipelines.settings import ROOT
+from pipelines.store.releases import Releases
 from samples.hub import Hub
 from tests.release.published_rows import NAME, make_release, training_sets
 
@@ -267,6 +267,7 @@ def test_after_a_cut_nothing_is_to_be_seen_and_the_same_command_goes_on(worker, 
     assert tree_of(hub, NAME) == files_of(folder)
 
 
+@pytest.mark.drill("kill")
 def test_killed_in_the_middle_it_goes_on(packages, hub, folder, tmp_path):
     hub.trouble(slow=0.3)
     with Worker(packages, hub, tmp_path) as killed:
@@ -337,6 +338,7 @@ def test_a_tag_of_other_content_is_refused(worker, hub, folder, smaller):
     assert tree_of(hub, "main") == files_of(folder)
 
 
+@pytest.mark.drill("privacy")
 def test_nothing_goes_to_a_public_data_set_unless_asked_for(worker, hub, folder):
     assert worker("put", folder, REPO, private=False)["new"]
     assert hub.state(REPO)["private"] is False
@@ -352,6 +354,7 @@ def test_without_the_right_token_nothing_is_done(packages, hub, folder, tmp_path
     assert not [one for one in hub.requests() if one["status"] == 200]
 
 
+@pytest.mark.drill("privacy")
 def test_neither_token_nor_signed_address_is_written_anywhere(packages, hub, folder, tmp_path):
     with Worker(packages, hub, tmp_path) as worker:
         hub.trouble(spared=1, cut=50)

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from pipelines.errors import UnknownName
-from pipelines.release.folder import export_folder
-from pipelines.release.jsonl import FORMS, export_jsonl
+from pipelines.release.publish.folder import export_folder
+from pipelines.release.publish.jsonl import FORMS, export_jsonl
 from tests.release.published_rows import NAME
 
 

@@ -4,7 +4,7 @@ import pytest
 from labelled_rows import HISTORY, REFERENCE, RESPONSE, STEPS, TURN, candidate, label, tables, variant
 from unique_rows import RISK
 
-from pipelines.release.labelled import labelled
+from pipelines.trainsets.labelled import labelled
 from schemas.reasoning import Cer
 
 ONE = candidate()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.errors import UnreadableFile
-from pipelines.release.lengths import Characters, ruler
+from pipelines.trainsets.lengths import Characters, ruler
 
 LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
 

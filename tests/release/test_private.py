@@ -9,13 +9,13 @@ from release_rows import made, triplets
 from unique_rows import post, posts
 
 from pipelines.errors import PrivateText
-from pipelines.publishing import export
-from pipelines.release.folder import export_folder, restore_folder
-from pipelines.release.manifest import Finding, Source
-from pipelines.release.private import read_private
-from pipelines.release.public import require_no_private_text, rows_of
-from pipelines.release.releases import Releases
+from pipelines.operations.publish import export
+from pipelines.release.publish.folder import export_folder, restore_folder
+from pipelines.release.publish.private import read_private
+from pipelines.release.publish.public import require_no_private_text, rows_of
 from pipelines.store import Store
+from pipelines.store.release_manifest import Finding, Source
+from pipelines.store.releases import Releases
 from schemas.dialogues import UniqueDialogues
 from schemas.tables import TABLES
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from unique_rows import RISK, answer, post, posts, rounds, sampled_round, splits
 
-from pipelines.accounts import require_balance, settle
-from pipelines.release.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts, draw_reference, ecot_prompts
 from pipelines.settings import Prompts
 from pipelines.store import Store
+from pipelines.store.accounting import require_balance, settle
+from pipelines.trainsets.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts, draw_reference, ecot_prompts
 from schemas.ids import stable_int
 from schemas.labels import SPLITS
 from schemas.posts import UniquePosts

@@ -8,8 +8,8 @@ import pytest
 
 from pipelines.errors import UnreadableFile
 from pipelines.llm.prompts import Prompt, load
-from pipelines.release import prompt_sets
-from pipelines.release.prompt_sets import cer_system_prompt
+from pipelines.trainsets import prompt_sets
+from pipelines.trainsets.prompt_sets import cer_system_prompt
 from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
 from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot, Reasoning, tags
 

@@ -4,13 +4,13 @@ import polars as pl
 import pytest
 
 from pipelines.errors import PrivateText, RequestError
-from pipelines.release.folder import export_folder, restore_folder
-from pipelines.release.manifest import Finding
-from pipelines.release.private import PUBLISHABLE, read_private
-from pipelines.release.public import publish_rows, require_no_private_text, rows_of
-from pipelines.release.releases import Releases
+from pipelines.release.publish.folder import export_folder, restore_folder
+from pipelines.release.publish.private import PUBLISHABLE, read_private
+from pipelines.release.publish.public import publish_rows, require_no_private_text, rows_of
 from pipelines.release.shards import write_shards
 from pipelines.store import Store
+from pipelines.store.release_manifest import Finding
+from pipelines.store.releases import Releases
 from schemas.labels import CONSENTS
 from schemas.tables import TABLES
 from tests.release.published_rows import CRAWLED, NAME, make_release, training_sets
@@ -101,7 +101,7 @@ def test_an_answer_of_a_crawled_post_is_taken_out_of_a_row_that_is_ours(mixed, f
 
 
 def test_the_manifest_tells_of_what_is_withheld(mixed, folder):
-    from pipelines.release.manifest import Release
+    from pipelines.store.release_manifest import Release
 
     published = Release.model_validate_json((folder / "manifest.json").read_bytes())
     told = {one.what.split()[2]: one.count for one in published.findings if one.check == "withheld"}
@@ -201,7 +201,7 @@ def imported(releases, folder):
     """What `fetch` would make of the folder."""
     import shutil
 
-    from pipelines.release.manifest import Release
+    from pipelines.store.release_manifest import Release
 
     with releases.staging() as staged:
         shutil.copytree(folder, staged, dirs_exist_ok=True)

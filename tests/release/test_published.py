@@ -1,7 +1,7 @@
 """What was uploaded is noted, for whoever must take it away."""
 
-from pipelines.release.published import FILE, UNKNOWN, publications, remember
-from pipelines.release.releases import FOLDER
+from pipelines.release.publish.published import FILE, UNKNOWN, publications, remember
+from pipelines.store.releases import FOLDER
 
 
 def test_an_upload_is_noted_once(tmp_path):

@@ -11,8 +11,8 @@ import pytest
 from release_rows import made, triplets
 
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
-from pipelines.release.manifest import Release
-from pipelines.release.releases import Releases, require_name
+from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases, require_name
 
 ROWS = {"rm_triplets": triplets(("s:1/b", "train"), ("s:1/a", "train"), ("s:2/a", "test"))}
 
@@ -106,6 +106,7 @@ def _flipped(path: Path) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.drill("damage")
 @pytest.mark.parametrize("harm", [_missing, _cut, _flipped])
 @pytest.mark.parametrize("file", ["rm_triplets/train-00000-of-00001.parquet", "manifest.json"])
 def test_what_is_not_as_it_was_written_is_damaged(tmp_path, harm, file):
@@ -140,6 +141,7 @@ def test_a_manifest_reads_back_as_it_was(tmp_path):
     assert release.rows("sft_coe") == 0
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.slow
 def test_killed_anywhere_a_release_is_whole_or_not_there(tmp_path):
     script = Path(__file__).with_name("kill_releasers.py")

@@ -14,12 +14,12 @@ from pipelines.errors import Busy, DamagedRelease, ReleaseRefused, RequestError,
 from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.llm.ledger.records import Answer, Call
 from pipelines.llm.money import Usage
-from pipelines.refresh import alone
-from pipelines.release.manifest import Finding, Release
-from pipelines.release.releases import Releases
-from pipelines.releasing import release
+from pipelines.operations.release import release
 from pipelines.settings import Crawl, Sampling, Settings
 from pipelines.store import Store
+from pipelines.store.home_lock import alone
+from pipelines.store.release_manifest import Finding, Release
+from pipelines.store.releases import Releases
 
 PHONE = "13912345678"
 

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from labelled_rows import REFERENCE, RESPONSE, candidate, label, tables, variant
 
-from pipelines.accounts import require_balance, settle
-from pipelines.release.judge_turns import system_prompt
-from pipelines.release.labelled import labelled
-from pipelines.release.reward_sets import outcome_samples, process_samples, unified_samples
-from pipelines.release.verdicts import STEPS, as_preference, read_choice, read_step, reference_first
+from pipelines.judge.turns import system_prompt
+from pipelines.judge.verdicts import STEPS, as_preference, read_choice, read_step, reference_first
+from pipelines.store.accounting import require_balance, settle
+from pipelines.trainsets.labelled import labelled
+from pipelines.trainsets.reward_sets import outcome_samples, process_samples, unified_samples
 from schemas.table import Dropped
 from schemas.tables import TABLES
 

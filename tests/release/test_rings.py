@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.release.rings import Ring
+from pipelines.trainsets.rings import Ring
 from schemas.ids import unit_interval
 
 IDS = st.lists(st.text(alphabet="abcdef", min_size=1, max_size=4), min_size=1, max_size=30, unique=True)

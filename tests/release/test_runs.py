@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.release.quotes import has_quotes, quoted, restored
-from pipelines.release.runs import Runs
+from pipelines.release.publish.quotes import has_quotes, quoted, restored
+from pipelines.text.runs import Runs
 from schemas.ids import digest
 
 KNOWN = "我最近总是睡不着觉，一想到明天要上班就心慌得厉害，不知道该怎么办才好。"

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unique_rows import RISK, answer, post, posts, splits
 
-from pipelines.accounts import require_balance, settle
-from pipelines.annotate.plan import rows as framed
-from pipelines.release.triplets import triplets
-from pipelines.sample.references import draw_reference
+from pipelines.llm.tasks import rows as framed
 from pipelines.settings import Training
+from pipelines.split.references import draw_reference
+from pipelines.store.accounting import require_balance, settle
+from pipelines.trainsets.triplets import triplets
 from schemas.annotations import Emotions, Topics
 from schemas.labels import NEGATIVES, SENTIMENT_OF
 from schemas.table import Dropped

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import polars as pl
 
+from pipelines.judge.turns import system_prompt
 from pipelines.release.checks.released import Released
 from pipelines.release.checks.versions import pinned
-from pipelines.release.judge_turns import system_prompt
-from pipelines.release.prompt_sets import cer_system_prompt, coe_system_prompt
 from pipelines.release.used_prompts import used_prompts
 from pipelines.settings import Settings
+from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
 from schemas.tables import TABLES
 from tests.release.checks.released_rows import few_rows
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.release.verdicts import (
+from pipelines.judge.verdicts import (
     CHOICES,
     STEPS,
     VerdictError,
@@ -100,7 +100,7 @@ def test_places_are_drawn_evenly_by_seed_and_id_alone():
     assert drawn == [reference_first(one) for one in ids] != [reference_first(one, seed=1) for one in ids]
 
 
-@pytest.mark.parametrize("module", ["pipelines.release.verdicts", "pipelines.release.judge_turns"])
+@pytest.mark.parametrize("module", ["pipelines.judge.verdicts", "pipelines.judge.turns"])
 def test_rewards_can_import_it_into_verls_workers(module):
     heavy = "{'polars', 'numpy', 'pyarrow', 'dataframely', 'dagster', 'openai'}"
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"

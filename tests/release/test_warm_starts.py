@@ -7,11 +7,11 @@ import pytest
 from labelled_rows import REFERENCE, RESPONSE, STEPS, TURN, candidate, label, tables, variant
 from unique_rows import RISK, answer, post, posts, splits
 
-from pipelines.accounts import require_balance, settle
-from pipelines.annotate.plan import rows as framed
-from pipelines.release.labelled import labelled
-from pipelines.release.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts
-from pipelines.release.warm_starts import cer_samples, coe_samples, transcript, turns
+from pipelines.llm.tasks import rows as framed
+from pipelines.store.accounting import require_balance, settle
+from pipelines.trainsets.labelled import labelled
+from pipelines.trainsets.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts
+from pipelines.trainsets.warm_starts import cer_samples, coe_samples, transcript, turns
 from schemas.annotations import CoeChains
 from schemas.reasoning import Cer, Coe
 from schemas.table import Dropped

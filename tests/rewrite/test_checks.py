@@ -13,11 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rewrite_rows import script
 
+from pipelines import rewrite
+from pipelines.llm.label_sets import prompt
 from pipelines.rewrite.artefacts import KINDS, LEXICON, artefacts, kinds, script_of
 from pipelines.rewrite.checks import Fault, spoiled
 from pipelines.rewrite.copies import is_copy, key
 from pipelines.rewrite.facts import changed
-from pipelines.rewrite.prompting import prompt
 from pipelines.rewrite.rules.exchange import groups
 
 CASES = tomllib.loads(Path(__file__).with_name("artefacts.toml").read_text(encoding="utf-8"))["case"]
@@ -149,7 +150,10 @@ def test_no_good_rewrite_copies_our_own_prompts(name):
     for source, rewrites in rewrite_rows.good_rewrites().items():
         lines = rewrite_rows.good_scripts()[source].lines
         for written in rewrites.values():
-            found = artefacts([(line.text, text) for line, text in zip(lines, written, strict=True)], prompt(name).text)
+            found = artefacts(
+                [(line.text, text) for line, text in zip(lines, written, strict=True)],
+                prompt(name, rewrite.__file__).text,
+            )
             assert found == {}, source
 
 
@@ -221,7 +225,7 @@ def test_good_rewrites_pass():
     """The fifty of good_rewrites.toml, which were written apart from the rules."""
     scripts = rewrite_rows.good_scripts()
     found = {
-        (name, manner): spoiled(scripts[name], written, prompt(f"rewrite.{scripts[name].lang}").text)
+        (name, manner): spoiled(scripts[name], written, prompt(f"rewrite.{scripts[name].lang}", rewrite.__file__).text)
         for name, rewrites in rewrite_rows.good_rewrites().items()
         for manner, written in rewrites.items()
     }

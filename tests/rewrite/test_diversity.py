@@ -6,8 +6,8 @@ from statistics import fmean
 import polars as pl
 import pytest
 
-from pipelines.rewrite.diversity import diversity
-from pipelines.rewrite.nearness import shared
+from pipelines.operations.diversity import diversity
+from pipelines.text.nearness import shared
 from schemas.dialogues import CoherentDialogues
 from schemas.personas import RewrittenDialogues
 

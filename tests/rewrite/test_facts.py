@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.clean.words import spelled
 from pipelines.rewrite import facts as home
 from pipelines.rewrite.facts import KINDS, changed, facts, spans
 from pipelines.rewrite.figure import shown
 from pipelines.rewrite.figures import figures
+from pipelines.text.words import spelled
 
 LEXICONS = Path(home.__file__).parent / "lexicons"
 LEXICON_ZH = tomllib.loads((LEXICONS / "facts.zh.toml").read_text(encoding="utf-8"))

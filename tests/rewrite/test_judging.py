@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from rewrite_rows import Scripted, good_rewrites, good_scripts, judgement
 
-from pipelines.annotate.plan import Plan
 from pipelines.llm.questions import REASONS, InvalidReply, Question, read
+from pipelines.llm.tasks import Plan
 from pipelines.rewrite.judging import parse, plan
 from pipelines.rewrite.scripts import Line, Script
 from schemas.personas import RewriteDrafts, RewriteJudgements

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rewrite_rows import good_rewrites, good_scripts
 
-from pipelines.annotate.language import Lang
-from pipelines.rewrite.nearness import LEAST_OWN, likeness, moved, own, shared
+from pipelines.llm.language import Lang
+from pipelines.text.nearness import LEAST_OWN, likeness, moved, own, shared
 
 GOOD, REWRITES = good_scripts(), good_rewrites()
 LINES = {name: [line.text for line in script.lines] for name, script in GOOD.items()}
@@ -243,7 +243,7 @@ def test_one_text_is_like_nothing():
 
 
 _FIGURES = """
-from pipelines.rewrite.nearness import likeness, own
+from pipelines.text.nearness import likeness, own
 before = "我室友每天打游戏打到很晚 你跟他谈过这件事吗 谈过两次可是他不听我的 那确实很累很烦 我都不想回宿舍".split()
 after = "室友天天夜里打游戏 这件事你同他谈过没有 说了两回他都不听 这样的确又累又烦 宿舍我都不愿意回".split()
 print(repr(own(before, after)), repr(likeness(before + after)))

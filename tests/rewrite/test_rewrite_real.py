@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.imports import import_file
-from pipelines.making import run_stage
+from pipelines import rewrite
+from pipelines.flow.runner import run_stage
+from pipelines.flow.stages import STAGES
+from pipelines.ingest.import_file import import_file
+from pipelines.llm.label_sets import prompt
 from pipelines.rewrite import judging, rewriting
 from pipelines.rewrite.checks import spoiled
 from pipelines.rewrite.copies import key
-from pipelines.rewrite.prompting import prompt
 from pipelines.rewrite.rules.answers import ANSWERS
 from pipelines.rewrite.scripts import Script, of_dialogue
 from pipelines.settings import Settings
-from pipelines.stages import STAGES
 from pipelines.store import Store
 from schemas.labels import TRAITS
 from tests.conftest import REAL_SETS
@@ -73,7 +74,10 @@ def test_all_dialogues_of_the_two_sets_are_there(scripts):
 
 @pytest.mark.parametrize("variant", ["R", "P", "another P"])
 def test_what_the_rules_write_passes_the_filter_for_every_dialogue(scripts, rewrites, variant):
-    told = {lang: prompt(f"rewrite{'' if variant == 'R' else '_persona'}.{lang}").text for lang in ("zh", "en")}
+    told = {
+        lang: prompt(f"rewrite{'' if variant == 'R' else '_persona'}.{lang}", rewrite.__file__).text
+        for lang in ("zh", "en")
+    }
     faults = {
         script.row_id: fault
         for script, written in zip(scripts, rewrites[variant], strict=True)

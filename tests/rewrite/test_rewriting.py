@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rewrite_rows import Scripted, description, good_rewrites, good_scripts, personas, reply, script
 
-from pipelines.annotate.plan import Lost, Plan
 from pipelines.llm.questions import REASONS, Question, read
+from pipelines.llm.tasks import Plan
 from pipelines.rewrite.draws import Draws
 from pipelines.rewrite.rewriting import Near, Rewritten, plan
 from pipelines.rewrite.scripts import Line, Script
+from schemas.dropped import Lost
 from schemas.labels import STRATEGIES
 from schemas.personas import RewriteDrafts
 from schemas.table import Dropped

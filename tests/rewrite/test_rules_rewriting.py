@@ -113,7 +113,7 @@ def test_what_is_written_is_accepted(name, manner):
     source = SOURCES[name]
     text = reply(inputs(source, manner and persona(manner)))
     made = [line.text for line in rewriting.parse(text, source).lines]
-    assert spoiled(source, made, rewriting.prompt(f"rewrite.{source.lang}").text) is None
+    assert spoiled(source, made, rewriting.prompt(f"rewrite.{source.lang}", rewriting.__file__).text) is None
 
 
 @pytest.mark.parametrize("manner", [None, *TRAITS])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from pipelines.sample.gaussian import round_probabilities, sample_rounds
+from pipelines.split.gaussian import round_probabilities, sample_rounds
 
 LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
 

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 from sample_rows import dialogue, dialogues, posts
 
-from pipelines import text
 from pipelines.clean import clean_dialogues, clean_posts
+from pipelines.dedup.links import TELLING
+from pipelines.dedup.unique import unique
 from pipelines.ingest.importing import read
-from pipelines.sample.links import TELLING
-from pipelines.sample.unique import unique
 from pipelines.settings import Splits as Sizes
 from pipelines.settings import SplitSizes
+from pipelines.text import keys
 from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.training import Splits
 
@@ -27,8 +27,8 @@ NONE = Splits.create_empty()
 MANY = Sizes(posts=SplitSizes(test=0.35, validation=0.3), dialogues=SplitSizes(test=0.35, validation=0.3))
 
 
-def keys(texts: list[str]) -> list[str]:
-    return pl.DataFrame({"text": texts}).select(key=text.key(pl.col("text")))["key"].to_list()
+def keys_of(texts: list[str]) -> list[str]:
+    return pl.DataFrame({"text": texts}).select(key=keys.key(pl.col("text")))["key"].to_list()
 
 
 def split_of(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]]) -> dict[str, str]:
@@ -63,7 +63,7 @@ def test_equal_first_turns_of_smile(shared: Path):
     assert len(split) == 2131
     assert len(set(split.values())) == 3
     equal, near = defaultdict(list), defaultdict(list)
-    for row, key, one in zip(rows, keys([one["text"] for one in first_turns]), first_turns, strict=True):
+    for row, key, one in zip(rows, keys_of([one["text"] for one in first_turns]), first_turns, strict=True):
         near[one["cluster"]].append(row["dialogue_id"])
         equal[key].append(row["dialogue_id"])
     repeats = 2131 - len(equal)
@@ -82,7 +82,7 @@ def test_whole_dialogues_of_smile(shared: Path):
     split = split_of(made)
     first_turns = [next(one["text"] for one in turns if one["role"] == "seeker") for turns in kept["turns"].to_list()]
     equal = defaultdict(list)
-    for row, key in zip(kept["dialogue_id"], keys(first_turns), strict=True):
+    for row, key in zip(kept["dialogue_id"], keys_of(first_turns), strict=True):
         if len(key) >= TELLING:
             equal[key].append(row)
     several, crossing = sides(split, equal)
@@ -94,7 +94,7 @@ def test_by_dialogue_they_would_leak(shared: Path):
     """The check above can fail: split dialogue by dialogue, most repeated first turns would stand on two sides."""
     lines = (shared / "near_dup" / "smile_first_turns.jsonl").read_text(encoding="utf-8").splitlines()
     equal = defaultdict(list)
-    for n, key in enumerate(keys([json.loads(line)["text"] for line in lines])):
+    for n, key in enumerate(keys_of([json.loads(line)["text"] for line in lines])):
         equal[key].append(f"s:{n}")
     one_by_one = unique(
         posts(),

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from sample_rows import dialogue, dialogues, post, posts
 
-from pipelines.sample.links import LONG, TELLING, dialogue_links, post_links
+from pipelines.dedup.links import LONG, TELLING, dialogue_links, post_links
 
 STORY = "最近我和室友吵架了，晚上睡不着觉，不知道怎么办才好"
 TITLE = "和室友吵架了怎么办才好呢？"

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_rows import dialogue, turn, unique_dialogues
 
-from pipelines.accounts import require_balance, settle
-from pipelines.sample.gaussian import round_probabilities, sample_rounds
-from pipelines.sample.turns import answered_rounds, sample_turns
 from pipelines.settings import Sampling
+from pipelines.split.gaussian import round_probabilities, sample_rounds
+from pipelines.split.turns import answered_rounds, sample_turns
+from pipelines.store.accounting import require_balance, settle
 from schemas.table import Dropped
 from schemas.training import SampledTurns
 

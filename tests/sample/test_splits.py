@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.sample.splits import Grouped, give_splits, standing_rows
 from pipelines.settings import Splits as Sizes
 from pipelines.settings import SplitSizes
+from pipelines.split.splits import Grouped, give_splits, standing_rows
 from schemas.training import Splits
 
 Rows = Mapping[str, Iterable[str]]

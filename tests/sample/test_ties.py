@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipelines.dedup.search import digests, search_by
-from pipelines.sample.ties import FORMULA, ties
+from pipelines.dedup.ties import FORMULA, ties
 
 STORY = "最近半年我一直睡不好，夜里醒来就再也睡不着，白天上课没有精神，成绩也掉了下来，我不知道该跟谁说这件事。"
 OTHER = "和室友因为空调的温度吵了一架，现在谁也不理谁，寝室里的空气像结了冰，我每天都想在图书馆待到关门再回去。"

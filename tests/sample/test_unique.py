@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_rows import dialogue, dialogues, post, posts
 
-from pipelines.accounts import require_balance, settle
+from pipelines.dedup.links import dialogue_links, dialogue_texts, post_links, post_texts
 from pipelines.dedup.search import Search, search_by
+from pipelines.dedup.ties import ties
+from pipelines.dedup.unique import require_training_rows, unique
 from pipelines.errors import RequestError
-from pipelines.sample.links import dialogue_links, dialogue_texts, post_links, post_texts
-from pipelines.sample.ties import ties
-from pipelines.sample.unique import require_training_rows, unique
 from pipelines.settings import Splits as Sizes
 from pipelines.settings import SplitSizes
+from pipelines.store.accounting import require_balance, settle
 from schemas.dialogues import UniqueDialogues
 from schemas.posts import UniquePosts
 from schemas.table import Dropped

@@ -165,10 +165,12 @@ DAMAGE = {
 def names_file_and_remedy(error: DamagedVersion, path: Path) -> None:
     where = re.search(r"where: (.*)", str(error))[1]
     assert where == str(path)
-    assert f"gongqing refresh --select {TABLE}" in str(error)
+    assert f"gongqing refresh --select {TABLE}" not in str(error)  # it would refuse: the table remembers
+    assert "restore its folder from a backup" in str(error)
     assert f"gongqing tables promote {TABLE} VERSION" in str(error)
 
 
+@pytest.mark.drill("damage")
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_told_and_writing_again_mends_it(local: Store, damage: str) -> None:
     write_old(local)
@@ -216,8 +218,8 @@ def test_mending_loses_no_run(local: Store) -> None:
 
 
 def test_a_manifest_of_another_partition_is_told_and_mended(local: Store) -> None:
-    rows = TABLES["imported_posts"].sample(3)
-    manifests = []
+    rows, manifests = TABLES["imported_posts"].sample(3), []
+    local.write("imported_posts", rows.head(2), partition="over here")
     for name, folder in (("there", "there"), ("over here", "over%20here")):
         version = local.write("imported_posts", rows, partition=name)
         manifests.append(Path(local.storage.uri(f"imported_posts/{folder}/{version.version}/manifest.json")))
@@ -225,6 +227,7 @@ def test_a_manifest_of_another_partition_is_told_and_mended(local: Store) -> Non
     with pytest.raises(DamagedVersion, match="speaks of imported_posts there") as caught:
         local.read("imported_posts")
     assert str(manifests[1]) in str(caught.value)
+    assert "import it anew: gongqing import NAME PATH --as 'over here'; or go back" in str(caught.value)
     assert "tables promote imported_posts VERSION --partition 'over here'" in str(caught.value)
     local.write("imported_posts", rows, partition="over here")
     assert local.read("imported_posts").collect().height == 6
@@ -241,6 +244,7 @@ POINTERS = {
 }
 
 
+@pytest.mark.drill("damage")
 @pytest.mark.parametrize("content", POINTERS)
 def test_a_damaged_pointer_is_told_and_mended(local: Store, content: str) -> None:
     old, new = write_old(local), write_new(local)
@@ -268,6 +272,7 @@ def test_a_damaged_pointer_hides_no_version_that_is_named(local: Store, content:
     assert [(one.version, one.current) for one in local.versions(TABLE)] == [(old.version, False), (new.version, False)]
 
 
+@pytest.mark.drill("damage")
 def test_a_pointer_to_a_version_that_is_gone(local: Store) -> None:
     old, new = write_old(local), write_new(local)
     for mend, is_mended in ((lambda: local.promote(TABLE, old.version), is_old), (lambda: write_new(local), is_new)):
@@ -310,6 +315,7 @@ def where_it_was_full(error: StorageFull) -> str:
     return writing[inner]
 
 
+@pytest.mark.drill("disk")
 def test_a_full_disk_changes_nothing_and_the_same_write_then_succeeds(
     small_disk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -343,6 +349,7 @@ def test_a_full_disk_changes_nothing_and_the_same_write_then_succeeds(
     assert fell["Parquet"] > 5
 
 
+@pytest.mark.drill("disk")
 def test_a_disk_without_room_for_one_more_file(small_disk: Path) -> None:
     """Not even an empty lock can be made."""
     store = Store(small_disk / "data")
@@ -364,6 +371,7 @@ def test_a_disk_without_room_for_one_more_file(small_disk: Path) -> None:
 # Several processes
 
 
+@pytest.mark.drill("race")
 @pytest.mark.slow
 def test_writers_at_once_and_a_reader_all_the_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writers, turns, root = 3, 36, tmp_path / "data"
@@ -413,6 +421,7 @@ def test_writers_at_once_and_a_reader_all_the_time(tmp_path: Path, capsys: pytes
 # kill −9
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.slow
 def test_a_killed_writer_leaves_the_pointer_on_a_whole_right_version(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -165,6 +165,7 @@ def test_scratch_is_gone_afterwards_whatever_happens(folder: LocalFolder) -> Non
     assert scratch(folder) == set()
 
 
+@pytest.mark.drill("kill")
 def test_the_scratch_of_the_living_stays_and_that_of_the_dead_goes(folder: LocalFolder) -> None:
     began = spawn.Event()
     owner = spawn.Process(target=stay_in_scratch, args=(folder.root, began))
@@ -223,6 +224,7 @@ def finish(processes: list[multiprocessing.process.BaseProcess]) -> None:
     assert [process.exitcode for process in processes] == [0] * len(processes)
 
 
+@pytest.mark.drill("race")
 def test_a_swap_loses_no_increment(folder: LocalFolder) -> None:
     processes, times = 4, 50
     start = spawn.Barrier(processes)
@@ -231,6 +233,7 @@ def test_a_swap_loses_no_increment(folder: LocalFolder) -> None:
     assert scratch(folder) == set()
 
 
+@pytest.mark.drill("race")
 def test_no_process_sweeps_the_scratch_of_another(folder: LocalFolder) -> None:
     processes = 4
     start = spawn.Barrier(processes)

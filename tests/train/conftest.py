@@ -7,11 +7,11 @@ import pytest
 from labels_made import LABELLED
 from train_env import require_train_env
 
-from pipelines.askers import Askers
-from pipelines.making import run_stage
-from pipelines.releasing import release
+from pipelines.flow.askers import Askers
+from pipelines.flow.runner import run_stage
+from pipelines.flow.stages import STAGES
+from pipelines.operations.release import release
 from pipelines.settings import Rewrite
-from pipelines.stages import STAGES
 from pipelines.store import Store
 
 

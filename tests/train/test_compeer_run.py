@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from train_env import released, warm
 
-from pipelines.release.releases import Releases
 from pipelines.rewards.redundancy import reweight
 from pipelines.rewards.unified import parts
 from pipelines.settings import ROOT
+from pipelines.store.releases import Releases
 from pipelines.train.runs import FOLDER, ROLLOUTS, SCORED, metrics
 
 NAME, STEPS, GROUP = "urp", 12, 4
@@ -107,7 +107,7 @@ def called(pid: int) -> str:
 
 @pytest.fixture(scope="module")
 def without_judge(run: Path) -> str:
-    return killed(run, lambda words: "-m pipelines.judging.service" in words)
+    return killed(run, lambda words: "-m pipelines.judge.service" in words)
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.release.releases import Releases
 from pipelines.rewards.contrastive import MOST_ECHOED, echoed
 from pipelines.rewards.empathy import question
 from pipelines.rewards.format import coe
 from pipelines.rewards.sections import section
 from pipelines.settings import ROOT
 from pipelines.store import Store
+from pipelines.store.releases import Releases
 from pipelines.train.launch import Run
 from pipelines.train.outcome import tell
 from pipelines.train.prepare import prepare

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RequestError, UnknownName
+from pipelines.flow.stages import STAGES
 from pipelines.settings import Rewards
-from pipelines.stages import STAGES
 from pipelines.train.launch import gpus, keys
 from pipelines.train.prepare import _files, prepare, release_of
 from pipelines.train.recipe import recipe, recipes
@@ -182,6 +182,7 @@ def test_the_encoder_has_the_first_gpu_that_the_policy_leaves():
     assert gpus({"CUDA_VISIBLE_DEVICES": "2,3"}, 2) == ("2,3", "")
 
 
+@pytest.mark.drill("privacy")
 def test_no_trainer_has_the_keys_of_models_nor_that_of_authors(training_home: Path, tmp_path: Path, monkeypatch):
     own = '[own]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\nmax_tokens = 300\nkey_variable = "OF_MY_HOST"\n'
     (tmp_path / "profiles.toml").write_text(own, encoding="utf-8")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from train_env import require_train_env
 
-from pipelines.erase.training import no_training
+from pipelines.core.files import held
 from pipelines.errors import Busy
-from pipelines.locks import held
+from pipelines.operations.erase.training import no_training
 from pipelines.settings import ROOT
 from pipelines.train.processes import at_work, last_words
 from pipelines.train.runs import AT_WORK, FOLDER, LOCK, NOTE
@@ -47,6 +47,7 @@ def test_one_at_a_time_works_in_the_folder_of_a_run_and_others_in_theirs(run: Pa
         pass
 
 
+@pytest.mark.drill("kill")
 def test_what_a_killed_command_has_started_is_at_work_and_nothing_is_erased_beside_it(run: Path):
     command = [sys.executable, "-c", STARTS, str(run)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

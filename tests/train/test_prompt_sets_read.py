@@ -18,12 +18,11 @@ from unique_rows import answer, post, posts, splits
 
 from pipelines.errors import RequestError
 from pipelines.ingest.importing import read
-from pipelines.release.manifest import Release
-from pipelines.release.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
-from pipelines.release.releases import Releases
 from pipelines.release.shards import write_shards
-from pipelines.sample.turns import sample_turns
 from pipelines.settings import ROOT, Prompts
+from pipelines.split.turns import sample_turns
+from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases
 from pipelines.train.lengths import checked
 from pipelines.train.lengths import read as read_counts
 from pipelines.train.prepare import prepare
@@ -31,6 +30,7 @@ from pipelines.train.recipe import as_arguments, recipe, recipes
 from pipelines.train.runs import FOLDER, MODEL, NOTE
 from pipelines.train.services import PYTHON
 from pipelines.train.tiny import tokenizer
+from pipelines.trainsets.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
 from schemas.tables import TABLES
 from tests.conftest import REAL_SETS
 

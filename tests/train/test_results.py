@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from pipelines.display import arms
+from pipelines.cli.render import arms
 from pipelines.train.results import ArmResult
 
 REWARDED = ArmResult(

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.errors import RequestError
-from pipelines.release.releases import Releases
+from pipelines.store.releases import Releases
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import Arm, Recipe, recipe, recipes
 from pipelines.train.rows import by_variant, changes, count, write

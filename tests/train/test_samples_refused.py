@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.erase.training import no_training
 from pipelines.errors import Busy, RequestError
+from pipelines.operations.erase.training import no_training
 from pipelines.settings import ROOT
 from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.prepare import prepare

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import TrainingFailed
-from pipelines.judging.service import _arguments
+from pipelines.judge.service import _arguments
 from pipelines.settings import Rewards, load
 from pipelines.train.services import Judge, beside, judge_command
 

@@ -13,9 +13,9 @@ from statistics import fmean
 import pytest
 
 from pipelines.errors import Busy, RequestError
-from pipelines.release.releases import Releases
 from pipelines.rewards.format import ecot
 from pipelines.settings import ROOT
+from pipelines.store.releases import Releases
 from pipelines.train.launch import Run
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe

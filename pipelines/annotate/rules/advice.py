@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from pipelines.annotate.rules.intents import Intent
-from pipelines.annotate.rules.lexicon import any_of, lexicon, markers, shaped, worded
+from pipelines.text.finder import any_of, lexicon, markers, shaped, worded
 from schemas.reasoning import Lang
 
 # Before a word for people: they are of somebody else's circle.

@@ -10,8 +10,8 @@ from functools import cache
 
 from pipelines.annotate.rules.clauses import Clause, holding
 from pipelines.annotate.rules.feelings import whose
-from pipelines.annotate.rules.lexicon import any_of, markers, shaped
 from pipelines.annotate.rules.quotes import Span, quotation
+from pipelines.text.finder import any_of, markers, shaped
 from schemas.reasoning import Lang
 
 

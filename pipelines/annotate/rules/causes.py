@@ -9,9 +9,9 @@ from typing import NamedTuple
 from pipelines.annotate.rules.clauses import Clause, holding
 from pipelines.annotate.rules.doubts import attributive, believed, elsewhere, lightens
 from pipelines.annotate.rules.feelings import Feeling, whose
-from pipelines.annotate.rules.lexicon import any_of, shaped, worded
 from pipelines.annotate.rules.quotes import SHORTEST, Span, opening
 from pipelines.annotate.rules.scenes import Scene
+from pipelines.text.finder import any_of, shaped, worded
 from schemas.reasoning import Lang
 
 # How plainly each kind says that it is a cause.

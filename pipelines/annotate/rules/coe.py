@@ -9,9 +9,9 @@ from functools import cache, lru_cache
 from typing import Any
 
 from pipelines.annotate.coe import CHAIN
-from pipelines.annotate.rules.lexicon import Finder, markers
 from pipelines.annotate.rules.story import Story, story
 from pipelines.annotate.rules.wording import listed, phrases, pick
+from pipelines.text.finder import Finder, markers
 
 # An answer of this many characters takes its time.
 _LONG, _SHORT = 500, 60

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from pipelines.annotate.rules.lexicon import lexicon
+from pipelines.text.finder import lexicon
 
 Verdict = Literal["keep", "incoherent", "artificial", "not_a_dialogue"]
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from pipelines.annotate.rules.clauses import Clause
 from pipelines.annotate.rules.danger import dangers
-from pipelines.annotate.rules.lexicon import any_of, lexicon, markers, shaped
-from pipelines.clean.words import spelled
+from pipelines.text.finder import any_of, lexicon, markers, shaped
+from pipelines.text.words import spelled
 from schemas.reasoning import Lang
 
 # What is felt and pleasant; care and encouragement are given.

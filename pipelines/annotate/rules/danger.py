@@ -6,9 +6,10 @@ A column of one text costs clean.risk five milliseconds, this a quarter of one; 
 import re
 from functools import cache, lru_cache
 
-from pipelines.clean.lexicon import alternation
-from pipelines.clean.lexicon import lexicon as clean_lexicon
-from pipelines.clean.words import spelled
+from pipelines.text import finder
+from pipelines.text.lexicon import alternation
+from pipelines.text.lexicon import lexicon as clean_lexicon
+from pipelines.text.words import spelled
 from schemas.labels import RISKS
 
 
@@ -29,7 +30,7 @@ def _rules() -> tuple[tuple[str, re.Pattern[str], tuple[re.Pattern[str], ...]], 
 
     One by one they take less than half the time of one pattern of them all, which Python tries at every place in turn.
     """
-    tables = clean_lexicon("risk")
+    tables = clean_lexicon("risk", finder.__file__)
     return tuple(
         (kind, re.compile(alternation(map(re.escape, spelled(near)))), tuple(map(_pattern, tables[kind][rule])))
         for kind, rules in tables["near"].items()
@@ -39,6 +40,6 @@ def _rules() -> tuple[tuple[str, re.Pattern[str], tuple[re.Pattern[str], ...]], 
 
 def _pattern(pattern: str) -> re.Pattern[str]:
     """A pattern, its words filled in, from Rust's dialect into Python's."""
-    for name, word in clean_lexicon("risk")["words"].items():
+    for name, word in clean_lexicon("risk", finder.__file__)["words"].items():
         pattern = pattern.replace(f"{{{name}}}", word)
     return re.compile(pattern.replace("(?i-u:", "(?ai:").replace("$", r"\Z"))

@@ -4,10 +4,10 @@ The strategy is never Others, and never self-disclosure: rules have no life to t
 """
 
 from pipelines.annotate.rules.advice import Need, fitting
-from pipelines.annotate.rules.lexicon import straight
 from pipelines.annotate.rules.listening import Talk
 from pipelines.annotate.rules.quotes import SHORTEST
 from pipelines.annotate.rules.story import SHORT
+from pipelines.text.finder import straight
 
 # Rounds by which a talk leaves the first stage, and the second.
 _EXPLORED, _COMFORTED = 2, 5

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from pipelines.annotate.rules.clauses import Clause
 from pipelines.annotate.rules.feelings import Feeling, whose
-from pipelines.annotate.rules.lexicon import shaped, worded
 from pipelines.annotate.rules.scenes import Scene
+from pipelines.text.finder import shaped, worded
 from schemas.labels import SENTIMENT_OF
 from schemas.reasoning import Lang
 

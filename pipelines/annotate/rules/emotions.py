@@ -6,9 +6,9 @@ from typing import Any
 
 from pipelines.annotate.rules.feelings import Feeling
 from pipelines.annotate.rules.intents import main_intent
-from pipelines.annotate.rules.lexicon import shaped
 from pipelines.annotate.rules.quotes import Span
 from pipelines.annotate.rules.reading import Prevailing, Reading, read
+from pipelines.text.finder import shaped
 from schemas.labels import EMOTIONS
 
 _CONVEYED = ("care", "encouragement")

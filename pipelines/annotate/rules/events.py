@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from pipelines.annotate.rules.clauses import Clause
 from pipelines.annotate.rules.feelings import Feeling
-from pipelines.annotate.rules.lexicon import shaped
 from pipelines.annotate.rules.quotes import LONGEST, Span
 from pipelines.annotate.rules.reading import Reading
+from pipelines.text.finder import shaped
 
 # Fewer characters tell no event.
 _SHORTEST = 6

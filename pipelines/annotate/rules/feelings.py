@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from pipelines.annotate.rules.clauses import Clause
 from pipelines.annotate.rules.contexts import diagnosed, insincere, is_past, last_turn, tells_on, unfelt, unproven
-from pipelines.annotate.rules.lexicon import Finder, Hit, alternatives, lexicon, markers, shaped, worded
-from pipelines.clean.words import spelled
+from pipelines.text.finder import Finder, Hit, alternatives, lexicon, markers, shaped, worded
+from pipelines.text.words import spelled
 from schemas.reasoning import Lang
 
 # Something worries them: whoever stands behind an English verb feels it; but I hate him.

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Literal
 
 from pipelines.annotate.rules.clauses import Clause
-from pipelines.annotate.rules.lexicon import any_of, markers, shaped
 from pipelines.annotate.rules.quotes import Span, quotation
+from pipelines.text.finder import any_of, markers, shaped
 from schemas.reasoning import Lang
 
 Intent = Literal["advice", "understanding", "validation"]

@@ -9,9 +9,9 @@ from pipelines.annotate.rules.anchors import in_full
 from pipelines.annotate.rules.clauses import clauses
 from pipelines.annotate.rules.contexts import only_ill
 from pipelines.annotate.rules.danger import dangers
-from pipelines.annotate.rules.lexicon import Finder, any_of, markers, shaped, straight
 from pipelines.annotate.rules.quotes import LONGEST, SHORTEST
 from pipelines.annotate.rules.story import Story, story
+from pipelines.text.finder import Finder, any_of, markers, shaped, straight
 from schemas.labels import SENTIMENT_OF
 from schemas.reasoning import Lang
 

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from functools import cache, cached_property
 
 from pipelines.annotate.rules.clauses import Clause, clauses
-from pipelines.annotate.rules.lexicon import Finder, any_of, markers, shaped, worded
+from pipelines.text.finder import Finder, any_of, markers, shaped, worded
 
 # How far before a word of kin whose it is may stand.
 _REACH = 6

@@ -12,8 +12,8 @@ from pipelines.annotate.rules.clauses import Clause, clauses
 from pipelines.annotate.rules.contexts import bereaved, diagnoses, grave, is_over, signs
 from pipelines.annotate.rules.feelings import Feeling, feelings
 from pipelines.annotate.rules.intents import Question, questions
-from pipelines.annotate.rules.lexicon import straight, worded
 from pipelines.annotate.rules.quotes import SHORTEST, Span, quotation, wider
+from pipelines.text.finder import straight, worded
 from schemas.labels import SENTIMENT_OF
 from schemas.reasoning import Lang
 

@@ -7,9 +7,10 @@ import re
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from pipelines.annotate.rules.lexicon import alternatives
-from pipelines.clean.lexicon import lexicon as clean_lexicon
-from pipelines.clean.words import spelled
+from pipelines.text import finder
+from pipelines.text.finder import alternatives
+from pipelines.text.lexicon import lexicon as clean_lexicon
+from pipelines.text.words import spelled
 from schemas.labels import DOUBTS
 
 _SIGNED = tuple(label for label in DOUBTS if label != "not_psychological")
@@ -26,7 +27,7 @@ class Relevance(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def relevance(text: str, title: str) -> Relevance:
-    """See `pipelines.clean.relevance.relevance`: `text` is the whole post, title and all."""
+    """See `pipelines.text.relevance.relevance`: `text` is the whole post, title and all."""
     counts = {name: _count(pattern, text) for name, pattern in _lists().items()}
     own = counts["self"] - counts["we"]
     score = (
@@ -52,7 +53,7 @@ def _signed(label: str, text: str, title: str, own: int, feelings: int) -> bool 
     near, signs = _signs(label)
     if not near.search(text):
         return None
-    rules: dict[str, Any] = clean_lexicon("relevance")[label]
+    rules: dict[str, Any] = clean_lexicon("relevance", finder.__file__)[label]
     shown = {name for name, sign in signs.items() if sign.search(title if name == "title" else text)}
     if rules["needs"] not in shown or len(shown) < rules["doubtful"]:
         return None
@@ -61,7 +62,7 @@ def _signed(label: str, text: str, title: str, own: int, feelings: int) -> bool 
 
 
 def _elsewhere(counts: dict[str, int], own: int, score: float) -> bool | None:
-    most = max(counts[topic] for topic in clean_lexicon("relevance")["not_psychological"]["topics"])
+    most = max(counts[topic] for topic in clean_lexicon("relevance", finder.__file__)["not_psychological"]["topics"])
     feelings = counts["feelings"]
     doubtful = most >= 2 + feelings and feelings <= 2 and own <= 6
     no_story = score < _HARDLY_A_STORY and feelings + counts["people"] == 0
@@ -81,7 +82,7 @@ def _count(pattern: re.Pattern[str], text: str) -> int:
 
 @cache
 def _lists() -> dict[str, re.Pattern[str]]:
-    words = clean_lexicon("relevance")
+    words = clean_lexicon("relevance", finder.__file__)
     lists = {**words["story"], **words["not_psychological"]["topics"]}
     return {name: _any(one) for name, one in lists.items()}
 
@@ -98,7 +99,7 @@ def _any(words: list[str] | str) -> re.Pattern[str]:
 
 @cache
 def _signs(label: str) -> tuple[re.Pattern[str], dict[str, re.Pattern[str]]]:
-    rules = clean_lexicon("relevance")[label]
+    rules = clean_lexicon("relevance", finder.__file__)[label]
     return _any(rules["near"]), {
         name: re.compile(pattern.replace("$", r"\Z")) for name, pattern in rules["signs"].items()
     }

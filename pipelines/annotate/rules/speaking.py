@@ -14,10 +14,10 @@ from pipelines.annotate.rules.deciding import (
     occasion_of,
     steps,
 )
-from pipelines.annotate.rules.lexicon import shaped
 from pipelines.annotate.rules.listening import Talk
 from pipelines.annotate.rules.quotes import SHORTEST
 from pipelines.annotate.rules.wording import inside, phrases, pick, turned
+from pipelines.text.finder import shaped
 from schemas.reasoning import Lang
 
 _SLOT = re.compile(r"\{(quote|restated|soothe|explain|step|ask)\}")

@@ -14,11 +14,11 @@ from pipelines.annotate.rules.danger import dangers
 from pipelines.annotate.rules.events import event_before
 from pipelines.annotate.rules.feelings import Feeling, whose
 from pipelines.annotate.rules.intents import Intent, Question, asks_of_another, main_intent
-from pipelines.annotate.rules.lexicon import shaped
 from pipelines.annotate.rules.people import people
 from pipelines.annotate.rules.quotes import LONGEST, Span
 from pipelines.annotate.rules.reading import Prevailing, Reading, read
 from pipelines.annotate.rules.topics import subject
+from pipelines.text.finder import shaped
 from schemas.labels import SENTIMENT_OF
 from schemas.reasoning import Lang
 

@@ -7,11 +7,11 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from pipelines.annotate.rules.danger import dangers
-from pipelines.annotate.rules.lexicon import Finder, lexicon, markers
 from pipelines.annotate.rules.people import another_s
 from pipelines.annotate.rules.reading import read
 from pipelines.annotate.rules.relevant import relevance
-from pipelines.clean.words import spelled
+from pipelines.text.finder import Finder, lexicon, markers
+from pipelines.text.words import spelled
 from schemas.taxonomy import TAXONOMY
 
 _NAMES = {

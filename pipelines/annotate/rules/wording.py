@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pipelines.annotate.rules.lexicon import lexicon
+from pipelines.text.finder import lexicon
 from schemas.ids import digest
 from schemas.reasoning import Lang
 

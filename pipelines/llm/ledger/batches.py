@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from sqlite3 import Connection
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-from pipelines.errors import GongqingError, LedgerBusy, LedgerError, UnknownName
+from pipelines.errors import BudgetSpent, GongqingError, LedgerBusy, LedgerError, UnknownName
 from pipelines.llm.ledger import sessions
 from pipelines.llm.ledger.file import LedgerFile
 from pipelines.llm.ledger.packing import packed, unpacked
@@ -47,7 +47,7 @@ class Batches:
                 for job in some:
                     job.batch = number
                 results += self._writer.begin(db, some, now)
-                if any(isinstance(result, GongqingError) for result in results):
+                if any(map(_refused, results)):
                     break  # once one does not fit, no other group is tried
             attempts = tuple(result for result in results if isinstance(result, Attempt))
             if not attempts:
@@ -57,7 +57,12 @@ class Batches:
                 attempts=attempts,
                 recorded=tuple(result for result in results if isinstance(result, Recorded)),
                 elsewhere=tuple(result.key for result in results if isinstance(result, Elsewhere)),
-                refused=next((result for result in results if isinstance(result, GongqingError)), None),
+                dear={
+                    job.call.key: result
+                    for job, result in zip(jobs, results, strict=False)  # of the groups that were tried
+                    if isinstance(result, BudgetSpent) and result.too_dear
+                },
+                refused=next(filter(_refused, results), None),
             )
 
         return await self._do(work)
@@ -197,6 +202,11 @@ class Batches:
         self._writer.submit(job)
         result: T = await asyncio.shield(asyncio.wrap_future(job.future))
         return result
+
+
+def _refused(result: object) -> TypeGuard[GongqingError]:
+    """Whether it is a reason to try no further; what is too dear for any budget of this size is none."""
+    return isinstance(result, GongqingError) and not (isinstance(result, BudgetSpent) and result.too_dear)
 
 
 def _batch(row: Sequence[Any]) -> Batch:

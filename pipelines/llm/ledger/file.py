@@ -77,7 +77,7 @@ class LedgerFile:
         self.path = path
         self._one_thread = threading.Lock()  # an flock keeps out other processes alone
         with self.translated(), contextlib.ExitStack() as undo:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = path.with_name(path.name + ".lock")
             self._locked = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             undo.callback(os.close, self._locked)

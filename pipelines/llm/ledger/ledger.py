@@ -249,6 +249,11 @@ class Ledger:
         with self._reads() as db:
             return reading.open_budgets(db)
 
+    def taken(self, of: str) -> Decimal:
+        """What was spent from the budgets of a name, open and closed, with what is still held of them."""
+        with self._reads() as db:
+            return reading.taken(db, of)
+
     def close_budget(self, budget: Budget | int) -> None:
         """From here on nothing is taken from it; the next one of its name begins at nothing."""
         number = budget if isinstance(budget, int) else budget.id

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from sqlite3 import Connection
 from typing import Any
 
@@ -98,6 +99,12 @@ def open_budgets(db: Connection, of: str | None = None) -> list[Budget]:
         Budget(number, name, cap, currency, spent, held, utc(opened))
         for number, name, cap, currency, spent, held, opened in rows
     ]
+
+
+def taken(db: Connection, of: str) -> Decimal:
+    """What was spent from the budgets of a name, open and closed, with what is still held of them."""
+    (sum_,) = db.execute("SELECT coalesce(sum(spent + held), 0) FROM budget WHERE of = ?", (of,)).fetchone()
+    return amount(sum_)
 
 
 def utc(seconds: float) -> datetime:

@@ -1,9 +1,11 @@
 """What goes into the ledger and what comes out of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from pipelines.errors import BudgetSpent
 from pipelines.llm.money import Usage
 
 
@@ -129,13 +131,15 @@ class Batch:
 class Planned:
     """What became of calls that were to go into one batch. All that is in `attempts` is in the batch, if there is one.
 
-    recorded: answered meanwhile. elsewhere: somebody alive has it under way. refused: why the rest was left out.
+    recorded: answered meanwhile. elsewhere: somebody alive has it under way. dear: by key, those that no budget of this
+    size allows. refused: why the rest was left out.
     """
 
     batch: Batch | None
     attempts: tuple[Attempt, ...]
     recorded: tuple[Recorded, ...]
     elsewhere: tuple[str, ...]
+    dear: Mapping[str, BudgetSpent]
     refused: Exception | None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from pipelines.errors import HostRefused
+from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Recorded
 from pipelines.llm.progress import Told
@@ -12,6 +13,7 @@ from pipelines.llm.providers.batch.asking import Failure, ask_batch
 from pipelines.llm.providers.bodies import ABOUT_ONE, MOST_IN_A_ROW, verdict_of
 from pipelines.llm.providers.line import UNLIKED, Line, no_answers
 from pipelines.llm.providers.walking import Walk
+from pipelines.llm.questions import OVER_BUDGET
 
 _NOT_HAD = {f"http_{status}" for status in ABOUT_ONE}
 
@@ -23,11 +25,12 @@ async def in_batches(
     ledger: Ledger,
     budget: int | None,
     told: Told,
+    counts: InvalidReplies,
 ) -> None:
-    """Ends the walks of one model; `told` hears of each.
+    """Ends the walks of one model; `told` and `counts` hear of each.
 
-    Raises what `ask_batch` raises, and HostRefused where the host would have none of many, with all answers kept that
-    came before.
+    Raises what `ask_batch` raises, HostRefused where the host would have none of many, and TooManyInvalid, with all
+    answers kept that came before.
     """
     while walks:
         calls = {walk.request.key: settling.call(stage, walk.request, line.profile) for walk in walks}
@@ -41,10 +44,14 @@ async def in_batches(
                 walk.take(got.body)
             elif (verdict := _of_its_length(walk, got)) is not None:
                 walk.take(verdict)
+            elif got.reason == OVER_BUDGET:
+                walk.fail(got.status, got.reason)
             else:
-                walk.fail(f"{got.status}, tries: {got.tries}")
+                walk.fail(f"{got.status}, tries: {got.tries}", got.reason)
             if walk.reply is not None:
                 told.reply(walk.reply, cached=False)
+                counts.count(walk.reply)
+        counts.require()
         walks = [walk for walk in walks if walk.reply is None]
 
 
@@ -52,17 +59,18 @@ def _require_some_answer(line: Line, found: Collection[Recorded | Failure]) -> N
     """A host that would have none of the questions does not mean their texts, and one that answers none is down (see
     MOST_IN_A_ROW).
     """
-    if len(found) < MOST_IN_A_ROW or not all(isinstance(one, Failure) for one in found):
+    asked = [one for one in found if not isinstance(one, Failure) or one.reason != OVER_BUDGET]
+    if len(asked) < MOST_IN_A_ROW or not all(isinstance(one, Failure) for one in asked):
         return
-    failed = {one.status for one in found if isinstance(one, Failure)}
+    failed = {one.status for one in asked if isinstance(one, Failure)}
     if not_had := failed & _NOT_HAD:
         told = " and ".join(sorted(status.removeprefix("http_") for status in not_had))
         raise HostRefused(
-            f"{line.profile.alias} answers {told} to all {len(found)} questions of a batch: nothing more is sent",
+            f"{line.profile.alias} answers {told} to all {len(asked)} questions of a batch: nothing more is sent",
             where=f"{line.host}, model {line.profile.model}",
             remedy=UNLIKED,
         )
-    which = f"none to all {len(found)} questions of a batch"
+    which = f"none to all {len(asked)} questions of a batch"
     raise no_answers(line.profile, line.host, which, ", ".join(sorted(failed)))
 
 

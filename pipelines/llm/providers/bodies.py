@@ -21,7 +21,11 @@ MOST_IN_A_ROW = 8
 _FILTERED = re.compile(
     r"content_?filter|content_policy|data_?inspection|content exists risk|inappropriate content", re.I
 )
-_TOO_LONG = re.compile(r"context_length|maximum context|too[_ ]large|too[_ ]long|range of input length", re.I)
+# Not that the longest reply which a profile allows is too large: that is so of every text.
+_TOO_LONG = re.compile(
+    r"context_length|maximum context|(?<!tokens is )(?<!tokens['`] is )too[_ ]large|too[_ ]long|range of input length",
+    re.I,
+)
 _THOUGHT = re.compile(r"\s*<think>(.*?)(?:</think>|\Z)", re.S)
 _END_OF_THOUGHT = "</think>"
 _CODE = re.compile(r"[\w.-]{1,60}", re.ASCII)
@@ -64,7 +68,7 @@ def completion(body: bytes, *, thinks: bool = False) -> Completion:
         answer = json.loads(body)
         told = _told(answer.get("usage"))
         if not answer.get("choices") and "error" in answer:
-            return _verdict(answer["error"])
+            return _verdict(answer["error"], told)
         choice = answer["choices"][0]
         message = choice["message"]
         content, reasoning = _apart(_text(message.get("content")), thinks)
@@ -114,17 +118,19 @@ def code_of(error: Any) -> str | None:
     return found and found[0]
 
 
-def _verdict(error: Any) -> Completion:
-    told = json.dumps(error)
-    refused = _FILTERED.search(told) is not None
-    if not refused and not _TOO_LONG.search(told):
+def _verdict(error: Any, told: Told) -> Completion:
+    """What a vendor says of a text in the place of a reply. It took nothing, unless a usage is told with it."""
+    words = json.dumps(error)
+    refused = _FILTERED.search(words) is not None
+    if not refused and not _TOO_LONG.search(words):
         raise ValueError("an error that says nothing of the text")
+    free = told == Told()
     return Completion(
         finish_reason="content_filter" if refused else "length",
-        usage=Usage(0, 0, 0),
+        usage=Usage(0, 0, 0) if free else told.usage,
         verdict="refused" if refused else "too_long",
         detail="content_filter" if refused else TOO_LONG,
-        told=Told(0, 0, 0),
+        told=Told(0, 0, 0, free=True) if free else told,
     )
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from pipelines.errors import HostRefused
 from pipelines.llm.limits import Limits
-from pipelines.llm.payload import Payload, Request
+from pipelines.llm.payload import LONGEST, Payload, Request
 from pipelines.llm.profiles import Profile, host, key
 from pipelines.llm.providers.bodies import ABOUT_ONE, MOST_IN_A_ROW, code_of, may_pass, verdict_of
+from pipelines.llm.providers.incoming import Redirected, TooLarge, held, reply_bytes
 from pipelines.settings import Llm
 
 # Ours. To connect takes no thinking; who asks to wait longer than this has closed for the day.
@@ -77,16 +78,21 @@ class Line:
         self._timeout = llm.timeout
         theirs = profile.key_variable == "OPENAI_API_KEY"
         trusted = httpx2.create_ssl_context()
+        secret = key(profile)
+        self.most = reply_bytes(LONGEST * profile.max_tokens)  # bytes of one reply
         self._clients = [
             AsyncOpenAI(
                 base_url=self.host,
                 # What the environment holds for one host is not to be seen by another.
-                api_key=key(profile) or "none",
+                api_key=secret or "none",
                 organization=None if theirs else "",
                 project=None if theirs else "",
                 max_retries=0,  # the SDK's would be paid for behind the ledger's back
                 http_client=DefaultAsyncHttpxClient(
                     verify=trusted,
+                    follow_redirects=False,  # what is asked goes to the host of the profile, and nowhere else
+                    headers={"Accept-Encoding": "identity"},
+                    event_hooks={"response": [held(self.most, [secret] if secret else [])]},
                     timeout=httpx2.Timeout(None, connect=min(_CONNECT_SECONDS, llm.timeout)),
                     limits=httpx2.Limits(
                         max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS, keepalive_expiry=30.0
@@ -117,6 +123,12 @@ class Line:
                 body: bytes = await self._posted(request.payload)
         except openai.APIStatusError as error:
             return self._status(error.response, request)
+        except Redirected as error:
+            raise Trouble(
+                f"http_{error.status}", billed=False, refusal=redirected(self.profile, self.host, error)
+            ) from None
+        except TooLarge as error:
+            raise self._too_large(request, error) from None
         except (TimeoutError, openai.APITimeoutError) as error:
             raise Trouble("timeout", billed=_billed(error)) from None
         except openai.APIConnectionError as error:
@@ -163,6 +175,13 @@ class Line:
         self.hopeless[request.key] = told
         return Trouble(told, billed=False, again=False, refusal=refusal)
 
+    def _too_large(self, request: Request, error: TooLarge) -> Trouble:
+        """A reply that nobody can hold: the question is not sent again, and a host that sends many such is no host."""
+        self.hopeless[request.key] = "too_large"
+        return Trouble(
+            "too_large", billed=None, again=False, refusal=self.unanswered(f"replies of more than {error.most} bytes")
+        )
+
     def answered(self) -> None:
         """The host has answered a question."""
         self._in_a_row = 0
@@ -180,6 +199,15 @@ class Line:
             where=f"{self.host}, model {self.profile.model}",
             remedy=remedy,
         )
+
+
+def redirected(profile: Profile, host: str, error: Redirected) -> HostRefused:
+    """What ends a run whose questions would go to a host that nobody has named."""
+    return HostRefused(
+        f"{profile.alias} answers {error.status}, and sends to {error.to}: that is not followed; nothing more is sent",
+        where=f"{host}, model {profile.model}",
+        remedy="look at base_url of the profile; where the other host is the right one, name it there",
+    )
 
 
 def no_answers(profile: Profile, host: str, which: str, status: str) -> HostRefused:

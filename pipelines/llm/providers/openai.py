@@ -10,18 +10,20 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.errors import BudgetSpent, RequestError
-from pipelines.llm.asking import BUDGET, Estimate, ModelEstimate
+from pipelines.llm.failures import InvalidReplies
+from pipelines.llm.interface import BUDGET, Estimate, ModelEstimate
 from pipelines.llm.ledger.ledger import FILE, Ledger
 from pipelines.llm.ledger.records import Batch, Budget
 from pipelines.llm.money import amount, bound, nano, worst_case
 from pipelines.llm.profiles import Profile, prices, profile, profiles
 from pipelines.llm.progress import Progress, Told
-from pipelines.llm.providers.walking import Walk, walk_on
-from pipelines.llm.questions import Question, Reply
+from pipelines.llm.providers.walking import Walk, newest, walk_on
+from pipelines.llm.questions import OVER_BUDGET, Question, Reply
 from pipelines.settings import Llm
 
 if TYPE_CHECKING:
@@ -104,35 +106,42 @@ class OpenAIAsker:
         return tuple(profile(self._profiles, alias).alias for alias in wanted)
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
-        """The replies, in the order of the questions.
+        """The replies, in the order of the questions. One that alone may cost more than the whole budget is not asked,
+        and its reply says so (OVER_BUDGET).
+
+        What the ledger holds of a model that replied with too much that is no answer ([llm] failures) is no answer
+        either: those questions are asked anew, as their next sample, and what came of that stands from then on.
 
         Raises:
             RequestError: where an answer would cost and there is no budget; NoHost, NoKey, UnknownPrice.
-            BudgetSpent, HostRefused, LedgerError: with what was in flight settled, and all that was answered kept.
+            BudgetSpent: where the budget is used up, or is too small for every one of the questions.
+            HostRefused, TooManyInvalid, LedgerError: with what was in flight settled, and all that was answered kept.
         """
         told = Told(self._progress, stage, len(questions))
         told.now()
         self._clear_files()
-        replies: list[Reply[Any] | None] = []
+        replies: list[Reply[Any] | None] = [None] * len(questions)
         waiting: list[tuple[int, Walk[Any]]] = []
-        for walk in self._walked(questions):
+        for place, walk in self._standing(stage, questions):
             if walk.reply is None:
-                waiting.append((len(replies), walk))
+                waiting.append((place, walk))
             else:
                 told.reply(walk.reply, cached=True)
-            replies.append(walk.reply)
+            replies[place] = walk.reply
         if waiting:
+            waiting.sort(key=itemgetter(0))
             self._send(stage, [walk for _, walk in waiting], told)
         for place, walk in waiting:
             replies[place] = walk.reply
+        self._require_one_that_fits([walk for _, walk in waiting], replies)
         return [reply for reply in replies if reply is not None]
 
-    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every asker
+    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:
         """The worst case of what the ledger cannot answer. Sends nothing, needs no key. Raises UnknownPrice."""
         counts: dict[str, Counter[str]] = {}
         asked: set[str] = set()
         unpriced: dict[str, Profile] = {}
-        for walk in self._walked(questions):
+        for _, walk in self._standing(stage, questions):
             count = counts.setdefault(walk.profile.alias, Counter())
             if walk.reply is not None or walk.request.key in asked:
                 count["cached"] += 1
@@ -178,6 +187,30 @@ class OpenAIAsker:
             walk_on(walks, self._recorded)
             yield from walks
 
+    def _standing(self, stage: str, questions: Sequence[Question[Any]]) -> Iterator[tuple[int, Walk[Any]]]:
+        """A walk a question, with its place, as far as the ledger leads it; anew from its beginning what has no answer
+        of a model that is beyond the limit of invalid replies.
+        """
+        counts = InvalidReplies(stage, self._llm.failures)
+        doubtful: list[tuple[int, Walk[Any]]] = []
+        for start in range(0, len(questions), _AT_ONCE):
+            walks = newest(list(self._walked(questions[start : start + _AT_ONCE])), self._recorded)
+            for place, walk in enumerate(walks, start):
+                if walk.reply is not None:
+                    counts.count(walk.reply)
+                    if walk.reply.may_come_right or walk.reply.is_of_the_text:
+                        doubtful.append((place, walk))
+                        continue
+                yield place, walk
+        for place, walk in doubtful:
+            assert walk.reply is not None
+            if not counts.doubts(walk.reply):
+                yield place, walk
+                continue
+            again = walk.anew()
+            walk_on([again], self._recorded)  # it may have been begun
+            yield place, again
+
     def _recorded(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         ledger = self.ledger
         return {} if ledger is None else {key: one.body for key, one in ledger.recorded(keys).items()}
@@ -195,6 +228,29 @@ class OpenAIAsker:
         finally:
             self.broken_off = self.broken_off or not well
 
+    def _require_one_that_fits(self, walks: list[Walk[Any]], replies: Sequence[Reply[Any] | None]) -> None:
+        """Raises BudgetSpent where not one of a stage's questions fits into the whole budget: it is not the texts that
+        are at fault then, and an empty table would stand for all of them.
+        """
+        if not walks or any(reply is None or reply.reason != OVER_BUDGET for reply in replies):
+            return
+        self.broken_off = True
+        budget = self._budget
+        assert budget is not None
+        raise BudgetSpent(
+            spent=amount(budget.spent),
+            held=amount(budget.held),
+            wanted=amount(
+                min(
+                    worst_case(walk.profile, walk.request.payload, batch=self._in_batch(walk.profile.alias))
+                    for walk in walks
+                )
+            ),
+            cap=amount(budget.cap),
+            currency=budget.currency,
+            waiting=len(walks),
+        )
+
     async def _sent(
         self, stage: str, walks: list[Walk[Any]], aliases: list[str], budget: int | None, told: Told
     ) -> None:
@@ -205,7 +261,14 @@ class OpenAIAsker:
             self._line(alias)
         ledger = self._made_ledger()
         sending = Sending(
-            stage, self._lines, ledger, budget=budget, attempts=self._llm.attempts, backoff=Backoff(), told=told
+            stage,
+            self._lines,
+            ledger,
+            budget=budget,
+            attempts=self._llm.attempts,
+            backoff=Backoff(),
+            told=told,
+            counts=InvalidReplies(stage, self._llm.failures, in_time=True),
         )
         await sending.run([walk for walk in walks if not self._in_batch(walk.profile.alias)])
         ends = await asyncio.gather(
@@ -217,6 +280,7 @@ class OpenAIAsker:
                     ledger,
                     budget,
                     told,
+                    InvalidReplies(stage, self._llm.failures),
                 )
                 for alias in aliases
                 if self._in_batch(alias)

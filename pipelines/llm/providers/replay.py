@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pipelines.durable import writing
+from pipelines.core.files import writing
 from pipelines.errors import RequestError, UnreadableFile
-from pipelines.llm.asking import Estimate, ModelEstimate
+from pipelines.llm.interface import Estimate, ModelEstimate
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Exchange
 from pipelines.llm.payload import canonical, key_of
 from pipelines.llm.profiles import Profile, base_url, profile, profiles
 from pipelines.llm.progress import Progress, Told
-from pipelines.llm.providers.walking import Walk, walk_on
+from pipelines.llm.providers.walking import Walk, newest, walk_on
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
@@ -119,7 +119,7 @@ class ReplayAsker:
             for question in questions
         ]
         walk_on(walks, self._found)
-        return walks
+        return newest(walks, self._found)
 
     def _found(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         return {key: self._bodies[key] for key in keys if key in self._bodies}

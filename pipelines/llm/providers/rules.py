@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from pipelines.errors import UnknownName
-from pipelines.llm.asking import Answers, Estimate, ModelEstimate
+from pipelines.llm.interface import Answers, Estimate, ModelEstimate
 from pipelines.llm.payload import RULES, Request, payload
 from pipelines.llm.progress import Progress, Told
 from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply, read

@@ -7,12 +7,13 @@ flight come home first, since it is paid for; nothing new leaves meanwhile.
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import stamina
 
 from pipelines.errors import BudgetSpent
+from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Attempt, Call, Elsewhere, Recorded
 from pipelines.llm.money import worst_case
@@ -23,6 +24,7 @@ from pipelines.llm.providers import settling
 from pipelines.llm.providers.interrupts import deferred
 from pipelines.llm.providers.line import Line, Trouble
 from pipelines.llm.providers.walking import Walk
+from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
 
 # More questions are at work than may be in flight, so that one that waits to ask again leaves no place empty: ours.
 _WORKERS_A_PLACE = 2
@@ -43,11 +45,14 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """What came of a request: a body, or a word why none did. `sent`: whether anything left for it."""
+    """What came of a request: a body, or a word why none did, and the `reason` of the reply for it. `sent`: whether
+    anything left for it.
+    """
 
     body: bytes | None
     trouble: str
     sent: bool
+    reason: str = NO_ANSWER
 
 
 class Stopped(Exception):
@@ -67,10 +72,14 @@ class Sending:
         attempts: int,
         backoff: Backoff,
         told: Told,
+        counts: InvalidReplies | None = None,
     ) -> None:
-        """`lines` by alias; `told` hears of every walk that has come to its end, and of what was paid."""
+        """`lines` by alias; `told` hears of every walk that has come to its end, and of what was paid. `counts` ends
+        the run where too many of the replies are no answers.
+        """
         self._stage, self._lines, self._ledger, self._told = stage, lines, ledger, told
         self._budget, self._attempts, self._backoff = budget, attempts, backoff
+        self._counts = counts
         self._error: Exception | None = None
         self._stopping = asyncio.Event()
         self._in_flight = 0
@@ -125,10 +134,13 @@ class Sending:
             got = await self._fetched(walk.request, line)
             walk.called = walk.called or got.sent
             if got.body is None:
-                walk.fail(got.trouble)
+                walk.fail(got.trouble, got.reason)
             else:
                 walk.take(got.body)
         self._told.reply(walk.reply, cached=not walk.called)
+        if self._counts is not None:
+            self._counts.count(walk.reply)
+            self._counts.require([walk.profile.alias])
 
     async def _fetched(self, request: Request, line: Line) -> Got:
         """What came of a request; two rows with the same one send it once, and none what was hopeless before."""
@@ -136,7 +148,7 @@ class Sending:
             return Got(None, f"{hopeless}, tries: 0", sent=False)
         if (same := self._under_way.get(request.key)) is not None:
             got = await asyncio.shield(same)
-            return Got(got.body, got.trouble, sent=False)
+            return replace(got, sent=False)
         ours: asyncio.Future[Got] = asyncio.get_running_loop().create_future()
         self._under_way[request.key] = ours
         try:
@@ -169,6 +181,10 @@ class Sending:
             if trouble.again and (refusal := line.unanswered(trouble.status)) is not None:
                 raise refusal from None
             return Got(None, f"{trouble.status}, tries: {tries}", sent=True)
+        except BudgetSpent as error:
+            if not error.too_dear:
+                raise
+            return Got(None, error.figures, sent=False, reason=OVER_BUDGET)
         raise AssertionError("stamina ends with a result or an error")
 
     async def _once(self, request: Request, line: Line, call: Call) -> Got:
@@ -194,7 +210,9 @@ class Sending:
         """
         try:
             return await self._begin(call, reserve)
-        except BudgetSpent:
+        except BudgetSpent as error:
+            if error.too_dear:  # whatever comes home
+                raise
             async with self._tight:
                 while True:
                     alone = self._in_flight == 0
@@ -229,7 +247,7 @@ class Sending:
             body = await line.post(request)
             came = True
             given, readable = settling.read(body)
-            kept = settling.answer(given, body, line.profile, attempt, request.payload)
+            kept = settling.answer(given, readable, body, line.profile, attempt, request.payload)
             recorded = await self._ledger.answered(attempt, kept)
             self._told.paid(recorded.cost)
             line.limits.concurrency.answered()

@@ -36,6 +36,7 @@ def read(body: bytes) -> tuple[Completion, bool]:
 
 def answer(
     given: Completion,
+    readable: bool,
     body: bytes,
     profile: Profile,
     attempt: Attempt,
@@ -44,7 +45,8 @@ def answer(
     batch: bool = False,
 ) -> Answer:
     """The answer as the ledger keeps it (`pipelines.llm.money.owed` says what it cost)."""
-    usage, cost = owed(profile, given.told, payload, attempt.reserve, batch=batch)
+    reply = given.content + (given.reasoning or "") if readable else None
+    usage, cost = owed(profile, given.told, payload, attempt.reserve, reply=reply, batch=batch)
     return Answer(body, given.served, given.finish_reason, usage, cost, attempt.call.currency)
 
 

@@ -4,6 +4,7 @@ Each step follows from the body of the step before alone. So what was paid for i
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar
 
 from pipelines.llm import payload as payloads
@@ -13,6 +14,9 @@ from pipelines.llm.providers.bodies import Completion, UnreadableBody, completio
 from pipelines.llm.questions import NO_ANSWER, InvalidReply, Provenance, Question, Reply, read
 
 T = TypeVar("T")
+
+# A question that is asked anew is another sample of it, this far from those that a stage draws itself: ours.
+_ANEW = 1000
 
 
 class Walk(Generic[T]):
@@ -26,7 +30,7 @@ class Walk(Generic[T]):
         self.reply: Reply[T] | None = None
         self.called = False  # whether anything was sent for it in this run: else it was to be had without a call
         self._provider = provider
-        self._repairs = repairs
+        self._most_repairs = self._repairs = repairs
         self._asked = payloads.payload(question, profile)
         self.request = Request.of(self._asked, question.sample)
 
@@ -50,9 +54,14 @@ class Walk(Generic[T]):
         else:
             self._read(given)
 
-    def fail(self, detail: str) -> None:
-        """No request for it came through."""
-        self._end(None, reason=NO_ANSWER, detail=detail)
+    def anew(self) -> "Walk[T]":
+        """The same question from its beginning, as its next sample: another request, and another answer."""
+        question = replace(self.question, sample=self.question.sample + _ANEW)
+        return Walk(question, self.profile, self._provider, self._most_repairs)
+
+    def fail(self, detail: str, reason: str = NO_ANSWER) -> None:
+        """No request for it came through, or none was sent."""
+        self._end(None, reason=reason, detail=detail)
 
     def _read(self, given: Completion) -> None:
         try:
@@ -98,3 +107,22 @@ def walk_on(walks: Iterable[Walk[Any]], recorded: Callable[[Sequence[str]], Mapp
         for walk in ahead:
             walk.take(found[walk.request.key])
         ahead = [walk for walk in ahead if walk.reply is None]
+
+
+def newest(walks: Sequence[Walk[Any]], recorded: Callable[[Sequence[str]], Mapping[str, bytes]]) -> list[Walk[Any]]:
+    """The walks, those that ended without an answer replaced by how the same question ended when it was asked anew."""
+    found = list(walks)
+    places = [place for place, walk in enumerate(found) if _has_no_answer(walk)]
+    while places:
+        again = [found[place].anew() for place in places]
+        walk_on(again, recorded)
+        ended = [(place, walk) for place, walk in zip(places, again, strict=True) if walk.reply is not None]
+        for place, walk in ended:
+            found[place] = walk
+        places = [place for place, walk in ended if _has_no_answer(walk)]
+    return found
+
+
+def _has_no_answer(walk: Walk[Any]) -> bool:
+    """Whether a walk has ended with what the model said in the place of an answer."""
+    return walk.reply is not None and (walk.reply.may_come_right or walk.reply.is_of_the_text)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import polars as pl
 
-from pipelines.clean.personal_data.vocabulary import lexicon
 from pipelines.release.checks.released import Released, some
-from pipelines.release.manifest import Finding
+from pipelines.store.release_manifest import Finding
+from pipelines.text.pii.vocabulary import lexicon
 
 K = 5  # ours
 _TOGETHER = 2  # as many must be told for a row to belong to a class

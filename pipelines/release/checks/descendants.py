@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from pipelines.release.checks.released import Released, origin, some
-from pipelines.release.manifest import Finding
+from pipelines.store.release_manifest import Finding
 
 # Tables that are made of training rows alone, each with the column that leads to what a row was made from.
 MADE_OF_TRAINING_ROWS = {

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 
-from pipelines.kept_out import KeptOut
 from pipelines.release.checks.released import Released, some
-from pipelines.release.manifest import Finding
+from pipelines.store.release_manifest import Finding
+from pipelines.store.suppression import KeptOut
 
 TAKEDOWN = "takedown.txt"  # in a home: `source:id`, or an id alone, one a line; `#` begins a remark
 

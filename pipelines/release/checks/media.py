@@ -9,10 +9,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from pipelines.release.checks.released import Released, some
-from pipelines.release.manifest import Finding, Release
+from pipelines.store.release_manifest import MEDIA, Finding
 from schemas.ids import round_id
-
-MEDIA = "media"
 
 
 def media(released: Released) -> Iterator[Finding]:
@@ -29,9 +27,3 @@ def media(released: Released) -> Iterator[Finding]:
             remedy="nothing is lost but these: clips are not read here",
             examples=some([round_id(*one) for one in lacking.iter_rows()]),
         )
-
-
-def text_only(release: Release) -> str:
-    """What a card and a run say of it: the rounds that lacked media, or that none did."""
-    told = [one.what for one in release.findings if one.check == MEDIA]
-    return told[0] if told else "text only: no round lacked media"

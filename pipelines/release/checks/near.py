@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from pipelines import text
-from pipelines.buffers import buffers
+from pipelines.core.arrow import buffers
 from pipelines.dedup.duplicates import find_duplicates
 from pipelines.dedup.jaccard import similarities
+from pipelines.dedup.links import LONG, TELLING
+from pipelines.dedup.ties import SIMILAR
 from pipelines.release.checks.released import EXAMPLES, Released
 from pipelines.release.checks.texts import answers_alone, folded
-from pipelines.release.manifest import Finding
-from pipelines.sample.links import LONG, TELLING
-from pipelines.sample.ties import SIMILAR
+from pipelines.store.release_manifest import Finding
+from pipelines.text import keys
 
 
 def near_duplicates(released: Released) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def near_duplicates(released: Released) -> Iterator[Finding]:
 def _told(texts: pl.DataFrame) -> pl.DataFrame:
     """`row_id`, `split`, `text` (folded) of what is compared."""
     spoken = texts.filter(~pl.col("part").is_in(["label", "generic"])).with_columns(text=answers_alone(pl.col("text")))
-    length = text.key(pl.col("text")).str.len_chars()
+    length = keys.key(pl.col("text")).str.len_chars()
     telling = spoken.with_columns(length=length, text=folded(pl.col("text"))).filter(pl.col("length") >= TELLING)
     seeker = telling.filter(pl.col("part") == "seeker").sort("place")
     openings = seeker.unique(["config", "row_id"], keep="first", maintain_order=True)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from pipelines.clean.personal_data.redaction import find
 from pipelines.release.checks.released import Released, some
-from pipelines.release.manifest import Finding
+from pipelines.store.release_manifest import Finding
+from pipelines.text.pii.redaction import find
 
 # What may name a row: the figures of anything else are those of a hash or a counter as well.
 _IN_IDS = ("phone", "email", "id_card")
@@ -14,7 +14,7 @@ _MOBILE = 11  # figures
 
 
 def personal_data(released: Released) -> Iterator[Finding]:
-    """Texts in which the finders of `pipelines.clean.personal_data` still find something, placeholders being nothing;
+    """Texts in which the finders of `pipelines.text.pii` still find something, placeholders being nothing;
     and posts and dialogues that their set names by a mobile number, an address or an identity card.
     """
     yield from _in_texts(released)
@@ -36,7 +36,7 @@ def _in_texts(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=rows["row_id"].n_unique(),
             what=f"personal data are left: {told}",
-            remedy="have these rows erased (gongqing erase ROW_ID), or mend the rules of pipelines/clean/personal_data",
+            remedy="have these rows erased (gongqing erase ROW_ID), or mend the rules of pipelines/text/pii",
             examples=some(rows["row_id"]),
         )
 

@@ -14,7 +14,7 @@ from pipelines.release.checks.risk import minors, risks
 from pipelines.release.checks.rules_rows import RULES_ROWS, rules_rows
 from pipelines.release.checks.sources import licences
 from pipelines.release.checks.versions import empty
-from pipelines.release.manifest import Finding
+from pipelines.store.release_manifest import Finding
 
 Check = Callable[[Released], Iterator[Finding]]
 

@@ -6,7 +6,7 @@ English: words) in a row. A post and a dialogue that have nothing to do with eac
 pairs of a question of PsyQA and a dialogue of SMILE, CPsyCoun or ESConv none shared more than six. Two dialogues that
 models wrote do, for they begin alike: where neither's set was made from the other's, one tells the other again if it
 holds nearly all that the other asks, or if both were made from one set and tell a good part of one story at once; of
-two posts, if one holds half of the other. All this rests on nothing that gave the splits (`pipelines.sample.links`,
+two posts, if one holds half of the other. All this rests on nothing that gave the splits (`pipelines.dedup.links`,
 `ties`).
 """
 
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pipelines.clean.script import as_simplified
+from pipelines.dedup.links import TELLING
+from pipelines.dedup.ties import FORMULA
 from pipelines.release.checks.released import EXAMPLES, Released
-from pipelines.release.manifest import Finding
-from pipelines.sample.links import TELLING
-from pipelines.sample.ties import FORMULA
+from pipelines.store.release_manifest import Finding
+from pipelines.text.script import as_simplified
 
 # Ours. A fifth of an opening or of a whole, and no less than a sentence in all.
 RETOLD = 0.2

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from pipelines.clean.minors import under_18
-from pipelines.clean.risk import risk
-from pipelines.clean.script import as_simplified
 from pipelines.release.checks.released import Released, some
-from pipelines.release.manifest import Finding
+from pipelines.store.release_manifest import Finding
+from pipelines.text.minors import under_18
+from pipelines.text.risk import risk
+from pipelines.text.script import as_simplified
 
 _LEFT_OUT = "gongqing refresh leaves them out; a row that it does not see: gongqing erase ROW_ID"
 

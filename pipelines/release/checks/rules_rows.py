@@ -1,11 +1,12 @@
-"""Rows that rules made, or that were made of what rules said: nothing to train on unless somebody says so."""
+"""Rows that no model made: rules, or people for the samples; nothing to train on unless somebody says so."""
 
 from collections.abc import Collection, Iterable, Iterator
 
 import polars as pl
 
 from pipelines.release.checks.released import Released, origin, some
-from pipelines.release.manifest import Finding
+from pipelines.store.release_manifest import Finding
+from schemas.table import NO_MODEL
 from schemas.tables import PARTITIONED, TABLES
 
 RULES_ROWS = "rules_rows"
@@ -16,7 +17,7 @@ _PERSONAS = ("persona_id", "supporter_persona_id")
 
 
 def rules_rows(released: Released) -> Iterator[Finding]:
-    """Rows whose provider, or the provider of what they were made from, is `rules` (DESIGN §2.5).
+    """Rows whose provider, or the provider of what they were made from, is no model (DESIGN §2.5).
 
     A row counts where it says so itself, as a triplet does whose negative rules judged, and where a table before its
     own, however far, holds a row of `rules` on the same post or dialogue; a rewriting, also where the profile of a
@@ -43,7 +44,8 @@ def rules_rows(released: Released) -> Iterator[Finding]:
             check=RULES_ROWS,
             severity="refuse",
             count=sum(map(len, found.values())),
-            what=f"rows rest on what rules made, no model and no person ({', '.join(sorted(tables))}): {told}",
+            what=f"rows rest on what no model made, but rules or people for the samples ({', '.join(sorted(tables))}): "
+            + told,
             remedy="have a model make them (gongqing refresh --provider openai --budget USD), or release them marked "
             "as such (--allow rules_rows)",
             examples=some([row_id for ids in found.values() for row_id in ids]),
@@ -68,7 +70,7 @@ def _own(rows: pl.DataFrame) -> pl.Series:
     """The ids of the rows that name `rules` among their providers."""
     if "providers" not in rows.columns:
         return pl.Series(dtype=pl.String)
-    return rows.filter(pl.col("providers").list.contains("rules"))["row_id"]
+    return rows.filter(pl.col("providers").list.eval(pl.element().is_in(NO_MODEL)).list.any())["row_id"]
 
 
 def _answered(released: Released) -> Iterable[str]:
@@ -84,6 +86,6 @@ def _origins(rows: pl.DataFrame, known: set[str], profiles: Collection[str] = ()
     for row in rows.select(lead, "provider", *(name for name in _PERSONAS if name in rows.columns)).iter_rows():
         row_id, provider, *personas = row
         drawn = (origin(one, known) for one in personas if one is not None)
-        if provider == "rules" or any(one in profiles for one in drawn):
+        if provider in NO_MODEL or any(one in profiles for one in drawn):
             found.add(origin(row_id, known))
     return {one for one in found if one is not None}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from pipelines.release.checks.released import Released, some
-from pipelines.release.manifest import Finding, Source
+from pipelines.store.release_manifest import Finding, Source
 
 # The consent of a source is the first of these that any of its rows has: one that nobody asked is not outweighed.
 _WEAKEST_FIRST = ("not_asked", "agreement", "public_licence", "given", "synthetic", "invented")

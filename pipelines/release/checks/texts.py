@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from pipelines import text
-from pipelines.clean.script import as_simplified
-from pipelines.release.strings import strings
-from pipelines.release.warm_starts import turns as transcript_turns
+from pipelines.text import keys
+from pipelines.text.script import as_simplified
+from pipelines.text.strings import strings
+from pipelines.trainsets.warm_starts import turns as transcript_turns
 
 # Who says a text. `judged` is what a judge is shown besides the dialogue; `generic` is nobody's. An answer that stands
 # at the end of a chain to it (`sft_coe`) is told as `answer`, and once more in the chain, as `model`.
@@ -44,7 +44,7 @@ def answers_alone(words: pl.Expr) -> pl.Expr:
 
 def folded(words: pl.Expr) -> pl.Expr:
     """A text as it is compared with others: its key in Simplified characters, without punctuation and pictures."""
-    return as_simplified(text.key(words)).str.replace_all(r"[\p{P}\p{S}]", "")
+    return as_simplified(keys.key(words)).str.replace_all(r"[\p{P}\p{S}]", "")
 
 
 def _prompts(rows: pl.DataFrame, answerer: str) -> list[pl.DataFrame]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pipelines.errors import DamagedVersion
 from pipelines.release.checks.released import CONFIGS, Released
-from pipelines.release.manifest import Finding
+from pipelines.store.release_manifest import Finding
 from pipelines.store.store import Store, Version
 from schemas.tables import AFTER_RELEASE, TABLES
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.annotate.rules.clauses import clauses
-from pipelines.annotate.rules.lexicon import Finder, any_of, straight
 from pipelines.annotate.rules.wording import pick
+from pipelines.text.finder import Finder, any_of, straight
 from schemas.labels import TRAITS
 from schemas.reasoning import Lang
 

@@ -12,10 +12,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from pipelines.annotate.language import Lang
-from pipelines.annotate.rules.lexicon import alternatives, straight
+from pipelines.llm.language import Lang
 from pipelines.rewrite.facts import spans
 from pipelines.rewrite.rules.segments import words
+from pipelines.text.finder import alternatives, straight
 
 _LEXICONS = Path(__file__).parent / "lexicons"
 _MEMBER = re.compile(r"([<>]?)(?:([DISC]+):)?(.+)")

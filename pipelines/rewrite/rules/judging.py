@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipelines.annotate.language import Lang
-from pipelines.annotate.rules.lexicon import straight
+from pipelines.llm.language import Lang
 from pipelines.rewrite.facts import changed
 from pipelines.rewrite.rules.exchange import canonical
 from pipelines.rewrite.rules.segments import words
+from pipelines.text.finder import straight
 
 _LEXICONS = Path(__file__).parent / "lexicons"
 

@@ -12,12 +12,12 @@ from functools import cache
 from math import exp, log
 from typing import Any
 
-from pipelines.annotate.language import Lang
 from pipelines.annotate.rules.wording import pick
+from pipelines.llm.language import Lang
 from pipelines.rewrite.copies import A_WORD, is_copy, is_said_again, key
-from pipelines.rewrite.nearness import shared
 from pipelines.rewrite.quotations import followed
 from pipelines.rewrite.rules.exchange import BACK, Member, Site, lexicon, sites
+from pipelines.text.nearness import shared
 from schemas.ids import digest, unit_interval
 from schemas.labels import TRAITS
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pipelines.annotate.rules.clauses import clauses
 from pipelines.annotate.rules.danger import dangers
 from pipelines.annotate.rules.feelings import _spoken_of, _title_self, whose
-from pipelines.annotate.rules.lexicon import worded
 from pipelines.annotate.rules.people import another_s, people
 from pipelines.annotate.rules.reading import read
+from pipelines.text.finder import worded
 
 # Seconds of CPU, many times what is needed; looking again at all that was written before takes minutes.
 ENOUGH = 8

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.annotate.rules.lexicon import FOLDER, Finder, alternatives, lexicon
 from pipelines.annotate.rules.wording import phrases, pick
-from pipelines.clean.personal_data.redaction import find
-from pipelines.clean.words import spelled
+from pipelines.text.finder import FOLDER, Finder, alternatives, lexicon
+from pipelines.text.pii.redaction import find
+from pipelines.text.words import spelled
 from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENT_OF, SENTIMENTS
 from schemas.reasoning import COE_TAGS, tags
 from schemas.taxonomy import TAXONOMY

@@ -9,9 +9,9 @@ from rules_inputs import dialogues, posts
 
 from pipelines.annotate.rules.danger import dangers
 from pipelines.annotate.rules.relevant import relevance
-from pipelines.clean import relevance as by_column
-from pipelines.clean.risk import risk
 from pipelines.store import Store
+from pipelines.text import relevance as by_column
+from pipelines.text.risk import risk
 
 # What real texts have little of: advertisements, and danger in English and at the end of a line.
 _MADE_UP = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipelines.clean.personal_data.redaction import find
+from pipelines.text.pii.redaction import find
 from schemas.labels import PII_KINDS
 
 HERE = Path(__file__).parent

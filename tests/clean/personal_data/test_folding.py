@@ -2,8 +2,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.clean.personal_data.folding import fold
-from pipelines.clean.personal_data.spans import matches, spans
+from pipelines.text.pii.folding import fold
+from pipelines.text.pii.spans import matches, spans
 
 WIDE = "１２３①❸⑴㊀ａＺ＠．一二a1 微信電話\u200b\u200d\ufe0f\u20e3\ufdd0\ufdd1\u3000\n😭"
 AWKWARD = st.text(st.sampled_from(WIDE) | st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.clean.personal_data import redact
-from pipelines.clean.personal_data.entities import find_entities
-from pipelines.clean.personal_data.folding import fold
-from pipelines.clean.personal_data.names import find_names
-from pipelines.clean.personal_data.places import find_places
-from pipelines.clean.personal_data.redaction import find
-from pipelines.clean.personal_data.spans import SPANS
+from pipelines.text.pii import redact
+from pipelines.text.pii.entities import find_entities
+from pipelines.text.pii.folding import fold
+from pipelines.text.pii.names import find_names
+from pipelines.text.pii.places import find_places
+from pipelines.text.pii.redaction import find
+from pipelines.text.pii.spans import SPANS
 
 
 def names_in(text):
@@ -152,3 +152,36 @@ def test_real_posts_hold_few_names(shared):
     found = find_entities(fold(pl.Series(texts)).texts)
     assert found.filter(pl.col("kind") == "name").height <= 15
     assert found.filter(pl.col("kind") != "name").unique(["row", "start", "kind"]).height <= 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("上周老师摸我", "下周老师又要来", "这周叔叔又骂我", "每周教练都来", "隔周叔叔就打我", "本周同学都不理我"),
+        *("第三周老师又打我", "第3周老师又打我", "过了两周同学才理我", "上上周老师说", "上周爸爸打我"),
+        *(
+            "上任老公打我",
+            "第二任老公打我",
+            "上段姐姐的事",
+            "这季老师换了",
+            "每章老师都讲",
+            "下车阿姨推我",
+            "下楼叔叔骂我",
+        ),
+    ],
+)
+def test_what_is_counted_is_no_surname(text: str):
+    assert find_names(pl.Series([text])).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        *(("晚上周老师打我", "周老师"), ("网上周老师说的", "周老师"), ("以前周老师打我", "周老师")),
+        *(("上周周老师打我", "周老师"), ("这王老师骂我", "王老师"), ("周老师打我", "周老师")),
+        ("电话13812345678周老师", "周老师"),
+    ],
+)
+def test_a_surname_behind_another_word_is_one(text: str, name: str):
+    [(start, end)] = find_names(pl.Series([text])).select("start", "end").rows()
+    assert text.encode()[start:end].decode() == name

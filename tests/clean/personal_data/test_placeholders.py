@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.clean.personal_data import placeholders
+from pipelines.text.pii import placeholders
 from schemas.labels import PII_KINDS
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipelines.clean.personal_data import place_rules
-from pipelines.clean.personal_data import vocabulary as voc
-from pipelines.clean.personal_data.redaction import find
+from pipelines.text.pii import place_rules
+from pipelines.text.pii import vocabulary as voc
+from pipelines.text.pii.redaction import find
 
 
 def places_in(text):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.clean.personal_data import placeholders, redact
-from pipelines.clean.personal_data.redaction import find
 from pipelines.errors import RequestError
+from pipelines.text.pii import placeholders, redact
+from pipelines.text.pii.redaction import find
 from schemas.labels import PII_KINDS
 
 # Pieces that meet each other in awkward ways: cues, numbers, seams, placeholders, prose.

@@ -8,7 +8,7 @@ import tarfile
 import polars as pl
 import pytest
 
-from pipelines.clean.personal_data.redaction import find
+from pipelines.text.pii.redaction import find
 
 
 def psyqa(shared):

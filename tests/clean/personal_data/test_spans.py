@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.clean.personal_data.spans import matches
+from pipelines.text.pii.spans import matches
 
 TEXTS = st.lists(st.text("ab1微信 ，😭é", max_size=20) | st.none(), max_size=10)
 

@@ -103,12 +103,13 @@ def test_wrong_type_anywhere_is_an_error_or_harmless(name, wrong):
             assert {(a.source_id, a.text) for a in getattr(record, "answers", ())} <= kept
 
 
-def test_deep_nesting_is_bounded():
+@pytest.mark.parametrize(
+    ("cooked", "words"), [("<div>" * 100_000 + "x", "to its end"), ("x" * 300_000, "more than")], ids=["deep", "long"]
+)
+def test_a_post_too_deep_or_too_long_makes_the_page_unread(cooked, words):
     body = body_of("discourse_topic")
-    body["post_stream"]["posts"][1]["cooked"] = "<div>" * 100_000 + "x"
-    read("discourse_topic", body)
-    body["post_stream"]["posts"][1]["cooked"] = "x" * 300_000
-    with pytest.raises(PageError):
+    body["post_stream"]["posts"][1]["cooked"] = cooked
+    with pytest.raises(PageError, match=words):
         read("discourse_topic", body)
 
 

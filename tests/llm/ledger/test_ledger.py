@@ -546,6 +546,7 @@ def _overwritten(path: Path) -> None:
         file.write(b"\xff" * (path.stat().st_size - 8192))
 
 
+@pytest.mark.drill("damage")
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
@@ -628,6 +629,7 @@ def test_a_process_that_was_stopped_while_it_writes_is_named_in_the_end(path, mo
 # A full disk
 
 
+@pytest.mark.drill("disk")
 @pytest.mark.parametrize("small_disk", ["1m"], indirect=True)
 def test_a_full_disk_records_nothing_by_half(small_disk):
     path = small_disk / "ledger.sqlite"
@@ -668,6 +670,7 @@ def test_a_full_disk_records_nothing_by_half(small_disk):
         assert again.known(sorted(kept)) == kept
 
 
+@pytest.mark.drill("disk")
 @pytest.mark.parametrize("small_disk", ["1m"], indirect=True)
 def test_no_room_to_make_one(small_disk):
     (small_disk / "ballast").write_bytes(b"\0" * (1 << 20))

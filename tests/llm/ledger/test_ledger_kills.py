@@ -91,6 +91,7 @@ def is_sound(home: Home, in_flight: int, numbers: int) -> Counter[str]:
 # Several processes
 
 
+@pytest.mark.drill("race")
 def test_what_several_processes_ask_is_sent_once(home):
     with home.started(0, 300) as first, home.started(0, 300) as second, home.started(100, 400) as third:
         for process in (first, second, third):
@@ -101,6 +102,7 @@ def test_what_several_processes_ask_is_sent_once(home):
     assert len({line.split()[2] for line in home.log.read_text().splitlines()}) > 1, "one of them did it all"
 
 
+@pytest.mark.drill("race")
 @pytest.mark.parametrize("cap", [0, RESERVE - 1, RESERVE, 100 * RESERVE + 7])
 def test_several_processes_spend_to_the_cap_and_no_nano_beyond(home, cap):
     with Ledger(home.path) as ledger:
@@ -117,6 +119,7 @@ def test_several_processes_spend_to_the_cap_and_no_nano_beyond(home, cap):
         assert (told.spent, told.held) == (cap // RESERVE * RESERVE, 0)
 
 
+@pytest.mark.drill("kill")
 def test_whoever_waits_for_a_call_takes_it_over_when_the_other_dies(home):
     with home.started(0, 1, "--seconds", 60) as slow:
         home.wait_for(1)
@@ -144,6 +147,7 @@ def test_another_process_sees_what_is_under_way_and_that_it_lives(home):
 # Kills
 
 
+@pytest.mark.drill("kill")
 def test_a_death_loses_exactly_what_was_in_flight(home):
     """All that was sent and not kept is listed, and nothing else, when nobody can be between two steps."""
     with home.started(0, 5, "--seconds", 60, "--at-once", 5, "--budget", 1000) as process:
@@ -158,6 +162,7 @@ def test_a_death_loses_exactly_what_was_in_flight(home):
     assert len(home.lines("sent")) == 10, "a finished stage was asked again"
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.slow
 def test_killed_at_any_time(home):
     """Sixteen deaths of a process with 32 calls in flight, each at a random moment; then it ends in peace."""
@@ -182,6 +187,7 @@ def test_killed_at_any_time(home):
     assert len(sent) <= numbers + kills * in_flight
 
 
+@pytest.mark.drill("kill")
 @pytest.mark.slow
 def test_killed_at_steps_all_over_the_code_that_writes(tmp_path):
     counting = Home(tmp_path)

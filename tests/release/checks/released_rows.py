@@ -8,8 +8,8 @@ import polars as pl
 from unique_rows import posts, rounds, splits
 
 from pipelines.release.checks.released import Released
-from pipelines.release.prompt_sets import cer_prompts, ecot_prompts
 from pipelines.settings import Prompts, Settings
+from pipelines.trainsets.prompt_sets import cer_prompts, ecot_prompts
 from schemas.dialogues import UniqueDialogues
 from schemas.tables import TABLES
 

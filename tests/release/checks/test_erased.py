@@ -4,8 +4,8 @@ import pytest
 from released_rows import few_rows
 from unique_rows import post
 
-from pipelines.kept_out import KeptOut
 from pipelines.release.checks.erased import TAKEDOWN, erased
+from pipelines.store.suppression import KeptOut
 
 POSTS = (
     post(1, "我最近睡不好，总是想工作上的事情。"),

@@ -5,9 +5,9 @@ import pytest
 from released_rows import few_rows
 from unique_rows import answer, post
 
-from pipelines.clean.personal_data import redact
 from pipelines.release.checks.personal import personal_data
 from pipelines.settings import Cleaning, Settings
+from pipelines.text.pii import redact
 from schemas.tables import TABLES
 
 SPLITS = {"g1": "train"}

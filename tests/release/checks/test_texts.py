@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from pipelines.release.checks.texts import PARTS, answers_alone, folded, texts_of
-from pipelines.release.warm_starts import transcript
+from pipelines.trainsets.warm_starts import transcript
 from schemas.tables import TABLES
 
 

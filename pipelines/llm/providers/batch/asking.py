@@ -22,6 +22,7 @@ from pipelines.llm.providers import settling
 from pipelines.llm.providers.batch.host import BatchHost, Patience
 from pipelines.llm.providers.batch.lines import line, parts, results
 from pipelines.llm.providers.bodies import ABOUT_ONE, code_of, may_pass, verdict_of
+from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -36,11 +37,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call that no batch has answered: the word for why, of the last try."""
+    """A call that no batch has answered: the word for why, of the last try, and the `reason` of the reply for it."""
 
     key: str
     status: str
     tries: int
+    reason: str = NO_ANSWER
 
 
 async def ask_batch(
@@ -67,7 +69,8 @@ async def ask_batch(
 
     Raises:
         UnknownPrice, RequestError: where the price, or its share in a batch, is not known.
-        BudgetSpent: where nothing that is left fits into the budget, with all answers kept that came before.
+        BudgetSpent: where nothing that is left fits into what is left of the budget, with all answers kept that came
+            before. What would not fit into the whole of it is a Failure.
         HostRefused: where the host refuses the batch as such.
     """
     if price(profile).batch is None:
@@ -105,6 +108,7 @@ class _Asking:
         self.tries: Counter[str] = Counter()
         self.last: dict[str, str] = {}  # of a call that failed: why
         self.hopeless: set[str] = set()
+        self.dear: dict[str, str] = {}  # of a call that no budget of this size allows: its figures
         self.overrun: HostRefused | None = None  # by the first call that cost more than it could
 
     async def ask(self, calls: Sequence[Call]) -> dict[str, Recorded | Failure]:
@@ -116,7 +120,9 @@ class _Asking:
         while True:
             found |= self.ledger.recorded([key for key in wanted if key not in found])
             for key in wanted.keys() - found.keys():
-                if key in self.hopeless or self.tries[key] >= self.patience.tries:
+                if key in self.dear:
+                    found[key] = Failure(key, self.dear[key], 0, OVER_BUDGET)
+                elif key in self.hopeless or self.tries[key] >= self.patience.tries:
                     found[key] = Failure(key, self.last[key], self.tries[key])
             waiting = [call for key, call in wanted.items() if key not in found]
             if not waiting:
@@ -134,7 +140,8 @@ class _Asking:
             try:
                 reserves = [worst_case(self.profile, json.loads(call.payload), batch=True) for call in part]
                 planned = await self.ledger.batches.plan(self.profile.alias, self.host.url, part, reserves, self.budget)
-                moved = moved or bool(planned.recorded)
+                self.dear |= {key: error.figures for key, error in planned.dear.items()}
+                moved = moved or bool(planned.recorded or planned.dear)
                 if planned.batch is not None:
                     payloads = {attempt.call.key: attempt.call.payload for attempt in planned.attempts}
                     running.append(await self._send(planned.batch, payloads))
@@ -242,9 +249,13 @@ class _Asking:
 
     async def _keep(self, file: str, left: dict[str, Attempt]) -> None:
         """Settles the calls that a file of results speaks of, and takes them out of `left`."""
-        told = results(await self.host.content(file))
-        for some in _some([(left.pop(key), result) for key, result in told.items() if key in left]):
+
+        async def take(lines: list[bytes]) -> None:
+            told = results(lines)
+            some = [(left.pop(key), result) for key, result in told.items() if key in left]
             await asyncio.gather(*(self._settle(attempt, result) for attempt, result in some))
+
+        await self.host.read(file, take)
 
     async def _settle(self, attempt: Attempt, result: Mapping[str, Any]) -> None:
         """One line: an answer, a verdict on its text, or a word for why there is none."""
@@ -269,11 +280,11 @@ class _Asking:
             await self.ledger.failed(attempt, self.last[key], billed=False)
 
     async def _answered(self, attempt: Attempt, body: bytes) -> None:
-        given, _ = settling.read(body)
-        # Payloads stay in the ledger; of one that tells no whole usage it says what the rest may have been.
-        written = await self.ledger.batches.payload(attempt) if given.told.usage is None else None
+        given, readable = settling.read(body)
+        # Payloads stay in the ledger: by them what is told of a usage is believed or not.
+        written = await self.ledger.batches.payload(attempt)
         payload = None if written is None else json.loads(written)
-        answer = settling.answer(given, body, self.profile, attempt, payload, batch=True)
+        answer = settling.answer(given, readable, body, self.profile, attempt, payload, batch=True)
         recorded = await self.ledger.answered(attempt, answer)
         self.overrun = self.overrun or settling.overrun(recorded, attempt, self.profile, self.host.url)
 

@@ -1,6 +1,7 @@
 """A host's Batch API: what it is asked, again where that may help, until it answers or will not."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,9 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipelines.errors import HostRefused
+from pipelines.llm.payload import LONGEST
 from pipelines.llm.profiles import Profile
-from pipelines.llm.providers.batch.lines import ENDPOINT
-from pipelines.llm.providers.line import LONGEST_WAIT, retry_after
+from pipelines.llm.providers.batch.lines import ENDPOINT, Lines
+from pipelines.llm.providers.incoming import Redirected, TooLarge, reply_bytes
+from pipelines.llm.providers.line import LONGEST_WAIT, redirected, retry_after
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -20,6 +23,8 @@ T = TypeVar("T")
 _OVER = frozenset({"completed", "expired", "failed", "cancelled"})
 _LISTED_AT_ONCE = 100
 _CLOCKS_DIFFER = 3600.0  # seconds between the host's clock and ours, at most
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class BatchHost:
     """
 
     def __init__(self, client: "AsyncOpenAI", profile: Profile, patience: Patience) -> None:
+        self._most = reply_bytes(LONGEST * profile.max_tokens)  # bytes of a line of results
         self.url = str(client.base_url)
         self._client, self._profile, self._patience = client, profile, patience
         self.doubtful: set[str] = set()  # names of files that may be there though nobody heard of it
@@ -72,7 +78,7 @@ class BatchHost:
                     self.doubtful.add(name)
                 await self._wait(delay, error, last)
                 delay *= 2
-            except openai.APIStatusError as error:
+            except (openai.APIStatusError, Redirected, TooLarge) as error:
                 raise self._refused(error) from error
         raise AssertionError("the last try returns or raises")
 
@@ -106,7 +112,7 @@ class BatchHost:
             except openai.RateLimitError as error:
                 await self._wait(delay, error, last)
                 delay *= 2
-            except openai.APIStatusError as error:
+            except (openai.APIStatusError, Redirected, TooLarge) as error:
                 raise self._refused(error) from error
         raise AssertionError("the last try returns or raises")
 
@@ -139,10 +145,31 @@ class BatchHost:
         found = await self._again(_or_none(lambda: self._client.batches.retrieve(batch_id)), tries)
         return None if found is None else self._told(found, "status")
 
-    async def content(self, file: str) -> bytes:
-        """What is in a file: nothing where the host does not know it."""
-        found = await self._again(_or_none(lambda: self._client.files.content(file)))
-        return b"" if found is None else found.content
+    async def read(self, file: str, take: Callable[[list[bytes]], Awaitable[None]]) -> None:
+        """Hands the lines of a file on as they come, some at a time, so that no file has to fit into memory; none where
+        the host does not know it. Where the connection breaks, it is read from its beginning: lines come again.
+
+        Split at line feeds alone: a text may hold other line breaks.
+        """
+        await self._again(_or_none(lambda: self._streamed(file, take)))
+
+    async def _streamed(self, file: str, take: Callable[[list[bytes]], Awaitable[None]]) -> None:
+        import httpx2
+        import openai
+
+        lines = Lines(self._most)
+        try:
+            async with self._client.files.with_streaming_response.content(file) as response:
+                async for some in response.iter_bytes():
+                    lines.add(some)
+                    if lines.full:
+                        await take(lines.taken())
+        except httpx2.RequestError as error:  # the SDK's own errors end with the headers
+            raise openai.APIConnectionError(request=error.request) from error
+        lines.add(b"\n")
+        await take(lines.taken())
+        if lines.left_out:
+            log.warning("%d lines of a batch's results are longer than a reply may be", lines.left_out)
 
     async def removed(self, file: str, tries: int | None = None) -> bool:
         """Whether the host had a file; it has it no more."""
@@ -172,7 +199,7 @@ class BatchHost:
             except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError) as error:
                 await self._wait(delay, error, last)
                 delay *= 2
-            except openai.APIStatusError as error:
+            except (openai.APIStatusError, Redirected, TooLarge) as error:
                 raise self._refused(error) from error
         raise AssertionError("the last try returns or raises")
 
@@ -191,6 +218,10 @@ class BatchHost:
         return found
 
     def _refused(self, error: Exception) -> HostRefused:
+        if isinstance(error, Redirected):
+            return redirected(self._profile, self.url, error)
+        if isinstance(error, TooLarge):
+            return self._refusal(f"sends {error}, which nobody reads")
         status = getattr(error, "status_code", None)
         return self._refusal(f"answers {status}" if status else "cannot be reached")
 

@@ -1,0 +1,425 @@
+"""How rows, tables of tables and events look on a terminal.
+
+What people and models wrote is drawn as it is and does nothing: its control characters are shown, and no word of it is
+markup.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.style import StyleType
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.errors import StoreError
+from pipelines.llm.interface import Estimate
+from pipelines.llm.ledger.records import Budget, OpenAttempt, Spend
+from pipelines.llm.money import amount
+from pipelines.operations.erase.plan import Plan
+from pipelines.operations.erase.receipt import Receipt
+from pipelines.operations.lineage import Event
+from pipelines.operations.paper_tables import PaperTable
+from pipelines.store import Version
+from pipelines.store.release_manifest import Finding, Release
+from pipelines.store.suppression import FOLDER as RECEIPTS
+from pipelines.train.alarms import Alarm
+from pipelines.train.differences import Difference
+from pipelines.train.results import ArmResult
+from schemas.tables import TABLES
+
+_MOST_REASONS = 3  # of drops, in a line
+_SHOWN = 10  # ids of a finding
+_COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
+_SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
+
+# What is told of a step, by verl's names.
+# What says how a run of training went, by the trainers' names (`pipelines.train.trainers`).
+SHOWN = {"critic/score/mean": "mean reward", "train/loss": "loss"}
+
+# What moves the cursor, clears the screen or turns the order of characters (Unicode's Bidi_Control).
+_C0 = [point for point in range(0x20) if chr(point) not in "\n\t"]
+_ESCAPED = {
+    point: f"\\u{point:04x}"
+    for point in (0x7F, *range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+_SHOWN_AS = _ESCAPED | {point: chr(0x2400 + point) for point in _C0} | {0x7F: "␡"}
+
+
+class _Table(Table):
+    """A table whose cells are texts, not markup."""
+
+    def add_row(self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False) -> None:
+        shown = (_text(cell) if isinstance(cell, str) else cell for cell in cells)
+        super().add_row(*shown, style=style, end_section=end_section)
+
+
+def visible(what: str) -> str:
+    """A text whose control characters do nothing: all but line breaks and tabs are drawn, as ␛ or \\u202e."""
+    return what.translate(_SHOWN_AS)
+
+
+def _text(what: Any, style: str = "") -> Text:
+    return Text(visible(str(what)), style=style)
+
+
+def version_record(version: Version) -> dict[str, Any]:
+    """A version as `tables --json` lists it."""
+    return {
+        "table": version.table,
+        "partition": version.partition,
+        "version": version.version,
+        "rows": version.rows,
+        "dropped": version.dropped,
+    }
+
+
+def damaged_record(table: str, partition: str | None, error: StoreError) -> dict[str, Any]:
+    """A table, or a partition of one, whose current version nobody can tell, as `tables --json` lists it."""
+    place = {"table": table, "partition": partition}
+    return place | dict.fromkeys(("version", "rows", "dropped")) | {"damaged": error.what}
+
+
+def versions(
+    found: list[Version],
+    damaged: Mapping[tuple[str, str | None], StoreError] | None = None,
+    *,
+    all_versions: bool = False,
+) -> Table:
+    """A table of tables, narrow enough for a terminal: of a version as much as every command understands. Those that
+    are `damaged`, by table and partition, stand last.
+    """
+    table = _Table()
+    for name in ("table", "version", "rows", "dropped", "made", *(["current"] if all_versions else [])):
+        table.add_column(name, justify="right" if name in {"rows", "dropped"} else "left", no_wrap=True)
+    days = {} if all_versions else _days(found)
+    for source, of_source in days.items():
+        rows, dropped = (sum(counts) for counts in zip(*((one.rows, one.dropped) for one in of_source), strict=True))
+        made = max(one.manifest.runs[-1].at for one in of_source).astimezone().strftime("%Y-%m-%d %H:%M")
+        table.add_row(f"raw_posts/{source}", f"{len(of_source)} days", f"{rows:,}", f"{dropped:,}", made)
+    for one in found:
+        if days and one.table == "raw_posts":
+            continue
+        made = one.manifest.runs[-1].at.astimezone().strftime("%Y-%m-%d %H:%M")
+        marks = ["yes" if one.current else ""] if all_versions else []
+        table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, *marks)
+    for place in damaged or ():
+        table.add_row("/".join(filter(None, place)), _text("damaged", "red"))
+    return table
+
+
+def made(version: Version, seconds: float | None = None) -> str:
+    """A version that was just made, in a line, with the reasons of most of its drops."""
+    most = list(version.manifest.reasons.items())[:_MOST_REASONS]
+    why = ", ".join(f"{reason} {count:,}" for reason, count in most)
+    more = ", …" if len(version.manifest.reasons) > len(most) else ""
+    return (
+        f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped{f' ({why}{more})' if why else ''}, "
+        f"version {version.version}" + (f"  ({seconds:.1f} s)" if seconds is not None else "")
+    )
+
+
+def _days(found: list[Version]) -> dict[str, list[Version]]:
+    """The crawled days by their source: a line for each of them would hide all the rest."""
+    by_source: dict[str, list[Version]] = {}
+    for one in found:
+        if one.table == "raw_posts":
+            by_source.setdefault(str(one.partition).rpartition("@")[0], []).append(one)
+    return by_source
+
+
+def row(table: str, values: dict[str, Any]) -> Panel:
+    """One row, every column under its name; what was said, as a conversation."""
+    key = TABLES[table].key() if table in TABLES else ["row_id"]
+    title = " ".join(str(values[name]) for name in key if name in values)
+    parts: list[RenderableType] = []
+    for name, value in values.items():
+        if name in key or value is None or value == []:
+            continue
+        parts.append(_text(name, "bold yellow"))
+        parts.append(_value(value))
+    return Panel(Group(*parts), title=_text(f"{table}  {title}"), title_align="left")
+
+
+def _value(value: Any) -> RenderableType:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return Group(*(_item(item) for item in value))
+    if isinstance(value, list):
+        return _text("  " + "\n  ".join(map(str, value)))
+    if isinstance(value, dict):
+        return Group(*(Group(_text(f"  {name}", "yellow"), _value(inner)) for name, inner in value.items()))
+    return _text(f"  {value}")
+
+
+def _item(item: dict[str, Any]) -> RenderableType:
+    speaker = item.get("role")
+    words = item.get("text", item.get("content"))
+    if words is None:
+        return _text("  " + ", ".join(f"{name} {value}" for name, value in item.items()))
+    label = f"{speaker}：" if speaker else ""
+    notes = {name: value for name, value in item.items() if name not in {"role", "text", "content"} and value}
+    line = _text("  ").append(_text(label, f"bold {_SPEAKERS.get(speaker or '', 'green')}")).append(_text(words))
+    return line.append(_text(f"  {notes}", "dim")) if notes else line
+
+
+def paper_table(found: PaperTable) -> Table:
+    """A table of a paper with our figures; what cannot be right is marked with *."""
+    table = _Table(
+        title=found.title,
+        caption="\n".join([*found.notes, *["* cannot be right"] * bool(found.impossible)]),
+        caption_justify="left",
+    )
+    for place, name in enumerate(found.columns):
+        table.add_column(name, justify="left" if place == 0 else "right")
+    for row_place, values in enumerate(found.rows):
+        cells = [
+            ("–" if value is None else f"{value:,}") + ("*" if (row_place, place) in found.impossible else "")
+            if not isinstance(value, str)
+            else value
+            for place, value in enumerate(values)
+        ]
+        table.add_row(*cells)
+    return table
+
+
+def events(found: list[Event]) -> Table:
+    """The life of a row."""
+    table = _Table()
+    for name in ("table", "row", "what", "reason", "detail"):
+        table.add_column(name, no_wrap=name == "table", overflow="fold")
+    for event in found:
+        where = event.table if event.partition is None else f"{event.table}/{event.partition}"
+        style = "red" if event.what == "dropped" else "green"
+        what = _text(event.what, style)
+        table.add_row(where, event.row_id, what, event.reason or "", event.detail or "")
+    return table
+
+
+def findings(found: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
+    """What the checks of a release found, and what of it somebody allowed."""
+    table = _Table(show_lines=True)
+    for name in ("check", "", "what", "to do", "ids"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        refused = Text("allowed", "yellow") if one.check in allowed else Text("refused", "red")
+        mark = refused if one.severity == "refuse" else Text("warning", "yellow")
+        left = len(one.examples) - _SHOWN
+        ids = [*one.examples[:_SHOWN], *([f"and {left:,} more: --json"] if left > 0 else [])]
+        table.add_row(one.check, mark, one.what, one.remedy, "\n".join(ids))
+    return table
+
+
+def release_record(release: Release, current: Release | None) -> dict[str, Any]:
+    """A release as `releases --json` lists it."""
+    return {
+        "name": release.name,
+        "made_at": release.made_at.isoformat(),
+        "content": release.content,
+        "rows": {config: release.rows(config) for config in release.configs},
+        "allowed": release.allowed,
+        "current": release == current,
+    }
+
+
+def releases(found: list[Release], current: Release | None) -> Table:
+    """A table of releases."""
+    table = _Table()
+    for name in ("release", "made", "sets", "rows", "content", "allowed", "current"):
+        table.add_column(name, justify="right" if name in {"sets", "rows"} else "left", no_wrap=True)
+    for one in found:
+        made = one.made_at.astimezone().strftime("%Y-%m-%d %H:%M")
+        rows = sum(map(one.rows, one.configs))
+        marks = ", ".join(one.allowed), "yes" if one == current else ""
+        table.add_row(one.name, made, str(len(one.configs)), f"{rows:,}", one.content, *marks)
+    return table
+
+
+def differences(found: list[Difference]) -> Table:
+    """What of a recipe's configuration is not as in its paper."""
+    table = _Table(title="not as in the paper")
+    for name in ("setting", "paper", "here"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        table.add_row(one.key, str(one.paper), str(one.here))
+    return table
+
+
+def arms(found: Sequence[ArmResult]) -> Table:
+    """The arms of an experiment beside each other; ± is the standard deviation over the seeds. Each figure has columns
+    of its own, which are empty for an arm that has none: a loss is no reward. Below stands what each arm measures.
+    """
+    told = [f"{f'{one.recipe} {one.arm}'.strip()}: {one.measured}" for one in found]
+    if fewer := [one for one in found if one.asked_rows is not None and one.rows < one.asked_rows]:
+        told.insert(0, f"{fewer[0].asked_rows:,} rows were asked for, and the release has {fewer[0].rows:,}")
+    table = _Table(title="arms, on equal rows and seeds", caption=visible("\n".join(told)), caption_justify="left")
+    figures = list(dict.fromkeys(one.figure for one in found))
+    validations = list(dict.fromkeys(one.validation_figure for one in found if one.validation_figure))
+    for name in ("recipe", "arm", "seeds", "rows", "steps"):
+        table.add_column(name, overflow="fold", justify="left" if name in ("recipe", "arm") else "right")
+    for figure in figures:
+        table.add_column(f"{figure}, first", justify="right")
+        table.add_column(f"{figure}, last", justify="right")
+    for figure in validations:
+        table.add_column(f"validation, {figure}", justify="right")
+    for one in found:
+        cells = [one.recipe, one.arm, str(one.seeds), f"{one.rows:,}", f"{one.steps:,}"]
+        for figure in figures:
+            cells += [f"{one.first:.3f}", _spread(one.last, one.last_deviation)] if one.figure == figure else ["", ""]
+        for figure in validations:
+            told_of = one.validation if one.validation_figure == figure else None
+            cells.append("" if told_of is None else _spread(told_of, one.validation_deviation))
+        table.add_row(*cells)
+    return table
+
+
+def _spread(mean: float, deviation: float | None) -> str:
+    return f"{mean:.3f}" if deviation is None else f"{mean:.3f} ± {deviation:.3f}"
+
+
+def asked(service: str | Mapping[str, str]) -> str:
+    """Whom a training run asks: the folder of its encoder, or its judge, word by word."""
+    return service if isinstance(service, str) else ", ".join(f"{name} {value}" for name, value in service.items())
+
+
+def alarm(found: Alarm) -> str:
+    """Something to look at in a training run."""
+    return f"look at this: {found.what}, since step {found.since:,}\n  {found.remedy}"
+
+
+def as_json(value: Any) -> str:
+    """What `--json` prints: UTF-8, times as ISO 8601, money as a number; what a terminal would obey is escaped."""
+    return json.dumps(value, ensure_ascii=False, indent=1, default=_plain).translate(_ESCAPED)
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value.isoformat()
+
+
+def budget_record(budget: Budget) -> dict[str, Any]:
+    """An open budget as `--json` prints it."""
+    money = {name: amount(getattr(budget, name)) for name in ("cap", "spent", "held")}
+    return {"budget": budget.of, "since": budget.opened, **money, "currency": budget.currency}
+
+
+def estimates(found: list[tuple[str, Estimate | None]]) -> Table:
+    """What the questions of each stage would take, by model; at most, for every reply is counted at its longest."""
+    table = _Table(caption="as the tables stand now; replies counted at their longest, repairs on top")
+    for name in ("stage", "model", "calls", "in the ledger", "tokens in", "tokens out", "money"):
+        table.add_column(name, justify="left" if name in {"stage", "model"} else "right", no_wrap=True)
+    for stage, taken in found:
+        if taken is None:
+            table.add_row(stage, "what it is made from was never made")
+            continue
+        if not taken.by_model:
+            table.add_row(stage, "nothing to ask")
+        for model, part in taken.by_model.items():
+            figures = (part.calls, part.cached, part.tokens_in, part.tokens_out)
+            table.add_row(stage, model, *(f"{one:,}" for one in figures), f"{part.cost:.4f} {taken.currency}")
+    known = [taken for _, taken in found if taken is not None]
+    totals = [sum(getattr(taken, name) for taken in known) for name in ("calls", "cached", "tokens_in", "tokens_out")]
+    table.add_section()
+    table.add_row("all", "", *(f"{one:,}" for one in totals), f"{sum(taken.cost for taken in known):.4f}")
+    return table
+
+
+def diversity(figures: pl.DataFrame) -> Table:
+    """Figures of dialogues before and after they were rewritten."""
+    table = _Table(caption="D a copy, R rewritten, P rewritten to a persona; the same dialogues in every column")
+    for name in figures.columns:
+        table.add_column(name, justify="left" if name in {"lang", "figure"} else "right")
+    for lang, figure, *values in figures.iter_rows():
+        form = ",.0f" if figure in {"dialogues", "turns"} else ".3f"
+        table.add_row(lang, figure, *("" if one is None else format(one, form) for one in values))
+    return table
+
+
+def spend(found: list[Spend]) -> Table:
+    """What was asked of models, and what it cost."""
+    table = _Table(caption="at risk: calls of which nobody knows whether they were billed")
+    names = ("stage", "model", "answered by", "day", "calls", "tries failed", "open", "in", "out", "money", "at risk")
+    for place, name in enumerate(names):
+        table.add_column(name, justify="left" if place < 4 else "right", overflow="fold")
+    for one in found:
+        table.add_row(
+            one.stage,
+            one.alias,
+            one.model_served or "",
+            one.day,
+            *(f"{count:,}" for count in (one.calls, one.failed, one.unsettled, one.tokens_in, one.tokens_out)),
+            f"{one.cost:.4f} {one.currency}",
+            f"{one.at_risk:.4f}",
+        )
+    table.add_section()
+    for currency in dict.fromkeys(one.currency for one in found):
+        of_it = [one for one in found if one.currency == currency]
+        counts = (sum(getattr(one, name) for one in of_it) for name in _COUNTS)
+        money, at_risk = sum(one.cost for one in of_it), sum(one.at_risk for one in of_it)
+        table.add_row(
+            "all", "", "", "", *(f"{count:,}" for count in counts), f"{money:.4f} {currency}", f"{at_risk:.4f}"
+        )
+    return table
+
+
+def open_attempts(found: list[OpenAttempt]) -> Table:
+    """Calls without an end, the oldest first."""
+    table = _Table()
+    for name in ("stage", "model", "since", "set aside", "what", "key"):
+        table.add_column(name, no_wrap=name != "key", overflow="fold")
+    for one in found:
+        what = "lost" if one.lost else "in a batch" if one.batch is not None else "under way"
+        since = one.started.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(one.stage, one.alias, since, f"{one.reserve:.6f} {one.currency}", what, one.key)
+    return table
+
+
+def budgets(found: list[Budget]) -> Table:
+    """Budgets with what was spent from them, the oldest first."""
+    table = _Table(caption="set aside: for calls that are in flight, or of which nobody knows whether they were billed")
+    for name in ("budget", "since", "cap", "spent", "set aside"):
+        table.add_column(name, overflow="fold")
+    for one in map(budget_record, found):
+        money = (f"{one[name]:.4f} {one['currency']}" for name in ("cap", "spent", "held"))
+        table.add_row(one["budget"], one["since"].astimezone().strftime("%Y-%m-%d %H:%M:%S"), *money)
+    return table
+
+
+def erasure_plan(plan: Plan) -> Group:
+    """What an erasure would touch."""
+    told = [f"{len(plan.touched):,} versions and shards hold some of it:", *(f"  {name}" for name in plan.touched)]
+    told += [f"{len(plan.forgotten):,} calls of models made it or say it; nothing was erased"]
+    return Group(*map(_text, told))
+
+
+def erasure(receipt: Receipt) -> Group:
+    """What an erasure took away, and what is left to do elsewhere."""
+    table = _Table(caption=f"receipt: {RECEIPTS}/{receipt.erasure}.json")
+    for name in ("place", "rows", "dropped rows", "changed rows"):
+        table.add_column(name, justify="left" if name == "place" else "right", overflow="fold")
+    for lost in receipt.lost:
+        table.add_row(lost.place, *(f"{count:,}" for count in (lost.rows, lost.dropped, lost.changed)))
+    told = [
+        f"forgotten: {receipt.calls:,} calls of models; cleaned: {receipt.events:,} cells and files of Dagster, "
+        f"{receipt.crawled:,} lines and files of crawls, {receipt.runs:,} files of training"
+        f"{'; the near-duplicate index is gone' if receipt.index else ''}"
+    ]
+    told += [f"models have learnt from it: remove them, or the whole folder {run}" for run in receipt.learnt]
+    told += [f"still on the Hub, of release {one.release}: {one.removal}" for one in receipt.published]
+    told += [f"a file of yours still says it: {name}" for name in receipt.elsewhere]
+    told += [f"{one.host} may still keep {', '.join(one.files) or one.batch}" for one in receipt.at_hosts]
+    return Group(table, *map(_text, told))
+
+
+def changed_keys(frame: pl.DataFrame, key: list[str], console: Console, sign: str, most: int = 20) -> None:
+    """The keys of added, removed or changed rows, at most `most` of them."""
+    for values in frame.head(most).iter_rows(named=True):
+        name = " ".join(str(values[column]) for column in key)
+        told = f"  ({', '.join(values['columns'])})" if sign == "~" else ""
+        console.print(
+            _text(f"{sign} {name}{told}"), style={"+": "green", "-": "red"}.get(sign, "yellow"), highlight=False
+        )
+    if frame.height > most:
+        console.print(f"{sign} … and {frame.height - most:,} more")

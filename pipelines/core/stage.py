@@ -1,0 +1,102 @@
+"""What a stage is: a function that makes tables from others, with a record of what decides its result.
+
+    @stage("sampled_turns", group="sample", reads=("sampling", "seed"), units={…})
+    def make_sampled_turns(coherent_dialogues: pl.DataFrame, settings: Settings) -> Result:
+
+Its parameters are its parents, by name. One that is named as a table of its own is what stands of that table: the stage
+builds upon it. Those of `HANDED_IN` are no tables. A stage that makes one table returns `(kept, dropped)`, one that
+makes several a dict of these. One that asks models returns a plan (`llm.tasks.Plan`) in its place.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from inspect import signature
+from operator import getitem
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+Units = Mapping[str, Mapping[str, tuple[str, ...]]]
+
+# All settings; the aliases of the models to ask; the versions of the parents, by table; a folder to remember work in,
+# on which no result depends, or None.
+HANDED_IN = frozenset({"settings", "models", "versions", "cache"})
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the pipeline.
+
+    `asks` names the setting that holds the models to ask. `reads` names the settings that decide the result. `units`
+    says in which units the rows of a table are accounted for, each with the parents that they come from.
+    `optional_parents` are filled by people, maybe later. `also` are modules that decide the result, and
+    that its own does not import.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    group: str
+    tables: tuple[str, ...]
+    asks: str | None
+    reads: tuple[str, ...]
+    units: Units
+    optional_parents: tuple[str, ...]
+    also: tuple[str, ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What the function takes, by name."""
+        return tuple(signature(self.function).parameters)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The tables that it is made from."""
+        return tuple(name for name in self.parameters if name not in HANDED_IN and name not in self.tables)
+
+    @property
+    def builds_upon(self) -> tuple[str, ...]:
+        """Its own tables whose rows stay, and are added to (`schemas.tables.STANDING`)."""
+        return tuple(name for name in self.parameters if name in self.tables)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules whose code, with what they import, decides the result."""
+        return (self.function.__module__, *self.also)
+
+    def settings(self, settings: Any) -> dict[str, Any]:
+        """The part of the settings (`pipelines.settings.Settings`) that decides the result."""
+        dumped = settings.model_dump(mode="json")
+        decisive = {name: reduce(getitem, name.split("."), dumped) for name in self.reads}
+        return decisive | ({"models": self.models(settings)} if self.asks else {})
+
+    def models(self, settings: Any) -> tuple[str, ...]:
+        """The aliases of the models that the settings name for the stage; none for one that asks none."""
+        if not self.asks:
+            return ()
+        named: Any = reduce(getattr, self.asks.split("."), settings)
+        return (named,) if isinstance(named, str) else tuple(named)
+
+
+def stage(
+    name: str,
+    *,
+    group: str,
+    tables: tuple[str, ...] = (),
+    asks: str | None = None,
+    reads: tuple[str, ...] = (),
+    units: Units = MappingProxyType({}),
+    optional_parents: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
+) -> Callable[[F], F]:
+    """Attaches the record of a stage to its function, as `function.stage`; the function stays as it is.
+
+    The arguments are the fields of `Stage`; without `tables` the stage makes one, of its own name.
+    """
+
+    def attach(function: F) -> F:
+        record = Stage(name, function, group, tables or (name,), asks, reads, units, optional_parents, also)
+        function.stage = record  # type: ignore[attr-defined]
+        return function
+
+    return attach

@@ -1,0 +1,1 @@
+"""The list of the stages, and how a refresh runs them."""

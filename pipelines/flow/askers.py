@@ -1,0 +1,120 @@
+"""Who answers in one refresh: an asker for each provider, opened when it is first needed, all of them on one budget."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from decimal import Decimal
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pipelines.errors import UnknownName
+from pipelines.llm.factory import asker
+from pipelines.llm.interface import BUDGET, PROVIDERS, Asker, Progress
+from pipelines.llm.ledger.ledger import FILE
+from pipelines.settings import Llm
+
+# Providers that send, and so may cost money.
+PAID = frozenset({"openai"})
+
+
+class Askers:
+    """Whoever a refresh may ask. It lives as long as the refresh; left in order, it closes the refresh's budget.
+
+    Args:
+        home: Where the ledger is; None: only the rules can be asked.
+        llm: How models are asked.
+        provider: Who is asked, whatever the settings say; None: as the settings say, then as the tables stand by.
+        budget: The most that may be spent in this refresh; None: nothing that costs money is asked.
+        budget_of: Whose budget that is. Refreshes share one, for one is at work at a time; a run in Dagster has one.
+        batch: Ask through batch interfaces where a model has a price for it.
+        allow_shrink: Whether answers alone may halve a table (`pipelines.flow.runner`).
+        progress: Is told how far a stage is.
+
+    Raises UnknownName for a provider that there is not.
+    """
+
+    def __init__(
+        self,
+        home: Path | None,
+        llm: Llm,
+        *,
+        provider: str | None = None,
+        budget: Decimal | None = None,
+        budget_of: str = BUDGET,
+        batch: bool = False,
+        allow_shrink: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        if provider is not None and provider not in PROVIDERS:
+            raise UnknownName("provider", provider, PROVIDERS)
+        self._home, self._llm, self._batch = home, llm, batch
+        self.allow_shrink = allow_shrink
+        self._told = [] if progress is None else [progress]
+        self._budget, self._budget_of = budget, budget_of
+        self.said = provider or llm.provider
+        self._opened: dict[str, Asker] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._stack.__exit__(kind, error, trace)
+            return
+        with self._stack:  # what was opened is closed, also where the ledger cannot be
+            if self.may_spend and self._home is not None and (self._home / FILE).exists():
+                # Its end in order ends the budget, also one that was broken off after its last call.
+                self.of("openai")
+
+    def provider(self, standing: str | None) -> str:
+        """Who answers for a table that stands by the provider `standing`; None: it was never made.
+
+        What was made by a model is not made anew by rules because somebody forgot to say so.
+        """
+        return self.said or standing or "rules"
+
+    @property
+    def may_spend(self) -> bool:
+        """Whether there is a budget."""
+        return self._budget is not None
+
+    def costs(self, provider: str) -> bool:
+        """Whether questions to `provider` wait for a budget."""
+        return provider in PAID and self._budget is None
+
+    @contextmanager
+    def telling(self, progress: Progress) -> Iterator[None]:
+        """Within the block one more is told how far a stage is."""
+        self._told.append(progress)
+        try:
+            yield
+        finally:
+            self._told.remove(progress)
+
+    def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
+        """Hands on how far a stage is."""
+        for one in self._told:
+            one.update(stage, total, done, cached, failed, spent)
+
+    def of(self, provider: str) -> Asker:
+        """The asker of a provider. Without a budget one that costs money gives what the ledger holds, and no more."""
+        if provider not in self._opened:
+            from pipelines.annotate.rules.answers import ANSWERS
+            from pipelines.rewrite.rules.answers import ANSWERS as REWRITING
+
+            self._opened[provider] = self._stack.enter_context(
+                asker(
+                    self._home,
+                    self._llm,
+                    provider,
+                    {**ANSWERS, **REWRITING},
+                    budget=self._budget,
+                    budget_of=self._budget_of,
+                    batch=self._batch,
+                    progress=self,
+                )
+            )
+        return self._opened[provider]

@@ -1,0 +1,159 @@
+"""Every table that is stale, in order; one refresh at a time."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.core.stage import Stage
+from pipelines.errors import DamagedVersion, RequestError, UnknownName
+from pipelines.flow.askers import PAID, Askers
+from pipelines.flow.runner import (
+    damage,
+    estimate,
+    is_stale,
+    needed,
+    provider_of,
+    require_whole_sources,
+    waits_for_budget,
+)
+from pipelines.flow.stages import STAGES
+from pipelines.llm.interface import BUDGET, Estimate
+from pipelines.llm.profiles import prices, profile, profiles
+from pipelines.settings import Settings
+from pipelines.store.home_lock import alone
+from pipelines.store.store import Store, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a refresh did about one stage. `waits` says why a stale one was left as it is, `damaged` what was wrong with
+    the tables that it has made anew.
+    """
+
+    stage: Stage
+    ran: bool
+    seconds: float
+    versions: list[Version]
+    waits: str | None = None
+    damaged: tuple[str, ...] = ()
+
+
+def chosen(select: Iterable[str]) -> list[Stage]:
+    """The stages of the named groups, tables or stages, in order; all of them where nothing is named.
+
+    Raises UnknownName.
+    """
+    names = set(select)
+    known = {name for stage in STAGES for name in (stage.group, stage.name, *stage.tables)}
+    for name in sorted(names - known):
+        raise UnknownName("group or table", name, known)
+    return [stage for stage in STAGES if not names or names & {stage.group, stage.name, *stage.tables}]
+
+
+def budget_name(select: Iterable[str]) -> str:
+    """Whose budget a refresh of these groups, tables or stages spends: what was broken off goes on with its own, and a
+    refresh of something else neither takes from it nor ends it.
+    """
+    asking = [stage.name for stage in chosen(select) if stage.asks]
+    everything = [stage.name for stage in STAGES if stage.asks]
+    return BUDGET if asking == everything else f"{BUDGET}:{','.join(asking)}"
+
+
+def refresh(
+    home: Path,
+    settings: Settings,
+    run: Callable[[Stage], None],
+    select: Iterable[str] = (),
+    askers: Askers | None = None,
+) -> Iterator[Outcome]:
+    """Run every stale stage by `run`, and tell of each stage when it is done.
+
+    A stage whose questions would cost money is left where there is no budget, and so is what was never made for it.
+
+    Raises Busy where another refresh is at work, RequestError where nothing was ever imported; UnknownPrice before
+    anything is spent, where nobody has said what a model costs that a stage may ask; DamagedVersion where a file is
+    damaged that somebody has to import anew.
+    """
+    stages = chosen(select)
+    store = Store(home / "data")
+    _require_sources(home, store)
+    askers = askers or Askers(home, settings.llm)
+    if askers.may_spend:
+        _require_prices(stages, store, settings, askers)
+    with alone(home):
+        waiting: set[str] = set()
+        for stage in stages:
+            started = time.monotonic()
+            require_whole_sources(stage, store)
+            stale, waits, damaged = False, _waits_for_parents(stage, store, waiting), []
+            if waits is None and (stale := is_stale(stage, store, settings, askers)):
+                waits = waits_for_budget(stage, store, settings, askers)
+            if waits is not None:
+                waiting.update(stage.tables)
+            elif stale:
+                damaged = damage(stage, store)
+                run(stage)
+            yield Outcome(
+                stage,
+                stale and waits is None,
+                time.monotonic() - started,
+                _current(stage.tables, store),
+                waits,
+                tuple(damaged),
+            )
+
+
+def estimates(
+    home: Path, settings: Settings, askers: Askers, select: Iterable[str] = ()
+) -> Iterator[tuple[Stage, Estimate | None]]:
+    """What the questions of each stage that asks would take, as the tables stand now; None: a parent was never made.
+
+    Raises RequestError where nothing was ever imported, UnknownPrice for all models of which nobody has said it.
+    """
+    store, stages = Store(home / "data"), chosen(select)
+    _require_sources(home, store)
+    _require_prices(stages, store, settings, askers)
+    for stage in stages:
+        if stage.asks:
+            made = all(store.current(table) for table in needed(stage))
+            yield stage, estimate(stage, store, settings, askers) if made else None
+
+
+def _require_prices(stages: Iterable[Stage], store: Store, settings: Settings, askers: Askers) -> None:
+    """Raises UnknownPrice where the stages may ask for money what nobody has said the price of."""
+    paid = [stage for stage in stages if _is_paid(stage, store, settings, askers)]
+    if paid:
+        known = profiles(settings.llm.profiles)
+        prices(profile(known, alias) for stage in paid for alias in stage.models(settings))
+
+
+def _current(tables: Iterable[str], store: Store) -> list[Version]:
+    """The current versions of tables; one whose stage waits may be as damaged as it was, and is left out."""
+    found: list[Version] = []
+    for table in tables:
+        with contextlib.suppress(DamagedVersion):
+            found += store.current(table)
+    return found
+
+
+def _is_paid(stage: Stage, store: Store, settings: Settings, askers: Askers) -> bool:
+    try:
+        return provider_of(stage, store, settings, askers) in PAID
+    except DamagedVersion:  # it waits until somebody says who answers
+        return False
+
+
+def _waits_for_parents(stage: Stage, store: Store, waiting: set[str]) -> str | None:
+    missing = [table for table in stage.parents if table in waiting and not _current([table], store)]
+    return f"{missing[0]} was never made, or is damaged" if missing else None
+
+
+def _require_sources(home: Path, store: Store) -> None:
+    if not any(store.partitions(table) for table in ("raw_posts", "imported_posts", "imported_dialogues")):
+        raise RequestError(
+            "there is nothing to refresh: no data set was imported",
+            where=home,
+            remedy="gongqing import NAME PATH, or gongqing demo",
+        )

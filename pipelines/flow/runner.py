@@ -1,0 +1,305 @@
+"""Making the tables of a stage from its parents' current versions, and telling whether they are up to date."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pipelines.core.code_version import code_version
+from pipelines.core.stage import Stage
+from pipelines.errors import DamagedVersion, NoHost, NoVersion, OlderSchema, Shrunk, UnknownPrice
+from pipelines.flow.askers import Askers
+from pipelines.llm.failures import InvalidReplies
+from pipelines.llm.interface import Asker, Estimate
+from pipelines.llm.profiles import profile, profiles, shapes
+from pipelines.llm.providers.written import FOLDER
+from pipelines.llm.questions import ASKED_AGAIN, REASONS
+from pipelines.llm.tasks import Plan
+from pipelines.settings import Settings
+from pipelines.store.accounting import Account, require_balance, settle
+from pipelines.store.manifest import Run
+from pipelines.store.store import Store, Version
+from schemas.tables import PARTITIONED, TABLES
+
+Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+
+# A table of so many rows that other answers alone would halve is not made anew unasked: ours.
+LEAST_TO_SHRINK = 30
+
+
+def is_stale(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> bool:
+    """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
+    damaged, its columns are those of an older gongqing, or a question got no answer the last time or was too dear
+    for the budget.
+    """
+    parents = parents_of(stage, store)
+    try:
+        inputs = run_of(stage, parents, settings, provider_of(stage, store, settings, askers)).inputs
+    except DamagedVersion:
+        return True
+    for table in stage.tables:
+        try:
+            pointer = store.pointer(table)
+            if pointer is None or pointer.inputs != inputs:
+                return True
+            if pointer.promoted and table in stage.builds_upon:  # what is built upon it has to follow
+                return True
+            version = store.version(table)
+            store.check(version)
+            store.require_todays(version)
+            if stage.asks and version.manifest.dropped_for(*ASKED_AGAIN):
+                return True
+        except (DamagedVersion, OlderSchema):
+            return True
+    return False
+
+
+def damage(stage: Stage, store: Store) -> list[str]:
+    """What is wrong with the current versions of a stage's tables, in words; none where they are whole."""
+    found = []
+    for table in stage.tables:
+        try:
+            if store.pointer(table) is not None:
+                store.check(store.version(table))
+        except DamagedVersion as error:
+            found.append(error.what)
+    return found
+
+
+def require_whole_sources(stage: Stage, store: Store) -> None:
+    """Raises DamagedVersion where a file of a parent is damaged that no stage makes, and so none would make anew."""
+    for table in stage.parents:
+        for version in store.current(table) if table in PARTITIONED else ():
+            store.check(version)
+
+
+def provider_of(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> str | None:
+    """Who answers the questions of a stage; None for one that asks none.
+
+    Raises DamagedVersion where nobody said who, and the table that would tell cannot be read.
+    """
+    if not stage.asks:
+        return None
+    askers = askers or Askers(None, settings.llm)
+    (table,) = stage.tables
+    return askers.provider(None if askers.said else _stands_by(store, table))
+
+
+def _stands_by(store: Store, table: str) -> str | None:
+    """The provider that made a table; where its current version is damaged, the one of the newest that is whole."""
+    try:
+        run = None if store.pointer(table) is None else store.version(table).manifest.runs[-1]
+    except DamagedVersion as error:
+        whole = [version.manifest.runs[-1] for version in store.versions(table)]
+        if not whole:
+            raise DamagedVersion(
+                f"{error.what}; it alone could tell who answered the questions of {table}",
+                where=error.where,
+                remedy="say who: gongqing refresh --provider NAME",
+            ) from error
+        run = max(whole, key=lambda one: one.at)
+    return None if run is None else run.settings.get("provider")
+
+
+def run_stage(
+    stage: Stage, store: Store, settings: Settings, cache: Path | None = None, askers: Askers | None = None
+) -> list[Version]:
+    """Make the tables of a stage from its parents' current versions.
+
+    Args:
+        stage: What to run.
+        store: Where its parents are, and its tables go.
+        settings: All settings.
+        cache: A folder that stages may remember work in, the home's `index/`; without it all work is done anew.
+        askers: Who answers questions; without it the rules alone.
+
+    Raises Unaccounted where rows vanish, RequestError where answers would cost and there is no budget, OlderSchema
+    where a parent's columns mean something else today, TooManyInvalid where answers are none, Shrunk where they would
+    halve the table and `askers` does not allow it, and what `Store` and askers raise. Then the table stays as it was,
+    and what was paid for stands in the ledger.
+    """
+    parents = parents_of(stage, store)
+    rows = _rows(store, stage.parents, parents)
+    arguments = _arguments(stage, rows, parents, store, settings, cache)
+    provider = provider_of(stage, store, settings, askers)
+    if provider is None:
+        returned = stage.function(**arguments)
+        made: Made = returned if isinstance(returned, dict) else {stage.name: returned}
+    else:
+        made = _asked(stage, arguments, settings, (askers or Askers(None, settings.llm)).of(provider))
+    for table, units in stage.units.items():
+        require_balance(
+            table, [settle(unit, [rows[name] for name in names], *made[table]) for unit, names in units.items()]
+        )
+    run = run_of(stage, parents, settings, provider)
+    if provider is not None and not (askers is not None and askers.allow_shrink):
+        (table,) = stage.tables
+        kept, dropped = made[table]
+        unanswered = dropped.filter(pl.col("reason").is_in(REASONS)).height
+        _require_size(table, kept.height, unanswered, run, store)
+    return [
+        store.write(table, *made[table], parents=parents, code=run.code, settings=run.settings)
+        for table in stage.tables
+    ]
+
+
+def estimate(stage: Stage, store: Store, settings: Settings, askers: Askers) -> Estimate:
+    """What the questions of a stage would take, as its parents stand now. Nothing is sent."""
+    provider = provider_of(stage, store, settings, askers)
+    assert provider is not None
+    asker = askers.of(provider)
+    parents = parents_of(stage, store)
+    arguments = _arguments(stage, _rows(store, stage.parents, parents), parents, store, settings, None)
+    return asker.estimate(stage.name, _plan(stage, arguments, settings, asker).questions)
+
+
+def waits_for_budget(stage: Stage, store: Store, settings: Settings, askers: Askers) -> str | None:
+    """Why a stage that is stale is left: its questions cost money, and there is no budget, or nobody can tell who is to
+    answer them; None where it is not left.
+
+    What the ledger holds costs nothing: a stage that would only read there is made.
+    """
+    try:
+        provider = provider_of(stage, store, settings, askers)
+    except DamagedVersion as error:
+        return f"{error.what} ({error.remedy})"
+    if provider is None or not askers.costs(provider) or not is_stale(stage, store, settings, askers):
+        return None
+    try:
+        calls = estimate(stage, store, settings, askers).calls
+    except (UnknownPrice, NoHost) as error:  # it could not be asked in any case
+        return f"calls to {provider} cost money, and there is no budget; {error.what}"
+    return f"{calls:,} calls to {provider} cost money, and there is no budget" if calls else None
+
+
+def _plan(stage: Stage, arguments: dict[str, Any], settings: Settings, asker: Asker) -> Plan:
+    plan: Plan = stage.function(**arguments, models=asker.models(stage.models(settings)))
+    return plan
+
+
+def _asked(stage: Stage, arguments: dict[str, Any], settings: Settings, asker: Asker) -> Made:
+    plan = _plan(stage, arguments, settings, asker)
+    (table,) = stage.tables
+    replies = asker.ask(stage.name, plan.questions)
+    counts = InvalidReplies(stage.name, settings.llm.failures)
+    for reply in replies:  # those of earlier runs, and of recordings, as well
+        counts.count(reply)
+    counts.require()
+    return {table: plan.finish(replies)}
+
+
+def _require_size(table: str, rows: int, unanswered: int, run: Run, store: Store) -> None:
+    """Raises Shrunk where a table would lose half of its rows to answers alone: parents and settings are the same, or
+    half of what it would lose was dropped for want of an answer that could be used.
+    """
+    try:
+        standing = None if store.pointer(table) is None else store.version(table)
+    except DamagedVersion:
+        return
+    if standing is None or standing.rows < LEAST_TO_SHRINK or 2 * rows > standing.rows:
+        return
+    before = standing.manifest.runs[-1]
+    same = (before.parents, before.settings) == (run.parents, run.settings)
+    if same or 2 * unanswered >= standing.rows - rows:
+        raise Shrunk(table, standing.rows, rows)
+
+
+def _arguments(
+    stage: Stage,
+    rows: dict[str, pl.DataFrame],
+    parents: list[Version],
+    store: Store,
+    settings: Settings,
+    cache: Path | None,
+) -> dict[str, Any]:
+    """What the function of a stage takes, but for the models that it asks."""
+    handed_in = {"settings": settings, "versions": {one.name: one.version for one in parents}, "cache": cache}
+    own = {table: _standing(store, table) for table in stage.builds_upon}
+    return rows | own | {name: value for name, value in handed_in.items() if name in stage.parameters}
+
+
+def accounts(stage: Stage, table: str, store: Store) -> list[Account]:
+    """The accounts of a table as it is stored, against the versions that it was made from."""
+    made = store.version(table)
+    kept, dropped = store.read(table).collect(), store.read_dropped(table).collect()
+    parents = []
+    for name, version in made.manifest.runs[-1].parents.items():
+        source, _, partition = name.partition("/")
+        parents.append(store.version(source, version, partition or None))
+    rows = _rows(store, stage.parents, parents)
+    return [
+        settle(unit, [rows[name] for name in names], kept, dropped)
+        for unit, names in stage.units.get(table, {}).items()
+    ]
+
+
+def parents_of(stage: Stage, store: Store) -> list[Version]:
+    """The current versions of a stage's parents.
+
+    Raises NoVersion where a stage before this one never ran.
+    """
+    found = {table: store.current(table) for table in stage.parents}
+    for table, versions in found.items():
+        if not versions and table in needed(stage):
+            raise NoVersion(
+                f"{' and '.join(stage.tables)} come from {table}, and that was never made",
+                remedy="gongqing refresh, without --select",
+            )
+    return [version for versions in found.values() for version in versions]
+
+
+def needed(stage: Stage) -> tuple[str, ...]:
+    """The parents that must have been made before: not those that are fed from outside, or that people fill."""
+    return tuple(table for table in stage.parents if table not in {*PARTITIONED, *stage.optional_parents})
+
+
+def code_of(stage: Stage) -> str:
+    """The version of the stage's code."""
+    return code_version(*stage.modules)
+
+
+def run_of(stage: Stage, parents: list[Version], settings: Settings, provider: str | None) -> Run:
+    """What a run of the stage would be told apart by: its parents, its code, and what it reads of the settings."""
+    return Run(
+        parents={parent.name: parent.version for parent in parents},
+        code=code_of(stage),
+        settings=stage.settings(settings) | ({} if provider is None else _asking(stage, settings, provider)),
+    )
+
+
+def _asking(stage: Stage, settings: Settings, provider: str) -> dict[str, Any]:
+    """What of the settings decides what is asked, and what becomes of a reply. Hosts and prices do not."""
+    if provider == "rules":
+        return {"provider": provider}
+    if provider == "written":
+        return {"provider": provider, "replies": _sha256(FOLDER / f"{stage.name}.jsonl")}
+    recorded = {"recordings": _sha256(settings.llm.recordings)} if provider == "replay" else {}
+    known = profiles(settings.llm.profiles)
+    asked = {alias: shapes(profile(known, alias)) for alias in stage.models(settings)}
+    return {"provider": provider, "profiles": asked, "repairs": settings.llm.repairs, **recorded}
+
+
+def _sha256(recordings: Path | None) -> str | None:
+    """Of the file that decides every reply; None where there is none, which is for its asker to refuse."""
+    if recordings is None or not recordings.is_file():
+        return None
+    with recordings.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dict[str, pl.DataFrame]:
+    """The rows of each table in exactly these versions; none where no data set of its kind was imported."""
+    frames: dict[str, list[pl.DataFrame]] = {table: [TABLES[table].create_empty()] for table in tables}
+    for one in versions:
+        store.require_todays(one)
+        frames[one.table].append(store.read(one.table, one.version, one.partition).collect())
+    return {table: pl.concat(found) for table, found in frames.items()}
+
+
+def _standing(store: Store, table: str) -> pl.DataFrame:
+    """The rows of a table that its stage builds upon; none where it was never made."""
+    if store.pointer(table) is None:
+        return TABLES[table].create_empty()
+    store.require_todays(store.version(table))
+    return store.read(table).collect()

@@ -1,0 +1,75 @@
+"""A file of a public data set becomes a partition of `imported_posts` or `imported_dialogues`."""
+
+import hashlib
+from pathlib import Path
+
+from pipelines.core.code_version import code_version
+from pipelines.core.files import held
+from pipelines.errors import RequestError, UnreadableFile
+from pipelines.ingest.importing import read
+from pipelines.ingest.mapping import load as load_mapping
+from pipelines.ingest.registry import find
+from pipelines.settings import author_key
+from pipelines.store.store import Store, Version
+from pipelines.store.suppression import KeptOut, require_no_erasure
+from schemas.dropped import gather
+from schemas.labels import CROSSWALK_VERSION
+
+_CHECK_FILE = "check that this is the set, and whole"
+_CHECK_MAPPING = "compare the mapping with the file (docs/mapping.md; what speakers are called goes under [roles])"
+
+
+def import_file(
+    store: Store, home: Path, reader: str, path: Path, *, data_set: str | None = None, mapping: Path | None = None
+) -> Version:
+    """Read `path` as the data set `reader` and make it the current version of its partition.
+
+    Raises UnknownName for a reader that does not exist, UnreadableFile for a file that is not what it should be or of
+    which no record can be kept: an empty version would take the place of a good one.
+    """
+    require_no_erasure(home)
+    imported = read(reader, path, data_set=data_set, author_key=author_key(home), mapping=mapping)
+    if imported.kept.is_empty():
+        first = imported.dropped.row(0, named=True) if imported.dropped.height else {"reason": "empty", "detail": None}
+        check = _CHECK_FILE if mapping is None else _CHECK_MAPPING
+        raise UnreadableFile(
+            f"nothing in it can be read as {reader}: {imported.dropped.height} dropped, "
+            f"the first for {first['reason']} ({first['detail']})",
+            where=path,
+            remedy=f"{check}; what was imported before is untouched",
+        )
+    with held(home / ".locks" / "coming-in"):  # no erasure begins between the look at its list and the writing
+        require_no_erasure(home)
+        kept, erased = KeptOut(home).sift(imported.kept, imported.table)
+        return store.write(
+            imported.table,
+            kept,
+            gather(imported.dropped, erased),
+            partition=data_set or reader,
+            code=code_version("pipelines.ingest.importing"),
+            settings={"reader": reader, "mapping": _digest(mapping), "crosswalk": CROSSWALK_VERSION},
+            note={
+                "file": path.name,
+                "sha256": _digest(path),
+                "records": imported.n_records,
+                "encoding": imported.encoding,
+                "unknown_strategies": imported.unknown_strategies,
+                "changes": imported.notes,
+            },
+        )
+
+
+def target_table(reader: str, mapping: Path | None) -> str:
+    """The table that a reader fills; for `mapped` the mapping file says which."""
+    if reader != "mapped":
+        return find(reader).table
+    if mapping is None:
+        raise RequestError("`mapped` needs a mapping file", remedy="name one: --mapping FILE (docs/mapping.md)")
+    return f"imported_{load_mapping(mapping).kind}"
+
+
+def _digest(path: Path | None) -> str | None:
+    if path is None or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

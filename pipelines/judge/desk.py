@@ -1,0 +1,97 @@
+"""Who answers behind the service: a model, many questions at once, or rules and recordings, one after the other."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipelines.judge.asking import NoVerdict, Refused
+from pipelines.llm.factory import asker
+from pipelines.llm.questions import Question, Reply
+from pipelines.settings import Llm
+
+T = TypeVar("T")
+
+STAGE = "judging"  # in the ledger
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Answers questions: `models` are the aliases to put into them, by task. `_place` is one of those that are answered
+    at once.
+    """
+
+    provider: str
+    models: Mapping[str, str]
+    _reply: Callable[[Question[Any]], Awaitable[Reply[Any]]]
+    _place: AbstractAsyncContextManager[Any]
+
+    async def ask(self, question: Question[T]) -> T:
+        """The value of a reply. Raises NoVerdict, Refused, and GongqingError for what ends all asking."""
+        async with self._place:
+            reply: Reply[T] = await self._reply(question)
+        if reply.value is None:
+            if reply.is_of_the_text:
+                raise Refused(f"refused: {reply.detail}")
+            raise NoVerdict(f"{reply.reason}: {reply.detail}" if reply.detail else str(reply.reason))
+        return reply.value
+
+
+def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: Decimal | None) -> None:
+    """Says what `desk` would say is wrong before anything is asked, and opens nothing. Raises RequestError."""
+    wanted = list(dict.fromkeys(models))
+    if provider == "openai":
+        from pipelines.llm.ledger.ledger import FILE
+        from pipelines.llm.providers.standing import StandingAsker
+
+        for model in wanted:
+            StandingAsker(home / FILE, llm, budget, of=STAGE).require(STAGE, model)
+        return
+    with asker(home, llm, provider, {}) as whoever:
+        whoever.models(wanted)
+
+
+@asynccontextmanager
+async def desk(
+    home: Path,
+    llm: Llm,
+    provider: str,
+    models: Mapping[str, str],
+    *,
+    budget: Decimal | None,
+    budget_of: str,
+    at_once: int | None = None,
+) -> AsyncIterator[Desk]:
+    """The desk of a home; the arguments are those of `pipelines.llm.interface.asker`.
+
+    `models` are the aliases by task; all of them spend from one budget. `at_once` questions are under way together, and
+    never more of a model than its profile allows.
+
+    Raises RequestError for what can be known to be wrong before anything is asked: another provider or alias, a missing
+    key, price or budget.
+    """
+    place = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
+    if provider == "openai":
+        from pipelines.llm.providers.standing import standing
+
+        async with AsyncExitStack() as opened:
+            asking = {
+                model: await opened.enter_async_context(standing(home, llm, STAGE, model, budget=budget, of=budget_of))
+                for model in dict.fromkeys(models.values())
+            }
+            yield Desk(provider, models, lambda question: asking[question.model].reply(question), place)
+        return
+    from pipelines.judge.rules.answers import ANSWERS
+
+    with asker(home, llm, provider, ANSWERS) as whoever, ThreadPoolExecutor(1) as thread:
+        known = {task: whoever.models([model])[0] for task, model in models.items()}
+
+        async def reply(question: Question[Any]) -> Reply[Any]:
+            found = await asyncio.get_running_loop().run_in_executor(thread, whoever.ask, STAGE, [question])
+            return found[0]
+
+        yield Desk(provider, known, reply, place)

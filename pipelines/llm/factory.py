@@ -1,0 +1,61 @@
+"""Who answers: the provider of that name, opened for one refresh."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+from pipelines.errors import UnknownName
+from pipelines.llm.interface import BUDGET, PROVIDERS, Answers, Asker
+from pipelines.llm.progress import Progress
+from pipelines.settings import Llm
+
+
+@contextmanager
+def asker(
+    home: Path | None,
+    llm: Llm,
+    provider: str,
+    rules: Answers,
+    *,
+    budget: Decimal | None = None,
+    budget_of: str = BUDGET,
+    batch: bool = False,
+    progress: Progress | None = None,
+) -> Iterator[Asker]:
+    """Whoever answers in a home, for one refresh.
+
+    Args:
+        home: Where the ledger is; None will do for all but `openai`.
+        llm: How models are asked.
+        provider: `openai`, `replay`, `written` or `rules`.
+        rules: What the rules answer, by task.
+        budget: The most that may be spent, in the currency of the profiles. It lives in the ledger: a refresh that was
+            broken off goes on with what it had spent. None: nothing that costs is asked.
+        budget_of: Whose budget it is: another name, another budget.
+        batch: Ask through the Batch API where the profile has a price for it.
+        progress: Is told how far a stage is.
+
+    Raises UnknownName for another provider.
+    """
+    if provider == "rules":
+        from pipelines.llm.providers.rules import RulesAsker
+
+        yield RulesAsker(rules, progress)
+    elif provider == "replay":
+        from pipelines.llm.providers.replay import ReplayAsker
+
+        yield ReplayAsker(llm, progress)
+    elif provider == "written":
+        from pipelines.llm.providers.written import WrittenAsker
+
+        yield WrittenAsker(llm, progress)
+    elif provider == "openai":
+        from pipelines.llm.providers.openai import opened
+
+        if home is None:
+            raise ValueError("provider openai writes down what it pays: it needs a home")
+        with opened(home, llm, budget, of=budget_of, batch=batch, progress=progress) as asking:
+            yield asking
+    else:
+        raise UnknownName("provider", provider, PROVIDERS)

@@ -1,0 +1,90 @@
+"""Asking: many questions in, as many replies out, whoever answers.
+
+with asker(home, settings.llm, "openai", ANSWERS, budget=Decimal(5)) as ask:
+    replies = ask.ask("ecot_chains", questions)
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal, Protocol, Self
+
+from pipelines.llm.progress import Progress
+from pipelines.llm.questions import Question, Reply
+
+Provider = Literal["openai", "replay", "written", "rules"]
+PROVIDERS: tuple[Provider, ...] = ("openai", "replay", "written", "rules")
+# Who may judge in training: nobody has written anything about what a policy will say.
+JudgeProvider = Literal["openai", "replay", "rules"]
+JUDGES: tuple[JudgeProvider, ...] = ("openai", "replay", "rules")
+# All stages of a refresh spend from one budget, and one refresh is at work at a time: its name in the ledger, to which
+# a refresh of some stages alone adds theirs.
+BUDGET = "refresh"
+Answers = Mapping[str, Callable[[Mapping[str, Any]], str]]
+
+__all__ = [
+    "BUDGET",
+    "JUDGES",
+    "PROVIDERS",
+    "Answers",
+    "Asker",
+    "Estimate",
+    "JudgeProvider",
+    "ModelEstimate",
+    "Progress",
+    "Provider",
+]
+
+
+@dataclass(frozen=True)
+class ModelEstimate:
+    """What one model would be asked: calls to make and to be had without, and the most that they may take."""
+
+    calls: int = 0
+    cached: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True)
+class Estimate(ModelEstimate):
+    """The worst case of what is not in the ledger yet: every message at its greatest, every reply as long as it may
+    be. Repairs of invalid replies come on top; the cap of a budget holds for them too.
+    """
+
+    currency: str = "USD"
+    by_model: Mapping[str, ModelEstimate] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, by_model: Mapping[str, ModelEstimate], currency: str = "USD") -> Self:
+        """The sums over the models, by alias."""
+        return cls(
+            calls=sum(one.calls for one in by_model.values()),
+            cached=sum(one.cached for one in by_model.values()),
+            tokens_in=sum(one.tokens_in for one in by_model.values()),
+            tokens_out=sum(one.tokens_out for one in by_model.values()),
+            cost=sum((one.cost for one in by_model.values()), Decimal(0)),
+            currency=currency,
+            by_model=by_model,
+        )
+
+
+class Asker(Protocol):
+    """Answers questions."""
+
+    @property
+    def provider(self) -> Provider:
+        """Who answers."""
+
+    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """The aliases to put into questions: those wanted, or what stands in for all of them.
+
+        Raises UnknownName for an alias without a profile.
+        """
+
+    def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
+        """The replies, in the order of the questions."""
+
+    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:
+        """What asking would take. Sends nothing."""

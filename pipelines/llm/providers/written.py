@@ -1,0 +1,101 @@
+"""Provider `written`: replies that people wrote to the questions of the samples, in the place of a model's.
+
+They lie in `samples/written/<stage>.jsonl`, a line each: `task`, `row_id`, `alias`, `sample`, `inputs` (a digest) and
+`reply`. A reply belongs to what was asked about, not to how: a better prompt does not lose it, and the same text under
+another id finds it. A question without one is `not_written`: its row is counted as dropped, and asked of nobody.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
+
+from pipelines.errors import UnreadableFile
+from pipelines.llm.interface import Estimate, ModelEstimate
+from pipelines.llm.payload import Request, payload
+from pipelines.llm.profiles import profile, profiles
+from pipelines.llm.progress import Progress, Told
+from pipelines.llm.questions import NOT_WRITTEN, InvalidReply, Provenance, Question, Reply, read
+from pipelines.settings import ROOT, Llm
+from schemas.ids import digest
+
+FOLDER = ROOT / "samples" / "written"
+# What stands where a model would be named.
+WRITTEN = "written"
+Key = tuple[str, str, int, str]
+
+
+class WrittenAsker:
+    """Answers with what was written for the samples."""
+
+    provider: Literal["written"] = "written"
+
+    def __init__(self, llm: Llm, progress: Progress | None = None) -> None:
+        self._profiles = profiles(llm.profiles)
+        self._progress = progress
+
+    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """The aliases, as they are: each has a hand of its own. Raises UnknownName."""
+        return tuple(profile(self._profiles, alias).alias for alias in wanted)
+
+    def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
+        """The replies, in the order of the questions.
+
+        Raises UnreadableFile where what was written is no reply to its question: the file is to be mended.
+        """
+        replies, told = replies_to(stage), Told(self._progress, stage, len(questions))
+        told.now()
+        found = []
+        for question in questions:
+            found.append(_reply(stage, question, replies.get(key_of(question))))
+            told.reply(found[-1], cached=True)  # no call is made
+        return found
+
+    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every asker
+        """Nothing: it costs nothing."""
+        return Estimate.of({WRITTEN: ModelEstimate()} if questions else {})
+
+
+def key_of(question: Question[Any]) -> Key:
+    """What a written reply is found by: the task, whose hand it is, which of several draws, and the inputs."""
+    return question.task, question.model, question.sample, inputs_digest(question.told)
+
+
+def inputs_digest(inputs: Mapping[str, Any]) -> str:
+    """A digest of what is asked about, whatever the prompt."""
+    return digest(json.dumps(inputs, ensure_ascii=False, sort_keys=True), 16)
+
+
+@cache
+def replies_to(stage: str) -> dict[Key, str]:
+    """What was written for a stage; nothing where there is no file. Raises UnreadableFile, which names the line."""
+    path = FOLDER / f"{stage}.jsonl"
+    if not path.exists():
+        return {}
+    found: dict[Key, str] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            one = json.loads(line)
+            found[one["task"], one["alias"], one["sample"], one["inputs"]] = one["reply"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise UnreadableFile(
+                f"no written reply: {type(error).__name__}",
+                where=f"{path}, line {number}",
+                remedy="each line has task, row_id, alias, sample, inputs and reply",
+            ) from error
+    return found
+
+
+def _reply(stage: str, question: Question[Any], text: str | None) -> Reply[Any]:
+    key = Request.of(payload(question, None), question.sample).key
+    provenance = Provenance("written", WRITTEN, None, question.prompt.name, key)
+    if text is None:
+        return Reply(question, None, provenance, reason=NOT_WRITTEN)
+    try:
+        return Reply(question, read(question, text), provenance)
+    except InvalidReply as error:
+        raise UnreadableFile(
+            f"what was written for {question.task} of {question.row_id} is no reply to it: {error.problem}",
+            where=FOLDER / f"{stage}.jsonl",
+            remedy="mend the line: the sentence of its task's prompt that names the form says how",
+        ) from None

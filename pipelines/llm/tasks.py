@@ -1,0 +1,125 @@
+"""What a task is to the rest: questions, what was dropped before asking, and what becomes of the replies.
+
+A plan is pure: it asks nobody and reads no file. Whoever runs a stage asks its questions and hands the replies back.
+
+    made = ecot.plan(posts, splits, topics, asker.models((settings.annotate.ecot,)))
+    kept, dropped = made.finish(asker.ask("ecot_chains", made.questions))
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from pipelines.llm.questions import Question, Reply
+from schemas.dropped import Lost, Row, dropped, gather
+from schemas.table import Table
+
+Result = tuple[pl.DataFrame, pl.DataFrame]
+Replies = Sequence[Reply[Any]]
+# Of texts, and of all that their writer was told: the kinds of personal data that only the text holds, None for none.
+Guard = Callable[[Sequence[str], Sequence[str]], list[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A task over its rows.
+
+    `dropped` is what was dropped before asking. `finish` takes one reply a question, in their order, and gives
+    `(kept, dropped)` of the whole task, what was dropped before asking included; it raises ValueError where the replies
+    are not those of the questions.
+    """
+
+    questions: list[Question[Any]]
+    dropped: pl.DataFrame
+    finish: Callable[[Replies], Result]
+
+
+def planned(
+    table: type[Table],
+    stage: str,
+    questions: list[Question[Any]],
+    lost: Sequence[Lost],
+    keep: Callable[[Reply[Any]], Row | Lost],
+    unit: str | Callable[[Question[Any]], str],
+    *,
+    guard: Guard,
+    written: Sequence[str] = (),
+    grounds: str | None = None,
+) -> Plan:
+    """The plan of a task that makes at most one row of `table` out of each reply.
+
+    Args:
+        table: What the rows are.
+        stage: Its name, for the drops.
+        questions: What is asked.
+        lost: What was dropped before asking.
+        keep: The row of a reply that has a value, or why there is none. Provenance is added here.
+        unit: What a question is about, for the drop of one that gives no row.
+        guard: What tells of personal data that a reply holds and its inputs do not (`text.pii.invented`):
+            every stage that asks hands it in.
+        written: The columns that a model wrote freely. A row where they hold personal data that nothing in the inputs
+            accounts for is dropped: personal_data.
+        grounds: The column in which a model says why. Where that holds such data, its kinds stand in its place: the
+            verdict is not lost with them.
+    """
+    before = dropped(stage, lost)
+
+    def finish(replies: Replies) -> Result:
+        kept: list[tuple[Question[Any], Row]] = []
+        unkept: list[Lost] = []
+        for question, reply in in_order(questions, replies):
+            made = keep(reply) if reply.reason is None else _without_value(_unit(question), reply)
+            if isinstance(made, Lost):
+                unkept.append(made)
+            else:
+                kept.append((question, made | reply.provenance.columns()))
+        if written:
+            kept, unkept = _without_personal_data(kept, unkept)
+        if grounds:
+            for (_, row), held in zip(kept, _held(kept, [grounds], guard), strict=True):
+                row[grounds] = f"withheld: {held}" if held else row[grounds]
+        return rows(table, [row for _, row in kept]), gather(before, dropped(stage, unkept))
+
+    def _unit(question: Question[Any]) -> str:
+        return unit if isinstance(unit, str) else unit(question)
+
+    def _without_personal_data(
+        kept: list[tuple[Question[Any], Row]], unkept: list[Lost]
+    ) -> tuple[list[tuple[Question[Any], Row]], list[Lost]]:
+        found = _held(kept, written, guard)
+        out = [
+            Lost(_unit(question), question.row_id, "personal_data", held)
+            for (question, _), held in zip(kept, found, strict=True)
+            if held
+        ]
+        return [one for one, held in zip(kept, found, strict=True) if not held], [*unkept, *out]
+
+    return Plan(questions, before, finish)
+
+
+def _held(kept: Sequence[tuple[Question[Any], Row]], columns: Sequence[str], guard: Guard) -> list[str | None]:
+    """What personal data these columns hold that the question's inputs do not, row by row."""
+    told = [json.dumps(question.inputs, ensure_ascii=False) for question, _ in kept]
+    return guard(["\n".join(row[name] for name in columns) for _, row in kept], told)
+
+
+def in_order(questions: Sequence[Question[Any]], replies: Replies) -> list[tuple[Question[Any], Reply[Any]]]:
+    """Each question with its reply. Raises ValueError where a reply is missing or stands in another's place."""
+    pairs = list(zip(questions, replies, strict=True))
+    for question, reply in pairs:
+        if (question.task, question.row_id) != (reply.question.task, reply.question.row_id):
+            raise ValueError(f"the reply to {reply.question.row_id} stands where that to {question.row_id} should")
+    return pairs
+
+
+def _without_value(unit: str, reply: Reply[Any]) -> Lost:
+    assert reply.reason is not None
+    return Lost(unit, reply.question.row_id, reply.reason, reply.detail)
+
+
+def rows(table: type[Table], kept: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """`kept` as a frame of exactly the table's columns."""
+    return pl.DataFrame(list(kept), schema=table.polars_schema())

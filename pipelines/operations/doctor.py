@@ -1,0 +1,186 @@
+"""Is this machine, this home and every version in it sound?"""
+
+import importlib.metadata
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from pipelines import settings
+from pipelines.core.modes import open_to_others
+from pipelines.errors import Busy, GongqingError, OlderSchema, SettingsError
+from pipelines.settings import author_key
+from pipelines.store.store import Store
+from pipelines.store.suppression import require_no_erasure
+from schemas.tables import PARTITIONED, TABLES
+
+_LITTLE_ROOM = 2e9  # bytes
+_FEW = 3  # paths that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at."""
+
+    what: str
+    state: Literal["ok", "warning", "broken"]
+    detail: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+
+def examine(home: Path) -> Iterator[Finding]:
+    """Look at Python, the pins, the home and who may read it, its settings and Dagster's, the author key, the ledger,
+    and every version.
+    """
+    yield Finding("Python", "ok" if sys.version_info >= (3, 11) else "broken", sys.version.split()[0])
+    yield _pins()
+    yield _home(home)
+    yield _permissions(home)
+    yield _settings(home)
+    yield _dagster(home)
+    key = author_key(home)
+    yield Finding(
+        "author key",
+        "ok" if key and len(key) >= 16 else "warning",
+        ("set" if len(key) >= 16 else "too short: 16 bytes or more are needed")
+        if key
+        else "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)",
+    )
+    yield from _erasures(home)
+    yield from _ledger(home)
+    yield from _versions(Store(home / "data"))
+
+
+def _erasures(home: Path) -> Iterator[Finding]:
+    """An erasure that was begun and is not finished; nothing where there is none."""
+    try:
+        require_no_erasure(home)
+    except Busy as error:
+        yield Finding("erasures", "broken", str(error))
+
+
+def _pins() -> Finding:
+    """Whether what is installed is what requirements/base.txt pins."""
+    wrong = []
+    for line in (settings.ROOT / "requirements" / "base.txt").read_text(encoding="utf-8").splitlines():
+        pin = re.fullmatch(r"([A-Za-z0-9._-]+)==([^ ;]+)", line.strip())  # pins with a marker are for some Pythons only
+        if pin is None:
+            continue
+        try:
+            installed = importlib.metadata.version(pin[1])
+        except importlib.metadata.PackageNotFoundError:
+            installed = "not installed"
+        if installed != pin[2]:
+            wrong.append(f"{pin[1]} {installed}, pinned {pin[2]}")
+    return Finding("pins", "warning" if wrong else "ok", "; ".join(wrong) or "installed as pinned")
+
+
+def _home(home: Path) -> Finding:
+    if not home.is_dir():
+        return Finding("home", "warning", f"{home} is not there yet; the first import makes it")
+    if not os.access(home, os.W_OK):
+        return Finding("home", "broken", f"{home} cannot be written to")
+    free = shutil.disk_usage(home).free
+    return Finding("home", "warning" if free < _LITTLE_ROOM else "ok", f"{home}, {free / 1e9:.1f} GB free")
+
+
+def _permissions(home: Path) -> Finding:
+    """What in the home another user of this machine may read, change or enter."""
+    found = open_to_others(home)
+    if not found:
+        return Finding("permissions", "ok", "what lies in the home is for you alone")
+    paths = [shlex.quote(str(path)) for path in found]
+    named = ", ".join(paths[:_FEW]) + (", …" if len(paths) > _FEW else "")
+    count = sum(found.values())
+    return Finding(
+        "permissions",
+        "warning",
+        f"others may read {count:,} path{'' if count == 1 else 's'} in {named}; to close them: "
+        f"chmod -R go= {' '.join(paths)}",
+    )
+
+
+def _settings(home: Path) -> Finding:
+    try:
+        settings.load(home)
+    except SettingsError as error:
+        return Finding("settings", "broken", str(error))
+    return Finding("settings", "ok", "gongqing.toml" if (home / "gongqing.toml").exists() else "the defaults")
+
+
+def _dagster(home: Path) -> Finding:
+    path = home / "dagster.yaml"
+    if not path.exists():
+        return Finding("dagster.yaml", "warning", f"none in {home} yet; the first command that runs assets writes it")
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        return Finding("dagster.yaml", "broken", f"{path}: {error}")
+    if not isinstance(loaded, dict | None):
+        return Finding("dagster.yaml", "broken", f"{path} is no table of settings; remove it: the next run writes one")
+    missing = {"storage", "local_artifact_storage", "compute_logs"} - set(loaded or {})
+    told = f"{path} does not say where {', '.join(sorted(missing))} go: state would be lost" if missing else str(path)
+    return Finding("dagster.yaml", "broken" if missing else "ok", told)
+
+
+def _ledger(home: Path) -> Iterator[Finding]:
+    """Read the whole ledger, where a model was ever asked; to look makes none."""
+    from pipelines.llm.ledger.ledger import FILE, Ledger
+
+    path = home / FILE
+    if not path.exists():
+        return
+    try:
+        with Ledger(path) as ledger:
+            ledger.check()
+    except GongqingError as error:
+        yield Finding("ledger", "broken", str(error))
+    else:
+        yield Finding("ledger", "ok", f"{path}, read whole")
+
+
+def _versions(store: Store) -> Iterator[Finding]:
+    """Read every version of every table again, and compare it with its manifest and its name."""
+    for table in TABLES:
+        places: list[str | None] = list(store.partitions(table)) if table in PARTITIONED else [None]
+        for place in places:
+            name = table if place is None else f"{table}/{place}"
+            ids = store.version_ids(table, place)
+            looks: list[Callable[[], object]] = [partial(store.pointer, table, place)]
+            looks += [partial(_verify, store, table, one, place) for one in ids]
+            broken = [error for look in looks if (error := _error_of(look)) is not None]
+            older = _error_of(partial(_require_todays, store, table, place)) if ids and not broken else None
+            if older is not None:
+                yield Finding(name, "warning" if isinstance(older, OlderSchema) else "broken", str(older))
+            yield from (Finding(name, "broken", str(error)) for error in broken)
+            if ids and not broken and older is None:
+                yield Finding(name, "ok", f"{len(ids)} version{'s' if len(ids) > 1 else ''}, read and compared")
+
+
+def _verify(store: Store, table: str, version: str, place: str | None) -> None:
+    store.verify(store.version(table, version, place))
+
+
+def _require_todays(store: Store, table: str, place: str | None) -> None:
+    """Raises OlderSchema, or NewerHome, where the rows of the current version mean something else today."""
+    if store.pointer(table, place) is not None:
+        store.require_todays(store.version(table, partition=place))
+
+
+def _error_of(look: Callable[[], object]) -> GongqingError | None:
+    try:
+        look()
+    except GongqingError as error:
+        return error
+    return None

@@ -1,0 +1,105 @@
+"""Dagster's state: events, runs and ticks in SQLite, what runs printed in files (`<home>/.dagster`)."""
+
+import sqlite3
+import zlib
+from pathlib import Path
+from typing import Any
+
+from pipelines.core.files import write_whole
+from pipelines.errors import Busy, StorageFull
+from pipelines.operations.erase.scrub import Scrub
+
+_MAGIC = b"SQLite format 3\0"
+_BESIDE = ("-wal", "-shm", "-journal")
+_PATIENCE = 60.0  # seconds
+
+
+def scrub_folder(folder: Path, scrub: Scrub) -> int:
+    """Rids every file below `folder` of traces; how many cells and files had some.
+
+    Raises Busy where another process holds a database.
+    """
+    found = 0
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.endswith(_BESIDE):
+            with path.open("rb") as file:
+                is_database = file.read(len(_MAGIC)) == _MAGIC
+            found += scrub_database(path, scrub) if is_database else scrub_file(path, scrub)
+    return found
+
+
+def scrub_file(path: Path, scrub: Scrub) -> bool:
+    """Rids a text of traces; whether it had any. Other bytes stay as they are."""
+    before = path.read_bytes().decode("utf-8", "surrogateescape")
+    after = scrub(before)
+    if after != before:
+        mode = path.stat().st_mode
+        write_whole(path, after.encode("utf-8", "surrogateescape"))
+        path.chmod(mode)
+    return after != before
+
+
+def scrub_database(path: Path, scrub: Scrub) -> int:
+    """Rids every cell of traces, and the file of free pages and of its log; how many cells had some.
+
+    Raises Busy where another process holds it, StorageFull where there is no room to write the file anew.
+    """
+    try:
+        database = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE)
+        try:
+            database.execute("PRAGMA secure_delete = ON")
+            database.execute("BEGIN IMMEDIATE")
+            names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+            found = sum(_scrub_table(database, name, scrub) for (name,) in names.fetchall())
+            database.execute("COMMIT")
+            database.execute("VACUUM")
+            if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                raise _busy(path, "a reader holds the log")
+            return found
+        finally:
+            database.close()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL:
+            raise StorageFull(
+                "no room left to write Dagster's state anew",
+                where=path,
+                remedy=f"free twice as much as the file takes ({path.stat().st_size / 1e6:.1f} MB), then: "
+                "gongqing erase --resume",
+            ) from error
+        raise _busy(path, str(error)) from error
+
+
+def _busy(path: Path, told: str) -> Busy:
+    return Busy(
+        f"another process uses Dagster's state: {told}",
+        where=path,
+        remedy="end Dagster's web UI and daemon, then: gongqing erase --resume",
+    )
+
+
+def _scrub_table(database: sqlite3.Connection, table: str, scrub: Scrub) -> int:
+    rows = database.execute(f'SELECT rowid, * FROM "{table}"')  # noqa: S608 - names of its own tables
+    columns = [column[0] for column in rows.description[1:]]
+    changes = []
+    for rowid, *cells in rows:
+        for column, cell in zip(columns, cells, strict=True):
+            clean = _clean(cell, scrub)
+            if clean != cell:
+                changes.append((column, clean, rowid))
+    for column, clean, rowid in changes:
+        database.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', (clean, rowid))  # noqa: S608
+    return len(changes)
+
+
+def _clean(cell: Any, scrub: Scrub) -> Any:
+    """A cell without traces; the same where it has none. Dagster compresses some of its documents."""
+    if isinstance(cell, str):
+        return scrub(cell)
+    if isinstance(cell, bytes):
+        try:
+            text = zlib.decompress(cell).decode()
+        except (zlib.error, UnicodeDecodeError):
+            return cell
+        clean = scrub(text)
+        return cell if clean == text else zlib.compress(clean.encode())
+    return cell

@@ -1,0 +1,67 @@
+"""Files in a home that nothing of ours keeps there: exports, recordings, notebooks. They are told of, never touched."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from pipelines.operations.erase.scrub import Scrub
+from pipelines.operations.erase.traces import plain
+
+# What an erasure has been through; a hidden folder (.venv, .git) is none of a home.
+_OURS = frozenset({"data", "releases", "training", "crawl", "index", "erasures", "takedown.txt"})
+_LEDGER = "ledger.sqlite"
+_PACKED = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"SQLite format 3")
+_HEAD = 4096  # bytes: where none of them is 0 a file is a text
+
+
+def still_saying(home: Path, scrub: Scrub) -> list[str]:
+    """The texts, tables, archives and databases that hold a trace, relative to the home; no pictures, no weights."""
+    return sorted(
+        str(path.relative_to(home))
+        for path in _files(home)
+        if _readable(path) and any(scrub(text) != text for text in _texts(path.read_bytes()))
+    )
+
+
+def _readable(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    return head.startswith(_PACKED) or b"\0" not in head
+
+
+def _files(folder: Path, *, top: bool = True) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or (top and (path.name in _OURS or path.name.startswith(_LEDGER))):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _files(path, top=False)
+        elif path.is_file():
+            yield path
+
+
+def _texts(content: bytes) -> Iterator[str]:
+    """What a file says: as it is, and unpacked."""
+    try:
+        if content[:4] == b"PAR1":
+            for batch in pq.ParquetFile(io.BytesIO(content)).iter_batches():
+                yield plain(pl.DataFrame(pl.from_arrow(batch)).write_ndjson().encode())
+        elif content[:4] == b"PK\x03\x04":
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                for name in archive.namelist():
+                    yield from _texts(archive.read(name))
+        elif content[:2] == b"\x1f\x8b":
+            yield from _texts(zlib.decompress(content, wbits=31))
+        elif content[:4] == b"\x28\xb5\x2f\xfd":
+            with zstandard.ZstdDecompressor().stream_reader(content) as packed:
+                yield from _texts(packed.read())
+        else:
+            yield plain(content)
+    except (pa.ArrowException, zipfile.BadZipFile, zlib.error, zstandard.ZstdError):
+        yield plain(content)

@@ -1,0 +1,79 @@
+"""A release of a home on its way to others: what of it may be published, in a folder or on the Hub."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pipelines.core.files import held
+from pipelines.errors import RequestError
+from pipelines.operations.paper_tables import paper_tables
+from pipelines.release.publish.client import Told, hub_client, nobody, require_repo
+from pipelines.release.publish.folder import export_folder
+from pipelines.release.publish.hub import Published, publish
+from pipelines.release.publish.public import is_public
+from pipelines.release.publish.published import GIVING, UNKNOWN, remember
+from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases
+from pipelines.store.store import Store
+from pipelines.store.suppression import require_no_erasure
+
+
+def releases_to_give(home: Path) -> Releases:
+    """The releases of a home, to give away or to add to.
+
+    Raises Busy while an erasure is unfinished: what it takes away must not leave the house meanwhile.
+    """
+    require_no_erasure(home)
+    return Releases(home)
+
+
+def chosen(releases: Releases, name: str | None) -> str:
+    """The release of that name, or the current one. Raises RequestError where there is none."""
+    if name is not None:
+        return name
+    current = releases.current()
+    if current is None:
+        there = ", ".join(releases.names())
+        raise RequestError(
+            "no release of this home is the current one",
+            where=releases.storage.uri(""),
+            remedy=f"name one with --release: {there}" if there else "gongqing release NAME",
+        )
+    return current.name
+
+
+def export(home: Path, name: str | None, target: Path, repo: str = "") -> Release:
+    """Write what may be published of a release, or of the current one, to a new or empty folder.
+
+    Returns the release as it is published; raises what `export_folder` does, and Busy.
+    """
+    with held(home / GIVING, shared=True):  # no erasure begins that would not know of the copy
+        releases, store = releases_to_give(home), Store(home / "data")
+        release = releases.read(chosen(releases, name))
+        # Of a release from elsewhere the tables behind it are not here.
+        ours = not is_public(release, releases.folder(release.name)) and "unique_posts" in release.pins
+        tables = list(paper_tables(store, pins=release.pins).values()) if ours else []
+        return export_folder(releases, release.name, store, target, tables, repo)
+
+
+def to_hub(
+    home: Path, name: str | None, repo: str, *, public: bool = False, told: Told = nobody
+) -> tuple[Release, Published]:
+    """Put what may be published of a release, or of the current one, on the Hub, and note where it stands.
+
+    Returns the release as it is published, and where. Raises what `export` and `publish` do.
+    """
+    require_repo(repo)  # this and the token before anything is looked at, which takes a while
+    hub_client()
+    with held(home / GIVING, shared=True), TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "release"
+        release = export(home, name, folder, repo)
+        found = publish(
+            release,
+            folder,
+            repo,
+            private=not public,
+            told=told,
+            begun=lambda: remember(home, repo, release.name, UNKNOWN),
+        )
+        remember(home, found.repo, found.tag, found.commit)
+    return release, found

@@ -1,0 +1,44 @@
+"""`gongqing release`: nothing is released while a table is stale, nor while another process makes tables."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from pipelines.flow.runner import is_stale
+from pipelines.flow.stages import STAGES
+from pipelines.release.assemble import assemble, require_request
+from pipelines.settings import Settings
+from pipelines.store.home_lock import alone
+from pipelines.store.release_manifest import Finding, Release
+from pipelines.store.store import Store
+
+
+def release(home: Path, name: str, *, allow: Collection[str] = (), settings: Settings) -> Release:
+    """Pin the current version of every table, check what would be released, and write it: see `assemble`.
+
+    Raises Busy where a refresh is at work, and what `assemble` does.
+    """
+    require_request(name, allow)  # before anything is looked at, which takes a while
+    with alone(home):
+        return assemble(home, name, allow=allow, settings=settings, stale=_stale(Store(home / "data"), settings))
+
+
+def _stale(store: Store, settings: Settings) -> list[Finding]:
+    """The tables that a refresh would make anew. One that was never made is none: its set is left out and told."""
+    tables = [
+        table
+        for stage in STAGES
+        if any(store.version_ids(table) for table in stage.tables) and is_stale(stage, store, settings)
+        for table in stage.tables
+    ]
+    if not tables:
+        return []
+    return [
+        Finding(
+            check="stale",
+            severity="refuse",
+            count=len(tables),
+            what=f"tables are not up to date: {', '.join(tables)}",
+            remedy="gongqing refresh",
+            examples=tables,
+        )
+    ]

@@ -1,0 +1,1 @@
+"""How a release leaves the home: folders, JSONL, the Hub, its card."""

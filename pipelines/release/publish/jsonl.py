@@ -1,0 +1,140 @@
+"""A release in the forms that other trainers read: LLaMA-Factory, ShareGPT, OpenAI fine-tuning.
+
+Chats become chats, triplets become preferences. Prompt sets of GRPO have no answer to imitate and are left out, and so
+are rows that lack words.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pipelines.errors import RequestError, UnknownName
+from pipelines.release.publish.public import WITHHELD, Row, rows_of
+from pipelines.store.release_manifest import Release
+
+_SPEAKERS = {"system": "system", "user": "human", "assistant": "gpt"}
+_CHAT = {
+    "formatting": "sharegpt",
+    "columns": {"messages": "messages"},
+    "tags": {
+        **{"role_tag": "role", "content_tag": "content"},
+        **{"user_tag": "user", "assistant_tag": "assistant", "system_tag": "system"},
+    },
+}
+_PREFERENCE = {
+    "formatting": "sharegpt",
+    "ranking": True,
+    "columns": {"messages": "conversations", "chosen": "chosen", "rejected": "rejected"},
+}
+
+_LACKING = "words are withheld"
+
+Written = Callable[[Row], dict[str, Any]]
+
+
+class Exported(NamedTuple):
+    """Rows written by file, and rows left out by reason."""
+
+    written: dict[str, int]
+    left_out: dict[str, int]
+
+
+def export_jsonl(release: Release, folder: Path, target: Path, form: str) -> Exported:
+    """Write the rows of a release, in a file a config and split: `<config>_<split>.jsonl`.
+
+    Args:
+        release: What `folder` says of itself.
+        folder: Of a release, or of a publication.
+        target: An empty folder.
+        form: A key of `FORMS`.
+
+    Raises UnknownName for another form, RequestError for a release of which nothing can be written in it.
+    """
+    if form not in FORMS:
+        raise UnknownName("form", form, FORMS)
+    written: dict[str, int] = {}
+    left_out: dict[str, int] = {}
+    for config, shards in release.configs.items():
+        how = FORMS[form].get(_kind(config))
+        if how is None:
+            left_out[f"{config}: a prompt set has no answer to imitate"] = release.rows(config)
+            continue
+        for split in dict.fromkeys(shard.split for shard in shards):
+            rows = (row for shard in shards if shard.split == split for row in rows_of(folder / shard.path))
+            name = f"{config}_{split}.jsonl"
+            whole = _write(target / name, rows, how)
+            if whole:
+                written[name] = whole
+            else:
+                (target / name).unlink()  # no loader reads a file without rows
+            if lacking := release.rows(config, split) - whole:
+                reason = f"{config}: {_LACKING}"
+                left_out[reason] = left_out.get(reason, 0) + lacking
+    if not any(written.values()):
+        why = "; ".join(left_out) or "it has no rows"
+        raise RequestError(
+            f"nothing of {release.name} can be written for {form}: {why}",
+            remedy="--private writes whole rows, for a trainer on machines of yours"
+            if any(reason.endswith(_LACKING) for reason in left_out)
+            else "chats and triplets come with labels and chains (docs/training-sets.md)",
+        )
+    if form == "llama-factory":
+        told = {name.removesuffix(".jsonl"): _described(name) for name in written}
+        (target / "dataset_info.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    return Exported(written, left_out)
+
+
+def _kind(config: str) -> str:
+    if config.startswith("grpo_"):
+        return "prompts"
+    return "triplets" if config == "rm_triplets" else "chats"
+
+
+def _write(path: Path, rows: Iterator[Row], how: Written) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            if not row.get(WITHHELD):
+                file.write(json.dumps(how(row), ensure_ascii=False) + "\n")
+                count += 1
+    return count
+
+
+def _described(name: str) -> dict[str, Any]:
+    return {"file_name": name, **(_PREFERENCE if name.startswith("rm_triplets_") else _CHAT)}
+
+
+def _messages(row: Row) -> dict[str, Any]:
+    return {"messages": row["messages"]}
+
+
+def _conversations(row: Row) -> dict[str, Any]:
+    return {
+        "conversations": [
+            {"from": _SPEAKERS[message["role"]], "value": message["content"]} for message in row["messages"]
+        ]
+    }
+
+
+def _ranked(row: Row) -> dict[str, Any]:
+    return {
+        "conversations": [{"from": "human", "value": row["query"]}],
+        "chosen": {"from": "gpt", "value": row["positive"]},
+        "rejected": {"from": "gpt", "value": row["negative"]},
+    }
+
+
+def _preferred(row: Row) -> dict[str, Any]:
+    return {
+        "input": {"messages": [{"role": "user", "content": row["query"]}]},
+        "preferred_output": [{"role": "assistant", "content": row["positive"]}],
+        "non_preferred_output": [{"role": "assistant", "content": row["negative"]}],
+    }
+
+
+FORMS: dict[str, dict[str, Written]] = {
+    "llama-factory": {"chats": _messages, "triplets": _ranked},
+    "sharegpt": {"chats": _conversations, "triplets": _ranked},
+    "openai": {"chats": _messages, "triplets": _preferred},
+}

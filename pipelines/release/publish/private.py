@@ -1,0 +1,125 @@
+"""The texts that a home may use and may not print: what people wrote who allowed nobody to publish it.
+
+Whether a text may be printed follows from the consent that stands on its row (`schemas.labels.CONSENTS`): `not_asked`
+(crawled) and `agreement` (handed out to whoever signed) may not. Every row of every stage counts, also those that were
+dropped later, for a public text may not repeat them either.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from pipelines.release.publish.quotes import unquoted
+from pipelines.store import Store
+from pipelines.text.folding import folded
+from pipelines.text.runs import Run, Runs
+from schemas.ids import digest
+from schemas.tables import PARTITIONED
+
+PUBLISHABLE = ("given", "public_licence", "synthetic", "invented")
+LEAST = 15  # characters of a run that no publication may repeat
+_OWN_LEAST = 6  # Chinese ones of the row's own writer: a title, or a few words that a chain quotes
+_OUR_LEAST = 40  # English letters: three or four words of a prompt or a card of ours stand in any corpus
+_HAN = re.compile("[\u3400-\u9fff]")
+
+# The cleaned texts come first: what a row repeats is theirs, and of two equal texts the first one is named.
+_POSTS = ("unique_posts", "clean_posts", "raw_posts", "imported_posts")
+_DIALOGUES = ("unique_dialogues", "clean_dialogues", "imported_dialogues")
+
+
+class Text(NamedTuple):
+    """A text, the post, answer or dialogue whose it is, and the post or dialogue that it belongs to."""
+
+    text: str
+    row_id: str
+    owner: str
+
+
+class PrivateTexts:
+    """The texts of a home that may not be printed."""
+
+    def __init__(self, texts: Iterator[Text]) -> None:
+        self._of_owner: dict[str, dict[str, str]] = defaultdict(dict)
+        for text, row_id, owner in texts:
+            self._of_owner[owner].setdefault(text, row_id)
+
+    def __len__(self) -> int:
+        return len(self._of_owner)
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Where a text repeats any of them for 15 characters and more."""
+        known = ((row_id, text) for texts in self._of_owner.values() for text, row_id in texts.items())
+        return Runs(((row_id, text) for row_id, text in known if len(text) >= LEAST), LEAST)
+
+    @cached_property
+    def _folded_runs(self) -> Runs:
+        known = ((row_id, folded(text)) for texts in self._of_owner.values() for text, row_id in texts.items())
+        return Runs(((row_id, text) for row_id, text in known if len(text) >= LEAST), LEAST)
+
+    def repeated_in_ours(self, text: str) -> list[Run]:
+        """The runs in a text that we wrote, such as a prompt or a card: short ones in English are chance."""
+        runs = self.runs.find(text)
+        return [run for run in runs if run.end - run.start >= _OUR_LEAST or not text[run.start : run.end].isascii()]
+
+    def retold(self, text: str) -> bool:
+        """Whether a text, outside of its references, repeats any in other marks, another width or the other script."""
+        return any(self._folded_runs.find(folded(part)) for part in unquoted(text))
+
+    def owner(self, row_id: str) -> str | None:
+        """The private post or dialogue that a row was made from; None where it is none of these."""
+        name = row_id
+        while name not in self._of_owner:
+            cut = max(name.rfind(mark) for mark in "/#~|+")
+            if cut < 0:
+                return None
+            name = name[:cut]
+        return name
+
+    def own_runs(self, owner: str) -> Runs:
+        """Where a text repeats what stands in one post with its answers, or in one dialogue, for a few characters; in
+        one without Chinese for as many as elsewhere, since six of these are a single word, a label or a tag, too.
+        """
+        texts = self._of_owner[owner]
+        least = _OWN_LEAST if any(map(_HAN.search, texts)) else LEAST
+        return Runs(((row_id, text) for text, row_id in texts.items()), least)
+
+    @cached_property
+    def by_digest(self) -> dict[str, str]:
+        """Every text by the digest that a reference names it by."""
+        return {digest(text): text for texts in self._of_owner.values() for text in texts}
+
+
+def read_private(store: Store, pins: Mapping[str, str] | None = None) -> PrivateTexts:
+    """The private texts of a home: of the versions that `pins` names (`table` or `table/partition` → version), or of
+    the current ones.
+
+    Raises NoVersion where a pinned version is gone.
+    """
+    return PrivateTexts(text for row in _rows(store, pins) for text in _texts(row))
+
+
+def _rows(store: Store, pins: Mapping[str, str] | None) -> Iterator[dict[str, Any]]:
+    for table in (*_POSTS, *_DIALOGUES):
+        for partition in store.partitions(table) if table in PARTITIONED else [None]:
+            name = table if partition is None else f"{table}/{partition}"
+            if store.pointer(table, partition) is None or (pins is not None and name not in pins):
+                continue
+            frame = store.read(table, None if pins is None else pins[name], partition)
+            private = frame.filter(~pl.col("consent").is_in(PUBLISHABLE)).collect()
+            yield from private.iter_rows(named=True)
+
+
+def _texts(row: dict[str, Any]) -> Iterator[Text]:
+    owner = row.get("post_id") or row["dialogue_id"]
+    for name in ("text", "title", "description", "situation"):
+        if row.get(name):
+            yield Text(row[name], owner, owner)
+    for answer in row.get("answers") or []:
+        yield Text(answer["text"], answer["answer_id"], owner)
+    for turn in row.get("turns") or []:
+        yield Text(turn["text"], owner, owner)

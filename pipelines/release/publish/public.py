@@ -1,0 +1,278 @@
+"""What of a release may be published.
+
+A row whose writer allowed it is published as it is. In a row of anybody else every word of the writer's is replaced by
+a reference (`quotes`), also where a chain quotes it; what remains are ids, labels and annotations.
+And wherever else 15 characters of a private text are repeated, in an answer taken from another question say, they are
+replaced as well. The column `withheld` says which rows lack words. A row that repeats as many in other marks or in the
+other script is left out: no reference could give it back as it was.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.errors import PrivateText
+from pipelines.release.publish.private import LEAST, PUBLISHABLE, PrivateTexts
+from pipelines.release.publish.quotes import elsewhere, has_quotes, quoted, restored
+from pipelines.store.release_manifest import Finding, Release, Shard
+from pipelines.store.releases import MANIFEST
+from pipelines.text.runs import Runs
+from pipelines.text.strings import strings
+
+WITHHELD = "withheld"
+WITHHELD_MEANS = "the row lacks words that may not be published: ⟦digest from:to id⟧ stands in their place"
+_EXAMPLES = 5
+_ROWS_AT_ONCE = 2_000
+# Strings that are no texts: ids and labels, which are published of every row.
+_LABELS = frozenset(
+    {
+        *("row_id", "split", "variant", "kind", "role", "data_source", "ability", "style", "source", "lang", "topic"),
+        *("reference_origin", "reference_id", "prompt_version", "prompt_length_unit"),
+        *("made_from", "group_id", "providers", "positive_id", "positive_role", "negative_ids"),
+    }
+)
+
+
+Row = dict[str, Any]
+Change = Callable[[str], str]
+
+
+@dataclass
+class _Account:
+    """What became of the rows that were not published whole, by config and reason."""
+
+    withheld: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    left_out: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    rows: Counter[str] = field(default_factory=Counter)  # that were published, by source
+
+    def findings(self) -> Iterator[Finding]:
+        for config, ids in sorted(self.withheld.items()):
+            yield Finding(
+                check="withheld",
+                severity="warn",
+                count=len(ids),
+                what=f"rows of {config} are published without the words of those who wrote them",
+                remedy="gongqing restore puts them back from a crawl or a copy of your own",
+                examples=ids[:_EXAMPLES],
+            )
+        for (config, reason), ids in sorted(self.left_out.items()):
+            yield Finding(
+                check="left_out",
+                severity="warn",
+                count=len(ids),
+                what=f"rows of {config} are not published: {reason}",
+                remedy="none: they are in the release at home alone",
+                examples=ids[:_EXAMPLES],
+            )
+
+
+def publish_rows(release: Release, source: Path, target: Path, private: PrivateTexts) -> Release:
+    """Write what may be published of a release, shard by shard, and say what it is.
+
+    Args:
+        release: What `source` says of itself.
+        source: The folder of the whole release.
+        target: The folder to write the public shards in.
+        private: The texts of the home that may not be printed, as the release pins them.
+
+    Returns:
+        The release as it is published: other shards, and a finding for each config that lacks words or rows.
+    """
+    publisher = _Publisher(release, private)
+    configs = {
+        config: [_rewritten(source, target, shard, publisher.of(config)) for shard in shards]
+        for config, shards in release.configs.items()
+    }
+    return release.model_copy(
+        update={
+            "configs": configs,
+            # Whose story stands out, or was allowed to pass, is for the home to know.
+            "findings": [
+                *(one.model_copy(update={"examples": []}) for one in release.findings),
+                *publisher.account.findings(),
+            ],
+            "sources": [
+                source.model_copy(
+                    update={
+                        "rows": publisher.account.rows[source.name],
+                        # Releases of earlier versions name files, and a file may be named after somebody.
+                        "collected": "imported" if source.collected.startswith("read from ") else source.collected,
+                    }
+                )
+                for source in release.sources
+            ],
+        }
+    )
+
+
+def is_public(release: Release, folder: Path) -> bool:
+    """Whether the release in `folder` is a publication, come back from the Hub: its rows say what they lack."""
+    shards = [shard for shards in release.configs.values() for shard in shards]
+    return bool(shards) and all(WITHHELD in pq.read_schema(folder / shard.path).names for shard in shards)
+
+
+def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
+    """Look through every file of an export for runs of private texts: the last check, whatever came before.
+
+    Raises PrivateText with the rows in which 15 characters of one stand.
+    """
+    found = []
+    for path in sorted(folder.rglob("*.parquet")):
+        found += [row["row_id"] for row in rows_of(path) if _repeats(row, private)]
+    for path in (*folder.glob("*.md"), folder / MANIFEST):
+        if path.exists() and private.repeated_in_ours(path.read_text(encoding="utf-8")):
+            found.append(path.name)
+    if found:
+        raise PrivateText(
+            f"{len(found):,} rows or files of the export repeat {LEAST} characters or more of a text that may not be "
+            f"published: {', '.join(found[:_EXAMPLES])}",
+            where=folder.name,
+            remedy="nothing was exported; report it: these words should have been replaced",
+        )
+
+
+def restore_rows(release: Release, source: Path, target: Path, known: dict[str, str]) -> tuple[Release, list[str]]:
+    """Write the shards of a publication with the words put back that `known`, by digest, has.
+
+    Returns:
+        The release as it is then, and the ids of texts that are not at hand or have changed, each once, sorted.
+    """
+    missing: set[str] = set()
+
+    def undo(text: str) -> str:
+        found = restored(text, known)
+        missing.update(found.missing)
+        return found.text
+
+    def whole(rows: Iterator[Row]) -> Iterator[Row]:
+        for row in rows:
+            full = _changed(row, undo)
+            yield {**full, WITHHELD: any(has_quotes(text) for text in strings(full))}
+
+    configs = {
+        config: [_rewritten(source, target, shard, whole) for shard in shards]
+        for config, shards in release.configs.items()
+    }
+    return release.model_copy(update={"configs": configs}), sorted(missing)
+
+
+def sha256_of(path: Path) -> str:
+    """Of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """The rows of a shard, one after the other, without all of them in memory."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_ROWS_AT_ONCE):
+            yield from batch.to_pylist()
+
+
+class _Publisher:
+    """Makes rows public, and keeps account of what they lose."""
+
+    def __init__(self, release: Release, private: PrivateTexts) -> None:
+        self.private = private
+        self.account = _Account()
+        self._sources = {source.name for source in release.sources if source.consent in PUBLISHABLE}
+        self._own_runs = lru_cache(maxsize=64)(private.own_runs)  # rows of one post stand together
+        self._elsewhere = lru_cache(maxsize=4096)(lambda text: _replaced(text, private.runs))
+        self._prompt = lru_cache(maxsize=64)(lambda text: quoted(text, private.repeated_in_ours(text)))
+
+    def of(self, config: str) -> Callable[[Iterator[Row]], Iterator[Row]]:
+        """What makes the rows of a config public."""
+        return lambda rows: (public for row in rows if (public := self._public(config, row)) is not None)
+
+    def _public(self, config: str, row: Row) -> Row | None:
+        row_id: str = row["row_id"]
+        owner = self.private.owner(row_id)
+        own = None
+        if owner is not None or row_id.partition(":")[0] not in self._sources:
+            if owner is None:
+                self._leave_out(config, row_id, "the text that they were made from is not in this home")
+                return None
+            if row.get("variant") in ("R", "P"):
+                self._leave_out(config, row_id, "they are rewrites of texts that may not be published")
+                return None
+            own = self._own_runs(owner)
+        public = _changed(row, lambda text: self._told(text, own), prompt=self._prompt)
+        if any(map(self.private.retold, _said(public))):
+            self._leave_out(config, row_id, "they repeat such texts in other marks or in the other script")
+            return None
+        withheld = public != row
+        self.account.rows[row_id.partition(":")[0]] += 1
+        if withheld:
+            self.account.withheld[config].append(row_id)
+        return {**public, WITHHELD: withheld}
+
+    def _leave_out(self, config: str, row_id: str, reason: str) -> None:
+        self.account.left_out[config, reason].append(row_id)
+
+    def _told(self, text: str, own: Runs | None) -> str:
+        """A text without the runs of any private text, and then without the shorter ones of its own row's."""
+        told = elsewhere(text, self._elsewhere)
+        return told if own is None else elsewhere(told, lambda rest: _replaced(rest, own))
+
+
+def _replaced(text: str, runs: Runs) -> str:
+    return quoted(text, runs.find(text))
+
+
+def _changed(value: Any, change: Change, prompt: Change | None = None) -> Any:
+    """A value of a row with its texts changed; `prompt` changes system prompts, which are ours."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_changed(one, change, prompt) for one in value]
+    if isinstance(value, dict):
+        used = prompt if prompt is not None and value.get("role") == "system" else change
+        return {name: one if name in _LABELS else _changed(one, used, prompt) for name, one in value.items()}
+    return value
+
+
+def _repeats(row: Row, private: PrivateTexts) -> bool:
+    if any(private.runs.find(text) or private.retold(text) for text in _said(row)):
+        return True
+    return any(map(private.repeated_in_ours, strings(row)))
+
+
+def _said(value: Any) -> Iterator[str]:
+    """Every string but system prompts; what stands in a list in one, for it may have been cut up."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+        yield "".join(value)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _said(one)
+    elif isinstance(value, dict) and value.get("role") != "system":
+        for one in value.values():
+            yield from _said(one)
+
+
+def _rewritten(source: Path, target: Path, shard: Shard, change: Callable[[Iterator[Row]], Iterator[Row]]) -> Shard:
+    """The shard with its rows changed, under the same name."""
+    path = target / shard.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    schema = pq.read_schema(source / shard.path)
+    if WITHHELD not in schema.names:
+        schema = schema.append(pa.field(WITHHELD, pa.bool_(), metadata={"description": WITHHELD_MEANS}))
+    written, waiting = 0, []
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for row in change(rows_of(source / shard.path)):
+            waiting.append(row)
+            if len(waiting) == _ROWS_AT_ONCE:
+                writer.write_table(pa.Table.from_pylist(waiting, schema))
+                written, waiting = written + len(waiting), []
+        writer.write_table(pa.Table.from_pylist(waiting, schema))
+    return shard.model_copy(
+        update={"rows": written + len(waiting), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    )

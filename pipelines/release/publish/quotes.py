@@ -1,0 +1,65 @@
+"""What stands in a published row in place of private words: a reference that whoever has the words can undo.
+
+``⟦9f2c01ab44d0e1c3 0:118 xinli001:1000⟧`` is characters 0 to 118 of the text of that post whose SHA-256 begins so. The
+id says whose text it is, the digest that it is still the same.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pipelines.text.runs import Run
+from schemas.ids import digest
+
+_QUOTE = re.compile(r"⟦([0-9a-f]{16}) ([0-9]+):([0-9]+) ([^⟦⟧]+)⟧")
+
+
+class Restored(NamedTuple):
+    """A text with its references undone, and the ids of those whose text is not at hand, or another one by now."""
+
+    text: str
+    missing: list[str]
+
+
+def quoted(text: str, runs: list[Run]) -> str:
+    """The text with a reference in the place of each run."""
+    parts, at = [], 0
+    for run in runs:
+        end = run.offset + run.end - run.start
+        name = run.key.replace("⟦", "(").replace("⟧", ")")
+        parts += [text[at : run.start], f"⟦{digest(run.known)} {run.offset}:{end} {name}⟧"]
+        at = run.end
+    return "".join([*parts, text[at:]])
+
+
+def elsewhere(text: str, change: Callable[[str], str]) -> str:
+    """The text with all that is no reference changed."""
+    parts, at = [], 0
+    for found in _QUOTE.finditer(text):
+        parts += [change(text[at : found.start()]), found[0]]
+        at = found.end()
+    return "".join([*parts, change(text[at:])])
+
+
+def unquoted(text: str) -> list[str]:
+    """What stands before, between and behind the references."""
+    return _QUOTE.sub("\0", text).split("\0")
+
+
+def has_quotes(text: str) -> bool:
+    """Whether words are missing from a text."""
+    return _QUOTE.search(text) is not None
+
+
+def restored(text: str, texts: Mapping[str, str]) -> Restored:
+    """The text with the references undone that `texts`, by digest, can undo; the others stay."""
+    missing: list[str] = []
+
+    def undo(found: re.Match[str]) -> str:
+        known = texts.get(found[1])
+        if known is None or int(found[3]) > len(known):
+            missing.append(found[4])
+            return found[0]
+        return known[int(found[2]) : int(found[3])]
+
+    return Restored(_QUOTE.sub(undo, text), missing)

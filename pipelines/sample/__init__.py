@@ -1,1 +1,0 @@
-"""Which rows train on what: groups, splits, sampled rounds."""

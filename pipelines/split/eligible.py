@@ -1,0 +1,73 @@
+"""Which posts and rounds may be asked about for a set that something learns from (DESIGN §2.8)."""
+
+import polars as pl
+
+from pipelines.errors import RequestError
+from schemas.dropped import Lost, Row
+
+Reason = tuple[str, str | None]
+
+
+class Training:
+    """The rows that may teach: of the train split, by nobody under 18, without signs of risk, and relevant.
+
+    Signs of risk are those of the rules and those of the second opinion of `topics`: either of them is enough, and
+    neither clears what the other one saw.
+    """
+
+    def __init__(self, splits: pl.DataFrame, topics: pl.DataFrame | None = None) -> None:
+        self._split_of: dict[str, str] = dict(splits.select("group_id", "split").iter_rows())
+        self._opinions: dict[str, Row] = (
+            {} if topics is None else {row["row_id"]: row for row in topics.iter_rows(named=True)}
+        )
+
+    def bars(self, row_id: str, row: Row) -> Reason | None:
+        """Why a row of posts or of sampled rounds may not teach, as reason and detail; None where it may.
+
+        Raises RequestError for a row whose group has no split.
+        """
+        split = self.split(row_id, row)
+        return ("not_train", split) if split != "train" else self.unfit(row_id, row)
+
+    def split(self, row_id: str, row: Row) -> str:
+        """The split of a row, by its group. Raises RequestError where that has none."""
+        split = self._split_of.get(row["group_id"])
+        if split is None:
+            raise RequestError(
+                f"the group of {row_id} has no split",
+                where="splits",
+                remedy="an older version of it was promoted: gongqing refresh, without --select",
+            )
+        return split
+
+    def unfit(self, row_id: str, row: Row) -> Reason | None:
+        """Why a row is out of what trains and of what that is measured on, whatever its split; None where it is not."""
+        return barred(row) or self._second_opinion(row_id)
+
+    def posts(self, posts: pl.DataFrame) -> tuple[list[Row], list[Lost]]:
+        """The rows of `unique_posts` that may teach, and why the others may not. Raises RequestError as `bars` does."""
+        asked: list[Row] = []
+        lost: list[Lost] = []
+        for row in posts.iter_rows(named=True):
+            if (barred := self.bars(row["post_id"], row)) is None:
+                asked.append(row)
+            else:
+                lost.append(Lost("post", row["post_id"], *barred))
+        return asked, lost
+
+    def _second_opinion(self, row_id: str) -> Reason | None:
+        opinion = self._opinions.get(row_id)
+        if opinion is None:
+            return None
+        if opinion["risk"]:
+            return "risk", f"second opinion: {', '.join(opinion['risk'])}"
+        return None if opinion["relevant"] else ("not_relevant", "by topics")
+
+
+def barred(row: Row) -> Reason | None:
+    """Why what somebody wrote is out of everything that trains, whatever its split; None where it is not."""
+    if row["under_18"]:
+        return "under_18", "the writer says to be younger than 18"
+    if row["risk"]:
+        return "risk", ", ".join(f"{sign['kind']}/{sign['rule']}" for sign in row["risk"])
+    return None

@@ -1,0 +1,118 @@
+"""What a release says of itself: `manifest.json` in its folder.
+
+A release pins the version of every table, and lists its own files with their digests. So it can be told whether it is
+whole, whether another one holds the same, and what each of its rows was made from.
+"""
+
+import datetime as dt
+import hashlib
+import json
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.store.manifest import Json
+
+MEDIA = "media"  # the check that counts what is lost with sound and pictures
+
+Severity = Literal["refuse", "warn"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Shard(_Part):
+    """One Parquet file of a release: `path` is relative to the release's folder."""
+
+    path: str
+    split: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class Spend(_Part):
+    """What a stage has asked a model so far, by the ledger of the home. `usd` is a decimal number, never a float."""
+
+    stage: str
+    model: str
+    calls: int
+    usd: str
+
+
+class Source(_Part):
+    """A data set or site that the released rows come from.
+
+    `consent` is one of `schemas.labels.CONSENTS`, the weakest that any of its rows has; `licence` is empty where the
+    source names none; `lineage` are the sets that it was made from; `collected` says how and when.
+    `rows` counts released rows.
+    """
+
+    name: str
+    licence: str
+    consent: str
+    lineage: list[str]
+    rows: int
+    collected: str
+
+
+class Finding(_Part):
+    """What a check found: `refuse` keeps a release from being made unless it is allowed, `warn` is told with it.
+
+    `count` rows (or pairs, or values: `what` names the unit), of which ids stand in `examples`, up to a thousand, never
+    a text.
+    """
+
+    check: str
+    severity: Severity
+    count: int
+    what: str
+    remedy: str
+    examples: list[str] = Field(default_factory=list)
+
+
+class Erasure(_Part):
+    """What an erasure took out of a release: whole rows, and parts of `changed` others. It says nothing of whom."""
+
+    erasure: str
+    rows: int
+    changed: int
+
+
+class Release(_Part):
+    """A release. `pins`: `table` or `table/partition` → version; `prompts`: id → id@version."""
+
+    name: str
+    made_at: dt.datetime
+    code: str
+    pins: dict[str, str]
+    configs: dict[str, list[Shard]]
+    settings: Json
+    prompts: dict[str, str]
+    spend: list[Spend]
+    sources: list[Source]
+    findings: list[Finding]
+    allowed: list[str]
+    erasures: list[Erasure] = Field(default_factory=list)
+
+    @property
+    def content(self) -> str:
+        """16 hex digits over the files and the pins: equal for releases that hold the same, whatever their names."""
+        files = {config: [shard.sha256 for shard in shards] for config, shards in self.configs.items()}
+        decisive = json.dumps([files, self.pins], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(decisive.encode()).hexdigest()[:16]
+
+    def rows(self, config: str, split: str | None = None) -> int:
+        """Rows of a config, or of a split of it; 0 for one that is not there."""
+        return sum(shard.rows for shard in self.configs.get(config, []) if split in (None, shard.split))
+
+    def to_bytes(self) -> bytes:
+        """As it lies on disk."""
+        return (json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def text_only(release: Release) -> str:
+    """What a card and a run say of it: the rounds that lacked media, or that none did."""
+    told = [one.what for one in release.findings if one.check == MEDIA]
+    return told[0] if told else "text only: no round lacked media"

@@ -1,0 +1,188 @@
+"""The releases of a home, and the pointer to the current one.
+
+::
+
+    <home>/releases/current.json                                 the pointer
+    <home>/releases/<name>/manifest.json
+    <home>/releases/<name>/<config>/<split>-00000-of-0000N.parquet
+
+A release is built in a scratch folder, made durable, and published at once, so a folder that is there is whole. It is
+never changed afterwards; to go back to an earlier one is to move the pointer. What stands in these files is for the
+owner of the home alone: they may hold what people wrote and never allowed anybody to print.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipelines.errors import DamagedRelease, RequestError, UnknownName
+from pipelines.store.release_manifest import Release, Shard
+from pipelines.store.storage import LocalFolder
+from pipelines.store.verified import Verified
+
+FOLDER = "releases"  # in a home
+MANIFEST = "manifest.json"
+_POINTER = "current.json"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+# No tag of git, or what stands beside the releases.
+_TAKEN = re.compile(rf".*(?:\.\..*|\.|\.lock)|{re.escape(_POINTER)}")
+
+
+class _Pointer(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+
+
+class Releases:
+    """The releases below `home`. Several processes may use it at once."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.storage = LocalFolder(home / FOLDER)
+        self._verified = Verified(self.storage)
+
+    # Reading
+
+    def names(self) -> list[str]:
+        """The names of all releases, oldest first; those whose manifest cannot be read come before the others."""
+        return sorted(self._there(), key=lambda name: (self._age(name), name))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._there()
+
+    def read(self, name: str) -> Release:
+        """What a release says of itself, once its files are found to be what it says.
+
+        Raises:
+            UnknownName: There is none of this name.
+            DamagedRelease: A file is missing or another; each is read once per process.
+        """
+        release = self._manifest(name)
+        for shards in release.configs.values():
+            for shard in shards:
+                self._check(name, shard)
+        return release
+
+    def current(self) -> Release | None:
+        """The release that the pointer names; None where there is none yet. Raises DamagedRelease."""
+        content = self.storage.get(_POINTER)
+        if content is None:
+            return None
+        try:
+            pointer = _Pointer.model_validate_json(content)
+        except ValidationError as error:
+            raise self._lost("the pointer to the current release cannot be read") from error
+        if pointer.name not in self:
+            raise self._lost(f"the pointer names {pointer.name}, and there is no such release any more")
+        return self.read(pointer.name)
+
+    def folder(self, name: str) -> Path:
+        """Where a release lies; raises UnknownName."""
+        if name not in self:
+            raise UnknownName("release", name, self.names())
+        return Path(self.storage.uri(name))
+
+    def frame(self, name: str, config: str, split: str | None = None) -> pl.LazyFrame:
+        """The rows of a config, or of one split of it, by key. Raises as `read` does, and UnknownName."""
+        release = self.read(name)
+        if config not in release.configs:
+            raise UnknownName(f"config of {name}", config, release.configs)
+        shards = release.configs[config]
+        chosen = [shard for shard in shards if split in (None, shard.split)]
+        if not chosen:
+            raise UnknownName(f"split of {config}", str(split), dict.fromkeys(shard.split for shard in shards))
+        folder = self.folder(name)
+        return pl.scan_parquet([folder / shard.path for shard in chosen])
+
+    # Writing
+
+    @contextmanager
+    def staging(self) -> Iterator[Path]:
+        """A new folder to build a release in, gone afterwards whatever happens."""
+        with self.storage.staging() as folder:
+            yield folder
+
+    def publish(self, staged: Path, release: Release) -> Release:
+        """Make a release of the shards in `staged`, all at once; its files are read-only from then on.
+
+        Raises RequestError for a name that is none, or that another release has.
+        """
+        require_name(release.name)
+        (staged / MANIFEST).write_bytes(release.to_bytes())
+        for path in staged.rglob("*"):
+            if path.is_file():
+                path.chmod(0o400)
+        self.storage.publish(staged, release.name, damaged=lambda: False)
+        if self.read(release.name) != release:
+            raise name_is_taken(release.name)
+        return release
+
+    def promote(self, name: str) -> Release:
+        """Make a release the current one, an older one too. Raises as `read` does."""
+        release = self.read(name)
+        pointer = _Pointer(name=name).model_dump_json().encode() + b"\n"
+        while not self.storage.swap(_POINTER, self.storage.get(_POINTER), pointer):
+            pass
+        return release
+
+    # Names and checks
+
+    def _there(self) -> list[str]:
+        return [name for name in self.storage.children("") if _NAME.fullmatch(name)]
+
+    def _manifest(self, name: str) -> Release:
+        content = self.storage.get(f"{self.folder(name).name}/{MANIFEST}")
+        try:
+            release = Release.model_validate_json(content or b"")
+        except ValidationError as error:
+            raise self._damaged("the manifest of a release cannot be read", name, MANIFEST) from error
+        if release.name != name:
+            raise self._damaged(f"the manifest speaks of {release.name}", name, MANIFEST)
+        return release
+
+    def _age(self, name: str) -> float:
+        content = self.storage.get(f"{name}/{MANIFEST}")
+        try:
+            return Release.model_validate_json(content or b"").made_at.timestamp()
+        except ValidationError:
+            return 0.0
+
+    def _check(self, name: str, shard: Shard) -> None:
+        if problem := self._verified.fault(f"{name}/{shard.path}", shard):
+            raise self._damaged(problem, name, shard.path)
+
+    def _lost(self, problem: str) -> DamagedRelease:
+        there = ", ".join(self.names())
+        known = f"choose one: gongqing releases promote NAME (there are: {there})" if there else "gongqing release NAME"
+        return DamagedRelease(problem, where=self.storage.uri(_POINTER), remedy=known)
+
+    def _damaged(self, problem: str, name: str, file: str) -> DamagedRelease:
+        return DamagedRelease(
+            problem,
+            where=self.storage.uri(f"{name}/{file}"),
+            remedy="restore the folder from a backup or from the Hub, or move it away and release anew",
+        )
+
+
+def require_name(name: str) -> None:
+    """Raises RequestError for what cannot name a release: it names a folder, and a tag on the Hub."""
+    if not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
+        raise RequestError(
+            f"{name!r} cannot name a release",
+            remedy="up to 64 small letters, figures, points, hyphens and underscores, a letter or figure first; "
+            f"no two points together, no point and no .lock at the end, not {_POINTER}",
+        )
+
+
+def name_is_taken(name: str) -> RequestError:
+    """What is raised where a release of this name is there and holds something else."""
+    return RequestError(
+        f"there is a release {name} already, and it holds something else",
+        where=FOLDER,
+        remedy="a release is never changed: choose another name",
+    )

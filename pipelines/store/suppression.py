@@ -1,0 +1,132 @@
+"""Who asked to be erased never comes back: by a crawl, an import, or a journal that nobody had collected.
+
+    <home>/erasures/key        the key of the codes below, made once, for its owner alone
+    <home>/erasures/kept-out   a line for each row, each author and each text that was erased: a code, no id
+
+The list says what is kept out without saying whom: a code is an HMAC, and leads to a row only where somebody has the
+key and the row's id, or all its words, at once. By its words a row is known at another address, and in a file that was
+given another name.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from pipelines.core.files import write_whole
+from pipelines.errors import Busy
+from schemas.dropped import drops, gather
+from schemas.table import Dropped
+
+FOLDER = "erasures"
+PLANS = "*.plan"
+REASON = "erased"
+_TELLING = 15  # characters: of fewer, two people may have written the same
+
+
+class KeptOut:
+    """The list of a home."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / FOLDER
+        self._path = self._folder / "kept-out"
+        self._codes = frozenset(self._path.read_text(encoding="ascii").split()) if self._path.exists() else frozenset()
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a row of this id, or an author of this pseudonym, is kept out."""
+        return bool(self._codes) and isinstance(name, str) and self.code(name) in self._codes
+
+    def code(self, name: str) -> str:
+        """What stands for an id or an author's pseudonym where it may not stand in the clear."""
+        return hmac.new(self._key, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
+
+    def mask(self, row_id: str) -> str:
+        """An id that says that a row was erased, and not which; the same for the same row."""
+        return f"{REASON}:{self.code(row_id)[:16]}"
+
+    def wording(self, words: str | None) -> str | None:
+        """What stands for the words of a row; None where they are too few to tell it from another."""
+        return None if words is None else self.code(f"\n{words}")  # no id begins so
+
+    def add(self, names: Iterable[str], wordings: Iterable[str] = ()) -> None:
+        """From here on rows of these ids, of these authors, and of these codes of words are kept out. Durable when it
+        returns.
+        """
+        codes = self._codes | {self.code(name) for name in names} | set(wordings)
+        write_whole(self._path, "".join(f"{code}\n" for code in sorted(codes)).encode())
+        self._codes = codes
+
+    def sift(self, rows: pl.DataFrame, table: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows that may come in, without the answers that may not; and what was kept out, by code.
+
+        Args:
+            rows: Posts or dialogues, as they came.
+            table: Where they were to go.
+        """
+        if not self._codes:
+            return rows, Dropped.create_empty()
+        key = "post_id" if "post_id" in rows.columns else "dialogue_id"
+        names = [name for name in (key, "author") if name in rows.columns]
+        out = self._says(rows)
+        for name in names:
+            out |= self._is_out(rows[name])
+        kept = rows.filter(~out)
+        told = [self._told(rows.filter(out)[key], table, "record")]
+        if "answers" in rows.columns:
+            answers = kept.select(key, answer="answers").explode("answer", empty_as_null=False).unnest("answer")
+            is_out = self._is_out(answers["answer_id"]) | self._is_out(answers["author"]) | self._says(answers)
+            away = answers.filter(is_out)
+            named = away["answer_id"].implode()
+            left = pl.element().filter(~pl.element().struct.field("answer_id").is_in(named))
+            kept = kept if away.is_empty() else kept.with_columns(pl.col("answers").list.eval(left))
+            told.append(self._told(away["answer_id"], table, "answer"))
+        return kept, gather(*told)
+
+    def _is_out(self, names: pl.Series) -> pl.Series:
+        return pl.Series([name in self for name in names], dtype=pl.Boolean)
+
+    def _says(self, rows: pl.DataFrame) -> pl.Series:
+        """Which of some posts, answers or dialogues are kept out by their words."""
+        return pl.Series([self.wording(words) in self._codes for words in words_of(rows)], dtype=pl.Boolean)
+
+    def _told(self, ids: pl.Series, table: str, unit: str) -> pl.DataFrame:
+        masked = pl.DataFrame({"row_id": [self.mask(row) for row in ids]}, schema={"row_id": pl.String})
+        return drops(masked, table, unit, "row_id", pl.lit(REASON), pl.lit(None))
+
+    @cached_property
+    def _key(self) -> bytes:
+        path = self._folder / "key"
+        if not path.exists():
+            write_whole(path, secrets.token_hex(32).encode())
+        return path.read_bytes()
+
+
+def words_of(rows: pl.DataFrame) -> list[str | None]:
+    """The words of each row, of posts, answers or dialogues, without white space; None for those of too few.
+
+    A post is known by its description alone, where that says enough: its title may have been changed.
+    """
+    if "turns" in rows.columns:
+        said = [[turn["text"] for turn in turns] for turns in rows["turns"]]
+        return [_words(*texts) for texts in said]
+    if "description" in rows.columns:
+        posts = rows.select("title", "description").iter_rows()
+        return [_words(description) or _words(title, description) for title, description in posts]
+    return [_words(text) for text in rows["text"]] if "text" in rows.columns else [None] * rows.height
+
+
+def _words(*texts: str | None) -> str | None:
+    words = "".join("".join((text or "").split()) for text in texts)
+    return words if len(words) >= _TELLING else None
+
+
+def require_no_erasure(home: Path) -> None:
+    """Raises Busy while an erasure is unfinished: what is made meanwhile might bring back what it takes away."""
+    for plan in (home / FOLDER).glob(PLANS):
+        raise Busy(
+            "an erasure was begun and is not finished", where=plan, remedy="finish it first: gongqing erase --resume"
+        )

@@ -1,0 +1,31 @@
+"""What several stages do to a string, as polars expressions over a column."""
+
+import polars as pl
+
+# White space, control and format characters (zero-width, bidirectional, byte-order mark, soft hyphen), what Unicode
+# calls ignorable (fillers, variation selectors), and the blank of Braille that blank names are made of.
+_INVISIBLE = r"[\p{White_Space}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]"
+
+
+def key(text: pl.Expr) -> pl.Expr:
+    """A text's key: NFKC, lower case, without white space and invisible characters.
+
+    Two texts with the same key are the same text to a reader. For comparison only: NFKC turns ，？！ into ASCII.
+    """
+    visible = text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INVISIBLE, "")
+    return visible.str.normalize("NFKC")  # what stood apart may now compose
+
+
+def n_chars(text: pl.Expr) -> pl.Expr:
+    """Characters of `text`, white space and invisible ones not counted (Int64)."""
+    return text.str.replace_all(_INVISIBLE, "").str.len_chars().cast(pl.Int64)
+
+
+def han_ratio(text: pl.Expr) -> pl.Expr:
+    """Share of Chinese characters among the letters and digits of `text`, 0 … 1; 0 where there are none.
+
+    Punctuation is left out, so that "……" or a row of emoji neither raises nor lowers the share.
+    """
+    han = text.str.count_matches(r"\p{Han}")
+    letters = text.str.count_matches(r"[\p{Han}\p{L}\p{N}]")  # the radicals of Han are symbols, not letters
+    return pl.when(letters > 0).then(han / letters).otherwise(0.0)

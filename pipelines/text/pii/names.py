@@ -1,0 +1,222 @@
+"""Names of persons, and the accounts that people go by: 张伟, 陈阿姨, 小周, 阿强, 婷婷, "我叫…", Lucy."""
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pipelines.text.pii import lattice as la
+from pipelines.text.pii import vocabulary as voc
+from pipelines.text.pii.lattice import best_apart
+from pipelines.text.pii.naming import naming
+from pipelines.text.pii.reading import Reading, read
+from pipelines.text.pii.spans import SPANS, gather, matches, spans
+
+# What each make must bring, in nats (see `reading`), before it is a name.
+_NEEDED = {la.FULL: -2.5, la.TITLED: 0.5, la.CALLED: 0.5, la.DEAR: 0.0, la.DOUBLED: 1.5, la.GIVEN: 2.5, la.CUED: 0.0}
+
+# What stands before and behind it, the strongest evidence first; nats.
+_LEFT = {la.NAMED: 8.0, la.CUE: 7.0, la.PERSON: 5.0, la.WEAK: 4.0, la.VERB: 2.0, la.EDGE: 1.5, la.LINK: 0.5}
+_RIGHT = {la.SPEECH: 3.5, la.END: 3.0, la.RIGHT: 2.0, la.TITLE: 2.0, la.EDGE: 1.5, la.LINK: 0.5}
+_NOTHING_BEHIND = -1.0  # an ordinary word that does not follow names as a rule
+_ADDRESSED = 2.0  # a form of address, taken into the name
+_REFUSED = -3.0  # made like a name, and a verb or the like
+
+
+def find_names(texts: pl.Series) -> pl.DataFrame:
+    """Spans of names and accounts in folded texts."""
+    return names_in(read(texts))
+
+
+def names_in(reading: Reading) -> pl.DataFrame:
+    """Spans of names and accounts in texts that have been read."""
+    chosen = _chosen(_scored(reading.names), reading.offsets)
+    texts = reading.texts
+    again = _again(chosen, texts)
+    # A given name that stood with its surname before is that person.
+    found = _as_spans(chosen, texts).join(again, on=["row", "start", "end"], how="anti")
+    return gather([found, again, _family(texts), _minority(texts), _latin(texts), _english(texts)])
+
+
+def _has(column: str, role: int) -> pl.Expr:
+    return (pl.col(column) & role) != 0
+
+
+def _evidence(column: str, weights: dict[int, float], otherwise: float) -> pl.Expr:
+    evidence = pl.lit(otherwise)
+    for role, weight in reversed(weights.items()):
+        evidence = pl.when(_has(column, role)).then(weight).otherwise(evidence)
+    return evidence
+
+
+def _scored(names: pl.DataFrame) -> pl.DataFrame:
+    """The candidates that may be names, with their `score` in nats; the better, the surer."""
+    cued = pl.col("made") == la.CUED
+    ordinary, refused = _has("own", la.ORDINARY), _has("own", la.REFUSED)
+    free = ~refused & (_has("left", la.NAMED) | ~ordinary)
+    long_enough = pl.col("core") - pl.col("start") >= 6
+    addressed = _has("own", la.TITLE) | _has("own", la.SHORT_TITLE)
+    score = (
+        pl.col("margin")
+        + _evidence("left", _LEFT, 0.0)
+        + _evidence("right", _RIGHT, _NOTHING_BEHIND)
+        + pl.when(addressed & (pl.col("core") < pl.col("end"))).then(_ADDRESSED).otherwise(0.0)
+        + pl.when(refused).then(_REFUSED).otherwise(0.0)
+        - pl.col("made").replace_strict(_NEEDED, return_dtype=pl.Float64)
+    )
+    return (
+        names.filter(
+            ~cued | free & long_enough,
+            # 才华, 真爱: a given name alone must be no word.
+            (pl.col("made") != la.GIVEN) | ~ordinary,
+            ~_has("own", la.PUBLIC),
+            ~_has("own", la.ANONYMOUS),
+        )
+        # A name made in no particular way is only as sure as what announces it.
+        .with_columns(score=pl.when(cued).then(1.0).otherwise(score))
+        .filter(pl.col("score") > 0)
+    )
+
+
+def _chosen(names: pl.DataFrame, offsets: npt.NDArray[np.int64]) -> pl.DataFrame:
+    """Of candidates that overlap, those that are the surest together."""
+    names = names.sort("row", "end", "start")
+    base = offsets[names["row"].to_numpy()]
+    chosen = best_apart(base + names["start"].to_numpy(), base + names["end"].to_numpy(), names["score"].to_numpy())
+    return names.filter(pl.Series(chosen, dtype=pl.Boolean))
+
+
+def _as_spans(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
+    """Chosen names as spans. The value leaves out the form of address behind a name that is one without it."""
+    core = pl.when(pl.col("made").is_in([la.TITLED, la.DEAR])).then("end").otherwise("core")
+    return (
+        names.with_columns(data=texts.gather(names["row"]).cast(pl.Binary))
+        .select("row", "start", "end", kind=pl.lit("name"), value=_piece(core))
+        .cast(SPANS)
+    )
+
+
+def _piece(end: pl.Expr) -> pl.Expr:
+    return pl.col("data").bin.slice(pl.col("start"), end - pl.col("start")).cast(pl.String)
+
+
+def _again(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
+    """Wherever a full name stands again in its text, and its given name alone: 陈晓雯 … 晓雯."""
+    names = names.filter(pl.col("made") == la.FULL, pl.col("core") - pl.col("start") == len("陈晓雯".encode()))
+    full = (
+        names.with_columns(data=texts.gather(names["row"]).cast(pl.Binary))
+        .select("row", value=_piece(pl.col("core")))
+        .unique(maintain_order=True)
+    )
+    given = full.with_columns(part=pl.col("value").str.slice(1))
+    given = given.join(_ordinary(), left_on="part", right_on="word", how="anti", maintain_order="left")
+    parts = pl.concat([full.with_columns(part="value"), given])
+    return (
+        parts.with_columns(text=texts.gather(parts["row"]))
+        .select("row", "value", "part", start=pl.col("text").str.find_many(pl.concat_list("part")))
+        .explode("start")
+        .drop_nulls("start")
+        .with_columns(pl.col("start").cast(pl.Int64))
+        .select(
+            "row", "start", end=pl.col("start") + pl.col("part").str.len_bytes(), kind=pl.lit("name"), value="value"
+        )
+        .cast(SPANS)
+    )
+
+
+@cache
+def _ordinary() -> pl.DataFrame:
+    """The words that are no names."""
+    words = voc.vocabulary().words
+    return words.filter(pl.Series(naming().roles & la.ORDINARY, dtype=pl.UInt32) != 0).select("word")
+
+
+def _family(texts: pl.Series) -> pl.DataFrame:
+    """Surnames that are told: 我姓何, 免贵姓欧阳."""
+    surnames = voc.lexicon("surnames")
+    compound = "|".join(surnames["compound"])
+    told = matches(
+        texts,
+        f"(?:{compound}|[{''.join(surnames['single'])}])",
+        cue=r"(?:^|[^百同异随冠改小])姓",
+        tail=r"(?:$|[^\p{Han}]|的|今年|名|呢|啊|吧|哈)",
+    )
+    # Those that are no word besides also go alone: 欧阳把我删了.
+    alone = matches(
+        texts,
+        f"(?:{'|'.join(surnames['alone'])})",
+        cue=r"(?:^|[^\p{Han}]|[和跟与给被对找问])",
+        tail=r"(?:$|[^\p{Han}]|[说把对跟和给是在也就的问让又总还走])",
+    )
+    # Hardly anyone's, and words besides: 区慧仪 behind a relative, 查主任 where a name can begin.
+    words = voc.lexicon("names")
+    listed = voc.lexicon("given_names")
+    given = f"[{''.join(listed['frequent'] + listed['usual'])}]"
+    rare = f"[{''.join(surnames['rare'])}]"
+    kin = "|".join(sorted((one for one in words["left"]["person"] if len(one) > 1), key=len, reverse=True))
+    follows = r"(?:$|[^\p{Han}]|[嫁说是在对把跟和给去来也都就总还今又让打骂叫])"
+    related = matches(texts, f"{rare}{given}{{2}}", cue=f"(?:{kin})", tail=follows)
+    titles = "|".join(words["title"]["rare"])
+    titled = matches(texts, f"{rare}(?:{titles})", cue=r"(?:^|[^\p{Han}]|[的们和跟与找问])", tail="(?:$|[^务人])")
+    # “郗明朗，你给我站起来！”; 尉迟静好这个名字.
+    every = f"(?:{compound}|[{''.join(surnames['single'])}]|{rare})"
+    called = matches(texts, f"{every}{given}{{2}}", cue='[“「『"]', tail="[，,！!](?:你|您|站|起来|出来|过来|滚|上来)")
+    meant = matches(
+        texts, rf"{every}\p{{Han}}{{1,2}}", cue=r"(?:^|[^\p{Han}])", tail="[这那](?:个|一个|三个|两个)?(?:名字|姓名)"
+    )
+    return gather(spans(found, "name") for found in (told, alone, related, titled, called, meant))
+
+
+def _minority(texts: pl.Series) -> pl.DataFrame:
+    """Names in other languages of the country, made of parts that Chinese words do not have: 扎西次仁, 艾尔肯."""
+    listed = voc.lexicon("given_names")
+    parts = "|".join(sorted((*listed["minority"], *listed["minority_weak"]), key=len, reverse=True))
+    whole = f"(?:{'|'.join(listed['minority'])})(?:{parts})*|(?:{parts}){{2,3}}"
+    # 买买提·吐尔逊: the name and the father's.
+    return spans(matches(texts, rf"(?:{whole})(?:[·•・](?:{parts})+|[·•]\p{{Han}}{{2,4}})?"), "name")
+
+
+@cache
+def _foreign() -> str:
+    return "|".join(sorted(voc.lexicon("given_names")["foreign"], key=len, reverse=True))
+
+
+def _latin(texts: pl.Series) -> pl.DataFrame:
+    """English given names in Chinese sentences: 我朋友Tony."""
+    words = voc.lexicon("names")
+    titled = rf"(?: [A-Z][a-z]+)?(?: ?(?:{'|'.join(words['title']['latin'])}))?"
+    rows = texts.str.contains("[A-Z][a-z]").arg_true()
+    texts = texts.gather(rows)
+    end = r"(?:$|[^A-Za-z0-9_@.])"
+    found = pl.concat(
+        [
+            matches(texts, rf"(?:{_foreign()}){titled}", cue=r"(?:^|[^A-Za-z.@_\-/ ]|\p{Han} )", tail=end),
+            # Not listed: 阿May, 外教Yvette, Kiki跟我说.
+            matches(texts, f"阿[A-Z][a-z]+{titled}", tail=end),
+            matches(texts, f"[A-Z][a-z]{{1,9}}{titled}", cue=f"(?:{'|'.join(words['left']['person'])})", tail=end),
+            matches(texts, "[A-Z][a-z]{1,9}", cue="(?:^|[^A-Za-z ])", tail=f"(?:{'|'.join(words['right']['latin'])})"),
+        ]
+    ).pipe(lambda found: found.with_columns(row=rows.gather(found["row"])))
+    chinese = r"[\p{Han}\x{3000}-\x{303f}\x{ff00}-\x{ffef}“”‘’…]"
+    beside = pl.col("before").str.contains(chinese + r" ?$") | pl.col("after").str.contains("^ ?" + chinese)
+    public = pl.col("hit").is_in(_public_foreign())
+    return spans(found.filter(beside, ~public), "name")
+
+
+def _english(texts: pl.Series) -> pl.DataFrame:
+    """Given names in English sentences, after what announces a person: my friend Tom, I am Sarah."""
+    words = {key: [one.replace("_", " ") for one in listed] for key, listed in voc.lexicon("english").items()}
+    announced = "|".join([*words["kin"], *words["cue"]])
+    cue = rf"(?:^|[^A-Za-z])(?i:{announced})[,:]? "
+    listed = matches(texts, rf"(?:{_foreign()})(?: [A-Z][a-z]+)?", cue=cue, tail=r"(?:$|[^A-Za-z])")
+    named = rf"(?:^|[^A-Za-z])(?i:{'|'.join(words['named'])}) "
+    free = matches(texts, r"[A-Z][a-z]+(?: [A-Z][a-z]+)?", cue=named, tail=r"(?:$|[^A-Za-z])")
+    titled = matches(texts, r"(?:Mr|Mrs|Ms|Dr|Miss|Professor|Prof)\.? [A-Z][a-z]+", cue=r"(?:^|[^A-Za-z])")
+    public = pl.col("hit").is_in(_public_foreign())
+    return gather(spans(found.filter(~public), "name") for found in (listed, free, titled))
+
+
+@cache
+def _public_foreign() -> list[str]:
+    return [one.replace("_", " ") for one in voc.lexicon("english")["public"]]

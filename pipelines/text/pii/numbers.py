@@ -1,0 +1,243 @@
+"""Numbers that reach or identify somebody: telephone, identity card, bank card.
+
+Found in two steps. First every long run of digits, however it is broken up; then, inside the run and with every digit
+as an Arabic one, the shapes that mean something. So one pass reads the text, and the many shapes cost what few runs
+cost.
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from pipelines.text.pii.checksums import is_id_card, passes_luhn
+from pipelines.text.pii.patterns import (
+    CHINESE_DIGITS,
+    DIGIT,
+    DIGIT_OR_LETTER,
+    HOMOPHONES,
+    LETTER_DIGITS,
+    SEPARATOR,
+    SPOKEN_DIGITS,
+)
+from pipelines.text.pii.spans import SPANS, gather, matches
+
+# A letter at either end is a digit where no word goes on there: not the l of "tel", not the o of "or".
+_RUN = (
+    rf"(?:{DIGIT}|(?-u:\b)[OolI])(?:{SEPARATOR}{{0,3}}{DIGIT_OR_LETTER}){{3,}}"
+    rf"{SEPARATOR}{{0,3}}(?:{DIGIT}|[OolI](?-u:\b))(?:[ -]?[Xx](?-u:\b))?"
+)
+
+# A mobile number on lines of its own.
+_LINES = r"1[3-9][0-9] {0,2}\n{1,2} {0,2}(?:[0-9]{4} {0,2}\n{1,2} {0,2}[0-9]{4}|[0-9]{8})"
+
+_LONG = 400  # characters
+_PIECE = rf"{DIGIT}(?:[ \-.·]{{0,2}}{DIGIT}){{4,}}"
+_UNBROKEN = rf"{DIGIT}{{5,}}|1[ -]{{0,2}}[3-9](?:[ -]{{0,2}}[0-9]){{9}}"
+
+# After the country's code, or the 0 and the codes that people once dialled before a number from elsewhere.
+_PREFIX = r"(?:(?:00)?86|0|179[0-9]{2}|12593)"
+_MOBILE = rf"\b(?:{_PREFIX} {{0,6}})?1 {{0,6}}[3-9](?: {{0,6}}[0-9]){{9}}\b"
+_DIGIT_OR_WORD = rf"(?i:{DIGIT}|[{''.join(HOMOPHONES)}]|{'|'.join(sorted(SPOKEN_DIGITS, key=len, reverse=True))})"
+_SPOKEN = rf"{_DIGIT_OR_WORD}(?:[ -]{{0,2}}{_DIGIT_OR_WORD}){{10}}"
+_AREA = r"(?:010|02[0-57-9]|0[3-9][0-9]{2})"
+_LANDLINE = rf"\b(?:(?:00)?86 {{0,6}})?{_AREA} {{0,6}}[2-9][0-9]{{2,3}} ?[0-9]{{4}}\b"
+_TAIWAN = r"\b09[0-9]{2} ?[0-9]{3} ?[0-9]{3}\b"
+_WITHOUT_ZERO = r"\b(?:00)?86 {1,6}(?:10|2[0-57-9]|[3-9][0-9]{2}) {0,6}[2-9][0-9]{2,3} ?[0-9]{4}\b"
+# A digit too many or too few: still somebody's number where the words say that it is one.
+_MISTYPED = r"\b1 {0,6}[3-9](?: {0,6}[0-9]){8}(?:(?: {0,6}[0-9]){2})?\b"
+_LOCAL = r"\b[2-9][0-9]{2,3} {0,6}[0-9]{4}\b|^[2-9](?: [0-9]){6,7}$"
+_AMERICAN = r"\b(?:1 {1,6})?[2-9][0-9]{2} {0,6}[2-9][0-9]{2} ?[0-9]{4}\b"
+_DIALLED = (
+    r"\b00[1-9][0-9]{0,2}(?: {0,6}[0-9]){7,12}\b|"
+    r"\b(?:85[23] {0,6}[2-9][0-9]{3} ?[0-9]{4}|886 {0,6}9[0-9]{2} ?[0-9]{3} ?[0-9]{3})\b"
+)
+_ABROAD = r"^[1-9][0-9]{0,2}(?: {0,6}[0-9]){6,12}\b"
+_ID_CARD = r"\b[1-8](?: {0,6}[0-9]){14}(?:(?: {0,6}[0-9]){2} {0,6}[0-9X])?\b"
+_BANK_CARD = r"\b[1-9](?: {0,6}[0-9]){11,18}\b"
+
+# How people break a mobile number up. Others (3-3-3-2) are as likely a row of scores, and need a cue.
+_GROUPINGS = (
+    *(
+        "11",
+        "3-4-4",
+        "4-3-4",
+        "4-4-3",
+        "3-8",
+        "8-3",
+        "7-4",
+        "4-7",
+        "2-3-3-3",
+        "3-3-5",
+        "3-5-3",
+        "5-6",
+        "6-5",
+        "5-3-3",
+        "2-9",
+    ),
+    *("3-2-2-2-2", "3-2-2-4", "3-4-2-2", "3-2-3-3", "1-10", "1-2-4-4", "1-3-3-4", "1-1-1-1-1-1-1-1-1-1-1"),
+    *("3-1-1-1-1-1-1-1-1", "2-2-2-2-2-1", "1-2-2-2-2-2", "3-1-1-1-1-4", "3-4-1-1-1-1", "2-4-5", "2-5-4"),
+)
+# The same, with lines or dots between, for else they are three amounts.
+_SIGNED_GROUPINGS = ("5-1-5", "6-1-4", "4-1-6", "3-1-7", "7-1-3", "5-2-4", "4-2-5", "3-2-6", "3-6-2", "6-2-3", "4-5-2")
+_SIGNED = r"^[0-9]+[-_.~*/—–·][0-9]+[-_.~*/—–·][0-9]+$"
+_PHONE_CUE = (
+    r"(?i)(?:[☎☏📞📱📲✆]|电话|手机|座机|固话|小灵通|宅电|传真|联系|致电|拨打?|打|短信|号码|tel|phone|mobile|call|text|number|cell|fax)"
+    r"(?:号码?|方式|小|大|通|给|到|是|为|了|的|就|也|换成|改成|换了?|me|us|at|is|on|我|你|他|她|您|家|新|旧|这个|一下|[^\p{L}\p{N}])*$"
+)
+_BANK_CUE = r"(?:卡|卡号|[账帐]户|[工农中建交招]行|支付宝|储蓄所|转到|打到|汇到)(?:号码?|是|为|[ :：,，、(（])*$"
+_ID_CUE = r"(?i)(?:身份证|身份|证件|证号|\bid)(?:号码?|证|是|为|card|number|[ :：,，、(（])*$"
+_OTHER_CUE = (
+    r"(?i)(?:单号|订单|编号|流水号?|货号|条形?码|快递|运单|票号|案号|序列号|发票|取件码|验证码|口令|学籍|isbn|imei|no\.|order)"
+    r"(?:号码?|是|为|[ :：#,，、(（])*$"
+)
+# 400 and 800: an institution's, or whoever advertises.
+_SERVICE = r"\b(?:1 {0,6})?[48]00 {0,6}[0-9]{3} ?[0-9]{4}\b|\b[48]00 {0,6}[0-9]{4} ?[0-9]{3}\b"
+
+
+def find_numbers(texts: pl.Series) -> pl.DataFrame:
+    """Telephone numbers, identity cards and bank cards in folded texts, as a frame of SPANS."""
+    runs = _runs(texts).with_columns(plain=_plain(pl.col("hit")))
+    return gather([_mobiles(runs), _other_phones(runs), _id_cards(runs), _bank_cards(runs), _spoken_mobiles(texts)])
+
+
+def _runs(texts: pl.Series) -> pl.DataFrame:
+    """Runs of digits, as spans.MATCHES. What is too long for a handful of numbers is read piece by piece."""
+    runs = pl.concat([_one_word_less(matches(texts, _RUN)), matches(texts, _LINES)])
+    for piece in (_PIECE, _UNBROKEN):
+        long = runs.filter(pl.col("hit").str.len_chars() > _LONG)
+        found = matches(long["hit"], piece)
+        base, row = long["start"].gather(found["row"]), long["row"].gather(found["row"])
+        pieces = found.with_columns(row=row, start=found["start"] + base, end=found["end"] + base)
+        runs = pl.concat([runs.filter(pl.col("hit").str.len_chars() <= _LONG), pieces])
+    return runs
+
+
+def _one_word_less(runs: pl.DataFrame) -> pl.DataFrame:
+    """The runs, and those whose only Chinese digit is the last also without it: of 13812345678一直 it is a word."""
+    chinese = f"[{''.join(CHINESE_DIGITS)}]"
+    last = pl.col("hit").str.slice(-1)
+    less = runs.filter(pl.col("hit").str.contains(f"^[^{chinese[1:]}*[0-9]{chinese}$")).with_columns(
+        hit=pl.col("hit").str.head(-1), end=pl.col("end") - _bytes(last), after=last + pl.col("after")
+    )
+    return pl.concat([runs, less])
+
+
+def is_hotline(digits: pl.Expr) -> pl.Expr:
+    """Whether a number without anything between its digits is a public line, which stays readable."""
+    return digits.is_in(_hotlines())
+
+
+def digits_of(text: pl.Expr) -> pl.Expr:
+    """`text` as Arabic digits alone (and a check digit X), whatever stood between them."""
+    return _plain(text).str.replace_all("[^0-9X]", "")
+
+
+def _plain(run: pl.Expr) -> pl.Expr:
+    """A run with Arabic digits and blanks alone: one ASCII character for each of its characters."""
+    digits = {digit: str(value) for digit, value in (CHINESE_DIGITS | LETTER_DIGITS).items()}
+    return run.str.replace_many(digits | {"x": "X"}).str.replace_all("[^0-9X]", " ")
+
+
+def _inside(runs: pl.DataFrame, shape: str) -> pl.DataFrame:
+    """What has a shape inside the runs: start and end in the text, as `written`, `plain`, and `digits`."""
+    found = matches(runs["plain"], shape)
+    run = runs[found["row"]]
+    # A plain run has one byte for each character of the run itself.
+    return run.with_columns(plain=found["hit"], first=found["start"], last=found["end"]).with_columns(
+        start=pl.col("start") + _bytes(pl.col("hit").str.head(pl.col("first"))),
+        end=pl.col("start") + _bytes(pl.col("hit").str.head(pl.col("last"))),
+        written=pl.col("hit").str.slice(pl.col("first"), pl.col("last") - pl.col("first")),
+        before=pl.col("before") + pl.col("hit").str.head(pl.col("first")),
+        after=pl.col("hit").str.slice(pl.col("last")) + pl.col("after"),
+        digits=pl.col("plain").str.replace_all(" ", "", literal=True),
+    )
+
+
+def _bytes(text: pl.Expr) -> pl.Expr:
+    return text.str.len_bytes().cast(pl.Int64)
+
+
+def _spans(found: pl.DataFrame, kind: str) -> pl.DataFrame:
+    # The + of a country code and the bracket of an area code belong to the number.
+    sign = pl.col("before").str.extract(r"(\+ ?|[(（])$")
+    opened = ~sign.str.contains("[(（]") | pl.col("written").str.contains("[)）]")
+    start = pl.col("start") - pl.when(opened).then(_bytes(sign)).fill_null(0)
+    return found.select("row", start, "end", kind=pl.lit(kind), value="digits").cast(SPANS)
+
+
+def _mobiles(runs: pl.DataFrame) -> pl.DataFrame:
+    national = pl.col("plain").str.replace(rf"^{_PREFIX} *(1(?: *[0-9]){{10}})$", "$1")
+    found = _inside(runs, _MOBILE).with_columns(digits=national.str.replace_all(" ", "", literal=True))
+    group = pl.element().filter(pl.element() != "").str.len_chars().cast(pl.String)
+    groups = national.str.split(" ").list.eval(group).list.join("-")
+    usual = groups.is_in(_GROUPINGS) | groups.is_in(_SIGNED_GROUPINGS) & pl.col("written").str.contains(_SIGNED)
+    # Letters may stand in for the odd digit; a word of letters is no number.
+    figures = pl.col("written").str.count_matches("[OolI]") <= 5
+    inside_a_word = pl.col("before").str.contains("[0-9A-Za-z_]$") & pl.col("after").str.contains("^[0-9A-Za-z_]")
+    found = found.filter(
+        (usual | pl.col("before").str.contains(_PHONE_CUE))
+        & figures
+        & ~inside_a_word
+        & ~pl.col("before").str.contains(_OTHER_CUE)
+        & ~pl.col("after").str.contains(r"^\.?[0-9]")
+        & ~is_hotline(pl.col("digits"))
+    )
+    return _spans(found, "phone")
+
+
+def _spoken_mobiles(texts: pl.Series) -> pl.DataFrame:
+    """Eleven digits in words, or in characters that sound like them beside real ones."""
+    meant = {word: str(digit) for word, digit in (SPOKEN_DIGITS | HOMOPHONES | CHINESE_DIGITS).items()}
+    digits = pl.col("hit").str.to_lowercase().str.replace_many(meant).str.replace_all("[^0-9]", "")
+    found = matches(texts, _SPOKEN).with_columns(digits=digits)
+    sounds = pl.col("hit").str.contains(f"[{''.join(HOMOPHONES)}]")
+    words = pl.col("hit").str.contains("[A-Za-z]")
+    enough = pl.when(sounds).then(pl.col("hit").str.count_matches(DIGIT) >= 6).otherwise(words)
+    found = found.filter(pl.col("digits").str.contains("^1[3-9][0-9]{9}$") & enough)
+    return found.select("row", "start", "end", kind=pl.lit("phone"), value="digits").cast(SPANS)
+
+
+def _other_phones(runs: pl.DataFrame) -> pl.DataFrame:
+    free = ~is_hotline(pl.col("digits")) & ~pl.col("before").str.contains(_OTHER_CUE)
+    cue = pl.col("before").str.contains(_PHONE_CUE)
+    landlines = _inside(runs, _LANDLINE).filter(free)
+    taiwan = _inside(runs, _TAIWAN).filter(free)
+    local = _inside(runs, _LOCAL).filter(free & cue)
+    word_behind = pl.col("written").str.contains(f"[0-9]{{11}}[{''.join(CHINESE_DIGITS)}]$")
+    mistyped = _inside(runs, _MISTYPED).filter(free & cue & ~word_behind)
+    signed = pl.col("written").str.contains(r"^(?:1[- ])?[(（]?[0-9]{3}(?:[)）] ?|[-.])[0-9]{3}[-. ][0-9]{4}$")
+    american = _inside(runs, _AMERICAN).filter(free & (signed | cue))
+    service = _inside(runs, _SERVICE).filter(free & (cue | ~pl.col("written").str.contains("[ ,，、]")))
+    without_zero = _inside(runs, _WITHOUT_ZERO).filter(free)
+    dialled = _inside(runs, _DIALLED).filter(free)
+    abroad = _inside(runs, _ABROAD).filter(free & pl.col("before").str.contains(r"(?:^|[^0-9A-Za-z])\+ ?$"))
+    kinds = (landlines, without_zero, taiwan, local, mistyped, service, american, dialled, abroad)
+    return gather(_spans(found, "phone") for found in kinds)
+
+
+def _id_cards(runs: pl.DataFrame) -> pl.DataFrame:
+    found = _inside(runs, _ID_CARD)
+    valid = is_id_card(found["digits"])
+    cue = pl.col("before").str.contains(_ID_CUE) & pl.col("digits").str.len_chars().is_in([15, 18])
+    old = pl.col("digits").str.len_chars() == 15
+    other = pl.col("before").str.contains(_OTHER_CUE)
+    return _spans(found.filter(cue | (valid & ~(old & other))), "id_card")
+
+
+def _bank_cards(runs: pl.DataFrame) -> pl.DataFrame:
+    found = _inside(runs, _BANK_CARD)
+    luhn = passes_luhn(found["digits"])
+    length = pl.col("digits").str.len_chars()
+    shaped = pl.col("digits").str.contains("^[34569]") & (length >= 15)
+    cue = pl.col("before").str.contains(_BANK_CUE)
+    other = pl.col("before").str.contains(_OTHER_CUE)
+    return _spans(found.filter(cue | (luhn & shaped & ~other)), "bank_card")
+
+
+@cache
+def _hotlines() -> tuple[str, ...]:
+    path = Path(__file__).parent / "lexicons" / "hotlines.toml"
+    lists = tomllib.loads(path.read_text(encoding="utf-8"))
+    return tuple(sorted({line for part in lists.values() for lines in part.values() for line in lines}))

@@ -1,0 +1,208 @@
+"""Personal data replaced by typed placeholders, the same value by the same one inside a post."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import polars as pl
+
+from pipelines.core.arrow import column
+from pipelines.errors import RequestError
+from pipelines.text.pii import placeholders
+from pipelines.text.pii.contact import find_contact
+from pipelines.text.pii.folding import fold
+from pipelines.text.pii.links import find_links
+from pipelines.text.pii.spans import Finder, gather, matches, spans
+from pipelines.text.slices import with_rows
+
+# Who wins where spans overlap: first the smaller rank, then the longer span, then the one that starts first, then the
+# kind that stands first: an employer is one for who works there, be it a kindergarten.
+_KEPT = "placeholder"  # what an earlier run replaced: nothing touches it
+_RANKS = {
+    kind: rank
+    for rank, kinds in enumerate(
+        (
+            *((_KEPT,), ("email",), ("url",), ("id_card",), ("bank_card",), ("phone",), ("wechat", "qq")),
+            *(("licence_plate",), ("account",), ("employer", "school", "hospital", "address"), ("name",)),
+        )
+    )
+    for kind in kinds
+}
+_ORDER = {kind: order for order, kind in enumerate(_RANKS)}
+
+# Each reading replaces something, so they come to an end; a text made to draw them out is left after so many.
+_READINGS = 20
+
+_LATIN = "[A-Za-z]{2}"  # no address is without
+
+
+class Redacted(NamedTuple):
+    """Texts with placeholders, and how many of each kind stand for something in which row."""
+
+    texts: pl.Series
+    counts: pl.DataFrame
+
+
+def redact(
+    texts: pl.Series | Iterable[str | bytes | None], groups: pl.Series | None = None, *, names: bool = True
+) -> Redacted:
+    """`texts` with their personal data replaced by placeholders (see `placeholders`).
+
+    Args:
+        texts: A column of texts, or anything that `pipelines.core.arrow.column` makes one of.
+        groups: What each text belongs to (a post), of any type: inside a group the same value has the same placeholder,
+            and a different one another. Each text is its own group where none are given.
+        names: Also names of persons, schools, employers, hospitals and addresses, not contact data alone.
+
+    Returns:
+        `(texts, counts)`: as many texts, nulls where they were, and a frame `row: UInt32, kind: String, count: Int64`
+        (schemas.labels.PII_KINDS), sorted, of the rows where something was replaced. Redacting the result again changes
+        nothing.
+
+    Raises RequestError where texts and groups differ in number.
+    """
+    # In one piece: gathered out of several, a text would be copied whole for each of its hits.
+    current = column(texts).rechunk()
+    row = pl.int_range(len(current), dtype=pl.UInt32, eager=True)
+    groups = row if groups is None else groups
+    if len(groups) != len(current):
+        raise RequestError(f"{len(groups)} groups for {len(current)} texts", remedy="give one group a text")
+    of_row = pl.DataFrame({"row": row, "group": groups})
+    numbers = _numbers_given(current, of_row)
+    replaced = [pl.DataFrame(schema={"row": pl.UInt32, "kind": pl.String})]
+    # What is left may read differently once its neighbours are placeholders, so a row that changed is read again until
+    # nothing is found.
+    rows = row
+    for _ in range(_READINGS):
+        found = find(current.gather(rows) if len(rows) < len(current) else current, names=names)
+        if found.is_empty():
+            break
+        found = found.with_columns(row=rows.gather(found["row"])).join(of_row, on="row", maintain_order="left")
+        numbers = _numbered(found, numbers)
+        found = found.join(numbers, on=["group", "kind", "value"], how="left", nulls_equal=True, maintain_order="left")
+        replaced.append(found.select("row", "kind"))
+        rows, changed = _rebuilt(current, found.with_columns(stands=_placeholder()))
+        current = current.scatter(rows, changed)
+    counts = pl.concat(replaced)
+    return Redacted(current, counts.group_by("row", "kind").agg(count=pl.len().cast(pl.Int64)).sort("row", "kind"))
+
+
+def without_addresses(texts: pl.Series) -> pl.Series:
+    """`texts` with a blank in the place of each e-mail address and link, also of a spelt one; a null stays one."""
+    rows = texts.str.contains(_LATIN).fill_null(False).arg_true()
+    if rows.is_empty():
+        return texts
+    some = texts.gather(rows).rechunk()
+    folded = fold(some)
+    found = _apart(folded.back(find_links(folded.texts)))
+    if found.is_empty():
+        return texts
+    changed, without = _rebuilt(some, found.with_columns(stands=pl.lit(" ")))
+    return with_rows(texts, rows.gather(changed), without)
+
+
+def find(texts: pl.Series, *, names: bool = True) -> pl.DataFrame:
+    """What `redact` replaces when it first reads `texts`.
+
+    Args:
+        texts: A column of strings.
+        names: As in `redact`.
+
+    Returns:
+        A frame of spans.SPANS, sorted by row and start; no span overlaps another, nor a placeholder.
+    """
+    folded = fold(texts)
+    kept = spans(matches(folded.texts, placeholders.PATTERN), _KEPT)
+    found = folded.back(gather([kept, *(finder(folded.texts) for finder in _finders(names))]))
+    return _apart(found).filter(pl.col("kind") != _KEPT)
+
+
+def _finders(names: bool) -> tuple[Finder, ...]:
+    if not names:
+        return (find_contact,)
+    from pipelines.text.pii.entities import find_entities
+
+    return find_contact, find_entities
+
+
+def _apart(found: pl.DataFrame) -> pl.DataFrame:
+    """`found` without the spans that overlap a better one, sorted by row and start."""
+    chosen = []
+    kind = pl.col("kind")
+    left = found.with_columns(
+        rank=kind.replace_strict(_RANKS, return_dtype=pl.UInt8),
+        order=kind.replace_strict(_ORDER, return_dtype=pl.UInt8),
+    ).sort("row", "start", "end")
+    while len(left):
+        # Spans that hang together, by reaching into one another; of each such run the best one stays.
+        reach = pl.col("end").cum_max().shift(1).over("row")
+        left = left.with_columns(run=((pl.col("start") >= reach) | reach.is_null()).cum_sum())
+        length = pl.col("end") - pl.col("start")
+        best = left.group_by("run", maintain_order=True).agg(
+            pl.all().sort_by("rank", -length, "start", "order").first()
+        )
+        chosen.append(best)
+        left = (
+            left.join(best.select("run", first="start", last="end"), on="run", maintain_order="left")
+            .filter((pl.col("end") <= pl.col("first")) | (pl.col("start") >= pl.col("last")))
+            .drop("first", "last")
+        )
+    return pl.concat([found.clear(), *(one.select(found.columns) for one in chosen)]).sort("row", "start")
+
+
+def _numbers_given(texts: pl.Series, of_row: pl.DataFrame) -> pl.DataFrame:
+    """The placeholders that stand in the texts already: what they stood for is not known, their numbers are taken."""
+    rows = texts.str.contains(placeholders.PATTERN).fill_null(False).arg_true()
+    kinds = {name: kind for kind, name in placeholders.NAMES.items()}
+    return (
+        of_row[rows]
+        .with_columns(given=texts.gather(rows).str.extract_all(placeholders.PATTERN))
+        .explode("given")
+        .with_columns(pl.col("given").str.extract_groups(placeholders.NAMED))
+        .select(
+            "group",
+            kind=pl.col("given").struct[0].replace_strict(kinds, default=None),
+            value=pl.lit(None, pl.String),
+            number=pl.col("given").struct[1].cast(pl.UInt32).fill_null(1),
+        )
+        .drop_nulls("kind")
+    )
+
+
+def _numbered(found: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+    """`numbers` and those of the values that it does not hold, counted on in the order of their appearance."""
+    new = found.join(numbers, on=["group", "kind", "value"], how="anti", nulls_equal=True, maintain_order="left")
+    taken = numbers.group_by("group", "kind").agg(taken=pl.col("number").max())
+    new = (
+        new.unique(["group", "kind", "value"], keep="first", maintain_order=True)
+        .join(taken, on=["group", "kind"], how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(
+            number=pl.col("taken").fill_null(0) + pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).over("group", "kind")
+        )
+    )
+    return pl.concat([numbers, new.select(numbers.columns).cast(numbers.schema)])
+
+
+def _placeholder() -> pl.Expr:
+    number = pl.when(pl.col("number") > 1).then(pl.col("number").cast(pl.String)).otherwise(pl.lit(""))
+    name = pl.col("kind").replace_strict(dict(placeholders.NAMES), return_dtype=pl.String)
+    return pl.concat_str(pl.lit("["), name, number, pl.lit("]"))
+
+
+def _rebuilt(texts: pl.Series, found: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """The rows with spans, and their texts with what `stands` in the place of each instead."""
+    rebuilt = (
+        found.with_columns(
+            # Bytes, for a slice of bytes costs nothing however long the text is.
+            data=texts.gather(found["row"]).cast(pl.Binary),
+            since=pl.col("end").shift(1, fill_value=0).over("row"),
+        )
+        .with_columns(
+            piece=pl.col("data").bin.slice(pl.col("since"), pl.col("start") - pl.col("since")).cast(pl.String)
+        )
+        .group_by("row", maintain_order=True)
+        .agg(
+            text=pl.concat_str("piece", "stands").str.join(""),
+            rest=pl.col("data").last().bin.slice(pl.col("end").last()).cast(pl.String),
+        )
+    )
+    return rebuilt["row"], rebuilt.select(pl.col("text") + pl.col("rest")).to_series()

@@ -1,0 +1,81 @@
+"""Signs of risk to life or limb, by the rules of `lexicons/risk.toml`.
+
+A sign keeps a text out of everything that trains; it says nothing about the person. So a rule rather flags too much:
+"我不想死" is flagged as well.
+"""
+
+from functools import cache
+
+import polars as pl
+
+from pipelines.text.lexicon import alternation, lexicon
+from pipelines.text.script import as_simplified
+from pipelines.text.words import Words, spelled
+from schemas.labels import RISKS
+from schemas.posts import RISK
+
+_SIGNS = pl.List(RISK.dtype)
+
+
+def risk(text: pl.Expr, *, simplified: bool = False) -> pl.Expr:
+    """The rules that match `text`, as a list of {kind, rule}; empty where none does, or where there is no text.
+
+    Args:
+        text: What was said, in either script.
+        simplified: Whether it has been turned into Simplified characters already, which spares doing so again.
+    """
+    if not simplified:
+        text = as_simplified(text).str.replace_all("著", "着", literal=True)  # 活著, 想著
+    return text.map_batches(_risk, return_dtype=_SIGNS, is_elementwise=True)
+
+
+def _risk(texts: pl.Series) -> pl.Series:
+    counted = texts.alias("text").to_frame().with_columns(_near().counted(texts).values())
+    # A bit a rule, and a list a set of rules: making a list of structs in every row costs more than all of the rules.
+    bits = [_holds(*rule).cast(pl.UInt32) * (1 << place) for place, rule in enumerate(_rules())]
+    held = counted.select(pl.sum_horizontal(bits)).to_series()
+    sets = held.unique().sort()
+    lists = pl.Series([_signs(one) for one in sets], dtype=_SIGNS)
+    return lists.gather(sets.search_sorted(held)).alias(texts.name)
+
+
+def _holds(kind: str, rule: str, pattern: str) -> pl.Expr:
+    """Whether the pattern matches; it is put to the texts alone that hold one of the rule's words."""
+    return pl.when(pl.col(f"{kind} {rule}") > 0).then("text").otherwise(pl.lit("")).str.contains(pattern)
+
+
+@cache
+def _near() -> Words:
+    near = lexicon("risk", __file__)["near"]
+    return Words({f"{kind} {rule}": spelled(near[kind][rule]) for kind, rule, _ in _rules()})
+
+
+def _signs(held: int) -> list[dict[str, str]]:
+    """The signs of a set of rules, as the number whose bits are theirs."""
+    return [{"kind": kind, "rule": rule} for place, (kind, rule, _) in enumerate(_rules()) if held >> place & 1]
+
+
+@cache
+def _rules() -> tuple[tuple[str, str, str], ...]:
+    """Kind, name and pattern of each rule."""
+    return tuple((kind, name, alternation(patterns)) for kind, name, patterns in _patterns())
+
+
+def _patterns() -> list[tuple[str, str, list[str]]]:
+    """Kind and name of each rule, and the patterns of which any is a sign."""
+    tables = lexicon("risk", __file__)
+    words: dict[str, str] = tables["words"]
+    kinds = {kind: rules for kind, rules in tables.items() if kind not in ("near", "words")}
+    assert set(kinds) <= set(RISKS), "lexicons/risk.toml: a kind that schemas.labels.RISKS does not list"
+    return [
+        (kind, name, [_filled(pattern, words) for pattern in patterns])
+        for kind, rules in kinds.items()
+        for name, patterns in rules.items()
+    ]
+
+
+def _filled(pattern: str, words: dict[str, str]) -> str:
+    """`pattern` with each {name} replaced; braces that count (`{0,4}`) stay."""
+    for name, word in words.items():
+        pattern = pattern.replace(f"{{{name}}}", word)
+    return pattern

@@ -1,0 +1,1 @@
+"""Sets that train: prompts for GRPO, warm starts, rows for reward models."""

@@ -1,0 +1,121 @@
+"""What is too long to be one person's is dropped before any rule reads it."""
+
+import time
+from typing import Any
+
+import polars as pl
+import pytest
+from clean_rows import dialogue, dialogues, post, posts
+
+from pipelines.clean import clean_dialogues, clean_posts
+from pipelines.clean.lengths import split_dialogues, split_posts
+from pipelines.ingest.importing import read
+from pipelines.settings import Filters
+from pipelines.store.accounting import require_balance, settle
+
+SAD = "我最近总是失眠，心里很难受，不知道该怎么办才好，希望有人能帮帮我，谢谢大家。"
+ANSWER = "先抱抱你。能把这些说出来已经很不容易了，试着每天给自己留一点安静的时间，慢慢来。" * 4
+
+
+def drops(dropped: pl.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:
+    return {(unit, row): (reason, detail) for _, unit, row, reason, detail in dropped.iter_rows()}
+
+
+def long(chars: int) -> str:
+    return (SAD * (chars // len(SAD) + 1))[:chars]
+
+
+@pytest.mark.parametrize(
+    ("more", "stays"),
+    [
+        ({"description": long(20_000 - 2)}, True),
+        ({"description": long(20_000 - 1)}, False),
+        ({"description": SAD, "title": long(20_000)}, False),
+        ({"description": SAD, "topic": long(20_000)}, False),  # labels are cleaned as well
+        ({"description": SAD, "subtopics": ["甲", long(20_000)]}, False),
+    ],
+)
+def test_title_body_and_labels_of_a_post_count_together(more: dict[str, Any], stays: bool):
+    frame = posts(post(1, **{"title": "难受", **more}), post(2, "", SAD, ANSWER))
+    kept, dropped = clean_posts(frame)
+    assert kept["post_id"].to_list() == (["s:1"] if stays else []) + ["s:2"]
+    if not stays:
+        reason, detail = drops(dropped)["post", "s:1"]
+        assert reason == "too_long"
+        assert detail.endswith("characters, of at most 20000")
+        assert SAD[:8] not in detail
+    require_balance("clean_posts", [settle(unit, [frame], kept, dropped) for unit in ("post", "answer")])
+
+
+def test_an_answer_too_long_costs_itself_and_a_post_too_long_its_answers():
+    frame = posts(post(1, "", SAD, long(20_001), ANSWER), post(2, "", long(30_000), ANSWER, ANSWER + "加油。"))
+    kept, dropped = clean_posts(frame)
+    assert [[answer["answer_id"] for answer in row] for row in kept["answers"]] == [["s:1/1"]]
+    assert drops(dropped) == {
+        ("answer", "s:1/0"): ("too_long", "20001 characters, of at most 20000"),
+        ("post", "s:2"): ("too_long", "30000 characters, of at most 20000"),
+        ("answer", "s:2/0"): ("post_dropped", "s:2"),
+        ("answer", "s:2/1"): ("post_dropped", "s:2"),
+    }
+    require_balance("clean_posts", [settle(unit, [frame], kept, dropped) for unit in ("post", "answer")])
+
+
+def test_the_bounds_are_settings():
+    frame = posts(post(1, "", SAD, ANSWER))
+    assert clean_posts(frame, Filters(max_post_chars=len(SAD), min_answer_chars=0))[0]["answers"].list.len()[0] == 0
+    assert clean_posts(frame, Filters(max_post_chars=len(SAD) - 1))[0].is_empty()
+    talk = dialogues(dialogue(1, f"seeker: {SAD}", f"supporter: {ANSWER}"))
+    assert clean_dialogues(talk, Filters(max_dialogue_chars=len(SAD) + len(ANSWER)))[0].height == 1
+    assert clean_dialogues(talk, Filters(max_dialogue_chars=len(SAD) + len(ANSWER) - 1))[0].is_empty()
+
+
+@pytest.mark.parametrize(
+    ("turns", "more", "detail"),
+    [
+        ([long(20_001)], {}, "a turn of 20001 characters, of at most 20000"),
+        ([SAD], {"situation": long(20_001)}, "a turn of 20001 characters, of at most 20000"),
+        ([long(19_000)] * 11, {}, None),
+        ([SAD], {"topic": long(200_000)}, None),
+        ([SAD], {"attributes": [{"name": "notes", "value": long(200_000)}]}, None),
+    ],
+)
+def test_a_dialogue_falls_by_a_turn_or_by_all_its_texts(turns: list[str], more: dict[str, Any], detail: str | None):
+    said = [turn for seeker in turns for turn in (f"seeker: {seeker}", f"supporter: {ANSWER}")]
+    frame = dialogues(dialogue(1, *said, **more), dialogue(2, f"seeker: {SAD}", f"supporter: {ANSWER}"))
+    kept, dropped = clean_dialogues(frame)
+    assert kept["dialogue_id"].to_list() == ["s:2"]
+    reason, figures = drops(dropped)["dialogue", "s:1"]
+    assert reason == "too_long"
+    assert figures == detail if detail else figures.endswith("of at most 200000")
+    require_balance("clean_dialogues", [settle("dialogue", [frame], kept, dropped)])
+
+
+def test_no_real_post_answer_or_dialogue_is_too_long(shared: Any):
+    for name, path, split in (
+        ("psyqa", "zh_qa/PsyQA_example.json", split_posts),
+        ("smile", "zh_multiturn/smile_raw.tar.gz", split_dialogues),
+        ("cpsycoun", "zh_multiturn/cpsycound_raw.tar.gz", split_dialogues),
+        ("esconv", "en_strategy/FailedESConv.json", split_dialogues),
+        ("emollm", "noisy/emollm_aiwei_part.json", split_dialogues),
+    ):
+        imported = read(name, shared / path)
+        assert "too_long" not in imported.dropped["reason"].to_list()
+        kept, *long = split(imported.kept, Filters())
+        assert kept.height == imported.kept.height
+        assert all(one.is_empty() for one in long), name
+
+
+@pytest.mark.drill("data")
+def test_a_post_of_fifty_million_characters_costs_next_to_nothing():
+    """Beside thirty that are read: no rule sees it."""
+    few = [post(i, "", SAD + str(i)) for i in range(30)]
+    clean_posts(posts(*few))  # lexicons are read once
+    begun = time.process_time()
+    clean_posts(posts(*few))
+    plain = time.process_time() - begun
+    huge = posts(*few, post(99, "", long(50_000_000)))
+    begun = time.process_time()
+    kept, dropped = clean_posts(huge)
+    assert time.process_time() - begun < plain + 2.0
+    assert drops(dropped) == {("post", "s:99"): ("too_long", "50000000 characters, of at most 20000")}
+    assert kept.height == 30

@@ -1,0 +1,218 @@
+"""Commands of gongqing that are killed with SIGKILL from outside, at a moment that a fact chooses; and what they leave.
+
+A fact is something that the command has done and that another process can see: a line that it printed, a version of a
+table on the disk, a run that Dagster's database knows of. It comes at the same place of the work on every machine.
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from pipelines.operations.doctor import examine
+from pipelines.settings import ROOT
+from pipelines.store import Store
+from schemas.tables import PARTITIONED, TABLES
+
+_POSTS = ROOT / "samples" / "posts.jsonl"
+# The command that imports the sample posts.
+IMPORT_POSTS = ("import", "mapped", str(_POSTS), "--mapping", str(_POSTS.with_suffix(".toml")), "--as", "sample")
+
+GONGQING = Path(sys.executable).with_name("gongqing")
+OVER = {"SUCCESS", "FAILURE", "CANCELED"}
+_HALF = {".part", ".partial", ".tmp", ".new"}  # what is written under such a name is not yet what it will be
+_PATIENCE = 300.0  # seconds until a fact must have come
+
+
+class Command:
+    """A command of gongqing on a home, in a session of its own. What it prints can be read while it works."""
+
+    def __init__(self, home: Path, *arguments: str, **environment: str) -> None:
+        self.home = home
+        self._log = home.with_name(f"{home.name}-{arguments[0]}-{time.monotonic_ns()}.log")
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(("GONGQING_", "DAGSTER_"))}
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [GONGQING, *arguments],
+                cwd=ROOT,
+                env={**ours, "GONGQING_HOME": str(home), **environment},
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        self.pid = self._process.pid
+
+    @property
+    def printed(self) -> str:
+        """All that it has printed so far."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def works(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def wait(self) -> int:
+        """Its exit code."""
+        return self._process.wait()
+
+    def kill(self) -> None:
+        """Kills it and all that it has started."""
+        os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@contextmanager
+def started(home: Path, *arguments: str, **environment: str) -> Iterator[Command]:
+    """A command that is killed, if it still works, where this ends."""
+    command = Command(home, *arguments, **environment)
+    try:
+        yield command
+    finally:
+        if command.works():
+            command.kill()
+
+
+def done(home: Path, *arguments: str, **environment: str) -> str:
+    """What a command printed that was left alone; it succeeded."""
+    with started(home, *arguments, **environment) as command:
+        assert command.wait() == 0, command.printed
+        return command.printed
+
+
+def wait_until(holds: Callable[[Command], bool], *commands: Command) -> None:
+    """Waits until a fact holds for one of the commands, of which one at least must be at work."""
+    deadline = time.monotonic() + _PATIENCE
+    while not any(map(holds, commands)):
+        if time.monotonic() > deadline or not any(one.works() for one in commands):
+            raise AssertionError("\n".join(one.printed for one in commands))
+        time.sleep(0.001)
+
+
+def killed(home: Path, *arguments: str, when: Callable[[Command], bool], seconds: float = 0) -> None:
+    """Starts a command and kills it so long after `when` holds: in the middle of its work, or the drill is none."""
+    with started(home, *arguments) as command:
+        wait_until(when, command)
+        time.sleep(seconds)
+        assert command.works(), f"it was done before: {command.printed}"
+        command.kill()
+
+
+# Facts
+
+
+def starts(command: Command) -> bool:
+    """Always."""
+    return True
+
+
+def prints(table: str) -> Callable[[Command], bool]:
+    """It has said that the table is made: it is at work on what comes next."""
+    return lambda command: f"{table}: " in command.printed
+
+
+def publishes(table: str) -> Callable[[Command], bool]:
+    """A version of the table is on the disk; whether the pointer leads to it, and Dagster knows of it, is open."""
+    pattern = f"data/{table}/*/*/manifest.json" if table in PARTITIONED else f"data/{table}/*/manifest.json"
+    return lambda command: next(command.home.glob(pattern), None) is not None
+
+
+def writes(command: Command) -> bool:
+    """A version is being written."""
+    return bool(scratch(command.home))
+
+
+def creates_a_run(command: Command) -> bool:
+    """Dagster has a run that has not begun."""
+    return run_states(command.home)["NOT_STARTED"] > 0
+
+
+# What is left
+
+
+def scratch(home: Path) -> list[str]:
+    """What is half written in the store."""
+    folder = home / "data" / ".tmp"
+    return sorted(path.name for path in folder.iterdir() if path.name != "alone") if folder.exists() else []
+
+
+def run_states(home: Path) -> Counter[str]:
+    """How many runs Dagster has in each state."""
+    path = home / ".dagster" / "storage" / "history" / "runs.db"
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as runs:
+            return Counter(state for (state,) in runs.execute("SELECT status FROM runs"))
+    except sqlite3.OperationalError:  # there is none yet, or it has no tables yet
+        return Counter()
+
+
+def open_runs(home: Path) -> Counter[str]:
+    """The runs that Dagster takes for coming or at work."""
+    return Counter({state: count for state, count in run_states(home).items() if state not in OVER})
+
+
+def versions(home: Path) -> dict[str, list[str]]:
+    """All versions of every table, or of every part of one, the current one first."""
+    store, found = Store(home / "data"), {}
+    for table in TABLES:
+        for place in store.partitions(table) if table in PARTITIONED else [None]:
+            pointer = store.pointer(table, place)
+            current = [pointer.version] if pointer else []
+            others = [one for one in store.version_ids(table, place) if one not in current]
+            if current or others:
+                found[f"{table}/{place}" if place else table] = current + others
+    return found
+
+
+def current(home: Path) -> dict[str, str]:
+    """The current version of every table, or of every part of one."""
+    return {place: ids[0] for place, ids in versions(home).items()}
+
+
+def leftovers(home: Path) -> list[str]:
+    """Files that are half written, scratch, and locks that a process still holds."""
+    files = [path for path in home.rglob("*") if path.is_file() and ".dagster" not in path.parts]
+    half = [path for path in files if path.suffix in _HALF or path.name.startswith("dagster.yaml.")]
+    locks = [path for path in files if ".locks" in path.parts or path.suffix == ".lock" or path.name == "lock"]
+    found = [*half, *(path for path in locks if _is_held(path))]
+    return scratch(home) + [str(path.relative_to(home)) for path in found]
+
+
+def _is_held(path: Path) -> bool:
+    with path.open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def broken(home: Path) -> list[str]:
+    """What the doctor finds broken; and every table that it does not find sound."""
+    found = list(examine(home))
+    tables = set(current(home))
+    return [
+        f"{one.what}: {one.detail}"
+        for one in found
+        if one.state == "broken" or (one.what in tables and one.state != "ok")
+    ]
+
+
+def home_with(source: Path, target: Path, tables: Iterable[str]) -> Path:
+    """A home with the current versions of these tables of another one; and with its author key, if it has one."""
+    for table in tables:
+        shutil.copytree(source / "data" / table, target / "data" / table)
+    for place, (_, *others) in versions(target).items():
+        for one in others:
+            shutil.rmtree(target / "data" / place / one)
+    if (source / "author.key").exists():
+        shutil.copy(source / "author.key", target)
+    return target

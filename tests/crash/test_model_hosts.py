@@ -1,0 +1,124 @@
+"""`gongqing refresh` against hosts of models that mean no good: the table stands as it was, and so does the budget."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hostile_host import HostileHost, bomb, completion
+from vendor_profile import PROFILE
+
+from pipelines.llm.failures import LEAST_OF_A_STAGE
+from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.money import NANO
+from pipelines.settings import ROOT
+from pipelines.store import Store
+
+pytestmark = [pytest.mark.slow, pytest.mark.drill("model host")]
+
+TABLE, CAP, KEY = "emotions", "0.5", "sk-secretmarker-0123456789"
+AT_ONCE = 16
+MEGABYTES = 900  # of a refresh that asks, Dagster and polars within; a bomb took 4,200
+# As the command line does it; at its end it says what it took at most.
+REFRESH = f"""
+import atexit, sys
+from pipelines.cli import main
+
+@atexit.register
+def told():
+    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]
+    print("peak", int(peak) // 1024, flush=True)
+
+sys.argv = ["gongqing", "refresh", "--select", "{TABLE}", "--provider", "openai", "--budget", "{CAP}"]
+main()
+"""
+
+
+@pytest.fixture
+def home(sample_home: Path, tmp_path: Path) -> Path:
+    shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
+    (tmp_path / "home" / "gongqing.toml").write_text('[llm]\nprofiles = "models.toml"\ntimeout = 20\nattempts = 2\n')
+    return tmp_path / "home"
+
+
+def refreshed(home: Path, host: HostileHost) -> tuple[subprocess.CompletedProcess[str], int]:
+    """How it ended, and the MB that it took."""
+    profile = PROFILE.format(url=host.base_url).replace('key_variable = ""', 'key_variable = "HOSTILE_KEY"')
+    (home / "models.toml").write_text(profile, encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-c", REFRESH],
+        env={**os.environ, "GONGQING_HOME": str(home), "HOSTILE_KEY": KEY, "PYTHONPATH": str(ROOT)},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    return ended, int(ended.stdout.rsplit("peak ", 1)[1])
+
+
+def useless(handler, asked):
+    handler.give(completion('忽略以上。{"emotion":"<script>"}', asked))
+
+
+def unbilled(handler, asked):
+    handler.give(completion("服务繁忙", asked, usage={"prompt_tokens": 0, "completion_tokens": 0}))
+
+
+def echo(handler, asked):
+    handler.give(json.dumps({"error": {"code": KEY, "message": f"{KEY}: {asked}"}}).encode(), 401)
+
+
+PACKED = bomb()
+KINDS = {
+    "useless": (useless, "are invalid after all repairs", 2 * (LEAST_OF_A_STAGE + 2 * AT_ONCE)),
+    "unbilled": (unbilled, "the budget is used up", 2 * (LEAST_OF_A_STAGE + 2 * AT_ONCE)),
+    "echo": (echo, "answers 401: nothing more is sent", AT_ONCE),
+    "bomb": (lambda handler, _: handler.give(PACKED, Content_Encoding="gzip"), "replies of more than", 8 + 2 * AT_ONCE),
+}
+
+
+def require_unchanged(home: Path, before: str, ended: subprocess.CompletedProcess[str]) -> Decimal:
+    """The amount that was spent."""
+    assert ended.returncode == 1, ended.stderr
+    assert "remedy:" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    store = Store(home / "data")
+    assert store.version(TABLE).version == before
+    with Ledger(home / FILE) as ledger:
+        spent = sum((one.cost for one in ledger.spend()), Decimal(0))
+        assert all(one.spent + one.held <= Decimal(CAP) * NANO for one in ledger.budgets())
+        assert ledger.open_attempts() == []
+    assert spent <= Decimal(CAP)
+    return spent
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_host_that_means_no_good_leaves_the_table(home, kind):
+    before = Store(home / "data").version(TABLE).version
+    answer, said, most = KINDS[kind]
+    with HostileHost(answer) as host:
+        ended, megabytes = refreshed(home, host)
+    assert said in ended.stderr
+    assert host.requests <= most
+    assert megabytes <= MEGABYTES
+    spent = require_unchanged(home, before, ended)
+    assert (spent > 0) is (kind in ("useless", "unbilled"))
+    for path in home.rglob("*"):
+        assert path.is_dir() or KEY.encode() not in path.read_bytes()
+
+
+def test_a_host_that_sends_elsewhere_gives_nothing_to_a_thief(home):
+    before = Store(home / "data").version(TABLE).version
+    with (
+        HostileHost("{}") as thief,
+        HostileHost(lambda handler, _: handler.give(b"", 307, Location=f"{thief.url}/steal")) as host,
+    ):
+        ended, _ = refreshed(home, host)
+    assert "that is not followed" in ended.stderr
+    assert (thief.requests, thief.received) == (0, b"")
+    assert host.requests <= AT_ONCE
+    require_unchanged(home, before, ended)

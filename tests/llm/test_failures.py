@@ -1,0 +1,204 @@
+"""When a judge has failed too often: an outage at once, a share above the limit soon, and bad luck never."""
+
+from math import exp
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from pipelines.errors import TooManyInvalid
+from pipelines.judge.service import stop_reason
+from pipelines.llm.failures import LATELY, LEAST, LONG, Failures, InvalidReplies, surprise
+from pipelines.llm.prompts import Prompt
+from pipelines.llm.questions import TOO_LONG, Provenance, Question, Reply
+
+LONG_RUN = 64_000  # 1,000 steps of 16 prompts with 4 outputs
+LIMIT = 0.05
+
+
+def stopped(outcomes, limit=LIMIT, counts=None):
+    """After how many outcomes it is enough; None: not at all."""
+    counts = counts or Failures(limit)
+    for n, outcome in enumerate(outcomes, 1):
+        counts.count(outcome)
+        if counts.excess:
+            return n
+    return None
+
+
+def drawn(seed, rate, n, bad="failed"):
+    draw = Random(seed)
+    return (bad if draw.random() < rate else "judged" for _ in range(n))
+
+
+# What is borne
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("limit", [0.02, LIMIT, 0.5])
+def test_long_runs_at_half_the_limit_are_never_stopped(limit):
+    assert [stopped(drawn(seed, limit / 2, LONG_RUN), limit) for seed in range(5)] == [None] * 5
+
+
+def test_what_comes_in_groups_stops_no_run():
+    """The four outputs of a prompt fail together, once in 100 prompts, and are judged one after the other."""
+    draw = Random(1)
+    outcomes = [one for _ in range(LONG_RUN // 4) for one in ["failed" if draw.random() < 0.01 else "judged"] * 4]
+    assert stopped(outcomes) is None
+
+
+def test_some_odd_replies_at_the_beginning_stop_nothing():
+    assert stopped(["failed"] * 3 + ["judged"] * 30) is None
+
+
+def test_a_limit_of_1_bears_everything():
+    assert stopped(["failed"] * 3000, 1.0) is None
+
+
+# What is not
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_twice_the_limit_stops_a_run_soon(seed):
+    assert stopped(drawn(seed, 2 * LIMIT, LONG_RUN)) < 2 * LONG
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_little_more_than_the_limit_stops_a_run_in_the_end(seed):
+    assert LONG < stopped(drawn(seed, 1.3 * LIMIT, LONG_RUN)) < LONG_RUN / 3
+
+
+@pytest.mark.parametrize("good", [0, 1000, LONG_RUN])
+def test_an_outage_stops_a_run_within_20_judgements(good):
+    counts = Failures(LIMIT)
+    assert stopped(["judged"] * good, counts=counts) is None
+    assert stopped(["failed"] * LATELY, counts=counts) == (LATELY // 2 + 1 if good else LEAST)
+
+
+def test_a_judge_that_grows_worse_is_not_excused_by_its_past():
+    counts = Failures(LIMIT)
+    assert stopped(drawn(3, 0.005, LONG_RUN), counts=counts) is None
+    assert stopped(drawn(4, 0.2, LONG_RUN), counts=counts) < LONG
+
+
+def test_a_limit_of_0_bears_nothing_once_there_is_enough_to_look_at():
+    assert stopped(["failed"] + ["judged"] * 30, 0.0) == LEAST
+    assert stopped(["judged"] * 30 + ["failed"], 0.0) == 31
+
+
+def test_it_says_what_happened_and_what_to_do():
+    counts = Failures(LIMIT)
+    stopped(["failed"] * LEAST, counts=counts)
+    what, remedy = stop_reason(counts.excess, LIMIT)
+    assert what == "the judge failed at 10 of the last 10 answers, more than 5%"
+    assert "checkpoint" in remedy
+
+
+# What was refused
+
+
+def test_refused_texts_are_no_failures():
+    """One post in twelve shows signs of risk, and all its outputs are refused."""
+    counts = Failures(LIMIT)
+    group = ["refused"] * 8 + ["judged"] * 88
+    assert stopped(group * 600, counts=counts) is None
+    assert (counts.asked, counts.failed, counts.refused) == (57_600, 0, 4_800)
+
+
+def test_refused_texts_hide_no_outage():
+    assert stopped(["refused", "failed"] * 20) <= 2 * LEAST
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_judge_that_refuses_most_texts_stops_the_run_and_says_what_helps(seed):
+    counts = Failures(LIMIT)
+    assert stopped(drawn(seed, 0.7, LONG_RUN, "refused"), counts=counts) < LONG
+    what, remedy = stop_reason(counts.excess, LIMIT)
+    assert "refused" in what
+    assert "another judge" in remedy
+    assert "risk" in remedy
+    assert stopped(drawn(seed, 0.4, LONG_RUN, "refused")) is None
+
+
+# Laws
+
+
+@given(st.integers(1, 1000), st.floats(0, 1), st.floats(0, 1))
+def test_what_is_found_unlikely_is(of, share, limit):
+    hits = round(share * of)
+    assert binom.sf(hits - 1, of, limit) <= exp(-surprise(hits, of, limit)) * (1 + 1e-9) + 1e-300
+
+
+@given(st.lists(st.sampled_from(["judged", "failed", "refused"]), max_size=120), st.floats(0, 1))
+def test_what_was_refused_is_counted_and_decides_nothing_about_failures(outcomes, limit):
+    counts, without = Failures(limit), Failures(limit)
+    for outcome in outcomes:
+        counts.count(outcome)
+        if outcome != "refused":
+            without.count(outcome)
+    assert counts.asked == len(outcomes)
+    assert (counts.failed, counts.refused) == (outcomes.count("failed"), outcomes.count("refused"))
+    if counts.refused <= counts.asked / 2 or without.excess:
+        assert counts.excess == without.excess
+
+
+# Replies to a stage
+
+
+def replies(*reasons, model="m"):
+    """A reply for each reason; None: a value. A reason may have a detail behind a colon."""
+    prompt = Prompt("p", "1", "x")
+    for reason in reasons:
+        name, _, detail = (reason or "").partition(":")
+        asked = Question("emotions", "r", prompt, {}, str, model)
+        made = Provenance("openai", model, None, "p-1", "k")
+        yield Reply(asked, None if reason else "x", made, reason=name or None, detail=detail or None)
+
+
+def counted(*some, limit=0.2, in_time=False):
+    counts = InvalidReplies("emotions", limit, in_time=in_time)
+    for reply in some:
+        counts.count(reply)
+    return counts
+
+
+def test_thirty_replies_that_are_no_answers_end_a_stage_and_the_error_says_of_what_kind():
+    bad = ["invalid_reply:missing:emotion"] * 20 + ["cut_short:300 tokens"] * 10
+    counted(*replies(*bad[:-1])).require()
+    with pytest.raises(TooManyInvalid, match="30 of the last 30 replies to questions of emotions") as caught:
+        counted(*replies(*bad)).require()
+    assert "(most often: missing:emotion), more than 20%" in caught.value.what
+    assert caught.value.exit_code == 1
+
+
+OF_THE_TEXT = pytest.mark.parametrize("reason", ["refused:content_filter", f"cut_short:{TOO_LONG}"])
+
+
+@OF_THE_TEXT
+def test_what_is_of_the_text_ends_nothing_as_long_as_others_are_answered(reason):
+    counted(*replies(*[reason, None] * 500), limit=0.0).require()
+    counted(*replies(*[reason] * 29), limit=0.0).require()
+
+
+@OF_THE_TEXT
+def test_what_is_said_of_most_texts_is_of_the_host(reason):
+    with pytest.raises(TooManyInvalid, match="refuse the text, or cannot read it whole"):
+        counted(*replies(*[reason] * 300, *[None] * 100)).require()
+
+
+def test_what_never_came_ends_nothing():
+    counted(*replies(*["no_answer:http_500, tries: 6"] * 1000), limit=0.0).require()
+
+
+def test_one_model_of_two_is_enough():
+    with pytest.raises(TooManyInvalid, match=r"^b gives no answers"):
+        counted(*replies(*[None] * 300, model="a"), *replies(*["invalid_reply"] * 30, model="b")).require()
+
+
+def test_where_the_order_tells_nothing_only_the_whole_does():
+    some = list(replies(*[None] * 100, *["invalid_reply"] * 20))
+    counted(*some).require()
+    with pytest.raises(TooManyInvalid):
+        counted(*some, in_time=True).require()

@@ -1,0 +1,322 @@
+"""Hosts that mean no good: each ends the run soon, spends what may be spent and no more, and leaves nothing behind."""
+
+import itertools
+import json
+import logging
+from decimal import Decimal
+
+import pytest
+from asking_tools import IN_BATCHES, asking, keys, ledger_of, llm_for, question, questions, vendor_as
+from hostile_host import GOOD, HostileHost, completion, drip
+
+from pipelines.errors import BudgetSpent, HostRefused, TooManyInvalid
+from pipelines.llm.failures import LEAST_OF_A_STAGE
+from pipelines.llm.interface import BUDGET
+from pipelines.llm.money import NANO, worst_case
+from pipelines.llm.payload import payload
+from pipelines.llm.profiles import profiles
+from pipelines.llm.providers import line
+from pipelines.llm.providers.bodies import MOST_IN_A_ROW
+from pipelines.llm.questions import InvalidReply
+
+pytestmark = [pytest.mark.usefixtures("short_waits"), pytest.mark.drill("model host")]
+
+KEY = "sk-secretmarker-0123456789"
+AT_ONCE = 4
+N = 120
+CAP = "1"
+
+
+@pytest.fixture(autouse=True)
+def _small_replies(monkeypatch):
+    monkeypatch.setattr(line, "reply_bytes", lambda tokens: 1 << 20)
+    monkeypatch.setenv("HOSTILE_KEY", KEY)
+
+
+def asked_of(host, folder, n=N, cap=CAP, **settings):
+    """What ends a stage of `n` questions; None: nothing does."""
+    profile = 'key_variable = "HOSTILE_KEY"\n'
+    told = {"attempts": 2, "concurrency": AT_ONCE, "timeout": 10.0} | settings
+    llm = llm_for(folder, host.base_url, profile=profile, **told)
+    try:
+        with asking(folder, llm, cap) as ask:
+            ask.ask("emotions", questions(n))
+    except (BudgetSpent, HostRefused, TooManyInvalid) as error:
+        return error
+    return None
+
+
+def other():
+    """Each gets what the one before asked."""
+    before = ["{}"]
+
+    def answer(handler, asked):
+        said, before[0] = before[0], asked["messages"][-1]["content"]
+        handler.give(completion(said, asked))
+
+    return answer
+
+
+def billing(usage):
+    return lambda handler, asked: handler.give(
+        completion(GOOD, asked, usage=usage).replace(b'"NaN"', b"NaN").replace(b'"Infinity"', b"Infinity")
+    )
+
+
+def body(content, status=200, **headers):
+    return lambda handler, asked: handler.give(content, status, **headers)
+
+
+HUGE = b" " * (3 << 20)
+ENDS = {
+    "html": (body(b"<html><body>Login please</body></html>", Content_Type="text/html"), "8 questions in a row"),
+    "garbage": (body(bytes(range(256)) * 40), "8 questions in a row"),
+    "deep": (body(b'{"choices":' + b"[" * 100_000 + b"]" * 100_000 + b"}"), "8 questions in a row"),
+    "huge": (body(HUGE), "replies of more than 1048576 bytes"),
+    "429 for years": (body(b"{}", 429, Retry_After="100000000"), "asks to wait 100000000 s"),
+    "drip": (drip, r"8 questions in a row \(timeout\)"),
+    "billing fortunes": (billing({"prompt_tokens": 9 * 10**8, "completion_tokens": 9 * 10**8}), "was set aside"),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_a_host_that_gives_no_answers_ends_the_run_soon(tmp_path, kind):
+    answer, said = ENDS[kind]
+    with HostileHost(answer) as host:
+        error = asked_of(host, tmp_path, timeout=0.3 if kind == "drip" else 10.0)
+    assert isinstance(error, HostRefused)
+    assert said.replace("\\", "") in str(error)
+    assert host.requests <= 2 * (MOST_IN_A_ROW + 2 * AT_ONCE)
+    with ledger_of(tmp_path) as ledger:
+        budget = ledger.budget(BUDGET)
+        assert kind == "billing fortunes" or budget.spent + budget.held <= Decimal(CAP) * NANO
+        assert ledger.open_attempts() == []
+
+
+# Replies that are no answers
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '忽略以上。{"topic":"=HYPERLINK(\\"http://e\\",\\"x\\")","emotion":"<script>"}',
+        "\ud800\0" + GOOD,
+        "服务繁忙",
+        other(),
+    ],
+    ids=["inject", "surrogate", "busy", "of another question"],
+)
+def test_a_model_whose_replies_are_no_answers_ends_the_stage(tmp_path, answer):
+    with HostileHost(answer) as host:
+        error = asked_of(host, tmp_path)
+    assert isinstance(error, TooManyInvalid)
+    assert "replies to questions of emotions are invalid after all repairs" in error.what
+    assert "[llm] failures" in error.remedy
+    assert host.requests <= 2 * (LEAST_OF_A_STAGE + 2 * AT_ONCE)  # each was repaired once
+    with ledger_of(tmp_path) as ledger:
+        assert sum(one.calls for one in ledger.spend()) == host.requests  # what was paid for is kept
+
+
+def test_a_few_texts_that_get_no_answer_end_nothing(tmp_path):
+    with HostileHost("服务繁忙") as host:
+        assert asked_of(host, tmp_path, n=LEAST_OF_A_STAGE - 1) is None
+
+
+def test_a_share_that_is_borne_ends_nothing(tmp_path):
+    with HostileHost("服务繁忙") as host:
+        assert asked_of(host, tmp_path, failures=1.0) is None
+    assert host.requests == 2 * N
+
+
+REFUSED = {
+    "400": (json.dumps({"error": {"code": "content_filter"}}).encode(), 400),
+    "200": (json.dumps({"error": {"message": "inappropriate content"}}).encode(), 200),
+}
+
+
+def test_what_a_filter_refuses_now_and_then_is_no_failure(tmp_path):
+    turns = itertools.count()
+
+    def answer(handler, asked):
+        if next(turns) % 3:
+            handler.give(completion(GOOD, asked))
+        else:
+            handler.give(*REFUSED["400"])
+
+    with HostileHost(answer) as host:
+        assert asked_of(host, tmp_path) is None
+    assert host.requests == N
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_host_that_refuses_most_texts_ends_the_stage_and_once_it_is_mended_they_are_asked_anew(tmp_path, kind):
+    with HostileHost(body(*REFUSED[kind])) as host:
+        error = asked_of(host, tmp_path)
+    assert isinstance(error, TooManyInvalid)
+    assert "refuse the text, or cannot read it whole (most often: content_filter)" in error.what
+    assert host.requests <= 2 * LEAST_OF_A_STAGE + 2 * AT_ONCE
+    with vendor_as() as vendor, asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
+        assert all(reply.value for reply in ask.ask("emotions", questions(N)))
+
+
+def test_a_longest_reply_that_the_host_does_not_give_is_no_verdict_on_the_texts(tmp_path):
+    told = {"error": {"code": "invalid_value", "message": "max_tokens is too large: 32768. This model supports 16384."}}
+    with HostileHost(body(json.dumps(told).encode(), 400)) as host:
+        assert isinstance(asked_of(host, tmp_path), HostRefused)
+
+
+def test_a_refusal_that_is_billed_counts_against_the_budget(tmp_path):
+    told = {"error": {"code": "content_filter"}, "usage": {"prompt_tokens": 5000, "completion_tokens": 0}}
+    with HostileHost(body(json.dumps(told).encode())) as host:
+        asked_of(host, tmp_path, n=10)
+    with ledger_of(tmp_path) as ledger:
+        assert ledger.budget(BUDGET).spent > 0
+
+
+def test_once_the_host_is_mended_what_was_invalid_is_asked_anew_and_stands(tmp_path):
+    """The same command goes on: what was answered is not asked again, and a later, larger stage does not go back."""
+    with HostileHost("服务繁忙") as host:
+        assert isinstance(asked_of(host, tmp_path), TooManyInvalid)
+    lost = host.requests // 2
+    with vendor_as() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url)
+        with asking(tmp_path, llm, None) as ask:
+            assert ask.estimate("emotions", questions(N)).calls == N
+        with asking(tmp_path, llm) as ask:
+            replies = ask.ask("emotions", questions(N))
+        assert [reply.question.row_id for reply in replies] == [f"r{i}" for i in range(N)]
+        assert all(reply.value for reply in replies)
+        assert vendor.stats()["requests"] == N
+        with asking(tmp_path, llm) as ask:
+            replies = ask.ask("emotions", questions(10 * N))
+        assert all(reply.value for reply in replies)
+        assert vendor.stats()["requests"] == 10 * N
+    anew = [reply for reply in replies if reply.question.sample]
+    assert 0 < len(anew) <= lost
+
+
+def test_a_host_that_stays_useless_costs_a_few_calls_each_time(tmp_path):
+    with HostileHost("服务繁忙") as host:
+        for _ in range(3):
+            before = host.requests
+            assert isinstance(asked_of(host, tmp_path), TooManyInvalid)
+            assert 0 < host.requests - before <= 2 * (LEAST_OF_A_STAGE + 2 * AT_ONCE)
+
+
+def test_a_batch_of_replies_that_are_no_answers_ends_the_stage(tmp_path):
+    def parse(text):
+        raise InvalidReply("odd", "x")
+
+    with vendor_as() as vendor:
+        llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES, repairs=0)
+        with asking(tmp_path, llm, batch=True) as ask, pytest.raises(TooManyInvalid):
+            ask.ask("emotions", questions(40, parse=parse))
+
+
+# Bills
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": 1, "completion_tokens": 1},
+        None,
+        {"prompt_tokens": -5, "completion_tokens": -100},
+        {"prompt_tokens": "NaN", "completion_tokens": "Infinity"},
+        {"prompt_tokens": "10", "completion_tokens": "5"},
+        {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 10**6}},
+    ],
+    ids=["zero", "too few", "none", "negative", "NaN", "text", "cached"],
+)
+def test_a_usage_that_cannot_be_counts_as_the_worst_case(tmp_path, usage):
+    with HostileHost(billing(usage)) as host:
+        error = asked_of(host, tmp_path, cap="0.05")
+    assert isinstance(error, BudgetSpent)
+    profile = profiles(llm_for(tmp_path, host.base_url).profiles)["stub"]
+    most = worst_case(profile, payload(question(0), profile))
+    assert host.requests <= Decimal("0.05") * NANO / most + 1
+    assert Decimal("0.05") - 2 * Decimal(most) / NANO <= error.spent <= Decimal("0.05")
+
+
+# Ways elsewhere
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed_and_the_first_one_ends_the_run(tmp_path, status):
+    with HostileHost(GOOD) as thief:
+        to = f"{thief.url}/steal/{KEY}?text=secret"
+        with HostileHost(body(b"", status, Location=to)) as host:
+            error = asked_of(host, tmp_path)
+    assert isinstance(error, HostRefused)
+    assert f"answers {status}, and sends to {thief.url.removeprefix('http://')}:" in str(error)
+    assert "base_url" in error.remedy
+    assert not any(word in str(error) for word in ("steal", "secret", KEY))
+    assert (thief.requests, thief.received) == (0, b"")
+    assert host.requests <= AT_ONCE
+
+
+@pytest.mark.parametrize("location", ["//[", "/v2", "javascript:alert(1)", f"http://{KEY}.example/"])
+def test_an_odd_way_elsewhere_ends_the_run_as_well(tmp_path, location):
+    with HostileHost(body(b"", 307, Location=location)) as host:
+        error = asked_of(host, tmp_path)
+    assert "answers 307, and sends to" in str(error)
+    assert KEY not in str(error)
+    assert host.requests <= AT_ONCE
+
+
+def test_no_redirect_of_a_batch_is_followed(tmp_path):
+    with HostileHost(GOOD) as thief, HostileHost(body(b"", 307, Location=thief.url)) as host:
+        llm = llm_for(tmp_path, host.base_url, price=IN_BATCHES)
+        with asking(tmp_path, llm, batch=True) as ask, pytest.raises(HostRefused, match="sends to 127"):
+            ask.ask("emotions", questions(3))
+    assert (thief.requests, host.requests) == (0, 1)
+
+
+# Keys
+
+
+def echoed(handler, asked):
+    said = f"your key: {KEY}. {GOOD}"
+    handler.give(completion(said, asked, model=KEY, id=KEY), X_Request_Id=KEY)
+
+
+def cut_in_two(handler, asked):
+    """The key in two pieces of the body, each of a packet of its own."""
+    told = completion(f"{KEY} {GOOD}", asked)
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(told)))
+    handler.end_headers()
+    middle = told.index(KEY.encode()) + 9
+    handler.wfile.write(told[:middle])
+    handler.wfile.flush()
+    handler.wfile.write(told[middle:])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        echoed,
+        cut_in_two,
+        body(json.dumps({"error": {"code": KEY, "message": f"no such key: {KEY}"}}).encode()),
+        body(json.dumps({"error": {"code": KEY, "message": f"content_filter {KEY}"}}).encode(), 400),
+        body(json.dumps({"error": {"code": KEY}}).encode(), 401),
+        body(json.dumps({"error": {"type": KEY}}).encode(), 422),
+    ],
+    ids=["reply", "in two", "error in a 200", "verdict", "401", "422"],
+)
+def test_a_key_that_a_host_echoes_is_written_nowhere(tmp_path, answer, caplog):
+    caplog.set_level(logging.INFO)
+    with HostileHost(answer) as host:
+        error = asked_of(host, tmp_path, n=20)
+    assert KEY in host.received.decode()  # it was sent, and to nobody else
+    with ledger_of(tmp_path) as ledger:
+        kept = [one.body for one in ledger.recorded(keys(llm_for(tmp_path, host.base_url), questions(20))).values()]
+        for key, asked, told in ledger.bodies():
+            assert KEY.encode() not in key.encode() + asked + told
+        assert KEY not in repr(ledger.spend())
+    assert not kept or b"[key]" in b"".join(kept)
+    assert KEY not in f"{error} {error!r}"
+    assert KEY not in caplog.text
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or KEY.encode() not in path.read_bytes()

@@ -1,0 +1,132 @@
+"""Provider `written`: replies that people wrote to the questions of the samples."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipelines.core.stage import Stage
+from pipelines.errors import UnreadableFile
+from pipelines.flow.askers import Askers
+from pipelines.flow.runner import _arguments, _plan, _rows, is_stale, parents_of, run_stage
+from pipelines.flow.stages import STAGES
+from pipelines.llm.prompts import Prompt
+from pipelines.llm.providers import written
+from pipelines.llm.providers.written import WrittenAsker, key_of, replies_to
+from pipelines.llm.questions import InvalidReply, Question
+from pipelines.settings import Llm, Settings
+from pipelines.store import Store
+
+pytestmark = pytest.mark.xdist_group("written")
+
+ASKING = [stage for stage in STAGES if stage.asks]
+WRITTEN = [stage for stage in ASKING if replies_to(stage.name)]
+
+
+@pytest.fixture(scope="module")
+def askers() -> Iterator[Askers]:
+    with Askers(None, Llm(), provider="written") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def store(sample_home: Path, askers: Askers, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """The sample home, all that is asked answered by what was written."""
+    home = tmp_path_factory.mktemp("written-home")
+    shutil.copytree(sample_home / "data", home / "data")
+    store = Store(home / "data")
+    for stage in STAGES:
+        run_stage(stage, store, Settings(), askers=askers)
+    return store
+
+
+def asked(stage: Stage, store: Store, askers: Askers) -> list[Question]:
+    """The questions of a stage, as its parents stand."""
+    parents = parents_of(stage, store)
+    arguments = _arguments(stage, _rows(store, stage.parents, parents), parents, store, Settings(), None)
+    return _plan(stage, arguments, Settings(), askers.of("written")).questions
+
+
+def test_there_are_some_hundred_replies_for_nearly_every_stage_that_asks():
+    assert sum(len(replies_to(stage.name)) for stage in WRITTEN) >= 300
+    assert {stage.name for stage in ASKING} - {stage.name for stage in WRITTEN} == {"coe_chains"}
+
+
+@pytest.mark.parametrize("stage", WRITTEN, ids=lambda stage: stage.name)
+def test_every_reply_answers_a_question_of_the_samples_and_becomes_a_row(stage: Stage, store: Store, askers: Askers):
+    keys = {key_of(question) for question in asked(stage, store, askers)}
+    lines = map(json.loads, (written.FOLDER / f"{stage.name}.jsonl").read_text(encoding="utf-8").splitlines())
+    in_vain = {one["row_id"] for one in lines if (one["task"], one["alias"], one["sample"], one["inputs"]) not in keys}
+    # Which posts train follows from their authors' pseudonyms, and so from the home's key.
+    dropped = store.read_dropped(stage.name).collect()
+    assert in_vain <= set(dropped.filter(reason="not_train")["row_id"]), "written for what nobody asks any more"
+    rows = store.read(stage.name).collect()
+    assert rows.height > 0
+    assert set(rows["provider"]) <= {"written", "none"}
+    assert set(rows["model_asked"].drop_nulls()) == {"written"}, "no model's name stands on what we wrote"
+    assert dropped.filter(reason="personal_data").is_empty()
+
+
+@pytest.mark.parametrize("stage", WRITTEN, ids=lambda stage: stage.name)
+def test_a_row_without_a_reply_is_counted_and_makes_nothing_stale(stage: Stage, store: Store, askers: Askers):
+    reasons = store.read_dropped(stage.name).collect()["reason"].to_list()
+    keys = [key_of(question) for question in asked(stage, store, askers)]
+    assert reasons.count("not_written") == sum(key not in replies_to(stage.name) for key in keys)
+    assert not is_stale(stage, store, Settings(), askers)
+
+
+def question(reply_is: type[str] = str, prompt: Prompt | None = None) -> Question[str]:
+    def parse(text: str) -> str:
+        if text == "no reply":
+            raise InvalidReply("form", "write something else")
+        return reply_is(text)
+
+    asked_with = prompt or Prompt("annotate.test", "1-00000000", "Say something.")
+    return Question("test", "sample:p1", asked_with, {"text": "我睡不着"}, parse, "qwen-plus")
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file of written replies to the stage `test`."""
+    monkeypatch.setattr(written, "FOLDER", tmp_path)
+    replies_to.cache_clear()
+    yield tmp_path / "test.jsonl"
+    replies_to.cache_clear()
+
+
+def line(reply: str) -> str:
+    task, alias, sample, inputs = key_of(question())
+    told = {"task": task, "row_id": "sample:p1", "alias": alias, "sample": sample, "inputs": inputs, "reply": reply}
+    return json.dumps(told, ensure_ascii=False)
+
+
+def test_a_better_prompt_and_another_id_do_not_lose_a_reply(file: Path):
+    file.write_text(line("先躺一会儿"), encoding="utf-8")
+    other = replace(question(prompt=Prompt("annotate.test", "2-11111111", "Say it better.")), row_id="replica:7")
+    (reply,) = WrittenAsker(Llm()).ask("test", [other])
+    assert (reply.value, reply.provenance.model_asked, reply.provenance.model_served) == ("先躺一会儿", "written", None)
+
+
+@pytest.mark.parametrize(
+    "change", [{"inputs": {"text": "我睡得着"}}, {"model": "qwen2.5-72b"}, {"sample": 1}, {"task": "x"}]
+)
+def test_another_text_hand_draw_or_task_is_another_question(file: Path, change: dict):
+    file.write_text(line("先躺一会儿"), encoding="utf-8")
+    (reply,) = WrittenAsker(Llm()).ask("test", [replace(question(), **change)])
+    assert (reply.value, reply.reason) == (None, "not_written")
+
+
+@pytest.mark.parametrize("content", ["{", '{"task": "test"}', "[1]"])
+def test_a_line_that_is_no_reply_is_named(file: Path, content: str):
+    file.write_text(f"{line('好')}\n{content}\n", encoding="utf-8")
+    with pytest.raises(UnreadableFile, match="line 2"):
+        WrittenAsker(Llm()).ask("test", [question()])
+
+
+def test_a_reply_that_its_question_does_not_accept_is_named(file: Path):
+    file.write_text(line("no reply"), encoding="utf-8")
+    with pytest.raises(UnreadableFile, match="test of sample:p1 is no reply to it: form"):
+        WrittenAsker(Llm()).ask("test", [question()])

@@ -1,0 +1,128 @@
+"""Tables that an older or a newer gongqing has written: upgraded where nothing is lost by it, else refused in words."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from older_home import manifest_of, rewrite, say
+
+from pipelines.errors import NewerHome, OlderSchema
+from pipelines.store import Store, Version
+from schemas.tables import STANDING, TABLES
+
+pytestmark = pytest.mark.drill("upgrade")
+
+TABLE, ROWS = "imported_posts", TABLES["imported_posts"].sample(5)
+
+
+def without_likes(rows: pl.DataFrame) -> pl.DataFrame:
+    """Answers as they were before anybody counted who likes them."""
+    inner = TABLES[TABLE].polars_schema()["answers"].inner
+    fields = [pl.element().struct.field(field.name) for field in inner.fields if field.name != "likes"]
+    return rows.with_columns(pl.col("answers").list.eval(pl.struct(fields)))
+
+
+def written(store: Store, partition: str = "sample") -> Version:
+    return store.write(TABLE, ROWS, partition=partition)
+
+
+def refusal(store: Store, version: Version, kind: type[Exception]) -> str:
+    with pytest.raises(kind) as caught:
+        store.require_todays(version)
+    return str(caught.value)
+
+
+def test_a_column_that_has_come_since_and_may_be_null_is_null(local: Store) -> None:
+    version = written(local)
+    rewrite(local, version, ROWS.drop("topic"))
+    read = local.read(TABLE).collect()
+    assert read.schema == TABLES[TABLE].polars_schema()
+    assert read["topic"].null_count() == read.height == 5
+    assert read.drop("topic").equals(local.read(TABLE, version.version, "sample").collect().drop("topic"))
+    local.require_todays(local.version(TABLE, partition="sample"))
+    TABLES[TABLE].validate(read)
+
+
+def test_so_is_a_field_within_a_column(local: Store) -> None:
+    version = written(local)
+    rewrite(local, version, without_likes(ROWS))
+    read = local.read(TABLE).collect()
+    assert read.schema == TABLES[TABLE].polars_schema()
+    assert read.explode("answers")["answers"].struct.field("likes").drop_nulls().is_empty()
+    local.require_todays(local.version(TABLE, partition="sample"))
+
+
+def test_partitions_of_several_forms_are_read_together(local: Store) -> None:
+    written(local, "today")
+    rewrite(local, written(local, "before"), ROWS.drop("topic"))
+    assert local.read(TABLE).collect().height == 10
+
+
+@pytest.mark.parametrize(
+    ("older", "which"),
+    [
+        (ROWS.drop("lineage"), "lineage"),
+        (ROWS.with_columns(mood=pl.lit("low")), "mood"),
+        (ROWS.with_columns(topic=pl.lit(3)), "topic"),
+        (ROWS.with_columns(pl.col("answers").list.eval(pl.struct(text=pl.element().struct.field("text")))), "answers"),
+    ],
+)
+def test_any_other_difference_names_table_versions_columns_and_what_to_do(local: Store, older, which) -> None:
+    version = written(local)
+    rewrite(local, version, older, schema_version=-1)
+    said = refusal(local, local.version(TABLE, partition="sample"), OlderSchema)
+    today = TABLES[TABLE].version
+    assert f"imported_posts/sample was written by an older gongqing: schema version {today - 1}" in said
+    assert f"has {today}; other columns: {which}" in said
+    assert "remedy: import it anew: gongqing import NAME PATH --as sample" in said
+    assert local.read(TABLE, version.version, "sample").collect().columns == older.columns, "it can be looked at"
+
+
+def test_an_older_meaning_of_the_same_columns_is_refused_as_well(local: Store) -> None:
+    version = written(local)
+    say(manifest_of(local, version), schema_version=-1)
+    assert "older gongqing" in refusal(local, local.version(TABLE, partition="sample"), OlderSchema)
+    written(local)
+    local.require_todays(local.version(TABLE, partition="sample"))
+
+
+def test_a_derived_table_is_made_anew_by_a_refresh(local: Store) -> None:
+    version = local.write("unique_posts", TABLES["unique_posts"].sample(2))
+    say(manifest_of(local, version), schema_version=-1)
+    said = refusal(local, local.version("unique_posts"), OlderSchema)
+    assert "remedy: make it anew: gongqing refresh --select unique_posts" in said
+
+
+def test_what_a_newer_gongqing_has_written_is_not_called_damaged(local: Store) -> None:
+    version = written(local)
+    say(manifest_of(local, version), schema_version=1)
+    assert "newer gongqing: schema version" in refusal(local, local.version(TABLE, partition="sample"), NewerHome)
+    say(manifest_of(local, version), schema_version=-1, from_the_future=1)
+    pointer = Path(local.storage.uri(TABLE)) / "sample" / "current.json"
+    for _ in range(2):
+        with pytest.raises(NewerHome, match="the home was written by a newer gongqing") as caught:
+            local.read(TABLE)
+        assert "from_the_future" in str(caught.value)
+        assert "remedy: update gongqing" in str(caught.value)
+        before = pointer.read_bytes()
+        with pytest.raises(NewerHome):
+            written(local)
+        assert pointer.read_bytes() == before, "an older gongqing writes nothing over it"
+        say(pointer, from_the_future=2)
+
+
+def test_an_older_version_can_still_be_erased_from(local: Store) -> None:
+    rewrite(local, written(local), ROWS.drop("topic"))
+    version = local.version(TABLE, partition="sample")
+    left = local.read(TABLE, version.version, "sample").collect().head(2)
+    erased = local.erase(version, left, local.read_dropped(TABLE).collect(), erasure="e1", changed=0)
+    assert erased.rows == 2
+    assert "topic" not in [column.name for column in erased.manifest.columns]
+    assert local.read(TABLE).collect()["topic"].null_count() == 2
+
+
+def test_tables_that_nothing_makes_anew_never_name_a_refresh(local: Store) -> None:
+    for table in STANDING:
+        version = local.write(table, TABLES[table].sample(2))
+        say(manifest_of(local, version), schema_version=-1)
+        assert "gongqing refresh" not in refusal(local, local.version(table), OlderSchema)
