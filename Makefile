@@ -15,7 +15,7 @@ VERL_PYTHON = $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info
 BENCHMARKS := refresh store crawl cleaning near_duplicates llm rules rewards
 PEERS := text-dedup datatrove data-juicer
 
-.PHONY: demo train-env train-env-gpu test drill coverage ui lint format bench bench-peers pins clean help
+.PHONY: demo train-env train-env-gpu test test-all drill coverage ui lint format bench bench-peers pins clean help
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -45,21 +45,24 @@ $(TRAIN_STAMP): requirements/train.txt
 train-env: $(TRAIN_STAMP)  ## the environment that verl trains in, on a CPU
 
 # In the same place, for runs look nowhere else; what is of the CPU's alone would be another torch. Its stamp is the
-# CPU's, so that `make test` leaves it as it is.
+# CPU's, so that `make test-all` leaves it as it is.
 train-env-gpu: requirements/train-gpu.txt  ## the same with vLLM, for GPUs
 	@$(VERL_PYTHON)
 	rm -rf $(TRAIN) && $(PYTHON) -m venv $(TRAIN)
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $(TRAIN_STAMP)
 
-test: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## every test, on all cores
+test: $(STAMP)  ## unit and integration: no torch, no browser, no data but our own
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not corpus" tests/unit tests/integration $(ARGS)
+
+test-all: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## every test: kills and full disks, verl, the browser, real data too
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 drill: $(STAMP)  ## kills, full disks, hostile data, hosts, sites and pages: a table of what survived
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m drill $(ARGS)
 
 coverage: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## the same, with what no test runs; it takes half as long again
-	$(MAKE) test ARGS="--cov --cov-report=term:skip-covered $(ARGS)"
+	$(MAKE) test-all ARGS="--cov --cov-report=term:skip-covered $(ARGS)"
 
 ui: $(STAMP)  ## Dagster's web UI, at the address that it prints
 	$(BIN)/gongqing ui

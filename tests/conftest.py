@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from labels_made import LABELLED, made_labels
+from real_sets import REAL_SETS
 
 from pipelines.flow.askers import Askers
 from pipelines.flow.runner import run_stage
@@ -26,13 +27,17 @@ settings.register_profile(
 settings.load_profile("house")
 
 
+# What a machine may lack. A test that needs one of them says so where it is skipped; under CI any other skip is a failure.
+MAY_LACK = ("a GPU", "../shared/data", "root", "chromium")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Under CI a skipped test is a failure, unless it names a missing GPU."""
+    """Under CI a test that is skipped for another reason than those expected is a failure."""
     report = yield
     if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
-        if "GPU" not in reason:
+        if not any(f"needs {lacking}" in reason or f"needs Debian's {lacking}" in reason for lacking in MAY_LACK):
             report.outcome = "failed"
             report.longrepr = f"skipped under CI: {reason}"
     return report
@@ -92,23 +97,19 @@ def labelled_store(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     return store
 
 
-REAL_SETS = {
-    "smile": "zh_multiturn/smile_raw.tar.gz",
-    "cpsycoun": "zh_multiturn/cpsycound_raw.tar.gz",
-    "psyqa": "zh_qa/PsyQA_example.json",
-    "esconv": "en_strategy/FailedESConv.json",
-}
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that read the real home share a worker: to make it takes longer than most of them. A drill's area goes into
-    its reports, which alone reach the process that prints the table.
+    """Tests of real data are of the tier `corpus`, wherever they stand; those that read the real home share a worker: to
+    make it takes longer than most of them. A drill's area goes into its reports, which alone reach the process that
+    prints the table.
     """
     for item in items:
         if drill := item.get_closest_marker("drill"):
             item.user_properties.append(("drill", drill.args[0]))
         chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()  # test_making: which home
-        if not {"real_home", "real_store"}.isdisjoint((*getattr(item, "fixturenames", ()), *map(str, chosen))):
+        needs = {*getattr(item, "fixturenames", ()), *map(str, chosen)}
+        if needs & {"shared", "real_home", "real_store"}:
+            item.add_marker(pytest.mark.corpus)
+        if needs & {"real_home", "real_store"}:
             item.add_marker(pytest.mark.xdist_group("real-home"))
 
 

@@ -1,4 +1,4 @@
-"""Disks of our own."""
+"""Disks that are made for a test, and what the rooms share whose writers are killed."""
 
 import os
 import subprocess
@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from crawl_fixtures import asked, replica
+from llm_fixtures import _stub_ends
+from store_fixtures import local, store
+
+__all__ = ["Disk", "_stub_ends", "asked", "disk", "local", "replica", "store"]
 
 
 class Disk:

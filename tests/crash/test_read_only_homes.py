@@ -2,8 +2,7 @@
 
 import pytest
 from failing import failed
-from killing import done, home_with, started
-from test_full_disks import IMPORT
+from killing import IMPORT_POSTS, done, home_with, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.drill("disk"), pytest.mark.timeout(1200)]
 
@@ -12,7 +11,7 @@ def test_a_home_that_can_only_be_read(disk, sample_home, tmp_path):
     home = home_with(sample_home, disk.folder, ("imported_posts", "imported_dialogues", "clean_dialogues"))
     disk.remount("ro")
     given = tmp_path / "given"
-    for arguments in (("refresh",), IMPORT, ("release", "v1"), ("export", "folder", str(given))):
+    for arguments in (("refresh",), IMPORT_POSTS, ("release", "v1"), ("export", "folder", str(given))):
         message = failed(home, *arguments)
         assert "Read-only file system" in message
         assert f"where: {home}" in message

@@ -1,0 +1,168 @@
+"""The main job on real public data, by the command line, as a person would run it (needs ../shared/data)."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from real_sets import REAL_SETS
+
+from schemas.reasoning import CER_TAGS
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("real-data")]
+
+# Rows kept and dropped, by table and partition.
+EXPECTED = {
+    ("imported_posts", "psyqa"): (100, 0),
+    ("imported_dialogues", "cpsycoun"): (359, 0),
+    ("imported_dialogues", "esconv"): (196, 0),
+    ("imported_dialogues", "smile"): (267, 0),
+    ("clean_posts", None): (100, 0),
+    ("clean_dialogues", None): (817, 5),
+    ("unique_posts", None): (99, 1),
+    ("unique_dialogues", None): (789, 28),
+    ("splits", None): (777, 0),
+    ("coherent_dialogues", None): (770, 19),
+    ("topics", None): (13, 86),
+    ("emotions", None): (314, 53),
+    ("sampled_turns", None): (2261, 3572),
+    ("ecot_chains", None): (70, 29),
+    ("coe_chains", None): (67, 32),
+    ("cer_candidates", None): (1521, 741),
+    ("disc_profiles", None): (1045, 495),
+    ("persona_fits", None): (2, 0),
+    ("personas", None): (1045, 0),
+    ("rewrite_drafts", None): (519, 251),
+    ("rewrite_judgements", None): (519, 0),
+    ("rewritten_dialogues", None): (519, 0),
+    ("rewritten_rounds", None): (0, 0),
+    ("grpo_ecot", None): (87, 12),
+    ("grpo_coe", None): (84, 15),
+    ("grpo_cer", None): (1982, 279),
+    ("sft_coe", None): (67, 0),
+    ("sft_cer", None): (0, 1521),
+    ("rm_triplets", None): (168, 99),
+    ("rm_process", None): (0, 0),
+    ("rm_outcome", None): (0, 0),
+    ("rm_unified", None): (0, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
+    """A home after the four imports and a refresh."""
+    home = tmp_path_factory.mktemp("real-home-by-command")
+    for name, path in REAL_SETS.items():
+        _gongqing(home, "import", name, str(shared / path))
+    assert "24 stages made anew" in _gongqing(home, "refresh")
+    return home
+
+
+def _gongqing(home: Path, *arguments: str) -> str:
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("gongqing"), *arguments],
+        env={**os.environ, "GONGQING_HOME": str(home)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_every_table_has_the_rows_to_expect(home):
+    listed = json.loads(_gongqing(home, "tables", "--json"))
+    assert {(row["table"], row["partition"]): (row["rows"], row["dropped"]) for row in listed} == EXPECTED
+
+
+def test_a_second_refresh_makes_no_new_version(home):
+    """benchmarks/refresh.py shows how much quicker it is."""
+    before = _gongqing(home, "tables", "--versions", "--json")
+    assert _gongqing(home, "refresh").strip() == "everything is up to date"
+    assert _gongqing(home, "tables", "--versions", "--json") == before
+
+
+def test_the_same_files_give_the_same_versions_anywhere(home, real_store):
+    listed = json.loads(_gongqing(home, "tables", "--json"))
+    for row in listed:
+        assert real_store.version(row["table"], partition=row["partition"]).version == row["version"]
+
+
+def test_a_prompt_is_one_that_a_counsellor_could_answer(home):
+    """A system prompt with the grammar, then the conversation up to the seeker; the reply waits in extra_info."""
+    (row,) = json.loads(_gongqing(home, "show", "grpo_cer", "-n", "1", "--json"))
+    system, *conversation = row["prompt"]
+    assert all(f"<{tag}>" in system["content"] for tag in CER_TAGS)
+    assert [message["role"] for message in conversation] == ["user", "assistant"] * (len(conversation) // 2) + ["user"]
+    assert [turn["text"] for turn in row["extra_info"]["dialogue"]] == [message["content"] for message in conversation]
+    assert row["extra_info"]["references"] == [row["reward_model"]["ground_truth"]]
+    printed = _gongqing(home, "show", "grpo_cer", "-n", "1")
+    assert conversation[-1]["content"][:20] in printed
+
+
+def test_smiles_repeated_openings_do_not_leak(real_store):
+    """267 dialogues of the shared file; by dialogue, equal first turns would stand on both sides."""
+    import polars as pl
+
+    dialogues = (
+        real_store.read("unique_dialogues")
+        .collect()
+        .join(real_store.read("splits").select("group_id", "split").collect(), on="group_id")
+    )
+    first = (
+        pl.col("turns")
+        .list.eval(pl.element().struct.field("text").filter(pl.element().struct.field("role") == "seeker"))
+        .list.first()
+    )
+    crossing = (
+        dialogues.filter(first.str.len_chars() >= 10)
+        .group_by(first.alias("opening"))
+        .agg(pl.col("split").n_unique())
+        .filter(pl.col("split") > 1)
+    )
+    assert crossing.is_empty()
+
+
+@pytest.mark.parametrize("table", ["ecot_chains", "coe_chains", "cer_candidates"])
+def test_no_two_chains_are_identical(real_store, table):
+    texts = {
+        "ecot_chains": ("situation", "motivation", "strategy", "answer"),
+        "coe_chains": ("L1", "L2", "L3", "L4"),
+        "cer_candidates": ("history_reasoning", "emotion_reasoning", "strategy_reasoning", "response"),
+    }[table]
+    chains = real_store.read(table).select(texts).collect()
+    assert chains.height > 50
+    assert chains.is_unique().all()
+
+
+def test_one_case_told_29_times_does_not_end_in_29_rewrites_of_one_persona(real_store):
+    """One of them is left after the search for near-duplicates, with one rewrite of its own."""
+    import polars as pl
+
+    told = real_store.read("unique_dialogues").filter(pl.col("cluster_size") == 29).collect()
+    again = real_store.read_dropped("unique_dialogues").filter(pl.col("reason") == "near_duplicate").collect()
+    assert (told.height, again.height) == (1, 28)
+    one_case = {*told["dialogue_id"], *again["row_id"]}
+    for table, of in (("disc_profiles", "dialogue_id"), ("rewrite_drafts", "row_id")):
+        rows = pl.concat(
+            [real_store.read(table).select(of), real_store.read_dropped(table).select(pl.col("row_id").alias(of))]
+        )
+        named = {row.partition("/")[0] for row in rows.collect()[of]}
+        assert named & one_case <= set(told["dialogue_id"])
+    rewritten = real_store.read("rewritten_dialogues").filter(pl.col("source_dialogue_id").is_in(one_case)).collect()
+    assert rewritten.height <= 1
+
+
+def test_no_persona_stands_for_many_dialogues(real_store):
+    """519 rewrites: dialogues of one theme draw from all of their cluster."""
+    import polars as pl
+
+    rows = real_store.read("rewritten_dialogues").collect()
+    for column in ("persona_id", "supporter_persona_id"):
+        of_each = rows.group_by("lang", column).len()
+        assert of_each["len"].max() <= 8
+        for (lang,), drawn in of_each.group_by("lang"):
+            assert drawn.height >= 0.5 * rows.filter(lang=lang).height
+    of_group = rows.filter(pl.len().over("group_id") > 1).group_by("group_id", "persona_id").len()
+    assert of_group["len"].max() <= 2

@@ -1,0 +1,458 @@
+"""Whatever goes wrong: never a wrong or half table behind the pointer, and a message that names file and remedy."""
+
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import subprocess
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import polars as pl
+import pytest
+from kill_writers import PHASES
+from polars.testing import assert_frame_equal
+from rich.console import Console
+from rich.table import Table as Printed
+from store_rows import TABLE, drops, groups
+from store_workers import read_all_the_time, said, size, write_in_turns
+
+from pipelines.errors import DamagedVersion, NoVersion, StorageFull
+from pipelines.settings import ROOT
+from pipelines.store import Store, Version
+from schemas.tables import TABLES
+
+spawn = multiprocessing.get_context("spawn")
+
+OLD, NEW = groups(40, "old"), groups(60, "new")
+
+
+def path_of(store: Store, version: Version, file: str) -> Path:
+    return Path(store.storage.uri(f"{TABLE}/{version.version}/{file}"))
+
+
+def pointer_of(store: Store) -> Path:
+    return Path(store.storage.uri(f"{TABLE}/current.json"))
+
+
+def write_old(store: Store) -> Version:
+    return store.write(TABLE, OLD, drops("p1"), code="1")
+
+
+def write_new(store: Store) -> Version:
+    return store.write(TABLE, NEW, drops("p1", "p2"), code="2")
+
+
+def is_old(store: Store) -> None:
+    assert_frame_equal(store.read(TABLE).collect(), OLD)
+    assert_frame_equal(store.read_dropped(TABLE).collect(), drops("p1"))
+    store.verify(store.version(TABLE))
+
+
+def is_new(store: Store) -> None:
+    assert_frame_equal(store.read(TABLE).collect(), NEW)
+    assert_frame_equal(store.read_dropped(TABLE).collect(), drops("p1", "p2"))
+    store.verify(store.version(TABLE))
+
+
+def left_in_scratch(store: Store) -> set[str]:
+    return {path.name for path in Path(store.storage.uri(".tmp")).iterdir()} - {"alone"}
+
+
+# Damage. Each function does one, to the current version, and gives the file that a message must name.
+
+
+def cut(file: str, keep: Callable[[int], int]) -> Callable[[Store, Version], Path]:
+    def damage(store: Store, version: Version) -> Path:
+        path = path_of(store, version, file)
+        os.truncate(path, keep(path.stat().st_size))
+        return path
+
+    return damage
+
+
+def flip(file: str, at: float) -> Callable[[Store, Version], Path]:
+    def damage(store: Store, version: Version) -> Path:
+        path = path_of(store, version, file)
+        content = bytearray(path.read_bytes())
+        content[int(at * len(content))] ^= 1
+        path.write_bytes(content)
+        return path
+
+    return damage
+
+
+def remove(file: str) -> Callable[[Store, Version], Path]:
+    def damage(store: Store, version: Version) -> Path:
+        path = path_of(store, version, file)
+        path.unlink()
+        return path
+
+    return damage
+
+
+def edit_manifest(change: Callable[[dict[str, Any]], Any], named: str = "manifest.json") -> Callable[..., Path]:
+    def damage(store: Store, version: Version) -> Path:
+        path = path_of(store, version, "manifest.json")
+        manifest = json.loads(path.read_text())
+        change(manifest)
+        path.write_text(json.dumps(manifest))
+        return path_of(store, version, named)
+
+    return damage
+
+
+def count_one_more(manifest: dict[str, Any]) -> None:
+    manifest["rows"] += 1
+
+
+def count_one_more_everywhere(manifest: dict[str, Any]) -> None:
+    manifest["rows"] += 1
+    manifest["files"][0]["rows"] += 1
+
+
+def write_manifest(content: bytes) -> Callable[[Store, Version], Path]:
+    def damage(store: Store, version: Version) -> Path:
+        path = path_of(store, version, "manifest.json")
+        path.write_bytes(content)
+        return path
+
+    return damage
+
+
+def manifest_of_another(store: Store, version: Version) -> Path:
+    other = next(one for one in store.versions(TABLE) if one.version != version.version)
+    path = path_of(store, version, "manifest.json")
+    path.write_bytes(path_of(store, other, "manifest.json").read_bytes())
+    return path
+
+
+ROWS, DROPPED = "rows/part-00000.parquet", "dropped/part-00000.parquet"
+
+DAMAGE = {
+    "rows cut to nothing": cut(ROWS, lambda _: 0),
+    "rows cut to four bytes": cut(ROWS, lambda _: 4),
+    "rows cut in half": cut(ROWS, lambda size: size // 2),
+    "rows cut by the footer": cut(ROWS, lambda size: size - 8),
+    "rows cut by a byte": cut(ROWS, lambda size: size - 1),
+    "dropped rows cut in half": cut(DROPPED, lambda size: size // 2),
+    "a bit flipped at the start": flip(ROWS, 0),
+    "a bit flipped in the middle": flip(ROWS, 0.5),
+    "a bit flipped near the end": flip(ROWS, 0.97),
+    "a bit flipped in the dropped rows": flip(DROPPED, 0.5),
+    "rows deleted": remove(ROWS),
+    "dropped rows deleted": remove(DROPPED),
+    "manifest deleted": remove("manifest.json"),
+    "manifest empty": write_manifest(b""),
+    "manifest of zeros": write_manifest(b"\0" * 512),
+    "manifest no JSON": write_manifest(b"\xff\xfe{"),
+    "manifest another document": write_manifest(b'{"version": "0123456789abcdef", "inputs": ""}'),
+    "manifest cut in half": cut("manifest.json", lambda size: size // 2),
+    "manifest of another version": manifest_of_another,
+    "manifest of another table": edit_manifest(lambda manifest: manifest.update(table="topics")),
+    "rows counted wrong": edit_manifest(count_one_more),
+    "rows counted wrong everywhere": edit_manifest(count_one_more_everywhere, ROWS),
+    "dropped rows counted wrong": edit_manifest(lambda manifest: manifest.update(dropped=0)),
+}
+
+
+def names_file_and_remedy(error: DamagedVersion, path: Path) -> None:
+    where = re.search(r"where: (.*)", str(error))[1]
+    assert where == str(path)
+    assert f"gongqing refresh --select {TABLE}" not in str(error)  # it would refuse: the table remembers
+    assert "restore its folder from a backup" in str(error)
+    assert f"gongqing tables promote {TABLE} VERSION" in str(error)
+
+
+@pytest.mark.drill("damage")
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_told_and_writing_again_mends_it(local: Store, damage: str) -> None:
+    write_old(local)
+    path = DAMAGE[damage](local, write_new(local))
+    for call in (local.read, local.read_dropped, Store(local.storage.root).read):
+        with pytest.raises(DamagedVersion) as caught:
+            call(TABLE)
+        names_file_and_remedy(caught.value, path)
+    write_new(local)
+    is_new(local)
+    assert left_in_scratch(local) == set()
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_told_and_promoting_leads_back(local: Store, damage: str) -> None:
+    old = write_old(local)
+    damaged = write_new(local)
+    DAMAGE[damage](local, damaged)
+    local.promote(TABLE, old.version)
+    is_old(local)
+    with pytest.raises(DamagedVersion):
+        local.promote(TABLE, damaged.version)
+    is_old(local)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_of_an_old_version_hurts_no_other(local: Store, damage: str) -> None:
+    write_new(local)
+    old = write_old(local)
+    current = write_new(local)
+    path = DAMAGE[damage](local, old)
+    is_new(local)
+    with pytest.raises(DamagedVersion) as caught:
+        local.read(TABLE, old.version).collect()
+    names_file_and_remedy(caught.value, path)
+    assert current.version in {version.version for version in local.versions(TABLE)}
+
+
+def test_mending_loses_no_run(local: Store) -> None:
+    remove(ROWS)(local, write_new(local))
+    mended = local.write(TABLE, NEW, drops("p1", "p2"), code="3")
+    assert [run.code for run in mended.manifest.runs] == ["2", "3"]
+    remove(DROPPED)(local, mended)
+    assert [run.code for run in write_new(local).manifest.runs] == ["3", "2"]  # the last that made it stands last
+
+
+def test_a_manifest_of_another_partition_is_told_and_mended(local: Store) -> None:
+    rows, manifests = TABLES["imported_posts"].sample(3), []
+    local.write("imported_posts", rows.head(2), partition="over here")
+    for name, folder in (("there", "there"), ("over here", "over%20here")):
+        version = local.write("imported_posts", rows, partition=name)
+        manifests.append(Path(local.storage.uri(f"imported_posts/{folder}/{version.version}/manifest.json")))
+    manifests[1].write_bytes(manifests[0].read_bytes())
+    with pytest.raises(DamagedVersion, match="speaks of imported_posts there") as caught:
+        local.read("imported_posts")
+    assert str(manifests[1]) in str(caught.value)
+    assert "import it anew: gongqing import NAME PATH --as 'over here'; or go back" in str(caught.value)
+    assert "tables promote imported_posts VERSION --partition 'over here'" in str(caught.value)
+    local.write("imported_posts", rows, partition="over here")
+    assert local.read("imported_posts").collect().height == 6
+
+
+# The pointer
+
+POINTERS = {
+    "empty": b"",
+    "zeros": b"\0" * 64,
+    "no JSON": b"\xff\xfe",
+    "another document": b'{"table": "splits"}',
+    "no version": b'{"version": "../../etc/passwd", "inputs": "", "promoted": false}',
+}
+
+
+@pytest.mark.drill("damage")
+@pytest.mark.parametrize("content", POINTERS)
+def test_a_damaged_pointer_is_told_and_mended(local: Store, content: str) -> None:
+    old, new = write_old(local), write_new(local)
+    for mend, is_mended in (
+        (lambda: write_new(local), is_new),
+        (lambda: local.promote(TABLE, old.version[:8]), is_old),
+    ):
+        pointer_of(local).write_bytes(POINTERS[content])
+        for call in (local.read, local.version, local.current):
+            with pytest.raises(DamagedVersion) as caught:
+                call(TABLE)
+            assert str(pointer_of(local)) in str(caught.value)
+            assert f"gongqing tables promote {TABLE} VERSION" in str(caught.value)
+            assert old.version in str(caught.value)
+            assert new.version in str(caught.value)
+        mend()
+        is_mended(local)
+
+
+@pytest.mark.parametrize("content", POINTERS)
+def test_a_damaged_pointer_hides_no_version_that_is_named(local: Store, content: str) -> None:
+    old, new = write_old(local), write_new(local)
+    pointer_of(local).write_bytes(POINTERS[content])
+    assert_frame_equal(local.read(TABLE, old.version).collect(), OLD)
+    assert [(one.version, one.current) for one in local.versions(TABLE)] == [(old.version, False), (new.version, False)]
+
+
+@pytest.mark.drill("damage")
+def test_a_pointer_to_a_version_that_is_gone(local: Store) -> None:
+    old, new = write_old(local), write_new(local)
+    for mend, is_mended in ((lambda: local.promote(TABLE, old.version), is_old), (lambda: write_new(local), is_new)):
+        write_new(local)
+        shutil.rmtree(path_of(local, new, ""))
+        with pytest.raises(DamagedVersion, match="without a manifest") as caught:
+            local.read(TABLE)
+        names_file_and_remedy(caught.value, path_of(local, new, "manifest.json"))
+        mend()
+        is_mended(local)
+
+
+def test_a_pointer_that_is_gone_is_a_table_never_written(local: Store) -> None:
+    write_old(local)
+    pointer_of(local).unlink()
+    with pytest.raises(NoVersion, match="make one"):
+        local.read(TABLE)
+    write_old(local)
+    is_old(local)
+
+
+# A full disk
+
+
+def full(write: Callable[[], Any]) -> StorageFull | None:
+    try:
+        write()
+    except StorageFull as error:
+        return error
+    return None
+
+
+def where_it_was_full(error: StorageFull) -> str:
+    """The innermost of the writing functions that the error came through."""
+    writing = {"_write_parquet": "Parquet", "_publish": "manifest", "swap": "pointer"}
+    trace = traceback.extract_tb(error.__cause__.__traceback__)
+    inner = next(
+        frame.name for frame in reversed(trace) if "pipelines/store" in frame.filename and frame.name in writing
+    )
+    return writing[inner]
+
+
+@pytest.mark.drill("disk")
+def test_a_full_disk_changes_nothing_and_the_same_write_then_succeeds(
+    small_disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random = Random(1)
+    large = groups(400).with_columns(given_at=pl.Series([random.randbytes(50).hex() for _ in range(400)]))
+    page, ballast = os.sysconf("SC_PAGESIZE"), small_disk / "ballast"
+    fell: Counter[str] = Counter()
+    for pages in range(40):
+        store = Store(small_disk / "data")
+        old = write_old(store)
+        ballast.write_bytes(b"\0" * (os.statvfs(small_disk).f_bavail - pages) * page)
+        error = full(partial(store.write, TABLE, large))
+        if error is None:
+            break
+        fell[where_it_was_full(error)] += 1
+        assert str(store.storage.root) in str(error)
+        assert "free some space" in str(error)
+        assert left_in_scratch(store) == set()
+        assert store.version(TABLE).version == old.version
+        is_old(store)
+
+        ballast.unlink()
+        new = store.write(TABLE, large)
+        assert_frame_equal(store.read(TABLE).collect(), large)
+        store.verify(new)
+        assert left_in_scratch(store) == set()
+        shutil.rmtree(store.storage.root)
+    assert_frame_equal(store.read(TABLE).collect(), large)
+    told(capsys, "full disks, by what was being written", [(name, str(n)) for name, n in fell.items()])
+    assert set(fell) == {"Parquet", "manifest", "pointer"}
+    assert fell["Parquet"] > 5
+
+
+@pytest.mark.drill("disk")
+def test_a_disk_without_room_for_one_more_file(small_disk: Path) -> None:
+    """Not even an empty lock can be made."""
+    store = Store(small_disk / "data")
+    write_old(store)
+    free = os.statvfs(small_disk).f_favail
+    for n in range(free):
+        (small_disk / f"file{n}").touch()
+    times = 0
+    while error := full(lambda: write_new(store)):
+        assert "free some space" in str(error)
+        assert left_in_scratch(store) == set()
+        is_old(store)
+        (small_disk / f"file{times}").unlink()
+        times += 1
+    is_new(store)
+    assert times > 3
+
+
+# Several processes
+
+
+@pytest.mark.drill("race")
+@pytest.mark.slow
+def test_writers_at_once_and_a_reader_all_the_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writers, turns, root = 3, 36, tmp_path / "data"
+    store = Store(root)
+    begun = store.write(TABLE, groups(size("begin"), "begin"))
+    start, done, told_by_writers, told_by_reader = spawn.Barrier(writers), spawn.Event(), spawn.Queue(), spawn.Queue()
+    reader = spawn.Process(target=read_all_the_time, args=(root, done, told_by_reader))
+    processes = [
+        spawn.Process(target=write_in_turns, args=(root, writer, turns, start, told_by_writers))
+        for writer in range(writers)
+    ]
+    for process in (reader, *processes):
+        process.start()
+    try:
+        made = [told_by_writers.get(timeout=240) for _ in processes]
+        done.set()
+        reads, texts, wrong = told_by_reader.get(timeout=60)
+    finally:
+        done.set()
+        for process in (reader, *processes):
+            process.join(60)
+            process.kill()
+    told(
+        capsys,
+        f"{writers} writers, {turns} writes each, a reader",
+        [("reads", str(reads)), ("tables seen", str(texts))],
+    )
+    assert wrong == ""
+    assert reads > turns
+    assert [process.exitcode for process in processes] == [0] * writers
+
+    by_text = {text: version for one in made for text, version in one.items()}
+    assert all(by_text[text] == version for one in made for text, version in one.items())  # one content, one version
+    listed = {version.version: version for version in store.versions(TABLE)}
+    assert listed.keys() == {begun.version, *by_text.values()}
+    for text, version in by_text.items():
+        store.verify(listed[version])
+        assert_frame_equal(store.read(TABLE, version).collect(), groups(size(text), text))
+        runs = sorted(run.code for run in listed[version].manifest.runs)
+        everyone = [f"writer {writer}" for writer in range(writers)]
+        assert runs == (everyone if text.startswith("all") else [f"writer {text[0]}"])
+    last = {said(writer, turns - 1) for writer in range(writers)}
+    assert store.version(TABLE).version in {by_text[text] for text in last}
+    assert left_in_scratch(store) == set()
+
+
+# kill −9
+
+
+@pytest.mark.drill("kill")
+@pytest.mark.slow
+def test_a_killed_writer_leaves_the_pointer_on_a_whole_right_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = ROOT / "tests" / "doubles" / "kill_writers.py"
+    ran = subprocess.run(
+        [sys.executable, script, tmp_path, "20261121"], capture_output=True, text=True, timeout=500, check=False
+    )
+    kills = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert ran.returncode == 0, ran.stderr
+    fell = Counter((kill["phase"], kill["scenario"]) for kill in kills)
+    phases, scenarios = (list(dict.fromkeys(kill[name] for kill in kills)) for name in ("phase", "scenario"))
+    phases.sort(key=PHASES.index)
+    told(
+        capsys,
+        f"{len(kills)} × kill −9, by the phase of the write in which they fell",
+        [(phase, *(str(fell[phase, scenario] or "") for scenario in scenarios)) for phase in phases],
+        ["", *scenarios],
+    )
+    assert [kill for kill in kills if kill["problem"]] == []
+    assert len(kills) >= 200
+    assert set(phases) == set(PHASES)
+
+
+def told(
+    capsys: pytest.CaptureFixture[str], title: str, rows: list[tuple[str, ...]], header: list[str] | None = None
+) -> None:
+    """Print a table past pytest's capture: on the error stream, the one that a worker of xdist passes on."""
+    printed = Printed(*(header or ["", ""]), title=title, show_header=header is not None, min_width=len(title))
+    for row in rows:
+        printed.add_row(*row)
+    with capsys.disabled():
+        Console(stderr=True, width=110).print("", printed)

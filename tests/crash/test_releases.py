@@ -1,0 +1,154 @@
+"""Releases on disk: whole or not there, never changed, and a pointer that moves."""
+
+import datetime as dt
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from release_rows import made, triplets
+
+from pipelines.errors import DamagedRelease, RequestError, UnknownName
+from pipelines.settings import ROOT
+from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases, require_name
+
+ROWS = {"rm_triplets": triplets(("s:1/b", "train"), ("s:1/a", "train"), ("s:2/a", "test"))}
+
+
+def test_a_home_without_releases_has_none(tmp_path):
+    releases = Releases(tmp_path)
+    assert releases.names() == []
+    assert releases.current() is None
+    with pytest.raises(UnknownName):
+        releases.read("v1")
+
+
+def test_releases_are_told_oldest_first(tmp_path):
+    for day, name in ((2, "a"), (1, "b"), (3, "0")):
+        made(tmp_path, name, ROWS, made_at=dt.datetime(2026, 1, day, tzinfo=dt.UTC))
+    assert Releases(tmp_path).names() == ["b", "a", "0"]
+
+
+def test_the_pointer_goes_forwards_and_back(tmp_path):
+    made(tmp_path, "v1", ROWS)
+    made(tmp_path, "v2", ROWS)
+    releases = Releases(tmp_path)
+    assert releases.current() is None  # to publish moves no pointer
+    for name in ("v2", "v1"):
+        releases.promote(name)
+        assert Releases(tmp_path).current().name == name
+    with pytest.raises(UnknownName, match="v1"):
+        releases.promote("v3")
+    assert json.loads((tmp_path / "releases" / "current.json").read_text()) == {"name": "v1"}
+
+
+def test_a_damaged_pointer_is_told_with_what_there_is(tmp_path):
+    made(tmp_path, "v1", ROWS)
+    (tmp_path / "releases" / "current.json").write_text("{")
+    with pytest.raises(DamagedRelease, match="v1"):
+        Releases(tmp_path).current()
+    Releases(tmp_path).promote("v1")
+    assert Releases(tmp_path).current().name == "v1"
+
+
+def test_a_pointer_to_a_release_that_is_gone_says_so(tmp_path):
+    made(tmp_path, "v1", ROWS)
+    made(tmp_path, "v2", ROWS)
+    Releases(tmp_path).promote("v2")
+    shutil.rmtree(tmp_path / "releases" / "v2")
+    with pytest.raises(DamagedRelease, match=r"the pointer names v2(.|\n)*promote NAME \(there are: v1\)"):
+        Releases(tmp_path).current()
+
+
+@pytest.mark.parametrize("name", ["current.json", "v1.", "v1..2", "v1.lock", "v1.LOCK", ".v1"])
+def test_a_name_is_one_that_a_tag_may_have_and_not_the_pointers(name):
+    with pytest.raises(RequestError, match="cannot name a release"):
+        require_name(name)
+
+
+@pytest.mark.parametrize("name", ["v1.0.0", "2026-11", "a_b", "v1.lock2", "0", "x" * 64])
+def test_such_names_are_good(name):
+    require_name(name)
+
+
+def test_rows_are_read_by_config_and_split_in_the_order_of_keys(tmp_path):
+    made(tmp_path, "v1", ROWS)
+    releases = Releases(tmp_path)
+    assert releases.frame("v1", "rm_triplets").collect()["row_id"].to_list() == ["s:1/a", "s:1/b", "s:2/a"]
+    assert releases.frame("v1", "rm_triplets", "test").collect()["row_id"].to_list() == ["s:2/a"]
+    for wanted in (("rm_triplet",), ("rm_triplets", "validation")):
+        with pytest.raises(UnknownName):
+            releases.frame("v1", *wanted)
+
+
+def test_a_name_is_given_once(tmp_path):
+    first = made(tmp_path, "v1", ROWS)
+    with pytest.raises(RequestError, match="holds something else"):
+        made(tmp_path, "v1", {"rm_triplets": triplets(("s:9/a", "train"))})
+    assert Releases(tmp_path).read("v1") == first
+
+
+def _missing(path: Path) -> None:
+    path.unlink()
+
+
+def _cut(path: Path) -> None:
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _flipped(path: Path) -> None:
+    path.chmod(0o644)
+    content = bytearray(path.read_bytes())
+    content[20] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.drill("damage")
+@pytest.mark.parametrize("harm", [_missing, _cut, _flipped])
+@pytest.mark.parametrize("file", ["rm_triplets/train-00000-of-00001.parquet", "manifest.json"])
+def test_what_is_not_as_it_was_written_is_damaged(tmp_path, harm, file):
+    made(tmp_path, "v1", ROWS)
+    harm(tmp_path / "releases" / "v1" / file)
+    if file == "manifest.json" and harm is _cut:
+        harm(tmp_path / "releases" / "v1" / file)  # the last byte is but the end of a line
+    with pytest.raises(DamagedRelease, match="v1"):
+        Releases(tmp_path).read("v1")
+    assert Releases(tmp_path).names() == ["v1"]
+
+
+def test_a_folder_under_another_name_is_no_release(tmp_path):
+    made(tmp_path, "v1", ROWS)
+    shutil.copytree(tmp_path / "releases" / "v1", tmp_path / "releases" / "v2")
+    with pytest.raises(DamagedRelease, match="speaks of v1"):
+        Releases(tmp_path).read("v2")
+
+
+def test_content_is_what_files_and_pins_say_and_nothing_else(tmp_path):
+    first = made(tmp_path, "v1", ROWS)
+    assert made(tmp_path, "v2", ROWS, code="another", prompts={"a": "a@2"}).content == first.content
+    assert made(tmp_path, "v3", ROWS, pins={"rm_triplets": "1" * 16}).content != first.content
+    assert made(tmp_path, "v4", {"rm_triplets": triplets(("s:1/a", "train"))}).content != first.content
+
+
+def test_a_manifest_reads_back_as_it_was(tmp_path):
+    release = made(tmp_path, "v1", ROWS, settings={"a": {"b": (1, 2)}})
+    assert Release.model_validate_json(release.to_bytes()) == release
+    assert release.rows("rm_triplets") == 3
+    assert release.rows("rm_triplets", "test") == 1
+    assert release.rows("sft_coe") == 0
+
+
+@pytest.mark.drill("kill")
+@pytest.mark.slow
+def test_killed_anywhere_a_release_is_whole_or_not_there(tmp_path):
+    script = ROOT / "tests" / "doubles" / "kill_releasers.py"
+    told = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    kills = [json.loads(line) for line in told.stdout.splitlines()]
+    assert len(kills) > 25
+    assert {kill["found"] for kill in kills} == {"nothing", "published", "current"}
+    assert [kill for kill in kills if kill["problem"]] == []

@@ -1,0 +1,116 @@
+"""What the tests of asking share: a vendor, questions, a file of profiles, workers, and a progress that remembers."""
+
+import hashlib
+import subprocess
+import sys
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from pipelines.llm.factory import asker
+from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.payload import Request, canonical, payload
+from pipelines.llm.profiles import profiles
+from pipelines.llm.prompts import Prompt
+from pipelines.llm.questions import Question
+from pipelines.settings import ROOT, Llm
+from samples.vendor import Vendor
+
+STUB = Vendor()  # started by the first test that asks it, stopped after the last
+IN_BATCHES = "input = 2.5\noutput = 10\nbatch = 0.5\n"
+PROMPT = Prompt("emotions", "1-test", "说出这段文字里的情绪，用一个 JSON 对象回答。")
+WORDS = "我最近压力很大，夜里总是醒着"
+
+
+class Emotion(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    emotion: str
+    why: str
+
+
+@contextmanager
+def vendor_as(**script):
+    """The stub as if it had just been started with this script: to start another takes longer than most tests."""
+    STUB.start().anew(**script)
+    yield STUB
+
+
+def question(i, *, prompt=PROMPT, model="stub", text=None, sample=0, schema=Emotion, parse=None, before=()):
+    inputs = {"unit": "post", "text": f"第{i}篇：{WORDS}" if text is None else text}
+    parse = parse or Emotion.model_validate_json
+    return Question("emotions", f"r{i}", prompt, inputs, parse, model, schema, sample, before)
+
+
+def questions(n, **fields):
+    return [question(i, **fields) for i in range(n)]
+
+
+def llm_for(folder: Path, base_url: str, *, profile: str = "", price: str | None = None, **settings) -> Llm:
+    """Settings whose one profile of ours, `stub`, asks `base_url`; `profile` holds more lines of its table."""
+    path = Path(folder) / "profiles.toml"
+    price = price if price is not None else "input = 2.5\noutput = 10\n"
+    defaults = {
+        "base_url": f'"{base_url}"', "model": '"stub"', "structured": '"json_schema"', "max_tokens": "200",
+        "concurrency": "64",
+    }  # fmt: skip
+    given = dict(line.split(" = ", 1) for line in profile.splitlines() if line)
+    table = "".join(f"{name} = {value}\n" for name, value in (defaults | given).items())
+    dated = f'[stub.price]\n{price}currency = "USD"\ndate = 2026-11-21\nsource = "invented"\n' if price else ""
+    path.write_text(f"[stub]\n{table}{dated}", encoding="utf-8")
+    return Llm(profiles=path, **settings)
+
+
+@contextmanager
+def asking(folder, llm, budget="10", **more):
+    """An asker of provider openai on a home."""
+    with asker(folder, llm, "openai", {}, budget=None if budget is None else Decimal(budget), **more) as ask:
+        yield ask
+
+
+def worker(home, llm, n, *, first=0, budget="1000"):
+    """A process that asks `n` questions, and prints how it ended."""
+    return subprocess.Popen(
+        [
+            sys.executable,
+            ROOT / "tests" / "doubles" / "asking_worker.py",
+            home,
+            llm.profiles,
+            str(n),
+            str(first),
+            budget,
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )
+
+
+def ledger_of(folder) -> Ledger:
+    return Ledger(Path(folder) / FILE)
+
+
+def digests(llm: Llm, asked) -> list[str]:
+    """Under which names the vendor's book has the first requests of questions."""
+    known = profiles(llm.profiles)
+    return [hashlib.sha256(canonical(payload(one, known[one.model]))).hexdigest() for one in asked]
+
+
+def keys(llm: Llm, asked) -> list[str]:
+    """Under which keys the ledger has them."""
+    known = profiles(llm.profiles)
+    return [Request.of(payload(one, known[one.model]), one.sample).key for one in asked]
+
+
+class Seen:
+    """A progress that remembers what it was told."""
+
+    def __init__(self):
+        self.told = []
+
+    def update(self, stage, total, done, cached, failed, spent):
+        self.told.append((stage, total, done, cached, failed, spent))

@@ -1,0 +1,413 @@
+"""A release on the loopback Hub, by the real client in both of its majors, and read back by the real `datasets`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from published_rows import NAME, make_release, training_sets
+
+from pipelines.release.publish.folder import export_folder
+from pipelines.release.publish.public import rows_of
+from pipelines.settings import ROOT
+from pipelines.store.releases import Releases
+from samples.hub import Hub
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub")]
+
+REPO = "me/empathy"
+
+
+class Failed(Exception):
+    """What a worker's error was: its type and words."""
+
+    def __init__(self, kind, text):
+        super().__init__(f"{kind}: {text}")
+        self.kind, self.text = kind, text
+
+
+class Worker:
+    """A process with one major of the client."""
+
+    def __init__(self, packages: Path, hub: Hub, scratch: Path, **environment: str | None) -> None:
+        paths = os.pathsep.join((str(packages), str(ROOT)))
+        told = {
+            **{"PYTHONPATH": paths, "HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token, "HF_HOME": str(scratch / "hf")},
+            **environment,
+        }
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        self.words = scratch / f"words-{time.monotonic_ns()}.txt"
+        with self.words.open("wb") as words:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.release.hub_worker"],
+                cwd=ROOT,
+                env=inherited | {name: value for name, value in told.items() if value is not None},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=words,
+                text=True,
+            )
+
+    def begin(self, call, *arguments, **options):
+        self._process.stdin.write(json.dumps([call, list(map(_plain, arguments)), options]) + "\n")
+        self._process.stdin.flush()
+
+    def __call__(self, call, *arguments, **options):
+        self.begin(call, *arguments, **options)
+        line = self._process.stdout.readline()
+        assert line, self.words.read_text()
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failed(answer["error"], answer["text"])
+        return answer["gave"]
+
+    def alive(self):
+        return self._process.poll() is None
+
+    def kill(self):
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def _plain(value):
+    return str(value) if isinstance(value, Path) else value
+
+
+@pytest.fixture(scope="session", params=["1", "2"])
+def packages(request, tmp_path_factory) -> Path:
+    """One major of huggingface_hub, and datasets: all else is that of the environment."""
+    target = tmp_path_factory.mktemp(f"hub-{request.param}")
+    pins = ROOT / "requirements" / f"hub-{request.param}.txt"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--target", target, "-r", pins], check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def standing():
+    """A Hub that is used by one test after the other: to start processes takes longer than most of these."""
+    with Hub() as running:
+        yield running
+
+
+@pytest.fixture
+def hub(standing):
+    standing.anew()
+    return standing
+
+
+@pytest.fixture(scope="module")
+def standing_worker(packages, standing, tmp_path_factory):
+    with Worker(packages, standing, tmp_path_factory.mktemp("worker")) as running:
+        yield running
+
+
+@pytest.fixture
+def worker(standing_worker, hub):
+    return standing_worker
+
+
+@pytest.fixture(scope="module")
+def folder(mixed, tmp_path_factory) -> Path:
+    """The release as it is published. Read only."""
+    target = tmp_path_factory.mktemp("published") / NAME
+    export_folder(mixed.releases, NAME, mixed.store, target, repo=REPO)
+    return target
+
+
+@pytest.fixture(scope="module")
+def smaller(mixed, tmp_path_factory):
+    """Makes another release of the home, without triplets."""
+
+    def make(name: str, *configs: str) -> Path:
+        home = tmp_path_factory.mktemp("smaller")
+        releases, sets = Releases(home), training_sets(mixed.store)
+        make_release(
+            releases, mixed.store, {config: sets[config] for config in configs or ("sft_coe", "grpo_ecot")}, name
+        )
+        export_folder(releases, name, mixed.store, home / "published", repo=REPO)
+        return home / "published"
+
+    return make
+
+
+def files_of(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def tree_of(hub, revision):
+    state = hub.state(REPO)
+    oid = {**state["refs"], **state["tags"]}[revision]
+    return sorted(set(state["commits"][oid]["tree"]) - {".gitattributes"})
+
+
+def uploads(hub, status=200):
+    return [one["path"] for one in hub.requests() if one["method"] == "PUT" and "/_lfs/" in one["path"]]
+
+
+def commits(hub):
+    return [one for one in hub.requests() if "/commit/" in one["path"]]
+
+
+def test_a_release_is_one_commit_and_a_tag_in_a_private_gated_data_set(worker, packages, hub, folder):
+    assert worker("version").startswith(packages.name.split("-")[1][0])
+    published = worker("put", folder, REPO)
+    state = hub.state(REPO)
+    assert published["new"]
+    assert (state["private"], state["gated"]) == (True, "manual")
+    assert len(state["commits"]) == 2, "the Hub's first, and ours"
+    assert state["tags"] == {NAME: published["commit"]} == {NAME: state["refs"]["main"]}
+    assert tree_of(hub, NAME) == files_of(folder)
+    done = [one for one, _ in published["told"]]
+    assert done == sorted(done)
+    assert published["told"][-1] == [sum((folder / path).stat().st_size for path in files_of(folder))] * 2
+
+
+def test_the_gate_is_there_before_any_file(worker, hub, folder):
+    worker("put", folder, REPO)
+    made = [(one["method"], one["path"].rsplit("/", 1)[-1]) for one in hub.requests()]
+    assert made.index(("PUT", "settings")) < made.index(("POST", "main")), "preupload and commit end in main"
+
+
+def test_an_unchanged_release_makes_no_commit_and_sends_nothing(worker, hub, folder):
+    first = worker("put", folder, REPO)
+    before = len(hub.requests())
+    again = worker("put", folder, REPO)
+    assert (again["new"], again["commit"]) == (False, first["commit"])
+    assert {one["method"] for one in hub.requests()[before:]} <= {"GET", "HEAD", "POST"}
+    assert not [one for one in hub.requests()[before:] if "commit" in one["path"] or "lfs" in one["path"]]
+
+
+def test_datasets_loads_every_config_and_split_at_the_tag_as_it_was_written(worker, folder, tmp_path):
+    worker("put", folder, REPO)
+    for path in folder.rglob("*.parquet"):
+        config, split = path.parent.name, path.name.split("-")[0]
+        assert worker("load", REPO, config, split, tmp_path / "cache", revision=NAME) == list(rows_of(path))
+
+
+def test_the_same_folder_loads_offline(packages, hub, folder, tmp_path):
+    with Worker(packages, hub, tmp_path, HF_HUB_OFFLINE="1", HF_TOKEN=None) as offline:
+        for path in folder.rglob("*.parquet"):
+            config, split = path.parent.name, path.name.split("-")[0]
+            assert offline("load", folder, config, split, tmp_path / "cache") == list(rows_of(path))
+    assert not hub.requests()
+
+
+def test_the_next_release_takes_away_the_files_that_it_does_not_have(worker, hub, folder, smaller):
+    worker("put", folder, REPO)
+    sent = uploads(hub)
+    after = smaller("v1.1.0")
+    worker("put", after, REPO)
+    assert tree_of(hub, "v1.1.0") == files_of(after)
+    assert tree_of(hub, NAME) == files_of(folder), "the tag before stands as it did"
+    shards = {path.name for path in after.rglob("*.parquet")}
+    assert shards, "and those of equal content were not sent again:"
+    assert len(uploads(hub)) - len(sent) == 1, "one picture changed, of lengths"
+
+
+def test_what_a_release_brought_beside_its_shards_goes_with_it(worker, hub, folder, smaller):
+    worker("put", folder, REPO)
+    assert "pictures/topics.png" in tree_of(hub, "main")
+    after = smaller("v1.1.0", "sft_coe")
+    worker("put", after, REPO)
+    assert tree_of(hub, "v1.1.0") == files_of(after), "no prompts, and no picture of their topics"
+
+
+def test_a_file_that_somebody_took_away_by_hand_does_not_stop_the_next_release(worker, hub, folder, smaller):
+    worker("put", folder, REPO)
+    gone = next(path for path in tree_of(hub, "main") if path.startswith("rm_triplets/"))
+    worker("drop", gone, REPO)
+    after = smaller("v1.1.0")
+    assert worker("put", after, REPO)["new"]
+    assert tree_of(hub, "v1.1.0") == files_of(after)
+
+
+def test_access_for_whoever_asks_becomes_access_by_hand(worker, hub, folder):
+    worker("put", folder, REPO)
+    worker("gate", REPO, "auto")
+    assert hub.state(REPO)["gated"] == "auto"
+    worker("put", folder, REPO)
+    assert hub.state(REPO)["gated"] == "manual"
+
+
+def test_an_upload_is_noted_before_anything_can_be_seen_and_none_where_nothing_is_sent(worker, hub, folder):
+    repo = "me/begun"
+    hub.trouble(unheard=1)
+    with pytest.raises(Failed, match="broke off"):
+        worker("put", folder, repo)
+    assert worker("begun", repo) == 1, "the commit may have been made"
+    worker("put", folder, repo)
+    assert worker("begun", repo) == 1
+
+
+def test_after_a_cut_nothing_is_to_be_seen_and_the_same_command_goes_on(worker, hub, folder):
+    hub.trouble(spared=3, cut=50)
+    with pytest.raises(Failed, match="the way to the Hub broke off") as caught:
+        worker("put", folder, REPO)
+    assert caught.value.kind == "HubError"
+    assert tree_of(hub, "main") == []
+    assert hub.state(REPO)["tags"] == {}
+    arrived = uploads(hub)[:3]
+    hub.trouble(spared=0, cut=0)
+    before = len(uploads(hub))
+    assert worker("put", folder, REPO)["new"]
+    assert not set(arrived) & set(uploads(hub)[before:]), "what had arrived is not sent again"
+    assert tree_of(hub, NAME) == files_of(folder)
+
+
+@pytest.mark.drill("kill")
+def test_killed_in_the_middle_it_goes_on(packages, hub, folder, tmp_path):
+    hub.trouble(slow=0.3)
+    with Worker(packages, hub, tmp_path) as killed:
+        killed.begin("put", folder, REPO)
+        while len(uploads(hub)) < 3 and killed.alive():
+            time.sleep(0.05)
+        killed.kill()
+    assert tree_of(hub, "main") == []
+    hub.trouble(slow=0.0)
+    with Worker(packages, hub, tmp_path) as worker:
+        assert worker("put", folder, REPO)["new"]
+    assert tree_of(hub, NAME) == files_of(folder)
+
+
+def test_a_short_failure_is_no_failure(worker, hub, folder):
+    hub.trouble(cut=1)
+    assert worker("put", folder, REPO)["new"]
+    assert tree_of(hub, NAME) == files_of(folder)
+
+
+def test_a_commit_whose_answer_was_lost_is_found_and_tagged(worker, hub, folder):
+    hub.trouble(unheard=1)
+    with pytest.raises(Failed, match="broke off"):
+        worker("put", folder, REPO)
+    assert hub.state(REPO)["tags"] == {}
+    head = hub.state(REPO)["refs"]["main"]
+    again = worker("put", folder, REPO)
+    assert (again["new"], again["commit"]) == (False, head)
+    assert hub.state(REPO)["tags"] == {NAME: head}
+    assert len(commits(hub)) == 1
+
+
+def test_a_tag_that_was_not_made_is_made_the_next_time(worker, hub, folder):
+    hub.trouble(tagless=50)
+    with pytest.raises(Failed, match="tagging the release"):
+        worker("put", folder, REPO)
+    hub.trouble(tagless=0)
+    worker("put", folder, REPO)
+    assert list(hub.state(REPO)["tags"]) == [NAME]
+    assert len(commits(hub)) == 1
+
+
+def test_a_head_that_lost_a_file_before_it_was_tagged_is_mended_not_tagged(worker, hub, folder):
+    hub.trouble(tagless=50)
+    with pytest.raises(Failed, match="tagging the release"):
+        worker("put", folder, REPO)
+    hub.trouble(tagless=0)
+    worker("drop", next(path for path in tree_of(hub, "main") if path.endswith(".parquet")), REPO)
+    assert worker("put", folder, REPO)["new"]
+    assert tree_of(hub, NAME) == files_of(folder)
+
+
+def test_a_stale_parent_is_refused(worker, hub, folder):
+    hub.trouble(overtaken=1)
+    with pytest.raises(Failed, match="somebody else has changed the data set") as caught:
+        worker("put", folder, REPO)
+    assert caught.value.kind == "HubMoved"
+    assert tree_of(hub, "main") == ["NOTES.md"], "theirs alone"
+    worker("put", folder, REPO)
+    assert tree_of(hub, NAME) == sorted([*files_of(folder), "NOTES.md"]), "what is not ours stays"
+
+
+def test_a_tag_of_other_content_is_refused(worker, hub, folder, smaller):
+    worker("put", folder, REPO)
+    with pytest.raises(Failed, match="stands for something else") as caught:
+        worker("put", smaller(NAME), REPO)
+    assert caught.value.kind == "TagTaken"
+    assert tree_of(hub, "main") == files_of(folder)
+
+
+@pytest.mark.drill("privacy")
+def test_nothing_goes_to_a_public_data_set_unless_asked_for(worker, hub, folder):
+    assert worker("put", folder, REPO, private=False)["new"]
+    assert hub.state(REPO)["private"] is False
+    with pytest.raises(Failed, match="say --public"):
+        worker("put", folder, REPO)
+
+
+@pytest.mark.parametrize(("token", "told"), [(None, "there is no token"), ("hf_wrong_token", "check the token")])
+def test_without_the_right_token_nothing_is_done(packages, hub, folder, tmp_path, token, told):
+    with Worker(packages, hub, tmp_path, HF_TOKEN=token) as worker, pytest.raises(Failed, match=told) as caught:
+        worker("put", folder, REPO)
+    assert "hf_wrong_token" not in caught.value.text
+    assert not [one for one in hub.requests() if one["status"] == 200]
+
+
+@pytest.mark.drill("privacy")
+def test_neither_token_nor_signed_address_is_written_anywhere(packages, hub, folder, tmp_path):
+    with Worker(packages, hub, tmp_path) as worker:
+        hub.trouble(spared=1, cut=50)
+        with pytest.raises(Failed) as caught:
+            worker("put", folder, REPO)
+        hub.trouble(cut=0)
+        worker("put", folder, REPO)
+        worker("get", tmp_path / "other", REPO, NAME)
+    assert any(one["token"] for one in hub.requests()), "it was sent"
+    ours = [path for place in (tmp_path, folder) for path in place.rglob("*") if path.is_file()]
+    assert worker.words in ours
+    written = [caught.value.text.encode(), *(path.read_bytes() for path in ours)]
+    assert not [one for one in written if hub.token.encode() in one or b"invented-signature" in one]
+
+
+def test_a_release_comes_back_as_it_was_published(worker, hub, folder, tmp_path):
+    worker("put", folder, REPO)
+    home = tmp_path / "other"
+    assert worker("get", home, REPO, NAME) == NAME
+    back = Releases(home)
+    assert back.read(NAME).to_bytes() == (folder / "manifest.json").read_bytes()
+    for path in folder.rglob("*.parquet"):
+        config, split = path.parent.name, path.name.split("-")[0]
+        assert back.frame(NAME, config, split).collect().to_dicts() == list(rows_of(path))
+    before = len(hub.requests())
+    assert worker("get", home, REPO, NAME) == NAME
+    assert not [one for one in hub.requests()[before:] if "parquet" in one["path"]]
+
+
+def test_nothing_that_was_fetched_stays_outside_the_home(packages, hub, folder, tmp_path):
+    with Worker(packages, hub, tmp_path) as worker:
+        worker("put", folder, REPO)
+        worker("get", tmp_path / "other", REPO, NAME)
+    contents = {path.read_bytes() for path in folder.rglob("*.parquet")}
+    held = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes() in contents]
+    assert {path.relative_to(tmp_path).parts[:2] for path in held} == {("other", "releases")}
+    assert len(held) == len(contents)
+
+
+def test_a_file_that_is_not_what_the_manifest_says_does_not_come_in(packages, hub, folder, tmp_path):
+    with Worker(packages, hub, tmp_path) as worker:  # one of its own: the client keeps what `datasets` has loaded
+        worker("put", folder, REPO)
+        tree = hub.state(REPO)["commits"][hub.state(REPO)["tags"][NAME]]["tree"]
+        path = next(path for path in sorted(tree) if path.endswith(".parquet"))
+        (hub.folder / "blobs" / tree[path]["blob"]).write_bytes(b"PAR1" + bytes(tree[path]["size"] - 4))
+        with pytest.raises(Failed, match="is not what the manifest says"):
+            worker("get", tmp_path / "other", REPO, NAME)
+    assert Releases(tmp_path / "other").names() == []
+
+
+def test_a_revision_that_is_not_there(worker, hub, folder, tmp_path):
+    worker("put", folder, REPO)
+    with pytest.raises(Failed, match="there is no such revision"):
+        worker("get", tmp_path / "other", REPO, "v9")
+    with pytest.raises(Failed, match="no such data set"):
+        worker("get", tmp_path / "other", "me/nothing", "main")

@@ -1,0 +1,5 @@
+"""One replica for all tests of a module."""
+
+from crawl_fixtures import asked, replica
+
+__all__ = ["asked", "replica"]

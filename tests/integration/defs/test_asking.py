@@ -1,0 +1,332 @@
+"""Assets that ask, on a vendor of models on this machine: what a run may spend, what it leaves, what it tells."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from hostile_host import HostileHost
+from vendor_profile import PROFILE
+
+from pipelines.defs import assets, schedules
+from pipelines.defs.resources import HomeResource, askers_resource
+from pipelines.defs.running import run_stage
+from pipelines.errors import BudgetSpent
+from pipelines.flow.askers import Askers
+from pipelines.flow.refresh import budget_name, estimates, refresh
+from pipelines.flow.runner import is_stale
+from pipelines.flow.stages import STAGES
+from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.settings import load
+from samples.vendor import Vendor
+
+TABLE = "topics"
+ASSET = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == {TABLE})
+
+
+@pytest.fixture(scope="module")
+def vendor():
+    with Vendor() as running:
+        yield running
+
+
+@pytest.fixture
+def home(sample_home: Path, tmp_path: Path, vendor: Vendor) -> Path:
+    """A home with every table made by rules, and a profile that asks the vendor."""
+    shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
+    models = tmp_path / "home" / "models.toml"
+    models.write_text(PROFILE.format(url=vendor.base_url), encoding="utf-8")
+    (tmp_path / "home" / "gongqing.toml").write_text(
+        f'[llm]\nprofiles = "{models}"\ndaily_budget = 100\n', encoding="utf-8"
+    )
+    return tmp_path / "home"
+
+
+def materialize(instance: dg.DagsterInstance, home: Path, **config: object) -> dg.ExecuteInProcessResult:
+    return dg.materialize(
+        [ASSET],
+        instance=instance,
+        resources={"home": HomeResource(path=str(home)), "askers": askers_resource},
+        run_config={"resources": {"askers": {"config": config}}},
+        raise_on_error=False,
+    )
+
+
+def rows(home: Path):
+    return HomeResource(path=str(home)).store().read(TABLE).collect()
+
+
+def test_a_run_with_a_budget_asks_each_question_once(instance, home, vendor):
+    before = vendor.stats()["requests"]
+    made = materialize(instance, home, provider="openai", budget=1.0)
+    assert made.success
+    asked = vendor.stats()["requests"] - before
+    assert asked == rows(home).height > 0
+    assert set(rows(home)["provider"]) == {"openai"}
+    assert set(rows(home)["model_served"]) == {"invented/stub"}
+    assert materialize(instance, home, provider="openai", budget=1.0).success
+    assert vendor.stats()["requests"] - before == asked
+    with Ledger(home / FILE) as ledger:
+        [spent] = ledger.spend()
+        assert (spent.stage, spent.calls, spent.tokens_out > 0) == (TABLE, asked, True)
+        assert ledger.open_attempts() == []
+        assert ledger.budget(f"run {made.run_id}") is None
+
+
+def test_a_run_without_a_budget_leaves_the_table_and_says_so(instance, home, vendor):
+    before, requests = rows(home), vendor.stats()["requests"]
+    made = materialize(instance, home, provider="openai")
+    assert made.success
+    assert rows(home).equals(before)
+    assert vendor.stats()["requests"] == requests
+    told = [event.user_message for event in instance.all_logs(made.run_id)]
+    assert any("left as it stands" in words and "there is no budget" in words for words in told)
+
+
+def test_a_budget_that_does_not_reach_fails_the_run_and_keeps_what_was_answered(instance, home):
+    before = rows(home)
+    with Askers(home, load(home).llm, provider="openai") as askers:
+        [(_, whole)] = list(estimates(home, load(home), askers, [TABLE]))
+    made = materialize(instance, home, provider="openai", budget=round(float(whole.cost) / 3, 4))
+    assert not made.success
+    assert rows(home).equals(before)
+    with Ledger(home / FILE) as ledger:
+        [spent] = ledger.spend()
+        budget = ledger.budget(f"run {made.run_id}")
+    assert 0 < spent.calls < whole.calls
+    assert budget is not None, "a run that was broken off leaves its budget open"
+    assert budget.spent == int(spent.cost * 10**9)
+    assert budget.spent + budget.held <= budget.cap
+
+
+def test_a_refresh_waits_for_a_budget_and_tells_what_it_takes(home):
+    settings = load(home)
+    with Askers(home, settings.llm, provider="openai") as askers:
+        [outcome] = refresh(home, settings, lambda stage: pytest.fail(stage.name), [TABLE], askers)
+        [(stage, taken)] = estimates(home, settings, askers, [TABLE])
+    assert not outcome.ran
+    assert outcome.waits == f"{taken.calls} calls to openai cost money, and there is no budget"
+    assert stage.name == TABLE
+    assert taken.cost > 0
+    assert taken.cached == 0
+
+
+def test_one_budget_is_for_all_stages_of_a_refresh(home):
+    """What the first stage spends the second can not spend again."""
+    settings = load(home)
+    with Askers(home, settings.llm, provider="openai") as askers:
+        [(_, topics)] = estimates(home, settings, askers, ["topics"])
+    budget = topics.cost + Decimal("0.000001")
+
+    def run(stage):
+        run_stage(home, stage, askers)
+
+    with (
+        pytest.raises(BudgetSpent),
+        Askers(home, settings.llm, provider="openai", budget=budget) as askers,
+    ):
+        for _ in refresh(home, settings, run, ["topics", "emotions"], askers):
+            pass
+    with Ledger(home / FILE) as ledger:
+        assert sum(one.cost for one in ledger.spend()) <= budget
+        assert {one.stage for one in ledger.spend()} == {"topics", "emotions"}
+
+
+def test_a_budget_that_was_broken_off_is_not_ended_by_a_refresh_of_something_else(home):
+    settings = load(home)
+
+    def refreshed(table: str, budget: str) -> None:
+        named = budget_name([table])
+        with Askers(home, settings.llm, provider="openai", budget=Decimal(budget), budget_of=named) as askers:
+            for _ in refresh(home, settings, lambda stage: run_stage(home, stage, askers), [table], askers):
+                pass
+
+    with pytest.raises(BudgetSpent):
+        refreshed("topics", "0.02")
+    with Ledger(home / FILE) as ledger:
+        broken_off = ledger.budget("refresh:topics")
+    assert broken_off.spent > 0
+    refreshed("emotions", "5")
+    with Ledger(home / FILE) as ledger:
+        assert ledger.budgets() == [broken_off]
+    refreshed("topics", "5")
+    with Ledger(home / FILE) as ledger:
+        assert ledger.budgets() == []
+
+
+def test_a_budget_that_was_broken_off_after_its_last_call_is_ended_by_the_next_refresh(home):
+    with Ledger(home / FILE) as ledger:
+        ledger.open_budget(Decimal(1), "USD", "refresh:topics")
+    settings = load(home)
+    with Askers(home, settings.llm, provider="rules", budget=Decimal(1), budget_of="refresh:topics") as askers:
+        [outcome] = refresh(home, settings, lambda stage: pytest.fail(stage.name), [TABLE], askers)
+    assert not outcome.ran
+    with Ledger(home / FILE) as ledger:
+        assert ledger.budgets() == []
+
+
+@pytest.mark.slow
+def test_an_interrupted_refresh_says_so_in_a_line(home):
+    with Vendor(latency=2.0) as slow:
+        (home / "models.toml").write_text(PROFILE.format(url=slow.base_url))
+        command = [Path(sys.executable).with_name("gongqing"), "refresh", "--provider", "openai", "--budget", "5"]
+        running = subprocess.Popen(
+            [*command, "--select", TABLE],
+            env={**os.environ, "GONGQING_HOME": str(home)},
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        deadline = time.monotonic() + 60
+        while not slow.stats()["requests"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    waits, told = told.split("\n", 1)
+    assert waits.startswith("waiting for ")
+    assert told.startswith("gongqing: interrupted")
+    assert "Traceback" not in told
+
+
+def test_one_asset_at_a_time_asks_over_the_network():
+    asking = {stage.name: stage.asks for stage in STAGES}
+    pools = {asset.op.name: asset.op.pool for asset in assets.stages}
+    assert {pools[name] for name, asks in asking.items() if asks} == {"provider_openai"}
+    assert {pools[name] for name, asks in asking.items() if not asks} == {None}
+
+
+def test_dagster_is_told_how_far_an_asset_is_and_how_long_it_will_take(instance, home, monkeypatch):
+    """Also where the command line runs it, whose own bars are told as well."""
+    monkeypatch.setattr("pipelines.llm.progress_log._EVERY", 0.2)
+    with Vendor(latency=0.4) as slow:
+        models = PROFILE.format(url=slow.base_url).replace("max_tokens = 300", "max_tokens = 300\nconcurrency = 8")
+        (home / "models.toml").write_text(models, encoding="utf-8")
+        made = materialize(instance, home, provider="openai", budget=1.0)
+    assert made.success
+    lines = [event.user_message for event in instance.all_logs(made.run_id) if " done, " in event.user_message]
+    assert re.fullmatch(rf"{TABLE}: \d+ of \d+ done, 0 of them .*, spent 0\.\d{{4}}, \d+ s left", lines[0]), lines
+    assert "left" not in lines[-1]
+
+
+@pytest.mark.drill("kill")
+@pytest.mark.slow
+def test_a_refresh_that_was_killed_is_gone_on_with(home):
+    """The dead run holds no slot of its pool, its calls are lost and listed, and nothing that was answered is asked."""
+    with Vendor(latency=2.0) as slow:
+        (home / "models.toml").write_text(PROFILE.format(url=slow.base_url), encoding="utf-8")
+        command = [Path(sys.executable).with_name("gongqing"), "refresh", "--provider", "openai", "--budget", "5"]
+        command += ["--select", TABLE]
+        environment = {**os.environ, "GONGQING_HOME": str(home)}
+        killed = subprocess.Popen(command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not slow.stats()["requests"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait()
+        slow.change(latency=0.0)
+        sent = slow.stats()["requests"]
+        again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
+        assert again.returncode == 0, again.stderr
+        assert sent > 0
+        assert slow.stats()["requests"] == sent + rows(home).height
+    with Ledger(home / FILE) as ledger:
+        assert [one.lost for one in ledger.open_attempts()] == [True] * sent
+    assert set(rows(home)["provider"]) == {"openai"}
+
+
+def test_what_shapes_a_question_makes_its_table_stale_and_a_price_does_not(home):
+    stage = next(stage for stage in STAGES if stage.name == TABLE)
+
+    def stale() -> bool:
+        with Askers(home, load(home).llm, provider="openai") as askers:
+            return is_stale(stage, HomeResource(path=str(home)).store(), load(home), askers)
+
+    with Askers(home, load(home).llm, provider="openai", budget=Decimal(1)) as askers:
+        run_stage(home, stage, askers)
+    assert not stale()
+    models = home / "models.toml"
+    models.write_text(models.read_text().replace("output = 10", "output = 11"))
+    assert not stale()
+    models.write_text(models.read_text().replace("max_tokens = 300", "max_tokens = 400"))
+    assert stale()
+
+
+def test_files_that_settings_name_are_looked_for_in_the_home(home, tmp_path, monkeypatch):
+    (home / "gongqing.toml").write_text('[llm]\nprofiles = "models.toml"\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert load(home).llm.profiles == home / "models.toml"
+
+
+def test_without_a_budget_a_model_whose_price_nobody_has_said_is_waited_for(sample_home, tmp_path):
+    shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
+    settings = load(tmp_path / "home")
+    with Askers(tmp_path / "home", settings.llm, provider="openai") as askers:
+        [outcome] = refresh(tmp_path / "home", settings, lambda stage: pytest.fail(stage.name), ["ecot_chains"], askers)
+    assert "nobody has said" in outcome.waits or "host" in outcome.waits
+
+
+@pytest.mark.drill("web UI")
+def test_a_run_with_more_than_the_settings_allow_asks_nothing(instance, home, vendor):
+    """The launch pad may be filled in by anybody who reaches it: 9000 was accepted."""
+    before = vendor.stats()["requests"]
+    made = materialize(instance, home, provider="openai", budget=9000.0)
+    assert not made.success
+    assert "may spend 100.0, not 9000" in str(made.all_events)
+    (home / "gongqing.toml").write_text(f'[llm]\nprofiles = "{home / "models.toml"}"\n', encoding="utf-8")
+    assert not materialize(instance, home, provider="openai", budget=0.01).success
+    assert vendor.stats()["requests"] == before
+    assert not (home / FILE).exists()
+
+
+def test_what_a_run_has_spent_is_the_next_ones_no_more(instance, home):
+    assert materialize(instance, home, provider="openai", budget=60.0).success
+    with Ledger(home / FILE) as ledger:
+        spent = sum(one.cost for one in ledger.spend())
+    assert 0 < spent < 1
+    assert materialize(instance, home, provider="openai", budget=float(100 - spent)).success
+    assert not materialize(instance, home, provider="openai", budget=100.0).success
+
+
+def test_the_weekly_schedule_spends_only_what_the_settings_allow(home, monkeypatch):
+    monkeypatch.setenv("GONGQING_HOME", str(home))
+    context = dg.build_schedule_context()
+    assert isinstance(schedules.annotate_weekly.evaluate_tick(context).skip_message, str)
+    with (home / "gongqing.toml").open("a", encoding="utf-8") as file:
+        file.write("schedule_budget = 2.5\n")
+    [request] = schedules.annotate_weekly.evaluate_tick(context).run_requests
+    assert request.run_config == {"resources": {"askers": {"config": {"budget": 2.5}}}}
+    assert schedules.annotate_weekly.default_status is dg.DefaultScheduleStatus.STOPPED
+
+
+@pytest.mark.drill("model host")
+def test_a_table_that_other_answers_would_halve_fails_its_check_and_stays(instance, home, monkeypatch):
+    """Until the run's config allows it; the answers are in the ledger, and asked for once."""
+    before = rows(home)
+    monkeypatch.setattr("pipelines.flow.runner.LEAST_TO_SHRINK", before.height)
+    with HostileHost("服务繁忙") as host:
+        (home / "models.toml").write_text(PROFILE.format(url=host.base_url), encoding="utf-8")
+        settings = (home / "gongqing.toml").read_text(encoding="utf-8")
+        (home / "gongqing.toml").write_text(f"{settings}failures = 1.0\n", encoding="utf-8")
+        made = materialize(instance, home, provider="openai", budget=1.0)
+        assert not made.success
+        [check] = made.get_asset_check_evaluations()
+        assert (check.check_name, check.passed) == ("size", False)
+        told = {name: value.value for name, value in check.metadata.items()}
+        assert (told["rows"], told["rows it would have"]) == (before.height, 0)
+        assert "--allow-shrink" in told["remedy"]
+        assert rows(home).equals(before)
+        paid = host.requests
+        made = materialize(instance, home, provider="openai", budget=1.0, allow_shrink=True)
+        assert made.success
+        [check] = made.get_asset_check_evaluations()
+        assert (check.check_name, check.passed) == ("size", True)
+        assert (rows(home).height, host.requests) == (0, paid)

@@ -1,0 +1,758 @@
+"""The Batch API: nothing that a batch answered is asked again, whoever dies, expires or is refused meanwhile."""
+
+import asyncio
+import contextlib
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from asking_tools import vendor_as
+from batch_calls import MODEL, PATIENCE, PRICE, calls, client_of, payload
+from ledger_calls import answer, opened, run
+from openai import AsyncOpenAI
+
+from pipelines.errors import BudgetSpent, HostRefused, LedgerBusy, LedgerError, RequestError, UnknownName
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Attempt, Call, Elsewhere, Recorded
+from pipelines.llm.money import NANO, Usage, amount, bound, worst_case
+from pipelines.llm.providers.batch import asking as batches
+from pipelines.llm.providers.batch import lines
+from pipelines.llm.providers.batch.asking import Failure, ask_batch, clear_files
+from pipelines.llm.providers.batch.lines import line, parts, results
+from pipelines.settings import ROOT
+from samples.vendor import Vendor
+
+WORKER = ROOT / "tests" / "doubles" / "batch_worker.py"
+PLENTY = 10**9
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Vendor]:
+    with vendor_as() as vendor:
+        yield vendor
+
+
+class Host:
+    """The stub, as one test sees it."""
+
+    def __init__(self, vendor: Vendor) -> None:
+        self.vendor = vendor
+        self.switch(held=False, answered=1.0, ends="expired", flooded=0.0, creates=[], uploads=[], hidden=0.0)
+        self.switch(sick=0, busy=0, retry_after=0.0, keeping=0, unlisted=0, forgetful=False, odd={})
+        self.before = vendor.stats()
+        self.known = {one["id"] for one in self.switch()["batches"]}
+
+    def switch(self, **script: Any) -> Any:
+        return self.vendor.batches(**script)
+
+    @property
+    def files(self) -> set[str]:
+        """All that it holds."""
+        return set(self.switch()["files"])
+
+    @property
+    def batches(self) -> list[dict[str, Any]]:
+        """Those that this test made."""
+        return [one for one in self.switch()["batches"] if one["id"] not in self.known]
+
+    def since(self, name: str) -> int:
+        return self.vendor.stats()[name] - self.before[name]
+
+
+@pytest.fixture
+def host(running: Vendor) -> Host:
+    return Host(running)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "ledger.sqlite") as made:
+        yield made
+    with Ledger(tmp_path / "ledger.sqlite") as again:
+        again.check()
+
+
+def asked(host: Host, ledger: Ledger, some: list[Call], cap: int = PLENTY, **fields: Any) -> Any:
+    async def ask() -> Any:
+        async with client_of(host.vendor.base_url) as client:
+            budget = opened(ledger, cap).id
+            return await ask_batch(client, ledger, MODEL, some, budget, **{"patience": PATIENCE} | fields)
+
+    return run(ask())
+
+
+def is_paid_as_billed(host: Host, ledger: Ledger) -> None:
+    told = ledger.budget("refresh")
+    assert told.spent == host.since("nano")
+    assert sum(one.cost for one in ledger.spend()) * NANO == told.spent
+    assert told.held == 0
+
+
+def test_a_batch_answers_all_at_half_the_price_and_a_second_time_nothing_is_asked(host, ledger):
+    some = calls(range(100))
+    found = asked(host, ledger, some)
+    assert list(found) == [call.key for call in some]
+    assert all(isinstance(one, Recorded) for one in found.values())
+    for number, call in enumerate(some):
+        reply = json.loads(found[call.key].body)["choices"][0]["message"]["content"]
+        assert f"第{number}个" in reply or "编造" in reply
+    (batch,) = host.batches
+    assert batch["metadata"] == {"ledger": ledger.id, "part": "1"}
+    assert host.since("requests") == 100
+    is_paid_as_billed(host, ledger)
+    whole = sum(2500 * one.usage.prompt + 10_000 * one.usage.completion for one in found.values())
+    assert ledger.budget("refresh").spent * 2 == whole
+
+    assert asked(host, ledger, some) == found
+    assert host.since("requests") == 100
+    more = asked(host, ledger, calls(range(101)))
+    assert host.since("requests") == 101
+    assert len(more) == 101
+    assert run(ledger.batches.open()) == []
+    assert ledger.open_attempts() == []
+
+
+def test_an_expired_batch_is_collected_and_only_the_rest_is_asked_again(host, ledger):
+    host.switch(answered=0.5)
+    found = asked(host, ledger, calls(range(40)))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    sizes = [one["status"] for one in host.batches]
+    assert sizes[0] == "expired"
+    assert sizes[-1] in {"expired", "completed"}
+    assert host.since("requests") == host.since("billed") == 40, "something was run twice"
+    is_paid_as_billed(host, ledger)
+    assert {(one.calls, one.failed > 0) for one in ledger.spend() if one.calls} == {(40, False)}
+
+
+@pytest.mark.parametrize("ends", ["failed", "cancelled"])
+def test_what_an_early_end_has_answered_is_kept(host, ledger, ends):
+    host.switch(answered=0.5, ends=ends)
+    if ends == "failed":
+        with pytest.raises(HostRefused, match="refused batch 1"):
+            asked(host, ledger, calls(range(40)))
+        assert len(ledger.known([call.key for call in calls(range(40))])) == 20
+        host.switch(answered=1.0)
+    found = asked(host, ledger, calls(range(40)))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert host.since("billed") == 40
+    is_paid_as_billed(host, ledger)
+
+
+def test_lines_that_were_flooded_are_asked_again(host, ledger):
+    host.switch(flooded=0.4)
+    found = asked(host, ledger, calls(range(50)), patience=replace(PATIENCE, tries=20))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert len(host.batches) > 1
+    assert host.since("billed") == 50
+    is_paid_as_billed(host, ledger)
+
+
+def test_what_is_never_answered_is_a_failure_in_the_end(host, ledger):
+    host.switch(flooded=1.0)
+    found = asked(host, ledger, calls(range(3)), patience=replace(PATIENCE, tries=2))
+    assert set(found.values()) == {Failure(call.key, "http_429", 2) for call in calls(range(3))}
+    assert len(host.batches) == 2
+    told = ledger.budget("refresh")
+    assert (told.spent, told.held) == (0, 0)
+
+
+def test_lines_that_went_wrong_each_in_a_way_of_its_own(host, ledger, caplog):
+    some = calls(range(12))
+    kinds = ["filtered", "wrong", "unreadable", "silent", "missing", "unread"]
+    by_kind = {kind: some[place].key for place, kind in enumerate(kinds)}
+    host.switch(odd={key: kind for kind, key in by_kind.items()})
+    found = asked(host, ledger, some, patience=replace(PATIENCE, tries=2))
+    filtered = found[by_kind["filtered"]]
+    assert b"content_filter" in filtered.body  # a verdict on this text: kept, and free
+    assert (filtered.cost, filtered.usage.prompt) == (0, 0)
+    assert found[by_kind["wrong"]] == Failure(by_kind["wrong"], "http_400", 1)  # it would be wrong again
+    silent = found[by_kind["silent"]]
+    assert silent.cost == worst_case(MODEL, payload(3), batch=True)  # the most that it can have been
+    unreadable = found[by_kind["unreadable"]]  # so is what is no completion: kept, and not bought again
+    assert (unreadable.body, unreadable.cost) == (b'{"id": "invented"}', worst_case(MODEL, payload(2), batch=True))
+    told = {kind: (found[by_kind[kind]].status, found[by_kind[kind]].tries) for kind in ("missing", "unread")}
+    assert told == {"missing": ("missing", 2), "unread": ("missing", 2)}
+    assert all(isinstance(found[call.key], Recorded) for call in some[6:])
+    held = sum(2 * worst_case(MODEL, payload(number), batch=True) for number in (4, 5))
+    assert ledger.budget("refresh").held == held  # of these nobody knows whether they were billed
+    assert "1 lines of a batch's results cannot be read" in caplog.text
+    assert ledger.open_attempts() == []
+
+
+def test_a_host_that_is_sick_or_busy_for_a_while(host, ledger):
+    for script in ({"sick": 3}, {"busy": 3}, {"sick": 2, "busy": 2}):
+        host.switch(**script)
+        some = calls(range(100 * len(host.batches), 100 * len(host.batches) + 3))
+        assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
+    assert host.since("billed") == 9
+
+
+@pytest.mark.parametrize("script", [{"creates": ["busy"]}, {"busy": 1}], ids=["making", "uploading"])
+def test_a_host_that_says_when_to_come_back_is_not_asked_before(host, ledger, script):
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    host.switch(retry_after=7.5, **script)
+    found = asked(host, ledger, calls(range(3)), patience=replace(PATIENCE, sleep=sleep))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert slept.count(7.5) == 1
+    host.switch(retry_after=86400.0, busy=1)
+    with pytest.raises(HostRefused, match="answers 429"):  # tomorrow is another run's
+        asked(host, ledger, calls([77]), patience=replace(PATIENCE, sleep=sleep))
+
+
+@pytest.mark.parametrize(
+    ("usage", "prompt", "completion"),
+    [
+        ({"prompt_tokens": 10, "completion_tokens": None}, 10, None),
+        ({"completion_tokens": 5}, None, 5),
+        ({"prompt_tokens": -3, "completion_tokens": 5}, None, 5),
+    ],
+)
+def test_what_a_line_does_not_tell_of_its_usage_counts_as_its_share_of_the_reserve(ledger, usage, prompt, completion):
+    most = bound(payload(1))
+    body = json.dumps({"choices": [{"message": {"content": "好"}}], "usage": usage}).encode()
+
+    async def collected():
+        planned = await ledger.batches.plan("m", "h", calls([1]), [PLENTY], None)
+        async with client_of("http://127.0.0.1:9/v1") as client:
+            asking = batches._Asking(client, ledger, MODEL, None, PATIENCE)
+            [attempt] = (await ledger.batches.attempts(planned.batch)).values()
+            await asking._settle(attempt, {"response": {"status_code": 200, "body": json.loads(body)}})
+            await ledger.batches.ended(planned.batch, "completed")
+
+    run(collected())
+    [kept] = ledger.recorded([calls([1])[0].key]).values()
+    prompt, completion = prompt or most.prompt, completion or most.completion
+    assert kept.usage == Usage(prompt, 0, completion)
+    assert kept.cost == (2500 * prompt + 10_000 * completion) // 2
+
+
+@pytest.mark.drill("model host")
+def test_a_line_that_cost_more_than_it_could_ends_the_run_with_all_answers_kept(host, ledger, monkeypatch):
+    """The profile allows fewer tokens than the host gives."""
+    host.vendor.change(greedy=True)
+    small = [replace(call, payload=call.payload.replace(b'"max_tokens":200', b'"max_tokens":2')) for call in calls([1])]
+    honest = batches.worst_case
+    try:
+        monkeypatch.setattr(batches, "worst_case", lambda *some, **more: honest(*some, **more) // 10)
+        with pytest.raises(HostRefused, match="tokens in and 2 out") as caught:
+            asked(host, ledger, small)
+    finally:
+        host.vendor.change(greedy=False)
+    assert "max_tokens and price" in caught.value.remedy
+    assert ledger.known([small[0].key])
+    is_paid_as_billed(host, ledger)
+
+
+@pytest.mark.drill("model host")
+def test_results_of_odd_types_are_no_error_of_ours(ledger):
+    odd = [None, 3, "x", [], {"status_code": []}, {"status_code": "200"}, {"status_code": 200, "body": "\ud800"}]
+
+    async def collected():
+        planned = await ledger.batches.plan("m", "h", calls(range(len(odd))), [5] * len(odd), None)
+        async with client_of("http://127.0.0.1:9/v1") as client:
+            asking = batches._Asking(client, ledger, MODEL, None, PATIENCE)
+            for attempt, response in zip(planned.attempts, odd, strict=True):
+                await asking._settle(attempt, {"response": response, "error": response})
+            await ledger.batches.ended(planned.batch, "completed")
+
+    run(collected())
+    assert len(list(ledger.exchanges())) == 1
+
+
+def test_a_batch_that_could_not_be_made_at_once_is_made_once(host, ledger):
+    host.switch(creates=["sick", "busy", "busy", "sick"])
+    assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(3))).values())
+    assert len(host.batches) == 1
+    assert host.since("billed") == 3
+
+
+@pytest.mark.parametrize("how", ["sick", "busy", "refused"])
+def test_a_batch_that_cannot_be_made_owes_nothing_and_leaves_no_file(host, ledger, how):
+    files = host.files
+    host.switch(creates=[how] * 9)
+    with pytest.raises(HostRefused, match="answers"):
+        asked(host, ledger, calls(range(3)), patience=replace(PATIENCE, tries=3, appears=0.05))
+    assert host.files == files
+    assert host.batches == []
+    assert (ledger.budget("refresh").spent, ledger.budget("refresh").held) == (0, 0)
+    assert run(ledger.batches.open()) == []
+
+
+@pytest.mark.parametrize(
+    "uploads", [["unheard"], ["unheard", "unheard"], ["unheard", "sick"], ["unheard", "busy"], ["sick", "busy"]]
+)
+def test_a_file_whose_upload_nobody_heard_of_does_not_stay(host, ledger, uploads):
+    """It holds what people wrote: of those that bear its name only the one that the batch is made of may be there."""
+    files = host.files
+    host.switch(uploads=uploads)
+    assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(5))).values())
+    assert host.since("billed") == 5
+    assert host.files == files
+    assert run(ledger.batches.uncleared()) == []
+
+
+def test_a_file_that_was_kept_though_every_upload_failed_goes_as_well(host, ledger, caplog):
+    files = host.files
+    host.switch(uploads=["unheard", "sick", "sick"])
+    with pytest.raises(HostRefused, match="answers 503"):
+        asked(host, ledger, calls(range(5)), patience=replace(PATIENCE, tries=3))
+    assert host.files == files
+    assert run(ledger.batches.uncleared()) == []
+
+
+def test_a_file_that_could_not_be_looked_for_is_the_next_runs(host, ledger, caplog):
+    files = host.files
+    host.switch(uploads=["unheard"], unlisted=9)
+    with pytest.raises(HostRefused, match="cannot be reached"):
+        asked(host, ledger, calls(range(5)), patience=replace(PATIENCE, tries=1))
+    assert len(host.files) == len(files) + 1
+    assert "stays with" in caplog.text
+    left = run(ledger.batches.uncleared())
+    assert len(left) == 1
+    host.switch(unlisted=0)
+
+    async def clear():
+        async with client_of(host.vendor.base_url) as client:
+            await clear_files(client, ledger, MODEL, left, patience=PATIENCE)
+
+    run(clear())
+    assert host.files == files
+    assert run(ledger.batches.uncleared()) == []
+
+
+@pytest.mark.parametrize("where", ["uploaded", "waiting"])
+def test_a_batch_that_is_asked_for_with_another_key_is_not_asked_again(host, tmp_path, where):
+    path, some = tmp_path / "ledger.sqlite", calls(range(4))
+    killed(host, path, 4, where)
+    host.switch(forgetful=True)
+    with Ledger(path) as ledger:
+        with pytest.raises(HostRefused, match="knows nothing of batch 1") as caught:
+            asked(host, ledger, some)
+        assert "key of the account" in caught.value.remedy
+        assert len(run(ledger.batches.open())) == 1
+        host.switch(forgetful=False)
+        assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
+    assert len(host.batches) == 1
+
+
+@pytest.mark.parametrize("where", ["uploaded", "waiting"])
+def test_a_batch_that_the_host_has_forgotten_may_have_been_billed(host, tmp_path, where):
+    path, some = tmp_path / "ledger.sqlite", calls(range(4))
+    killed(host, path, 4, where)
+    host.switch(forgetful=True)
+    with Ledger(path) as ledger:
+        old = replace(PATIENCE, gone=0.0, tries=1)
+        asked(host, ledger, calls([]), patience=old)
+        assert run(ledger.batches.open()) == []
+        assert ledger.budget("refresh").held == sum(worst_case(MODEL, payload(n), batch=True) for n in range(4))
+        host.switch(forgetful=False)
+        assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
+
+
+def test_a_wrong_key_is_refused_and_owes_nothing(host, ledger):
+    host.vendor.change(key="another")
+    try:
+        with pytest.raises(HostRefused, match="answers 401"):
+            asked(host, ledger, calls([1]))
+    finally:
+        host.vendor.change(key=None)
+    assert (ledger.budget("refresh").spent, ledger.budget("refresh").held) == (0, 0)
+    assert run(ledger.batches.open()) == []
+
+
+# Deaths
+
+
+def killed(host: Host, path: Path, count: int, where: str) -> None:
+    command = [sys.executable, str(WORKER), str(path), host.vendor.base_url, str(count), str(PLENTY), where]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == -signal.SIGKILL, ran.stderr
+
+
+@pytest.mark.drill("kill")
+@pytest.mark.parametrize(
+    ("where", "batches_in_all", "kept"),
+    [("stored", 1, 0), ("uploaded", 1, 0), ("made", 1, 0), ("waiting", 1, 0), ("collecting", 1, 1)],
+)
+def test_a_process_that_died_is_taken_over_and_nothing_is_run_twice(host, tmp_path, where, batches_in_all, kept):
+    path = tmp_path / "ledger.sqlite"
+    files = host.files
+    killed(host, path, 60, where)
+    assert len(host.batches) == (0 if where in {"stored", "uploaded"} else 1)
+    assert len(host.files) >= len(files) + 1
+    some = calls(range(60))
+    with Ledger(path) as ledger:
+        ledger.check()
+        before = ledger.known([call.key for call in some])
+        assert (len(before) > 0) == bool(kept)
+        assert len(before) < 60
+        (batch,) = run(ledger.batches.open())
+        assert (batch.vendor is None) == (where in {"stored", "uploaded", "made"})
+        assert (batch.file is None) == (where == "stored")
+        left = ledger.open_attempts()
+        assert len(left) == 60 - len(before)
+        assert not any(one.lost for one in left), "what is in a batch is not lost"
+        assert ledger.budget("refresh").held == sum(int(one.reserve * NANO) for one in left)
+
+        found = asked(host, ledger, some)
+        assert all(isinstance(one, Recorded) for one in found.values())
+        assert len(host.batches) == batches_in_all
+        assert host.since("requests") == host.since("billed") == 60
+        is_paid_as_billed(host, ledger)
+        assert run(ledger.batches.open()) == []
+        ledger.check()
+    assert host.files == files
+
+
+@pytest.mark.drill("kill")
+def test_a_batch_that_failed_after_its_process_died_is_asked_again(host, tmp_path, caplog):
+    path = tmp_path / "ledger.sqlite"
+    host.switch(answered=0.5, ends="failed")
+    killed(host, path, 20, "waiting")
+    with Ledger(path) as ledger:
+        while host.batches[0]["status"] != "failed":
+            continue
+        host.switch(answered=1.0)
+        found = asked(host, ledger, calls(range(20)))
+        assert all(isinstance(one, Recorded) for one in found.values())
+        assert host.since("billed") == 20
+        is_paid_as_billed(host, ledger)
+    assert "refused batch 1" in caplog.text
+
+
+def test_a_batch_whose_host_is_no_more_is_given_up(host, tmp_path):
+    path, some = tmp_path / "ledger.sqlite", calls(range(5))
+    killed(host, path, 5, "waiting")
+    host.switch(forgetful=True)
+    with Vendor() as other, Ledger(path) as ledger:
+        moved = Host(other)
+        with pytest.raises(LedgerBusy, match=f"batch 1 of m at {host.vendor.base_url}") as caught:
+            asked(moved, ledger, some)
+        assert "gongqing ledger give-up-batch 1" in caught.value.remedy
+        with pytest.raises(UnknownName, match="open batch '2'"):
+            run(ledger.batches.give_up(2))
+        held = ledger.budget("refresh").held
+        assert run(ledger.batches.give_up(1)) == 5
+        with pytest.raises(UnknownName):
+            run(ledger.batches.give_up(1))
+        assert ledger.budget("refresh").held == held > 0
+        assert [one.lost for one in ledger.open_attempts()] == [True] * 5
+        assert run(ledger.batches.open()) == []
+        assert [one.id for one in run(ledger.batches.uncleared())] == [1]
+        assert all(isinstance(one, Recorded) for one in asked(moved, ledger, some).values())
+        assert ledger.budget("refresh").held == held
+        ledger.check()
+
+
+def test_a_batch_that_somebody_waits_for_is_not_given_up(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(path) as first, Ledger(path) as second:
+        planned = run(first.batches.plan("m", "h", calls([1]), [5], None))
+        with pytest.raises(LedgerBusy, match="alive waits for batch 1"):
+            run(second.batches.give_up(planned.batch.id))
+        assert run(first.batches.give_up(planned.batch.id)) == 1
+
+
+def test_a_batch_is_collected_though_other_questions_are_asked_now(host, tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    killed(host, path, 20, "waiting")
+    with Ledger(path) as ledger:
+        assert len(asked(host, ledger, calls(range(100, 105)))) == 5
+        assert len(ledger.known([call.key for call in calls(range(20))])) == 20
+        assert len(list(ledger.exchanges())) == 25
+        is_paid_as_billed(host, ledger)
+
+
+def test_a_batch_whose_making_nobody_heard_of_is_found_and_not_made_again(host, ledger):
+    host.switch(creates=["unheard"], hidden=0.15)
+    found = asked(host, ledger, calls(range(10)))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert len(host.batches) == 1
+    assert host.since("billed") == 10
+
+
+def test_one_call_alone_does_not_pay_for_what_a_dead_ones_batch_holds(host, tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    killed(host, path, 5, "waiting")
+    with Ledger(path) as ledger:
+        with pytest.raises(LedgerBusy, match="nobody has collected") as caught:
+            run(ledger.begin(calls([0])[0], reserve=1, budget=None))
+        assert "--batch" in caught.value.remedy
+        assert isinstance(run(ledger.begin(calls([77])[0], reserve=1, budget=None)), Attempt)
+
+
+@pytest.mark.drill("race")
+def test_a_second_process_leaves_the_batch_of_a_living_one_alone_and_gets_its_answers(host, tmp_path):
+    path, some = tmp_path / "ledger.sqlite", calls(range(15))
+    host.switch(held=True)
+
+    async def both() -> Any:
+        with Ledger(path) as first, Ledger(path) as second:
+            budget = opened(first, PLENTY).id
+            async with client_of(host.vendor.base_url) as client:
+                one = asyncio.create_task(ask_batch(client, first, MODEL, some, budget, patience=PATIENCE))
+                while not host.batches:
+                    await asyncio.sleep(0.01)
+                two = asyncio.create_task(ask_batch(client, second, MODEL, some, budget, patience=PATIENCE))
+                assert isinstance(await second.begin(some[0], reserve=1, budget=None), Elsewhere)
+                await asyncio.sleep(0.2)
+                host.switch(held=False)
+                return await asyncio.gather(one, two)
+
+    first, second = run(both())
+    assert first == second
+    assert len(host.batches) == 1
+
+
+def test_who_gives_up_waiting_leaves_the_batch_to_the_next(host, tmp_path):
+    path, some = tmp_path / "ledger.sqlite", calls(range(8))
+    host.switch(held=True)
+    with pytest.raises(TimeoutError), Ledger(path) as ledger:
+        run(_for_a_moment(host, ledger, some))
+    host.switch(held=False)
+    with Ledger(path) as ledger:
+        assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
+    assert len(host.batches) == 1
+
+
+async def _for_a_moment(host: Host, ledger: Ledger, some: list[Call]) -> None:
+    async with client_of(host.vendor.base_url) as client:
+        await asyncio.wait_for(ask_batch(client, ledger, MODEL, some, None, patience=PATIENCE), 1)
+
+
+# Files with people's texts
+
+
+def clear(host: Host, ledger: Ledger) -> None:
+    async def clears() -> None:
+        async with client_of(host.vendor.base_url) as client:
+            await clear_files(client, ledger, MODEL, await ledger.batches.uncleared(), patience=PATIENCE)
+
+    run(clears())
+
+
+@pytest.mark.parametrize("script", [{}, {"answered": 0.5}, {"flooded": 0.4}], ids=str)
+def test_what_was_collected_is_deleted_at_the_host(host, ledger, caplog, script):
+    files = host.files
+    host.switch(**script)
+    found = asked(host, ledger, calls(range(30)), patience=replace(PATIENCE, tries=20))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    # A batch of which every line was refused has a file of errors, and none of answers.
+    made = {batch[name] for batch in host.batches for name in ("output_file_id", "error_file_id") if batch.get(name)}
+    assert made
+    assert not made & set(host.files)
+    assert host.files == files
+    assert "stays with" not in caplog.text
+
+
+def test_a_file_that_cannot_be_deleted_is_a_warning_and_the_next_runs(host, ledger, caplog):
+    files = host.files
+    host.switch(keeping=1000, odd={calls([3])[0].key: "filtered"})  # one line in the file of errors
+    assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(6))).values())
+    (batch,) = host.batches
+    left = {batch[name] for name in ("input_file_id", "output_file_id", "error_file_id")}
+    assert host.files == files | left
+    for file in left:
+        assert f"{file} of batch 1 stays with {host.vendor.base_url}/ (InternalServerError)" in caplog.text
+    clear(host, ledger)  # and again in vain
+    host.switch(keeping=0, sick=1)
+    clear(host, ledger)  # not even the batch can be looked up
+    assert host.files == files | left
+    caplog.clear()
+    clear(host, ledger)
+    assert host.files == files
+    assert caplog.text.count("stays with") == 0
+    assert run(ledger.batches.uncleared()) == []
+
+
+def test_files_that_another_accounts_host_does_not_know_are_not_given_up(host, ledger):
+    files = host.files
+    host.switch(keeping=1000)
+    asked(host, ledger, calls([1, 2]))
+    host.switch(keeping=0, forgetful=True)
+    clear(host, ledger)
+    assert len(host.files - files) == 2
+    host.switch(forgetful=False)
+    clear(host, ledger)
+    assert host.files == files
+
+
+def test_what_died_between_the_last_answer_and_the_deletion_is_deleted_by_the_next(host, tmp_path):
+    path, files = tmp_path / "ledger.sqlite", host.files
+    killed(host, path, 20, "clearing")
+    assert len(host.files - files) == 2
+    with Ledger(path) as ledger:
+        assert len(ledger.known([call.key for call in calls(range(20))])) == 20
+        assert run(ledger.batches.open()) == []
+        clear(host, ledger)
+        assert host.files == files
+        assert host.since("requests") == 20
+        ledger.check()
+
+
+@pytest.mark.drill("upgrade")
+def test_a_ledger_of_version_1_is_brought_up_and_the_files_of_its_batches_are_deleted(host, tmp_path):
+    path, files = tmp_path / "ledger.sqlite", host.files
+    host.switch(keeping=1000)
+    with Ledger(path) as ledger:
+        found = asked(host, ledger, calls(range(5)))
+    with contextlib.closing(sqlite3.connect(path)) as db:  # as version 1 would have left it
+        for column in ("output", "errors", "cleared"):
+            db.execute(f"ALTER TABLE batch DROP COLUMN {column}")
+        db.execute("PRAGMA user_version = 1")
+    host.switch(keeping=0)
+    with Ledger(path) as ledger:
+        ledger.check()
+        assert asked(host, ledger, calls(range(5))) == found
+        clear(host, ledger)
+        assert host.files == files
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("SELECT count(*) FROM batch WHERE cleared IS NULL").fetchone() == (0,)
+
+
+def test_a_host_that_is_not_the_batchs_is_asked_for_nothing(host, ledger, caplog):
+    host.switch(keeping=1000)
+    asked(host, ledger, calls([1]))
+    host.switch(keeping=0)
+    with Vendor() as other:
+        clear(Host(other), ledger)
+    assert "which nobody asks now" in caplog.text
+    assert len(run(ledger.batches.uncleared())) == 1
+    clear(host, ledger)
+    assert run(ledger.batches.uncleared()) == []
+
+
+# Budget
+
+
+def test_a_budget_for_half_is_spent_in_rounds_and_never_passed(host, ledger):
+    some = calls(range(30))
+    most = worst_case(MODEL, payload(0), batch=True)
+    found = asked(host, ledger, some, cap=10 * most)
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert len(host.batches) > 1  # ten at most are set aside for at a time
+    is_paid_as_billed(host, ledger)
+
+
+def test_what_does_not_fit_is_said_and_what_did_is_kept(host, ledger):
+    some = calls(range(30))
+    most = worst_case(MODEL, payload(0), batch=True)
+    with pytest.raises(BudgetSpent) as caught:
+        asked(host, ledger, some, cap=2 * most)
+    told = ledger.budget("refresh")
+    assert told.spent <= 2 * most
+    assert told.held == 0
+    assert caught.value.spent == amount(told.spent) > 0
+    kept = ledger.known([call.key for call in some])
+    assert 2 <= len(kept) < 30
+    assert host.since("billed") == len(kept)
+    is_paid_as_billed(host, ledger)
+
+
+# Refusals
+
+
+def test_a_price_without_a_share_is_refused_before_anything_leaves(host, ledger):
+    dear = MODEL.model_copy(update={"price": PRICE.model_copy(update={"batch": None})})
+    with pytest.raises(RequestError, match="costs in a batch"):
+        run(ask_batch(client_of(host.vendor.base_url), ledger, dear, calls([1]), None))
+    assert host.since("requests") == 0
+
+
+def test_a_batch_that_the_host_refuses_is_named_by_codes_and_owes_nothing(host, ledger):
+    other = json.dumps(payload(2) | {"model": "another"}).encode()
+    mixed = [*calls([1]), Call("k" * 64, "coe", "m", "another", other)]
+    with pytest.raises(HostRefused, match="mismatched_model") as caught:
+        asked(host, ledger, mixed)
+    assert "lines [2]" in str(caught.value)
+    assert ledger.open_attempts() == []
+    assert (ledger.budget("refresh").spent, ledger.budget("refresh").held) == (0, 0)
+    assert len(asked(host, ledger, calls([1]))) == 1
+
+
+def test_a_host_that_is_not_there(tmp_path):
+    async def ask(ledger: Ledger) -> None:
+        async with client_of("http://127.0.0.1:9/v1") as client:
+            await ask_batch(client, ledger, MODEL, calls([1]), None, patience=replace(PATIENCE, tries=2))
+
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        with pytest.raises(HostRefused, match="cannot be reached"):
+            run(ask(ledger))
+        assert ledger.open_attempts() == []
+
+
+def test_a_host_that_has_no_batches_and_says_so_with_a_page(ledger):
+    async def ask() -> None:
+        pages = httpx2.MockTransport(lambda _: httpx2.Response(200, text="<html>"))
+        http = httpx2.AsyncClient(transport=pages)
+        async with AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="k", http_client=http) as client:
+            await ask_batch(client, ledger, MODEL, calls([1]), None, patience=PATIENCE)
+
+    with pytest.raises(HostRefused, match="sends what has no id"):
+        run(ask())
+    assert ledger.open_attempts() == []
+    assert run(ledger.batches.open()) == []
+
+
+# Files
+
+
+def test_files_are_cut_by_number_and_by_size(monkeypatch):
+    some = calls(range(20))
+    assert [len(part) for part in parts(some)] == [20]
+    monkeypatch.setattr(lines, "MOST_REQUESTS", 8)
+    assert [len(part) for part in parts(some)] == [8, 8, 4]
+    size = len(line(some[0].key, some[0].payload))
+    monkeypatch.setattr(lines, "MOST_BYTES", 3 * size + 10)
+    cut = parts(some)
+    assert all(sum(len(line(call.key, call.payload)) for call in part) <= 3 * size + 10 for part in cut)
+    assert [call for part in cut for call in part] == some
+    monkeypatch.setattr(lines, "MOST_BYTES", size - 10)
+    with pytest.raises(RequestError, match="too large"):
+        parts(some)
+
+
+def test_several_files_are_asked_side_by_side(host, ledger, monkeypatch):
+    monkeypatch.setattr(lines, "MOST_REQUESTS", 8)
+    found = asked(host, ledger, calls(range(20)))
+    assert all(isinstance(one, Recorded) for one in found.values())
+    assert [one["metadata"]["part"] for one in host.batches] == ["1", "2", "3"]
+
+
+def test_a_line_is_what_the_api_wants():
+    told = json.loads(line("ab", b'{"model":"m"}'))
+    assert told == {"custom_id": "ab", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m"}}
+
+
+def test_lines_of_results_that_cannot_be_read_are_counted_and_no_error(caplog):
+    unread = (b"{not json", b"[]", b'"custom_id"', b'{"custom_id": []}', b"[" * 100_000)
+    assert results([b'{"custom_id": "a", "response": "x\\u2028y"}', *unread]).keys() == {"a"}
+    assert "5 lines of a batch's results cannot be read" in caplog.text
+
+
+def test_a_batch_with_calls_that_have_not_ended_is_not_over(ledger):
+    async def early() -> None:
+        planned = await ledger.batches.plan("m", "h", calls([1]), [5], None)
+        with pytest.raises(LedgerError, match="have not ended"):
+            await ledger.batches.ended(planned.batch, "completed")
+        (attempt,) = (await ledger.batches.attempts(planned.batch)).values()
+        await ledger.answered(attempt, answer(1))
+        await ledger.batches.ended(planned.batch, "completed")
+        again = await ledger.batches.plan("m", "h", calls([1]), [5], None)
+        assert again.batch is None
+        assert [one.key for one in again.recorded] == [calls([1])[0].key]
+
+    run(early())

@@ -1,0 +1,191 @@
+"""What a host sends, before anything reads it: its size, its key, and where it sends to."""
+
+import asyncio
+import gzip
+import subprocess
+import sys
+
+import httpx2
+import pytest
+from asking_tools import llm_for
+from batch_calls import MODEL, PATIENCE
+from hostile_host import BOMB, HostileHost, bomb
+from openai import AsyncOpenAI
+
+from pipelines.errors import HostRefused
+from pipelines.llm.providers.batch.host import BatchHost
+from pipelines.llm.providers.batch.lines import Lines
+from pipelines.llm.providers.incoming import Redirected, TooLarge, held
+from pipelines.settings import ROOT
+
+KEY = "sk-secretmarker"
+
+
+async def fetched(pieces, most=1000, status=200, headers=None, path="/v1/chat/completions"):
+    """The body and the headers that a client with our hook makes of what a host sends."""
+
+    async def sent():
+        for piece in pieces:
+            yield piece
+
+    def answer(request):
+        return httpx2.Response(status, headers=headers or {}, content=sent())
+
+    transport = httpx2.MockTransport(answer)
+    async with httpx2.AsyncClient(transport=transport, event_hooks={"response": [held(most, [KEY])]}) as client:
+        response = await client.get(f"http://host{path}")
+        return response.content, response.headers
+
+
+def body(pieces, **more):
+    return asyncio.run(fetched(pieces, **more))[0]
+
+
+@pytest.mark.parametrize("cut", range(len(f"<{KEY}>") + 1))
+def test_a_key_is_found_wherever_the_pieces_of_a_body_end(cut):
+    said = f"<{KEY}>".encode()
+    assert body([said[:cut], said[cut:]]) == b"<[key]>"
+
+
+def test_every_byte_of_a_body_without_a_key_comes_through():
+    said = f"{KEY[:-1]} sk- s {KEY[1:]} sk-secretmarke".encode()
+    assert body([said[n : n + 1] for n in range(len(said))]) == said
+    assert body([gzip.compress(said)], headers={"Content-Encoding": "gzip"}) == said
+
+
+def test_headers_lose_the_key_and_what_was_true_of_the_transfer_alone():
+    _, headers = asyncio.run(
+        fetched([gzip.compress(b"x")], headers={"Content-Encoding": "gzip", "X-Id": KEY, "Retry-After": "3"})
+    )
+    assert "content-encoding" not in headers
+    assert (headers["x-id"], headers["retry-after"]) == ("[key]", "3")
+
+
+def test_a_body_may_be_so_long_and_no_longer_once_it_is_unpacked():
+    assert len(body([b"a" * 1000])) == 1000
+    with pytest.raises(TooLarge):
+        body([b"a" * 1001])
+    packed = gzip.compress(b"a" * 1001)
+    assert len(packed) < 100
+    with pytest.raises(TooLarge):
+        body([packed], headers={"Content-Encoding": "gzip"})
+    assert len(body([b"a" * 1001], path="/v1/files/f/content")) == 1001
+    with pytest.raises(TooLarge):  # an error, which is read whole
+        body([b"a" * 1001], path="/v1/files/f/content", status=400)
+
+
+@pytest.mark.parametrize(
+    ("location", "to"),
+    [
+        ("https://evil.example:8443/v1?text=x", "evil.example:8443"),
+        ("//evil.example/v1", "evil.example"),
+        ("/v2", "another path of its own"),
+        ("http://[", "an address that is none"),
+    ],
+)
+def test_a_redirect_names_the_host_alone(location, to):
+    with pytest.raises(Redirected) as caught:
+        body([], status=307, headers={"Location": location})
+    assert caught.value.to == to
+
+
+# Files of results
+
+
+def lines_of(pieces, most=10):
+    lines = Lines(most)
+    for piece in pieces:
+        lines.add(piece)
+    lines.add(b"\n")
+    return lines.taken(), lines.left_out
+
+
+def test_lines_are_put_together_from_pieces():
+    assert lines_of([b"on", b"e\ntwo\n\n  \nthr", b"ee"]) == ([b"one", b"two", b"three"], 0)
+
+
+def test_a_line_that_is_too_long_is_left_out_and_the_next_one_is_not():
+    assert lines_of([b"x" * 8, b"x" * 8, b"x" * 8, b"\nshort\n", b"y" * 11, b"\nend"]) == ([b"short", b"end"], 2)
+
+
+@pytest.mark.drill("model host")
+def test_a_file_of_results_is_read_line_by_line_and_a_line_without_end_fills_no_memory():
+    taken = []
+
+    async def take(lines):
+        taken.extend(lines)
+
+    async def read(base_url):
+        async with AsyncOpenAI(base_url=base_url, api_key="invented", max_retries=0) as client:
+            host = BatchHost(client, MODEL, PATIENCE)
+            host._most = 1 << 20
+            await host.read("file-x", take)
+
+    packed = gzip.compress(b'{"a":1}\n' + b" " * (8 << 20) + b'\n{"b":2}\n')
+    with HostileHost(lambda handler, _: handler.give(packed, Content_Encoding="gzip")) as host:
+        asyncio.run(read(host.base_url))
+    assert taken == [b'{"a":1}', b'{"b":2}']
+
+
+@pytest.mark.drill("model host")
+def test_a_batch_host_whose_answers_are_too_long_is_refused():
+    async def known(base_url):
+        client = httpx2.AsyncClient(event_hooks={"response": [held(1000, [])]})
+        async with AsyncOpenAI(base_url=base_url, api_key="invented", max_retries=0, http_client=client) as asked:
+            await BatchHost(asked, MODEL, PATIENCE).known("batch-x")
+
+    with (
+        HostileHost(lambda handler, _: handler.give(b" " * 1001)) as host,
+        pytest.raises(HostRefused, match="more than 1000 bytes"),
+    ):
+        asyncio.run(known(host.base_url))
+    assert host.requests == 1
+
+
+# Memory
+
+ASK = """
+import sys
+from decimal import Decimal
+from pathlib import Path
+sys.path[:0] = [sys.argv[3]]
+from asking_tools import questions
+from pipelines.errors import HostRefused
+from pipelines.llm.factory import asker
+from pipelines.settings import Llm
+
+def peak():
+    return int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1])
+
+before = peak()
+llm = Llm(profiles=Path(sys.argv[2]), timeout=60.0, attempts=2)
+said = ""
+try:
+    with asker(Path(sys.argv[1]), llm, "openai", {}, budget=Decimal(5)) as ask:
+        ask.ask("emotions", questions(60))
+except HostRefused as error:
+    said = error.what
+print((peak() - before) // 1024, said)
+"""
+
+
+@pytest.mark.drill("model host")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_bomb_of_1_200_mb_takes_no_memory(tmp_path):
+    """16 of them at once. Before, 1.2 MB took 4.2 GB."""
+    packed = bomb()
+    assert len(packed) < 2_000_000 < BOMB
+    with HostileHost(lambda handler, _: handler.give(packed, Content_Encoding="gzip")) as host:
+        llm = llm_for(tmp_path, host.base_url, profile="concurrency = 16\n")
+        told = subprocess.run(
+            [sys.executable, "-c", ASK, tmp_path, llm.profiles, ROOT / "tests" / "doubles"],
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    megabytes, _, said = told.partition(" ")
+    assert "gives no answers: 8 questions in a row (replies of more than" in said
+    assert int(megabytes) <= 400
+    assert host.requests <= 8 + 2 * 16  # none is sent twice

@@ -1,0 +1,206 @@
+"""The card: what machines read at its head, and what people read below."""
+
+import re
+from collections import Counter
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from published_rows import NAME, make_release, training_sets
+
+from pipelines.operations.paper_tables import e_table_1, m_table_1
+from pipelines.release.publish.card import card, is_sensitive, licences
+from pipelines.release.publish.folder import export_folder
+from pipelines.release.publish.measures import Measures, measure
+from pipelines.release.publish.pictures import pictures
+from pipelines.settings import ROOT
+from pipelines.store.release_manifest import Finding, Source
+from pipelines.store.releases import Releases
+from schemas.tables import TABLES
+
+REPO = "me/empathy"
+
+
+@pytest.fixture(scope="module")
+def exported(mixed, tmp_path_factory):
+    target = tmp_path_factory.mktemp("card") / "out"
+    posts = mixed.store.read("unique_posts").collect()
+    tables = [m_table_1(posts), e_table_1(posts)]
+    return export_folder(mixed.releases, NAME, mixed.store, target, tables, REPO), target
+
+
+@pytest.fixture(scope="module")
+def told(exported):
+    return (exported[1] / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def front(told):
+    return yaml.safe_load(told.split("---\n")[1])
+
+
+def again(mixed, exported, **changes):
+    """The card of the same release with something changed in its manifest."""
+    release, folder = exported
+    found = measure(mixed.release, mixed.releases.folder(NAME))
+    return card(release.model_copy(update=changes), folder, found, [], [], REPO)
+
+
+def test_its_head_says_where_the_files_of_each_config_and_split_are(front, exported):
+    release, folder = exported
+    for config in front["configs"]:
+        for data in config["data_files"]:
+            files = sorted(path.relative_to(folder).as_posix() for path in folder.glob(data["path"]))
+            shards = release.configs[config["config_name"]]
+            assert files == [shard.path for shard in shards if shard.split == data["split"]]
+    assert [config["config_name"] for config in front["configs"]] == list(release.configs)
+
+
+def test_its_head_counts_what_is_there(front, exported):
+    release, _ = exported
+    counted = {
+        (info["config_name"], split["name"]): split["num_examples"]
+        for info in front["dataset_info"]
+        for split in info["splits"]
+    }
+    assert counted == {
+        (config, shard.split): release.rows(config, shard.split)
+        for config, shards in release.configs.items()
+        for shard in shards
+    }
+    assert front["size_categories"] == ["n<1K"]
+    assert front["language"] == ["zh"]
+
+
+def test_access_is_gated_unless_everything_is_invented(front, mixed, exported):
+    assert front["extra_gated_prompt"]
+    assert "checkbox" in front["extra_gated_fields"].values()
+    invented = [source for source in mixed.release.sources if source.consent == "invented"]
+    assert is_sensitive(mixed.release)
+    assert "extra_gated" not in again(mixed, exported, sources=invented)
+
+
+def test_licences_that_differ_are_told_by_source_in_a_file_that_the_hub_links_to(front, mixed, exported):
+    release, folder = exported
+    assert (front["license"], front["license_name"], front["license_link"]) == ("other", "by-source", "LICENSE.md")
+    told = (folder / front["license_link"]).read_text(encoding="utf-8")
+    assert all(f"| {source.name} | {source.licence} |" in told for source in release.sources)
+
+
+@pytest.mark.parametrize(
+    ("licence", "name"), [("CC BY-NC 4.0", "cc-by-nc-4.0"), ("CC0-1.0 (invented)", "cc0-1.0"), ("all mine", "other")]
+)
+def test_one_licence_is_named_as_the_hub_names_it(mixed, exported, licence, name):
+    one = Source(name="x", licence=licence, consent="given", lineage=["y"], rows=1, collected="imported 2026-11-22")
+    assert f"license: {name}\n" in again(mixed, exported, sources=[one])
+    assert bool(licences(exported[0].model_copy(update={"sources": [one]}))) == (name == "other")
+
+
+def test_the_client_of_the_hub_reads_its_head(told, front):
+    from huggingface_hub import DatasetCard
+
+    data = DatasetCard(told).data
+    assert (data.license, data.language, data.pretty_name) == (front["license"], ["zh"], f"gongqing 共情 ({NAME})")
+    assert data.to_dict()["configs"] == front["configs"]
+
+
+def test_its_numbers_are_of_the_rows_that_are_published(mixed, tmp_path):
+    sets = training_sets(mixed.store)
+    gone = sets["sft_coe"].head(1).with_columns(row_id=pl.lit("gone:1/1"))
+    releases = Releases(tmp_path)
+    make_release(releases, mixed.store, {"sft_coe": pl.concat([sets["sft_coe"], gone])})
+    published = export_folder(releases, NAME, mixed.store, tmp_path / "out")
+    rows = sets["sft_coe"].height
+    assert published.rows("sft_coe") == sum(source.rows for source in published.sources) == rows
+    assert f"{rows:,} rows in 1 configs; by language: zh {rows:,}." in (tmp_path / "out" / "README.md").read_text(
+        "utf-8"
+    )
+
+
+def test_sizes_are_those_that_datasets_means(front, exported):
+    _, folder = exported
+    for info in front["dataset_info"]:
+        files = list(folder.glob(f"{info['config_name']}/*.parquet"))
+        assert info["download_size"] == sum(path.stat().st_size for path in files)
+        assert info["dataset_size"] == sum(pq.read_table(path).nbytes for path in files)
+
+
+def test_rows_with_signs_of_risk_are_told_of_where_a_setting_let_them_in(mixed, exported, told):
+    assert "are in no set of this release" in told
+    assert "**are in this release**" in again(mixed, exported, settings={"prompts": {"allow_risk": True}})
+
+
+def test_every_column_is_described_in_the_words_of_the_schemas(told, exported):
+    for config in exported[0].configs:
+        for name, meaning in TABLES[config].describe().items():
+            assert f"| `{name}` |" in told
+            assert meaning in told
+    assert "| `prompt[].role` | string | as chat templates name it |" in told
+    assert "| `withheld` | bool |" in told
+
+
+def test_every_source_is_there_with_licence_and_consent(told, mixed):
+    for source in mixed.release.sources:
+        (line,) = [line for line in told.splitlines() if line.startswith(f"| {source.name} |")]
+        assert source.licence in line
+    assert "the writers were not asked; texts withheld here" in told
+    assert "no 15 characters of such a text stand in it" in told
+
+
+def test_the_papers_tables_and_the_pictures_are_in_it(told, exported):
+    assert "### M Table 1: primary categories" in told
+    assert "### E Table 1: the data set" in told
+    shown = re.findall(r"!\[[^]]+\]\(([^)]+)\)", told)
+    assert shown == ["pictures/lengths.png", "pictures/topics.png"]
+    assert all((exported[1] / path).read_bytes().startswith(b"\x89PNG") for path in shown)
+
+
+def test_it_says_how_to_load_how_to_be_taken_out_and_whom_to_call(told):
+    assert f'load_dataset("{REPO}", "sft_coe", split="train", revision="{NAME}")' in told
+    assert "## To have a row taken out" in told
+    numbers = re.findall(r"\*\*(\d{3,5})\*\*", (ROOT / "docs" / "crisis.md").read_text(encoding="utf-8"))
+    assert len(numbers) > 8
+    assert set(numbers) <= set(re.findall(r"\*\*(\d{3,5})\*\*", told))
+
+
+def test_rows_by_rules_and_what_the_checks_found_are_told(mixed, exported, told):
+    assert "Rows by rules" not in told
+    finding = Finding(check="quasi_identifiers", severity="warn", count=3, what="rows are rare", remedy="look")
+    marked = again(mixed, exported, allowed=["rules_rows"], findings=[finding])
+    assert "**Rows by rules.**" in marked
+    assert "* rows are rare (3 in all)." in marked
+    counted = again(mixed, exported, findings=[finding.model_copy(update={"what": "3 rows are rare"})])
+    assert "* 3 rows are rare." in counted, "a number once"
+
+
+def test_of_rows_by_rules_each_config_says_how_many(mixed, exported):
+    release, folder = exported
+    found = Measures(by_rules=Counter(sft_coe=7))
+    told = card(release.model_copy(update={"allowed": ["rules_rows"]}), folder, found, [], [], REPO)
+    assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` rules, or people for the samples, wrote" in told
+
+
+def test_every_table_of_it_is_one(told):
+    """Rows of a Markdown table have as many cells as its head."""
+    table: list[int] = []
+    for line in [*told.splitlines(), ""]:
+        if line.startswith("|"):
+            table.append(len(re.findall(r"(?<!\\)\|", line)))
+        else:
+            assert len(set(table)) <= 1, line
+            table = []
+
+
+def test_the_same_rows_draw_the_same_pictures(mixed):
+    found = measure(mixed.release, mixed.releases.folder(NAME))
+    assert pictures(found) == pictures(found)
+    assert sum(map(len, found.lengths.values())) == sum(map(mixed.release.rows, mixed.release.configs))
+
+
+def test_it_says_that_it_is_text_alone_and_what_share_of_the_rounds_that_costs(mixed, exported, told):
+    assert "by language: zh" in told
+    assert "Text only: no round lacked media." in told
+    what = "text only: 1 of 8 rounds (12.5%) lacked media, and are left out"
+    finding = Finding(check="media", severity="warn", count=1, what=what, remedy="none")
+    assert again(mixed, exported, findings=[finding]).count("ext only: 1 of 8 rounds (12.5%) lacked media") == 1

@@ -1,0 +1,96 @@
+"""A release in the forms of other trainers."""
+
+import json
+
+import polars as pl
+import pytest
+from published_rows import NAME
+
+from pipelines.errors import UnknownName
+from pipelines.release.publish.folder import export_folder
+from pipelines.release.publish.jsonl import FORMS, export_jsonl
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def exported(mixed, tmp_path):
+    def export(form):
+        return export_jsonl(mixed.release, mixed.releases.folder(NAME), tmp_path, form), tmp_path
+
+    return export
+
+
+def first(mixed, config, split="train"):
+    return mixed.releases.frame(NAME, config, split).head(1).collect().to_dicts()[0]
+
+
+def test_every_row_is_written_or_left_out_with_a_reason(mixed, exported):
+    told, folder = exported("openai")
+    assert sum(told.written.values()) + sum(told.left_out.values()) == sum(
+        map(mixed.release.rows, mixed.release.configs)
+    )
+    assert told.left_out == {"grpo_ecot: a prompt set has no answer to imitate": mixed.release.rows("grpo_ecot")}
+    assert {name: len(lines(folder / name)) for name in told.written} == told.written
+
+
+def test_llama_factory_finds_every_file_by_its_description(mixed, exported):
+    told, folder = exported("llama-factory")
+    described = json.loads((folder / "dataset_info.json").read_text())
+    assert {one["file_name"] for one in described.values()} == told.written.keys()
+    chat, pair = described["sft_coe_train"], described["rm_triplets_train"]
+    assert (chat["formatting"], chat["columns"]["messages"]) == ("sharegpt", "messages")
+    row = lines(folder / "sft_coe_train.jsonl")[0]
+    assert row == {"messages": first(mixed, "sft_coe")["messages"]}
+    assert {message[chat["tags"]["role_tag"]] for message in row["messages"]} == {
+        chat["tags"][f"{role}_tag"] for role in ("system", "user", "assistant")
+    }
+    assert pair["ranking"] is True
+    ranked = lines(folder / "rm_triplets_train.jsonl")[0]
+    assert set(pair["columns"].values()) == ranked.keys()
+
+
+def test_sharegpt_names_the_speakers_its_own_way(mixed, exported):
+    _, folder = exported("sharegpt")
+    assert not (folder / "dataset_info.json").exists()
+    said = lines(folder / "sft_coe_train.jsonl")[0]["conversations"]
+    assert [turn["from"] for turn in said] == ["system", "human", "gpt"]
+    assert [turn["value"] for turn in said] == [one["content"] for one in first(mixed, "sft_coe")["messages"]]
+
+
+def test_openai_takes_triplets_as_preferences(mixed, exported):
+    _, folder = exported("openai")
+    row, triplet = lines(folder / "rm_triplets_train.jsonl")[0], first(mixed, "rm_triplets")
+    assert row["input"] == {"messages": [{"role": "user", "content": triplet["query"]}]}
+    assert row["preferred_output"] == [{"role": "assistant", "content": triplet["positive"]}]
+    assert row["non_preferred_output"] == [{"role": "assistant", "content": triplet["negative"]}]
+
+
+def test_rows_that_lack_words_train_nothing(mixed, tmp_path):
+    public = export_folder(mixed.releases, NAME, mixed.store, tmp_path / "public")
+    (tmp_path / "out").mkdir()
+    told = export_jsonl(public, tmp_path / "public", tmp_path / "out", "openai")
+    withheld = pl.read_parquet(tmp_path / "public" / "sft_coe" / "*.parquet")["withheld"].sum()
+    assert told.left_out["sft_coe: words are withheld"] == withheld > 0
+    assert not [one for one in tmp_path.glob("out/*.jsonl") if "⟦" in one.read_text(encoding="utf-8")]
+
+
+def test_another_form_is_refused_with_the_nearest_name(exported):
+    with pytest.raises(UnknownName, match="llama-factory"):
+        exported("llama_factory")
+    assert set(FORMS) == {"llama-factory", "sharegpt", "openai"}
+
+
+def test_a_split_that_lacks_words_throughout_has_no_file(mixed, tmp_path):
+    """No loader reads an empty one, and nothing names it."""
+    public = export_folder(mixed.releases, NAME, mixed.store, tmp_path / "public")
+    for path in (tmp_path / "public" / "rm_triplets").glob("train-*"):
+        rows = pl.read_parquet(path).with_columns(withheld=True)
+        rows.write_parquet(path)
+    (tmp_path / "out").mkdir()
+    told = export_jsonl(public, tmp_path / "public", tmp_path / "out", "llama-factory")
+    assert "rm_triplets_train.jsonl" not in told.written
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.jsonl")) == sorted(told.written)
+    assert "rm_triplets_train" not in json.loads((tmp_path / "out" / "dataset_info.json").read_text())

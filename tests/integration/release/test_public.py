@@ -1,0 +1,228 @@
+"""What leaves the house: whole rows of those who allowed it, and of the others not one run of words."""
+
+import polars as pl
+import pytest
+from published_rows import CRAWLED, NAME, make_release, training_sets
+
+from pipelines.errors import PrivateText, RequestError
+from pipelines.release.publish.folder import export_folder, restore_folder
+from pipelines.release.publish.private import PUBLISHABLE, read_private
+from pipelines.release.publish.public import publish_rows, require_no_private_text, rows_of
+from pipelines.release.shards import write_shards
+from pipelines.store import Store
+from pipelines.store.release_manifest import Finding
+from pipelines.store.releases import Releases
+from schemas.labels import CONSENTS
+from schemas.tables import TABLES
+
+
+@pytest.fixture(scope="module")
+def folder(mixed, tmp_path_factory):
+    target = tmp_path_factory.mktemp("public") / "out"
+    export_folder(mixed.releases, NAME, mixed.store, target)
+    return target
+
+
+def rows(folder, config):
+    return {row["row_id"]: row for path in sorted(folder.glob(f"{config}/*.parquet")) for row in rows_of(path)}
+
+
+def is_crawled(row_id):
+    return row_id.startswith(f"{CRAWLED}:")
+
+
+def every_string(value):
+    if isinstance(value, str):
+        yield value
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from every_string(one)
+
+
+def windows_of(store):
+    """Every 15 characters that stand in a crawled post or an answer to it, by the plainest way there is."""
+    posts = store.read("unique_posts").filter(pl.col("source") == CRAWLED).collect()
+    answers = posts["answers"].explode(empty_as_null=False).struct.field("text")
+    texts = {*posts["text"], *posts["title"], *posts["description"], *answers}
+    return {text[at : at + 15] for text in texts for at in range(len(text) - 14)}
+
+
+def repeats(value, windows):
+    return any(text[at : at + 15] in windows for text in every_string(value) for at in range(len(text) - 14))
+
+
+def test_consent_decides_what_is_published():
+    assert set(CONSENTS) - set(PUBLISHABLE) == {"agreement", "not_asked"}
+
+
+def test_every_row_is_there_with_its_labels(mixed, folder):
+    for config in mixed.release.configs:
+        whole = {row["row_id"]: row for row in mixed.releases.frame(NAME, config).collect().iter_rows(named=True)}
+        public = rows(folder, config)
+        assert public.keys() == whole.keys()
+        assert all(public[row_id]["split"] == row["split"] for row_id, row in whole.items())
+
+
+def test_rows_of_those_who_allowed_it_are_published_as_they_are(mixed, folder):
+    public, windows = rows(folder, "sft_coe"), windows_of(mixed.store)
+    whole = mixed.releases.frame(NAME, "sft_coe").collect().to_dicts()
+    ours = [row for row in whole if not is_crawled(row["row_id"]) and not repeats(row, windows)]
+    assert len(ours) > 20
+    assert all(public[row["row_id"]] == {**row, "withheld": False} for row in ours)
+
+
+def test_no_fifteen_characters_of_a_crawled_post_stand_in_any_file(mixed, folder):
+    windows = windows_of(mixed.store)
+    assert len(windows) > 5_000
+    for config in mixed.release.configs:
+        assert not [row_id for row_id, row in rows(folder, config).items() if repeats(row, windows)]
+    assert not [name for name in ("README.md", "manifest.json") if repeats((folder / name).read_text("utf-8"), windows)]
+
+
+def test_a_chain_keeps_what_the_model_wrote_and_loses_what_it_quoted(folder):
+    row = next(row for row in rows(folder, "sft_coe").values() if is_crawled(row["row_id"]))
+    asked, told = row["messages"][1]["content"], row["messages"][2]["content"]
+    assert row["withheld"]
+    assert asked.startswith("⟦")
+    assert asked.endswith("⟧")
+    assert "<L1>对方说：“⟦" in told
+    assert "<L2>想法之间</L2><L3>想被听见</L3><L4>先共情</L4></empathy_think><answer>⟦" in told
+
+
+def test_an_answer_of_a_crawled_post_is_taken_out_of_a_row_that_is_ours(mixed, folder):
+    public, windows = rows(folder, "rm_triplets"), windows_of(mixed.store)
+    whole = mixed.releases.frame(NAME, "rm_triplets").collect().to_dicts()
+    lent = [row for row in whole if not is_crawled(row["row_id"]) and repeats(row["negative"], windows)]
+    assert lent
+    for row in lent:
+        assert public[row["row_id"]]["negative"].startswith("⟦")
+        assert public[row["row_id"]]["withheld"]
+        kept = [name for name in ("query", "positive") if not repeats(row[name], windows)]
+        assert all(public[row["row_id"]][name] == row[name] for name in kept)
+
+
+def test_the_manifest_tells_of_what_is_withheld(mixed, folder):
+    from pipelines.store.release_manifest import Release
+
+    published = Release.model_validate_json((folder / "manifest.json").read_bytes())
+    told = {one.what.split()[2]: one.count for one in published.findings if one.check == "withheld"}
+    assert told == {
+        config: sum(row["withheld"] for row in rows(folder, config).values()) for config in mixed.release.configs
+    }
+    assert published.pins == mixed.release.pins
+
+
+def test_nobody_is_told_who_can_be_known_most_easily(mixed, tmp_path):
+    found = [
+        Finding(check=check, severity="warn", count=1, what="told", remedy="mend it", examples=[f"{CRAWLED}:1"])
+        for check in ("k_anonymity", "risk", "consent")
+    ]
+    told = mixed.release.model_copy(update={"findings": found})
+    private = read_private(mixed.store, told.pins)
+    published = publish_rows(told, mixed.releases.folder(NAME), tmp_path, private)
+    ids = {one.check: one.examples for one in published.findings if one.what == "told"}
+    assert ids == {"k_anonymity": [], "risk": [], "consent": []}
+
+
+def test_the_same_release_is_the_same_files(mixed, folder, tmp_path):
+    export_folder(mixed.releases, NAME, mixed.store, tmp_path / "again")
+    before, after = (
+        {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        for place in (folder, tmp_path / "again")
+    )
+    assert before == after
+
+
+def test_rewrites_of_private_texts_and_rows_whose_text_is_unknown_are_left_out(mixed, tmp_path):
+    sets = training_sets(mixed.store)
+    chats = sets["sft_coe"].head(3)
+    assert all(map(is_crawled, chats["row_id"].head(2)))
+    odd = chats.with_columns(
+        row_id=pl.Series([chats["row_id"][0] + "~P", "gone:1/1", chats["row_id"][2] + "~D"]),
+        variant=pl.Series(["P", "none", "D"]),
+    )
+    releases = Releases(tmp_path)
+    make_release(releases, mixed.store, {"sft_coe": pl.concat([chats, odd])})
+    published = export_folder(releases, NAME, mixed.store, tmp_path / "out")
+    left_out = {one.what: one.examples for one in published.findings if one.check == "left_out"}
+    assert [ids for what, ids in left_out.items() if "rewrites" in what] == [[odd["row_id"][0]]]
+    assert [ids for what, ids in left_out.items() if "not in this home" in what] == [["gone:1/1"]]
+    assert published.rows("sft_coe") == 4
+    assert rows(tmp_path / "out", "sft_coe")[odd["row_id"][2]]["withheld"], "a copy is withheld like its source"
+
+
+def test_the_last_look_finds_what_was_planted(mixed, folder, tmp_path):
+    private = read_private(mixed.store, mixed.release.pins)
+    require_no_private_text(folder, private)
+    row = next(row for row in mixed.releases.frame(NAME, "sft_coe").collect().to_dicts() if is_crawled(row["row_id"]))
+    planted = pl.DataFrame([row], schema=TABLES["sft_coe"].polars_schema())
+    write_shards(tmp_path, "sft_coe", TABLES["sft_coe"], planted)
+    with pytest.raises(PrivateText, match=row["row_id"]) as caught:
+        require_no_private_text(tmp_path, private)
+    assert row["messages"][1]["content"][:15] not in str(caught.value)
+
+
+def test_whoever_has_the_posts_gets_every_word_back(mixed, folder, tmp_path):
+    reader = Releases(tmp_path / "reader")
+    came_back = imported(reader, folder)
+    restored, missing = restore_folder(reader, NAME, mixed.store, tmp_path / "whole")
+    assert missing == []
+    assert {config: restored.rows(config) for config in restored.configs} == {
+        config: came_back.rows(config) for config in came_back.configs
+    }
+    for config in mixed.release.configs:
+        whole = mixed.releases.frame(NAME, config).collect().to_dicts()
+        assert rows(tmp_path / "whole", config) == {row["row_id"]: {**row, "withheld": False} for row in whole}
+
+
+def test_a_post_that_has_changed_since_is_not_put_back(mixed, folder, tmp_path):
+    reader = Releases(tmp_path / "reader")
+    imported(reader, folder)
+    theirs = Store(tmp_path / "data")
+    posts = mixed.store.read("unique_posts").collect()
+    first = posts.filter(pl.col("source") == CRAWLED)["post_id"][0]
+    theirs.write(
+        "unique_posts", posts.with_columns(text=pl.when(post_id=first).then(pl.lit("改过了")).otherwise("text"))
+    )
+    _, missing = restore_folder(reader, NAME, theirs, tmp_path / "most")
+    assert missing == [first]
+    withheld = {row["row_id"] for row in rows(tmp_path / "most", "grpo_ecot").values() if row["withheld"]}
+    assert withheld <= {first}
+
+
+def test_a_home_without_texts_can_put_nothing_back(mixed, folder, tmp_path):
+    reader = Releases(tmp_path / "reader")
+    imported(reader, folder)
+    with pytest.raises(RequestError, match="nothing can be put back"):
+        restore_folder(reader, NAME, Store(tmp_path / "none"), tmp_path / "whole")
+    assert not (tmp_path / "whole").exists()
+
+
+def imported(releases, folder):
+    """What `fetch` would make of the folder."""
+    import shutil
+
+    from pipelines.store.release_manifest import Release
+
+    with releases.staging() as staged:
+        shutil.copytree(folder, staged, dirs_exist_ok=True)
+        return releases.publish(staged, Release.model_validate_json((folder / "manifest.json").read_bytes()))
+
+
+def test_an_export_is_whole_or_not_there(mixed, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "something.txt").touch()
+    with pytest.raises(RequestError, match="not empty"):
+        export_folder(mixed.releases, NAME, mixed.store, tmp_path / "full")
+    with pytest.raises(ZeroDivisionError):
+        export_folder(mixed.releases, NAME, mixed.store, tmp_path / "broken", tables=[Broken()])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full"]
+
+
+class Broken:
+    title = "broken"
+    notes: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+
+    @property
+    def columns(self):
+        return (1 // 0,)

@@ -1,0 +1,335 @@
+"""A small file of every form, written by us, and what it becomes."""
+
+import json
+from typing import Any
+
+import pytest
+from importing_fixtures import Importing
+
+
+def spoken(row: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(turn["role"], turn["text"]) for turn in row["turns"]]
+
+
+def attributes(row: dict[str, Any]) -> dict[str, str]:
+    return {entry["name"]: entry["value"] for entry in row["attributes"]}
+
+
+def test_smile(importing: Importing) -> None:
+    turns = [
+        {"role": "client", "content": "我睡不着。", "annotation": [{"sentence": "我睡不着。", "label": ""}]},
+        {"role": "counselor", "content": "多久了？", "annotation": [{"sentence": "多久了？", "label": "Question"}]},
+        {"role": "counselor", "content": "白天呢？", "annotation": [{"sentence": "白天呢？", "label": "探查"}]},
+    ]
+    imported = importing("smile", {"data/7.json": turns})
+    [row] = imported.kept.rows(named=True)
+    assert row["dialogue_id"] == "smile:7"
+    assert spoken(row) == [("seeker", "我睡不着。"), ("supporter", "多久了？\n白天呢？")]
+    assert row["turns"][1]["strategies"] == ["Question"]
+    assert row["turns"][1]["source_strategies"] == ["Question", "探查"]
+    assert imported.unknown_strategies == {"探查": 1}
+    assert row["n_rounds"] == 1
+
+
+def test_cpsycoun_half_width_colon_and_line_ends(importing: Importing) -> None:
+    text = "来访者: 你好。\r\n\r\n心理咨询师：请讲。\r\n1. 慢慢来。\r\n（停顿）\r\n来访者：比如：我怕黑。"
+    [row] = importing("cpsycoun", {"case_3.txt": text}).kept.rows(named=True)
+    assert row["dialogue_id"] == "cpsycoun:3"
+    assert spoken(row) == [
+        ("seeker", "你好。"),
+        ("supporter", "请讲。\n1. 慢慢来。\n（停顿）"),
+        ("seeker", "比如：我怕黑。"),
+    ]
+
+
+def test_cpsycoune(importing: Importing) -> None:
+    said = ["求助者：我要换工作吗？", "支持者：你怎么想？", "求助者：不知道。"]
+    imported = importing("cpsycoune", {"E/Career/1.json": said, "E/Emotion&Stress/1.json": said})
+    rows = imported.kept.rows(named=True)
+    assert [row["dialogue_id"] for row in rows] == ["cpsycoune:Career/1", "cpsycoune:Emotion&Stress/1"]
+    assert rows[1]["topic"] == "Emotion&Stress"
+    assert spoken(rows[0])[:2] == [("seeker", "我要换工作吗？"), ("supporter", "你怎么想？")]
+
+
+@pytest.mark.parametrize(("seeker", "supporter"), [("speaker", "listener"), ("seeker", "supporter"), ("usr", "sys")])
+def test_esconv(importing: Importing, seeker: str, supporter: str) -> None:
+    dialogue = {
+        "experience_type": "Previous Experience",
+        "emotion_type": "anxiety",
+        "problem_type": "job crisis",
+        "situation": "I may lose my job.",
+        "survey_score": {"seeker": {"empathy": "5"}, "supporter": {"relevance": 4}},
+        "seeker_question1": "It helped.",
+        "supporter_question1": "",
+        "dialog": [
+            {"speaker": supporter, "annotation": {"strategy": "Question"}, "content": "Hi. What is on your mind?"},
+            {"speaker": seeker, "annotation": {"feedback": "3"}, "content": "My job.\n"},
+            {"speaker": seeker, "annotation": {"feedback": "5"}, "content": "It may go."},
+            {"speaker": supporter, "annotation": {"strategy": "Mirroring"}, "content": "It may go?"},
+        ],
+    }
+    imported = importing("esconv", [dialogue])
+    [row] = imported.kept.rows(named=True)
+    assert [turn["role"] for turn in row["turns"]] == ["supporter", "seeker", "supporter"]
+    assert row["turns"][1]["feedback"] == 5
+    assert (row["n_rounds"], row["emotion"], row["topic"]) == (1, "anxiety", "job crisis")
+    assert attributes(row) == {
+        "experience_type": "Previous Experience",
+        "survey_score.seeker.empathy": "5",
+        "survey_score.supporter.relevance": "4",
+        "seeker_question1": "It helped.",
+        "turns.1.feedback": "3|5",
+    }
+    assert imported.unknown_strategies == {"Mirroring": 1}
+    assert imported.notes == {"joined_turns": 1, "opened_by_supporter": 1}
+    assert (row["source_id"], row["licence"], row["consent"]) == (row["source_id"].lower(), "CC BY-NC 4.0", "given")
+    assert len(row["source_id"]) == 12
+
+
+def test_esconv_windows(importing: Importing) -> None:
+    lines = [
+        "1.0 0 0 hello  EOS 1.0 1 1 [Questions] Hi, how are you?",
+        "0.0 0 0 hello  EOS 0.0 1 1 [Questions] Hi, how are you? EOS 0.0 0 2 bad EOS 1.0 1 3 [Other] oh [sic] EOS fan",
+        "no window at all",
+        "0.0 1 1 [Questions] Hi, who are you? EOS 0.0 0 4 x EOS 1.0 1 5 [Other] y",
+        "0.0 1 3 [Question] changed EOS 0.0 0 4 and so EOS 1.0 1 5 [Other] yes",
+        "1.0 0 1 lost beginning EOS 1.0 1 2 [Mirroring] I see",
+        "",
+    ]
+    imported = importing("esconv_tsv", "\n".join(lines), file="w.tsv")
+    one, two = imported.kept.rows(named=True)
+    assert spoken(one) == [
+        ("seeker", "hello"),
+        ("supporter", "Hi, how are you?"),
+        ("seeker", "bad"),
+        ("supporter", "oh [sic] EOS fan"),
+    ]
+    assert attributes(one) == {"windows": "2"}
+    assert attributes(two) == {"windows": "1", "missing_utterances": "0"}
+    assert imported.dropped.select("row_id", "reason").rows() == [
+        ("w.tsv:3", "wrong_form"),
+        ("w.tsv:4", "wrong_form"),  # its indexes leap
+        ("w.tsv:5", "unplaced_window"),
+    ]
+    assert imported.unknown_strategies == {"Mirroring": 1}
+
+
+def test_emollm(importing: Importing) -> None:
+    rounds = [{"system": "你是咨询师", "input": "我累", "output": "辛苦了"}, {"input": "嗯", "output": "歇歇"}]
+    [row] = importing("emollm", [{"conversation": rounds}]).kept.rows(named=True)
+    assert [role for role, _ in spoken(row)] == ["seeker", "supporter"] * 2
+    assert attributes(row) == {"system": "你是咨询师"}
+    assert row["n_rounds"] == 2
+
+
+MESSAGES = {
+    "id": 4,
+    "topic": "情绪",
+    "messages": [
+        {"role": "system", "content": "倾听"},
+        {"role": "user", "content": "我很烦"},
+        {"role": "assistant", "content": "怎么了"},
+    ],
+}
+SHAREGPT = {
+    "id": "x_0",
+    "system": "倾听",
+    "conversations": [{"from": "human", "value": "我很烦"}, {"from": "gpt", "value": "怎么了"}],
+}
+ALPACA = {
+    "instruction": "还在",
+    "input": "烦",
+    "output": "说说看",
+    "system": "倾听",
+    "history": [["我很烦", "怎么了"]],
+}
+
+
+@pytest.mark.parametrize("name", ["soulchat", "sharegpt", "llama_factory"])
+@pytest.mark.parametrize("record", [MESSAGES, SHAREGPT, ALPACA])
+@pytest.mark.parametrize("lines", [False, True])
+def test_messages(importing: Importing, name: str, record: dict[str, Any], lines: bool) -> None:
+    content = f"{json.dumps(record)}\n" if lines else [record]
+    [row] = importing(name, content, file="set.jsonl" if lines else "set.json").kept.rows(named=True)
+    assert spoken(row)[:2] == [("seeker", "我很烦"), ("supporter", "怎么了")]
+    assert spoken(row)[2:] == ([("seeker", "还在\n烦"), ("supporter", "说说看")] if "output" in record else [])
+    assert attributes(row)["system"] == "倾听"
+    assert row["topic"] == record.get("topic")
+
+
+def test_a_tool_among_the_messages_drops_the_dialogue(importing: Importing) -> None:
+    tool = {"messages": [*MESSAGES["messages"], {"role": "observation", "content": "x"}]}
+    imported = importing("soulchat", [MESSAGES, tool])
+    assert imported.dropped.select("reason", "detail").rows() == [("unknown_role", "utterance 3: `observation`")]
+
+
+MESC = """Utterance,Speaker,Emotion,Strategy,Dialogue_ID,Utterance_ID,Season,Episode,StartTime,EndTime
+"Well, I came back.",Client,sadness,undefined,0,0,1,2,"00:00:54,097","00:00:55,113"
+And it hurt.,Client,sadness,undefined,0,1,1,2,"00:00:55,200","00:00:56,000"
+A lot.,Client,anger,undefined,0,2,1,2,"00:00:56,200","00:00:57,000"
+What hurt?,Therapist,neutral,Open question,0,3,1,2,"00:01:00,000","00:01:01,500"
+Coming back.,Client,fear,undefined,0,4,1,2,"00:01:02,000","00:01:03,000"
+You came back.,Therapist,neutral,Structuring the therapy,0,5,1,2,"00:01:04,000","00:01:05,000"
+Hello?,Client,neutral,undefined,1,0,1,2,"00:02:00,000","00:02:01,000"
+,Therapist,neutral,Approval,1,1,1,2,"00:02:02,000","00:02:03,000"
+Late.,Client,neutral,undefined,2,2,1,2,"00:03:02,000","00:03:03,000"
+Early.,Client,neutral,undefined,2,0,1,2,"00:03:00,000","00:03:01,000"
+"""
+
+
+def test_mesc(importing: Importing) -> None:
+    imported = importing("mesc", MESC, file="MESC.csv")
+    first, last = imported.kept.rows(named=True)
+    assert first["dialogue_id"] == "mesc:0"
+    assert spoken(first)[0] == ("seeker", "Well, I came back.\nAnd it hurt.\nA lot.")
+    assert [turn["emotion"] for turn in first["turns"]] == ["sadness", "neutral", "fear", "neutral"]
+    assert attributes(first) == {"season": "1", "episode": "2", "turns.0.emotions": "sadness|sadness|anger"}
+    assert (first["modality"], first["lang"]) == ("text+video", "en")
+    assert first["turns"][1]["media"] == [
+        {
+            "uri": "in-treatment/s01e02",
+            "kind": "video",
+            "sha256": None,
+            "start_ms": 60_000,
+            "end_ms": 61_500,
+            "licence": "all rights reserved (HBO); the video is not part of the set",
+            "available": False,
+        }
+    ]
+    assert first["turns"][1]["strategies"] == ["Question"]
+    assert imported.unknown_strategies == {"Structuring the therapy": 1}
+    assert first["turns"][3]["strategies"] == []
+    assert first["turns"][0]["source_strategies"] == []
+    assert spoken(last) == [("seeker", "Early.\nLate.")]
+    assert attributes(last)["missing_utterances"] == "1"
+    [dropped] = imported.dropped.rows(named=True)
+    assert (dropped["row_id"], dropped["reason"], dropped["detail"]) == (
+        "MESC.csv:8",
+        "missing_field",
+        "line 9 says nothing",
+    )
+
+
+AVAMERG = {
+    "conversation_id": "00042",
+    "speaker_profile": {"age": "young", "gender": "female", "timbre": "high", "ID": 7},
+    "listener_profile": {"age": "elderly", "gender": "male", "timbre": "low", "ID": 31},
+    "topic": "Life events",
+    "turns": [
+        {
+            "turn_id": "0",
+            "context": "I lost my keys.",
+            "dialogue_history": [{"index": 0, "role": "speaker", "utterance": "I lost my keys again."}],
+            "response": "Oh no, again?",
+            "chain_of_empathy": {"speaker_emotion": "annoyed", "emotion_cause": "lost keys"},
+        },
+        {
+            "turn_id": "1",
+            "context": "I lost my keys.",
+            "dialogue_history": [
+                {"index": 0, "role": "speaker", "utterance": "I lost my keys again."},
+                {"index": 1, "role": "listener", "utterance": "Oh no, again?"},
+                {"index": 2, "role": "speaker", "utterance": "Third time."},
+            ],
+            "response": "That is hard.",
+            "chain_of_empathy": {"speaker_emotion": "sad"},
+        },
+    ],
+}
+
+
+def test_avamerg(importing: Importing) -> None:
+    [row] = importing("avamerg", [AVAMERG]).kept.rows(named=True)
+    assert row["dialogue_id"] == "avamerg:00042"
+    assert [text for _, text in spoken(row)] == [
+        "I lost my keys again.",
+        "Oh no, again?",
+        "Third time.",
+        "That is hard.",
+    ]
+    assert [turn["emotion"] for turn in row["turns"]] == ["annoyed", None, "sad", None]
+    assert [(clip["uri"], clip["kind"]) for clip in row["turns"][3]["media"]] == [
+        ("dia00042utt3_31.wav", "audio"),
+        ("dia00042utt3_31.mp4", "video"),
+    ]
+    assert (row["situation"], row["topic"], row["modality"]) == ("I lost my keys.", "Life events", "text+video")
+    assert attributes(row)["chain_of_empathy.0.emotion_cause"] == "lost keys"
+    assert attributes(row)["speaker_profile.timbre"] == "high"
+
+
+def test_avamerg_views_that_contradict_each_other(importing: Importing) -> None:
+    other = json.loads(json.dumps(AVAMERG))
+    other["turns"][1]["dialogue_history"][1]["utterance"] = "Something else."
+    named = json.loads(json.dumps(AVAMERG))
+    named["conversation_id"] = "00043"
+    named["turns"] = named["turns"][:1]
+    named["turns"][0]["dialogue_history"][0]["audio_path"] = "train/audio/a.wav"
+    named["turns"][0]["response"] = None
+    imported = importing("avamerg", [other, named])
+    assert imported.dropped["reason"].to_list() == ["contradiction"]
+    [row] = imported.kept.rows(named=True)
+    assert row["modality"] == "text+audio"
+    assert row["turns"][0]["media"][0]["uri"] == "train/audio/a.wav"
+    assert row["n_rounds"] == 0
+
+
+def test_qa_csv_gathers_answers_of_equal_posts_only(importing: Importing) -> None:
+    text = (
+        "\ufeffDepartment,Title,Ask,Answer\r\n"
+        '情绪,我很累,"怎么办，\n真的累",歇歇\r\n'
+        "情绪,我很累,怎么办,走走\r\n"
+        '睡眠,我很累,"怎么办，\n真的累",睡觉\r\n'
+        '情绪,我很累,"怎么办，\n真的累",歇歇\r\n'
+        "情绪,多一列,a,b,c\r\n"
+        "情绪,没有回答,怎么办,\r\n"
+    )
+    imported = importing("qa_csv", text, file="qa.csv")
+    assert imported.encoding == "utf-8-sig"
+    rows = imported.kept.rows(named=True)
+    assert [[answer["text"] for answer in row["answers"]] for row in rows] == [["歇歇", "睡觉"], ["走走"], []]
+    assert (rows[0]["topic"], rows[0]["subtopics"]) == ("情绪", ["睡眠"])
+    assert imported.dropped.select("unit", "row_id", "reason").rows() == [
+        ("record", "qa.csv:9", "bad_csv"),
+        ("answer", "qa.csv:7", "duplicate_answer"),
+        ("answer", "qa.csv:10", "empty_answer"),
+    ]
+    assert (imported.n_records, imported.n_answers) == (4, 5)
+
+
+def test_psyqa_answers_stand_or_fall_alone(importing: Importing) -> None:
+    post = {
+        "question": "要不要说？",
+        "description": "",
+        "keywords": "人际,沟通，朋友",
+        "questionID": 9,
+        "answers": [
+            {
+                "answer_text": "先听听看。",
+                "has_label": True,
+                "labels_sequence": [
+                    {"start": 0, "end": 5, "type": "Direct Guidance"},
+                    {"start": 3, "end": 99, "type": "Information"},
+                ],
+            },
+            {"answer_text": "先听听看。", "has_label": False, "labels_sequence": None},
+            {"answer_text": None, "has_label": False},
+            "text",
+        ],
+    }
+    imported = importing("psyqa", [post, post], data_set="mine")
+    [row] = imported.kept.rows(named=True)
+    assert (row["post_id"], row["topic"], row["subtopics"]) == ("mine:9", "人际", ["沟通", "朋友"])
+    [answer] = row["answers"]
+    assert answer["answer_id"].startswith("mine:9/")
+    assert answer["spans"] == [
+        {"strategy": "Providing Suggestions", "source_strategy": "Direct Guidance", "start": 0, "end": 5}
+    ]
+    assert imported.notes == {"spans_outside_text": 1}
+    assert imported.dropped.select("unit", "row_id", "reason").rows() == [
+        ("answer", "set.json[0].answers[2]", "wrong_type"),
+        ("answer", "set.json[0].answers[3]", "wrong_type"),
+        ("answer", "set.json[0].answers[1]", "duplicate_answer"),
+        ("record", "set.json[1]", "duplicate_id"),
+        *(("answer", f"set.json[1].answers[{i}]", "post_dropped") for i in range(4)),
+    ]
+    assert (imported.n_records, imported.n_answers) == (2, 8)

@@ -1,0 +1,314 @@
+"""Any file by a mapping: the samples, every form, and mappings that are wrong."""
+
+import json
+import re
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import polars as pl
+import pytest
+from importing_fixtures import Importing
+
+from pipelines.errors import RequestError, UnreadableFile
+from pipelines.ingest.importing import Imported, read
+from pipelines.ingest.mapping import Answers, AuthorRoles, Clips, Columns, Mapping, Roles, Sides, Turns
+from schemas.ids import pseudonym
+from schemas.labels import CONSENTS
+
+KEY = b"sixteen bytes or more"
+SAMPLES = Path(__file__).resolve().parents[3] / "samples"
+HEAD = 'licence = "CC0-1.0"\nconsent = "given"\nlang = "zh"\n'
+
+POSTS = f"""kind = "posts"
+{HEAD}origin = {{ seeker = "human", supporter = "model" }}
+lineage = ["forum"]
+
+[columns]
+id = "meta.id"
+title = "t"
+description = "d"
+topic = "meta.topic"
+subtopics = "tags"
+author = "who"
+posted_at = "when"
+
+[answers]
+list = "replies"
+id = "n"
+text = "body"
+author = "who"
+author_role = "badge"
+posted_at = "when"
+likes = "likes"
+recommended = "best"
+
+[author_roles]
+professional = ["咨询师"]
+"""
+POST = {
+    "meta": {"id": 7, "topic": "情绪"},
+    "t": "我很累",
+    "d": None,
+    "tags": ["压力管理", "焦虑"],
+    "who": "小林",
+    "when": "2025-03-04 21:15",
+    "replies": [
+        {
+            "n": "7-1",
+            "body": "歇一歇。",
+            "who": "阿木",
+            "badge": "咨询师",
+            "when": "2025-03-05",
+            "likes": 3,
+            "best": True,
+        },
+        {"n": "7-2", "body": "抱抱。", "who": "", "badge": "路人", "likes": "many"},
+        {"n": "7-3", "body": "嗯。", "who": None, "likes": None},
+    ],
+}
+
+DIALOGUES = f"""kind = "dialogues"
+{HEAD}origin = "human"
+
+[columns]
+id = "id"
+lang = "language"
+modality = "mode"
+
+[turns]
+list = "said"
+role = "by"
+text = "what"
+strategies = "how"
+feedback = "stars"
+
+[turns.media]
+list = "clips"
+uri = "file"
+kind = "sort"
+end_ms = "until"
+
+[roles]
+seeker = ["caller"]
+supporter = ["we"]
+
+[attributes]
+shows = "shows"
+"""
+DIALOGUE = {
+    "id": "a",
+    "language": "en",
+    "said": [
+        {"by": "caller", "what": "hello", "clips": [{"file": "a.wav", "sort": "audio", "until": 900}]},
+        {"by": "we", "what": "hi", "how": "Questions", "stars": None},
+        {"by": "user", "what": "thanks", "stars": 5},
+    ],
+    "shows": ["media", {"x": 1}],
+}
+
+
+def run(folder: Path, mapping: str, record: Any, file: str = "set.jsonl", **settings: Any) -> Imported:
+    (folder / "map.toml").write_text(mapping, encoding="utf-8")
+    path = folder / file
+    if isinstance(record, bytes):
+        path.write_bytes(record)
+    else:
+        path.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
+    return read("mapped", path, mapping=folder / "map.toml", author_key=KEY, **settings)
+
+
+def test_posts(tmp_path: Path) -> None:
+    imported = run(tmp_path, POSTS, POST, data_set="forum")
+    [row] = imported.kept.rows(named=True)
+    assert (row["post_id"], row["title"], row["description"]) == ("forum:7", "我很累", "")
+    assert (row["topic"], row["subtopics"], row["lineage"]) == ("情绪", ["压力管理", "焦虑"], ["forum"])
+    assert row["author"] == pseudonym("forum", "小林", KEY)
+    assert row["posted_at"] == datetime(2025, 3, 4, 13, 15, tzinfo=UTC)
+    assert row["posted_at_precision"] == "minute"
+    first, last = row["answers"]
+    assert (first["answer_id"], first["author_role"]) == ("forum:7/7-1", "professional")
+    assert (first["likes"], first["recommended"]) == (3, True)
+    assert first["posted_at"] == datetime(2025, 3, 4, 16, tzinfo=UTC)
+    assert (last["author"], last["likes"], last["author_role"]) == (None, None, "unknown")
+    assert imported.dropped.select("unit", "row_id", "reason").rows() == [
+        ("answer", "set.jsonl:1.replies[1]", "wrong_value")
+    ]
+    assert "小林" not in str(imported.kept.rows())
+
+
+def test_dialogues(tmp_path: Path) -> None:
+    [row] = run(tmp_path, DIALOGUES, DIALOGUE).kept.rows(named=True)
+    assert (row["dialogue_id"], row["lang"], row["modality"]) == ("mapped:a", "en", "text+audio")
+    assert [turn["role"] for turn in row["turns"]] == ["seeker", "supporter", "seeker"]
+    assert row["turns"][0]["media"][0]["end_ms"] == 900
+    assert row["turns"][1]["strategies"] == ["Question"]
+    assert row["turns"][2]["feedback"] == 5
+    assert row["attributes"] == [{"name": "shows.0", "value": "media"}, {"name": "shows.1.x", "value": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"language": "fr"}, "wrong_value"),
+        ({"mode": "smell"}, "wrong_value"),
+        ({"said": {}}, "wrong_type"),
+        ({"said": None}, "wrong_type"),
+        ({"said": [{"by": "caller", "what": "x", "stars": 9}]}, "wrong_value"),
+        ({"said": [{"by": "caller", "what": "x", "clips": [{"file": "a", "sort": "smell"}]}]}, "wrong_value"),
+        ({"said": [{"by": "caller", "what": "x", "clips": [{"sort": "audio"}]}]}, "missing_field"),
+        ({"said": [{"by": "dog", "what": "x"}]}, "unknown_role"),
+        ({"id": ["a"]}, "wrong_type"),
+        ({"id": True}, "wrong_type"),
+    ],
+)
+def test_a_wrong_dialogue(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    imported = run(tmp_path, DIALOGUES, [DIALOGUE, DIALOGUE | change], file="set.json")
+    assert imported.dropped.select("row_id", "reason").rows() == [("set.json[1]", reason)]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"when": "yesterday"}, "bad_time"),
+        ({"when": "2025-02-30"}, "bad_time"),
+        ({"tags": [1]}, "wrong_type"),
+        ({"meta": 5}, "wrong_type"),
+        ({"t": None}, "wrong_type"),
+        ({"t": "", "d": ""}, "empty_post"),
+        ({"replies": "none"}, "wrong_type"),
+    ],
+)
+def test_a_wrong_post(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    imported = run(tmp_path, POSTS, [POST, POST | change], file="set.json")
+    assert imported.dropped.filter(unit="record").select("row_id", "reason").rows() == [("set.json[1]", reason)]
+
+
+FLAT = f"""kind = "posts"
+{HEAD}encoding = "big5"
+
+[columns]
+id = "id"
+title = "q.title"
+
+[answers]
+text = "a"
+recommended = "best"
+"""
+
+
+def test_csv_in_a_stated_encoding(tmp_path: Path) -> None:
+    data = "id,q.title,a,best\n1,睡不著,喝牛奶,1\n2,很煩,,否\n3,很累,歇歇,maybe\n".encode("big5")
+    imported = run(tmp_path, FLAT, data, file="set.csv")
+    assert imported.encoding == "big5"
+    assert imported.kept["post_id"].to_list() == ["mapped:1", "mapped:2", "mapped:3"]
+    assert [len(answers) for answers in imported.kept["answers"]] == [1, 0, 0]
+    assert imported.kept["answers"][0][0]["recommended"] is True
+    assert imported.dropped["reason"].to_list() == ["empty_answer", "wrong_type"]
+
+
+def test_answers_that_are_texts_themselves(tmp_path: Path) -> None:
+    mapping = POSTS[: POSTS.index("[answers]")] + '[answers]\nlist = "replies"\n'
+    imported = run(tmp_path, mapping, [POST | {"replies": ["抱抱。", "", {"body": "嗯。"}]}], file="set.json")
+    assert [answer["text"] for answer in imported.kept["answers"][0]] == ["抱抱。"]
+    assert sorted(imported.dropped["reason"]) == ["empty_answer", "wrong_type"]
+
+
+@pytest.mark.drill("data")
+def test_a_parquet_file_is_bounded_by_what_it_unpacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pl.DataFrame({"noise": [str(n) * 1000 for n in range(200)]}).write_parquet(tmp_path / "made.parquet")
+    data = (tmp_path / "made.parquet").read_bytes()
+    monkeypatch.setattr("pipelines.ingest.files.MAX_FILE_BYTES", 200_000)
+    assert len(data) < 100_000
+    with pytest.raises(UnreadableFile, match="absurdly large"):
+        run(tmp_path, POSTS, data, file="set.parquet")
+
+
+@pytest.mark.drill("data")
+def test_nulls_take_room_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pl.DataFrame({"id": [None] * 100_000}, schema={"id": pl.String}).write_parquet(tmp_path / "made.parquet")
+    data = (tmp_path / "made.parquet").read_bytes()
+    monkeypatch.setattr("pipelines.ingest.files.MAX_FILE_BYTES", 1_000_000)
+    assert len(data) < 10_000
+    with pytest.raises(UnreadableFile, match="absurdly large"):
+        run(tmp_path, POSTS, data, file="set.parquet")
+
+
+def test_parquet(tmp_path: Path) -> None:
+    moment = datetime(2025, 3, 4, 13, 15, tzinfo=UTC)
+    record = POST | {"when": moment, "replies": POST["replies"][:1]}
+    pl.DataFrame([record]).write_parquet(tmp_path / "made.parquet")
+    imported = run(tmp_path, POSTS, (tmp_path / "made.parquet").read_bytes(), file="set.parquet")
+    [row] = imported.kept.rows(named=True)
+    assert (imported.encoding, row["posted_at"], row["posted_at_precision"]) == ("parquet", moment, "second")
+    assert len(row["answers"]) == 1
+    with pytest.raises(UnreadableFile, match="no Parquet"):
+        run(tmp_path, POSTS, b"PAR1", file="set.parquet")
+
+
+@pytest.mark.parametrize(
+    ("mapping", "says"),
+    [
+        (POSTS.replace("title =", "titel ="), "no key `columns.titel`; did you mean `title`"),
+        (POSTS.replace("licence", "license"), "did you mean `licence`"),
+        (POSTS.replace('"given"', '"yes"'), "`consent`"),
+        (POSTS.replace('title = "t"', ""), "posts need `title`"),
+        (POSTS.replace('"posts"', '"dialogues"'), r"dialogues need \[turns\]"),
+        (f'timezone = "Asia/Beijing"\n{POSTS}', "no time zone 'Asia/Beijing'"),
+        (FLAT.replace('text = "a"', ""), "needs `text`, or a `list` of texts"),
+        ("kind =", "no TOML"),
+    ],
+)
+def test_a_wrong_mapping(tmp_path: Path, mapping: str, says: str) -> None:
+    with pytest.raises(UnreadableFile, match=says):
+        run(tmp_path, mapping, POST)
+
+
+def test_authors_need_a_key(tmp_path: Path) -> None:
+    run(tmp_path, POSTS, POST)
+    with pytest.raises(RequestError, match="no key for their pseudonyms"):
+        read("mapped", tmp_path / "set.jsonl", mapping=tmp_path / "map.toml")
+    with pytest.raises(UnreadableFile, match="mapping file cannot be read"):
+        read("mapped", tmp_path / "set.jsonl", mapping=tmp_path / "none.toml")
+
+
+def test_consents_are_those_of_the_schema() -> None:
+    assert set(get_args(Mapping.model_fields["consent"].annotation)) == set(CONSENTS)
+
+
+def test_the_page_of_mappings_shows_every_key(tmp_path: Path) -> None:
+    page = (SAMPLES.parent / "docs" / "mapping.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    for block in blocks:
+        Mapping.model_validate(tomllib.loads(block))
+    sections = (Mapping, Columns, Answers, Turns, Clips, Roles, AuthorRoles, Sides)
+    keys = {name for section in sections for name in section.model_fields}
+    assert [key for key in keys if not re.search(rf"\b{key}\b( =|\])", "".join(blocks))] == []
+
+
+@pytest.mark.parametrize("kind", ["posts", "dialogues"])
+def test_the_samples(kind: str) -> None:
+    path = SAMPLES / f"{kind}.jsonl"
+    imported = read("mapped", path, data_set="samples", mapping=SAMPLES / f"{kind}.toml", author_key=KEY)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    assert (imported.n_records, imported.kept.height, imported.dropped.height) == (len(lines), len(lines), 0)
+    assert imported.table == f"imported_{kind}"
+    assert set(imported.kept["consent"]) == {"invented"}
+    if kind == "posts":
+        first = next(line for line in lines if line["answers"])
+        row = imported.kept.row(by_predicate=pl.col("source_id") == first["id"], named=True)
+        assert row["answers"][0]["answer_id"] == f"samples:{first['id']}/{first['answers'][0]['id']}"
+
+
+def test_a_column_without_a_name_is_nobodys_field(importing: Importing, tmp_path: Path) -> None:
+    """The index that pandas writes: what the mapping does not name is not read from it."""
+    mapping = tmp_path / "set.toml"
+    mapping.write_text(
+        'kind = "posts"\nlicence = "x"\nconsent = "invented"\nlang = "zh"\norigin = "human"\n[columns]\ntitle = "t"\n',
+        encoding="utf-8",
+    )
+    imported = importing("mapped", ",t\n0,我很烦\n1,睡不着\n", file="set.csv", mapping=mapping)
+    assert imported.kept["title"].to_list() == ["我很烦", "睡不着"]
+    assert imported.kept["url"].is_null().all()
+    assert imported.dropped.is_empty()

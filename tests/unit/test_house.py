@@ -1,0 +1,135 @@
+"""The rules of the house (DESIGN §1, §6) that a reader should not have to check."""
+
+import ast
+import importlib
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pipelines.settings import ROOT
+
+TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+SOURCES = [path for path in TRACKED if path.endswith(".py")]
+
+
+def test_imports_point_upstream():
+    """The layers and forbidden modules of pyproject.toml."""
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["schemas", "pipelines", "pipelines.store", "pipelines.clean", "pipelines.dedup", "pipelines.ingest",
+     "pipelines.split", "pipelines.release", "pipelines.llm", "schemas.reasoning", "pipelines.cli", "crawlers"],
+)  # fmt: skip
+def test_importing_a_package_pulls_in_nothing_heavy(module):
+    heavy = "{'polars', 'pandas', 'dagster', 'scipy', 'sklearn', 'openai', 'matplotlib', 'datasketch', 'numpy'}"
+    code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if re.fullmatch(r"benchmarks/\w+\.py", path)])
+def test_a_benchmark_names_nothing_that_is_gone(path):
+    """mypy does not read them, and nobody runs them every day."""
+    importlib.import_module(path.removesuffix(".py").replace("/", "."))
+
+
+def test_the_root_definitions_stay_short():
+    assert len((ROOT / "pipelines" / "definitions.py").read_text(encoding="utf-8").splitlines()) < 50
+
+
+def test_there_is_no_src_folder_for_dg_to_look_in():
+    assert not (ROOT / "src").exists()
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.startswith("pipelines/defs/")])
+def test_no_postponed_annotations_in_defs(path):
+    """`from __future__ import annotations` breaks Dagster's config there (spec/dagster.md)."""
+    assert "from __future__ import annotations" not in (ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if not path.startswith(("tests/", "benchmarks/"))])
+def test_no_error_is_swallowed(path):
+    """No `except Exception: pass`, no bare except."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ExceptHandler):
+            assert node.type is not None, f"{path}:{node.lineno}: bare except"
+            silent = len(node.body) == 1 and isinstance(node.body[0], ast.Pass)
+            assert not silent, f"{path}:{node.lineno}: the error is swallowed"
+
+
+def test_nothing_of_a_machine_is_tracked():
+    """No registry host, no path of a machine, no state, no large file."""
+    hosts = re.compile(r"https?://[a-z.]*(py" r"pi|python" r"hosted|npm" r"js)\.|index-" r"url|/ro" r"ot/|/wo" r"rk/")
+    for path in TRACKED:
+        file = ROOT / path
+        assert file.stat().st_size < 1_000_000, path
+        found = hosts.search(file.read_text(encoding="utf-8", errors="replace"))
+        assert found is None, f"{path}: {found and found.group()}"
+
+
+def test_every_pin_is_exact():
+    for path in (ROOT / "requirements").glob("*.txt"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert re.match(r"[A-Za-z0-9._-]+==[^ ]+( ; .*)?$", line), f"{path.name}: {line}"
+
+
+def test_ci_runs_the_readmes_tests_and_all_others():
+    assert "\nmake test-all\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert re.search(
+        r"^\$ make test\b.*\n\$ make test-all\b", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+
+
+def test_no_two_modules_of_tests_have_one_name():
+    """pytest imports each by its name alone."""
+    names = Counter(Path(path).name for path in SOURCES if Path(path).name.startswith("test_"))
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+GROUP = """
+import os, pathlib, pytest
+pytestmark = pytest.mark.xdist_group("one")
+
+@pytest.mark.parametrize("at", range(8))
+def test_told(at):
+    pathlib.Path(f"{at}.txt").write_text(os.environ["PYTEST_XDIST_WORKER"])
+"""
+
+
+def test_tests_of_a_group_share_a_worker(tmp_path: Path):
+    """So that a home is made once, and one run trains at a time; pytest and pytest-xdist must fit for it."""
+    (tmp_path / "test_group.py").write_text(GROUP, encoding="utf-8")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    options = ["-n", "2", "--dist", "loadgroup", "-c", os.devnull, "--rootdir", tmp_path, "-p", "no:cacheprovider"]
+    subprocess.run([sys.executable, "-m", "pytest", *options], cwd=tmp_path, env=plain, check=True, capture_output=True)
+    workers = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*.txt")]
+    assert len(workers) == 8
+    assert len(set(workers)) == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "crawl/xinli001/seen.jsonl",
+        "data/x",
+        "index/x",
+        "ledger.sqlite-wal",
+        "author.key",
+        "takedown.txt",
+        "gongqing.toml",
+    ],
+)
+def test_nothing_of_the_default_home_can_be_committed(path):
+    """The home is this folder where nobody says another."""
+    ignored = subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT, check=False)
+    assert ignored.returncode == 0

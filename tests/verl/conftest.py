@@ -1,0 +1,45 @@
+"""A home to train in, shared by all that train: one worker makes it, once."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from dagster_fixtures import instance
+from labels_made import LABELLED
+from train_env import require_train_env
+
+from pipelines.flow.askers import Askers
+from pipelines.flow.runner import run_stage
+from pipelines.flow.stages import STAGES
+from pipelines.operations.release import release
+from pipelines.settings import Rewrite
+from pipelines.store import Store
+
+__all__ = ["instance", "persona_home", "training_home"]
+
+
+@pytest.fixture(scope="session")
+def training_home(sample_home: Path, labelled_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample home with labels that people will give, and a release of it, `v1`, in which every set has rows. Runs
+    may be added.
+    """
+    require_train_env()
+    home = tmp_path_factory.mktemp("training") / "home"
+    shutil.copytree(sample_home, home, ignore=shutil.ignore_patterns("data"))
+    shutil.copytree(labelled_store.storage.root, home / "data")
+    release(home, "v1", allow=["rules_rows"], settings=LABELLED)
+    return home
+
+
+@pytest.fixture(scope="session")
+def persona_home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, rewritten as the settings have it by default: by personality alone (P)."""
+    home = tmp_path_factory.mktemp("personas") / "home"
+    shutil.copytree(training_home / "data", home / "data")
+    settings = LABELLED.model_copy(update={"rewrite": Rewrite()})
+    with Askers(None, settings.llm, provider="rules") as askers:
+        for stage in STAGES:
+            if stage.group in ("rewrite", "training"):
+                run_stage(stage, Store(home / "data"), settings, askers=askers)
+    release(home, "v1", allow=["rules_rows"], settings=settings)
+    return home

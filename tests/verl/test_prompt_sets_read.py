@@ -1,0 +1,264 @@
+"""verl reads prompt sets of real data whole: every row that a release holds of a split, and none that it does not."""
+
+import csv
+import datetime as dt
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from real_sets import REAL_SETS
+from train_env import require_train_env
+from unique_rows import answer, post, posts, splits
+
+from pipelines.errors import RequestError
+from pipelines.ingest.importing import read
+from pipelines.release.shards import write_shards
+from pipelines.settings import ROOT, Prompts
+from pipelines.split.turns import sample_turns
+from pipelines.store.release_manifest import Release
+from pipelines.store.releases import Releases
+from pipelines.train.lengths import checked
+from pipelines.train.lengths import read as read_counts
+from pipelines.train.prepare import prepare
+from pipelines.train.recipe import as_arguments, recipe, recipes
+from pipelines.train.runs import FOLDER, MODEL, NOTE
+from pipelines.train.services import PYTHON
+from pipelines.train.tiny import tokenizer
+from pipelines.trainsets.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
+from schemas.tables import TABLES
+
+pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(600)]
+
+GRPO = [name for name in recipes() if recipe(name).trainer == "grpo"]
+LEAST = 1_000  # rows of each set
+MAX_TOKENS = {"grpo_ecot": 1024, "grpo_coe": 1024, "grpo_cer": 2048}  # of a prompt: M's and E's; C's are ours
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release of real rows, and what was dropped before."""
+
+    home: Path
+    release: Release
+    tokens: Path
+    dropped: dict[str, pl.DataFrame]
+
+
+def _post(at: int, title: str, told: str, *answers: str) -> dict[str, Any]:
+    written = [answer(f"s:{at}/{n}", one) for n, one in enumerate(answers)]
+    return post(at, f"{title}\n{told}".strip(), *written, group_id=f"p{at}")
+
+
+def questions(shared: Path) -> tuple[Rows, Rows]:
+    """Posts of people in distress; questions with answers. Not cleaned: what is read here is their form."""
+    at = count()
+    psyqa = read("psyqa", shared / REAL_SETS["psyqa"]).kept.iter_rows(named=True)
+    asked = [
+        _post(next(at), row["title"], row["description"], *(one["text"] for one in row["answers"])) for row in psyqa
+    ]
+    lines = (shared / "near_dup" / "smile_first_turns.jsonl").read_text(encoding="utf-8").splitlines()
+    openings = [_post(next(at), "", json.loads(line)["text"]) for line in lines]
+    with (shared / "zh_qa" / "medical_qa_gb18030.csv").open(encoding="gb18030", newline="") as file:
+        doctors = [_post(next(at), row["title"], row["ask"], row["answer"]) for row in csv.DictReader(file)]
+    return [*asked, *openings], [*asked, *doctors]
+
+
+def sampled(shared: Path) -> pl.DataFrame:
+    """Rounds of dialogues in Chinese and English."""
+    found = [read(name, shared / REAL_SETS[name]).kept for name in ("smile", "cpsycoun", "esconv")]
+    dialogues = (
+        pl.concat(found)
+        .filter(pl.col("n_rounds") > 0)
+        .with_columns(
+            risk=pl.lit([], dtype=posts().schema["risk"]), under_18=False, group_id="d" + pl.col("dialogue_id")
+        )
+    )
+    return sample_turns(dialogues)[0]
+
+
+def released(home: Path, sets: dict[str, pl.DataFrame]) -> Release:
+    """A release of these rows, and of nothing that they were made of."""
+    nothing: dict[str, Any] = {"settings": {}, "prompts": {}, "spend": [], "sources": [], "findings": [], "allowed": []}
+    releases = Releases(home)
+    with releases.staging() as folder:
+        shards = {name: write_shards(folder, name, TABLES[name], rows) for name, rows in sets.items()}
+        told = {"name": "v1", "made_at": dt.datetime.now(dt.UTC), "code": "", "pins": dict.fromkeys(sets, "0" * 16)}
+        return releases.publish(folder, Release(**told, **nothing, configs=shards))
+
+
+@pytest.fixture(scope="module")
+def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """The three sets of real data, their lengths told by a tokenizer made of them, written as a release is."""
+    require_train_env()
+    home = tmp_path_factory.mktemp("prompt-sets") / "home"
+    posted, asked = questions(shared)
+    turns = sampled(shared)
+    said = [row["text"] for row in (*posted, *asked)] + [turn["text"] for row in turns["history"] for turn in row]
+    tokens = home / "tokens"
+    tokenizer([*said[::20], "system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n"]).save_pretrained(tokens)
+    groups = [*(row["group_id"] for row in (*posted, *asked)), *turns["group_id"]]
+    of = splits(**{group: ("train", "train", "validation", "test")[at % 4] for at, group in enumerate(set(groups))})
+    settings = Prompts(tokenizer=tokens, max_tokens=MAX_TOKENS["grpo_ecot"], max_tokens_cer=MAX_TOKENS["grpo_cer"])
+    sets = {
+        "grpo_ecot": ecot_prompts(posts(*posted), of, settings),
+        "grpo_coe": coe_prompts(posts(*asked), of, settings),
+        "grpo_cer": cer_prompts(turns, of, settings),
+    }
+    release = released(home, {name: kept for name, (kept, _) in sets.items()})
+    return Made(home, release, tokens, {name: dropped for name, (_, dropped) in sets.items()})
+
+
+READ = """
+import contextlib, json, sys
+with contextlib.redirect_stdout(sys.stderr):
+    from pathlib import Path
+    from omegaconf import OmegaConf
+    from verl.trainer.ppo.utils import create_rl_dataset
+    from verl.utils import hf_tokenizer
+    from pipelines.train.compose import composed
+    from pipelines.errors import RequestError
+    from pipelines.train.lengths import counts
+    found = {}
+    try:
+        counts({"actor_rollout_ref": {"model": {"path": str(Path.cwd())}}, "data": {"train_files": "none.parquet"}})
+    except RequestError as error:
+        found["refused"] = str(error)
+    for name, arguments in json.loads(sys.stdin.read()).items():
+        told = composed("ppo_trainer", arguments)
+        Path(f"{name}.json").write_text(json.dumps(told))
+        config = OmegaConf.create(told)
+        tokens = hf_tokenizer(config.actor_rollout_ref.model.path)
+        read = {}
+        for split, files in (("train", config.data.train_files), ("validation", config.data.val_files)):
+            rows = create_rl_dataset(files, config.data, tokens, None, is_train=split == "train")
+            last = rows[len(rows) - 1]
+            last.pop("dummy_tensor")
+            read[split] = {"ids": rows.dataframe["row_id"], "last": last}
+        found[name] = {"read": read, "counts": [one._asdict() for one in counts(told)]}
+print(json.dumps(found, default=list))
+"""
+
+
+def _environment(real: Made) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "HF_HOME": str(real.home / "hf")}
+
+
+@pytest.fixture(scope="module")
+def verl(real: Made) -> dict[str, Any]:
+    """What verl's data set reads of each recipe's set, by the recipe's own configuration for GPUs."""
+    model = {"actor_rollout_ref.model.path": str(real.tokens)}
+    for other in ("empathy_sft", "empathy_encoder"):  # what E's policy starts from, and asks: not read here
+        run = real.home / FOLDER / f"{other}-gpu-v1"
+        (run / MODEL).mkdir(parents=True)
+        (run / NOTE).write_text(json.dumps({"recipe": other, "release": {"name": "v1"}}))
+    judged = {name: "rules" if "judge" in recipe(name).services else None for name in GRPO}
+    runs = {
+        name: prepare(real.home, recipe(name), "gpu", release="v1", name=name, provider=judged[name], given=model)
+        for name in GRPO
+    }
+    ran = subprocess.run(
+        [PYTHON, "-c", READ],
+        input=json.dumps({name: as_arguments(run.overrides) for name, run in runs.items()}),
+        env=_environment(real),
+        cwd=real.home,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def written(real: Made, config: str, split: str) -> Rows:
+    folder = Releases(real.home).folder("v1")
+    paths = [folder / shard.path for shard in real.release.configs[config] if shard.split == split]
+    return [row for path in paths for row in pq.read_table(path).to_pylist()]
+
+
+@pytest.mark.parametrize("name", GRPO)
+def test_verl_reads_every_row_of_a_thousand_and_more(real: Made, verl: dict[str, Any], name: str):
+    config = recipe(name).rows
+    assert real.release.rows(config) >= LEAST
+    for split in ("train", "validation"):
+        ids = [row["row_id"] for row in written(real, config, split)]
+        assert verl[name]["read"][split]["ids"] == ids
+        assert len(ids) == real.release.rows(config, split) > 0
+
+
+@pytest.mark.parametrize("name", GRPO)
+def test_training_and_validation_are_chosen_by_split_and_nothing_is_read_of_test(
+    real: Made, verl: dict[str, Any], name: str
+):
+    config = recipe(name).rows
+    read_ids = {split: set(told["ids"]) for split, told in verl[name]["read"].items()}
+    assert read_ids["train"].isdisjoint(read_ids["validation"])
+    assert real.release.rows(config, "test") > 0
+    assert read_ids["train"] | read_ids["validation"] == {
+        row["row_id"] for split in ("train", "validation") for row in written(real, config, split)
+    }
+    for split, told in verl[name]["read"].items():
+        assert told["last"]["extra_info"]["split"] == split
+
+
+@pytest.mark.parametrize("name", GRPO)
+def test_a_row_reaches_the_reward_as_it_was_written(real: Made, verl: dict[str, Any], name: str):
+    for split, told in verl[name]["read"].items():
+        last = written(real, recipe(name).rows, split)[-1]
+        for key in ("extra_info", "reward_model", "data_source"):
+            assert told["last"][key] == last[key]
+        assert told["last"]["raw_prompt"] == last["prompt"]
+        assert told["last"]["index"] == last["extra_info"]["index"]
+
+
+def test_what_is_too_long_was_counted_by_us_before(real: Made, verl: dict[str, Any]):
+    """By the model's tokenizer: of what is released nothing is over, and what is not is named."""
+    overlong = {
+        config: dropped.filter(pl.col("reason") == "overlong_prompt").height for config, dropped in real.dropped.items()
+    }
+    assert sum(overlong.values()) > 0, "the real data have prompts that are too long"
+    for name in GRPO:
+        config = recipe(name).rows
+        for told in verl[name]["counts"]:
+            assert (told["over"], told["limit"]) == (0, MAX_TOKENS[config])
+            assert told["rows"] == real.release.rows(config, told["split"])
+
+
+@pytest.mark.parametrize("name", GRPO)
+def test_our_lengths_are_those_that_the_release_notes_of_every_prompt(real: Made, verl: dict[str, Any], name: str):
+    """Of the recipe without `enable_thinking` too: this template writes its empty block for none but these two."""
+    extra = 0 if name != "compeer_cer" else None
+    for told in verl[name]["counts"]:
+        noted = max(row["extra_info"]["prompt_length"] for row in written(real, recipe(name).rows, told["split"]))
+        if extra is None:
+            assert told["longest"] < noted
+        else:
+            assert told["longest"] == noted
+
+
+def test_a_run_tells_these_lengths_before_it_trains(real: Made, verl: dict[str, Any]):
+    given = {"actor_rollout_ref.model.path": str(real.tokens)}
+    told = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", provider="rules", given=given).lengths()
+    assert told == checked(read_counts(json.dumps(verl["mindchat_ecot"]["counts"])))
+    assert [line.partition(":")[0] for line in told] == ["prompts of train", "prompts of validation"]
+
+
+def test_a_run_is_refused_whose_prompts_are_too_long_for_its_model(real: Made):
+    given = {"actor_rollout_ref.model.path": str(real.tokens), "data.max_prompt_length": 300}
+    run = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", name="long", provider="rules", given=given)
+    with pytest.raises(RequestError, match="prompts of train are longer than 300 tokens"):
+        run.train(lambda step, metrics: pytest.fail("it trains"))
+
+
+def test_a_folder_without_a_tokenizer_is_an_error_that_says_so(real: Made, verl: dict[str, Any]):
+    assert "the tokenizer cannot be loaded" in verl["refused"]
+    assert f"where: {real.home}" in verl["refused"]
+    assert "remedy: name the model's folder" in verl["refused"]

@@ -1,0 +1,86 @@
+"""Our manager of rewards, as verl loads it: groups that meet across workers, and outputs without a reward."""
+
+import json
+import os
+import subprocess
+from typing import Any
+
+import pytest
+from train_env import require_train_env
+
+from pipelines.rewards.redundancy import reweight
+from pipelines.settings import ROOT
+from pipelines.train.services import PYTHON
+
+# As tests/train/gathered.py has them.
+ANSWERS, HISTORY = ["我在听。", "我在听，您慢慢说。", ""], ["我在听。"]
+
+pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("training")]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    require_train_env()
+    ran = subprocess.run(
+        [PYTHON, ROOT / "tests" / "doubles" / "gathered.py", tmp_path_factory.mktemp("gathered")],
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
+            "RAY_AUTH_MODE": "disabled",
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "TOKENIZERS_PARALLELISM": "false",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, dict[str, Any]] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_group_whose_outputs_went_to_two_workers_is_weighed_as_one(told: dict[str, dict[str, Any]]):
+    found = told["whole"]
+    terms = [one["reward_extra_info"] for one in found["came_to"]]
+    lengths = dict(zip(ANSWERS, (one["length"] for one in terms), strict=True))
+    expected = reweight([one["r"] for one in terms], ANSWERS, HISTORY, length=lengths.__getitem__)
+    assert [one["reward_score"] for one in found["came_to"]] == pytest.approx(expected.tolist())
+    assert 0 < lengths["我在听。"] < len("我在听。"), "it is measured in tokens"
+    assert terms[0]["s_in"] > 0
+    assert found["reason"] == ""
+
+
+def test_every_output_leaves_a_line_with_its_terms_and_the_judges_words(told: dict[str, dict[str, Any]]):
+    found = told["whole"]
+    lines = sorted(found["lines"], key=lambda line: line["session"])
+    assert [line["terms"] for line in lines] == [one["reward_extra_info"] for one in found["came_to"]]
+    assert [line["words"] for line in lines] == ["好", "好", ""], "nobody was asked about an output without parts"
+    assert {(line["uid"], line["split"], line["row_id"]) for line in lines} == {("whole", "train", "sample:1")}
+    assert all(set(map(type, one["reward_extra_info"].values())) == {float} for one in found["came_to"])
+
+
+def test_what_is_validated_on_has_groups_of_its_own_size(told: dict[str, dict[str, Any]]):
+    assert len([one["reward_score"] for one in told["validation"]["came_to"]]) == 2
+
+
+def test_an_output_that_fails_does_not_leave_its_group_waiting(told: dict[str, dict[str, Any]]):
+    found = told["stopped"]
+    assert all("the judge failed at 3 of the last 10 answers" in one for one in found["came_to"])
+    assert found["reason"] == "an output has no reward: the judge failed at 3 of the last 10 answers"
+    assert found["lines"] == []
+
+
+def test_a_group_that_stays_incomplete_is_an_error(told: dict[str, dict[str, Any]]):
+    assert "of the 3 outputs of a prompt 2 had a reward after 8 s" in told["lost"]["reason"]
+    assert all("of the 3 outputs of a prompt 2 had" in one for one in told["lost"]["came_to"])
+
+
+def test_a_judge_that_is_too_slow_stops_the_run(told: dict[str, dict[str, Any]]):
+    assert told["slow"]["reason"].startswith("an output has no reward: no answer from http://127.0.0.1:")
+    assert told["slow"]["came_to"][0].startswith("RewardFailed: ")
+
+
+def test_what_is_no_number_is_no_reward(told: dict[str, dict[str, Any]]):
+    assert "the judge gave nan for empathy" in told["not_a_number"]["reason"]
+    one, other = told["numbers"]["came_to"]
+    assert one == "RewardFailed: the reward has no judge_ok"
+    assert other == "RewardFailed: score of the reward is nan, which is no finite number"
