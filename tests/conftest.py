@@ -27,7 +27,7 @@ settings.register_profile(
 settings.load_profile("house")
 
 
-# What a machine may lack. A test that needs one of them says so where it is skipped; under CI any other skip is a failure.
+# What a machine may lack: a test that needs it says so as it is skipped. Under CI any other skip is a failure.
 MAY_LACK = ("a GPU", "../shared/data", "root", "chromium")
 
 
@@ -98,9 +98,9 @@ def labelled_store(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of real data are of the tier `corpus`, wherever they stand; those that read the real home share a worker: to
-    make it takes longer than most of them. A drill's area goes into its reports, which alone reach the process that
-    prints the table.
+    """Tests of real data are of the tier `corpus`, wherever they stand; those that read the real home share a worker,
+    for to make it takes longer than most of them. A drill's area goes into its reports, which alone reach the process
+    that prints the table.
     """
     for item in items:
         if drill := item.get_closest_marker("drill"):

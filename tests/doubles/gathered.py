@@ -1,6 +1,6 @@
 """What our manager of rewards does with outputs, two managers as in two of verl's workers. Runs in `.venv-train`.
 
-    python tests/train/gathered.py FOLDER
+    python tests/doubles/gathered.py FOLDER
 
 Prints, for every case by its name, what each output came to, the reason that a run would be stopped for, and how many
 lines were written.

@@ -1,6 +1,6 @@
 """C's recipe in verl itself, on a CPU: the rewards that reach the advantages, and what stops a run in its midst.
 
-One run is started three times by the same command: its judge is killed, then one of verl's workers, then it ends.
+One run is started twice by the same command: one of verl's workers is killed, then it ends.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from pipelines.settings import ROOT
 from pipelines.store.releases import Releases
 from pipelines.train.runs import FOLDER, ROLLOUTS, SCORED, metrics
 
-NAME, STEPS, GROUP = "urp", 12, 4
+NAME, STEPS, GROUP = "urp", 8, 4
 PROMPTS = 2
 KILLED_AT = 2  # steps behind the first of a start
 SET = {
@@ -106,12 +106,7 @@ def called(pid: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def without_judge(run: Path) -> str:
-    return killed(run, lambda words: "-m pipelines.judge.service" in words)
-
-
-@pytest.fixture(scope="module")
-def without_worker(run: Path, without_judge: str) -> str:
+def without_worker(run: Path) -> str:
     """A worker that verl itself would wait for without end: it draws the outputs."""
     return killed(run, lambda words: words.startswith("ray::AgentLoopWorkerTQ"))
 
@@ -135,14 +130,9 @@ def steps(run: Path, without_worker: str) -> dict[int, list[dict[str, Any]]]:
     return found
 
 
-def test_a_judge_that_is_gone_stops_the_run(without_judge: str):
-    assert "training ended with code 1: an output has no reward: no answer from http://127.0.0.1:" in without_judge
-    assert "GONGQING_JUDGE" in without_judge
-    assert "it goes on from the last checkpoint" in without_judge
-
-
 def test_a_worker_that_is_gone_stops_the_run(without_worker: str):
     assert "training ended with code 1" in without_worker
+    assert "it goes on from the last checkpoint" in without_worker
     assert "agent_loop_worker_0" in without_worker or "AgentLoopWorkerTQ" in without_worker  # who notices it first
 
 
@@ -152,7 +142,7 @@ def test_the_same_command_brings_the_run_to_its_end(run: Path, steps: dict[int, 
 
 
 def test_every_output_has_its_line_whichever_worker_saw_it(run: Path, steps: dict[int, list[dict[str, Any]]]):
-    assert len(list((run / SCORED).glob("*.jsonl"))) >= 2 * 3, "two workers, three starts"
+    assert len(list((run / SCORED).glob("*.jsonl"))) >= 2 * 2, "two workers, two starts"
     for rows in steps.values():
         assert len(rows) == PROMPTS * GROUP
         for row in rows:
