@@ -21,7 +21,7 @@ Units = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 # All settings; the aliases of the models to ask; the versions of the parents, by table; a folder to remember work in,
 # on which no result depends, or None.
-HANDED_IN = frozenset({"settings", "models", "versions", "cache"})
+HANDED_IN = frozenset({"settings", "models", "versions"})
 
 
 @dataclass(frozen=True)

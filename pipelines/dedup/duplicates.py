@@ -6,7 +6,6 @@ through others. No pair is linked that was not verified, whatever the mode; what
 no band (`pipelines.dedup.bands`).
 """
 
-import secrets
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,11 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipelines.core.arrow import Texts, arrow, buffers_of
-from pipelines.core.kernels import Keys, Shares, Words
+from pipelines.core.kernels import Shares, Words
 from pipelines.dedup.bands import BANDS, Runs, band_keys, require_bands, runs
 from pipelines.dedup.clusters import clusters, remembering
 from pipelines.dedup.components import roots, singletons
-from pipelines.dedup.contents import Seeds, digests, numbered
+from pipelines.dedup.contents import digests, new_seeds, tell_apart
 from pipelines.dedup.jaccard import link, similarities
 from pipelines.dedup.minhash import Mode
 from pipelines.dedup.spill import Source, Spill, batches, chosen
@@ -63,7 +62,7 @@ def find_duplicates(
     data, offsets = buffers_of(column)
     there = np.asarray(column.is_valid())
     series = pl.Series(column)
-    firsts, distinct = tell_apart(digests(series, _new_seeds()), there)
+    firsts, distinct = tell_apart(digests(series, new_seeds()), there)
 
     keys = band_keys(data, offsets, mode, num_perm, bands, seed, rows=distinct, threads=threads)
     parents = singletons(n)
@@ -116,7 +115,7 @@ def find_duplicates_in(
     """
     require_threshold(threshold)
     require_bands(bands, num_perm)
-    seeds = _new_seeds()
+    seeds = new_seeds()
     with TemporaryDirectory(dir=folder) as place:
         spill = Spill(Path(place))
         for batch in batches(source, [column]):
@@ -191,25 +190,3 @@ def require_threshold(threshold: float) -> None:
         raise RequestError(
             f"{threshold} is no threshold of similarity", remedy="choose one above 0, up to 1: 0.8 is usual"
         )
-
-
-def tell_apart(digests: Keys, there: NDArray[np.bool_]) -> tuple[Words, Words]:
-    """Which texts are equal.
-
-    Args:
-        digests: uint64 [n, 2].
-        there: bool [n], whether there is a text; a null is none.
-
-    Returns:
-        firsts: uint32 [n], the first row with the same text; of a null, itself.
-        distinct: uint32 [m], the first row of each text, rising.
-    """
-    firsts = singletons(len(there))
-    rows = np.flatnonzero(there).astype(np.uint32)
-    numbers, distinct, _ = numbered(np.empty((0, 2), np.uint64), digests[rows])
-    firsts[rows] = rows[distinct[numbers]]
-    return firsts, rows[distinct]
-
-
-def _new_seeds() -> Seeds:
-    return secrets.randbits(64), secrets.randbits(64)

@@ -22,12 +22,12 @@ _OF_AN_ANSWER = [field.name for field in UniquePosts.columns()["answers"].dtype.
 
 def post_clusters(posts: pl.DataFrame, search: Search) -> pl.Series:
     """The name of each post's cluster; posts of one cluster are one post."""
-    return search("posts", posts.select(keys.key(pl.col("text"))).to_series())
+    return search(posts.select(keys.key(pl.col("text"))).to_series())
 
 
 def dialogue_clusters(dialogues: pl.DataFrame, search: Search) -> pl.Series:
     """The name of each dialogue's cluster; dialogues are compared whole, with who says what."""
-    return search("dialogues", dialogues.select(_whole()).to_series())
+    return search(dialogues.select(_whole()).to_series())
 
 
 def merge_posts(
@@ -108,7 +108,7 @@ def _answers(members: pl.DataFrame, search: Search) -> pl.DataFrame:
         .with_row_index("place")
     )
     like = pl.col("like")
-    best = answers.with_columns(like=search("answers", answers["key"])).sort(
+    best = answers.with_columns(like=search(answers["key"])).sort(
         "posted_at", -pl.col("key").str.len_chars().cast(pl.Int64), "answer_id", nulls_last=True
     )
     return best.with_columns(

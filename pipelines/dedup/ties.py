@@ -43,7 +43,7 @@ def ties(texts: pl.DataFrame, standing: pl.DataFrame, search: Search) -> pl.Data
 
 def _near(told: pl.DataFrame, search: Search) -> pl.DataFrame:
     """`row_id`, `tie` of rows with nearly equal texts."""
-    named = told.with_columns(tie="n:" + search("texts", told["text"]))
+    named = told.with_columns(tie="n:" + search(told["text"]))
     alike = named.filter(pl.col("link").n_unique().over("tie") > 1)
     torn = pl.col("split").drop_nulls().n_unique().over("tie") > 1
     pairs = [_pairs(chain) for chain in alike.filter(torn).partition_by("tie")]

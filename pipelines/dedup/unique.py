@@ -5,7 +5,6 @@ splits fall first, with all that they hold; then what is left of a cluster on on
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import polars as pl
 
@@ -154,10 +153,9 @@ def make_unique(
     splits: pl.DataFrame,
     settings: Settings,
     versions: Mapping[str, str],
-    cache: Path | None,
 ) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
     """`unique_posts` and `unique_dialogues`, with the splits of their groups: those given before stay."""
-    with searching(engine(), cache) as search:
+    with searching(engine()) as search:
         made = unique(
             clean_posts,
             clean_dialogues,

@@ -132,7 +132,7 @@ def _made(
             for damaged in damage(stage, store):
                 context.log.warning("%s: it is made anew", damaged)
             with askers.telling(Lines(context.log.info)) if askers else nullcontext():
-                versions = run_stage(stage, store, settings, cache=home.folder / "index", askers=askers)
+                versions = run_stage(stage, store, settings, askers=askers)
         else:
             if waits is None:
                 context.log.info("up to date: the version stands")

@@ -102,16 +102,13 @@ def _stands_by(store: Store, table: str) -> str | None:
     return None if run is None else run.settings.get("provider")
 
 
-def run_stage(
-    stage: Stage, store: Store, settings: Settings, cache: Path | None = None, askers: Askers | None = None
-) -> list[Version]:
+def run_stage(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> list[Version]:
     """Make the tables of a stage from its parents' current versions.
 
     Args:
         stage: What to run.
         store: Where its parents are, and its tables go.
         settings: All settings.
-        cache: A folder that stages may remember work in, the home's `index/`; without it all work is done anew.
         askers: Who answers questions; without it the rules alone.
 
     Raises Unaccounted where rows vanish, RequestError where answers would cost and there is no budget, OlderSchema
@@ -121,7 +118,7 @@ def run_stage(
     """
     parents = parents_of(stage, store)
     rows = _rows(store, stage.parents, parents)
-    arguments = _arguments(stage, rows, parents, store, settings, cache)
+    arguments = _arguments(stage, rows, parents, store, settings)
     provider = provider_of(stage, store, settings, askers)
     if provider is None:
         returned = stage.function(**arguments)
@@ -150,7 +147,7 @@ def estimate(stage: Stage, store: Store, settings: Settings, askers: Askers) -> 
     assert provider is not None
     asker = askers.of(provider)
     parents = parents_of(stage, store)
-    arguments = _arguments(stage, _rows(store, stage.parents, parents), parents, store, settings, None)
+    arguments = _arguments(stage, _rows(store, stage.parents, parents), parents, store, settings)
     return asker.estimate(stage.name, _plan(stage, arguments, settings, asker).questions)
 
 
@@ -211,10 +208,9 @@ def _arguments(
     parents: list[Version],
     store: Store,
     settings: Settings,
-    cache: Path | None,
 ) -> dict[str, Any]:
     """What the function of a stage takes, but for the models that it asks."""
-    handed_in = {"settings": settings, "versions": {one.name: one.version for one in parents}, "cache": cache}
+    handed_in = {"settings": settings, "versions": {one.name: one.version for one in parents}}
     own = {table: _standing(store, table) for table in stage.builds_upon}
     return rows | own | {name: value for name, value in handed_in.items() if name in stage.parameters}
 

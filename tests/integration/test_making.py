@@ -140,7 +140,7 @@ def test_a_refresh_equals_a_full_run(sample_home, tmp_path):
     for part in (posts.head(60), posts):
         store.write("imported_posts", part, partition="sample")
         for stage in STAGES:
-            run_stage(stage, store, Settings(), cache=tmp_path / "index")
+            run_stage(stage, store, Settings())
         given = dict(store.read("splits").select("group_id", "split").collect().iter_rows())
         if part.height < posts.height:
             first = given
@@ -148,38 +148,6 @@ def test_a_refresh_equals_a_full_run(sample_home, tmp_path):
     kept = set(store.read("unique_posts").collect()["post_id"])
     bridges = store.read_dropped("unique_posts").filter(pl.col("reason") == "bridges_split").collect()
     assert kept | set(bridges["row_id"]) == set(all_at_once.read("unique_posts").collect()["post_id"])
-
-
-def test_an_index_changes_nothing_whatever_it_has_seen(store, tmp_path):
-    """No index, an empty one, one that knows all, one that knows half, a broken one: the same versions."""
-    stage, index = BY_NAME["unique"], tmp_path / "index"
-    wanted = [version.version for version in run_stage(stage, store, Settings())]
-
-    def versions() -> list[str]:
-        return [version.version for version in run_stage(stage, store, Settings(), cache=index)]
-
-    assert versions() == wanted
-    assert sorted(path.name for path in index.iterdir()) == ["answers", "dialogues", "posts", "texts"]
-    assert versions() == wanted
-    clean = store.read("clean_posts").collect()
-    store.write("clean_posts", clean.head(40), store.read_dropped("clean_posts"))
-    run_stage(stage, store, Settings(), cache=index)
-    store.write("clean_posts", clean, store.read_dropped("clean_posts"))
-    wanted = [version.version for version in run_stage(stage, store, Settings())]
-    assert versions() == wanted
-    for path in index.rglob("*"):
-        if path.is_file():
-            path.write_bytes(path.read_bytes()[:10])
-    assert versions() == wanted
-
-
-def test_no_text_is_in_the_index(store, tmp_path):
-    run_stage(BY_NAME["unique"], store, Settings(), cache=tmp_path / "index")
-    held = b"".join(path.read_bytes() for path in (tmp_path / "index").rglob("*") if path.is_file())
-    assert held
-    for words in store.read("clean_posts").collect()["text"]:
-        assert words[:8].encode() not in held
-        assert words[:8].encode("utf-16-le") not in held
 
 
 def test_an_engine_that_does_not_exist_is_refused(store, monkeypatch):

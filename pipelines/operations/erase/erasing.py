@@ -164,7 +164,7 @@ def _forget_calls(home: Path, plan: Plan) -> list[AtHost]:
 
 
 def _remove_index(home: Path) -> bool:
-    """The near-duplicate index remembers ids and hashes of texts; it is a cache, and made anew by the next refresh."""
+    """Earlier versions kept an index of near-duplicates: ids and hashes of texts."""
     there = (home / "index").is_dir()
     shutil.rmtree(home / "index", ignore_errors=True)
     return there

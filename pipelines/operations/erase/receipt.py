@@ -59,7 +59,7 @@ class Receipt(BaseModel):
     calls: int
     events: int
     crawled: int
-    index: bool  # the near-duplicate index was there, and is gone as a whole
+    index: bool  # the near-duplicate index of an earlier version was there, and is gone as a whole
     published: list[Published]
     at_hosts: list[AtHost]
     runs: int = 0

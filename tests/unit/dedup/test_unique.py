@@ -250,11 +250,7 @@ def ties_of(made: Made) -> pl.DataFrame:
 
 @settings(deadline=None, max_examples=10)
 @given(batches=st.lists(st.tuples(POSTS, DIALOGUES), min_size=1, max_size=3), seed=st.integers(0, 3))
-def test_over_refreshes_nothing_that_ties_a_test_row_is_in_train(
-    batches: list[Any], seed: int, tmp_path_factory: pytest.TempPathFactory
-):
-    """And with an index, whatever that has seen before, everything is the same as without."""
-    index = tmp_path_factory.mktemp("index")
+def test_over_refreshes_nothing_that_ties_a_test_row_is_in_train(batches: list[Any], seed: int):
     sizes = Sizes(posts=SplitSizes(test=0.4, validation=0.2), dialogues=SplitSizes(test=0.4, validation=0.2))
     some_posts: list[dict[str, Any]] = []
     some_dialogues: list[dict[str, Any]] = []
@@ -284,7 +280,7 @@ def test_over_refreshes_nothing_that_ties_a_test_row_is_in_train(
         groups = dict(made["splits"][0].select("group_id", "split").iter_rows())
         assert given_before.items() <= groups.items()
         for before in (standing, made["splits"][0]):
-            again = make(some_posts, some_dialogues, before, sizes, search_by("one", index))
+            again = make(some_posts, some_dialogues, before, sizes)
             assert all(again[table][part].equals(made[table][part]) for table in made for part in (0, 1))
         standing, given_before = made["splits"][0], groups
 

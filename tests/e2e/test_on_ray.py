@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from family_texts import POOL, families
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_texts import POOL, families
 from polars.testing import assert_frame_equal
 
 from pipelines.dedup import find_duplicates, on_ray
