@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import SettingsError as SourceError
 
+from pipelines.core.home import Home
 from pipelines.errors import SettingsError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -242,7 +243,7 @@ def load(home: Path) -> Settings:
 
     Raises SettingsError for an unknown key or an impossible value, naming the file or variable and the nearest key.
     """
-    path = home / "gongqing.toml"
+    path = Home(home).settings
     try:
         written = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -320,13 +321,13 @@ def author_key(home: Path) -> bytes | None:
     given = os.environ.get(AUTHOR_KEY)
     if given:
         return given.encode()
-    path = home / "author.key"
+    path = Home(home).author_key
     return path.read_bytes().strip() if path.exists() else None
 
 
 def make_author_key(home: Path) -> None:
     """Make the home's author key once, readable by its owner alone, so that pseudonyms and versions stay."""
-    path = home / "author.key"
+    path = Home(home).author_key
     if author_key(home) is None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

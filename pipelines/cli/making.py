@@ -8,6 +8,7 @@ import typer
 
 from pipelines.cli import terminal
 from pipelines.cli.app import app
+from pipelines.core.home import Home
 from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
 
 
@@ -39,7 +40,7 @@ def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: 
     kept_as = data_set or name
     with terminal.working(f"reading {path.name}"):
         run_import(folder, table, kept_as, name, path.resolve(), mapping.resolve() if mapping else None)
-    version = Store(folder / "data").version(table, partition=kept_as)
+    version = Store(Home(folder).data).version(table, partition=kept_as)
     terminal.line(display.made(version))
 
 
@@ -72,7 +73,7 @@ def crawl_window(
     from pipelines.store import Store
 
     window = Window.parse(first, last, today())
-    store, settings = Store(folder / "data"), load(folder)
+    store, settings = Store(Home(folder).data), load(folder)
     job = prepare(folder, store, source, window, settings.crawl, base_url=base_url, max_items=max_items, delays=delays)
     if job.taken_over:
         terminal.line(
@@ -182,7 +183,7 @@ def _refresh(
                 if outcome.stage.asks:
                     unanswered += version.manifest.dropped_for(NO_ANSWER)
                     dear += version.manifest.dropped_for(OVER_BUDGET)
-    if not ran and any((folder / ".dagster" / "under_way").glob("[0-9]*")):
+    if not ran and any(Home(folder).under_way.glob("[0-9]*")):
         from pipelines.defs.running import close_killed_runs  # a run, which there was none of, closes them as well
 
         close_killed_runs(folder)

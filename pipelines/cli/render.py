@@ -26,7 +26,6 @@ from pipelines.operations.lineage import Event
 from pipelines.operations.paper_tables import PaperTable
 from pipelines.store import Version
 from pipelines.store.release_manifest import Finding, Release
-from pipelines.store.suppression import FOLDER as RECEIPTS
 from pipelines.train.alarms import Alarm
 from pipelines.train.differences import Difference
 from pipelines.train.results import ArmResult
@@ -396,7 +395,7 @@ def erasure_plan(plan: Plan) -> Group:
 
 def erasure(receipt: Receipt) -> Group:
     """What an erasure took away, and what is left to do elsewhere."""
-    table = _Table(caption=f"receipt: {RECEIPTS}/{receipt.erasure}.json")
+    table = _Table(caption=f"receipt: erasures/{receipt.erasure}.json")
     for name in ("place", "rows", "dropped rows", "changed rows"):
         table.add_column(name, justify="left" if name == "place" else "right", overflow="fold")
     for lost in receipt.lost:

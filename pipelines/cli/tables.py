@@ -9,6 +9,7 @@ import typer
 from pipelines.cli import terminal
 from pipelines.cli.app import app, tables_app
 from pipelines.cli.terminal import AsJson
+from pipelines.core.home import Home
 from pipelines.errors import StoreError, UnknownName
 from pipelines.settings import home
 
@@ -36,7 +37,7 @@ def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = Fal
     from pipelines.store import Store
     from schemas.tables import PARTITIONED, TABLES
 
-    store = Store(folder / "data")
+    store = Store(Home(folder).data)
     found: list[Version] = []
     damaged: dict[tuple[str, str | None], StoreError] = {}
     places = [

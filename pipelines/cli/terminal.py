@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pipelines.core.home import Home
 from pipelines.settings import home
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -15,9 +16,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @contextmanager
 def ledger() -> Iterator[Any]:
     """The ledger of the home; None where no model was asked yet, for to look makes none."""
-    from pipelines.llm.ledger.ledger import FILE, Ledger
+    from pipelines.llm.ledger.ledger import Ledger
 
-    path = home() / FILE
+    path = Home(home()).ledger
     if not path.exists():
         yield None
         return
@@ -29,7 +30,7 @@ def store() -> Any:
     """The store of the home."""
     from pipelines.store import Store
 
-    return Store(home() / "data")
+    return Store(Home(home()).data)
 
 
 def console() -> Any:

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from pipelines.core.home import PRIVATE
+
 _OTHERS = 0o077  # all that a group and everybody else may do
 _EVERYBODY = 0o007
 _ENTERED = 0o011  # a folder that nobody else may enter shields what is in it
 
-# What lies directly in a home, and may hold what people wrote or lead to them.
-_OURS = (
-    *("data", "releases", "training", "crawl", "index", "erasures", "raw", "logs", ".logs_queue", ".dagster", ".dg"),
-    *(".locks", "author.key", "takedown.txt", "refresh.lock", "ledger.sqlite*", "recordings*.jsonl", "allowance.json"),
-)
 _SETTINGS = ("dagster.yaml*", "*.toml")  # one that was not finished, too
 
 _umask: list[int] = []  # the user's, once it is no longer that of this process
@@ -68,7 +65,7 @@ def _entries(home: Path) -> Iterator[Path]:
     """What of a home is ours: its entries by their names, and the folder itself where it is there for nothing else."""
     if not os.access(home, os.R_OK | os.X_OK) or not home.is_dir():
         return
-    ours = {path for name in _OURS for path in home.glob(name)}
+    ours = {path for name in PRIVATE for path in home.glob(name)}
     if not home.stat().st_mode & stat.S_ISVTX:
         known = ours | {path for name in _SETTINGS for path in home.glob(name)}
         if known.issuperset(home.iterdir()):

@@ -16,7 +16,7 @@ from crawlers.dates import SHANGHAI
 from crawlers.options import read_takedown
 from crawlers.sites import sites
 from pipelines.core.code_version import code_version
-from pipelines.core.files import held
+from pipelines.core.home import Home
 from pipelines.crawl.files import lines, make_private, write_lines
 from pipelines.crawl.jobs import COLLECTED, Job
 from pipelines.errors import CrawlFailed, RequestError
@@ -64,7 +64,7 @@ def collect(
     gone = pl.col("source_id").is_in(list(taken_down(home, job.source)))
     came = brought(job.folder / "items.jsonl").filter(~gone)
     versions, taken_out = [], []
-    with held(home / ".locks" / f"crawl-{job.source}"), held(home / ".locks" / "coming-in"):
+    with Home(home).lock(f"crawl-{job.source}"), Home(home).lock("incoming"):
         require_no_erasure(home)
         came, _ = KeptOut(home).sift(came, TABLE)
         stand = days_of(store, job.source)
@@ -77,7 +77,7 @@ def collect(
             before = standing(store, place)
             taken_out += before.filter(gone)["post_id"].to_list()
             versions.append(_write(store, job, place, _merged(before.filter(~gone), rows.drop("day"))))
-        _remember(home / "crawl" / job.source / "seen.jsonl", job)
+        _remember(Home(home).crawl / job.source / "seen.jsonl", job)
         (job.folder / COLLECTED).touch(mode=0o600)
     if taken_out:
         told = "1 post" if len(taken_out) == 1 else f"{len(taken_out):,} posts"
@@ -88,7 +88,7 @@ def collect(
 
 def taken_down(home: Path, source: str) -> frozenset[str]:
     """The ids of the source that are never fetched, and not kept. The list is made where it is missing."""
-    path = home / "takedown.txt"
+    path = Home(home).takedown
     make_private(home)
     path.touch(mode=0o600)
     return read_takedown(path, source, sites())

@@ -12,6 +12,7 @@ from crawlers.job import expire
 from crawlers.options import is_loopback
 from crawlers.sites import Site, sites
 from crawlers.window import Window, day_of
+from pipelines.core.home import Home
 from pipelines.crawl.collecting import collect, days_of, taken_down
 from pipelines.crawl.files import lines, write_lines
 from pipelines.crawl.jobs import COLLECTED, Job, begun, job_folder, uncollected
@@ -57,7 +58,7 @@ def prepare(
         _refuse_another_machine(site, base_url)
     key = _key(home)
     taken_down(home, source)
-    of_source = home / "crawl" / source
+    of_source = Home(home).crawl / source
     taken_over = [version for left in uncollected(of_source) for version in collect(home, store, left)]
     expire_pages(home, settings)
     asked = {"base_url": (base_url or site.base_url).rstrip("/"), "max_items": max_items}
@@ -73,7 +74,7 @@ def prepare(
         "--until": window.last,
         "--job": folder,
         "--seen": seen,
-        "--takedown": home / "takedown.txt",
+        "--takedown": Home(home).takedown,
         "--base-url": base_url,
         "--max-items": max_items,
         "--keep-pages-days": settings.keep_pages_days,
@@ -92,7 +93,7 @@ def expire_pages(home: Path, settings: Crawl) -> None:
     A job at work keeps its own, and what a finished one brought is given a day at least to be collected.
     """
     now, age = dt.datetime.now(dt.UTC), dt.timedelta(days=settings.keep_pages_days)
-    for stands in sorted((home / "crawl").glob("*/*/*/job.json")):
+    for stands in sorted(Home(home).crawl.glob("*/*/*/job.json")):
         waits = (stands.parent / "stats.json").exists() and not (stands.parent / COLLECTED).exists()
         expire(stands.parent, now - (max(age, dt.timedelta(days=1)) if waits else age))
 
@@ -128,7 +129,7 @@ def _key(home: Path) -> str:
             "a crawl makes pseudonyms of authors, and there is no key for them"
             if not key
             else "the key of the authors' pseudonyms is not text",
-            where=home / "author.key",
+            where=Home(home).author_key,
             remedy="set GONGQING_AUTHOR_KEY to at least 16 characters that nobody can guess, and keep them",
         )
     return said

@@ -12,14 +12,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pipelines.core.files import held, write_whole
+from pipelines.core.files import write_whole
+from pipelines.core.home import Home
 from pipelines.errors import RequestError
-from pipelines.llm.ledger.ledger import FILE as LEDGER
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.settings import Llm
 
-FILE = "allowance.json"
-_LOCK = Path(".locks") / "allowance"
 _SECONDS = 24 * 3600.0
 
 
@@ -42,13 +40,13 @@ def allow(home: Path, llm: Llm, run: str, budget: Decimal, under_way: Collection
     Raises RequestError where that, with what the runs of the last 24 hours were allowed, would pass the cap.
     """
     most = cap(llm)
-    with held(home / _LOCK):
+    with Home(home).lock("allowance"):
         allowed = [one for one in _read(home) if _counts(one, under_way)]
         left = most - sum((Decimal(one["amount"]) for one in allowed), Decimal(0))
         if not 0 <= budget <= left:
             raise RequestError(
                 f"the run may spend {max(left, Decimal(0))}, not {budget}: all runs in Dagster may spend {most} a day",
-                where=home / "gongqing.toml",
+                where=Home(home).settings,
                 remedy="raise daily_budget under [llm] there; what you ask for on the command line has no such cap:"
                 " gongqing refresh --budget",
             )
@@ -64,10 +62,10 @@ def settle(home: Path, run: str, budget_of: str) -> None:
         budget_of: The name of its budget in the ledger.
     """
     spent = Decimal(0)
-    if (home / LEDGER).exists():
-        with Ledger(home / LEDGER) as ledger:
+    if Home(home).ledger.exists():
+        with Ledger(Home(home).ledger) as ledger:
             spent = ledger.taken(budget_of)
-    with held(home / _LOCK):
+    with Home(home).lock("allowance"):
         allowed = _read(home)
         began = min((one["at"] for one in allowed if one["run"] == run), default=time.time())
         others = [one for one in allowed if one["run"] != run]
@@ -81,7 +79,7 @@ def _counts(one: dict[str, Any], under_way: Collection[str]) -> bool:
 
 def _read(home: Path) -> list[dict[str, Any]]:
     """What was allowed. A file that cannot be read is an error, and allows nothing."""
-    path = home / FILE
+    path = Home(home).allowance
     try:
         written: list[dict[str, Any]] = json.loads(path.read_bytes()) if path.exists() else []
         return [one for one in written if one["run"].split() and one["at"] >= 0 and Decimal(one["amount"]) >= 0]
@@ -94,4 +92,4 @@ def _read(home: Path) -> list[dict[str, Any]]:
 
 
 def _write(home: Path, allowed: list[dict[str, Any]]) -> None:
-    write_whole(home / FILE, json.dumps(allowed).encode())
+    write_whole(Home(home).allowance, json.dumps(allowed).encode())

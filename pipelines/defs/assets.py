@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from pipelines.core.files import held, storage_errors_reported
+from pipelines.core.files import storage_errors_reported
 from pipelines.core.stage import Stage
 from pipelines.defs.checks import of_import, of_shrunk, of_size, spec_of_size, specs_of
 from pipelines.defs.crawl import crawled_sites, key_of
@@ -19,15 +19,10 @@ from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.progress_log import Lines
 from pipelines.store import Version
-from pipelines.store.suppression import require_no_erasure
+from pipelines.store.home_lock import alone
 from schemas.tables import TABLES
 
 data_sets = dg.DynamicPartitionsDefinition(name="data_set")
-
-
-# Of the one provider that is asked over a network. A limit of requests a minute is kept within a process: two assets
-# that ask the same host at once would each take the whole of it.
-_POOL = "provider_openai"
 
 
 class ImportConfig(dg.Config):
@@ -97,9 +92,7 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
 
         return made
 
-    @dg.multi_asset(
-        name=stage.name, specs=specs, check_specs=[spec_of_size(table) for table in stage.tables], pool=_POOL
-    )
+    @dg.multi_asset(name=stage.name, specs=specs, check_specs=[spec_of_size(table) for table in stage.tables])
     def asked(
         context: dg.AssetExecutionContext, home: dg.ResourceParam[HomeResource], askers: dg.ResourceParam[Askers]
     ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
@@ -118,9 +111,8 @@ def _made(
     stage: Stage, context: dg.AssetExecutionContext, home: HomeResource, askers: Askers | None
 ) -> Iterator[dg.MaterializeResult[None]]:
     store, settings = home.store(), home.settings()
-    # `splits` is read, added to and written: two runs of a stage at once would lose what one of them gave.
-    with storage_errors_reported(home.folder), held(home.folder / ".locks" / stage.name):
-        require_no_erasure(home.folder)
+    # One at a time, whoever runs them: `splits` is read, added to and written, and a host's limits hold for a process.
+    with storage_errors_reported(home.folder), alone(home.folder, waits=context.log.info):
         require_whole_sources(stage, store)
         standing = all(store.pointer(table) is not None for table in stage.tables)
         waits = waits_for_budget(stage, store, settings, askers) if askers else None

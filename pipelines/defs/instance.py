@@ -16,7 +16,7 @@ from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 
-from pipelines.core.files import held
+from pipelines.core.home import Home
 from pipelines.core.modes import keep_private
 from pipelines.errors import SettingsError
 from pipelines.settings import ROOT, home
@@ -25,7 +25,7 @@ _STATE = ("storage", "local_artifact_storage", "compute_logs")
 
 
 def _at(part: str, folder: Path | None = None) -> str:
-    return str((folder or home()) / ".dagster" / part)
+    return str(Home(folder or home()).dagster / part)
 
 
 class _OfHome:
@@ -68,7 +68,7 @@ def ensure_configured(folder: Path) -> None:
 
     Raises SettingsError where one is there that keeps Dagster's state elsewhere: of a home that was moved, or cut.
     """
-    target = folder / "dagster.yaml"
+    target = Home(folder).dagster_yaml
     if folder == ROOT:
         return
     if not target.exists():
@@ -93,7 +93,7 @@ def _strays(place: Any, folder: Path) -> bool:
         return True
     inner = next((value for value in place.values() if isinstance(value, dict)), {})
     state = Path(str(inner.get("base_dir", ""))).parent
-    return state.name == ".dagster" and state != folder / ".dagster"
+    return state.name == ".dagster" and state != Home(folder).dagster
 
 
 def _configuration(folder: Path) -> dict[str, Any]:
@@ -110,9 +110,9 @@ def _configuration(folder: Path) -> dict[str, Any]:
 
 def instance(folder: Path) -> dg.DagsterInstance:
     """The standing Dagster instance of a home. One process at a time opens it: the first one makes its tables."""
-    with held(folder / ".locks" / "instance"):
+    with Home(folder).lock("instance"):
         ensure_configured(folder)
-        (folder / ".dagster").mkdir(mode=0o700, exist_ok=True)
+        Home(folder).dagster.mkdir(mode=0o700, exist_ok=True)
         standing = dg.DagsterInstance.from_config(str(folder))
         standing.get_runs(limit=1)
         standing.get_dynamic_partitions("data_set")

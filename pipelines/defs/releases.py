@@ -10,6 +10,7 @@ import dagster as dg
 from pydantic import Field
 
 from crawlers.dates import SHANGHAI
+from pipelines.core.home import Home
 from pipelines.defs.metadata import records
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import ReleaseRefused, RequestError
@@ -114,7 +115,7 @@ def _require_named(home: HomeResource, config: PublishConfig) -> None:
         how = "in public" if config.public else "at all"
         raise RequestError(
             f"{config.repo!r} is none that a job may publish to {how}: {', '.join(allowed) or 'there is none'}",
-            where=home.folder / "gongqing.toml",
+            where=Home(home.folder).settings,
             remedy=f"add it to {key} under [publish] there, or on the command line: gongqing export hub {config.repo}",
         )
 

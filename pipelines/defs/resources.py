@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from pipelines import settings
+from pipelines.core.home import Home
 from pipelines.defs.allowance import allow, settle
 from pipelines.flow.askers import Askers
 from pipelines.store import Store
@@ -31,7 +32,7 @@ class HomeResource:
 
     def store(self) -> Store:
         """The store of the home."""
-        return Store(self.folder / "data")
+        return Store(Home(self.folder).data)
 
     def settings(self) -> settings.Settings:
         """The settings of the home, read anew for each run."""

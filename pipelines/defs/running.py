@@ -11,6 +11,7 @@ from typing import Any
 import dagster as dg
 from dagster._core.errors import DagsterExecutionInterruptedError
 
+from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.crawl.collecting import collect
 from pipelines.crawl.jobs import Job
@@ -31,7 +32,6 @@ _UNDER_WAY = [
     dg.DagsterRunStatus.STARTED,
     dg.DagsterRunStatus.CANCELING,
 ]
-UNDER_WAY = Path(".dagster") / "under_way"  # of a home: an empty file a command that runs a run, by its process id
 _NAME = assets.data_sets.name or ""
 # Our own lines tell what happens; Dagster's are in the web UI.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -69,7 +69,7 @@ def _close_killed(home: Path, standing: dg.DagsterInstance) -> None:
         if run.parent_run_id is None and host == socket.gethostname() and not _lives(int(process)):
             standing.report_run_failed(run, "the command that ran it was killed")
             standing.event_log_storage.free_concurrency_slots_for_run(run.run_id)
-    for note in (home / UNDER_WAY).glob("[0-9]*"):
+    for note in Home(home).under_way.glob("[0-9]*"):
         if not _lives(int(note.name)):
             note.unlink(missing_ok=True)
 
@@ -77,7 +77,7 @@ def _close_killed(home: Path, standing: dg.DagsterInstance) -> None:
 @contextmanager
 def _noted(home: Path) -> Iterator[None]:
     """Leaves a note of the run while it is under way, which a command that starts no run can read without Dagster."""
-    note = home / UNDER_WAY / str(os.getpid())
+    note = Home(home).under_way / str(os.getpid())
     note.parent.mkdir(mode=0o700, exist_ok=True)
     note.touch(mode=0o600)
     try:

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pipelines.core.home import Home
 from pipelines.errors import UnknownName
 from pipelines.llm.factory import asker
 from pipelines.llm.interface import BUDGET, PROVIDERS, Asker, Progress
-from pipelines.llm.ledger.ledger import FILE
 from pipelines.settings import Llm
 
 # Providers that send, and so may cost money.
@@ -65,7 +65,7 @@ class Askers:
             self._stack.__exit__(kind, error, trace)
             return
         with self._stack:  # what was opened is closed, also where the ledger cannot be
-            if self.may_spend and self._home is not None and (self._home / FILE).exists():
+            if self.may_spend and self._home is not None and Home(self._home).ledger.exists():
                 # Its end in order ends the budget, also one that was broken off after its last call.
                 self.of("openai")
 

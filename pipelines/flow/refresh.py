@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, RequestError, UnknownName
 from pipelines.flow.askers import PAID, Askers
@@ -77,7 +78,7 @@ def refresh(
     damaged that somebody has to import anew.
     """
     stages = chosen(select)
-    store = Store(home / "data")
+    store = Store(Home(home).data)
     _require_sources(home, store)
     askers = askers or Askers(home, settings.llm)
     if askers.may_spend:
@@ -112,7 +113,7 @@ def estimates(
 
     Raises RequestError where nothing was ever imported, UnknownPrice for all models of which nobody has said it.
     """
-    store, stages = Store(home / "data"), chosen(select)
+    store, stages = Store(Home(home).data), chosen(select)
     _require_sources(home, store)
     _require_prices(stages, store, settings, askers)
     for stage in stages:

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from pipelines.core.code_version import code_version
-from pipelines.core.files import held
+from pipelines.core.home import Home
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.ingest.importing import read
 from pipelines.ingest.mapping import load as load_mapping
@@ -38,7 +38,7 @@ def import_file(
             where=path,
             remedy=f"{check}; what was imported before is untouched",
         )
-    with held(home / ".locks" / "coming-in"):  # no erasure begins between the look at its list and the writing
+    with Home(home).lock("incoming"):  # no erasure begins between the look at its list and the writing
         require_no_erasure(home)
         kept, erased = KeptOut(home).sift(imported.kept, imported.table)
         return store.write(

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipelines.core.home import Home
 from pipelines.judge.asking import NoVerdict, Refused
 from pipelines.llm.factory import asker
 from pipelines.llm.questions import Question, Reply
@@ -45,11 +46,10 @@ def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: 
     """Says what `desk` would say is wrong before anything is asked, and opens nothing. Raises RequestError."""
     wanted = list(dict.fromkeys(models))
     if provider == "openai":
-        from pipelines.llm.ledger.ledger import FILE
         from pipelines.llm.providers.standing import StandingAsker
 
         for model in wanted:
-            StandingAsker(home / FILE, llm, budget, of=STAGE).require(STAGE, model)
+            StandingAsker(Home(home).ledger, llm, budget, of=STAGE).require(STAGE, model)
         return
     with asker(home, llm, provider, {}) as whoever:
         whoever.models(wanted)

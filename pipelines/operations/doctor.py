@@ -15,6 +15,7 @@ from typing import Any, Literal
 import yaml
 
 from pipelines import settings
+from pipelines.core.home import Home
 from pipelines.core.modes import open_to_others
 from pipelines.errors import Busy, GongqingError, OlderSchema, SettingsError
 from pipelines.settings import author_key
@@ -59,7 +60,7 @@ def examine(home: Path) -> Iterator[Finding]:
     )
     yield from _erasures(home)
     yield from _ledger(home)
-    yield from _versions(Store(home / "data"))
+    yield from _versions(Store(Home(home).data))
 
 
 def _erasures(home: Path) -> Iterator[Finding]:
@@ -116,11 +117,11 @@ def _settings(home: Path) -> Finding:
         settings.load(home)
     except SettingsError as error:
         return Finding("settings", "broken", str(error))
-    return Finding("settings", "ok", "gongqing.toml" if (home / "gongqing.toml").exists() else "the defaults")
+    return Finding("settings", "ok", "gongqing.toml" if Home(home).settings.exists() else "the defaults")
 
 
 def _dagster(home: Path) -> Finding:
-    path = home / "dagster.yaml"
+    path = Home(home).dagster_yaml
     if not path.exists():
         return Finding("dagster.yaml", "warning", f"none in {home} yet; the first command that runs assets writes it")
     try:
@@ -136,9 +137,9 @@ def _dagster(home: Path) -> Finding:
 
 def _ledger(home: Path) -> Iterator[Finding]:
     """Read the whole ledger, where a model was ever asked; to look makes none."""
-    from pipelines.llm.ledger.ledger import FILE, Ledger
+    from pipelines.llm.ledger.ledger import Ledger
 
-    path = home / FILE
+    path = Home(home).ledger
     if not path.exists():
         return
     try:

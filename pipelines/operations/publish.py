@@ -3,14 +3,14 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pipelines.core.files import held
+from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.operations.paper_tables import paper_tables
 from pipelines.release.publish.client import Told, hub_client, nobody, require_repo
 from pipelines.release.publish.folder import export_folder
 from pipelines.release.publish.hub import Published, publish
 from pipelines.release.publish.public import is_public
-from pipelines.release.publish.published import GIVING, UNKNOWN, remember
+from pipelines.release.publish.published import UNKNOWN, remember
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
@@ -46,8 +46,8 @@ def export(home: Path, name: str | None, target: Path, repo: str = "") -> Releas
 
     Returns the release as it is published; raises what `export_folder` does, and Busy.
     """
-    with held(home / GIVING, shared=True):  # no erasure begins that would not know of the copy
-        releases, store = releases_to_give(home), Store(home / "data")
+    with Home(home).lock("giving", shared=True):  # no erasure begins that would not know of the copy
+        releases, store = releases_to_give(home), Store(Home(home).data)
         release = releases.read(chosen(releases, name))
         # Of a release from elsewhere the tables behind it are not here.
         ours = not is_public(release, releases.folder(release.name)) and "unique_posts" in release.pins
@@ -64,7 +64,7 @@ def to_hub(
     """
     require_repo(repo)  # this and the token before anything is looked at, which takes a while
     hub_client()
-    with held(home / GIVING, shared=True), TemporaryDirectory() as scratch:
+    with Home(home).lock("giving", shared=True), TemporaryDirectory() as scratch:
         folder = Path(scratch) / "release"
         release = export(home, name, folder, repo)
         found = publish(

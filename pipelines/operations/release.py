@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
+from pipelines.core.home import Home
 from pipelines.flow.runner import is_stale
 from pipelines.flow.stages import STAGES
 from pipelines.release.assemble import assemble, require_request
@@ -19,7 +20,7 @@ def release(home: Path, name: str, *, allow: Collection[str] = (), settings: Set
     """
     require_request(name, allow)  # before anything is looked at, which takes a while
     with alone(home):
-        return assemble(home, name, allow=allow, settings=settings, stale=_stale(Store(home / "data"), settings))
+        return assemble(home, name, allow=allow, settings=settings, stale=_stale(Store(Home(home).data), settings))
 
 
 def _stale(store: Store, settings: Settings) -> list[Finding]:

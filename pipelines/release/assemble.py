@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.core.code_version import code_version
+from pipelines.core.home import Home
 from pipelines.errors import ReleaseRefused, UnknownName
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.release.checks.registry import ALLOWABLE, findings
 from pipelines.release.checks.released import Released
 from pipelines.release.checks.sources import sources
@@ -46,7 +47,7 @@ def assemble(
     """
     require_request(name, allow)
     releases = Releases(home)
-    store = Store(home / "data")
+    store = Store(Home(home).data)
     pins, damaged = pinned(store)
     if damaged:
         raise ReleaseRefused(name, [*damaged, *stale])
@@ -86,7 +87,7 @@ def _made(
             },
             settings=_settings(released.settings),
             prompts=used_prompts(released),
-            spend=_spend(released.home / FILE),
+            spend=_spend(Home(released.home).ledger),
             sources=sources(released),
             findings=found,
             allowed=sorted(refused & set(allow)),

@@ -19,12 +19,12 @@ from pathlib import Path
 import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.core.home import Home
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
 from pipelines.store.release_manifest import Release, Shard
 from pipelines.store.storage import LocalFolder
 from pipelines.store.verified import Verified
 
-FOLDER = "releases"  # in a home
 MANIFEST = "manifest.json"
 _POINTER = "current.json"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -43,7 +43,7 @@ class Releases:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.storage = LocalFolder(home / FOLDER)
+        self.storage = LocalFolder(Home(home).releases)
         self._verified = Verified(self.storage)
 
     # Reading
@@ -183,6 +183,6 @@ def name_is_taken(name: str) -> RequestError:
     """What is raised where a release of this name is there and holds something else."""
     return RequestError(
         f"there is a release {name} already, and it holds something else",
-        where=FOLDER,
+        where="releases",
         remedy="a release is never changed: choose another name",
     )

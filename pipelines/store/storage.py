@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from pipelines.core.files import full_disk_reported, sync
+from pipelines.core.files import full_disk_reported, held, sync
 
 _SCRATCH = ".tmp"
 
@@ -150,8 +150,7 @@ class LocalFolder:
         """No other process publishes or swaps meanwhile."""
         self._make_root()
         (self.root / _SCRATCH).mkdir(exist_ok=True)
-        with (self.root / _SCRATCH / "alone").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with held(self.root / _SCRATCH / "alone"):
             yield
 
     def children(self, prefix: str) -> list[str]:

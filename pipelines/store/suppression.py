@@ -18,11 +18,11 @@ from pathlib import Path
 import polars as pl
 
 from pipelines.core.files import write_whole
+from pipelines.core.home import Home
 from pipelines.errors import Busy
 from schemas.dropped import drops, gather
 from schemas.table import Dropped
 
-FOLDER = "erasures"
 PLANS = "*.plan"
 REASON = "erased"
 _TELLING = 15  # characters: of fewer, two people may have written the same
@@ -32,7 +32,7 @@ class KeptOut:
     """The list of a home."""
 
     def __init__(self, home: Path) -> None:
-        self._folder = home / FOLDER
+        self._folder = Home(home).erasures
         self._path = self._folder / "kept-out"
         self._codes = frozenset(self._path.read_text(encoding="ascii").split()) if self._path.exists() else frozenset()
 
@@ -126,7 +126,7 @@ def _words(*texts: str | None) -> str | None:
 
 def require_no_erasure(home: Path) -> None:
     """Raises Busy while an erasure is unfinished: what is made meanwhile might bring back what it takes away."""
-    for plan in (home / FOLDER).glob(PLANS):
+    for plan in Home(home).erasures.glob(PLANS):
         raise Busy(
             "an erasure was begun and is not finished", where=plan, remedy="finish it first: gongqing erase --resume"
         )

@@ -15,6 +15,7 @@ from typing import Any
 from dagster_pipes import open_dagster_pipes
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.core.home import Home
 from pipelines.core.modes import keep_private
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
 from pipelines.llm.interface import JudgeProvider
@@ -113,7 +114,7 @@ def _told(run: Run, tell_of: Callable[[dict[str, Any]], None]) -> Told:
 
 
 def _outcome(home: Path, run: Path) -> dict[str, Any]:
-    found = tell(Store(home / "data"), run)
+    found = tell(Store(Home(home).data), run)
     return {
         "rollouts": None if found.rollouts is None else found.rollouts.version,
         "terms": {name: list(curve.items()) for name, curve in found.terms.items()},  # JSON has no numbers as keys

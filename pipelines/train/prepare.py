@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
+from pipelines.core.home import Home
 from pipelines.errors import RequestError, UnknownName
 from pipelines.llm.interface import JudgeProvider
 from pipelines.llm.money import nano
@@ -18,7 +19,7 @@ from pipelines.train import rows
 from pipelines.train.kinds import GIVEN, Kind, fits, kind
 from pipelines.train.launch import Run, rows_of_arm
 from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, overrides, recipe
-from pipelines.train.runs import FOLDER, MODEL, NOTE, ROLLOUTS, START, learnt_of, note
+from pipelines.train.runs import MODEL, NOTE, ROLLOUTS, START, learnt_of, note
 from pipelines.train.services import PYTHON, Judge, encoder_command, judge_command
 from pipelines.train.trainers import TRAINERS, of_the_run
 
@@ -87,11 +88,11 @@ def prepare(
     found = release_of(home, release)
     files = _files(home, found, told)
     rows.require(files["train"], told, chosen)
-    folder = home / FOLDER / (name or "-".join(filter(None, (told.name, arm, preset, found.name))))
+    folder = Home(home).training / (name or "-".join(filter(None, (told.name, arm, preset, found.name))))
     ours = _of_files(folder, told, chosen, files, most_rows) | of_the_run(told.trainer, folder, folder / ROLLOUTS)
     asked: dict[str, Any] = {"arm": arm, "most_rows": most_rows}
     awaiting = start is not None and start in awaited
-    model = home / FOLDER / str(start) / MODEL if awaiting else _start(home, told, chosen, preset, found, start)
+    model = Home(home).training / str(start) / MODEL if awaiting else _start(home, told, chosen, preset, found, start)
     if model is not None:
         ours[TRAINERS[told.trainer].model] = str(model)
     elif preset == "cpu_smoke":
@@ -251,13 +252,15 @@ def _learnt_of(home: Path, release: Release, models: Iterable[Path]) -> list[str
     to start from or to be rewarded by. An erasure names it by them, also where those runs are gone by then.
     """
     folders = {folder.resolve() for model in models for folder in model.parents}
-    before = [folder for folder in folders if folder.parent == (home / FOLDER).resolve() and (folder / NOTE).exists()]
+    before = [
+        folder for folder in folders if folder.parent == Home(home).training.resolve() and (folder / NOTE).exists()
+    ]
     return sorted({release.name}.union(*map(learnt_of, before)))
 
 
 def _model(home: Path, run: str, recipe: str, option: str) -> Path:
     """The model of a run of a recipe that has come to its end."""
-    folder = home / FOLDER / run
+    folder = Home(home).training / run
     if not (folder / MODEL).is_dir():
         raise RequestError(
             f"there is no run {run} that has come to its end",

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from pipelines.core.files import held
+from pipelines.core.home import Home
 from pipelines.errors import Busy
 from pipelines.store.suppression import require_no_erasure
-from pipelines.train.runs import AT_WORK, LOCK, Metrics, of_step
+from pipelines.train.runs import LOCK, Metrics, of_step
 
 _SECONDS = 0.5  # between two looks at what was written
 _PATIENCE = 30  # seconds that a trainer has to end its processes
@@ -39,7 +40,7 @@ def no_erasure(home: Path) -> Iterator[IO[str]]:
     """Nothing is erased meanwhile; gives the lock. Raises Busy where somebody erases, or has not finished it."""
     with contextlib.ExitStack() as opened:
         try:
-            lock = opened.enter_context(held(home / AT_WORK, wait=False, shared=True))
+            lock = opened.enter_context(Home(home).lock("training", wait=False, shared=True))
         except BlockingIOError:
             raise Busy("an erasure is at work", where=home, remedy="wait for it") from None
         require_no_erasure(home)

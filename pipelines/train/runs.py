@@ -22,8 +22,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-FOLDER = "training"  # in a home
-AT_WORK = Path(".locks") / "training"  # in a home: held by all who train, or by the one who erases
+from pipelines.core.home import Home
+
 # In the folder of a run.
 LOCK, NOTE, ROWS, METRICS, ROLLOUTS, MODEL = ".lock", "run.json", "rows.json", "metrics", "rollouts", "model"
 SCORED, DATA, START, PAGE = "scored", "data", "start", "report.html"
@@ -37,7 +37,7 @@ Metrics = dict[str, float]
 
 def runs(home: Path) -> list[Path]:
     """The folders of the runs of a home, by name."""
-    return sorted(note.parent for note in (home / FOLDER).glob(f"*/{NOTE}"))
+    return sorted(note.parent for note in Home(home).training.glob(f"*/{NOTE}"))
 
 
 def note(run: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hostile_host import HostileHost, bomb, completion
 from vendor_profile import PROFILE
 
 from pipelines.llm.failures import LEAST_OF_A_STAGE
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.money import NANO
 from pipelines.settings import ROOT
 from pipelines.store import Store
@@ -88,7 +88,7 @@ def require_unchanged(home: Path, before: str, ended: subprocess.CompletedProces
     assert "Traceback" not in ended.stderr
     store = Store(home / "data")
     assert store.version(TABLE).version == before
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         spent = sum((one.cost for one in ledger.spend()), Decimal(0))
         assert all(one.spent + one.held <= Decimal(CAP) * NANO for one in ledger.budgets())
         assert ledger.open_attempts() == []

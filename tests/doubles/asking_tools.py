@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.llm.factory import asker
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.payload import Request, canonical, payload
 from pipelines.llm.profiles import profiles
 from pipelines.llm.prompts import Prompt
@@ -91,7 +91,7 @@ def worker(home, llm, n, *, first=0, budget="1000"):
 
 
 def ledger_of(folder) -> Ledger:
-    return Ledger(Path(folder) / FILE)
+    return Ledger(Path(folder) / "ledger.sqlite")
 
 
 def digests(llm: Llm, asked) -> list[str]:

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from pipelines.dedup.links import post_links
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Attempt, Call
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import canonical, key_of
@@ -79,7 +79,7 @@ async def _ask(ledger: Ledger, said: str, reply: str) -> str:
 
 def asked(home: Path, *exchanges: tuple[str, str]) -> list[str]:
     """Questions and answers in the ledger of a home; their keys."""
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         return [asyncio.run(_ask(ledger, said, reply)) for said, reply in exchanges]
 
 

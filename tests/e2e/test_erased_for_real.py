@@ -20,7 +20,7 @@ from pipelines.flow.refresh import refresh
 from pipelines.flow.runner import is_stale
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase.erasing import erase
 from pipelines.operations.erase.request import Request
 from pipelines.operations.lineage import why
@@ -125,7 +125,7 @@ def test_dagster_reads_its_events(home):
 
 
 def test_the_ledger_is_whole(home, before):
-    with Ledger(home / FILE) as after, Ledger(before / FILE) as earlier:
+    with Ledger(home / "ledger.sqlite") as after, Ledger(before / "ledger.sqlite") as earlier:
         after.check()
         assert sum(one.calls for one in after.spend()) == sum(one.calls for one in earlier.spend())
         assert 0 < sum(1 for _ in after.bodies()) < sum(1 for _ in earlier.bodies())

@@ -17,10 +17,10 @@ from pipelines.defs.resources import HomeResource
 from pipelines.errors import Busy
 from pipelines.operations.publish import export
 from pipelines.release.assemble import assemble
-from pipelines.release.publish.published import GIVING, publications
+from pipelines.release.publish.published import publications
 from pipelines.settings import Settings
 from pipelines.store.releases import Releases
-from pipelines.store.suppression import FOLDER, KeptOut
+from pipelines.store.suppression import KeptOut
 from samples.hub import Hub
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub")]
@@ -177,20 +177,20 @@ def test_no_erasure_begins_while_a_release_is_given_away(tmp_path, monkeypatch):
     """Its receipt would not name where the release is then."""
 
     def looks(*_):
-        with pytest.raises(BlockingIOError), held(tmp_path / GIVING, wait=False):
+        with pytest.raises(BlockingIOError), held(tmp_path / ".locks" / "giving", wait=False):
             pass
         raise InterruptedError
 
     monkeypatch.setattr("pipelines.operations.publish.releases_to_give", looks)
     with pytest.raises(InterruptedError):
         export(tmp_path, None, tmp_path / "out")
-    with held(tmp_path / GIVING, wait=False):
+    with held(tmp_path / ".locks" / "giving", wait=False):
         pass
 
 
 def test_nothing_leaves_the_house_while_an_erasure_is_unfinished(home, tmp_path):
     gongqing(home, "release", "v1", "--allow", "rules_rows")
-    plan = home / FOLDER / "one.plan"
+    plan = home / "erasures" / "one.plan"
     plan.parent.mkdir(exist_ok=True)
     plan.write_text("{}")
     try:

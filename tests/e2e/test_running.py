@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from pipelines.cli import app
 from pipelines.defs.assets import data_sets
 from pipelines.defs.instance import instance
-from pipelines.defs.running import UNDER_WAY, run_import, run_stage
+from pipelines.defs.running import run_import, run_stage
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.flow.stages import STAGES
 from pipelines.settings import ROOT, make_author_key
@@ -116,7 +116,7 @@ def test_a_run_killed_at_its_very_end_is_closed_though_nothing_is_left_to_do(tmp
     with instance(tmp_path) as standing:
         tags = {"gongqing/process": f"{socket.gethostname()}:{dead.pid}"}
         run = standing.create_run_for_job(_nothing, status=dg.DagsterRunStatus.STARTED, tags=tags).run_id
-    note = tmp_path / UNDER_WAY / str(dead.pid)
+    note = tmp_path / ".dagster" / "under_way" / str(dead.pid)
     note.touch()
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
     refreshed = CliRunner().invoke(app, ["refresh", "--select", "clean_posts"])

@@ -15,7 +15,7 @@ import typer.rich_utils
 from typer.testing import CliRunner
 
 from pipelines.cli import app, main
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.store import Store
 
 COMMANDS = [
@@ -212,7 +212,7 @@ def test_a_budget_that_was_broken_off_is_listed_and_closed(tmp_path, capsys, mon
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
     assert "no budget is open" in _run("ledger", "budgets").output
     assert _fails(capsys, monkeypatch, "ledger", "close-budget", "refresh")[0] == 2
-    with Ledger(tmp_path / FILE) as ledger:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
         ledger.open_budget(Decimal("2.5"), "USD", "refresh:topics")
     [budget] = _json("ledger", "budgets")
     assert (budget["budget"], budget["cap"], budget["spent"], budget["currency"]) == ("refresh:topics", 2.5, 0, "USD")
@@ -226,7 +226,7 @@ def test_a_budget_that_was_broken_off_is_listed_and_closed(tmp_path, capsys, mon
 def test_a_batch_that_is_not_there_cannot_be_given_up(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
     assert _fails(capsys, monkeypatch, "ledger", "give-up-batch", "3")[0] == 2
-    with Ledger(tmp_path / FILE):
+    with Ledger(tmp_path / "ledger.sqlite"):
         pass
     ended, message = _fails(capsys, monkeypatch, "ledger", "give-up-batch", "3")
     assert ended == 2

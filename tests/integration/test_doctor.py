@@ -3,7 +3,7 @@
 import pytest
 from older_home import manifest_of, rewrite, say
 
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.doctor import examine
 from pipelines.store import Store
 
@@ -45,16 +45,16 @@ def test_every_damaged_version_is_told_and_not_the_first_alone(tmp_path, sample_
 
 def test_the_ledger_is_read_whole_where_there_is_one(tmp_path):
     assert found(tmp_path, "ledger") == []
-    assert not (tmp_path / FILE).exists()
-    with Ledger(tmp_path / FILE):
+    assert not (tmp_path / "ledger.sqlite").exists()
+    with Ledger(tmp_path / "ledger.sqlite"):
         pass
     assert [state for state, _ in found(tmp_path, "ledger")] == ["ok"]
-    content = bytearray((tmp_path / FILE).read_bytes())
+    content = bytearray((tmp_path / "ledger.sqlite").read_bytes())
     content[4096:8192] = b"\xff" * 4096
-    (tmp_path / FILE).write_bytes(content)
+    (tmp_path / "ledger.sqlite").write_bytes(content)
     ((state, detail),) = found(tmp_path, "ledger")
     assert state == "broken"
-    assert str(tmp_path / FILE) in detail
+    assert str(tmp_path / "ledger.sqlite") in detail
 
 
 @pytest.mark.drill("upgrade")

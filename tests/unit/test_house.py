@@ -77,6 +77,20 @@ def test_nothing_of_a_machine_is_tracked():
         assert found is None, f"{path}: {found and found.group()}"
 
 
+def test_nobody_else_spells_the_paths_of_a_home():
+    """They are `pipelines.core.home.Home`'s."""
+    names = ("data", ".locks", ".dagster", "refresh.lock", "ledger.sqlite", "gongqing.toml", "author.key")
+    spelled = re.compile(f'(home|folder).* / "({"|".join(names)})"')
+    found = [
+        f"{path}:{number}"
+        for path in SOURCES
+        if path.startswith("pipelines/") and path != "pipelines/core/home.py"
+        for number, line in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1)
+        if spelled.search(line)
+    ]
+    assert found == []
+
+
 def test_every_pin_is_exact():
     for path in (ROOT / "requirements").glob("*.txt"):
         for line in path.read_text(encoding="utf-8").splitlines():

@@ -22,7 +22,7 @@ from pipelines.rewards.redundancy import reweight
 from pipelines.rewards.unified import parts
 from pipelines.settings import ROOT
 from pipelines.store.releases import Releases
-from pipelines.train.runs import FOLDER, ROLLOUTS, SCORED, metrics
+from pipelines.train.runs import ROLLOUTS, SCORED, metrics
 
 NAME, STEPS, GROUP = "urp", 8, 4
 PROMPTS = 2
@@ -51,7 +51,7 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("training")]
 def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the run, in a home with a release; it has what it starts from: a short warm start is enough."""
     home = released(sample_home, tmp_path_factory.mktemp("compeer"))
-    return warm(home, home / FOLDER / NAME, "grpo_cer", "--form=cer", "--epochs=4", "--batch=4")
+    return warm(home, home / "training" / NAME, "grpo_cer", "--form=cer", "--epochs=4", "--batch=4")
 
 
 def started(run: Path) -> subprocess.Popen[str]:

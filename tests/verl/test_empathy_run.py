@@ -19,7 +19,7 @@ from pipelines.train.launch import Run
 from pipelines.train.outcome import tell
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
-from pipelines.train.runs import FOLDER, MODEL, SCORED
+from pipelines.train.runs import MODEL, SCORED
 from pipelines.train.services import PYTHON
 from schemas.reasoning import COE_TAGS
 
@@ -70,13 +70,13 @@ def scored(run: Run) -> list[dict]:
 
 
 def test_the_policy_starts_from_the_warm_start(trained: Run, training_home: Path):
-    start = training_home / FOLDER / "e-empathy_sft" / MODEL
+    start = training_home / "training" / "e-empathy_sft" / MODEL
     assert trained.overrides["actor_rollout_ref.model.path"] == str(start)
     assert (start / "config.json").exists()
 
 
 def test_its_reward_is_the_form_and_what_the_encoder_says_of_the_answer(trained: Run, training_home: Path):
-    encoder = json.loads((training_home / FOLDER / "e-empathy_encoder" / MODEL / "encoder.json").read_text())
+    encoder = json.loads((training_home / "training" / "e-empathy_encoder" / MODEL / "encoder.json").read_text())
     rows = pq.read_table(Releases(training_home).folder("v1") / "grpo_coe").to_pylist()
     told = {row["row_id"]: row["extra_info"] for row in rows}
     found = scored(trained)

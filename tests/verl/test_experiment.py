@@ -12,7 +12,7 @@ import pytest
 from pipelines.errors import RequestError, UnknownName, UnreadableFile
 from pipelines.settings import ROOT, Rewards
 from pipelines.train.experiment import Planned, conduct, make_ready, plan, read
-from pipelines.train.runs import FOLDER, MODEL, NOTE, configuration, note
+from pipelines.train.runs import MODEL, NOTE, configuration, note
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
@@ -110,7 +110,7 @@ def test_arms_on_variants_that_nobody_made_are_told_before_anything_is_trained(p
     with pytest.raises(RequestError, match="rm_unified has no rows of the variants D: with copies") as error:
         planned(persona_home, tmp_path, text)
     assert "add D to variants under [rewrite]" in error.value.remedy
-    assert not (persona_home / FOLDER).exists() or not [*(persona_home / FOLDER).glob("ablation*")]
+    assert not (persona_home / "training").exists() or not [*(persona_home / "training").glob("ablation*")]
 
 
 def test_a_seed_reaches_everything_that_draws(training_home: Path, tmp_path: Path):
@@ -133,7 +133,7 @@ def test_a_seed_is_the_experiments_own_to_set(training_home: Path, tmp_path: Pat
 
 def an_encoder(home: Path) -> None:
     """`planned-encoder`, as if it had come to its end."""
-    encoder = home / FOLDER / "planned-encoder"
+    encoder = home / "training" / "planned-encoder"
     (encoder / MODEL).mkdir(parents=True, exist_ok=True)
     asked = {"recipe": "empathy_encoder", "release": {"name": "v1"}}
     (encoder / NOTE).write_text(json.dumps(asked), encoding="utf-8")
@@ -243,7 +243,7 @@ class TestTwoArmsWithTwoSeeds:
             assert one["validation"] is None
 
     def test_are_runs_like_all_others(self, outcomes: list[dict], training_home: Path):
-        runs = training_home / FOLDER
+        runs = training_home / "training"
         for seed in (1, 2):
             told = note(runs / f"variants-compeer_cer-sft-s{seed}")
             assert (told["recipe"], told["most_rows"]) == ("compeer_sft", 20)

@@ -17,9 +17,9 @@ import pytest
 from train_env import released, warm
 from vendor_profile import PROFILE
 
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.settings import ROOT
-from pipelines.train.runs import FOLDER, ROLLOUTS, SCORED, metrics
+from pipelines.train.runs import ROLLOUTS, SCORED, metrics
 from pipelines.train.trainers import last_step, last_weights
 from samples.vendor import Vendor
 
@@ -50,7 +50,7 @@ def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     home = released(sample_home, tmp_path_factory.mktemp("judged"))
     (home / "gongqing.toml").write_text(SETTINGS, encoding="utf-8")
-    return warm(home, home / FOLDER / NAME, "grpo_ecot", "--form=ecot", "--epochs=8", "--batch=8")
+    return warm(home, home / "training" / NAME, "grpo_ecot", "--form=ecot", "--epochs=8", "--batch=8")
 
 
 class Stop(NamedTuple):
@@ -85,7 +85,7 @@ def stopped(run: Path, process: "subprocess.Popen[str]") -> Stop:
     _, said = process.communicate(timeout=300)
     assert process.returncode == 1, said
     weights = max(last_weights("grpo", run).glob("*.pt"), key=lambda path: path.stat().st_mtime)
-    with Ledger(run.parents[1] / FILE) as ledger:
+    with Ledger(run.parents[1] / "ledger.sqlite") as ledger:
         [budget] = ledger.budgets()
     return Stop(" ".join(said.split()), last_step(run), weights.stat().st_mtime, budget.spent)
 
@@ -170,6 +170,6 @@ def test_nothing_was_learnt_from_an_output_that_nobody_judged(run: Path, ended: 
 def test_one_budget_holds_for_all_starts(run: Path, gone: Stop, useless: Stop, ended: str):
     """What stopped a run leaves it open, with what was spent; the end closes it."""
     assert 0 < gone.spent < useless.spent, "also a verdict of another form is paid for"
-    with Ledger(run.parents[1] / FILE) as ledger:
+    with Ledger(run.parents[1] / "ledger.sqlite") as ledger:
         assert ledger.budgets() == []
         assert ledger.open_attempts() == []

@@ -12,7 +12,7 @@ from pipelines.settings import Rewards
 from pipelines.train.launch import gpus, keys
 from pipelines.train.prepare import _files, prepare, release_of
 from pipelines.train.recipe import recipe, recipes
-from pipelines.train.runs import FOLDER, MODEL, NOTE
+from pipelines.train.runs import MODEL, NOTE
 from pipelines.train.trainers import TRAINERS
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
@@ -20,16 +20,18 @@ pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
 def ended(home: Path, *names: str, release: str = "v1", learnt_of: list[str] | None = None) -> None:
     for name in names:
-        (home / FOLDER / name / MODEL).mkdir(parents=True, exist_ok=True)
+        (home / "training" / name / MODEL).mkdir(parents=True, exist_ok=True)
         told = {"recipe": name.partition("-")[0], "release": {"name": release, "content": "c"}, "learnt_of": learnt_of}
-        (home / FOLDER / name / NOTE).write_text(json.dumps(told), encoding="utf-8")
+        (home / "training" / name / NOTE).write_text(json.dumps(told), encoding="utf-8")
 
 
 def test_a_policy_starts_from_its_warm_start_on_the_same_release(training_home: Path):
     ended(training_home, "empathy_sft-gpu-v1", "empathy_encoder-gpu-v1")
     run = prepare(training_home, recipe("empathy_coe"), "gpu")
-    assert run.overrides["actor_rollout_ref.model.path"] == str(training_home / FOLDER / "empathy_sft-gpu-v1" / MODEL)
-    assert run.asked["encoder"] == f"{FOLDER}/empathy_encoder-gpu-v1/{MODEL}"
+    assert run.overrides["actor_rollout_ref.model.path"] == str(
+        training_home / "training" / "empathy_sft-gpu-v1" / MODEL
+    )
+    assert run.asked["encoder"] == f"{'training'}/empathy_encoder-gpu-v1/{MODEL}"
 
 
 def test_a_run_has_learnt_of_its_release_and_of_those_of_the_models_that_it_starts_from_and_asks(training_home: Path):
@@ -38,7 +40,7 @@ def test_a_run_has_learnt_of_its_release_and_of_those_of_the_models_that_it_star
     named = {"start": "empathy_sft-old", "encoder": "empathy_encoder-old"}
     assert prepare(training_home, recipe("empathy_coe"), "gpu", **named).asked["learnt_of"] == ["u", "v0", "v1", "w"]
     assert prepare(training_home, recipe("empathy_sft"), "gpu").asked["learnt_of"] == ["v1"]
-    given = {"model.path": str(training_home / FOLDER / "empathy_sft-old" / "checkpoints" / "global_step_5")}
+    given = {"model.path": str(training_home / "training" / "empathy_sft-old" / "checkpoints" / "global_step_5")}
     assert prepare(training_home, recipe("empathy_sft"), "gpu", given=given).asked["learnt_of"] == ["u", "v0", "v1"]
 
 

@@ -14,7 +14,7 @@ from pipelines.errors import Busy
 from pipelines.operations.erase.training import no_training
 from pipelines.settings import ROOT
 from pipelines.train.processes import at_work, last_words
-from pipelines.train.runs import AT_WORK, FOLDER, LOCK, NOTE
+from pipelines.train.runs import LOCK, NOTE
 from pipelines.train.services import PYTHON
 
 STARTS = """
@@ -31,7 +31,7 @@ with at_work(run) as locks, running([sys.executable, "-c", "input()"], os.enviro
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    run = tmp_path / FOLDER / "smoke"
+    run = tmp_path / "training" / "smoke"
     run.mkdir(parents=True)
     (run / NOTE).write_text("{}")
     return run
@@ -61,7 +61,7 @@ def test_what_a_killed_command_has_started_is_at_work_and_nothing_is_erased_besi
             pass
         assert caught.value.where == run
         assert int((run / LOCK).read_text()) == trainer
-    with held(run.parents[1] / AT_WORK), held(run / LOCK):  # with its standard input it ends by itself
+    with held(run.parents[1] / ".locks" / "training"), held(run / LOCK):  # with its standard input it ends by itself
         pass
     with at_work(run), pytest.raises(Busy), no_training(run.parents[1]):
         pass

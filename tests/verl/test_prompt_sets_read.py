@@ -28,7 +28,7 @@ from pipelines.train.lengths import checked
 from pipelines.train.lengths import read as read_counts
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import as_arguments, recipe, recipes
-from pipelines.train.runs import FOLDER, MODEL, NOTE
+from pipelines.train.runs import MODEL, NOTE
 from pipelines.train.services import PYTHON
 from pipelines.train.tiny import tokenizer
 from pipelines.trainsets.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
@@ -157,7 +157,7 @@ def verl(real: Made) -> dict[str, Any]:
     """What verl's data set reads of each recipe's set, by the recipe's own configuration for GPUs."""
     model = {"actor_rollout_ref.model.path": str(real.tokens)}
     for other in ("empathy_sft", "empathy_encoder"):  # what E's policy starts from, and asks: not read here
-        run = real.home / FOLDER / f"{other}-gpu-v1"
+        run = real.home / "training" / f"{other}-gpu-v1"
         (run / MODEL).mkdir(parents=True)
         (run / NOTE).write_text(json.dumps({"recipe": other, "release": {"name": "v1"}}))
     judged = {name: "rules" if "judge" in recipe(name).services else None for name in GRPO}

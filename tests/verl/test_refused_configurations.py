@@ -16,7 +16,7 @@ from pipelines.settings import ROOT, Rewards
 from pipelines.train.launch import Run
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import PRESETS, as_arguments, given, overrides, recipe, recipes
-from pipelines.train.runs import FOLDER, MODEL, NOTE, REFUSED
+from pipelines.train.runs import MODEL, NOTE, REFUSED
 from pipelines.train.services import PYTHON
 from pipelines.train.trainers import TRAINERS
 
@@ -205,10 +205,10 @@ def test_a_judge_that_is_not_asked_needs_nothing(training_home: Path):
 def test_an_encoder_without_a_threshold_is_none_to_ask(training_home: Path, written: str | None):
     for name in ("warm", "encoder"):
         of = {"warm": "empathy_sft", "encoder": "empathy_encoder"}[name]
-        (training_home / FOLDER / f"no-t-{name}" / MODEL).mkdir(parents=True, exist_ok=True)
+        (training_home / "training" / f"no-t-{name}" / MODEL).mkdir(parents=True, exist_ok=True)
         told = json.dumps({"recipe": of, "release": {"name": "v1"}})
-        (training_home / FOLDER / f"no-t-{name}" / NOTE).write_text(told, encoding="utf-8")
-    note = training_home / FOLDER / "no-t-encoder" / MODEL / "encoder.json"
+        (training_home / "training" / f"no-t-{name}" / NOTE).write_text(told, encoding="utf-8")
+    note = training_home / "training" / "no-t-encoder" / MODEL / "encoder.json"
     run = run_of(training_home, "empathy_coe", start="no-t-warm", encoder="no-t-encoder")
     note.unlink(missing_ok=True)
     if written is not None:
@@ -240,7 +240,7 @@ def dry_run(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_dry_run_refuses_what_the_run_would_and_leaves_nothing(training_home: Path):
-    before = {path.name for path in (training_home / FOLDER).glob("*")}
+    before = {path.name for path in (training_home / "training").glob("*")}
     for words, says in (
         (("empathy_coe", "--start", "nowhere"), "there is no run nowhere that has come to its end"),
         ((GRPO, "--provider", "openai", "--budget", "nan"), "NaN is no amount of money"),
@@ -251,4 +251,4 @@ def test_a_dry_run_refuses_what_the_run_would_and_leaves_nothing(training_home: 
         ran = dry_run(training_home, *words)
         assert (ran.returncode, "Traceback" in ran.stderr) == (2, False), ran.stderr
         assert says in ran.stderr
-    assert {path.name for path in (training_home / FOLDER).glob("*")} == before
+    assert {path.name for path in (training_home / "training").glob("*")} == before

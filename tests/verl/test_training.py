@@ -19,7 +19,7 @@ from pipelines.store.releases import Releases
 from pipelines.train.launch import Run
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import recipe
-from pipelines.train.runs import FOLDER, LOCK, ROLLOUTS, SCORED, START, told_of_rows
+from pipelines.train.runs import LOCK, ROLLOUTS, SCORED, START, told_of_rows
 from pipelines.train.services import PYTHON
 from schemas.reasoning import ECOT
 
@@ -197,4 +197,4 @@ def test_what_verl_would_refuse_or_ignore_is_refused_before_a_run(home: Path, ke
 
 
 def test_runs_lie_in_the_home(home: Path):
-    assert run_of(home).folder == home / FOLDER / NAME
+    assert run_of(home).folder == home / "training" / NAME

@@ -19,13 +19,12 @@ from typing import Any
 
 from pipelines.cli.ui.group import Group, together
 from pipelines.cli.ui.guard import TOKEN, Guard
-from pipelines.core.files import held
+from pipelines.core.home import Home
 from pipelines.errors import Busy, GongqingError, RequestError
 from pipelines.settings import ROOT
 
 MODULE = "pipelines.definitions"
 GRAPHQL = "/graphql"
-LOCK = Path(".locks") / "ui"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _SECONDS = 1.0  # between two looks at whether the others are at work
 _POLL_RATE = 2000  # milliseconds between two looks of the page at its assets, as `dagster dev` has it
@@ -183,10 +182,10 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 @contextlib.contextmanager
 def _alone(home: Path, host: str, port: int) -> Iterator[None]:
     """Nobody else serves this home meanwhile. Raises Busy."""
-    path = home / LOCK
+    path = Home(home).lock_file("ui")
     with contextlib.ExitStack() as opened:
         try:
-            lock = opened.enter_context(held(path, wait=False))
+            lock = opened.enter_context(Home(home).lock("ui", wait=False))
         except BlockingIOError:
             raise Busy(
                 f"the web UI of this home is served already ({path.read_text(encoding='utf-8').strip()})",

@@ -1,6 +1,6 @@
 """The ledger: every request that left, what came back, what it cost. No question is paid for twice.
 
-    ledger = Ledger(home / "ledger.sqlite")
+    ledger = Ledger(Home(home).ledger)
     match await ledger.begin(call, reserve=worst_case(profile, payload), budget=budget.id):
         case Attempt() as attempt:
             ...                                        # send it
@@ -43,7 +43,6 @@ from pipelines.llm.ledger.records import (
 from pipelines.llm.ledger.writer import Begin, End, Writer
 from pipelines.llm.money import nano
 
-FILE = "ledger.sqlite"  # in a home
 _KEYS_AT_ONCE = 1000
 _POLL = 0.25  # seconds between looks at a request that somebody else has under way
 

@@ -14,10 +14,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pipelines.core.home import Home
 from pipelines.errors import BudgetSpent, RequestError
 from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.interface import BUDGET, Estimate, ModelEstimate
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Batch, Budget
 from pipelines.llm.money import amount, bound, nano, worst_case
 from pipelines.llm.profiles import Profile, prices, profile, profiles
@@ -48,7 +49,7 @@ def opened(
     """The asker of a home. Left in order, and with every stage asked to its end, it closes the budget `of` that name;
     broken off, the budget stays open, and the next one goes on with what it had spent.
     """
-    asking = OpenAIAsker(home / FILE, llm, budget, of=of, batch=batch, progress=progress)
+    asking = OpenAIAsker(Home(home).ledger, llm, budget, of=of, batch=batch, progress=progress)
     try:
         yield asking
         if budget is not None and not asking.broken_off and (ledger := asking.ledger) is not None:

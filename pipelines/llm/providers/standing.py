@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import stamina
 
+from pipelines.core.home import Home
 from pipelines.errors import Interrupted, RequestError
-from pipelines.llm.ledger.ledger import FILE
 from pipelines.llm.profiles import host, key, profile
 from pipelines.llm.progress import Told
 from pipelines.llm.providers.openai import OpenAIAsker
@@ -38,7 +38,7 @@ async def standing(
 
     Raises RequestError where calls cost and there is no budget; UnknownName, NoHost, NoKey, UnknownPrice.
     """
-    asking = StandingAsker(home / FILE, llm, budget, of=of)
+    asking = StandingAsker(Home(home).ledger, llm, budget, of=of)
     try:
         asking.stand(stage, model)
         yield asking

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.core.files import held, write_whole
+from pipelines.core.home import Home
 from pipelines.errors import Busy
 from pipelines.operations.erase.lineage import Gone
 
@@ -24,22 +25,22 @@ _NOTES = ("items.jsonl", "seen.jsonl", "seen-before.jsonl")
 def no_crawl(home: Path) -> Iterator[None]:
     """No crawl is at work, and nobody collects or imports, as long as the block lasts. Raises Busy where one is."""
     with ExitStack() as stack:
-        for lock in sorted((home / "crawl").glob("*/*/*/.lock")):
+        for lock in sorted(Home(home).crawl.glob("*/*/*/.lock")):
             try:
                 stack.enter_context(held(lock, wait=False))
             except BlockingIOError as error:
                 raise Busy(
                     "a crawl is at work", where=lock.parent, remedy="wait for it, or end it: it goes on where it was"
                 ) from error
-        for source in sorted((home / "crawl").glob("*/")):
-            stack.enter_context(held(home / ".locks" / f"crawl-{source.name}"))
-        stack.enter_context(held(home / ".locks" / "coming-in"))
+        for source in sorted(Home(home).crawl.glob("*/")):
+            stack.enter_context(Home(home).lock(f"crawl-{source.name}"))
+        stack.enter_context(Home(home).lock("incoming"))
         yield
 
 
 def take_down(home: Path, posts: Iterable[str]) -> None:
     """Posts of sites (`source:source_id`) are never fetched from here on."""
-    path = home / "takedown.txt"
+    path = Home(home).takedown
     there = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     new = sorted(set(posts) - set(there))
     if new:
@@ -51,7 +52,7 @@ def journals(home: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 
     A line that a killed crawl left unfinished is no post; nor is one that is damaged.
     """
-    for path in sorted((home / "crawl").glob("*/*/*/items.jsonl")):
+    for path in sorted(Home(home).crawl.glob("*/*/*/items.jsonl")):
         posts = [post for line in path.read_bytes().splitlines() if (post := _post(line))]
         yield str(path.relative_to(home)), pl.DataFrame(posts, schema=_SAID | {"answers": pl.List(pl.Struct(_ANSWER))})
 
@@ -72,7 +73,7 @@ def clean(home: Path, gone: Gone) -> int:
     what belongs to whom, and what is still needed is fetched again.
     """
     found = 0
-    for source in sorted((home / "crawl").glob("*/")):
+    for source in sorted(Home(home).crawl.glob("*/")):
         if not any(name.startswith(f"{source.name}:") for name in gone.ids):
             continue
         for path in sorted(source.rglob("*")):

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from pipelines.core.files import held
+from pipelines.core.home import Home
 from pipelines.errors import Busy
-from pipelines.flow.stages import STAGES
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase import crawled, training
 from pipelines.operations.erase import plan as plans
 from pipelines.operations.erase import receipt as receipts
@@ -27,7 +26,6 @@ from pipelines.operations.erase.sieve import DROPPED, Sieve
 from pipelines.operations.erase.strangers import still_saying
 from pipelines.operations.erase.survey import survey
 from pipelines.operations.erase.traces import Runs
-from pipelines.release.publish.published import GIVING
 from pipelines.store.home_lock import alone
 from pipelines.store.store import Store
 from pipelines.store.suppression import KeptOut, require_no_erasure
@@ -42,7 +40,7 @@ def erase(home: Path, request: Request) -> list[Receipt]:
     """
     with _nobody_else(home):
         receipts_before = list(_finish_all(home))
-        plan, runs = survey(home, Store(home / "data"), request, KeptOut(home))
+        plan, runs = survey(home, Store(Home(home).data), request, KeptOut(home))
         plans.save(home, plan, runs)
         return [*receipts_before, _finish(home, plan, runs)]
 
@@ -51,7 +49,7 @@ def look(home: Path, request: Request) -> Plan:
     """What an erasure would do; nothing is changed. Raises what `survey` raises."""
     require_no_erasure(home)
     with _nobody_else(home):
-        return survey(home, Store(home / "data"), request, KeptOut(home))[0]
+        return survey(home, Store(Home(home).data), request, KeptOut(home))[0]
 
 
 def resume(home: Path) -> list[Receipt]:
@@ -65,21 +63,13 @@ def _nobody_else(home: Path) -> Iterator[None]:
     """Nobody makes, crawls or imports anything meanwhile. Raises Busy where somebody does."""
     with alone(home, finishing=True), crawled.no_crawl(home), training.no_training(home), ExitStack() as stack:
         try:
-            stack.enter_context(held(home / GIVING, wait=False))
+            stack.enter_context(Home(home).lock("giving", wait=False))
         except BlockingIOError as error:
             raise Busy(
                 "a release is being given away: where it is then could not be told",
-                where=home / GIVING,
+                where=Home(home).lock_file("giving"),
                 remedy="wait for the export, or end it",
             ) from error
-        for stage in STAGES:
-            lock = home / ".locks" / stage.name
-            try:
-                stack.enter_context(held(lock, wait=False))
-            except BlockingIOError as error:
-                raise Busy(
-                    f"a run of Dagster makes {stage.name}", where=lock, remedy="wait for it, or end it"
-                ) from error
         yield
 
 
@@ -96,7 +86,7 @@ def _finish(home: Path, plan: Plan, runs: Runs) -> Receipt:
     crawled.take_down(home, plan.taken_down)
     sieve = plan.sieve(keeper.mask)
     scrub = Scrub(runs, sieve.gone, keeper.mask)
-    lost = list(_erase_from_tables(Store(home / "data"), plan, sieve))
+    lost = list(_erase_from_tables(Store(Home(home).data), plan, sieve))
     published, of_releases = [], set()
     for of_release, where in erase_from_releases(home, sieve, scrub, plan.erasure):
         lost.append(of_release)
@@ -110,7 +100,7 @@ def _finish(home: Path, plan: Plan, runs: Runs) -> Receipt:
         rows=[keeper.code(name) for name in plan.kept_out],
         lost=lost,
         calls=len(plan.forgotten),
-        events=scrub_folder(home / ".dagster", scrub),
+        events=scrub_folder(Home(home).dagster, scrub),
         runs=training.erase_from_runs(home, sieve, scrub),
         learnt=training.learnt(home, of_releases),
         crawled=crawled.clean(home, sieve.gone),
@@ -151,9 +141,9 @@ def _erase_from_tables(store: Store, plan: Plan, sieve: Sieve) -> Iterator[Lost]
 
 def _forget_calls(home: Path, plan: Plan) -> list[AtHost]:
     """Deletes every byte of the calls; where files of batches may still lie."""
-    if not plan.forgotten or not (home / FILE).exists():
+    if not plan.forgotten or not Home(home).ledger.exists():
         return []
-    with Ledger(home / FILE) as ledger:
+    with Ledger(Home(home).ledger) as ledger:
         ledger.forget(plan.forgotten)
         ledger.compact()
         left = asyncio.run(ledger.batches.uncleared())
@@ -165,6 +155,6 @@ def _forget_calls(home: Path, plan: Plan) -> list[AtHost]:
 
 def _remove_index(home: Path) -> bool:
     """Earlier versions kept an index of near-duplicates: ids and hashes of texts."""
-    there = (home / "index").is_dir()
-    shutil.rmtree(home / "index", ignore_errors=True)
+    there = Home(home).index.is_dir()
+    shutil.rmtree(Home(home).index, ignore_errors=True)
     return there

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import polars as pl
 
+from pipelines.core.home import Home
 from pipelines.operations.erase.crawled import journals
 from pipelines.operations.erase.sieve import DROPPED
 from pipelines.store.store import Store, Version
 from pipelines.train.recipe import recipe
 from pipelines.train.runs import DATA, note, runs
 from schemas.tables import PARTITIONED, TABLES
-
-RELEASES = "releases"
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def versions(store: Store, table: str) -> Iterator[Version]:
 
 def shards(home: Path, table: str) -> list[Path]:
     """The files of a table in all releases of the home."""
-    return sorted((home / RELEASES).glob(f"*/{table}/*.parquet"))
+    return sorted(Home(home).releases.glob(f"*/{table}/*.parquet"))
 
 
 def rows_of_runs(home: Path, table: str) -> list[Path]:

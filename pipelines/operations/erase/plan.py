@@ -16,11 +16,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.core.files import write_whole
+from pipelines.core.home import Home
 from pipelines.errors import StoreError
 from pipelines.operations.erase.lineage import Gone, Mask
 from pipelines.operations.erase.sieve import Sieve
 from pipelines.operations.erase.traces import Runs
-from pipelines.store.suppression import FOLDER, PLANS
+from pipelines.store.suppression import PLANS
 
 
 class Plan(BaseModel):
@@ -57,8 +58,8 @@ def save(home: Path, plan: Plan, runs: Runs) -> None:
     """From here on the erasure is begun."""
     values = io.BytesIO()
     np.save(values, runs.traces)
-    write_whole(home / FOLDER / f"{plan.erasure}.runs", values.getvalue())
-    write_whole(home / FOLDER / f"{plan.erasure}.plan", plan.model_dump_json().encode())
+    write_whole(Home(home).erasures / f"{plan.erasure}.runs", values.getvalue())
+    write_whole(Home(home).erasures / f"{plan.erasure}.plan", plan.model_dump_json().encode())
 
 
 def unfinished(home: Path) -> Iterator[tuple[Plan, Runs]]:
@@ -66,7 +67,7 @@ def unfinished(home: Path) -> Iterator[tuple[Plan, Runs]]:
 
     Raises StoreError for a plan that cannot be read.
     """
-    for path in sorted((home / FOLDER).glob(PLANS)):
+    for path in sorted(Home(home).erasures.glob(PLANS)):
         try:
             plan = Plan.model_validate_json(path.read_bytes())
             yield plan, Runs(np.load(path.with_suffix(".runs")), plan.base)
@@ -82,7 +83,7 @@ def sweep(home: Path) -> None:
     """Removes what a process that was killed while it wrote or removed a plan left of it: nothing was begun, or all is
     done.
     """
-    for path in sorted((home / FOLDER).glob("*")):
+    for path in sorted(Home(home).erasures.glob("*")):
         if path.suffix == ".part" or (path.suffix == ".runs" and not path.with_suffix(".plan").exists()):
             path.unlink()
 
@@ -90,4 +91,4 @@ def sweep(home: Path) -> None:
 def done(home: Path, plan: Plan) -> None:
     """The erasure is over."""
     for suffix in (".plan", ".runs"):
-        (home / FOLDER / f"{plan.erasure}{suffix}").unlink(missing_ok=True)
+        (Home(home).erasures / f"{plan.erasure}{suffix}").unlink(missing_ok=True)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.dataclasses import dataclass
 
 from pipelines.core.files import write_whole
-from pipelines.store.suppression import FOLDER
+from pipelines.core.home import Home
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,6 @@ class Receipt(BaseModel):
 
 def keep(home: Path, receipt: Receipt) -> Path:
     """Writes it down; where."""
-    path = home / FOLDER / f"{receipt.erasure}.json"
+    path = Home(home).erasures / f"{receipt.erasure}.json"
     write_whole(path, (receipt.model_dump_json(indent=1) + "\n").encode())
     return path

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.core.files import write_whole
+from pipelines.core.home import Home
 from pipelines.errors import DamagedRelease
 from pipelines.operations.erase.databases import scrub_file
-from pipelines.operations.erase.places import RELEASES, shards
+from pipelines.operations.erase.places import shards
 from pipelines.operations.erase.receipt import Lost, Published
 from pipelines.operations.erase.scrub import Scrub
 from pipelines.operations.erase.sieve import Sieve
@@ -35,11 +36,13 @@ def erase_from_releases(home: Path, sieve: Sieve, scrub: Scrub, erasure: str) ->
     The manifest is written after the shards: a release that was left in between is damaged until the erasure is
     finished, and says so. Raises DamagedRelease where a shard has been removed meanwhile.
     """
-    if (home / RELEASES).is_dir():
-        with LocalFolder(home / RELEASES).staging():
+    if Home(home).releases.is_dir():
+        with LocalFolder(Home(home).releases).staging():
             pass  # what a release that was killed left half written may hold it as well
-        shutil.rmtree(home / RELEASES / FETCHING, ignore_errors=True)  # and what a fetch that was broken off has left
-    for path in sorted((home / RELEASES).glob("[!.]*/manifest.json")):
+        shutil.rmtree(
+            Home(home).releases / FETCHING, ignore_errors=True
+        )  # and what a fetch that was broken off has left
+    for path in sorted(Home(home).releases.glob("[!.]*/manifest.json")):
         folder = path.parent
         manifest: dict[str, Any] = json.loads(path.read_bytes())
         changed = sum(
@@ -91,7 +94,7 @@ def _settle(folder: Path, manifest: dict[str, Any], changed: int, erasure: str) 
         tombstones.append(known)
     if not tombstones:
         del manifest["erasures"]
-    return known and Lost(f"{RELEASES}/{folder.name}", known["rows"], 0, known["changed"])
+    return known and Lost(f"releases/{folder.name}", known["rows"], 0, known["changed"])
 
 
 def _bytes_of(shard: Path) -> bytes:

@@ -3,7 +3,7 @@
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -11,21 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from pipelines.core.home import Home
 from pipelines.operations.erase.scrub import Scrub
 from pipelines.operations.erase.traces import plain
 
-# What an erasure has been through; a hidden folder (.venv, .git) is none of a home.
-_OURS = frozenset({"data", "releases", "training", "crawl", "index", "erasures", "takedown.txt"})
-_LEDGER = "ledger.sqlite"
 _PACKED = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"SQLite format 3")
 _HEAD = 4096  # bytes: where none of them is 0 a file is a text
 
 
 def still_saying(home: Path, scrub: Scrub) -> list[str]:
     """The texts, tables, archives and databases that hold a trace, relative to the home; no pictures, no weights."""
+    at = Home(home)
+    searched = {at.data, at.releases, at.training, at.crawl, at.erasures, at.takedown}
     return sorted(
         str(path.relative_to(home))
-        for path in _files(home)
+        for path in _files(home, searched, at.ledger.name)
         if _readable(path) and any(scrub(text) != text for text in _texts(path.read_bytes()))
     )
 
@@ -36,12 +36,13 @@ def _readable(path: Path) -> bool:
     return head.startswith(_PACKED) or b"\0" not in head
 
 
-def _files(folder: Path, *, top: bool = True) -> Iterator[Path]:
+def _files(folder: Path, searched: Collection[Path] = (), ledger: str | None = None) -> Iterator[Path]:
+    """Those below a folder; in the home itself not what the erasure has been through, nor the ledger with its logs."""
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or (top and (path.name in _OURS or path.name.startswith(_LEDGER))):
+        if path.name.startswith(".") or path in searched or (ledger and path.name.startswith(ledger)):
             continue
         if path.is_dir() and not path.is_symlink():
-            yield from _files(path, top=False)
+            yield from _files(path)
         elif path.is_file():
             yield path
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
+from pipelines.core.home import Home
 from pipelines.dedup.links import dialogue_links, post_links
 from pipelines.errors import LedgerBusy
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase.cells import texts
 from pipelines.operations.erase.lineage import IDS, LOOKED_AT, Gone, Mask
 from pipelines.operations.erase.places import places
@@ -182,9 +183,9 @@ def _own_texts() -> Iterator[str]:
 
 def _calls(home: Path, made: Iterable[str], runs: Runs) -> set[str]:
     """The calls that made what goes, and those whose question or answer holds a trace of it."""
-    if not (home / FILE).exists():
+    if not Home(home).ledger.exists():
         return set()
-    with Ledger(home / FILE) as ledger:
+    with Ledger(Home(home).ledger) as ledger:
         known = set(made)
         found = {
             key
@@ -197,12 +198,12 @@ def _calls(home: Path, made: Iterable[str], runs: Runs) -> set[str]:
             if attempt.batch is None:
                 raise LedgerBusy(
                     f"a question about it is under way, for {attempt.stage}: its answer would come later",
-                    where=home / FILE,
+                    where=Home(home).ledger,
                     remedy="wait for whoever asks it, or end them",
                 )
             raise LedgerBusy(
                 f"a question about it is in batch {attempt.batch}, whose answers nobody has collected",
-                where=home / FILE,
+                where=Home(home).ledger,
                 remedy=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
             )
     return found

@@ -12,13 +12,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pipelines.core.files import held, write_whole
+from pipelines.core.home import Home
 from pipelines.errors import Busy
 from pipelines.operations.erase.databases import scrub_file
 from pipelines.operations.erase.places import rows_of_runs
 from pipelines.operations.erase.releases import erase_from_shard
 from pipelines.operations.erase.scrub import Scrub
 from pipelines.operations.erase.sieve import Sieve
-from pipelines.train.runs import AT_WORK, CACHE, DATA, FOLDER, LOCK, PAGE, ROLLOUTS, SCORED, learnt_of, runs
+from pipelines.train.runs import CACHE, DATA, LOCK, PAGE, ROLLOUTS, SCORED, learnt_of, runs
 from schemas.tables import TABLES
 
 
@@ -27,9 +28,9 @@ def no_training(home: Path) -> Iterator[None]:
     """No run trains meanwhile, nor begins to. Raises Busy where one does."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(held(home / AT_WORK, wait=False))
+            stack.enter_context(Home(home).lock("training", wait=False))
         except BlockingIOError as error:
-            where = next(filter(_is_held, runs(home)), home / FOLDER)
+            where = next(filter(_is_held, runs(home)), Home(home).training)
             raise Busy("a run is training", where=where, remedy="wait for it, or end it") from error
         yield
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipelines.store.releases import FOLDER
+from pipelines.core.home import Home
 
 FILE = "published.jsonl"
-GIVING = Path(".locks") / "giving"  # in a home: held by many who give releases away, or by the one who erases
 UNKNOWN = "unknown"  # the commit of an upload that was begun
 
 
@@ -28,7 +27,7 @@ def remember(home: Path, repo: str, tag: str, commit: str) -> None:
     """Note where a release stands, or will, once."""
     if any((one.repo, one.tag, one.commit) == (repo, tag, commit) for one in _noted(home)):
         return
-    path = home / FOLDER / FILE
+    path = Home(home).releases / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         # A crash may have cut the line before: it then ends here.
@@ -47,6 +46,6 @@ def publications(home: Path) -> list[Publication]:
 
 def _noted(home: Path) -> list[Publication]:
     """Every line but one that a crash cut off."""
-    path = home / FOLDER / FILE
+    path = Home(home).releases / FILE
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [Publication.model_validate_json(line) for line in lines if line.endswith(b"}")]

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.defs import allowance
-from pipelines.defs.allowance import FILE, allow, cap, settle
+from pipelines.defs.allowance import allow, cap, settle
 from pipelines.errors import GongqingError, RequestError
-from pipelines.llm.ledger.ledger import FILE as LEDGER
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.settings import Llm
 
@@ -56,7 +55,7 @@ def test_runs_that_begin_at_once_have_no_more_either(tmp_path: Path):
 
 def test_a_run_that_has_ended_counts_for_what_it_has_spent(tmp_path: Path):
     allow(tmp_path, THREE, "run a", Decimal(3))
-    with Ledger(tmp_path / LEDGER) as ledger:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
         assert ledger.taken("run a") == 0
         ledger.open_budget(Decimal(3), "USD", "run a")
     settle(tmp_path, "run a", "run a")
@@ -66,7 +65,7 @@ def test_a_run_that_has_ended_counts_for_what_it_has_spent(tmp_path: Path):
 def test_one_that_never_asked_counts_for_nothing(tmp_path: Path):
     allow(tmp_path, THREE, "run a", Decimal(3))
     settle(tmp_path, "run a", "run a")
-    assert not (tmp_path / LEDGER).exists()
+    assert not (tmp_path / "ledger.sqlite").exists()
     allow(tmp_path, THREE, "run b", Decimal(3))
 
 
@@ -75,7 +74,7 @@ def test_a_day_later_there_is_as_much_again(tmp_path: Path, monkeypatch: pytest.
     later = time.time() + 24 * 3600 + 1
     monkeypatch.setattr(allowance.time, "time", lambda: later)
     allow(tmp_path, THREE, "run b", Decimal(3))
-    assert [one["run"] for one in json.loads((tmp_path / FILE).read_bytes())] == ["run b"]
+    assert [one["run"] for one in json.loads((tmp_path / "allowance.json").read_bytes())] == ["run b"]
 
 
 def test_what_was_allowed_to_a_run_under_way_counts_however_long_ago(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -100,7 +99,7 @@ def test_a_run_that_ends_leaves_what_its_judge_may_spend(tmp_path: Path):
 def test_what_is_no_amount_is_refused(tmp_path: Path, budget: str):
     with pytest.raises((RequestError, ArithmeticError)):
         allow(tmp_path, THREE, "run a", Decimal(budget))
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / "allowance.json").exists()
 
 
 @pytest.mark.drill("damage")
@@ -108,7 +107,7 @@ def test_what_is_no_amount_is_refused(tmp_path: Path, budget: str):
     "content", ["", "[", "{}x", '[{"run": "a"}]', '[{"run": "a", "at": 1, "amount": "much"}]', "[1]"]
 )
 def test_a_damaged_file_allows_nothing(tmp_path: Path, content: str):
-    (tmp_path / FILE).write_text(content.replace('"at": 1', f'"at": {time.time()}'))
+    (tmp_path / "allowance.json").write_text(content.replace('"at": 1', f'"at": {time.time()}'))
     with pytest.raises(GongqingError, match="cannot be read") as refused:
         allow(tmp_path, THREE, "run a", Decimal(1))
-    assert refused.value.where == tmp_path / FILE
+    assert refused.value.where == tmp_path / "allowance.json"

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -23,8 +24,8 @@ from pipelines.flow.askers import Askers
 from pipelines.flow.refresh import budget_name, estimates, refresh
 from pipelines.flow.runner import is_stale
 from pipelines.flow.stages import STAGES
-from pipelines.llm.ledger.ledger import FILE, Ledger
-from pipelines.settings import load
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.settings import ROOT, load
 from samples.vendor import Vendor
 
 TABLE = "topics"
@@ -73,7 +74,7 @@ def test_a_run_with_a_budget_asks_each_question_once(instance, home, vendor):
     assert set(rows(home)["model_served"]) == {"invented/stub"}
     assert materialize(instance, home, provider="openai", budget=1.0).success
     assert vendor.stats()["requests"] - before == asked
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         [spent] = ledger.spend()
         assert (spent.stage, spent.calls, spent.tokens_out > 0) == (TABLE, asked, True)
         assert ledger.open_attempts() == []
@@ -97,7 +98,7 @@ def test_a_budget_that_does_not_reach_fails_the_run_and_keeps_what_was_answered(
     made = materialize(instance, home, provider="openai", budget=round(float(whole.cost) / 3, 4))
     assert not made.success
     assert rows(home).equals(before)
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         [spent] = ledger.spend()
         budget = ledger.budget(f"run {made.run_id}")
     assert 0 < spent.calls < whole.calls
@@ -134,7 +135,7 @@ def test_one_budget_is_for_all_stages_of_a_refresh(home):
     ):
         for _ in refresh(home, settings, run, ["topics", "emotions"], askers):
             pass
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         assert sum(one.cost for one in ledger.spend()) <= budget
         assert {one.stage for one in ledger.spend()} == {"topics", "emotions"}
 
@@ -150,25 +151,25 @@ def test_a_budget_that_was_broken_off_is_not_ended_by_a_refresh_of_something_els
 
     with pytest.raises(BudgetSpent):
         refreshed("topics", "0.02")
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         broken_off = ledger.budget("refresh:topics")
     assert broken_off.spent > 0
     refreshed("emotions", "5")
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         assert ledger.budgets() == [broken_off]
     refreshed("topics", "5")
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         assert ledger.budgets() == []
 
 
 def test_a_budget_that_was_broken_off_after_its_last_call_is_ended_by_the_next_refresh(home):
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         ledger.open_budget(Decimal(1), "USD", "refresh:topics")
     settings = load(home)
     with Askers(home, settings.llm, provider="rules", budget=Decimal(1), budget_of="refresh:topics") as askers:
         [outcome] = refresh(home, settings, lambda stage: pytest.fail(stage.name), [TABLE], askers)
     assert not outcome.ran
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         assert ledger.budgets() == []
 
 
@@ -196,11 +197,21 @@ def test_an_interrupted_refresh_says_so_in_a_line(home):
     assert "Traceback" not in told
 
 
-def test_one_asset_at_a_time_asks_over_the_network():
-    asking = {stage.name: stage.asks for stage in STAGES}
-    pools = {asset.op.name: asset.op.pool for asset in assets.stages}
-    assert {pools[name] for name, asks in asking.items() if asks} == {"provider_openai"}
-    assert {pools[name] for name, asks in asking.items() if not asks} == {None}
+def test_an_asset_waits_for_whoever_makes_tables_and_says_so(instance, home):
+    """So one process at a time asks over the network: a host's limits hold for a process."""
+    hold = "import sys; from pathlib import Path; from pipelines.core.home import Home\n"
+    hold += "with Home(Path(sys.argv[1])).refreshing(): print('held', flush=True); sys.stdin.read()"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", hold, home], env=environment, **pipes) as other:
+        assert other.stdout.readline() == "held\n"
+        threading.Timer(1.5, other.stdin.close).start()
+        before = time.monotonic()
+        made = materialize(instance, home, provider="rules")
+        assert time.monotonic() - before > 1
+    assert made.success
+    told = [entry.user_message for entry in instance.all_logs(made.run_id)]
+    assert f"a refresh, a release or an erasure is at work: process {other.pid} on" in "\n".join(told)
 
 
 def test_dagster_is_told_how_far_an_asset_is_and_how_long_it_will_take(instance, home, monkeypatch):
@@ -219,7 +230,7 @@ def test_dagster_is_told_how_far_an_asset_is_and_how_long_it_will_take(instance,
 @pytest.mark.drill("kill")
 @pytest.mark.slow
 def test_a_refresh_that_was_killed_is_gone_on_with(home):
-    """The dead run holds no slot of its pool, its calls are lost and listed, and nothing that was answered is asked."""
+    """The calls of the dead run are lost and listed, and nothing that was answered is asked."""
     with Vendor(latency=2.0) as slow:
         (home / "models.toml").write_text(PROFILE.format(url=slow.base_url), encoding="utf-8")
         command = [Path(sys.executable).with_name("gongqing"), "refresh", "--provider", "openai", "--budget", "5"]
@@ -238,7 +249,7 @@ def test_a_refresh_that_was_killed_is_gone_on_with(home):
         assert again.returncode == 0, again.stderr
         assert sent > 0
         assert slow.stats()["requests"] == sent + rows(home).height
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         assert [one.lost for one in ledger.open_attempts()] == [True] * sent
     assert set(rows(home)["provider"]) == {"openai"}
 
@@ -284,12 +295,12 @@ def test_a_run_with_more_than_the_settings_allow_asks_nothing(instance, home, ve
     (home / "gongqing.toml").write_text(f'[llm]\nprofiles = "{home / "models.toml"}"\n', encoding="utf-8")
     assert not materialize(instance, home, provider="openai", budget=0.01).success
     assert vendor.stats()["requests"] == before
-    assert not (home / FILE).exists()
+    assert not (home / "ledger.sqlite").exists()
 
 
 def test_what_a_run_has_spent_is_the_next_ones_no_more(instance, home):
     assert materialize(instance, home, provider="openai", budget=60.0).success
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         spent = sum(one.cost for one in ledger.spend())
     assert 0 < spent < 1
     assert materialize(instance, home, provider="openai", budget=float(100 - spent)).success

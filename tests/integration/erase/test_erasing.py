@@ -27,14 +27,13 @@ from every_byte import runs, traces
 
 from pipelines.core.files import held
 from pipelines.errors import Busy, DamagedRelease, DamagedVersion, LedgerBusy, RequestError
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Call
 from pipelines.llm.payload import canonical, key_of
 from pipelines.operations.doctor import examine
 from pipelines.operations.erase import plan as plans
 from pipelines.operations.erase.erasing import erase, look, resume
 from pipelines.operations.erase.request import Request
-from pipelines.release.publish.published import GIVING
 from pipelines.store.home_lock import alone
 from pipelines.store.store import Store
 from pipelines.store.suppression import KeptOut, require_no_erasure
@@ -168,7 +167,7 @@ def test_a_version_that_is_written_again_in_full_is_whole_again(home, made):
 
 
 def test_calls_that_made_it_or_say_it_are_forgotten_and_their_cost_stays(made, erased):
-    with Ledger(made / FILE) as before, Ledger(erased / FILE) as after:
+    with Ledger(made / "ledger.sqlite") as before, Ledger(erased / "ledger.sqlite") as after:
         left = [json.loads(payload)["messages"][0]["content"] for _, payload, _ in after.bodies()]
         assert left == [json.dumps({"text": HIS + "？"}, ensure_ascii=False)]
         assert sum(one.calls for one in after.spend()) == sum(one.calls for one in before.spend()) == 4
@@ -289,7 +288,7 @@ def test_what_a_fetch_from_the_hub_left_half_done_goes(home):
 @pytest.mark.drill("race")
 def test_while_a_release_is_given_away_nothing_is_begun(home):
     """The receipt would not name the place where it is then."""
-    with held(home / GIVING, shared=True), pytest.raises(Busy, match="given away"):
+    with held(home / ".locks" / "giving", shared=True), pytest.raises(Busy, match="given away"):
         erase(home, ASKED)
     assert list(plans.unfinished(home)) == []
 
@@ -361,8 +360,9 @@ def test_while_one_is_unfinished_nothing_else_is_made(home, monkeypatch):
 
 
 @pytest.mark.drill("race")
-def test_a_run_of_dagster_is_not_disturbed(home):
-    with held(home / ".locks" / "clean_posts"), pytest.raises(Busy, match="makes clean_posts"):
+def test_who_makes_tables_is_not_disturbed(home):
+    """The command line and a run of Dagster hold the same lock."""
+    with held(home / "refresh.lock"), pytest.raises(Busy, match="a refresh, a release or an erasure is at work"):
         erase(home, ASKED)
     assert list(plans.unfinished(home)) == []
 
@@ -379,12 +379,12 @@ def test_a_look_changes_nothing(home):
 def test_a_question_in_a_batch_that_nobody_collected_comes_first(home):
     """Its answer would bring back what is erased."""
     payload = canonical({"messages": [{"role": "user", "content": HERS}]})
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         call = Call(key_of(payload), "topics", "m", "m", payload)
         planned = asyncio.run(ledger.batches.plan("m", "https://example.org", [call], [1], None))
     with pytest.raises(LedgerBusy, match=f"batch {planned.batch.id}"):
         erase(home, ASKED)
-    with Ledger(home / FILE) as ledger:
+    with Ledger(home / "ledger.sqlite") as ledger:
         asyncio.run(ledger.batches.give_up(planned.batch.id))
     [receipt] = erase(home, ASKED)
     assert receipt.calls == 4
@@ -396,7 +396,7 @@ def test_a_question_that_somebody_alive_asks_comes_first(home):
     """A notebook, say, that no lock of ours knows of."""
     payload = canonical({"messages": [{"role": "user", "content": HERS}]})
     call = Call(key_of(payload), "topics", "m", "m", payload)
-    with Ledger(home / FILE) as other:
+    with Ledger(home / "ledger.sqlite") as other:
         attempt = asyncio.run(other.begin(call, reserve=1, budget=None))
         with pytest.raises(LedgerBusy, match="under way, for topics"):
             erase(home, ASKED)

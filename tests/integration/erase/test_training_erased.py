@@ -16,7 +16,6 @@ from pipelines.operations.erase.survey import survey
 from pipelines.store import Store
 from pipelines.train.outcome import tell
 from pipelines.train.processes import at_work
-from pipelines.train.runs import FOLDER
 
 ASKED = Request(rows=("s:a", "s:x"))
 
@@ -26,7 +25,7 @@ OTHERS = "今天天气很好，我去公园走了走。"
 
 def trained(home: Path, name: str, release: str, said: str, row: str = "s:a", **more: object) -> Path:
     """What a run leaves behind: two prompts, two outputs each; the second prompt is s:b's."""
-    run = home / FOLDER / name
+    run = home / "training" / name
     for folder in ("rollouts", "scored", "data"):
         (run / folder).mkdir(parents=True)
     asked = {"recipe": "empathy_encoder", "preset": "cpu_smoke", "release": {"name": release, "content": "c"}}
@@ -65,7 +64,7 @@ def lines(path: Path) -> list[dict]:
 def test_rollouts_rows_logs_and_pages_are_rid_of_it_and_what_has_learnt_it_is_named(home: Path, on_it: Path):
     assert traces(on_it, runs([HERS])).keys() == {"log-0001.txt", "report.html", "rollouts/1.jsonl"}
     [receipt] = erase(home, ASKED)
-    assert receipt.learnt == [f"{FOLDER}/on-it"]
+    assert receipt.learnt == [f"{'training'}/on-it"]
     assert receipt.runs == 5
     assert traces(on_it, runs([HERS, TO_HER])) == {}
     assert not (on_it / "report.html").exists()
@@ -96,7 +95,7 @@ def test_what_started_from_a_model_that_has_learnt_it_has_learnt_it_too(home: Pa
     trained(home, "policy", "v2", OTHERS, row="s:c", learnt_of=["v1", "v2"])
     trained(home, "another", "v2", OTHERS, row="s:c", learnt_of=["v2"])
     [receipt] = erase(home, ASKED)
-    assert receipt.learnt == [f"{FOLDER}/policy"]
+    assert receipt.learnt == [f"{'training'}/policy"]
 
 
 def test_what_was_written_to_others_stays(home: Path, on_it: Path):
@@ -163,7 +162,7 @@ def test_no_run_begins_while_something_is_erased(home: Path, monkeypatch: pytest
     tried = []
 
     def looked(*told):
-        with pytest.raises(Busy, match="an erasure is at work"), at_work(home / FOLDER / "new"):
+        with pytest.raises(Busy, match="an erasure is at work"), at_work(home / "training" / "new"):
             pass
         tried.append(told)
         return survey(*told)
@@ -171,7 +170,7 @@ def test_no_run_begins_while_something_is_erased(home: Path, monkeypatch: pytest
     monkeypatch.setattr("pipelines.operations.erase.erasing.survey", looked)
     erase(home, ASKED)
     assert tried
-    with at_work(home / FOLDER / "new"):
+    with at_work(home / "training" / "new"):
         pass
 
 
@@ -179,5 +178,5 @@ def test_no_run_begins_while_an_erasure_is_unfinished(home: Path, monkeypatch: p
     monkeypatch.setattr("pipelines.operations.erase.erasing.scrub_folder", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         erase(home, ASKED)
-    with pytest.raises(Busy, match="erase --resume"), at_work(home / FOLDER / "new"):
+    with pytest.raises(Busy, match="erase --resume"), at_work(home / "training" / "new"):
         pass

@@ -18,7 +18,7 @@ from judge_process import ANSWER, POST, STEPS, JudgeProcess, profiles, to_compar
 from pipelines.judge import service
 from pipelines.judge.turns import system_prompt
 from pipelines.judge.verdicts import reference_first
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.providers.replay import record
 from pipelines.settings import ROOT
 
@@ -47,7 +47,7 @@ def test_rules_judge_without_a_model_and_say_so(tmp_path):
         assert (about["provider"], about["model"]) == ("rules", "rules-v1")
         assert (about["asked"], about["failed"], about["limit"], about["stop"]) == (2, 0, 0.05, None)
         assert judge.ended() == (0, "")
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / "ledger.sqlite").exists()
 
 
 @pytest.mark.drill("data")
@@ -179,12 +179,12 @@ def test_apart_steps_and_responses_may_have_models_of_their_own_and_one_budget(t
             assert host.asked[-1]["model"] == "judge-1"
             told = judge.posts("compeer", [to_compare(n) for n in range(1, 20)])
             assert {status for status, _ in told} == {200}
-            with Ledger(tmp_path / FILE) as ledger:
+            with Ledger(tmp_path / "ledger.sqlite") as ledger:
                 [budget] = ledger.budgets()
                 assert budget.of == "judge"
                 assert budget.spent == 2_500 * host.prompt_tokens + 500_000 * len(host.asked)
             assert judge.ended("end\n") == (0, "")
-        with Ledger(tmp_path / FILE) as ledger:
+        with Ledger(tmp_path / "ledger.sqlite") as ledger:
             assert ledger.budgets() == []
             assert ledger.open_attempts() == []
 
@@ -273,7 +273,7 @@ def test_a_budget_that_is_spent_stops_the_run_and_is_kept_for_its_next_start(tmp
         with JudgeProcess(tmp_path, *options) as judge:
             assert judge.post("mindchat", to_score(99))[0] == 503
         assert len(host.asked) == paid
-    with Ledger(tmp_path / FILE) as ledger:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
         standing = ledger.budget("judge")
         assert standing is not None
         assert ledger.open_attempts() == []
@@ -286,7 +286,7 @@ def test_only_work_that_is_said_to_be_done_closes_its_budget(tmp_path, word, ope
         with JudgeProcess(tmp_path, *OPENAI, "--budget-of", "judge of run-1") as judge:
             judge.post("mindchat", to_score())
             assert judge.ended(word) == (0, "")
-    with Ledger(tmp_path / FILE) as ledger:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
         assert (ledger.budget("judge of run-1") is not None) == open_
 
 
@@ -490,7 +490,7 @@ def test_recordings_are_replayed_and_a_miss_stops_the_run(tmp_path):
         profiles(tmp_path, host.base_url)
         with JudgeProcess(tmp_path, *OPENAI) as judge:
             told = judge.post("compeer", to_compare())
-        with Ledger(tmp_path / FILE) as ledger:
+        with Ledger(tmp_path / "ledger.sqlite") as ledger:
             assert record(ledger, tmp_path / "recorded.jsonl", extra=tmp_path / "profiles.toml") == 4
     recorded = {"GONGQING_LLM__RECORDINGS": "recorded.jsonl"}
     with JudgeProcess(tmp_path, "--provider", "replay", "--model", "judge", environment=recorded) as judge:

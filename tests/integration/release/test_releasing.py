@@ -11,7 +11,7 @@ import pytest
 from planted_home import of_split, planted_home, say
 
 from pipelines.errors import Busy, DamagedRelease, ReleaseRefused, RequestError, UnknownName
-from pipelines.llm.ledger.ledger import FILE, Ledger
+from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Call
 from pipelines.llm.money import Usage
 from pipelines.operations.release import release
@@ -297,7 +297,7 @@ def test_it_says_what_was_spent_by_stage_and_model(clean_home, first):
         answer = Answer(b"{}", "qwen-plus", "stop", Usage(10, 0, 5), cost, currency)
         await ledger.answered(attempt, answer)
 
-    with Ledger(clean_home / FILE) as ledger:
+    with Ledger(clean_home / "ledger.sqlite") as ledger:
         for key, cost, currency in (("a" * 64, 250_000_000, "USD"), ("b" * 64, 5, "USD"), ("c" * 64, 10**9, "CNY")):
             asyncio.run(ask(ledger, key, cost, currency))
     told = release(clean_home, "v-spend", settings=Settings()).spend

@@ -7,7 +7,6 @@ import pytest
 
 from pipelines.errors import LedgerError, UnknownName
 from pipelines.flow.askers import Askers
-from pipelines.llm.ledger.ledger import FILE
 from pipelines.settings import Llm
 
 
@@ -58,7 +57,7 @@ def test_what_was_opened_is_closed_where_the_ledger_cannot_be(tmp_path, monkeypa
             closed.append(provider)
 
     monkeypatch.setattr("pipelines.flow.askers.asker", opened)
-    (tmp_path / FILE).touch()
+    (tmp_path / "ledger.sqlite").touch()
     with pytest.raises(LedgerError, match="damaged"), Askers(tmp_path, Llm(), budget=Decimal(1)) as askers:
         askers.of("rules")
     assert closed == ["rules"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pipelines.train.differences import Difference, differences, of_run
 from pipelines.train.recipe import overrides, recipe
-from pipelines.train.runs import CONFIG, FOLDER, MODEL, NOTE
+from pipelines.train.runs import CONFIG, MODEL, NOTE
 
 
 def composed(name: str, preset: Any = "gpu", **changed: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def test_a_number_that_is_missing_is_a_difference():
 
 
 def run_of(home: Path, name: str, of: str, started_from: str) -> str:
-    folder = home / FOLDER / name
+    folder = home / "training" / name
     (folder / MODEL).mkdir(parents=True)
     asked = {"recipe": of, "overrides": {"model.path": started_from}}
     (folder / NOTE).write_text(json.dumps(asked), encoding="utf-8")
@@ -76,7 +76,7 @@ def test_a_warm_start_counts_as_what_it_has_started_from(tmp_path: Path):
 
 def test_a_run_is_held_against_what_it_was_composed_of(tmp_path: Path):
     run_of(tmp_path, "warm", "empathy_sft", "Qwen/Qwen3-8B")
-    folder = tmp_path / FOLDER / "warm"
+    folder = tmp_path / "training" / "warm"
     assert of_run(folder) == [], "nothing is known of it yet"
     config = composed("empathy_sft", **{"model.path": "Qwen/Qwen3-4B"})
     (folder / CONFIG).write_text(json.dumps(config), encoding="utf-8")

@@ -4,7 +4,7 @@ import pytest
 from released_rows import few_rows
 from unique_rows import post
 
-from pipelines.release.checks.erased import TAKEDOWN, erased
+from pipelines.release.checks.erased import erased
 from pipelines.store.suppression import KeptOut
 
 POSTS = (
@@ -19,7 +19,7 @@ POSTS = (
     [("s:1", "s:1"), ("s:1  # its writer asked", "s:1"), ("1", "s:1"), ("t:9", "s:t:9"), ("s:t:9", "s:t:9")],
 )
 def test_a_listed_row_is_refused(tmp_path, line, row_id):
-    (tmp_path / TAKEDOWN).write_text(f"# asked for\n\n{line}\n", encoding="utf-8-sig")
+    (tmp_path / "takedown.txt").write_text(f"# asked for\n\n{line}\n", encoding="utf-8-sig")
     (found,) = erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))
     assert (found.severity, found.count, found.examples) == ("refuse", 1, [row_id])
 

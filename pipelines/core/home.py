@@ -1,0 +1,178 @@
+"""The home of a corpus: where everything lies in it, and its locks. Nobody else spells these paths.
+
+Locks are files that a process holds with flock. Who waits for several takes them in this order, so that no two
+processes wait for each other:
+
+    refresh     whoever makes tables, releases or erases: one process at a time, the command line's and Dagster's alike
+    crawl       a source's, while what a crawl brought is collected
+    incoming    whoever imports or collects, so that no erasure begins between a look at its list and the writing
+    training    shared by all who train; an erasure holds it alone
+    giving      shared by all who give a release away; an erasure holds it alone
+    allowance, instance   for a moment: what runs in Dagster may spend, Dagster's first tables
+    ui          the process that serves the web UI
+
+A crawl, and a run of training, hold the `.lock` of their own folder besides (`crawlers.job`,
+`pipelines.train.processes`).
+"""
+
+import datetime as dt
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from pipelines.core.files import held
+from pipelines.errors import Busy
+
+# What lies directly in a home, and may hold what people wrote or lead to them: names, and patterns of names.
+PRIVATE = (
+    *("data", "releases", "training", "crawl", "index", "erasures", "raw", "logs", ".logs_queue", ".dagster", ".dg"),
+    *(".locks", "author.key", "takedown.txt", "refresh.lock", "ledger.sqlite*", "recordings*.jsonl", "allowance.json"),
+)
+_LOOK_AGAIN = 0.2  # seconds between two looks at a lock that another process holds
+
+
+_mine = threading.local()  # `refreshing`: the homes whose refresh lock a thread holds
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The paths and locks of one folder."""
+
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        """The tables (`pipelines.store`)."""
+        return self.folder / "data"
+
+    @property
+    def releases(self) -> Path:
+        """The releases, and what is known of their copies elsewhere."""
+        return self.folder / "releases"
+
+    @property
+    def training(self) -> Path:
+        """A folder a run of training."""
+        return self.folder / "training"
+
+    @property
+    def crawl(self) -> Path:
+        """A folder a source, in it one a window, in it one a job."""
+        return self.folder / "crawl"
+
+    @property
+    def erasures(self) -> Path:
+        """Plans, receipts, and the list of what never comes back."""
+        return self.folder / "erasures"
+
+    @property
+    def index(self) -> Path:
+        """An index of near-duplicates, which earlier versions kept."""
+        return self.folder / "index"
+
+    @property
+    def dagster(self) -> Path:
+        """Dagster's state."""
+        return self.folder / ".dagster"
+
+    @property
+    def under_way(self) -> Path:
+        """An empty file a command that runs a run of Dagster, by its process id."""
+        return self.dagster / "under_way"
+
+    @property
+    def dagster_yaml(self) -> Path:
+        """How Dagster is to keep it."""
+        return self.folder / "dagster.yaml"
+
+    @property
+    def settings(self) -> Path:
+        """What the user has set."""
+        return self.folder / "gongqing.toml"
+
+    @property
+    def ledger(self) -> Path:
+        """Every call of a model."""
+        return self.folder / "ledger.sqlite"
+
+    @property
+    def author_key(self) -> Path:
+        """What pseudonyms are made with."""
+        return self.folder / "author.key"
+
+    @property
+    def takedown(self) -> Path:
+        """Posts that are never fetched, nor released: `source:id`, or an id alone, one a line; `#` begins a remark."""
+        return self.folder / "takedown.txt"
+
+    @property
+    def allowance(self) -> Path:
+        """What the runs in Dagster were allowed to spend."""
+        return self.folder / "allowance.json"
+
+    def lock_file(self, name: str) -> Path:
+        """The file of a lock: one of those above; a crawl's is `crawl-SOURCE`."""
+        return self.folder / "refresh.lock" if name == "refresh" else self.folder / ".locks" / name
+
+    @contextmanager
+    def lock(self, name: str, *, wait: bool = True, shared: bool = False) -> Iterator[IO[str]]:
+        """Hold a lock; gives its open file, for a note of who holds it.
+
+        Raises BlockingIOError where another holds it and `wait` is false.
+        """
+        with held(self.lock_file(name), wait=wait, shared=shared) as file:
+            yield file
+
+    @contextmanager
+    def refreshing(self, waits: Callable[[str], None] | None = None) -> Iterator[None]:
+        """Hold the refresh lock, with a note of who does. A thread that holds it already goes on.
+
+        Args:
+            waits: Waits for another process to end, which is said by this; without it Busy is raised at once.
+        """
+        place, refreshing = self.folder.resolve(), _mine.__dict__.setdefault("refreshing", set())
+        if place in refreshing:
+            yield
+            return
+        with ExitStack() as stack:
+            self._take_refresh(stack, waits)
+            refreshing.add(place)
+            try:
+                yield
+            finally:
+                refreshing.remove(place)
+
+    def _take_refresh(self, stack: ExitStack, waits: Callable[[str], None] | None) -> None:
+        path, told = self.lock_file("refresh"), False
+        while True:
+            try:
+                lock = stack.enter_context(self.lock("refresh", wait=False))
+                break
+            except BlockingIOError as error:
+                holder = _holder(path)
+                what = f"a refresh, a release or an erasure is at work: {holder}"
+                if waits is None:
+                    raise Busy(what, where=path, remedy="wait for it, or end that process") from error
+                if not told:
+                    waits(what)
+                told = True
+                time.sleep(_LOOK_AGAIN)
+        lock.truncate(0)
+        since = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        lock.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
+        lock.flush()
+
+
+def _holder(path: Path) -> str:
+    try:
+        noted = json.loads(path.read_text(encoding="utf-8") or "{}")
+    except ValueError:  # it is being written
+        noted = {}
+    return f"process {noted.get('pid')} on {noted.get('host')}, since {noted.get('since')}"
