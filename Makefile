@@ -53,7 +53,7 @@ train-env-gpu: requirements/train-gpu.txt  ## the same with vLLM, for GPUs
 	@touch $(TRAIN_STAMP)
 
 test: $(STAMP)  ## unit and integration: no torch, no browser, no data but our own
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not corpus" tests/unit tests/integration $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not corpus and not slow" tests/unit tests/integration $(ARGS)
 
 test-all: $(STAMP) $(ENCODER) $(TRAIN_STAMP)  ## every test: kills and full disks, verl, the browser, real data too
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)

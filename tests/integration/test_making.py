@@ -157,6 +157,7 @@ def test_an_engine_that_does_not_exist_is_refused(store, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.xdist_group("ray")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::ResourceWarning")  # Ray's own
 def test_ray_gives_the_same_versions(store, tmp_path, monkeypatch):

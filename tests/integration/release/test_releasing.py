@@ -219,7 +219,7 @@ def test_files_are_read_only(clean_home, first):
 
 def test_rules_rows_are_released_where_somebody_says_so(sample_home, tmp_path):
     home = planted_home(sample_home, tmp_path / "home", provider="rules")
-    with pytest.raises(ReleaseRefused, match="what rules made"):
+    with pytest.raises(ReleaseRefused, match="what no model made"):
         release(home, "demo", settings=Settings())
     made = release(home, "demo", allow=("rules_rows",), settings=Settings())
     assert made.allowed == ["rules_rows"]
