@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from planted_home import of_split, planted_home, say
 
+from pipelines.core.files import held
 from pipelines.errors import Busy, DamagedRelease, ReleaseRefused, RequestError, UnknownName
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Call
@@ -17,7 +18,6 @@ from pipelines.llm.money import Usage
 from pipelines.operations.release import release
 from pipelines.settings import Crawl, Sampling, Settings
 from pipelines.store import Store
-from pipelines.store.home_lock import alone
 from pipelines.store.release_manifest import Finding, Release
 from pipelines.store.releases import Releases
 
@@ -253,7 +253,7 @@ def test_a_stale_table_refuses(clean_home):
 
 
 def test_nothing_is_released_while_a_refresh_is_at_work(clean_home):
-    with alone(clean_home), pytest.raises(Busy):
+    with held(clean_home / "refresh.lock"), pytest.raises(Busy):
         release(clean_home, "v2", settings=Settings())
 
 
