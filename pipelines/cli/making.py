@@ -165,10 +165,10 @@ def _refresh(
         ) as askers,
     ):
 
-        def run(stage: Any) -> None:
+        def run(runner: Any, stage: Any) -> None:
             from pipelines.defs.running import run_stage  # imports Dagster: only where something is stale
 
-            run_stage(folder, stage, askers)
+            run_stage(folder, stage, runner)
 
         ran = waiting = unanswered = dear = 0
         for outcome in shown.over(refreshing.refresh(folder, settings, run, select, askers), total):

@@ -14,7 +14,7 @@ from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Shrunk
 from pipelines.flow.askers import Askers
-from pipelines.flow.runner import code_of, damage, is_stale, require_whole_sources, run_stage, waits_for_budget
+from pipelines.flow.runner import code_of
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.progress_log import Lines
@@ -110,25 +110,23 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
 def _made(
     stage: Stage, context: dg.AssetExecutionContext, home: HomeResource, askers: Askers | None
 ) -> Iterator[dg.MaterializeResult[None]]:
-    store, settings = home.store(), home.settings()
     # One at a time, whoever runs them: `splits` is read, added to and written, and a host's limits hold for a process.
     with storage_errors_reported(home.folder), alone(home.folder, waits=context.log.info):
-        require_whole_sources(stage, store)
-        standing = all(store.pointer(table) is not None for table in stage.tables)
-        waits = waits_for_budget(stage, store, settings, askers) if askers else None
-        if waits is not None and standing:
-            context.log.warning("left as it stands: %s", waits)
-        elif waits is not None:
-            raise dg.Failure(f"{stage.name}: {waits}")
-        if waits is None and is_stale(stage, store, settings, askers):
-            for damaged in damage(stage, store):
+        runner = home.runner(askers)
+        status = runner.status(stage)
+        if status.stale and status.waits is None:
+            for damaged in status.damaged:
                 context.log.warning("%s: it is made anew", damaged)
             with askers.telling(Lines(context.log.info)) if askers else nullcontext():
-                versions = run_stage(stage, store, settings, askers=askers)
+                versions = runner.run(stage)
+        elif any(runner.store.pointer(table) is None for table in stage.tables):
+            raise dg.Failure(f"{stage.name}: {status.waits}")
         else:
-            if waits is None:
+            if status.waits is None:
                 context.log.info("up to date: the version stands")
-            versions = [store.version(table) for table in stage.tables]
+            else:
+                context.log.warning("left as it stands: %s", status.waits)
+            versions = [runner.store.version(table) for table in stage.tables]
     for version in versions:
         yield _result(version, home)
 

@@ -10,6 +10,7 @@ from pipelines import settings
 from pipelines.core.home import Home
 from pipelines.defs.allowance import allow, settle
 from pipelines.flow.askers import Askers
+from pipelines.flow.runner import Runner
 from pipelines.store import Store
 
 _ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
@@ -20,10 +21,11 @@ class HomeResource:
 
     Args:
         path: Another one, for code that runs assets itself.
+        runner: What such code has found of the stages already.
     """
 
-    def __init__(self, path: str | Path | None = None) -> None:
-        self._path = path
+    def __init__(self, path: str | Path | None = None, runner: Runner | None = None) -> None:
+        self._path, self._runner = path, runner
 
     @property
     def folder(self) -> Path:
@@ -37,6 +39,10 @@ class HomeResource:
     def settings(self) -> settings.Settings:
         """The settings of the home, read anew for each run."""
         return settings.load(self.folder)
+
+    def runner(self, askers: Askers | None) -> Runner:
+        """What runs the stages of the home."""
+        return self._runner or Runner(self.store(), self.settings(), askers)
 
 
 home_resource = dg.ResourceDefinition(

@@ -20,7 +20,7 @@ from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource, askers_resource
 from pipelines.errors import GongqingError, Interrupted
-from pipelines.flow.askers import Askers
+from pipelines.flow.runner import Runner
 from pipelines.settings import ROOT
 from pipelines.store import Store, Version
 
@@ -37,19 +37,19 @@ _NAME = assets.data_sets.name or ""
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run_stage(home: Path, stage: Stage, askers: Askers | None = None) -> None:
+def run_stage(home: Path, stage: Stage, runner: Runner | None = None) -> None:
     """Materialise the tables of a stage and run their checks. Raises the stage's own error where it fails.
 
     Args:
         home: Whose tables.
         stage: What to make.
-        askers: Who answers its questions; None: whoever the settings or the tables name, and nobody for money.
+        runner: What is to run it, with who answers its questions; None: as the settings or the tables say, and nobody
+            for money.
     """
     tables = set(stage.tables)
     asset = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == tables)
     own = [one for one in checks.checks if {key.asset_key.to_user_string() for key in one.check_keys} <= tables]
-    whoever = {} if askers is None else {"askers": askers}
-    _run(home, [asset, *own], command="refresh", run_config=_QUIET, resources=whoever)
+    _run(home, [asset, *own], command="refresh", run_config=_QUIET, runner=runner)
 
 
 def close_killed_runs(home: Path) -> None:
@@ -135,10 +135,10 @@ def _run(
     *,
     command: str,
     partition: str | None = None,
-    resources: dict[str, Any] | None = None,
+    runner: Runner | None = None,
     **options: Any,
 ) -> None:
-    resource = HomeResource(path=str(home))
+    resource = HomeResource(path=str(home), runner=runner)
     with instance(home) as standing:
         _close_killed(home, standing)
         _list_data_sets(standing, resource.store(), partition)
@@ -147,7 +147,7 @@ def _run(
                 dg.materialize(
                     definitions,
                     instance=standing,
-                    resources={"home": resource, "askers": askers_resource, **(resources or {})},
+                    resources={"home": resource, "askers": runner.askers if runner else askers_resource},
                     partition_key=partition,
                     tags={"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"},
                     **options,

@@ -10,15 +10,7 @@ from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, RequestError, UnknownName
 from pipelines.flow.askers import PAID, Askers
-from pipelines.flow.runner import (
-    damage,
-    estimate,
-    is_stale,
-    needed,
-    provider_of,
-    require_whole_sources,
-    waits_for_budget,
-)
+from pipelines.flow.runner import Runner, Status, needed, provider_of
 from pipelines.flow.stages import STAGES
 from pipelines.llm.interface import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
@@ -65,7 +57,7 @@ def budget_name(select: Iterable[str]) -> str:
 def refresh(
     home: Path,
     settings: Settings,
-    run: Callable[[Stage], None],
+    run: Callable[[Runner, Stage], object] = Runner.run,
     select: Iterable[str] = (),
     askers: Askers | None = None,
 ) -> Iterator[Outcome]:
@@ -83,27 +75,20 @@ def refresh(
     askers = askers or Askers(home, settings.llm)
     if askers.may_spend:
         _require_prices(stages, store, settings, askers)
+    runner = Runner(store, settings, askers)
     with alone(home):
         waiting: set[str] = set()
         for stage in stages:
             started = time.monotonic()
-            require_whole_sources(stage, store)
-            stale, waits, damaged = False, _waits_for_parents(stage, store, waiting), []
-            if waits is None and (stale := is_stale(stage, store, settings, askers)):
-                waits = waits_for_budget(stage, store, settings, askers)
-            if waits is not None:
+            waits = _waits_for_parents(stage, store, waiting)
+            status = runner.status(stage) if waits is None else Status(stale=False, waits=waits)
+            ran = status.stale and status.waits is None
+            if status.waits is not None:
                 waiting.update(stage.tables)
-            elif stale:
-                damaged = damage(stage, store)
-                run(stage)
-            yield Outcome(
-                stage,
-                stale and waits is None,
-                time.monotonic() - started,
-                _current(stage.tables, store),
-                waits,
-                tuple(damaged),
-            )
+            elif ran:
+                run(runner, stage)
+            versions = _current(stage.tables, store)
+            yield Outcome(stage, ran, time.monotonic() - started, versions, status.waits, status.damaged)
 
 
 def estimates(
@@ -119,7 +104,7 @@ def estimates(
     for stage in stages:
         if stage.asks:
             made = all(store.current(table) for table in needed(stage))
-            yield stage, estimate(stage, store, settings, askers) if made else None
+            yield stage, Runner(store, settings, askers).estimate(stage) if made else None
 
 
 def _require_prices(stages: Iterable[Stage], store: Store, settings: Settings, askers: Askers) -> None:

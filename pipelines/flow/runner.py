@@ -1,6 +1,7 @@
 """Making the tables of a stage from its parents' current versions, and telling whether they are up to date."""
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,99 @@ def _stands_by(store: Store, table: str) -> str | None:
     return None if run is None else run.settings.get("provider")
 
 
-def run_stage(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> list[Version]:
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is found of a stage before anything is done about it.
+
+    stale: whether a run could change anything.
+    waits: why it is left as it is all the same; None where it is not.
+    damaged: what is wrong with the tables that it would make, in words.
+    """
+
+    stale: bool
+    waits: str | None = None
+    damaged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What a run of a stage takes: its parents, their rows by table, its arguments, who answers, what is asked."""
+
+    parents: list[Version]
+    rows: dict[str, pl.DataFrame]
+    arguments: dict[str, Any]
+    provider: str | None
+    plan: Plan | None
+
+
+class Runner:
+    """Tells the status of stages, and runs them: each is looked at once, and its questions are planned once.
+
+    Args:
+        store: Where the tables are.
+        settings: All settings.
+        askers: Who answers questions; without it the rules alone.
+    """
+
+    def __init__(self, store: Store, settings: Settings, askers: Askers | None = None) -> None:
+        self.store, self.settings = store, settings
+        self.askers = askers or Askers(None, settings.llm)
+        self._found: dict[str, Status] = {}
+        self._ready: dict[str, _Ready] = {}
+
+    def status(self, stage: Stage) -> Status:
+        """The status of a stage as its parents stand, until one is run.
+
+        Raises DamagedVersion where a file of a parent is damaged that no stage makes, and what `parents_of` raises.
+        """
+        if stage.name not in self._found:
+            require_whole_sources(stage, self.store)
+            stale = is_stale(stage, self.store, self.settings, self.askers)
+            waits = self._waits_for_budget(stage) if stale else None
+            damaged = damage(stage, self.store) if stale and waits is None else []
+            self._found[stage.name] = Status(stale, waits, tuple(damaged))
+        return self._found[stage.name]
+
+    def run(self, stage: Stage) -> list[Version]:
+        """`run_stage`; what was found of other stages may be true no longer."""
+        ready = self._ready.get(stage.name)
+        self._found.clear()
+        self._ready.clear()
+        return run_stage(stage, self.store, self.settings, self.askers, ready)
+
+    def estimate(self, stage: Stage) -> Estimate:
+        """What the questions of a stage would take, as its parents stand now. Nothing is sent."""
+        ready = _prepared(stage, self.store, self.settings, self.askers)
+        assert ready.provider is not None
+        assert ready.plan is not None
+        self._ready[stage.name] = ready
+        return self.askers.of(ready.provider).estimate(stage.name, ready.plan.questions)
+
+    def _waits_for_budget(self, stage: Stage) -> str | None:
+        """Why a stage that is stale is left: its questions cost money, and there is no budget, or nobody can tell who
+        is to answer them; None where it is not left.
+
+        What the ledger holds costs nothing: a stage that would only read there is made.
+        """
+        try:
+            provider = provider_of(stage, self.store, self.settings, self.askers)
+        except DamagedVersion as error:
+            return f"{error.what} ({error.remedy})"
+        if provider is None or not self.askers.costs(provider):
+            return None
+        try:
+            calls = self.estimate(stage).calls
+        except (UnknownPrice, NoHost) as error:  # it could not be asked in any case
+            return f"calls to {provider} cost money, and there is no budget; {error.what}"
+        if not calls:
+            return None
+        del self._ready[stage.name]  # it is not run, and its rows may be many
+        return f"{calls:,} calls to {provider} cost money, and there is no budget"
+
+
+def run_stage(
+    stage: Stage, store: Store, settings: Settings, askers: Askers | None = None, ready: _Ready | None = None
+) -> list[Version]:
     """Make the tables of a stage from its parents' current versions.
 
     Args:
@@ -110,73 +203,47 @@ def run_stage(stage: Stage, store: Store, settings: Settings, askers: Askers | N
         store: Where its parents are, and its tables go.
         settings: All settings.
         askers: Who answers questions; without it the rules alone.
+        ready: What was prepared for it before, its parents being the same.
 
     Raises Unaccounted where rows vanish, RequestError where answers would cost and there is no budget, OlderSchema
     where a parent's columns mean something else today, TooManyInvalid where answers are none, Shrunk where they would
     halve the table and `askers` does not allow it, and what `Store` and askers raise. Then the table stays as it was,
     and what was paid for stands in the ledger.
     """
-    parents = parents_of(stage, store)
-    rows = _rows(store, stage.parents, parents)
-    arguments = _arguments(stage, rows, parents, store, settings)
-    provider = provider_of(stage, store, settings, askers)
-    if provider is None:
-        returned = stage.function(**arguments)
+    askers = askers or Askers(None, settings.llm)
+    ready = ready or _prepared(stage, store, settings, askers)
+    if ready.plan is None or ready.provider is None:
+        returned = stage.function(**ready.arguments)
         made: Made = returned if isinstance(returned, dict) else {stage.name: returned}
     else:
-        made = _asked(stage, arguments, settings, (askers or Askers(None, settings.llm)).of(provider))
+        made = _asked(stage, ready.plan, settings, askers.of(ready.provider))
     for table, units in stage.units.items():
-        require_balance(
-            table, [settle(unit, [rows[name] for name in names], *made[table]) for unit, names in units.items()]
-        )
-    run = run_of(stage, parents, settings, provider)
-    if provider is not None and not (askers is not None and askers.allow_shrink):
+        accounts = [settle(unit, [ready.rows[name] for name in names], *made[table]) for unit, names in units.items()]
+        require_balance(table, accounts)
+    run = run_of(stage, ready.parents, settings, ready.provider)
+    if ready.provider is not None and not askers.allow_shrink:
         (table,) = stage.tables
         kept, dropped = made[table]
         unanswered = dropped.filter(pl.col("reason").is_in(REASONS)).height
         _require_size(table, kept.height, unanswered, run, store)
     return [
-        store.write(table, *made[table], parents=parents, code=run.code, settings=run.settings)
+        store.write(table, *made[table], parents=ready.parents, code=run.code, settings=run.settings)
         for table in stage.tables
     ]
 
 
-def estimate(stage: Stage, store: Store, settings: Settings, askers: Askers) -> Estimate:
-    """What the questions of a stage would take, as its parents stand now. Nothing is sent."""
-    provider = provider_of(stage, store, settings, askers)
-    assert provider is not None
-    asker = askers.of(provider)
+def _prepared(stage: Stage, store: Store, settings: Settings, askers: Askers) -> _Ready:
     parents = parents_of(stage, store)
-    arguments = _arguments(stage, _rows(store, stage.parents, parents), parents, store, settings)
-    return asker.estimate(stage.name, _plan(stage, arguments, settings, asker).questions)
+    rows = _rows(store, stage.parents, parents)
+    arguments = _arguments(stage, rows, parents, store, settings)
+    provider = provider_of(stage, store, settings, askers)
+    plan = None
+    if provider is not None:
+        plan = stage.function(**arguments, models=askers.of(provider).models(stage.models(settings)))
+    return _Ready(parents, rows, arguments, provider, plan)
 
 
-def waits_for_budget(stage: Stage, store: Store, settings: Settings, askers: Askers) -> str | None:
-    """Why a stage that is stale is left: its questions cost money, and there is no budget, or nobody can tell who is to
-    answer them; None where it is not left.
-
-    What the ledger holds costs nothing: a stage that would only read there is made.
-    """
-    try:
-        provider = provider_of(stage, store, settings, askers)
-    except DamagedVersion as error:
-        return f"{error.what} ({error.remedy})"
-    if provider is None or not askers.costs(provider) or not is_stale(stage, store, settings, askers):
-        return None
-    try:
-        calls = estimate(stage, store, settings, askers).calls
-    except (UnknownPrice, NoHost) as error:  # it could not be asked in any case
-        return f"calls to {provider} cost money, and there is no budget; {error.what}"
-    return f"{calls:,} calls to {provider} cost money, and there is no budget" if calls else None
-
-
-def _plan(stage: Stage, arguments: dict[str, Any], settings: Settings, asker: Asker) -> Plan:
-    plan: Plan = stage.function(**arguments, models=asker.models(stage.models(settings)))
-    return plan
-
-
-def _asked(stage: Stage, arguments: dict[str, Any], settings: Settings, asker: Asker) -> Made:
-    plan = _plan(stage, arguments, settings, asker)
+def _asked(stage: Stage, plan: Plan, settings: Settings, asker: Asker) -> Made:
     (table,) = stage.tables
     replies = asker.ask(stage.name, plan.questions)
     counts = InvalidReplies(stage.name, settings.llm.failures)

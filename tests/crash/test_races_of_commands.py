@@ -20,7 +20,6 @@ from killing import (
 )
 
 from pipelines.flow.refresh import refresh
-from pipelines.flow.runner import run_stage
 from pipelines.settings import Settings
 from pipelines.store import Store
 
@@ -88,6 +87,5 @@ def test_one_refresh_later_the_tables_are_those_of_one_command_after_the_other(r
 
 
 def _make_all(home: Path) -> None:
-    store, settings = Store(home / "data"), Settings()
-    for _ in refresh(home, settings, lambda stage: run_stage(stage, store, settings)):
+    for _ in refresh(home, Settings()):
         pass

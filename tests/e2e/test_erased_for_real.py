@@ -14,6 +14,7 @@ from every_byte import runs, strings, traces
 from vendor_profile import PROFILE
 
 from pipelines.defs.instance import instance
+from pipelines.defs.resources import HomeResource
 from pipelines.defs.running import run_stage
 from pipelines.flow.askers import Askers
 from pipelines.flow.refresh import refresh
@@ -63,7 +64,7 @@ def made(sample_home, vendor, tmp_path_factory) -> Path:
     for stage in stages:
         asks = {"provider": "openai", "budget": Decimal(5)} if stage.asks else {}
         with Askers(home, settings.llm, **asks) as askers:
-            run_stage(home, stage, askers)
+            run_stage(home, stage, HomeResource(path=str(home)).runner(askers))
     return home
 
 
@@ -136,7 +137,9 @@ def test_a_refresh_makes_the_tables_anew_without_it_and_pays_for_little(home, as
     stage = next(stage for stage in STAGES if stage.name == "topics")
     assert is_stale(stage, store, settings)
     with Askers(home, settings.llm, budget=Decimal(5)) as askers:
-        outcomes = list(refresh(home, settings, lambda one: run_stage(home, one, askers), ["clean", "topics"], askers))
+        outcomes = list(
+            refresh(home, settings, lambda runner, one: run_stage(home, one, runner), ["clean", "topics"], askers)
+        )
     assert any(outcome.ran for outcome in outcomes)
     assert traces(home, wanted) == {}
     assert asked[0] not in store.read("topics").collect()["row_id"]

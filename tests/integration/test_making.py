@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from decimal import Decimal
+from functools import wraps
 from pathlib import Path
 
 import polars as pl
@@ -19,9 +20,12 @@ from pipelines.errors import (
     TooManyInvalid,
     Unaccounted,
 )
+from pipelines.flow import runner as runner_module
 from pipelines.flow.askers import Askers
 from pipelines.flow.runner import (
     LEAST_TO_SHRINK,
+    Runner,
+    Status,
     _require_size,
     accounts,
     is_stale,
@@ -29,7 +33,6 @@ from pipelines.flow.runner import (
     provider_of,
     run_of,
     run_stage,
-    waits_for_budget,
 )
 from pipelines.flow.stages import STAGES
 from pipelines.llm.profiles import profiles, shapes
@@ -283,10 +286,11 @@ def test_where_nobody_can_tell_who_answered_a_stage_waits_to_be_told(store):
     stage, fresh = BY_NAME["ecot_chains"], Store(store.storage.uri(""))
     assert is_stale(stage, fresh, Settings())
     with Askers(None, Settings().llm) as nobody:
-        assert "gongqing refresh --provider" in (waits_for_budget(stage, fresh, Settings(), nobody) or "")
+        assert "gongqing refresh --provider" in (Runner(fresh, Settings(), nobody).status(stage).waits or "")
     with Askers(None, Settings().llm, provider="rules") as said:
-        assert waits_for_budget(stage, fresh, Settings(), said) is None
-        run_stage(stage, fresh, Settings(), askers=said)
+        runner = Runner(fresh, Settings(), said)
+        assert runner.status(stage).waits is None
+        runner.run(stage)
         assert not is_stale(stage, fresh, Settings(), said)
 
 
@@ -392,3 +396,22 @@ def test_a_table_whose_parents_or_settings_are_others_may_shrink(store):
     with pytest.raises(Shrunk):
         _require_size("emotions", answers.height // 2, 0, run, store)
     _require_size("emotions", answers.height // 2 + 1, 0, run, store)
+
+
+def test_a_stage_is_looked_at_once_and_its_questions_are_planned_once(store, monkeypatch):
+    """By a refresh and the asset that it runs together, until something was made."""
+    looked, planned, stage = [], [], BY_NAME["topics"]
+    monkeypatch.setattr(runner_module, "is_stale", lambda one, *_: looked.append(one.name) or True)
+
+    @wraps(stage.function)
+    def counting(**given):
+        planned.append(stage.name)
+        return stage.function(**given)
+
+    counted = replace(stage, function=counting)
+    runner = Runner(store, Settings())
+    assert runner.status(counted) == runner.status(counted) == Status(stale=True)
+    runner.run(counted)
+    assert (looked, planned) == (["topics"], ["topics"])
+    runner.status(counted)
+    assert len(looked) == 2, "what was found before a run may be true no longer"

@@ -10,14 +10,13 @@ from older_home import manifest_of, rewrite, say
 
 from pipelines.errors import Busy, DamagedVersion, NewerHome, OlderSchema, RequestError, UnknownName
 from pipelines.flow.refresh import budget_name, chosen, refresh
-from pipelines.flow.runner import run_stage
 from pipelines.flow.stages import STAGES
 from pipelines.settings import Settings
 from pipelines.store import Store
 
 
 def _hold(home: Path, ready, done) -> None:
-    def wait(_stage) -> None:
+    def wait(_runner, _stage) -> None:
         ready.set()
         done.wait(60)
 
@@ -42,11 +41,11 @@ def test_an_unknown_name_is_refused_with_the_nearest():
 
 def test_a_home_without_data_has_nothing_to_refresh(tmp_path):
     with pytest.raises(RequestError, match="gongqing import"):
-        list(refresh(tmp_path, Settings(), lambda _: None))
+        list(refresh(tmp_path, Settings(), lambda *_: None))
 
 
 def test_a_second_refresh_runs_nothing(sample_home):
-    outcomes = list(refresh(sample_home, Settings(), lambda stage: pytest.fail(stage.name)))
+    outcomes = list(refresh(sample_home, Settings(), lambda _, stage: pytest.fail(stage.name)))
     assert [outcome.ran for outcome in outcomes] == [False] * len(STAGES)
     assert {version.table for outcome in outcomes for version in outcome.versions} == {
         table for stage in STAGES for table in stage.tables
@@ -62,7 +61,7 @@ def test_only_one_refresh_at_a_time(sample_home):
     try:
         assert ready.wait(60)
         with pytest.raises(Busy, match=f"process {other.pid} on "):
-            list(refresh(sample_home, Settings(), lambda _: None))
+            list(refresh(sample_home, Settings(), lambda *_: None))
     finally:
         done.set()
         other.join(60)
@@ -77,7 +76,7 @@ def test_a_lock_left_by_a_dead_process_holds_nobody_up(sample_home):
     assert ready.wait(60)
     os.kill(other.pid, 9)
     other.join(60)
-    assert list(refresh(sample_home, Settings(), lambda _: None))
+    assert list(refresh(sample_home, Settings(), lambda *_: None))
 
 
 def test_stages_that_fail_stop_the_refresh(tmp_path, sample_home):
@@ -85,11 +84,11 @@ def test_stages_that_fail_stop_the_refresh(tmp_path, sample_home):
     store.write("imported_posts", Store(sample_home / "data").read("imported_posts"), partition="sample")
     ran = []
 
-    def run(stage) -> None:
+    def run(runner, stage) -> None:
         ran.append(stage.name)
         if stage.name == "unique":
             raise RuntimeError("as a crash would")
-        run_stage(stage, store, Settings())
+        runner.run(stage)
 
     with pytest.raises(RuntimeError):
         list(refresh(tmp_path, Settings(), run))
@@ -104,10 +103,7 @@ def test_a_damaged_table_of_questions_stops_no_refresh(tmp_path, sample_home, fi
     shutil.copytree(sample_home, tmp_path, dirs_exist_ok=True)
     for damaged in (tmp_path / "data" / "topics").glob(file):
         damaged.write_text("{", encoding="utf-8")
-    store = Store(tmp_path / "data")
-    told = {
-        one.stage.name: one for one in refresh(tmp_path, Settings(), lambda stage: run_stage(stage, store, Settings()))
-    }
+    told = {one.stage.name: one for one in refresh(tmp_path, Settings())}
     assert set(told) == {stage.name for stage in STAGES}
     if file == "current.json":
         assert told["topics"].ran
@@ -133,12 +129,7 @@ def home(tmp_path: Path, sample_home: Path) -> Path:
 
 def refreshed(home: Path, *select: str) -> dict:
     """The outcomes by stage."""
-    store = Store(home / "data")
-
-    def run(stage) -> None:
-        run_stage(stage, store, Settings())
-
-    return {one.stage.name: one for one in refresh(home, Settings(), run, select)}
+    return {one.stage.name: one for one in refresh(home, Settings(), select=select)}
 
 
 def _cut(file: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_budget_that_does_not_reach_fails_the_run_and_keeps_what_was_answered(
 def test_a_refresh_waits_for_a_budget_and_tells_what_it_takes(home):
     settings = load(home)
     with Askers(home, settings.llm, provider="openai") as askers:
-        [outcome] = refresh(home, settings, lambda stage: pytest.fail(stage.name), [TABLE], askers)
+        [outcome] = refresh(home, settings, lambda _, stage: pytest.fail(stage.name), [TABLE], askers)
         [(stage, taken)] = estimates(home, settings, askers, [TABLE])
     assert not outcome.ran
     assert outcome.waits == f"{taken.calls} calls to openai cost money, and there is no budget"
@@ -126,8 +126,8 @@ def test_one_budget_is_for_all_stages_of_a_refresh(home):
         [(_, topics)] = estimates(home, settings, askers, ["topics"])
     budget = topics.cost + Decimal("0.000001")
 
-    def run(stage):
-        run_stage(home, stage, askers)
+    def run(runner, stage):
+        run_stage(home, stage, runner)
 
     with (
         pytest.raises(BudgetSpent),
@@ -146,7 +146,7 @@ def test_a_budget_that_was_broken_off_is_not_ended_by_a_refresh_of_something_els
     def refreshed(table: str, budget: str) -> None:
         named = budget_name([table])
         with Askers(home, settings.llm, provider="openai", budget=Decimal(budget), budget_of=named) as askers:
-            for _ in refresh(home, settings, lambda stage: run_stage(home, stage, askers), [table], askers):
+            for _ in refresh(home, settings, lambda runner, stage: run_stage(home, stage, runner), [table], askers):
                 pass
 
     with pytest.raises(BudgetSpent):
@@ -167,7 +167,7 @@ def test_a_budget_that_was_broken_off_after_its_last_call_is_ended_by_the_next_r
         ledger.open_budget(Decimal(1), "USD", "refresh:topics")
     settings = load(home)
     with Askers(home, settings.llm, provider="rules", budget=Decimal(1), budget_of="refresh:topics") as askers:
-        [outcome] = refresh(home, settings, lambda stage: pytest.fail(stage.name), [TABLE], askers)
+        [outcome] = refresh(home, settings, lambda _, stage: pytest.fail(stage.name), [TABLE], askers)
     assert not outcome.ran
     with Ledger(home / "ledger.sqlite") as ledger:
         assert ledger.budgets() == []
@@ -262,7 +262,7 @@ def test_what_shapes_a_question_makes_its_table_stale_and_a_price_does_not(home)
             return is_stale(stage, HomeResource(path=str(home)).store(), load(home), askers)
 
     with Askers(home, load(home).llm, provider="openai", budget=Decimal(1)) as askers:
-        run_stage(home, stage, askers)
+        run_stage(home, stage, HomeResource(path=str(home)).runner(askers))
     assert not stale()
     models = home / "models.toml"
     models.write_text(models.read_text().replace("output = 10", "output = 11"))
@@ -281,7 +281,9 @@ def test_without_a_budget_a_model_whose_price_nobody_has_said_is_waited_for(samp
     shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
     settings = load(tmp_path / "home")
     with Askers(tmp_path / "home", settings.llm, provider="openai") as askers:
-        [outcome] = refresh(tmp_path / "home", settings, lambda stage: pytest.fail(stage.name), ["ecot_chains"], askers)
+        [outcome] = refresh(
+            tmp_path / "home", settings, lambda _, stage: pytest.fail(stage.name), ["ecot_chains"], askers
+        )
     assert "nobody has said" in outcome.waits or "host" in outcome.waits
 
 
