@@ -27,7 +27,7 @@ KINDS = (
 _LEXICON = Path(__file__).parent / "lexicons" / "hindsight.toml"
 _GROUPED = ("profession", "diagnosis", "method", "event", "law")
 
-# Ours, from the cases of tests/annotate/hindsight.toml. A word is rare below so many times in jieba's corpus of 60
+# Ours, from the cases of tests/unit/annotate/hindsight.toml. A word is rare below so many times in jieba's corpus of 60
 # million; a run of characters shared with the answer is copied from so many on.
 _RARE, _VERY_RARE = 1500, 100
 _COPIED = 9

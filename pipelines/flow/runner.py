@@ -1,6 +1,5 @@
 """Making the tables of a stage from its parents' current versions, and telling whether they are up to date."""
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.core.code_version import code_version
+from pipelines.core.files import sha256_of
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, NoHost, NoVersion, OlderSchema, Shrunk, UnknownPrice
 from pipelines.flow.askers import Askers
@@ -345,10 +345,7 @@ def _asking(stage: Stage, settings: Settings, provider: str) -> dict[str, Any]:
 
 def _sha256(recordings: Path | None) -> str | None:
     """Of the file that decides every reply; None where there is none, which is for its asker to refuse."""
-    if recordings is None or not recordings.is_file():
-        return None
-    with recordings.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of(recordings) if recordings is not None and recordings.is_file() else None
 
 
 def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dict[str, pl.DataFrame]:

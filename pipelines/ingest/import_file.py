@@ -1,9 +1,9 @@
 """A file of a public data set becomes a partition of `imported_posts` or `imported_dialogues`."""
 
-import hashlib
 from pathlib import Path
 
 from pipelines.core.code_version import code_version
+from pipelines.core.files import sha256_of
 from pipelines.core.home import Home
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.ingest.importing import read
@@ -69,7 +69,4 @@ def target_table(reader: str, mapping: Path | None) -> str:
 
 
 def _digest(path: Path | None) -> str | None:
-    if path is None or not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of(path) if path is not None and path.is_file() else None

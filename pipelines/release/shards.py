@@ -3,12 +3,12 @@
 The same rows give the same bytes: rows by key, no time of writing, one compression, row groups of one size.
 """
 
-import hashlib
 from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
 
+from pipelines.core.files import sha256_of
 from pipelines.store.release_manifest import Shard
 from schemas.labels import SPLITS
 from schemas.table import Table, to_arrow
@@ -52,6 +52,5 @@ def _rows(frame: pl.DataFrame, start: int, most: int) -> pl.DataFrame:
 
 
 def _shard(folder: Path, path: str, split: str, rows: int) -> Shard:
-    with (folder / path).open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return Shard(path=path, split=split, rows=rows, bytes=(folder / path).stat().st_size, sha256=sha256)
+    target = folder / path
+    return Shard(path=path, split=split, rows=rows, bytes=target.stat().st_size, sha256=sha256_of(target))

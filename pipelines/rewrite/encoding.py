@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.core.files import sha256_of
 from pipelines.errors import RequestError
 
 Vectors = npt.NDArray[np.float64]
@@ -70,8 +71,7 @@ def encoder_id(folder: Path) -> str:
     )
     whole = hashlib.sha256()
     for name, path in files:
-        with path.open("rb") as file:
-            whole.update(f"{name}\n{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+        whole.update(f"{name}\n{sha256_of(path)}\n".encode())
     return f"sentence-transformers-{whole.hexdigest()[:16]}"
 
 

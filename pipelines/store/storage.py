@@ -6,7 +6,6 @@ put. Nothing outside this module assumes that a folder can be renamed.
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import shutil
 import uuid
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from pipelines.core.files import full_disk_reported, held, sync
+from pipelines.core.files import full_disk_reported, held, sha256_of, sync
 
 _SCRATCH = ".tmp"
 
@@ -165,8 +164,7 @@ class LocalFolder:
         return status.st_size, status.st_mtime_ns
 
     def sha256(self, key: str) -> str:
-        with (self.root / key).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(self.root / key)
 
     def uri(self, key: str) -> str:
         return str(self.root / key)

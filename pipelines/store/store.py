@@ -11,7 +11,6 @@ A version is built in a scratch folder, made durable, published at once, and poi
 the way, the pointer leads to a whole version: the one before or the new one.
 """
 
-import hashlib
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from pipelines.core.files import sha256_of
 from pipelines.errors import (
     DamagedVersion,
     InvalidRows,
@@ -600,6 +600,4 @@ def _write_parquet(folder: Path, path: str, frame: pl.DataFrame, schema: pa.Sche
             # Gathered, not sliced: a slice of a list carries all its elements along, and 2 GiB of text are too many.
             rows = frame.select(pl.all().gather(pl.int_range(start, min(start + _ROW_GROUP, frame.height))))
             writer.write_table(to_arrow(rows, schema))
-    with target.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return File(path=path, rows=frame.height, bytes=target.stat().st_size, sha256=sha256)
+    return File(path=path, rows=frame.height, bytes=target.stat().st_size, sha256=sha256_of(target))

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.core.files import sync
+from pipelines.core.files import sha256_of, sync
 from pipelines.core.modes import keep_private
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
 from pipelines.rewards.contrastive import Said
@@ -310,8 +310,7 @@ def _digest_of_folder(folder: Path) -> str:
     """Of the files of an encoder: weights, configuration, tokenizer."""
     told = hashlib.sha256()
     for path in sorted(path for path in folder.glob("[!.]*") if path.is_file()):
-        with path.open("rb") as file:
-            told.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+        told.update(f"{path.name} {sha256_of(path)}\n".encode())
     return told.hexdigest()[:_DIGITS] if folder.is_dir() else ""
 
 

@@ -43,7 +43,7 @@ class Worker:
         self.words = scratch / f"words-{time.monotonic_ns()}.txt"
         with self.words.open("wb") as words:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.release.hub_worker"],
+                [sys.executable, "-m", "tests.doubles.hub_worker"],
                 cwd=ROOT,
                 env=inherited | {name: value for name, value in told.items() if value is not None},
                 stdin=subprocess.PIPE,

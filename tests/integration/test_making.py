@@ -164,7 +164,7 @@ def test_an_engine_that_does_not_exist_is_refused(store, monkeypatch):
 @pytest.mark.xdist_group("ray")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::ResourceWarning")  # Ray's own
 def test_ray_gives_the_same_versions(store, tmp_path, monkeypatch):
-    """Of a few posts: that Ray finds what one process finds, at size, is tests/dedup/test_on_ray.py's."""
+    """Of a few posts: that Ray finds what one process finds, at size, is tests/e2e/test_on_ray.py's."""
     small = Store(tmp_path / "small")
     small.write("clean_posts", store.read("clean_posts").head(25))
     small.write("clean_dialogues", store.read("clean_dialogues").head(0))

@@ -12,7 +12,7 @@ from pipelines.rewards.redundancy import reweight
 from pipelines.settings import ROOT
 from pipelines.train.services import PYTHON
 
-# As tests/train/gathered.py has them.
+# As tests/doubles/gathered.py has them.
 ANSWERS, HISTORY = ["我在听。", "我在听，您慢慢说。", ""], ["我在听。"]
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("training")]

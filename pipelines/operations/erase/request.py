@@ -1,12 +1,12 @@
 """What somebody asks to be erased, and which rows that is."""
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from pipelines.core.files import sha256_of
 from pipelines.errors import RequestError
 from pipelines.operations.erase.lineage import Gone
 from pipelines.operations.erase.places import places, versions
@@ -101,7 +101,7 @@ def _of_files(files: tuple[Path, ...], store: Store) -> tuple[set[str], dict[str
     ids: set[str] = set()
     records: dict[str, set[str]] = {}
     for file in files:
-        digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+        digest = sha256_of(file) if file.is_file() else None
         known = False
         for table, key in (("imported_posts", "post_id"), ("imported_dialogues", "dialogue_id")):
             for version in versions(store, table):

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from pipelines.core.files import sha256_of
 from pipelines.errors import HubError, RequestError
 from pipelines.release.publish.client import Told, hub_client, hub_errors, nobody, require_repo
-from pipelines.release.publish.public import WITHHELD, sha256_of
+from pipelines.release.publish.public import WITHHELD
 from pipelines.release.shards import SHARD_ROWS
 from pipelines.store.release_manifest import Release, Shard
 from pipelines.store.releases import MANIFEST, Releases, name_is_taken, require_name

@@ -7,7 +7,6 @@ replaced as well. The column `withheld` says which rows lack words. A row that r
 other script is left out: no reference could give it back as it was.
 """
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.core.files import sha256_of
 from pipelines.errors import PrivateText
 from pipelines.release.publish.private import LEAST, PUBLISHABLE, PrivateTexts
 from pipelines.release.publish.quotes import elsewhere, has_quotes, quoted, restored
@@ -161,12 +161,6 @@ def restore_rows(release: Release, source: Path, target: Path, known: dict[str, 
         for config, shards in release.configs.items()
     }
     return release.model_copy(update={"configs": configs}), sorted(missing)
-
-
-def sha256_of(path: Path) -> str:
-    """Of a file's bytes, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def rows_of(path: Path) -> Iterator[Row]:

@@ -17,7 +17,7 @@ from pipelines.settings import ROOT
 from tools.judge_prompts import listing
 
 PAGE = ROOT / "docs" / "judging-prompts.md"
-# The others, rm_*, are those that C's models learn from (tests/release).
+# The others, rm_*, are those that C's models learn from (tests/unit/trainsets).
 NAMES = tuple(name for name in names(judge.__file__) if name.startswith("mindchat"))
 FIELDS = ("fluency_comfort", "empathic_understanding", "support_encouragement")
 each_prompt = pytest.mark.parametrize("name", NAMES)
