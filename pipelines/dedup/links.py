@@ -8,6 +8,7 @@ Texts that are nearly equal, or quoted in part, are no links: see `pipelines.ded
 import polars as pl
 
 from pipelines.dedup.search import digests
+from pipelines.split.splits import AUTHOR
 from pipelines.text import keys
 
 # A title or an opening of fewer characters says too little to make two rows one story: "你好", "好累", "hi".
@@ -50,7 +51,7 @@ def dialogue_texts(dialogues: pl.DataFrame) -> pl.DataFrame:
 
 def post_links(posts: pl.DataFrame, texts: pl.DataFrame | None = None) -> pl.DataFrame:
     """`row_id`, `links` of posts: of their texts (`post_texts` where not given) and their authors."""
-    authors = posts.drop_nulls("author").select(row_id="post_id", link="a:" + pl.col("author"))
+    authors = posts.drop_nulls("author").select(row_id="post_id", link=AUTHOR + pl.col("author"))
     texts = post_texts(posts) if texts is None else texts
     return _gathered(pl.concat([texts.select("row_id", "link"), authors]))
 

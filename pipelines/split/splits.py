@@ -16,6 +16,8 @@ from pipelines.settings import SplitSizes
 from schemas.ids import digest, unit_interval
 from schemas.training import Splits
 
+AUTHOR = "a:"  # so begins the link of an author; what follows is a pseudonym
+
 
 @dataclass(frozen=True)
 class Grouped:
@@ -173,12 +175,16 @@ def _told(
 def _new_groups(
     links_of: Mapping[str, list[str]], ties: Mapping[str, Sequence[str]], rows: Iterable[str]
 ) -> dict[str, list[str]]:
-    """Group the rows that touch no standing group; a group is named by the first of its links."""
+    """Group the rows that touch no standing group; a group is named by the first of its links, a text where there is
+    one: pseudonyms are others in each home, and a split follows from the name.
+    """
     names_of = {row: [*links_of[row], *ties.get(row, ())] for row in rows}
-    return {
-        "g" + digest(min(link for row in component for link in links_of[row])): sorted(component)
-        for component in _components(names_of)
-    }
+    found = {}
+    for component in _components(names_of):
+        links = [link for row in component for link in links_of[row]]
+        first = min(links, key=lambda link: (link.startswith(AUTHOR), link))
+        found["g" + digest(first)] = sorted(component)
+    return found
 
 
 def _components(names_of: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:

@@ -11,7 +11,7 @@ import pytest
 from pipelines.core.stage import Stage
 from pipelines.errors import UnreadableFile
 from pipelines.flow.askers import Askers
-from pipelines.flow.runner import _arguments, _plan, _rows, is_stale, parents_of, run_stage
+from pipelines.flow.runner import _prepared, is_stale, run_stage
 from pipelines.flow.stages import STAGES
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.providers import written
@@ -45,9 +45,9 @@ def store(sample_home: Path, askers: Askers, tmp_path_factory: pytest.TempPathFa
 
 def asked(stage: Stage, store: Store, askers: Askers) -> list[Question]:
     """The questions of a stage, as its parents stand."""
-    parents = parents_of(stage, store)
-    arguments = _arguments(stage, _rows(store, stage.parents, parents), parents, store, Settings(), None)
-    return _plan(stage, arguments, Settings(), askers.of("written")).questions
+    plan = _prepared(stage, store, Settings(), askers).plan
+    assert plan is not None
+    return plan.questions
 
 
 def test_there_are_some_hundred_replies_for_nearly_every_stage_that_asks():

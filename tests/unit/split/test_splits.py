@@ -58,6 +58,16 @@ def singletons(number: int, prefix: str = "r") -> dict[str, list[str]]:
 # --- groups
 
 
+def test_a_group_is_named_by_its_texts_whatever_its_authors_are_called_in_this_home():
+    """So that one data set has the same splits in every home, whose keys and so whose pseudonyms are others."""
+    here, there = ({f"r{n}": [f"a:{home}{n // 2}", f"t:{n}"] for n in range(200)} for home in ("u_1f", "u_9c"))
+    one, other = give(here), give(there)
+    assert len(one.groups) == 200
+    assert one.groups == other.groups
+    assert splits_of(one) == splits_of(other)
+    assert give({"r": ["a:u_1f"]}).groups.keys() == {"r"}, "a row without a text that tells is named by its author"
+
+
 def test_rows_that_share_a_link_are_one_group_and_so_on():
     given = give({"a": ["1", "2"], "b": ["2", "3"], "c": ["3"], "d": ["4"]})
     assert given.groups["a"] == given.groups["b"] == given.groups["c"] != given.groups["d"]
