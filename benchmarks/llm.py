@@ -2,9 +2,9 @@
 
     python -m benchmarks.llm [--calls N] [--rounds N] [--latency S] [--concurrency N]
 
-The vendor is the stub (samples/vendor), in a process of its own. A bare loop sends with the SDK and as many workers as
-there may be calls in flight, parses the JSON and keeps it in a list: no key, no ledger, no budget, no retry. Ours
-writes every attempt before it leaves and every answer before it is used, flushed to the disk. Rounds alternate;
+The vendor is the stub (tests/doubles/vendor), in a process of its own. A bare loop sends with the SDK and as many
+workers as there may be calls in flight, parses the JSON and keeps it in a list: no key, no ledger, no budget, no retry.
+Ours writes every attempt before it leaves and every answer before it is used, flushed to the disk. Rounds alternate;
 medians. The last line asks a finished stage again, from a new process's point of view: a ledger newly opened.
 """
 
@@ -31,7 +31,7 @@ from pipelines.llm.profiles import profiles
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.questions import Question
 from pipelines.settings import Llm
-from samples.vendor import Vendor
+from tests.doubles.vendor import Vendor
 
 RESULTS = Path(__file__).parent / "results" / "llm.json"
 PROMPT = Prompt("bench", "1", "你在给心理问答社区里的文字标注情绪，用一个 JSON 对象回答。" * 20)

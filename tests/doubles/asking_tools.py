@@ -16,7 +16,7 @@ from pipelines.llm.profiles import profiles
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.questions import Question
 from pipelines.settings import ROOT, Llm
-from samples.vendor import Vendor
+from tests.doubles.vendor import Vendor
 
 STUB = Vendor()  # started by the first test that asks it, stopped after the last
 IN_BATCHES = "input = 2.5\noutput = 10\nbatch = 0.5\n"

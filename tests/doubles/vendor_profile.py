@@ -1,4 +1,4 @@
-"""A profile of a model that a vendor on this machine serves (`samples.vendor`), with a price that we invented."""
+"""A profile of a model that a vendor on this machine serves (`tests.doubles.vendor`), with a price that we invented."""
 
 PROFILE = """
 [qwen-plus]

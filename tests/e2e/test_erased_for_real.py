@@ -27,8 +27,8 @@ from pipelines.operations.erase.request import Request
 from pipelines.operations.lineage import why
 from pipelines.settings import ROOT, load
 from pipelines.store.store import Store
-from samples.vendor import Vendor
 from schemas.tables import PARTITIONED, TABLES
+from tests.doubles.vendor import Vendor
 
 ASKED_OF_MODELS = {"topics", "emotions"}
 

@@ -15,7 +15,7 @@ from pipelines.release.publish.folder import export_folder
 from pipelines.release.publish.public import rows_of
 from pipelines.settings import ROOT
 from pipelines.store.releases import Releases
-from samples.hub import Hub
+from tests.doubles.hub import Hub
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub")]
 

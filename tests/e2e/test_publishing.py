@@ -21,7 +21,7 @@ from pipelines.release.publish.published import publications
 from pipelines.settings import Settings
 from pipelines.store.releases import Releases
 from pipelines.store.suppression import KeptOut
-from samples.hub import Hub
+from tests.doubles.hub import Hub
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub")]
 

@@ -21,7 +21,7 @@ from pipelines.llm.ledger.ledger import Ledger
 from pipelines.settings import ROOT
 from pipelines.train.runs import ROLLOUTS, SCORED, metrics
 from pipelines.train.trainers import last_step, last_weights
-from samples.vendor import Vendor
+from tests.doubles.vendor import Vendor
 
 NAME, STEPS, SOUND = "judged", 3, 1
 SET = {

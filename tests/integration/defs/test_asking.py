@@ -26,7 +26,7 @@ from pipelines.flow.runner import is_stale
 from pipelines.flow.stages import STAGES
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.settings import ROOT, load
-from samples.vendor import Vendor
+from tests.doubles.vendor import Vendor
 
 TABLE = "topics"
 ASSET = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == {TABLE})

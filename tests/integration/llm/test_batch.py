@@ -28,7 +28,7 @@ from pipelines.llm.providers.batch import lines
 from pipelines.llm.providers.batch.asking import Failure, ask_batch, clear_files
 from pipelines.llm.providers.batch.lines import line, parts, results
 from pipelines.settings import ROOT
-from samples.vendor import Vendor
+from tests.doubles.vendor import Vendor
 
 WORKER = ROOT / "tests" / "doubles" / "batch_worker.py"
 PLENTY = 10**9

@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from samples.hub.repositories import File, Refused, Repositories, Repository
+from tests.doubles.hub.repositories import File, Refused, Repositories, Repository
 
 _API = "/api/datasets/{owner}/{name}"
 _SIGNATURE = "invented-signature"
@@ -304,7 +304,7 @@ def _entry(path: str, file: File) -> dict[str, Any]:
 
 
 def _folder(path: str) -> dict[str, Any]:
-    return {"type": "directory", "oid": hashlib.sha1(path.encode()).hexdigest(), "size": 0, "path": path}  # noqa: S324
+    return {"type": "directory", "oid": hashlib.sha1(path.encode()).hexdigest(), "size": 0, "path": path}
 
 
 def _refusal(refused: Refused) -> web.Response:

@@ -14,11 +14,11 @@ import urllib.request
 import pytest
 
 from pipelines.settings import ROOT
-from samples.vendor import Vendor
-from samples.vendor.replies import reply
 from schemas.labels import EMOTIONS
 from schemas.reasoning import Cer, Ecot
 from schemas.taxonomy import TAXONOMY
+from tests.doubles.vendor import Vendor
+from tests.doubles.vendor.replies import reply
 
 SCHEMA = {
     "type": "object",
@@ -227,7 +227,7 @@ def test_it_counts_what_is_in_flight():
 
 def test_it_ends_with_whoever_started_it():
     code = (
-        "import os, sys, time; from samples.vendor import Vendor; vendor = Vendor().start();"
+        "import os, sys, time; from tests.doubles.vendor import Vendor; vendor = Vendor().start();"
         "print(vendor.url, flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)

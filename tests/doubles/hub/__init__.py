@@ -16,13 +16,13 @@ from samples.process import ServerProcess
 class Hub(ServerProcess):
     """The stub in a process of its own. What was put on it stays in `folder`, where one is given."""
 
-    token = "hf_invented_token_of_the_loopback_hub"  # noqa: S105 - opens nothing but this stub
+    token = "hf_invented_token_of_the_loopback_hub"
 
     def __init__(self, folder: Path | None = None, port: int = 0) -> None:
         """A hub without repositories, or with those of `folder`."""
         self._scratch = tempfile.TemporaryDirectory() if folder is None else None
         self.folder = folder or Path(self._scratch.name)  # type: ignore[union-attr]  # one of the two is there
-        super().__init__("samples.hub", [f"--folder={self.folder}", f"--port={port}", f"--token={self.token}"])
+        super().__init__("tests.doubles.hub", [f"--folder={self.folder}", f"--port={port}", f"--token={self.token}"])
 
     def stop(self) -> None:
         """Ends the server; what was put on it goes where no folder was given. Stopping twice does nothing."""
@@ -41,7 +41,7 @@ class Hub(ServerProcess):
         return told
 
     def trouble(self, **script: object) -> None:
-        """Makes trouble (`samples.hub.server.Trouble` says what there is)."""
+        """Makes trouble (`tests.doubles.hub.server.Trouble` says what there is)."""
         self._ask("trouble", json.dumps(script).encode())
 
     def anew(self) -> None:

@@ -1,4 +1,4 @@
-"""`python -m samples.vendor --port 8766 [--latency 0.05]`: serves the stub until Ctrl-C."""
+"""`python -m tests.doubles.vendor --port 8766 [--latency 0.05]`: serves the stub until Ctrl-C."""
 
 import argparse
 import asyncio
@@ -6,8 +6,8 @@ import importlib
 import json
 
 from samples.process import say, told_to_end
-from samples.vendor.replies import Answers
-from samples.vendor.server import FAULTS, Script, Server, serve
+from tests.doubles.vendor.replies import Answers
+from tests.doubles.vendor.server import FAULTS, Script, Server, serve
 
 
 def _shares(text: str) -> dict[str, float]:
@@ -25,7 +25,7 @@ def _answers(name: str) -> Answers:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m samples.vendor",
+        prog="python -m tests.doubles.vendor",
         description="A vendor of models on loopback. Everything that it says is invented.",
     )
     add = parser.add_argument

@@ -15,9 +15,9 @@ from typing import Any
 
 from aiohttp import web
 
-from samples.vendor.batches import Batches
-from samples.vendor.replies import Answers, reply
 from schemas.ids import unit_interval
+from tests.doubles.vendor.batches import Batches
+from tests.doubles.vendor.replies import Answers, reply
 
 # What can go wrong, in the order in which the shares are laid out.
 FAULTS = (

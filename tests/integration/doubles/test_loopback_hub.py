@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from samples.hub import Hub
+from tests.doubles.hub import Hub
 
 REPO = "me/x"
 

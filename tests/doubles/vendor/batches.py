@@ -32,7 +32,7 @@ from aiohttp import web
 from schemas.ids import unit_interval
 
 if TYPE_CHECKING:
-    from samples.vendor.server import Server
+    from tests.doubles.vendor.server import Server
 
 _SHARE = Fraction(1, 2)
 _LOOKS = 0.01  # seconds

@@ -1,18 +1,18 @@
-"""`python -m samples.hub --port 8767 --folder DIR`: serves the stub until Ctrl-C."""
+"""`python -m tests.doubles.hub --port 8767 --folder DIR`: serves the stub until Ctrl-C."""
 
 import argparse
 import asyncio
 from pathlib import Path
 
-from samples.hub import Hub
-from samples.hub.repositories import Repositories
-from samples.hub.server import Server, serve
 from samples.process import say, told_to_end
+from tests.doubles.hub import Hub
+from tests.doubles.hub.repositories import Repositories
+from tests.doubles.hub.server import Server, serve
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m samples.hub", description="A data-set hub on loopback. What is on it is on it alone."
+        prog="python -m tests.doubles.hub", description="A data-set hub on loopback. What is on it is on it alone."
     )
     add = parser.add_argument
     add("--port", type=int, default=8767, help="port on 127.0.0.1; 0 takes a free one (default: %(default)s)")

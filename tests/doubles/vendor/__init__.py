@@ -12,7 +12,7 @@ from samples.process import ServerProcess
 
 
 class Vendor(ServerProcess):
-    """The stub in a process of its own. The options are those of `python -m samples.vendor --help`; money is in
+    """The stub in a process of its own. The options are those of `python -m tests.doubles.vendor --help`; money is in
     nano-units of the currency (10⁻⁹).
     """
 
@@ -39,7 +39,7 @@ class Vendor(ServerProcess):
             **{"answers": answers, "port": port},
         }
         told = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        super().__init__("samples.vendor", [*told, *["--greedy"] * greedy, *["--models", *models] * bool(models)])
+        super().__init__("tests.doubles.vendor", [*told, *["--greedy"] * greedy, *["--models", *models] * bool(models)])
 
     @property
     def base_url(self) -> str:
@@ -65,7 +65,7 @@ class Vendor(ServerProcess):
         self._ask("anew", json.dumps(script).encode())
 
     def batches(self, **script: object) -> dict[str, Any]:
-        """Changes how batches go (`samples.vendor.batches` says what there is), and tells of files and batches."""
+        """Changes how batches go (`vendor.batches` says what there is), and tells of files and batches."""
         told: dict[str, Any] = self._ask("batches", json.dumps(script).encode())
         return told
 
