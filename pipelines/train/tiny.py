@@ -154,26 +154,30 @@ def warm_up(
     batch: int = BATCH,
     rate: float = 3e-3,
 ) -> list[float]:
-    """Teach a model `SAMPLES` answers by cross-entropy on their tokens; gives the loss of each step."""
+    """Teach a model `SAMPLES` answers by cross-entropy on their tokens; gives the loss of each step.
+
+    The answers of a step are all given to one prompt: it is long, they are short, and so it is read once for all.
+    """
     import torch
 
     torch.manual_seed(seed)
     rng = random.Random(seed)
-    rows = []
-    for place in range(SAMPLES):
-        prompt = tokens.apply_chat_template(
-            prompts[place % len(prompts)], add_generation_prompt=True, enable_thinking=False
-        )["input_ids"]
-        rows.append((prompt, [*tokens.encode(sample(form, rng), add_special_tokens=False), tokens.eos_token_id]))
-    steps = epochs * -(-len(rows) // batch)
+    asked = [
+        tokens.apply_chat_template(prompt, add_generation_prompt=True, enable_thinking=False)["input_ids"]
+        for prompt in prompts
+    ]
+    answers = [
+        [*tokens.encode(sample(form, rng), add_special_tokens=False), tokens.eos_token_id] for _ in range(SAMPLES)
+    ]
+    steps = epochs * -(-len(answers) // batch)
     optimiser = torch.optim.AdamW(made.parameters(), lr=rate, weight_decay=0.0)
     losses: list[float] = []
     for _ in range(epochs):
-        rng.shuffle(rows)
-        for begin in range(0, len(rows), batch):
+        rng.shuffle(answers)
+        for begin in range(0, len(answers), batch):
             for group in optimiser.param_groups:
                 group["lr"] = rate * min(1.0, (len(losses) + 1) / 10) * max(0.1, 1 - len(losses) / steps)
-            loss = made(**_batch(rows[begin : begin + batch], tokens.pad_token_id)).loss
+            loss = _loss(made, rng.choice(asked), answers[begin : begin + batch], tokens.pad_token_id)
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(made.parameters(), 1.0)
@@ -182,23 +186,18 @@ def warm_up(
     return losses
 
 
-def _batch(rows: Sequence[tuple[list[int], list[int]]], pad: int) -> dict[str, Any]:
-    """Some rows side by side, padded on the left as rollouts are. A prompt is read and not learnt: the words behind it
-    are all that the model's head, which costs most of such a small model, is asked for.
-    """
+def _loss(made: Any, prompt: list[int], answers: Sequence[list[int]], pad: int) -> Any:
+    """The cross-entropy of some answers to a prompt: mean over their tokens."""
     import torch
 
-    width = max(len(prompt) + len(answer) for prompt, answer in rows)
-    longest = max(len(answer) for _, answer in rows) + 1  # the first word of an answer follows from what is before it
-    filled = [(width - len(prompt) - len(answer), prompt + answer) for prompt, answer in rows]
-    mask = torch.tensor([[0] * left + [1] * len(ids) for left, ids in filled])
-    return {
-        "input_ids": torch.tensor([[pad] * left + ids for left, ids in filled]),
-        "attention_mask": mask,
-        "position_ids": (mask.cumsum(-1) - 1).clamp(min=0),
-        "labels": torch.tensor([[-100] * (longest - len(answer)) + answer for _, answer in rows]),
-        "logits_to_keep": longest,
-    }
+    longest = max(map(len, answers))
+    labels = torch.tensor([answer + [-100] * (longest - len(answer)) for answer in answers])
+    # What is read of the prompt; its last token stands before the first of each answer.
+    read = made(input_ids=torch.tensor([prompt[:-1]]), use_cache=True, logits_to_keep=1).past_key_values
+    read.batch_repeat_interleave(len(answers))
+    before = torch.tensor([[prompt[-1], *answer[:-1], *[pad] * (longest - len(answer))] for answer in answers])
+    logits = made(input_ids=before, past_key_values=read, use_cache=True).logits
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
 
 
 def make(
