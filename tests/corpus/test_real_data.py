@@ -85,6 +85,7 @@ def test_a_second_refresh_makes_no_new_version(home):
 
 def test_the_same_files_give_the_same_versions_anywhere(home, real_store):
     listed = json.loads(_gongqing(home, "tables", "--json"))
+    assert listed
     for row in listed:
         assert real_store.version(row["table"], partition=row["partition"]).version == row["version"]
 

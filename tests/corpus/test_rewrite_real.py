@@ -105,6 +105,7 @@ def test_another_persona_gives_another_text(rewrites):
 
 
 def test_the_rules_judge_their_own_rewrites_to_be_the_same(scripts, rewrites):
+    assert scripts
     for script, written in zip(scripts, rewrites["P"], strict=True):
         lines = [
             {"n": n, "who": line.who, "before": line.text, "after": text, "strategies": list(line.strategies)}
@@ -115,6 +116,7 @@ def test_the_rules_judge_their_own_rewrites_to_be_the_same(scripts, rewrites):
 
 
 def test_each_dialogue_is_caught_as_a_copy_of_itself(scripts):
+    assert scripts
     for script in scripts:
         assert spoiled(script, [f"{line.text}！" for line in script.lines], "")[0] == "unchanged"
 

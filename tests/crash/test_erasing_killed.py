@@ -79,5 +79,7 @@ def test_no_byte_is_left_after_any_of_them(kills):
 def test_every_version_reads_as_after_one_that_was_not_killed(kills):
     whole, *others = kills[0]
     wanted = content(whole)
+    assert wanted
+    assert len(others) == KILLS
     for home in others:
         assert content(home) == wanted, home.name

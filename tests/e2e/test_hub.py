@@ -192,7 +192,9 @@ def test_an_unchanged_release_makes_no_commit_and_sends_nothing(worker, hub, fol
 
 def test_datasets_loads_every_config_and_split_at_the_tag_as_it_was_written(worker, folder, tmp_path):
     worker("put", folder, REPO)
-    for path in folder.rglob("*.parquet"):
+    paths = list(folder.rglob("*.parquet"))
+    assert paths
+    for path in paths:
         config, split = path.parent.name, path.name.split("-")[0]
         assert worker("load", REPO, config, split, tmp_path / "cache", revision=NAME) == list(rows_of(path))
 

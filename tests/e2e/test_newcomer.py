@@ -86,7 +86,9 @@ def test_every_command_of_the_manual_works(tmp_path):
 
 def test_the_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in (line.removeprefix("make ") for line in _commands(README)):
+    targets = [line.removeprefix("make ") for line in _commands(README)]
+    assert targets
+    for target in targets:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
@@ -108,6 +110,7 @@ def test_the_python_of_the_manual_runs(demo):
 def test_every_command_line_command_is_in_the_manual():
     from pipelines.cli import app
 
+    assert app.registered_commands
     for command in app.registered_commands:
         name = command.name or command.callback.__name__
         assert re.search(rf"gongqing {name}|make {name}", README + USING), name

@@ -21,6 +21,8 @@ def test_it_runs(path, in_home):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_is_committed_without_output(path):
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert cells
+    for cell in cells:
         assert not cell.get("outputs")
         assert cell.get("execution_count") is None

@@ -64,7 +64,9 @@ NOT_IN_THE_SAMPLES = {"rm_process", "rm_outcome", "rm_unified", "sft_coe"}
 @pytest.mark.parametrize("home", ["sample_store", "real_store"])
 def test_rows_in_are_rows_kept_and_rows_dropped(table, home, request):
     stage = next(stage for stage in STAGES if table in stage.units)
-    for account in accounts(stage, table, request.getfixturevalue(home)):
+    found = accounts(stage, table, request.getfixturevalue(home))
+    assert found
+    for account in found:
         assert account.balanced, account
         assert account.taken > 0 or account.unit == "label" or table in NOT_IN_THE_SAMPLES
 
@@ -176,7 +178,9 @@ def test_ray_gives_the_same_versions(store, tmp_path, monkeypatch):
 def test_empty_sources_make_empty_tables(tmp_path):
     store = Store(tmp_path / "data")
     for stage in STAGES:
-        for version in run_stage(stage, store, Settings()):
+        made = run_stage(stage, store, Settings())
+        assert made
+        for version in made:
             assert version.rows == version.dropped == 0
             assert store.read(version.table).collect().schema == TABLES[version.table].polars_schema()
 

@@ -169,6 +169,7 @@ def test_of_eight_equal_rewards_rounding_leaves_next_to_nothing(advantages: list
 
 def test_an_advantage_is_a_number(advantages: list[tuple[Group, list[float]]]):
     """And no reward of one output stands out by more than (G − 1)/√G."""
+    assert len(advantages) == GROUPS
     for group, found in advantages:
         assert not any(math.isnan(value) for value in found)
         most = abs(group[0]) if len(group) == 1 else (len(group) - 1) / math.sqrt(len(group))

@@ -419,8 +419,9 @@ class TestServed:
         for address in served(folder / "start"):
             with urllib.request.urlopen(f"{address}/about") as answer:
                 about = json.load(answer)
-            assert (about["threshold"], about["figures"]) == (None, {})
-            assert post(address, {"texts": ["难过"], "kind": "query"})[0] == 200
+            status, _ = post(address, {"texts": ["难过"], "kind": "query"})
+        assert (about["threshold"], about["figures"]) == (None, {})
+        assert status == 200
 
     def test_what_is_no_encoder_is_not_served(self, tmp_path: Path, folder: Path):
         ran = run("pipelines.train.encoder", tmp_path)

@@ -237,6 +237,7 @@ class TestTwoArmsWithTwoSeeds:
             )
 
     def test_come_with_how_far_their_seeds_lie_apart(self, outcomes: list[dict]):
+        assert outcomes
         for one in outcomes:
             assert 0 < one["last"] < one["first"]
             assert one["last_deviation"] > 0

@@ -235,6 +235,7 @@ def test_an_sft_run_leaves_out_exactly_the_samples_that_we_count_as_over(verl: C
 @marked
 def test_a_target_is_what_the_policy_would_have_to_write(verl: Counted):
     """The longest of its turns with the turn's end, without what the template writes in front of it."""
+    assert verl.told["taught"]
     for (_, targets), _, _ in verl.told["taught"]:
         assert (targets["what"], targets["limit"], targets["longest"]) == ("target", 60, verl.told["longest"])
         assert 0 < targets["over"] == verl.told["own"] < verl.rows

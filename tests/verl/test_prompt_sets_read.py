@@ -211,6 +211,7 @@ def test_training_and_validation_are_chosen_by_split_and_nothing_is_read_of_test
 
 @pytest.mark.parametrize("name", GRPO)
 def test_a_row_reaches_the_reward_as_it_was_written(real: Made, verl: dict[str, Any], name: str):
+    assert verl[name]["read"].keys() == {"train", "validation"}
     for split, told in verl[name]["read"].items():
         last = written(real, recipe(name).rows, split)[-1]
         for key in ("extra_info", "reward_model", "data_source"):
@@ -236,6 +237,7 @@ def test_what_is_too_long_was_counted_by_us_before(real: Made, verl: dict[str, A
 def test_our_lengths_are_those_that_the_release_notes_of_every_prompt(real: Made, verl: dict[str, Any], name: str):
     """Of the recipe without `enable_thinking` too: this template writes its empty block for none but these two."""
     extra = 0 if name != "compeer_cer" else None
+    assert verl[name]["counts"]
     for told in verl[name]["counts"]:
         noted = max(row["extra_info"]["prompt_length"] for row in written(real, recipe(name).rows, told["split"]))
         if extra is None:

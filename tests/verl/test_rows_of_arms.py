@@ -55,11 +55,9 @@ def test_without_a_chain_the_answer_alone_is_asked_for_and_taught(training_home:
     told = recipe("empathy_sft")
     [path] = files(training_home, "sft_coe")
     write([path], tmp_path / "rows.parquet", told, told.arm("no_coe"))
-    for was, row in zip(
-        pq.read_table(path)["messages"].to_pylist(),
-        pq.read_table(tmp_path / "rows.parquet")["messages"].to_pylist(),
-        strict=True,
-    ):
+    whole = pq.read_table(path)["messages"].to_pylist()
+    assert whole
+    for was, row in zip(whole, pq.read_table(tmp_path / "rows.parquet")["messages"].to_pylist(), strict=True):
         answer = COE.read(was[-1]["content"])["answer"]
         assert row[-1] == {"role": "assistant", "content": f"<answer>{answer}</answer>"}
         assert row[1] == was[1]

@@ -120,8 +120,10 @@ def test_its_numbers_are_of_the_rows_that_are_published(mixed, tmp_path):
 
 def test_sizes_are_those_that_datasets_means(front, exported):
     _, folder = exported
+    assert front["dataset_info"]
     for info in front["dataset_info"]:
         files = list(folder.glob(f"{info['config_name']}/*.parquet"))
+        assert files
         assert info["download_size"] == sum(path.stat().st_size for path in files)
         assert info["dataset_size"] == sum(pq.read_table(path).nbytes for path in files)
 

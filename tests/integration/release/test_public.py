@@ -55,9 +55,11 @@ def test_consent_decides_what_is_published():
 
 
 def test_every_row_is_there_with_its_labels(mixed, folder):
+    assert mixed.release.configs
     for config in mixed.release.configs:
         whole = {row["row_id"]: row for row in mixed.releases.frame(NAME, config).collect().iter_rows(named=True)}
         public = rows(folder, config)
+        assert whole
         assert public.keys() == whole.keys()
         assert all(public[row_id]["split"] == row["split"] for row_id, row in whole.items())
 

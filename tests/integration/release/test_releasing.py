@@ -172,6 +172,7 @@ def test_a_clean_home_is_released(clean_home, first):
 
 def test_it_holds_the_pinned_rows_and_no_other(clean_home, first):
     store, releases = Store(clean_home / "data"), Releases(clean_home)
+    assert first.configs
     for config in first.configs:
         rows = store.read(config, first.pins[config]).collect()
         found = pl.concat([releases.frame("v1", config, split).collect() for split in rows["split"].unique()])

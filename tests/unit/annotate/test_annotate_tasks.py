@@ -341,7 +341,9 @@ def test_the_reference_never_enters():
 
 def test_what_is_asked_does_not_depend_on_the_reference_or_on_labels():
     other = ROUND | {"reference": "换了一句", "strategies": ["Others"], "emotion": None, "reference_origin": "model"}
-    for one, same in zip(cer_of(ROUND).questions, cer_of(other).questions, strict=True):
+    asked = cer_of(ROUND).questions
+    assert asked
+    for one, same in zip(asked, cer_of(other).questions, strict=True):
         assert (one.inputs, one.prompt, one.sample) == (same.inputs, same.prompt, same.sample)
 
 

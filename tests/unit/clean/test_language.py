@@ -134,6 +134,7 @@ FOREIGN = {"COLDataset": 4, "EmoLLM": 2}
 
 def test_real_mandarin_is_mandarin(shared: Path):
     for name, texts in _texts(shared):
+        assert texts, name
         for script, said in (
             ("as written", texts),
             ("cleaned", over(lambda text: simplified(normalised(text)), *texts)),

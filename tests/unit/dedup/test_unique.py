@@ -296,6 +296,7 @@ def test_the_order_of_rows_does_not_matter(drawn_posts: list[Any], drawn_dialogu
     chance.shuffle(rows)
     chance.shuffle(talks)
     other = make(rows, talks)
+    assert len(one) == 3
     for table in one:
         assert one[table][0].equals(other[table][0])
         assert one[table][1].sort("unit", "row_id").equals(other[table][1].sort("unit", "row_id"))

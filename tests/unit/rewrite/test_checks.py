@@ -111,10 +111,12 @@ def test_an_artefact_is_caught_in_either_script(line, found):
 
 def test_the_alternatives_of_a_pattern_are_of_one_script():
     """A text without it is not looked at: an English word in a Chinese pattern would never be found."""
-    for patterns in tomllib.loads(LEXICON.read_text(encoding="utf-8")).values():
-        for pattern in patterns if isinstance(patterns, list) else ():
-            scripts = {script_of(one) for one in at_the_top(pattern)} - {"any"}
-            assert len(scripts) <= 1, pattern
+    lists = [one for one in tomllib.loads(LEXICON.read_text(encoding="utf-8")).values() if isinstance(one, list)]
+    patterns = [pattern for one in lists for pattern in one]
+    assert patterns
+    for pattern in patterns:
+        scripts = {script_of(one) for one in at_the_top(pattern)} - {"any"}
+        assert len(scripts) <= 1, pattern
 
 
 def at_the_top(pattern: str) -> list[str]:
@@ -147,8 +149,11 @@ def test_a_run_of_the_prompt_that_the_source_has_is_none():
 
 @pytest.mark.parametrize("name", ["rewrite.zh", "rewrite.en", "rewrite_persona.zh", "rewrite_persona.en"])
 def test_no_good_rewrite_copies_our_own_prompts(name):
-    for source, rewrites in rewrite_rows.good_rewrites().items():
+    good = rewrite_rows.good_rewrites()
+    assert good
+    for source, rewrites in good.items():
         lines = rewrite_rows.good_scripts()[source].lines
+        assert rewrites, source
         for written in rewrites.values():
             found = artefacts(
                 [(line.text, text) for line, text in zip(lines, written, strict=True)],

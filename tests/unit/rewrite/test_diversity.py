@@ -60,6 +60,7 @@ def test_distinct_is_different_words_by_all_words():
 
 def test_a_copy_has_the_figures_of_its_source():
     found = diversity(source(FIRST, SECOND), rewritten("D", FIRST, SECOND))
+    assert not found.is_empty()
     for name in found["figure"]:
         assert figure(found, name)["D"] == figure(found, name)["source"], name
 

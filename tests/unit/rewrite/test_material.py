@@ -36,7 +36,9 @@ def test_every_dialogue_and_label_is_a_script_or_lost_with_a_reason(tables):
 def test_only_training_dialogues_without_risk_of_grown_ups_are_rewritten(tables):
     split = dict(tables["splits"].select("group_id", "split").iter_rows())
     dialogues = {row["dialogue_id"]: row for row in tables["coherent_dialogues"].iter_rows(named=True)}
-    for script in made(tables).scripts:
+    scripts = made(tables).scripts
+    assert scripts
+    for script in scripts:
         row = dialogues[script.dialogue_id]
         assert split[script.group_id] == "train"
         assert row["group_id"] == script.group_id

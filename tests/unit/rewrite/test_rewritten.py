@@ -63,7 +63,9 @@ def test_all_variants_have_the_same_rows(store):
 def test_turns_keep_their_count_roles_and_labels_and_have_other_words(store):
     source = {row["dialogue_id"]: row["turns"] for row in store.read("coherent_dialogues").collect().to_dicts()}
     kept = ("role", "strategies", "source_strategies", "emotion", "feedback")
-    for row in store.read("rewritten_dialogues").collect().iter_rows(named=True):
+    rows = store.read("rewritten_dialogues").collect()
+    assert not rows.is_empty()
+    for row in rows.iter_rows(named=True):
         before, after = source[row["source_dialogue_id"]], row["turns"]
         assert [[turn[name] for name in kept] for turn in after] == [[turn[name] for name in kept] for turn in before]
         assert (after == before) == (row["variant"] == "D")
@@ -79,7 +81,9 @@ def test_originals_are_not_overwritten(store):
 def test_a_persona_is_named_for_p_alone_and_is_of_another_group(store):
     group = dict(store.read("personas").select("persona_id", "group_id").collect().iter_rows())
     for table in ("rewritten_dialogues", "rewritten_rounds"):
-        for row in store.read(table).collect().iter_rows(named=True):
+        rows = store.read(table).collect()
+        assert not rows.is_empty()
+        for row in rows.iter_rows(named=True):
             drawn = [row["persona_id"], row["supporter_persona_id"]]
             if row["variant"] == "P":
                 assert all(group[one] != row["group_id"] for one in drawn)

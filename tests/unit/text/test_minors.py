@@ -382,7 +382,9 @@ def test_what_any_pattern_finds_is_near_enough_to_be_looked_at(shared: Path):
     turns = pl.read_ndjson(shared / "near_dup" / "smile_first_turns.jsonl")["text"].to_list()
     texts = pl.Series([*lines(UNDER_14), *lines(UNDER_18), *lines(NEITHER), *turns])
     counts = _near().counted(texts)
-    for kind, name, pattern in _patterns():
+    patterns = _patterns()
+    assert patterns
+    for kind, name, pattern in patterns:
         assert not (texts.str.contains(pattern) & (counts[kind] == 0)).any(), name
 
 

@@ -82,6 +82,7 @@ def test_every_question_has_a_negative_of_each_kind():
 
 def test_the_positive_is_the_reference_of_the_prompt_set():
     kept, _ = made(MANY)
+    assert not kept.is_empty()
     for row in kept.iter_rows(named=True):
         reference = draw_reference(row["made_from"], MANY[int(row["made_from"][2:])]["answers"])
         assert (row["positive"], row["positive_id"]) == reference[:2]
@@ -103,6 +104,7 @@ def test_the_positive_is_a_professionals_where_one_answered_and_says_so(roles: t
 def test_negatives_are_whole_answers_or_generic_sentences_of_other_groups():
     kept, _ = made(MANY)
     written = answers_of(MANY)
+    assert set(kept["kind"]) == set(NEGATIVES)
     for row in kept.iter_rows(named=True):
         sources = [written[one] for one in row["negative_ids"]]
         assert all(one["group"] != row["group_id"] for one in sources)

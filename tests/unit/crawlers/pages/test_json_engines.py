@@ -89,7 +89,9 @@ def places(value, path=()):
 def test_wrong_type_anywhere_is_an_error_or_harmless(name, wrong):
     original = read(name, body_of(name))
     kept = {(a.source_id, a.text) for a in getattr(original, "answers", ())}
-    for path in list(places(body_of(name)))[1:]:
+    paths = list(places(body_of(name)))[1:]
+    assert paths
+    for path in paths:
         body = body_of(name)
         place = body
         for key in path[:-1]:

@@ -88,8 +88,12 @@ def test_every_list_of_the_lexicon_has_a_use():
 
 
 def test_lexicons_list_no_word_twice():
-    for path in (Path(voc.__file__).parent / "lexicons").glob("*.toml"):
-        for words in _lists(tomllib.loads(path.read_text(encoding="utf-8"))):
+    paths = list((Path(voc.__file__).parent / "lexicons").glob("*.toml"))
+    assert paths
+    for path in paths:
+        lists = list(_lists(tomllib.loads(path.read_text(encoding="utf-8"))))
+        assert lists, path.name
+        for words in lists:
             assert len(words) == len(set(words)), (path.name, [word for word in words if words.count(word) > 1])
 
 
@@ -97,8 +101,8 @@ def _lists(table):
     for value in table.values():
         if isinstance(value, dict):
             yield from _lists(value)
-        elif isinstance(value, str):
-            yield value.split()
+        else:
+            yield value.split() if isinstance(value, str) else value
 
 
 @pytest.mark.parametrize("pattern", [rule for rules in place_rules.RULES.values() for rule in rules])
