@@ -51,20 +51,26 @@ def test_there_is_no_src_folder_for_dg_to_look_in():
     assert not (ROOT / "src").exists()
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if path.startswith("pipelines/defs/")])
-def test_no_postponed_annotations_in_defs(path):
+def test_no_postponed_annotations_in_defs():
     """`from __future__ import annotations` breaks Dagster's config there (spec/dagster.md)."""
-    assert "from __future__ import annotations" not in (ROOT / path).read_text(encoding="utf-8")
+    looked = {path: (ROOT / path).read_text(encoding="utf-8") for path in SOURCES if path.startswith("pipelines/defs/")}
+    assert len(looked) > 5
+    assert [path for path, source in looked.items() if "from __future__ import annotations" in source] == []
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if not path.startswith(("tests/", "benchmarks/"))])
-def test_no_error_is_swallowed(path):
+def test_no_error_is_swallowed():
     """No `except Exception: pass`, no bare except."""
-    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ExceptHandler):
-            assert node.type is not None, f"{path}:{node.lineno}: bare except"
-            silent = len(node.body) == 1 and isinstance(node.body[0], ast.Pass)
-            assert not silent, f"{path}:{node.lineno}: the error is swallowed"
+    handlers = [
+        (f"{path}:{node.lineno}", node)
+        for path in SOURCES
+        if not path.startswith(("tests/", "benchmarks/"))
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+    ]
+    assert len(handlers) > 100
+    assert [at for at, node in handlers if node.type is None] == [], "bare except"
+    silent = [at for at, node in handlers if len(node.body) == 1 and isinstance(node.body[0], ast.Pass)]
+    assert silent == [], "the error is swallowed"
 
 
 def test_nothing_of_a_machine_is_tracked():
