@@ -7,7 +7,7 @@ import dagster as dg
 
 from pipelines.core.modes import keep_private
 from pipelines.defs import assets, checks, crawl, releases, schedules, training
-from pipelines.defs.resources import askers_resource, home_resource
+from pipelines.defs.resources import clients_resource, home_resource
 
 
 def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -32,7 +32,7 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
         ],
         resources={
             "home": home_resource,
-            "askers": askers_resource,
+            "clients": clients_resource,
             "pipes": dg.PipesSubprocessClient(),
             **(resources or {}),
         },

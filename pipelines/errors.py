@@ -262,7 +262,7 @@ class Shrunk(GongqingError):
             "stays as it was",
             remedy=f"look at who answers (provider, model, host): gongqing refresh --select {table} --allow-shrink "
             "makes it all the same, without asking again what was answered (in Dagster: allow_shrink of the resource "
-            "askers)",
+            "clients)",
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -279,7 +279,7 @@ class CrawlFailed(GongqingError):
 
 
 class Unaccounted(GongqingError):
-    """Raised by `pipelines.store.accounting` when rows in are not rows kept and rows dropped."""
+    """Raised by `pipelines.store.reconciliation` when rows in are not rows kept and rows dropped."""
 
 
 class Busy(GongqingError):

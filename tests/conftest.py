@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from labels_made import LABELLED, made_labels
 from real_sets import REAL_SETS
 
-from pipelines.flow.askers import Askers
+from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import run_stage
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
@@ -94,10 +94,10 @@ def labelled_store(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     store = Store(home / "data")
     candidates, turns = (store.read(name).collect() for name in ("cer_candidates", "sampled_turns"))
     store.write("cer_labels", made_labels(candidates, turns))
-    with Askers(None, LABELLED.llm, provider="rules") as askers:
+    with ClientPool(None, LABELLED.llm, provider="rules") as clients:
         for stage in STAGES:
             if stage.group in ("rewrite", "training") or stage.name == "coe_chains":
-                run_stage(stage, store, LABELLED, askers=askers)
+                run_stage(stage, store, LABELLED, clients=clients)
     return store
 
 

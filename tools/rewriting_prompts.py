@@ -9,7 +9,7 @@ from pipelines import rewrite
 from pipelines.annotate import coherence
 from pipelines.annotate.rules.answers import ANSWERS as ANNOTATING
 from pipelines.llm.label_sets import names
-from pipelines.llm.providers.rules import RulesAsker
+from pipelines.llm.providers.rules import RulesClient
 from pipelines.llm.tasks import Plan
 from pipelines.rewrite import judging, profiles, rewriting
 from pipelines.rewrite.material import material, with_scores
@@ -59,7 +59,7 @@ def _questions() -> Iterator[Asked]:
 
 
 def _made(plan: Plan) -> pl.DataFrame:
-    return plan.finish(RulesAsker({**ANNOTATING, **ANSWERS}).ask("samples", plan.questions))[0]
+    return plan.finish(RulesClient({**ANNOTATING, **ANSWERS}).ask("samples", plan.questions))[0]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pipelines.llm.language import Lang, require_language
 from pipelines.llm.questions import InvalidReply, Question, Reply
 from pipelines.llm.replies import require_length, writable
 from pipelines.llm.tasks import Plan, Replies, Result, planned
-from pipelines.split.eligible import Training
+from pipelines.split.eligible import Eligibility
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import CerCandidates
 from schemas.dropped import Lost, Row, dropped, gather
@@ -43,21 +43,21 @@ def plan(turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Pl
 
     Raises RequestError for a round whose group has no split.
     """
-    training = Training(splits)
+    eligibility = Eligibility(splits)
     asked: dict[str, Row] = {}
     asked_of: dict[str, str] = {}  # from a history to the round that is asked about
     lost: list[Lost] = []
     for row in turns.sort("dialogue_id", "round").iter_rows(named=True):
         row_id = round_id(row["dialogue_id"], row["round"])
-        barred = training.bars(row_id, row)
-        if barred is None and row["needs_media"]:
-            barred = "needs_media", "the history holds a clip that text does not replace"
-        if barred is None and (first := asked_of.setdefault(repr(row["history"]), row_id)) != row_id:
-            barred = "same_history", first
-        if barred is None:
+        exclusion = eligibility.exclusion_reason(row_id, row)
+        if exclusion is None and row["needs_media"]:
+            exclusion = "needs_media", "the history holds a clip that text does not replace"
+        if exclusion is None and (first := asked_of.setdefault(repr(row["history"]), row_id)) != row_id:
+            exclusion = "same_history", first
+        if exclusion is None:
             asked[row_id] = row
         else:
-            lost.append(Lost("round", row_id, *barred))
+            lost.append(Lost("round", row_id, *exclusion))
 
     questions: list[Question[Cer]] = []
     place_of: dict[str, tuple[Row, int]] = {}

@@ -15,7 +15,7 @@ from pipelines.llm.questions import Question, Reply
 from pipelines.llm.replies import writable
 from pipelines.llm.tasks import Plan, planned
 from pipelines.settings import Settings
-from pipelines.split.eligible import Training
+from pipelines.split.eligible import Eligibility
 from pipelines.split.references import Reference, draw_reference, may_teach
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import CoeChains
@@ -64,7 +64,7 @@ def plan(
     Raises RequestError for a post whose group has no split.
     """
     [model] = models
-    teaching, lost = Training(splits, topics).posts(posts)
+    teaching, lost = Eligibility(splits, topics).posts(posts)
     pairs: dict[str, _Pair] = {}
     for row in teaching:
         found = _pair(row, seed, human_only)

@@ -10,7 +10,7 @@ from pipelines.llm.language import require_language
 from pipelines.llm.questions import Question, Reply
 from pipelines.llm.replies import require_length, writable
 from pipelines.llm.tasks import Plan, planned
-from pipelines.split.eligible import Training
+from pipelines.split.eligible import Eligibility
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import EcotChains
 from schemas.dropped import Row
@@ -39,7 +39,7 @@ def plan(posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame | None,
     Raises RequestError for a post whose group has no split.
     """
     [model] = models
-    asked, lost = Training(splits, topics).posts(posts)
+    asked, lost = Eligibility(splits, topics).posts(posts)
     group_of = {row["post_id"]: row["group_id"] for row in asked}
 
     def keep(reply: Reply[Ecot]) -> Row:

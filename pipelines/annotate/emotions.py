@@ -11,7 +11,7 @@ from pipelines.llm.language import require_language
 from pipelines.llm.questions import Question, Reply
 from pipelines.llm.replies import OneOf, Reason, Verdict, read_json
 from pipelines.llm.tasks import Plan, planned
-from pipelines.split.eligible import barred
+from pipelines.split.eligible import exclusion
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import Emotions
 from schemas.dropped import Lost, Row
@@ -53,10 +53,10 @@ def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
             unit_of[row_id] = unit
 
     for row in posts.iter_rows(named=True):
-        out = barred(row)
+        out = exclusion(row)
         ask("post", row["post_id"], row["text"], out)
         for answer in row["answers"]:
-            ask("answer", answer["answer_id"], answer["text"], (out[0], "of its post") if out else barred(answer))
+            ask("answer", answer["answer_id"], answer["text"], (out[0], "of its post") if out else exclusion(answer))
 
     def keep(reply: Reply[Emotion]) -> Row | Lost:
         assert reply.value is not None

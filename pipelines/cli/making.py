@@ -145,7 +145,7 @@ def _refresh(
     from pipelines.cli import render as display
     from pipelines.crawl.preparing import expire_pages
     from pipelines.flow import refresh as refreshing
-    from pipelines.flow.askers import Askers
+    from pipelines.flow.clients import ClientPool
     from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
 
     settings = load(folder)
@@ -153,7 +153,7 @@ def _refresh(
     total = len(refreshing.chosen(select))
     with (
         terminal.progress() as shown,
-        Askers(
+        ClientPool(
             folder,
             settings.llm,
             provider=provider,
@@ -162,7 +162,7 @@ def _refresh(
             batch=batch,
             allow_shrink=allow_shrink,
             progress=shown,
-        ) as askers,
+        ) as clients,
     ):
 
         def run(runner: Any, stage: Any) -> None:
@@ -171,7 +171,7 @@ def _refresh(
             run_stage(folder, stage, runner)
 
         ran = waiting = unanswered = dear = 0
-        for outcome in shown.over(refreshing.refresh(folder, settings, run, select, askers), total):
+        for outcome in shown.over(refreshing.refresh(folder, settings, run, select, clients), total):
             ran += outcome.ran
             waiting += outcome.waits is not None
             if outcome.waits is not None:
@@ -200,11 +200,11 @@ def _refresh(
 def _estimate(folder: Path, select: list[str], provider: str | None, *, batch: bool) -> None:
     from pipelines.cli import render as display
     from pipelines.flow import refresh as refreshing
-    from pipelines.flow.askers import Askers
+    from pipelines.flow.clients import ClientPool
 
     settings = load(folder)
-    with Askers(folder, settings.llm, provider=provider, batch=batch) as askers:
-        found = [(stage.name, taken) for stage, taken in refreshing.estimates(folder, settings, askers, select)]
+    with ClientPool(folder, settings.llm, provider=provider, batch=batch) as clients:
+        found = [(stage.name, taken) for stage, taken in refreshing.estimates(folder, settings, clients, select)]
     terminal.put(display.estimates(found))
 
 

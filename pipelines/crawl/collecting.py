@@ -21,7 +21,7 @@ from pipelines.crawl.files import lines, make_private, write_lines
 from pipelines.crawl.jobs import COLLECTED, Job
 from pipelines.errors import CrawlFailed, RequestError
 from pipelines.store.store import Store, Version
-from pipelines.store.suppression import KeptOut, require_no_erasure
+from pipelines.store.suppression import SuppressionList, require_no_erasure
 from schemas.labels import PRECISIONS
 from schemas.posts import RawPosts
 
@@ -66,7 +66,7 @@ def collect(
     versions, taken_out = [], []
     with Home(home).lock(f"crawl-{job.source}"), Home(home).lock("incoming"):
         require_no_erasure(home)
-        came, _ = KeptOut(home).sift(came, TABLE)
+        came, _ = SuppressionList(home).sift(came, TABLE)
         stand = days_of(store, job.source)
         fresh = came.join(stand, on="post_id", how="left").with_columns(
             # A post stays on the day where it was first put, however a page may round its date later on.

@@ -13,7 +13,7 @@ from pipelines.defs.crawl import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Shrunk
-from pipelines.flow.askers import Askers
+from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import code_of
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
@@ -94,10 +94,10 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
 
     @dg.multi_asset(name=stage.name, specs=specs, check_specs=[spec_of_size(table) for table in stage.tables])
     def asked(
-        context: dg.AssetExecutionContext, home: dg.ResourceParam[HomeResource], askers: dg.ResourceParam[Askers]
+        context: dg.AssetExecutionContext, home: dg.ResourceParam[HomeResource], clients: dg.ResourceParam[ClientPool]
     ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
         try:
-            yield from _made(stage, context, home, askers)
+            yield from _made(stage, context, home, clients)
         except Shrunk as error:
             yield of_shrunk(error)
             raise
@@ -108,16 +108,16 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
 
 
 def _made(
-    stage: Stage, context: dg.AssetExecutionContext, home: HomeResource, askers: Askers | None
+    stage: Stage, context: dg.AssetExecutionContext, home: HomeResource, clients: ClientPool | None
 ) -> Iterator[dg.MaterializeResult[None]]:
     # One at a time, whoever runs them: `splits` is read, added to and written, and a host's limits hold for a process.
     with storage_errors_reported(home.folder), alone(home.folder, waits=context.log.info):
-        runner = home.runner(askers)
+        runner = home.runner(clients)
         status = runner.status(stage)
         if status.stale and status.waits is None:
             for damaged in status.damaged:
                 context.log.warning("%s: it is made anew", damaged)
-            with askers.telling(Lines(context.log.info)) if askers else nullcontext():
+            with clients.telling(Lines(context.log.info)) if clients else nullcontext():
                 versions = runner.run(stage)
         elif any(runner.store.pointer(table) is None for table in stage.tables):
             raise dg.Failure(f"{stage.name}: {status.waits}")

@@ -10,10 +10,10 @@ import dataframely as dy
 from pipelines.core.stage import Stage
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Shrunk
-from pipelines.flow.runner import accounts
+from pipelines.flow.runner import reconciliations
 from pipelines.flow.stages import STAGES
 from pipelines.store import Store, Version
-from pipelines.store.accounting import Account
+from pipelines.store.reconciliation import Reconciliation
 from schemas.tables import TABLES
 
 
@@ -21,7 +21,7 @@ def specs_of(table: str, *, accounted: bool = True) -> list[dg.AssetCheckSpec]:
     """What is checked of a table."""
     described = {"schema": "keys unique, ranges, closed sets, types"}
     if accounted:
-        described["accounts"] = "rows in = rows kept + rows dropped"
+        described["reconciliation"] = "rows in = rows kept + rows dropped"
     return [dg.AssetCheckSpec(name, asset=table, blocking=True, description=told) for name, told in described.items()]
 
 
@@ -29,8 +29,8 @@ def of_import(version: Version, store: Store) -> Iterator[dg.AssetCheckResult]:
     """Both checks of a data set that was just imported, on what is stored, read back."""
     yield _schema(version.table, store, version.partition)
     dropped = sum(rows for reason, rows in version.manifest.reasons.items() if reason.startswith("record: "))
-    yield _accounts(
-        version.table, [Account("record", version.manifest.runs[-1].note["records"], version.rows, dropped)]
+    yield _reconciliations(
+        version.table, [Reconciliation("record", version.manifest.runs[-1].note["records"], version.rows, dropped)]
     )
 
 
@@ -43,7 +43,7 @@ def _checks(stage: Stage, table: str) -> dg.AssetChecksDefinition:
         store = home.store()
         yield _schema(table, store)
         if table in stage.units:
-            yield _accounts(table, accounts(stage, table, store))
+            yield _reconciliations(table, reconciliations(stage, table, store))
 
     return check
 
@@ -78,12 +78,12 @@ def _schema(table: str, store: Store, partition: str | None = None) -> dg.AssetC
     return dg.AssetCheckResult(asset_key=table, check_name="schema", passed=True, metadata={"rows": rows.height})
 
 
-def _accounts(table: str, settled: list[Account]) -> dg.AssetCheckResult:
+def _reconciliations(table: str, settled: list[Reconciliation]) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         asset_key=table,
-        check_name="accounts",
-        passed=all(account.balanced for account in settled),
-        metadata={account.unit: str(account) for account in settled},
+        check_name="reconciliation",
+        passed=all(reconciliation.balanced for reconciliation in settled),
+        metadata={reconciliation.unit: str(reconciliation) for reconciliation in settled},
     )
 
 

@@ -9,7 +9,7 @@ import dagster as dg
 from pipelines import settings
 from pipelines.core.home import Home
 from pipelines.defs.allowance import allow, settle
-from pipelines.flow.askers import Askers
+from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import Runner
 from pipelines.store import Store
 
@@ -40,9 +40,9 @@ class HomeResource:
         """The settings of the home, read anew for each run."""
         return settings.load(self.folder)
 
-    def runner(self, askers: Askers | None) -> Runner:
+    def runner(self, clients: ClientPool | None) -> Runner:
         """What runs the stages of the home."""
-        return self._runner or Runner(self.store(), self.settings(), askers)
+        return self._runner or Runner(self.store(), self.settings(), clients)
 
 
 home_resource = dg.ResourceDefinition(
@@ -74,8 +74,8 @@ def under_way(instance: dg.DagsterInstance | None) -> set[str]:
     },
     required_resource_keys={"home"},
 )
-def askers_resource(context: dg.InitResourceContext) -> Iterator[Askers]:
-    """The askers of one run: they share its budget, which the settings cap.
+def clients_resource(context: dg.InitResourceContext) -> Iterator[ClientPool]:
+    """The clients of one run: they share its budget, which the settings cap.
 
     Raises RequestError for a budget above what they allow.
     """
@@ -87,7 +87,7 @@ def askers_resource(context: dg.InitResourceContext) -> Iterator[Askers]:
     if budget is not None:
         allow(home.folder, llm, run, budget, under_way(context.instance))
     try:
-        with Askers(
+        with ClientPool(
             home.folder,
             llm,
             provider=said.get("provider"),
@@ -95,8 +95,8 @@ def askers_resource(context: dg.InitResourceContext) -> Iterator[Askers]:
             budget_of=run,
             batch=said["batch"],
             allow_shrink=said["allow_shrink"],
-        ) as askers:
-            yield askers
+        ) as clients:
+            yield clients
     finally:
         if budget is not None:
             settle(home.folder, run, run)

@@ -18,7 +18,7 @@ from pipelines.crawl.jobs import Job
 from pipelines.defs import assets, checks
 from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
-from pipelines.defs.resources import HomeResource, askers_resource
+from pipelines.defs.resources import HomeResource, clients_resource
 from pipelines.errors import GongqingError, Interrupted
 from pipelines.flow.runner import Runner
 from pipelines.settings import ROOT
@@ -147,7 +147,7 @@ def _run(
                 dg.materialize(
                     definitions,
                     instance=standing,
-                    resources={"home": resource, "askers": runner.askers if runner else askers_resource},
+                    resources={"home": resource, "clients": runner.clients if runner else clients_resource},
                     partition_key=partition,
                     tags={"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"},
                     **options,

@@ -44,7 +44,7 @@ def _with_budget(_: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReas
     budget = load(home()).llm.schedule_budget
     if budget is None:
         return dg.SkipReason("no budget: schedule_budget under [llm] in gongqing.toml gives one")
-    return dg.RunRequest(run_config={"resources": {"askers": {"config": {"budget": budget}}}})
+    return dg.RunRequest(run_config={"resources": {"clients": {"config": {"budget": budget}}}})
 
 
 annotate_weekly = dg.ScheduleDefinition(

@@ -9,7 +9,7 @@ from pathlib import Path
 from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, RequestError, UnknownName
-from pipelines.flow.askers import PAID, Askers
+from pipelines.flow.clients import PAID, ClientPool
 from pipelines.flow.runner import Runner, Status, needed, provider_of
 from pipelines.flow.stages import STAGES
 from pipelines.llm.interface import BUDGET, Estimate
@@ -59,7 +59,7 @@ def refresh(
     settings: Settings,
     run: Callable[[Runner, Stage], object] = Runner.run,
     select: Iterable[str] = (),
-    askers: Askers | None = None,
+    clients: ClientPool | None = None,
 ) -> Iterator[Outcome]:
     """Run every stale stage by `run`, and tell of each stage when it is done.
 
@@ -72,10 +72,10 @@ def refresh(
     stages = chosen(select)
     store = Store(Home(home).data)
     _require_sources(home, store)
-    askers = askers or Askers(home, settings.llm)
-    if askers.may_spend:
-        _require_prices(stages, store, settings, askers)
-    runner = Runner(store, settings, askers)
+    clients = clients or ClientPool(home, settings.llm)
+    if clients.may_spend:
+        _require_prices(stages, store, settings, clients)
+    runner = Runner(store, settings, clients)
     with alone(home):
         waiting: set[str] = set()
         for stage in stages:
@@ -92,7 +92,7 @@ def refresh(
 
 
 def estimates(
-    home: Path, settings: Settings, askers: Askers, select: Iterable[str] = ()
+    home: Path, settings: Settings, clients: ClientPool, select: Iterable[str] = ()
 ) -> Iterator[tuple[Stage, Estimate | None]]:
     """What the questions of each stage that asks would take, as the tables stand now; None: a parent was never made.
 
@@ -100,16 +100,16 @@ def estimates(
     """
     store, stages = Store(Home(home).data), chosen(select)
     _require_sources(home, store)
-    _require_prices(stages, store, settings, askers)
+    _require_prices(stages, store, settings, clients)
     for stage in stages:
         if stage.asks:
             made = all(store.current(table) for table in needed(stage))
-            yield stage, Runner(store, settings, askers).estimate(stage) if made else None
+            yield stage, Runner(store, settings, clients).estimate(stage) if made else None
 
 
-def _require_prices(stages: Iterable[Stage], store: Store, settings: Settings, askers: Askers) -> None:
+def _require_prices(stages: Iterable[Stage], store: Store, settings: Settings, clients: ClientPool) -> None:
     """Raises UnknownPrice where the stages may ask for money what nobody has said the price of."""
-    paid = [stage for stage in stages if _is_paid(stage, store, settings, askers)]
+    paid = [stage for stage in stages if _is_paid(stage, store, settings, clients)]
     if paid:
         known = profiles(settings.llm.profiles)
         prices(profile(known, alias) for stage in paid for alias in stage.models(settings))
@@ -124,9 +124,9 @@ def _current(tables: Iterable[str], store: Store) -> list[Version]:
     return found
 
 
-def _is_paid(stage: Stage, store: Store, settings: Settings, askers: Askers) -> bool:
+def _is_paid(stage: Stage, store: Store, settings: Settings, clients: ClientPool) -> bool:
     try:
-        return provider_of(stage, store, settings, askers) in PAID
+        return provider_of(stage, store, settings, clients) in PAID
     except DamagedVersion:  # it waits until somebody says who answers
         return False
 

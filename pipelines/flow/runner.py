@@ -10,16 +10,16 @@ from pipelines.core.code_version import code_version
 from pipelines.core.files import sha256_of
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, NoHost, NoVersion, OlderSchema, Shrunk, UnknownPrice
-from pipelines.flow.askers import Askers
+from pipelines.flow.clients import ClientPool
 from pipelines.llm.failures import InvalidReplies
-from pipelines.llm.interface import Asker, Estimate
+from pipelines.llm.interface import Estimate, LLMClient
 from pipelines.llm.profiles import profile, profiles, shapes
 from pipelines.llm.providers.written import FOLDER
 from pipelines.llm.questions import ASKED_AGAIN, REASONS
 from pipelines.llm.tasks import Plan
 from pipelines.settings import Settings
-from pipelines.store.accounting import Account, require_balance, settle
 from pipelines.store.manifest import Run
+from pipelines.store.reconciliation import Reconciliation, reconcile, require_balance
 from pipelines.store.store import Store, Version
 from schemas.tables import PARTITIONED, TABLES
 
@@ -29,14 +29,14 @@ Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 LEAST_TO_SHRINK = 30
 
 
-def is_stale(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> bool:
+def is_stale(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> bool:
     """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
     damaged, its columns are those of an older gongqing, or a question got no answer the last time or was too dear
     for the budget.
     """
     parents = parents_of(stage, store)
     try:
-        inputs = run_of(stage, parents, settings, provider_of(stage, store, settings, askers)).inputs
+        inputs = run_of(stage, parents, settings, provider_of(stage, store, settings, clients)).inputs
     except DamagedVersion:
         return True
     for table in stage.tables:
@@ -75,16 +75,16 @@ def require_whole_sources(stage: Stage, store: Store) -> None:
             store.check(version)
 
 
-def provider_of(stage: Stage, store: Store, settings: Settings, askers: Askers | None = None) -> str | None:
+def provider_of(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> str | None:
     """Who answers the questions of a stage; None for one that asks none.
 
     Raises DamagedVersion where nobody said who, and the table that would tell cannot be read.
     """
     if not stage.asks:
         return None
-    askers = askers or Askers(None, settings.llm)
+    clients = clients or ClientPool(None, settings.llm)
     (table,) = stage.tables
-    return askers.provider(None if askers.said else _stands_by(store, table))
+    return clients.provider(None if clients.said else _stands_by(store, table))
 
 
 def _stands_by(store: Store, table: str) -> str | None:
@@ -134,12 +134,12 @@ class Runner:
     Args:
         store: Where the tables are.
         settings: All settings.
-        askers: Who answers questions; without it the rules alone.
+        clients: Who answers questions; without it the rules alone.
     """
 
-    def __init__(self, store: Store, settings: Settings, askers: Askers | None = None) -> None:
+    def __init__(self, store: Store, settings: Settings, clients: ClientPool | None = None) -> None:
         self.store, self.settings = store, settings
-        self.askers = askers or Askers(None, settings.llm)
+        self.clients = clients or ClientPool(None, settings.llm)
         self._found: dict[str, Status] = {}
         self._ready: dict[str, _Ready] = {}
 
@@ -150,7 +150,7 @@ class Runner:
         """
         if stage.name not in self._found:
             require_whole_sources(stage, self.store)
-            stale = is_stale(stage, self.store, self.settings, self.askers)
+            stale = is_stale(stage, self.store, self.settings, self.clients)
             waits = self._waits_for_budget(stage) if stale else None
             damaged = damage(stage, self.store) if stale and waits is None else []
             self._found[stage.name] = Status(stale, waits, tuple(damaged))
@@ -161,15 +161,15 @@ class Runner:
         ready = self._ready.get(stage.name)
         self._found.clear()
         self._ready.clear()
-        return run_stage(stage, self.store, self.settings, self.askers, ready)
+        return run_stage(stage, self.store, self.settings, self.clients, ready)
 
     def estimate(self, stage: Stage) -> Estimate:
         """What the questions of a stage would take, as its parents stand now. Nothing is sent."""
-        ready = _prepared(stage, self.store, self.settings, self.askers)
+        ready = _prepared(stage, self.store, self.settings, self.clients)
         assert ready.provider is not None
         assert ready.plan is not None
         self._ready[stage.name] = ready
-        return self.askers.of(ready.provider).estimate(stage.name, ready.plan.questions)
+        return self.clients.of(ready.provider).estimate(stage.name, ready.plan.questions)
 
     def _waits_for_budget(self, stage: Stage) -> str | None:
         """Why a stage that is stale is left: its questions cost money, and there is no budget, or nobody can tell who
@@ -178,10 +178,10 @@ class Runner:
         What the ledger holds costs nothing: a stage that would only read there is made.
         """
         try:
-            provider = provider_of(stage, self.store, self.settings, self.askers)
+            provider = provider_of(stage, self.store, self.settings, self.clients)
         except DamagedVersion as error:
             return f"{error.what} ({error.remedy})"
-        if provider is None or not self.askers.costs(provider):
+        if provider is None or not self.clients.costs(provider):
             return None
         try:
             calls = self.estimate(stage).calls
@@ -194,7 +194,7 @@ class Runner:
 
 
 def run_stage(
-    stage: Stage, store: Store, settings: Settings, askers: Askers | None = None, ready: _Ready | None = None
+    stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None, ready: _Ready | None = None
 ) -> list[Version]:
     """Make the tables of a stage from its parents' current versions.
 
@@ -202,26 +202,28 @@ def run_stage(
         stage: What to run.
         store: Where its parents are, and its tables go.
         settings: All settings.
-        askers: Who answers questions; without it the rules alone.
+        clients: Who answers questions; without it the rules alone.
         ready: What was prepared for it before, its parents being the same.
 
     Raises Unaccounted where rows vanish, RequestError where answers would cost and there is no budget, OlderSchema
     where a parent's columns mean something else today, TooManyInvalid where answers are none, Shrunk where they would
-    halve the table and `askers` does not allow it, and what `Store` and askers raise. Then the table stays as it was,
+    halve the table and `clients` does not allow it, and what `Store` and clients raise. Then the table stays as it was,
     and what was paid for stands in the ledger.
     """
-    askers = askers or Askers(None, settings.llm)
-    ready = ready or _prepared(stage, store, settings, askers)
+    clients = clients or ClientPool(None, settings.llm)
+    ready = ready or _prepared(stage, store, settings, clients)
     if ready.plan is None or ready.provider is None:
         returned = stage.function(**ready.arguments)
         made: Made = returned if isinstance(returned, dict) else {stage.name: returned}
     else:
-        made = _asked(stage, ready.plan, settings, askers.of(ready.provider))
+        made = _asked(stage, ready.plan, settings, clients.of(ready.provider))
     for table, units in stage.units.items():
-        accounts = [settle(unit, [ready.rows[name] for name in names], *made[table]) for unit, names in units.items()]
-        require_balance(table, accounts)
+        reconciliations = [
+            reconcile(unit, [ready.rows[name] for name in names], *made[table]) for unit, names in units.items()
+        ]
+        require_balance(table, reconciliations)
     run = run_of(stage, ready.parents, settings, ready.provider)
-    if ready.provider is not None and not askers.allow_shrink:
+    if ready.provider is not None and not clients.allow_shrink:
         (table,) = stage.tables
         kept, dropped = made[table]
         unanswered = dropped.filter(pl.col("reason").is_in(REASONS)).height
@@ -232,20 +234,20 @@ def run_stage(
     ]
 
 
-def _prepared(stage: Stage, store: Store, settings: Settings, askers: Askers) -> _Ready:
+def _prepared(stage: Stage, store: Store, settings: Settings, clients: ClientPool) -> _Ready:
     parents = parents_of(stage, store)
     rows = _rows(store, stage.parents, parents)
     arguments = _arguments(stage, rows, parents, store, settings)
-    provider = provider_of(stage, store, settings, askers)
+    provider = provider_of(stage, store, settings, clients)
     plan = None
     if provider is not None:
-        plan = stage.function(**arguments, models=askers.of(provider).models(stage.models(settings)))
+        plan = stage.function(**arguments, models=clients.of(provider).models(stage.models(settings)))
     return _Ready(parents, rows, arguments, provider, plan)
 
 
-def _asked(stage: Stage, plan: Plan, settings: Settings, asker: Asker) -> Made:
+def _asked(stage: Stage, plan: Plan, settings: Settings, client: LLMClient) -> Made:
     (table,) = stage.tables
-    replies = asker.ask(stage.name, plan.questions)
+    replies = client.ask(stage.name, plan.questions)
     counts = InvalidReplies(stage.name, settings.llm.failures)
     for reply in replies:  # those of earlier runs, and of recordings, as well
         counts.count(reply)
@@ -282,8 +284,8 @@ def _arguments(
     return rows | own | {name: value for name, value in handed_in.items() if name in stage.parameters}
 
 
-def accounts(stage: Stage, table: str, store: Store) -> list[Account]:
-    """The accounts of a table as it is stored, against the versions that it was made from."""
+def reconciliations(stage: Stage, table: str, store: Store) -> list[Reconciliation]:
+    """The reconciliations of a table as it is stored, against the versions that it was made from."""
     made = store.version(table)
     kept, dropped = store.read(table).collect(), store.read_dropped(table).collect()
     parents = []
@@ -292,7 +294,7 @@ def accounts(stage: Stage, table: str, store: Store) -> list[Account]:
         parents.append(store.version(source, version, partition or None))
     rows = _rows(store, stage.parents, parents)
     return [
-        settle(unit, [rows[name] for name in names], kept, dropped)
+        reconcile(unit, [rows[name] for name in names], kept, dropped)
         for unit, names in stage.units.get(table, {}).items()
     ]
 
@@ -344,7 +346,7 @@ def _asking(stage: Stage, settings: Settings, provider: str) -> dict[str, Any]:
 
 
 def _sha256(recordings: Path | None) -> str | None:
-    """Of the file that decides every reply; None where there is none, which is for its asker to refuse."""
+    """Of the file that decides every reply; None where there is none, which is for its client to refuse."""
     return sha256_of(recordings) if recordings is not None and recordings.is_file() else None
 
 

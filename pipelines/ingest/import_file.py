@@ -11,7 +11,7 @@ from pipelines.ingest.mapping import load as load_mapping
 from pipelines.ingest.registry import find
 from pipelines.settings import author_key
 from pipelines.store.store import Store, Version
-from pipelines.store.suppression import KeptOut, require_no_erasure
+from pipelines.store.suppression import SuppressionList, require_no_erasure
 from schemas.dropped import gather
 from schemas.labels import CROSSWALK_VERSION
 
@@ -40,7 +40,7 @@ def import_file(
         )
     with Home(home).lock("incoming"):  # no erasure begins between the look at its list and the writing
         require_no_erasure(home)
-        kept, erased = KeptOut(home).sift(imported.kept, imported.table)
+        kept, erased = SuppressionList(home).sift(imported.kept, imported.table)
         return store.write(
             imported.table,
             kept,

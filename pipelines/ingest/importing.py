@@ -17,7 +17,7 @@ from pipelines.ingest.files import ARCHIVES, members
 from pipelines.ingest.records import Broken, Post, Record, Source
 from pipelines.ingest.registry import find
 from pipelines.ingest.rows import DialogueRows, PostRows
-from pipelines.store.accounting import Account, count, require_balance
+from pipelines.store.reconciliation import Reconciliation, count, require_balance
 from schemas.table import Dropped
 
 _SOURCE = re.compile(r"[a-z0-9][a-z0-9_.-]*")
@@ -193,7 +193,9 @@ def _dropped(broken: list[Broken], table: str) -> pl.DataFrame:
 def _account(imported: Imported) -> None:
     """Raises Unaccounted unless records and answers that came are those kept and those dropped."""
     units = Counter(imported.dropped["unit"])
-    accounts = [Account("record", imported.n_records, imported.kept.height, units["record"])]
+    reconciliations = [Reconciliation("record", imported.n_records, imported.kept.height, units["record"])]
     if imported.table == "imported_posts":
-        accounts.append(Account("answer", imported.n_answers, count(imported.kept, "answer"), units["answer"]))
-    require_balance(imported.table, accounts)
+        reconciliations.append(
+            Reconciliation("answer", imported.n_answers, count(imported.kept, "answer"), units["answer"])
+        )
+    require_balance(imported.table, reconciliations)

@@ -32,7 +32,7 @@ from pipelines.core.service import over
 from pipelines.errors import GongqingError, Interrupted
 from pipelines.judge import mindchat
 from pipelines.judge.asking import NoVerdict, Refused
-from pipelines.judge.desk import Desk, desk
+from pipelines.judge.backend import JudgeBackend, open_backend
 from pipelines.judge.turns import Case
 from pipelines.judge.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge, Mode
 from pipelines.judge.verdicts import reference_first
@@ -79,9 +79,9 @@ class ToCompare(_Request):
 class Service:
     """Judges, and stops judging."""
 
-    def __init__(self, desk: Desk, *, mode: Mode, seed: int, limit: float) -> None:
+    def __init__(self, backend: JudgeBackend, *, mode: Mode, seed: int, limit: float) -> None:
         """`seed` draws the place of the reference; `limit` is the share of failures that is borne."""
-        self._desk, self._mode, self._seed = desk, mode, seed
+        self._backend, self._mode, self._seed = backend, mode, seed
         self._failures = Failures(limit)
         self._stop: str | None = None
 
@@ -95,8 +95,8 @@ class Service:
 
     async def _scored(self, asked: ToScore) -> Result:
         dialogue = [turn.model_dump() for turn in asked.dialogue]
-        found = await self._desk.ask(
-            mindchat.question(asked.row_id, asked.lang, dialogue, asked.answer, self._desk.models[mindchat.TASK])
+        found = await self._backend.ask(
+            mindchat.question(asked.row_id, asked.lang, dialogue, asked.answer, self._backend.models[mindchat.TASK])
         )
         return {
             "fluency": found.fluency_comfort,
@@ -109,7 +109,7 @@ class Service:
         dialogue = [turn.model_dump() for turn in asked.dialogue]
         first = reference_first(asked.row_id, self._seed)
         case = Case(dialogue, asked.steps, asked.response, asked.reference, first)
-        judge = Judge(asked.row_id, asked.lang, case, self._desk.models, self._desk.ask)
+        judge = Judge(asked.row_id, asked.lang, case, self._backend.models, self._backend.ask)
         found = await judge.judged(self._mode)
         return {"steps": found.steps, "preference": found.preference, "words": found.words}
 
@@ -141,11 +141,11 @@ class Service:
         self._failures.count(outcome)
         if self._stop is None and (excess := self._failures.excess) is not None:
             what, remedy = stop_reason(excess, self._failures.limit)
-            models = ", ".join(dict.fromkeys(self._desk.models.values()))
+            models = ", ".join(dict.fromkeys(self._backend.models.values()))
             self._stop = str(
                 GongqingError(
                     f"{what} ({answer.get('problem', 'not at the last one')})",
-                    where=f"provider {self._desk.provider}, model {models}",
+                    where=f"provider {self._backend.provider}, model {models}",
                     remedy=remedy,
                 )
             )
@@ -154,10 +154,10 @@ class Service:
     async def _about(self, _: web.Request) -> web.Response:
         return web.json_response(
             {
-                "provider": self._desk.provider,
-                "model": self._desk.models[UNIFIED],
-                "model_process": self._desk.models[PROCESS],
-                "model_outcome": self._desk.models[OUTCOME],
+                "provider": self._backend.provider,
+                "model": self._backend.models[UNIFIED],
+                "model_process": self._backend.models[PROCESS],
+                "model_outcome": self._backend.models[OUTCOME],
                 "mode": self._mode,
                 "asked": self._failures.asked,
                 "failed": self._failures.failed,
@@ -195,7 +195,7 @@ async def serve(told: argparse.Namespace) -> None:
     known = settings.load(told.home)
     llm = known.llm.model_copy(update={"timeout": told.timeout, "attempts": told.attempts})
     seed = known.seed if told.seed is None else told.seed
-    async with desk(
+    async with open_backend(
         told.home,
         llm,
         told.provider,

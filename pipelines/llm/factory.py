@@ -6,13 +6,13 @@ from decimal import Decimal
 from pathlib import Path
 
 from pipelines.errors import UnknownName
-from pipelines.llm.interface import BUDGET, PROVIDERS, Answers, Asker
+from pipelines.llm.interface import BUDGET, PROVIDERS, Answers, LLMClient
 from pipelines.llm.progress import Progress
 from pipelines.settings import Llm
 
 
 @contextmanager
-def asker(
+def open_client(
     home: Path | None,
     llm: Llm,
     provider: str,
@@ -22,7 +22,7 @@ def asker(
     budget_of: str = BUDGET,
     batch: bool = False,
     progress: Progress | None = None,
-) -> Iterator[Asker]:
+) -> Iterator[LLMClient]:
     """Whoever answers in a home, for one refresh.
 
     Args:
@@ -39,17 +39,17 @@ def asker(
     Raises UnknownName for another provider.
     """
     if provider == "rules":
-        from pipelines.llm.providers.rules import RulesAsker
+        from pipelines.llm.providers.rules import RulesClient
 
-        yield RulesAsker(rules, progress)
+        yield RulesClient(rules, progress)
     elif provider == "replay":
-        from pipelines.llm.providers.replay import ReplayAsker
+        from pipelines.llm.providers.replay import ReplayClient
 
-        yield ReplayAsker(llm, progress)
+        yield ReplayClient(llm, progress)
     elif provider == "written":
-        from pipelines.llm.providers.written import WrittenAsker
+        from pipelines.llm.providers.written import WrittenClient
 
-        yield WrittenAsker(llm, progress)
+        yield WrittenClient(llm, progress)
     elif provider == "openai":
         from pipelines.llm.providers.openai import opened
 

@@ -1,6 +1,6 @@
 """Asking: many questions in, as many replies out, whoever answers.
 
-with asker(home, settings.llm, "openai", ANSWERS, budget=Decimal(5)) as ask:
+with open_client(home, settings.llm, "openai", ANSWERS, budget=Decimal(5)) as ask:
     replies = ask.ask("ecot_chains", questions)
 """
 
@@ -27,9 +27,9 @@ __all__ = [
     "JUDGES",
     "PROVIDERS",
     "Answers",
-    "Asker",
     "Estimate",
     "JudgeProvider",
+    "LLMClient",
     "ModelEstimate",
     "Progress",
     "Provider",
@@ -70,7 +70,7 @@ class Estimate(ModelEstimate):
         )
 
 
-class Asker(Protocol):
+class LLMClient(Protocol):
     """Answers questions."""
 
     @property

@@ -2,8 +2,8 @@
 
 A plan is pure: it asks nobody and reads no file. Whoever runs a stage asks its questions and hands the replies back.
 
-    made = ecot.plan(posts, splits, topics, asker.models((settings.annotate.ecot,)))
-    kept, dropped = made.finish(asker.ask("ecot_chains", made.questions))
+    made = ecot.plan(posts, splits, topics, client.models((settings.annotate.ecot,)))
+    kept, dropped = made.finish(client.ask("ecot_chains", made.questions))
 """
 
 import json

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from pipelines.rewrite.scripts import Script, Scripts, label_id, of_dialogue, of_label
-from pipelines.split.eligible import Training
+from pipelines.split.eligible import Eligibility
 from schemas.dropped import Lost
 from schemas.labels import TRAITS
 
@@ -40,12 +40,12 @@ def material(
 
     Raises RequestError for a group without a split.
     """
-    training = Training(splits)
+    eligibility = Eligibility(splits)
     scripts: list[Script] = []
     lost: list[Lost] = []
     for row in dialogues.iter_rows(named=True):
-        if (barred := training.bars(row["dialogue_id"], row)) is not None:
-            lost.append(Lost("dialogue", row["dialogue_id"], *barred))
+        if (exclusion := eligibility.exclusion_reason(row["dialogue_id"], row)) is not None:
+            lost.append(Lost("dialogue", row["dialogue_id"], *exclusion))
         else:
             scripts.append(of_dialogue(row))
     said = {(row["dialogue_id"], row["round"]): row for row in turns.iter_rows(named=True)}
@@ -55,8 +55,8 @@ def material(
         turn, candidate = said.get((label["dialogue_id"], label["round"])), made.get(row_id)
         if turn is None or candidate is None:
             lost.append(Lost("label", row_id, "no_candidate", "the candidate that was labelled is there no more"))
-        elif (barred := training.bars(row_id, turn)) is not None:
-            lost.append(Lost("label", row_id, *barred))
+        elif (exclusion := eligibility.exclusion_reason(row_id, turn)) is not None:
+            lost.append(Lost("label", row_id, *exclusion))
         elif (script := of_label(candidate, turn)).hash != label["labelled"]:
             lost.append(Lost("label", row_id, "candidate_changed", "since it was labelled"))
         else:

@@ -16,7 +16,7 @@ from pipelines.llm.replies import Verdict, read_json, require_length
 from pipelines.llm.tasks import Plan, planned
 from pipelines.rewrite.artefacts import artefacts
 from pipelines.rewrite.facts import names
-from pipelines.split.eligible import Training
+from pipelines.split.eligible import Eligibility
 from pipelines.text.pii.invented import personal_data
 from schemas.dropped import Lost, Row
 from schemas.labels import ROLES
@@ -68,15 +68,15 @@ def plan(dialogues: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -
     Raises RequestError for a dialogue whose group has no split.
     """
     [model] = models
-    training = Training(splits)
+    eligibility = Eligibility(splits)
     questions: list[Question[Disc]] = []
     row_of: dict[str, tuple[Row, str]] = {}
     lost: list[Lost] = []
     for row in dialogues.iter_rows(named=True):
-        barred = training.bars(row["dialogue_id"], row)
+        exclusion = eligibility.exclusion_reason(row["dialogue_id"], row)
         for role in ROLES:
             row_id = f"{row['dialogue_id']}/{role}"
-            if reason := barred or _silent(row, role):
+            if reason := exclusion or _silent(row, role):
                 lost.append(Lost("speaker", row_id, *reason))
             else:
                 questions.append(_question(row_id, row, role, model))

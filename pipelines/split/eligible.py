@@ -8,7 +8,7 @@ from schemas.dropped import Lost, Row
 Reason = tuple[str, str | None]
 
 
-class Training:
+class Eligibility:
     """The rows that may teach: of the train split, by nobody under 18, without signs of risk, and relevant.
 
     Signs of risk are those of the rules and those of the second opinion of `topics`: either of them is enough, and
@@ -21,7 +21,7 @@ class Training:
             {} if topics is None else {row["row_id"]: row for row in topics.iter_rows(named=True)}
         )
 
-    def bars(self, row_id: str, row: Row) -> Reason | None:
+    def exclusion_reason(self, row_id: str, row: Row) -> Reason | None:
         """Why a row of posts or of sampled rounds may not teach, as reason and detail; None where it may.
 
         Raises RequestError for a row whose group has no split.
@@ -42,17 +42,20 @@ class Training:
 
     def unfit(self, row_id: str, row: Row) -> Reason | None:
         """Why a row is out of what trains and of what that is measured on, whatever its split; None where it is not."""
-        return barred(row) or self._second_opinion(row_id)
+        return exclusion(row) or self._second_opinion(row_id)
 
     def posts(self, posts: pl.DataFrame) -> tuple[list[Row], list[Lost]]:
-        """The rows of `unique_posts` that may teach, and why the others may not. Raises RequestError as `bars` does."""
+        """The rows of `unique_posts` that may teach, and why the others may not.
+
+        Raises RequestError as `exclusion_reason` does.
+        """
         asked: list[Row] = []
         lost: list[Lost] = []
         for row in posts.iter_rows(named=True):
-            if (barred := self.bars(row["post_id"], row)) is None:
+            if (exclusion := self.exclusion_reason(row["post_id"], row)) is None:
                 asked.append(row)
             else:
-                lost.append(Lost("post", row["post_id"], *barred))
+                lost.append(Lost("post", row["post_id"], *exclusion))
         return asked, lost
 
     def _second_opinion(self, row_id: str) -> Reason | None:
@@ -64,7 +67,7 @@ class Training:
         return None if opinion["relevant"] else ("not_relevant", "by topics")
 
 
-def barred(row: Row) -> Reason | None:
+def exclusion(row: Row) -> Reason | None:
     """Why what somebody wrote is out of everything that trains, whatever its split; None where it is not."""
     if row["under_18"]:
         return "under_18", "the writer says to be younger than 18"

@@ -28,7 +28,7 @@ REASON = "erased"
 _TELLING = 15  # characters: of fewer, two people may have written the same
 
 
-class KeptOut:
+class SuppressionList:
     """The list of a home."""
 
     def __init__(self, home: Path) -> None:

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from pipelines.errors import RequestError
-from pipelines.judge import desk
+from pipelines.judge import backend
 from pipelines.settings import load
 from pipelines.train.embedding import NOTE
 from pipelines.train.services import Judge
@@ -15,7 +15,7 @@ def require_judge(home: Path, judge: Judge) -> None:
     """Raises RequestError where the judge would not start: an alias without a profile, a host, key or price that is
     missing, no budget for what costs, no recordings to replay.
     """
-    desk.require(home, load(home).llm, judge.provider, judge.models.values(), judge.budget)
+    backend.require(home, load(home).llm, judge.provider, judge.models.values(), judge.budget)
 
 
 def require_threshold(encoder: Path) -> None:

@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.store import Store, Version
-from pipelines.store.accounting import Account, require_balance
+from pipelines.store.reconciliation import Reconciliation, require_balance
 from pipelines.train.runs import ROLLOUTS, SCORED, note
 from schemas.dropped import gather
 from schemas.table import Dropped
@@ -78,8 +78,8 @@ def write(store: Store, run: Path) -> Version | None:
     found = read(run)
     if not found.counts["outputs"]:
         return None
-    account = Account(_UNIT, found.counts["outputs"], found.kept.height, found.dropped.height)
-    require_balance(TABLE, [account])
+    reconciliation = Reconciliation(_UNIT, found.counts["outputs"], found.kept.height, found.dropped.height)
+    require_balance(TABLE, [reconciliation])
     made_of = {name: value for name, value in note(run).items() if name != "overrides"}
     return store.write(TABLE, found.kept, found.dropped, partition=run.name, note=made_of | found.counts)
 

@@ -9,7 +9,7 @@ from pipelines.core.stage import stage
 from pipelines.llm.tasks import rows
 from pipelines.settings import Settings
 from pipelines.settings import Training as TrainingSettings
-from pipelines.split.eligible import Training
+from pipelines.split.eligible import Eligibility
 from pipelines.split.references import draw_reference, may_teach
 from pipelines.trainsets.negatives import Answer, Asked, Missing, Negative, Place, draws
 from schemas.dropped import Lost, dropped
@@ -50,14 +50,14 @@ def triplets(
 
     Raises RequestError for a post whose group has no split.
     """
-    training = Training(splits, topics)
+    eligibility = Eligibility(splits, topics)
     felt = {row["row_id"]: row for row in emotions.filter(unit="answer").iter_rows(named=True)}
     asked: list[Asked] = []
     lost: list[Lost] = []
     for post in posts.iter_rows(named=True):
-        place = Place(training.split(post["post_id"], post), post["lang"])
-        barred = training.unfit(post["post_id"], post)
-        found = Lost("post", post["post_id"], *barred) if barred else _asked(post, place, felt, seed, human_only)
+        place = Place(eligibility.split(post["post_id"], post), post["lang"])
+        exclusion = eligibility.unfit(post["post_id"], post)
+        found = Lost("post", post["post_id"], *exclusion) if exclusion else _asked(post, place, felt, seed, human_only)
         if isinstance(found, Lost):
             lost.append(found)
         else:

@@ -13,7 +13,7 @@ import polars as pl
 from pipelines.core.stage import stage
 from pipelines.llm.tasks import rows
 from pipelines.rewrite.scripts import label_id
-from pipelines.split.eligible import Training
+from pipelines.split.eligible import Eligibility
 from pipelines.trainsets.labelled import Labelled, labelled
 from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
 from schemas.dropped import Lost, dropped
@@ -45,7 +45,7 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
 
     Raises RequestError for a post whose group has no split.
     """
-    training = Training(splits)
+    eligibility = Eligibility(splits)
     post_of = {row["post_id"]: row for row in posts.iter_rows(named=True)}
     system = coe_system_prompt().text
     kept: list[dict[str, Any]] = []
@@ -55,8 +55,8 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
         if post is None:
             lost.append(Lost("post", row_id, "no_question", "the post is there no more"))
             continue
-        if (barred := training.bars(row_id, post)) is not None:
-            lost.append(Lost("post", row_id, *barred))
+        if (exclusion := eligibility.exclusion_reason(row_id, post)) is not None:
+            lost.append(Lost("post", row_id, *exclusion))
             continue
         answer = Coe(**{name: chain[name] for name in Coe.model_fields}).render()
         kept.append(

@@ -55,9 +55,9 @@ def content(home: Path) -> dict[str, object]:
 
 def _mask(home: Path) -> str:
     """Masks differ from home to home, by its key."""
-    from pipelines.store.suppression import KeptOut
+    from pipelines.store.suppression import SuppressionList
 
-    return KeptOut(home).mask("s:a/1")
+    return SuppressionList(home).mask("s:a/1")
 
 
 @pytest.mark.drill("kill")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from pipelines.llm.factory import asker
+from pipelines.llm.factory import open_client
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.payload import Request, canonical, payload
 from pipelines.llm.profiles import profiles
@@ -65,8 +65,8 @@ def llm_for(folder: Path, base_url: str, *, profile: str = "", price: str | None
 
 @contextmanager
 def asking(folder, llm, budget="10", **more):
-    """An asker of provider openai on a home."""
-    with asker(folder, llm, "openai", {}, budget=None if budget is None else Decimal(budget), **more) as ask:
+    """An client of provider openai on a home."""
+    with open_client(folder, llm, "openai", {}, budget=None if budget is None else Decimal(budget), **more) as ask:
         yield ask
 
 

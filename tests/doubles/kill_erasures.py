@@ -21,7 +21,7 @@ import pyarrow.compute  # noqa: F401 - the first cast imports it: once here, not
 from pipelines.operations import erase as package
 from pipelines.operations.erase.erasing import erase, resume
 from pipelines.operations.erase.request import Request
-from pipelines.store.suppression import KeptOut  # noqa: F401 - imported before the fork
+from pipelines.store.suppression import SuppressionList  # noqa: F401 - imported before the fork
 
 PIPELINES = Path(package.__file__).parents[2]
 WATCHED = tuple(str(PIPELINES / part) for part in ("operations/erase/", "store/", "llm/ledger/", "core/files.py"))

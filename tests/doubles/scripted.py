@@ -1,4 +1,4 @@
-"""An asker that answers from a function, for the tasks' tests."""
+"""An client that answers from a function, for the tasks' tests."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -16,7 +16,7 @@ from vendor_profile import PROFILE
 from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.running import run_stage
-from pipelines.flow.askers import Askers
+from pipelines.flow.clients import ClientPool
 from pipelines.flow.refresh import refresh
 from pipelines.flow.runner import is_stale
 from pipelines.flow.stages import STAGES
@@ -63,8 +63,8 @@ def made(sample_home, vendor, tmp_path_factory) -> Path:
     stages = [stage for stage in STAGES if stage.name in {*ASKED_OF_MODELS, "sampled_turns"}]
     for stage in stages:
         asks = {"provider": "openai", "budget": Decimal(5)} if stage.asks else {}
-        with Askers(home, settings.llm, **asks) as askers:
-            run_stage(home, stage, HomeResource(path=str(home)).runner(askers))
+        with ClientPool(home, settings.llm, **asks) as clients:
+            run_stage(home, stage, HomeResource(path=str(home)).runner(clients))
     return home
 
 
@@ -136,9 +136,9 @@ def test_a_refresh_makes_the_tables_anew_without_it_and_pays_for_little(home, as
     settings, store = load(home), Store(home / "data")
     stage = next(stage for stage in STAGES if stage.name == "topics")
     assert is_stale(stage, store, settings)
-    with Askers(home, settings.llm, budget=Decimal(5)) as askers:
+    with ClientPool(home, settings.llm, budget=Decimal(5)) as clients:
         outcomes = list(
-            refresh(home, settings, lambda runner, one: run_stage(home, one, runner), ["clean", "topics"], askers)
+            refresh(home, settings, lambda runner, one: run_stage(home, one, runner), ["clean", "topics"], clients)
         )
     assert any(outcome.ran for outcome in outcomes)
     assert traces(home, wanted) == {}

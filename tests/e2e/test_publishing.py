@@ -20,7 +20,7 @@ from pipelines.release.assemble import assemble
 from pipelines.release.publish.published import publications
 from pipelines.settings import Settings
 from pipelines.store.releases import Releases
-from pipelines.store.suppression import KeptOut
+from pipelines.store.suppression import SuppressionList
 from tests.doubles.hub import Hub
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub")]
@@ -145,7 +145,7 @@ def test_it_is_given_away_and_comes_back(home, hub, tmp_path):
 
     third = tmp_path / "third"  # whoever was erased there does not come back from the Hub
     row_id = ours.frame("v1", "grpo_cer").collect()["row_id"][0].partition("#")[0]
-    KeptOut(third).add([row_id])
+    SuppressionList(third).add([row_id])
     refused = ran(third, GONGQING, "import", "hub", REPO, "--revision", "v1", hub=hub)
     assert (refused.returncode, "was erased here" in refused.stderr) == (2, True), refused.stderr
     assert row_id not in refused.stderr

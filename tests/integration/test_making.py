@@ -21,16 +21,16 @@ from pipelines.errors import (
     Unaccounted,
 )
 from pipelines.flow import runner as runner_module
-from pipelines.flow.askers import Askers
+from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import (
     LEAST_TO_SHRINK,
     Runner,
     Status,
     _require_size,
-    accounts,
     is_stale,
     parents_of,
     provider_of,
+    reconciliations,
     run_of,
     run_stage,
 )
@@ -64,11 +64,11 @@ NOT_IN_THE_SAMPLES = {"rm_process", "rm_outcome", "rm_unified", "sft_coe"}
 @pytest.mark.parametrize("home", ["sample_store", "real_store"])
 def test_rows_in_are_rows_kept_and_rows_dropped(table, home, request):
     stage = next(stage for stage in STAGES if table in stage.units)
-    found = accounts(stage, table, request.getfixturevalue(home))
+    found = reconciliations(stage, table, request.getfixturevalue(home))
     assert found
-    for account in found:
-        assert account.balanced, account
-        assert account.taken > 0 or account.unit == "label" or table in NOT_IN_THE_SAMPLES
+    for reconciliation in found:
+        assert reconciliation.balanced, reconciliation
+        assert reconciliation.taken > 0 or reconciliation.unit == "label" or table in NOT_IN_THE_SAMPLES
 
 
 def test_a_changed_setting_makes_stale_what_reads_it_and_nothing_else(sample_store):
@@ -186,14 +186,14 @@ def test_empty_sources_make_empty_tables(tmp_path):
 
 
 def test_an_older_parent_does_not_unbalance_the_books(store):
-    """The accounts of a promoted version are those of the versions that it was made from."""
+    """The reconciliations of a promoted version are those of the versions that it was made from."""
     posts = store.read("imported_posts", partition="sample").collect()
     first = store.version("unique_posts").version
     store.write("imported_posts", posts.head(100), partition="sample")
     for name in ("clean_posts", "unique"):
         run_stage(BY_NAME[name], store, Settings())
     store.promote("unique_posts", first)
-    assert all(account.balanced for account in accounts(BY_NAME["unique"], "unique_posts", store))
+    assert all(reconciliation.balanced for reconciliation in reconciliations(BY_NAME["unique"], "unique_posts", store))
 
 
 def test_promoted_splits_are_built_upon_again(store):
@@ -256,7 +256,7 @@ def test_a_table_that_a_model_made_is_not_made_anew_by_rules(store):
     )
     assert provider_of(stage, store, Settings()) == "openai"
     assert not is_stale(stage, store, Settings())
-    with Askers(None, Settings().llm, provider="rules") as said:
+    with ClientPool(None, Settings().llm, provider="rules") as said:
         assert provider_of(stage, store, Settings(), said) == "rules"
         assert is_stale(stage, store, Settings(), said)
 
@@ -289,9 +289,9 @@ def test_where_nobody_can_tell_who_answered_a_stage_waits_to_be_told(store):
         manifest.write_text("{", encoding="utf-8")
     stage, fresh = BY_NAME["ecot_chains"], Store(store.storage.uri(""))
     assert is_stale(stage, fresh, Settings())
-    with Askers(None, Settings().llm) as nobody:
+    with ClientPool(None, Settings().llm) as nobody:
         assert "gongqing refresh --provider" in (Runner(fresh, Settings(), nobody).status(stage).waits or "")
-    with Askers(None, Settings().llm, provider="rules") as said:
+    with ClientPool(None, Settings().llm, provider="rules") as said:
         runner = Runner(fresh, Settings(), said)
         assert runner.status(stage).waits is None
         runner.run(stage)
@@ -356,8 +356,8 @@ def _hostile(home, base_url):
 def _asked_emotions(store, settings, **more):
     """Another model answers for `emotions`, whose rows are known; nothing else of it changes."""
     home = Path(store.storage.uri("")).parent
-    with Askers(home, settings.llm, provider="openai", budget=Decimal(5), **more) as askers:
-        return run_stage(BY_NAME["emotions"], store, settings, askers=askers)
+    with ClientPool(home, settings.llm, provider="openai", budget=Decimal(5), **more) as clients:
+        return run_stage(BY_NAME["emotions"], store, settings, clients=clients)
 
 
 @pytest.mark.drill("model host")

@@ -11,8 +11,8 @@ from pipelines.llm.progress import Told
 from pipelines.llm.providers import settling
 from pipelines.llm.providers.batch.asking import Failure, ask_batch
 from pipelines.llm.providers.bodies import ABOUT_ONE, MOST_IN_A_ROW, verdict_of
-from pipelines.llm.providers.line import UNLIKED, Line, no_answers
-from pipelines.llm.providers.walking import Walk
+from pipelines.llm.providers.endpoint import UNLIKED, Endpoint, no_answers
+from pipelines.llm.providers.pending import PendingRequest
 from pipelines.llm.questions import OVER_BUDGET
 
 _NOT_HAD = {f"http_{status}" for status in ABOUT_ONE}
@@ -20,42 +20,42 @@ _NOT_HAD = {f"http_{status}" for status in ABOUT_ONE}
 
 async def in_batches(
     stage: str,
-    walks: Sequence[Walk[Any]],
-    line: Line,
+    requests: Sequence[PendingRequest[Any]],
+    endpoint: Endpoint,
     ledger: Ledger,
     budget: int | None,
     told: Told,
     counts: InvalidReplies,
 ) -> None:
-    """Ends the walks of one model; `told` and `counts` hear of each.
+    """Ends the requests of one model; `told` and `counts` hear of each.
 
     Raises what `ask_batch` raises, HostRefused where the host would have none of many, and TooManyInvalid, with all
     answers kept that came before.
     """
-    while walks:
-        calls = {walk.request.key: settling.call(stage, walk.request, line.profile) for walk in walks}
-        found = await ask_batch(line.client, ledger, line.profile, list(calls.values()), budget)
+    while requests:
+        calls = {pending.request.key: settling.call(stage, pending.request, endpoint.profile) for pending in requests}
+        found = await ask_batch(endpoint.client, ledger, endpoint.profile, list(calls.values()), budget)
         told.paid(sum(one.cost for one in found.values() if isinstance(one, Recorded)))
-        _require_some_answer(line, found.values())
-        for walk in walks:
-            got = found[walk.request.key]
-            walk.called = True
+        _require_some_answer(endpoint, found.values())
+        for pending in requests:
+            got = found[pending.request.key]
+            pending.called = True
             if not isinstance(got, Failure):
-                walk.take(got.body)
-            elif (verdict := _of_its_length(walk, got)) is not None:
-                walk.take(verdict)
+                pending.take(got.body)
+            elif (verdict := _of_its_length(pending, got)) is not None:
+                pending.take(verdict)
             elif got.reason == OVER_BUDGET:
-                walk.fail(got.status, got.reason)
+                pending.fail(got.status, got.reason)
             else:
-                walk.fail(f"{got.status}, tries: {got.tries}", got.reason)
-            if walk.reply is not None:
-                told.reply(walk.reply, cached=False)
-                counts.count(walk.reply)
+                pending.fail(f"{got.status}, tries: {got.tries}", got.reason)
+            if pending.reply is not None:
+                told.reply(pending.reply, cached=False)
+                counts.count(pending.reply)
         counts.require()
-        walks = [walk for walk in walks if walk.reply is None]
+        requests = [pending for pending in requests if pending.reply is None]
 
 
-def _require_some_answer(line: Line, found: Collection[Recorded | Failure]) -> None:
+def _require_some_answer(endpoint: Endpoint, found: Collection[Recorded | Failure]) -> None:
     """A host that would have none of the questions does not mean their texts, and one that answers none is down (see
     MOST_IN_A_ROW).
     """
@@ -66,14 +66,14 @@ def _require_some_answer(line: Line, found: Collection[Recorded | Failure]) -> N
     if not_had := failed & _NOT_HAD:
         told = " and ".join(sorted(status.removeprefix("http_") for status in not_had))
         raise HostRefused(
-            f"{line.profile.alias} answers {told} to all {len(asked)} questions of a batch: nothing more is sent",
-            where=f"{line.host}, model {line.profile.model}",
+            f"{endpoint.profile.alias} answers {told} to all {len(asked)} questions of a batch: nothing more is sent",
+            where=f"{endpoint.host}, model {endpoint.profile.model}",
             remedy=UNLIKED,
         )
     which = f"none to all {len(asked)} questions of a batch"
-    raise no_answers(line.profile, line.host, which, ", ".join(sorted(failed)))
+    raise no_answers(endpoint.profile, endpoint.host, which, ", ".join(sorted(failed)))
 
 
-def _of_its_length(walk: Walk[Any], failure: Failure) -> bytes | None:
+def _of_its_length(pending: PendingRequest[Any], failure: Failure) -> bytes | None:
     """A host that cannot give so long a reply has said so with a 400."""
-    return verdict_of(b"", lengthened=True) if failure.status in _NOT_HAD and walk.request.lengthened else None
+    return verdict_of(b"", lengthened=True) if failure.status in _NOT_HAD and pending.request.lengthened else None

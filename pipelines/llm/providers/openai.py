@@ -23,12 +23,12 @@ from pipelines.llm.ledger.records import Batch, Budget
 from pipelines.llm.money import amount, bound, nano, worst_case
 from pipelines.llm.profiles import Profile, prices, profile, profiles
 from pipelines.llm.progress import Progress, Told
-from pipelines.llm.providers.walking import Walk, newest, walk_on
+from pipelines.llm.providers.pending import PendingRequest, go_on, newest
 from pipelines.llm.questions import OVER_BUDGET, Question, Reply
 from pipelines.settings import Llm
 
 if TYPE_CHECKING:
-    from pipelines.llm.providers.line import Line
+    from pipelines.llm.providers.endpoint import Endpoint
 
 # Bodies of so many questions are in memory at once.
 _AT_ONCE = 2000
@@ -45,11 +45,11 @@ def opened(
     of: str = BUDGET,
     batch: bool = False,
     progress: Progress | None = None,
-) -> Iterator["OpenAIAsker"]:
-    """The asker of a home. Left in order, and with every stage asked to its end, it closes the budget `of` that name;
+) -> Iterator["OpenAIClient"]:
+    """The client of a home. Left in order, and with every stage asked to its end, it closes the budget `of` that name;
     broken off, the budget stays open, and the next one goes on with what it had spent.
     """
-    asking = OpenAIAsker(Home(home).ledger, llm, budget, of=of, batch=batch, progress=progress)
+    asking = OpenAIClient(Home(home).ledger, llm, budget, of=of, batch=batch, progress=progress)
     try:
         yield asking
         if budget is not None and not asking.broken_off and (ledger := asking.ledger) is not None:
@@ -60,7 +60,7 @@ def opened(
         asking.close()
 
 
-class OpenAIAsker:
+class OpenAIClient:
     """Answers from the ledger, and from the models themselves what is not in it. The ledger's file is made when
     something is to be sent: what only looks makes none.
     """
@@ -85,7 +85,7 @@ class OpenAIAsker:
         self._profiles = profiles(llm.profiles)
         self._ledger: Ledger | None = None
         self._runner: asyncio.Runner | None = None
-        self._lines: dict[str, Line] = {}
+        self._endpoints: dict[str, Endpoint] = {}
         self._budget: Budget | None = None
         self._cleared = not batch
         self.broken_off = False  # whether any stage was not asked to its end
@@ -122,19 +122,19 @@ class OpenAIAsker:
         told.now()
         self._clear_files()
         replies: list[Reply[Any] | None] = [None] * len(questions)
-        waiting: list[tuple[int, Walk[Any]]] = []
-        for place, walk in self._standing(stage, questions):
-            if walk.reply is None:
-                waiting.append((place, walk))
+        waiting: list[tuple[int, PendingRequest[Any]]] = []
+        for place, pending in self._standing(stage, questions):
+            if pending.reply is None:
+                waiting.append((place, pending))
             else:
-                told.reply(walk.reply, cached=True)
-            replies[place] = walk.reply
+                told.reply(pending.reply, cached=True)
+            replies[place] = pending.reply
         if waiting:
             waiting.sort(key=itemgetter(0))
-            self._send(stage, [walk for _, walk in waiting], told)
-        for place, walk in waiting:
-            replies[place] = walk.reply
-        self._require_one_that_fits([walk for _, walk in waiting], replies)
+            self._send(stage, [pending for _, pending in waiting], told)
+        for place, pending in waiting:
+            replies[place] = pending.reply
+        self._require_one_that_fits([pending for _, pending in waiting], replies)
         return [reply for reply in replies if reply is not None]
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:
@@ -142,20 +142,22 @@ class OpenAIAsker:
         counts: dict[str, Counter[str]] = {}
         asked: set[str] = set()
         unpriced: dict[str, Profile] = {}
-        for _, walk in self._standing(stage, questions):
-            count = counts.setdefault(walk.profile.alias, Counter())
-            if walk.reply is not None or walk.request.key in asked:
+        for _, pending in self._standing(stage, questions):
+            count = counts.setdefault(pending.profile.alias, Counter())
+            if pending.reply is not None or pending.request.key in asked:
                 count["cached"] += 1
                 continue
-            asked.add(walk.request.key)
-            if walk.profile.price is None:
-                unpriced[walk.profile.alias] = walk.profile
+            asked.add(pending.request.key)
+            if pending.profile.price is None:
+                unpriced[pending.profile.alias] = pending.profile
                 continue
-            most = bound(walk.request.payload)
+            most = bound(pending.request.payload)
             count["calls"] += 1
             count["tokens_in"] += most.prompt
             count["tokens_out"] += most.completion
-            count["cost"] += worst_case(walk.profile, walk.request.payload, batch=self._in_batch(walk.profile.alias))
+            count["cost"] += worst_case(
+                pending.profile, pending.request.payload, batch=self._in_batch(pending.profile.alias)
+            )
         prices(unpriced.values())
         by_model = {
             alias: ModelEstimate(
@@ -170,70 +172,70 @@ class OpenAIAsker:
         """Closes the connections and the ledger. What was asked stays in it."""
         try:
             if self._runner is not None:
-                lines, self._lines = list(self._lines.values()), {}
-                self._run(_close(lines))
+                endpoints, self._endpoints = list(self._endpoints.values()), {}
+                self._run(_close(endpoints))
                 _apart(self._runner.close)
                 self._runner = None
         finally:
             if self._ledger is not None:
                 self._ledger.close()
 
-    def _walked(self, questions: Sequence[Question[Any]]) -> Iterator[Walk[Any]]:
-        """A walk a question, as far as the ledger leads it."""
+    def _pending(self, questions: Sequence[Question[Any]]) -> Iterator[PendingRequest[Any]]:
+        """A request a question, as far as the ledger leads it."""
         for start in range(0, len(questions), _AT_ONCE):
-            walks = [
-                Walk(question, profile(self._profiles, question.model), self.provider, self._llm.repairs)
+            requests = [
+                PendingRequest(question, profile(self._profiles, question.model), self.provider, self._llm.repairs)
                 for question in questions[start : start + _AT_ONCE]
             ]
-            walk_on(walks, self._recorded)
-            yield from walks
+            go_on(requests, self._recorded)
+            yield from requests
 
-    def _standing(self, stage: str, questions: Sequence[Question[Any]]) -> Iterator[tuple[int, Walk[Any]]]:
-        """A walk a question, with its place, as far as the ledger leads it; anew from its beginning what has no answer
-        of a model that is beyond the limit of invalid replies.
+    def _standing(self, stage: str, questions: Sequence[Question[Any]]) -> Iterator[tuple[int, PendingRequest[Any]]]:
+        """A request a question, with its place, as far as the ledger leads it; again from its beginning what has no
+        answer of a model that is beyond the limit of invalid replies.
         """
         counts = InvalidReplies(stage, self._llm.failures)
-        doubtful: list[tuple[int, Walk[Any]]] = []
+        doubtful: list[tuple[int, PendingRequest[Any]]] = []
         for start in range(0, len(questions), _AT_ONCE):
-            walks = newest(list(self._walked(questions[start : start + _AT_ONCE])), self._recorded)
-            for place, walk in enumerate(walks, start):
-                if walk.reply is not None:
-                    counts.count(walk.reply)
-                    if walk.reply.may_come_right or walk.reply.is_of_the_text:
-                        doubtful.append((place, walk))
+            requests = newest(list(self._pending(questions[start : start + _AT_ONCE])), self._recorded)
+            for place, pending in enumerate(requests, start):
+                if pending.reply is not None:
+                    counts.count(pending.reply)
+                    if pending.reply.may_come_right or pending.reply.is_of_the_text:
+                        doubtful.append((place, pending))
                         continue
-                yield place, walk
-        for place, walk in doubtful:
-            assert walk.reply is not None
-            if not counts.doubts(walk.reply):
-                yield place, walk
+                yield place, pending
+        for place, pending in doubtful:
+            assert pending.reply is not None
+            if not counts.doubts(pending.reply):
+                yield place, pending
                 continue
-            again = walk.anew()
-            walk_on([again], self._recorded)  # it may have been begun
+            again = pending.anew()
+            go_on([again], self._recorded)  # it may have been begun
             yield place, again
 
     def _recorded(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         ledger = self.ledger
         return {} if ledger is None else {key: one.body for key, one in ledger.recorded(keys).items()}
 
-    def _send(self, stage: str, walks: list[Walk[Any]], told: Told) -> None:
-        """Ends the walks by asking. Everything that can be known to be wrong is said before anything leaves."""
-        aliases = list(dict.fromkeys(walk.profile.alias for walk in walks))
-        budget = self._opened_budget(stage, aliases, len(walks))
+    def _send(self, stage: str, requests: list[PendingRequest[Any]], told: Told) -> None:
+        """Ends the requests by asking. Everything that can be known to be wrong is said before anything leaves."""
+        aliases = list(dict.fromkeys(pending.profile.alias for pending in requests))
+        budget = self._opened_budget(stage, aliases, len(requests))
         well = False
         try:
-            self._run(self._sent(stage, walks, aliases, budget, told))
+            self._run(self._sent(stage, requests, aliases, budget, told))
             well = True
         except BudgetSpent as error:
-            raise error.with_waiting(sum(walk.reply is None for walk in walks)) from None
+            raise error.with_waiting(sum(pending.reply is None for pending in requests)) from None
         finally:
             self.broken_off = self.broken_off or not well
 
-    def _require_one_that_fits(self, walks: list[Walk[Any]], replies: Sequence[Reply[Any] | None]) -> None:
+    def _require_one_that_fits(self, requests: list[PendingRequest[Any]], replies: Sequence[Reply[Any] | None]) -> None:
         """Raises BudgetSpent where not one of a stage's questions fits into the whole budget: it is not the texts that
         are at fault then, and an empty table would stand for all of them.
         """
-        if not walks or any(reply is None or reply.reason != OVER_BUDGET for reply in replies):
+        if not requests or any(reply is None or reply.reason != OVER_BUDGET for reply in replies):
             return
         self.broken_off = True
         budget = self._budget
@@ -243,27 +245,27 @@ class OpenAIAsker:
             held=amount(budget.held),
             wanted=amount(
                 min(
-                    worst_case(walk.profile, walk.request.payload, batch=self._in_batch(walk.profile.alias))
-                    for walk in walks
+                    worst_case(pending.profile, pending.request.payload, batch=self._in_batch(pending.profile.alias))
+                    for pending in requests
                 )
             ),
             cap=amount(budget.cap),
             currency=budget.currency,
-            waiting=len(walks),
+            waiting=len(requests),
         )
 
     async def _sent(
-        self, stage: str, walks: list[Walk[Any]], aliases: list[str], budget: int | None, told: Told
+        self, stage: str, requests: list[PendingRequest[Any]], aliases: list[str], budget: int | None, told: Told
     ) -> None:
         from pipelines.llm.providers.batching import in_batches
         from pipelines.llm.providers.sending import Backoff, Sending
 
         for alias in aliases:  # all of them first: a key that is missing is said before the other model is asked
-            self._line(alias)
+            self._endpoint(alias)
         ledger = self._made_ledger()
         sending = Sending(
             stage,
-            self._lines,
+            self._endpoints,
             ledger,
             budget=budget,
             attempts=self._llm.attempts,
@@ -271,13 +273,13 @@ class OpenAIAsker:
             told=told,
             counts=InvalidReplies(stage, self._llm.failures, in_time=True),
         )
-        await sending.run([walk for walk in walks if not self._in_batch(walk.profile.alias)])
+        await sending.run([pending for pending in requests if not self._in_batch(pending.profile.alias)])
         ends = await asyncio.gather(
             *(
                 in_batches(
                     stage,
-                    [walk for walk in walks if walk.profile.alias == alias],
-                    self._lines[alias],
+                    [pending for pending in requests if pending.profile.alias == alias],
+                    self._endpoints[alias],
                     ledger,
                     budget,
                     told,
@@ -292,13 +294,13 @@ class OpenAIAsker:
             if end is not None:
                 raise end
 
-    def _line(self, alias: str) -> "Line":
-        """The line of a model. Raises UnknownName, NoHost, NoKey, SettingsError."""
-        from pipelines.llm.providers.line import Line
+    def _endpoint(self, alias: str) -> "Endpoint":
+        """The endpoint of a model. Raises UnknownName, NoHost, NoKey, SettingsError."""
+        from pipelines.llm.providers.endpoint import Endpoint
 
-        if alias not in self._lines:
-            self._lines[alias] = Line(profile(self._profiles, alias), self._llm)
-        return self._lines[alias]
+        if alias not in self._endpoints:
+            self._endpoints[alias] = Endpoint(profile(self._profiles, alias), self._llm)
+        return self._endpoints[alias]
 
     def _clear_files(self) -> None:
         """Once in a run with batches: what those of earlier runs have left with their hosts is deleted there."""
@@ -314,12 +316,12 @@ class OpenAIAsker:
             by_alias.setdefault(batch.alias, []).append(batch)
         for alias, batches in by_alias.items():
             try:
-                line = self._line(alias)
+                endpoint = self._endpoint(alias)
             except RequestError as error:
                 files = ", ".join(file for batch in batches for file in batch.files)
                 log.warning("%s: stays with the host of %s: %s", files, alias, error.what)
             else:
-                await clear_files(line.client, ledger, line.profile, batches)
+                await clear_files(endpoint.client, ledger, endpoint.profile, batches)
 
     def _opened_budget(self, stage: str, aliases: list[str], waiting: int) -> int | None:
         """The id of the budget to spend from; None where nothing costs."""
@@ -353,7 +355,7 @@ class OpenAIAsker:
         return self._batch and told is not None and told.batch is not None
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs in the asker's own loop, so that connections and limits outlive a stage."""
+        """Runs in the LLM client's own loop, so that connections and limits outlive a stage."""
         if self._runner is None:
             self._runner = asyncio.Runner()
         _apart(self._runner.run, work)
@@ -370,6 +372,6 @@ def _apart(run: Callable[..., Any], *given: Any) -> None:
         thread.submit(run, *given).result()
 
 
-async def _close(lines: Sequence["Line"]) -> None:
-    for line in lines:
-        await line.close()
+async def _close(endpoints: Sequence["Endpoint"]) -> None:
+    for endpoint in endpoints:
+        await endpoint.close()

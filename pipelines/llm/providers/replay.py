@@ -20,7 +20,7 @@ from pipelines.llm.ledger.records import Exchange
 from pipelines.llm.payload import canonical, key_of
 from pipelines.llm.profiles import Profile, base_url, profile, profiles
 from pipelines.llm.progress import Progress, Told
-from pipelines.llm.providers.walking import Walk, newest, walk_on
+from pipelines.llm.providers.pending import PendingRequest, go_on, newest
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
@@ -62,7 +62,7 @@ class Recording:
         return canonical(self.response)
 
 
-class ReplayAsker:
+class ReplayClient:
     """Answers from recordings."""
 
     provider: Literal["replay"] = "replay"
@@ -87,39 +87,39 @@ class ReplayAsker:
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions. Raises RequestError for one that was not recorded."""
-        walks = self._walked(questions)
-        missing = [walk for walk in walks if walk.reply is None]
+        requests = self._pending(questions)
+        missing = [pending for pending in requests if pending.reply is None]
         if missing:
             first = missing[0]
             raise RequestError(
-                f"{len(missing)} of {len(walks)} questions of {stage} are not in the recordings; the first is "
+                f"{len(missing)} of {len(requests)} questions of {stage} are not in the recordings; the first is "
                 f"{first.request.key}, asked of {first.profile.alias}",
                 where=self._path,
                 remedy="ask them once (--provider openai), then gongqing ledger record FILE",
             )
-        told = Told(self._progress, stage, len(walks))
+        told = Told(self._progress, stage, len(requests))
         replies = []
-        for walk in walks:
-            assert walk.reply is not None
-            replies.append(walk.reply)
-            told.reply(walk.reply, cached=True)
+        for pending in requests:
+            assert pending.reply is not None
+            replies.append(pending.reply)
+            told.reply(pending.reply, cached=True)
         return replies
 
-    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every asker
+    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every client
         """Nothing is sent: `calls` are the questions that are missing in the recordings."""
         made: dict[str, Counter[str]] = {}
-        for walk in self._walked(questions):
-            made.setdefault(walk.profile.alias, Counter())["calls" if walk.reply is None else "cached"] += 1
+        for pending in self._pending(questions):
+            made.setdefault(pending.profile.alias, Counter())["calls" if pending.reply is None else "cached"] += 1
         by_model = {alias: ModelEstimate(calls=of["calls"], cached=of["cached"]) for alias, of in made.items()}
         return Estimate.of(by_model)
 
-    def _walked(self, questions: Sequence[Question[Any]]) -> list[Walk[Any]]:
-        walks = [
-            Walk(question, profile(self._profiles, question.model), self.provider, self._repairs)
+    def _pending(self, questions: Sequence[Question[Any]]) -> list[PendingRequest[Any]]:
+        requests = [
+            PendingRequest(question, profile(self._profiles, question.model), self.provider, self._repairs)
             for question in questions
         ]
-        walk_on(walks, self._found)
-        return newest(walks, self._found)
+        go_on(requests, self._found)
+        return newest(requests, self._found)
 
     def _found(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         return {key: self._bodies[key] for key in keys if key in self._bodies}

@@ -10,7 +10,7 @@ from pipelines.llm.progress import Progress, Told
 from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply, read
 
 
-class RulesAsker:
+class RulesClient:
     """Answers by the rules of each task. The key is that of the payload that a model would be sent."""
 
     provider: Literal["rules"] = "rules"
@@ -19,7 +19,7 @@ class RulesAsker:
         self._rules = rules
         self._progress = progress
 
-    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - as every asker
+    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - as every client
         """The rules stand in for all models together: several of them would say the same."""
         return (RULES,)
 
@@ -37,7 +37,7 @@ class RulesAsker:
             told.reply(replies[-1], cached=True)  # no call is made
         return replies
 
-    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every asker
+    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every client
         """Nothing: the rules cost nothing."""
         return Estimate.of({RULES: ModelEstimate()} if questions else {})
 

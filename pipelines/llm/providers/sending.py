@@ -1,4 +1,4 @@
-"""Sending: walks in, walks ended, every attempt in the ledger before it leaves and again when it is over.
+"""Sending: requests in, requests ended, every attempt in the ledger before it leaves and again when it is over.
 
 Whatever ends a run early (a spent budget, a host that refuses everything, a full disk, Ctrl-C) lets what is in
 flight come home first, since it is paid for; nothing new leaves meanwhile.
@@ -21,9 +21,9 @@ from pipelines.llm.payload import Request
 from pipelines.llm.profiles import Profile
 from pipelines.llm.progress import Told
 from pipelines.llm.providers import settling
+from pipelines.llm.providers.endpoint import Endpoint, RequestFailed
 from pipelines.llm.providers.interrupts import deferred
-from pipelines.llm.providers.line import Line, Trouble
-from pipelines.llm.providers.walking import Walk
+from pipelines.llm.providers.pending import PendingRequest
 from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
 
 # More questions are at work than may be in flight, so that one that waits to ask again leaves no place empty: ours.
@@ -44,7 +44,7 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
+class RequestResult:
     """What came of a request: a body, or a word why none did, and the `reason` of the reply for it. `sent`: whether
     anything left for it.
     """
@@ -65,7 +65,7 @@ class Sending:
     def __init__(
         self,
         stage: str,
-        lines: Mapping[str, Line],
+        endpoints: Mapping[str, Endpoint],
         ledger: Ledger,
         *,
         budget: int | None,
@@ -74,10 +74,10 @@ class Sending:
         told: Told,
         counts: InvalidReplies | None = None,
     ) -> None:
-        """`lines` by alias; `told` hears of every walk that has come to its end, and of what was paid. `counts` ends
-        the run where too many of the replies are no answers.
+        """`endpoints` by alias; `told` hears of every request that has come to its end, and of what was paid. `counts`
+        ends the run where too many of the replies are no answers.
         """
-        self._stage, self._lines, self._ledger, self._told = stage, lines, ledger, told
+        self._stage, self._endpoints, self._ledger, self._told = stage, endpoints, ledger, told
         self._budget, self._attempts, self._backoff = budget, attempts, backoff
         self._counts = counts
         self._error: Exception | None = None
@@ -85,20 +85,20 @@ class Sending:
         self._in_flight = 0
         self._settled = asyncio.Event()
         self._tight = asyncio.Lock()
-        self._under_way: dict[str, asyncio.Future[Got]] = {}
+        self._under_way: dict[str, asyncio.Future[RequestResult]] = {}
 
-    async def run(self, walks: Sequence[Walk[Any]]) -> None:
-        """Ends every walk. Raises what ended the run early, with what was in flight settled."""
+    async def run(self, requests: Sequence[PendingRequest[Any]]) -> None:
+        """Ends every request. Raises what ended the run early, with what was in flight settled."""
         # stamina would log every retry as a warning. The ledger has them all, and a progress bar is no place for them.
         stamina.instrumentation.set_on_retry_hooks(())
-        by_line: dict[str, list[Walk[Any]]] = {}
-        for walk in walks:
-            by_line.setdefault(walk.profile.alias, []).append(walk)
+        by_endpoint: dict[str, list[PendingRequest[Any]]] = {}
+        for pending in requests:
+            by_endpoint.setdefault(pending.profile.alias, []).append(pending)
         workers = [
             asyncio.create_task(self._work(waiting))
-            for alias, theirs in by_line.items()
+            for alias, theirs in by_endpoint.items()
             for waiting in [iter(theirs)]
-            for _ in range(min(len(theirs), _WORKERS_A_PLACE * self._lines[alias].limits.concurrency.most))
+            for _ in range(min(len(theirs), _WORKERS_A_PLACE * self._endpoints[alias].limits.concurrency.most))
         ]
         stopping = asyncio.create_task(self._stopping.wait())
         everybody = asyncio.gather(*workers)
@@ -116,43 +116,43 @@ class Sending:
         if self._error is not None:
             raise self._error
 
-    async def _work(self, waiting: Iterator[Walk[Any]]) -> None:
-        for walk in waiting:
+    async def _work(self, waiting: Iterator[PendingRequest[Any]]) -> None:
+        for pending in waiting:
             if self._error is not None:
                 return
             try:
-                await self._to_its_end(walk)
+                await self._to_its_end(pending)
             except Stopped:
                 return
             except Exception as error:  # noqa: BLE001 - raised again, when what is in flight has come home
                 self._stop(error)
                 return
 
-    async def _to_its_end(self, walk: Walk[Any]) -> None:
-        line = self._lines[walk.profile.alias]
-        while walk.reply is None:
-            got = await self._fetched(walk.request, line)
-            walk.called = walk.called or got.sent
+    async def _to_its_end(self, pending: PendingRequest[Any]) -> None:
+        endpoint = self._endpoints[pending.profile.alias]
+        while pending.reply is None:
+            got = await self._fetched(pending.request, endpoint)
+            pending.called = pending.called or got.sent
             if got.body is None:
-                walk.fail(got.trouble, got.reason)
+                pending.fail(got.trouble, got.reason)
             else:
-                walk.take(got.body)
-        self._told.reply(walk.reply, cached=not walk.called)
+                pending.take(got.body)
+        self._told.reply(pending.reply, cached=not pending.called)
         if self._counts is not None:
-            self._counts.count(walk.reply)
-            self._counts.require([walk.profile.alias])
+            self._counts.count(pending.reply)
+            self._counts.require([pending.profile.alias])
 
-    async def _fetched(self, request: Request, line: Line) -> Got:
+    async def _fetched(self, request: Request, endpoint: Endpoint) -> RequestResult:
         """What came of a request; two rows with the same one send it once, and none what was hopeless before."""
-        if (hopeless := line.hopeless.get(request.key)) is not None:
-            return Got(None, f"{hopeless}, tries: 0", sent=False)
+        if (hopeless := endpoint.hopeless.get(request.key)) is not None:
+            return RequestResult(None, f"{hopeless}, tries: 0", sent=False)
         if (same := self._under_way.get(request.key)) is not None:
             got = await asyncio.shield(same)
             return replace(got, sent=False)
-        ours: asyncio.Future[Got] = asyncio.get_running_loop().create_future()
+        ours: asyncio.Future[RequestResult] = asyncio.get_running_loop().create_future()
         self._under_way[request.key] = ours
         try:
-            got = await self._tried(request, line)
+            got = await self._tried(request, endpoint)
         except BaseException:
             ours.set_exception(Stopped())
             ours.exception()  # nobody else may be waiting for it
@@ -162,8 +162,8 @@ class Sending:
         ours.set_result(got)
         return got
 
-    async def _tried(self, request: Request, line: Line) -> Got:
-        call = settling.call(self._stage, request, line.profile)
+    async def _tried(self, request: Request, endpoint: Endpoint) -> RequestResult:
+        call = settling.call(self._stage, request, endpoint.profile)
         tries = 0
         try:
             async for attempt in stamina.retry_context(
@@ -176,29 +176,29 @@ class Sending:
             ):
                 tries = attempt.num
                 with attempt:
-                    return await self._once(request, line, call)
-        except Trouble as trouble:
-            if trouble.again and (refusal := line.unanswered(trouble.status)) is not None:
+                    return await self._once(request, endpoint, call)
+        except RequestFailed as trouble:
+            if trouble.again and (refusal := endpoint.unanswered(trouble.status)) is not None:
                 raise refusal from None
-            return Got(None, f"{trouble.status}, tries: {tries}", sent=True)
+            return RequestResult(None, f"{trouble.status}, tries: {tries}", sent=True)
         except BudgetSpent as error:
             if not error.too_dear:
                 raise
-            return Got(None, error.figures, sent=False, reason=OVER_BUDGET)
+            return RequestResult(None, error.figures, sent=False, reason=OVER_BUDGET)
         raise AssertionError("stamina ends with a result or an error")
 
-    async def _once(self, request: Request, line: Line, call: Call) -> Got:
-        """One try. Raises Trouble."""
-        reserve, tokens = worst_case(line.profile, request.payload), _about(request, line.profile)
+    async def _once(self, request: Request, endpoint: Endpoint, call: Call) -> RequestResult:
+        """One try. Raises RequestFailed."""
+        reserve, tokens = worst_case(endpoint.profile, request.payload), _about(request, endpoint.profile)
         look = _FIRST_LOOK
         while True:
-            async with line.limits.place(tokens) as place:
+            async with endpoint.limits.place(tokens) as place:
                 begun = await self._begun(call, reserve)
                 place.used = isinstance(begun, Attempt)
                 if isinstance(begun, Recorded):
-                    return Got(begun.body, "", sent=False)
+                    return RequestResult(begun.body, "", sent=False)
                 if isinstance(begun, Attempt):
-                    return await self._sent(request, line, begun, place.storm)
+                    return await self._sent(request, endpoint, begun, place.storm)
             await asyncio.sleep(look)
             look = min(2 * look, _LONGEST_LOOK)
 
@@ -240,30 +240,30 @@ class Sending:
             if not isinstance(begun, Attempt):
                 self._settle()
 
-    async def _sent(self, request: Request, line: Line, attempt: Attempt, storm: int) -> Got:
-        """Sends what the ledger has allowed, and writes down what came. Raises Trouble."""
+    async def _sent(self, request: Request, endpoint: Endpoint, attempt: Attempt, storm: int) -> RequestResult:
+        """Sends what the ledger has allowed, and writes down what came. Raises RequestFailed."""
         came = False
         try:
-            body = await line.post(request)
+            body = await endpoint.post(request)
             came = True
             given, readable = settling.read(body)
-            kept = settling.answer(given, readable, body, line.profile, attempt, request.payload)
+            kept = settling.answer(given, readable, body, endpoint.profile, attempt, request.payload)
             recorded = await self._ledger.answered(attempt, kept)
             self._told.paid(recorded.cost)
-            line.limits.concurrency.answered()
+            endpoint.limits.concurrency.answered()
             # What is no completion was paid for as well. It ends its question; a host that sends nothing else, the run.
-            refusal = settling.overrun(recorded, attempt, line.profile, line.host)
+            refusal = settling.overrun(recorded, attempt, endpoint.profile, endpoint.host)
             if readable:
-                line.answered()
+                endpoint.answered()
             else:
-                refusal = line.unanswered("unreadable") or refusal
+                refusal = endpoint.unanswered("unreadable") or refusal
             if refusal is not None:
                 raise refusal
-            return Got(recorded.body, "", sent=True)
-        except Trouble as trouble:
+            return RequestResult(recorded.body, "", sent=True)
+        except RequestFailed as trouble:
             await self._ledger.failed(attempt, trouble.status, billed=trouble.billed)
             if trouble.flooded:
-                line.limits.concurrency.flooded(storm)
+                endpoint.limits.concurrency.flooded(storm)
             if trouble.refusal is not None:
                 raise trouble.refusal from None
             raise
@@ -301,7 +301,7 @@ class Sending:
 
 def _worth_another(error: Exception) -> bool | float:
     """For stamina: whether to try again, and when, where the host has said it."""
-    if not isinstance(error, Trouble) or not error.again:
+    if not isinstance(error, RequestFailed) or not error.again:
         return False
     return error.after or True
 

@@ -25,7 +25,7 @@ WRITTEN = "written"
 Key = tuple[str, str, int, str]
 
 
-class WrittenAsker:
+class WrittenClient:
     """Answers with what was written for the samples."""
 
     provider: Literal["written"] = "written"
@@ -51,7 +51,7 @@ class WrittenAsker:
             told.reply(found[-1], cached=True)  # no call is made
         return found
 
-    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every asker
+    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every client
         """Nothing: it costs nothing."""
         return Estimate.of({WRITTEN: ModelEstimate()} if questions else {})
 

@@ -28,7 +28,7 @@ from pipelines.operations.erase.survey import survey
 from pipelines.operations.erase.traces import Runs
 from pipelines.store.home_lock import alone
 from pipelines.store.store import Store
-from pipelines.store.suppression import KeptOut, require_no_erasure
+from pipelines.store.suppression import SuppressionList, require_no_erasure
 from schemas.tables import PARTITIONED, TABLES
 
 
@@ -40,7 +40,7 @@ def erase(home: Path, request: Request) -> list[Receipt]:
     """
     with _nobody_else(home):
         receipts_before = list(_finish_all(home))
-        plan, runs = survey(home, Store(Home(home).data), request, KeptOut(home))
+        plan, runs = survey(home, Store(Home(home).data), request, SuppressionList(home))
         plans.save(home, plan, runs)
         return [*receipts_before, _finish(home, plan, runs)]
 
@@ -49,7 +49,7 @@ def look(home: Path, request: Request) -> Plan:
     """What an erasure would do; nothing is changed. Raises what `survey` raises."""
     require_no_erasure(home)
     with _nobody_else(home):
-        return survey(home, Store(Home(home).data), request, KeptOut(home))[0]
+        return survey(home, Store(Home(home).data), request, SuppressionList(home))[0]
 
 
 def resume(home: Path) -> list[Receipt]:
@@ -81,7 +81,7 @@ def _finish_all(home: Path) -> Iterator[Receipt]:
 
 def _finish(home: Path, plan: Plan, runs: Runs) -> Receipt:
     """Does what the plan says. Every step finds what an earlier try has done, and goes on from there."""
-    keeper = KeptOut(home)
+    keeper = SuppressionList(home)
     keeper.add(plan.kept_out, plan.wordings)
     crawled.take_down(home, plan.taken_down)
     sieve = plan.sieve(keeper.mask)

@@ -25,7 +25,7 @@ from pipelines.operations.erase.sieve import Sieve, keys
 from pipelines.operations.erase.traces import Runs, plain
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
-from pipelines.store.suppression import KeptOut, words_of
+from pipelines.store.suppression import SuppressionList, words_of
 from schemas.dialogues import Dialogues
 from schemas.posts import Posts
 from schemas.tables import TABLES
@@ -35,7 +35,7 @@ _PROMPTS = ("md", "toml")
 _CAME = frozenset({"raw_posts", "imported_posts", "imported_dialogues"})  # as people wrote it
 
 
-def survey(home: Path, store: Store, request: Request, keeper: KeptOut) -> tuple[Plan, Runs]:
+def survey(home: Path, store: Store, request: Request, keeper: SuppressionList) -> tuple[Plan, Runs]:
     """What has to be done, and the runs of what goes. Reads the home about twice.
 
     Raises RequestError for what nobody knows, DamagedVersion for a version and DamagedRelease for a release that cannot
@@ -97,7 +97,7 @@ def _take_addresses(home: Path, store: Store, gone: Gone) -> None:
     gone.namesakes |= {url for url in standing if url in gone}
 
 
-def _wordings(home: Path, store: Store, sieve: Sieve, keeper: KeptOut) -> set[str]:
+def _wordings(home: Path, store: Store, sieve: Sieve, keeper: SuppressionList) -> set[str]:
     """Codes of the words of what goes, as it came, and of nothing that stays: else that would be kept out as well."""
     going: set[str | None] = set()
     standing: set[str | None] = set()

@@ -8,7 +8,7 @@ import polars as pl
 from pipelines.core.home import Home
 from pipelines.release.checks.released import Released, some
 from pipelines.store.release_manifest import Finding
-from pipelines.store.suppression import KeptOut
+from pipelines.store.suppression import SuppressionList
 
 
 def erased(released: Released) -> Iterator[Finding]:
@@ -17,7 +17,7 @@ def erased(released: Released) -> Iterator[Finding]:
     An erasure rewrites every version that is there. A version that comes back afterwards, from a backup or another
     home, holds the row again under a name that stands.
     """
-    gone, kept_out = _taken_down(Home(released.home).takedown), KeptOut(released.home)
+    gone, kept_out = _taken_down(Home(released.home).takedown), SuppressionList(released.home)
     source_id = pl.col("origin").str.splitn(":", 2).struct.field("field_1")
     erased = [origin for origin in released.rows["origin"].unique() if origin in kept_out]
     rows = released.rows.filter(pl.col("origin").is_in(gone) | source_id.is_in(gone) | pl.col("origin").is_in(erased))

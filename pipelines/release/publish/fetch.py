@@ -18,7 +18,7 @@ from pipelines.release.publish.public import WITHHELD
 from pipelines.release.shards import SHARD_ROWS
 from pipelines.store.release_manifest import Release, Shard
 from pipelines.store.releases import MANIFEST, Releases, name_is_taken, require_name
-from pipelines.store.suppression import KeptOut
+from pipelines.store.suppression import SuppressionList
 from schemas.ids import digest
 from schemas.labels import SPLITS
 from schemas.tables import TABLES
@@ -72,7 +72,7 @@ def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told =
         done += shard.bytes
         told(done, sum(shard.bytes for shard in shards))
     shutil.rmtree(staged / ".cache", ignore_errors=True)  # the client's notes on what has arrived
-    kept_out = KeptOut(Path(releases.storage.uri("")).parent)
+    kept_out = SuppressionList(Path(releases.storage.uri("")).parent)
     if erased := sum(_erased(staged / shard.path, kept_out) for shard in shards):
         shutil.rmtree(staged)
         raise RequestError(
@@ -83,7 +83,7 @@ def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told =
     return releases.publish(staged, release)
 
 
-def _erased(shard: Path, kept_out: KeptOut) -> int:
+def _erased(shard: Path, kept_out: SuppressionList) -> int:
     """How many rows are of what was erased, by any of their ids: one of a part begins with that of the whole."""
     rows = pl.read_parquet(shard, hive_partitioning=False)
     named = [name for name in rows.columns if name.endswith(("_id", "_ids")) or name == "made_from"]

@@ -17,10 +17,10 @@ from hostile_host import HostileHost
 from vendor_profile import PROFILE
 
 from pipelines.defs import assets, schedules
-from pipelines.defs.resources import HomeResource, askers_resource
+from pipelines.defs.resources import HomeResource, clients_resource
 from pipelines.defs.running import run_stage
 from pipelines.errors import BudgetSpent
-from pipelines.flow.askers import Askers
+from pipelines.flow.clients import ClientPool
 from pipelines.flow.refresh import budget_name, estimates, refresh
 from pipelines.flow.runner import is_stale
 from pipelines.flow.stages import STAGES
@@ -54,8 +54,8 @@ def materialize(instance: dg.DagsterInstance, home: Path, **config: object) -> d
     return dg.materialize(
         [ASSET],
         instance=instance,
-        resources={"home": HomeResource(path=str(home)), "askers": askers_resource},
-        run_config={"resources": {"askers": {"config": config}}},
+        resources={"home": HomeResource(path=str(home)), "clients": clients_resource},
+        run_config={"resources": {"clients": {"config": config}}},
         raise_on_error=False,
     )
 
@@ -93,8 +93,8 @@ def test_a_run_without_a_budget_leaves_the_table_and_says_so(instance, home, ven
 
 def test_a_budget_that_does_not_reach_fails_the_run_and_keeps_what_was_answered(instance, home):
     before = rows(home)
-    with Askers(home, load(home).llm, provider="openai") as askers:
-        [(_, whole)] = list(estimates(home, load(home), askers, [TABLE]))
+    with ClientPool(home, load(home).llm, provider="openai") as clients:
+        [(_, whole)] = list(estimates(home, load(home), clients, [TABLE]))
     made = materialize(instance, home, provider="openai", budget=round(float(whole.cost) / 3, 4))
     assert not made.success
     assert rows(home).equals(before)
@@ -109,9 +109,9 @@ def test_a_budget_that_does_not_reach_fails_the_run_and_keeps_what_was_answered(
 
 def test_a_refresh_waits_for_a_budget_and_tells_what_it_takes(home):
     settings = load(home)
-    with Askers(home, settings.llm, provider="openai") as askers:
-        [outcome] = refresh(home, settings, lambda _, stage: pytest.fail(stage.name), [TABLE], askers)
-        [(stage, taken)] = estimates(home, settings, askers, [TABLE])
+    with ClientPool(home, settings.llm, provider="openai") as clients:
+        [outcome] = refresh(home, settings, lambda _, stage: pytest.fail(stage.name), [TABLE], clients)
+        [(stage, taken)] = estimates(home, settings, clients, [TABLE])
     assert not outcome.ran
     assert outcome.waits == f"{taken.calls} calls to openai cost money, and there is no budget"
     assert stage.name == TABLE
@@ -122,8 +122,8 @@ def test_a_refresh_waits_for_a_budget_and_tells_what_it_takes(home):
 def test_one_budget_is_for_all_stages_of_a_refresh(home):
     """What the first stage spends the second can not spend again."""
     settings = load(home)
-    with Askers(home, settings.llm, provider="openai") as askers:
-        [(_, topics)] = estimates(home, settings, askers, ["topics"])
+    with ClientPool(home, settings.llm, provider="openai") as clients:
+        [(_, topics)] = estimates(home, settings, clients, ["topics"])
     budget = topics.cost + Decimal("0.000001")
 
     def run(runner, stage):
@@ -131,9 +131,9 @@ def test_one_budget_is_for_all_stages_of_a_refresh(home):
 
     with (
         pytest.raises(BudgetSpent),
-        Askers(home, settings.llm, provider="openai", budget=budget) as askers,
+        ClientPool(home, settings.llm, provider="openai", budget=budget) as clients,
     ):
-        for _ in refresh(home, settings, run, ["topics", "emotions"], askers):
+        for _ in refresh(home, settings, run, ["topics", "emotions"], clients):
             pass
     with Ledger(home / "ledger.sqlite") as ledger:
         assert sum(one.cost for one in ledger.spend()) <= budget
@@ -145,8 +145,8 @@ def test_a_budget_that_was_broken_off_is_not_ended_by_a_refresh_of_something_els
 
     def refreshed(table: str, budget: str) -> None:
         named = budget_name([table])
-        with Askers(home, settings.llm, provider="openai", budget=Decimal(budget), budget_of=named) as askers:
-            for _ in refresh(home, settings, lambda runner, stage: run_stage(home, stage, runner), [table], askers):
+        with ClientPool(home, settings.llm, provider="openai", budget=Decimal(budget), budget_of=named) as clients:
+            for _ in refresh(home, settings, lambda runner, stage: run_stage(home, stage, runner), [table], clients):
                 pass
 
     with pytest.raises(BudgetSpent):
@@ -166,8 +166,8 @@ def test_a_budget_that_was_broken_off_after_its_last_call_is_ended_by_the_next_r
     with Ledger(home / "ledger.sqlite") as ledger:
         ledger.open_budget(Decimal(1), "USD", "refresh:topics")
     settings = load(home)
-    with Askers(home, settings.llm, provider="rules", budget=Decimal(1), budget_of="refresh:topics") as askers:
-        [outcome] = refresh(home, settings, lambda _, stage: pytest.fail(stage.name), [TABLE], askers)
+    with ClientPool(home, settings.llm, provider="rules", budget=Decimal(1), budget_of="refresh:topics") as clients:
+        [outcome] = refresh(home, settings, lambda _, stage: pytest.fail(stage.name), [TABLE], clients)
     assert not outcome.ran
     with Ledger(home / "ledger.sqlite") as ledger:
         assert ledger.budgets() == []
@@ -258,11 +258,11 @@ def test_what_shapes_a_question_makes_its_table_stale_and_a_price_does_not(home)
     stage = next(stage for stage in STAGES if stage.name == TABLE)
 
     def stale() -> bool:
-        with Askers(home, load(home).llm, provider="openai") as askers:
-            return is_stale(stage, HomeResource(path=str(home)).store(), load(home), askers)
+        with ClientPool(home, load(home).llm, provider="openai") as clients:
+            return is_stale(stage, HomeResource(path=str(home)).store(), load(home), clients)
 
-    with Askers(home, load(home).llm, provider="openai", budget=Decimal(1)) as askers:
-        run_stage(home, stage, HomeResource(path=str(home)).runner(askers))
+    with ClientPool(home, load(home).llm, provider="openai", budget=Decimal(1)) as clients:
+        run_stage(home, stage, HomeResource(path=str(home)).runner(clients))
     assert not stale()
     models = home / "models.toml"
     models.write_text(models.read_text().replace("output = 10", "output = 11"))
@@ -280,9 +280,9 @@ def test_files_that_settings_name_are_looked_for_in_the_home(home, tmp_path, mon
 def test_without_a_budget_a_model_whose_price_nobody_has_said_is_waited_for(sample_home, tmp_path):
     shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
     settings = load(tmp_path / "home")
-    with Askers(tmp_path / "home", settings.llm, provider="openai") as askers:
+    with ClientPool(tmp_path / "home", settings.llm, provider="openai") as clients:
         [outcome] = refresh(
-            tmp_path / "home", settings, lambda _, stage: pytest.fail(stage.name), ["ecot_chains"], askers
+            tmp_path / "home", settings, lambda _, stage: pytest.fail(stage.name), ["ecot_chains"], clients
         )
     assert "nobody has said" in outcome.waits or "host" in outcome.waits
 
@@ -316,7 +316,7 @@ def test_the_weekly_schedule_spends_only_what_the_settings_allow(home, monkeypat
     with (home / "gongqing.toml").open("a", encoding="utf-8") as file:
         file.write("schedule_budget = 2.5\n")
     [request] = schedules.annotate_weekly.evaluate_tick(context).run_requests
-    assert request.run_config == {"resources": {"askers": {"config": {"budget": 2.5}}}}
+    assert request.run_config == {"resources": {"clients": {"config": {"budget": 2.5}}}}
     assert schedules.annotate_weekly.default_status is dg.DefaultScheduleStatus.STOPPED
 
 

@@ -62,9 +62,12 @@ def test_an_import_is_one_partition_with_the_stores_version(instance, home):
     assert made.metadata["dagster/row_count"].value == version.rows
     assert made.metadata["read"].data["records"] == version.rows
     checked = {evaluation.check_name: evaluation for evaluation in result.get_asset_check_evaluations()}
-    assert set(checked) == {"schema", "accounts"}
+    assert set(checked) == {"schema", "reconciliation"}
     assert all(evaluation.passed for evaluation in checked.values())
-    assert checked["accounts"].metadata["record"].text == f"record: {version.rows} in, {version.rows} kept, 0 dropped"
+    assert (
+        checked["reconciliation"].metadata["record"].text
+        == f"record: {version.rows} in, {version.rows} kept, 0 dropped"
+    )
 
 
 def test_the_whole_job_runs_and_its_checks_pass(instance, home):
@@ -73,7 +76,7 @@ def test_the_whole_job_runs_and_its_checks_pass(instance, home):
     result = job.execute_in_process(instance=instance)
     assert result.success
     evaluations = result.get_asset_check_evaluations()
-    assert {evaluation.check_name for evaluation in evaluations} == {"schema", "accounts", "size"}
+    assert {evaluation.check_name for evaluation in evaluations} == {"schema", "reconciliation", "size"}
     assert all(evaluation.passed for evaluation in evaluations)
     for table in job.asset_layer.executable_asset_keys:
         made, version = _event(result, table.to_user_string()), home.store().version(table.to_user_string())
@@ -104,10 +107,10 @@ def test_a_check_fails_on_rows_that_were_lost(instance, copied, monkeypatch):
     check = next(
         one for one in checks.checks if any(key.asset_key == dg.AssetKey("clean_posts") for key in one.check_keys)
     )
-    (schema, accounts) = list(check(home=copied))
+    (schema, reconciliations) = list(check(home=copied))
     assert schema.passed
-    assert not accounts.passed
-    assert "5 kept" in accounts.metadata["post"].text
+    assert not reconciliations.passed
+    assert "5 kept" in reconciliations.metadata["post"].text
 
 
 def test_a_failed_check_stops_what_follows_in_the_run(instance, copied, monkeypatch):

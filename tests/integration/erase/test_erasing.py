@@ -36,7 +36,7 @@ from pipelines.operations.erase.erasing import erase, look, resume
 from pipelines.operations.erase.request import Request
 from pipelines.store.home_lock import alone
 from pipelines.store.store import Store
-from pipelines.store.suppression import KeptOut, require_no_erasure
+from pipelines.store.suppression import SuppressionList, require_no_erasure
 from schemas.tables import PARTITIONED, TABLES
 
 ASKED = Request(rows=("s:a", "s:x"))
@@ -140,7 +140,7 @@ def test_rows_made_from_it_go_and_their_neighbours_stay(erased):
 
 
 def test_ids_in_rows_that_stay_are_masked(erased):
-    store, keeper = Store(erased / "data"), KeptOut(erased)
+    store, keeper = Store(erased / "data"), SuppressionList(erased)
     [kept] = store.read("unique_posts").collect()["answers"].to_list()
     assert kept[0]["cluster_id"] == keeper.mask("s:a/1")
     assert store.read_dropped("unique_posts").collect()["detail"].to_list() == [f"0.93 like {keeper.mask('s:a')}"]
@@ -180,7 +180,7 @@ def test_calls_that_made_it_or_say_it_are_forgotten_and_their_cost_stays(made, e
 def test_dagster_keeps_its_events_without_the_text(erased):
     with sqlite3.connect(erased / ".dagster" / "index.db") as database:
         events = [json.loads(event) for (event,) in database.execute("SELECT event FROM event_logs ORDER BY id")]
-    mask = KeptOut(erased).mask("s:a")
+    mask = SuppressionList(erased).mask("s:a")
     sample = {"sample": [{"post_id": mask, "text": "[erased]"}, {"post_id": "s:b", "text": HIS}]}
     assert [json.loads(event["metadata"]) for event in events] == [sample, sample]
     log = (erased / ".dagster" / "compute" / "run.out").read_text(encoding="utf-8")
@@ -193,7 +193,7 @@ def test_a_release_is_rid_of_it_and_what_is_on_the_hub_is_told(erased, receipt):
     content = (erased / "releases" / "v1" / shard["path"]).read_bytes()
     assert (shard["rows"], shard["bytes"]) == (1, len(content))
     assert manifest["erasures"] == [{"erasure": receipt["erasure"], "rows": 1, "changed": 1}]
-    assert manifest["findings"][0]["examples"] == [KeptOut(erased).mask("s:a")]
+    assert manifest["findings"][0]["examples"] == [SuppressionList(erased).mask("s:a")]
     [published] = receipt["published"]
     assert (published["repo"], published["commit"]) == ("team/set", "c0ffee")
     assert "super_squash_history" in published["removal"]
@@ -214,9 +214,11 @@ def test_the_receipt_counts_and_names_nobody(erased, receipt):
 @pytest.mark.drill("privacy")
 def test_it_never_comes_back(erased):
     rows = frame("imported_posts", post("a", HERS, answer("s:a/1", TO_HER)), post("b", HIS))
-    kept, dropped = KeptOut(erased).sift(rows, "imported_posts")
+    kept, dropped = SuppressionList(erased).sift(rows, "imported_posts")
     assert kept["post_id"].to_list() == ["s:b"]
-    assert dropped.select("unit", "row_id", "reason").rows() == [("record", KeptOut(erased).mask("s:a"), "erased")]
+    assert dropped.select("unit", "row_id", "reason").rows() == [
+        ("record", SuppressionList(erased).mask("s:a"), "erased")
+    ]
 
 
 def test_an_answer_goes_alone_and_never_comes_back(home):
@@ -225,7 +227,7 @@ def test_an_answer_goes_alone_and_never_comes_back(home):
     assert [len(answers) for answers in store.read("imported_posts").collect()["answers"]] == [1, 0]
     assert traces(home, runs([TO_HIM])) == {}
     rows = frame("imported_posts", post("b", HIS, answer("s:b/1", TO_HIM), answer("s:b/2", "另一个回答")))
-    kept, dropped = KeptOut(home).sift(rows, "imported_posts")
+    kept, dropped = SuppressionList(home).sift(rows, "imported_posts")
     assert [one["answer_id"] for one in kept["answers"][0]] == ["s:b/2"]
     assert dropped["unit"].to_list() == ["answer"]
 
@@ -236,7 +238,7 @@ def test_an_author_goes_with_posts_and_answers_and_never_comes_back(home):
     rows = store.read("imported_posts").collect()
     assert (rows["post_id"].to_list(), rows["answers"].list.len().to_list()) == (["s:b"], [0])
     new = frame("imported_posts", post("new", "换了一个地方再写一次", author="u_00000000000000aa"))
-    assert KeptOut(home).sift(new, "imported_posts")[0].is_empty()
+    assert SuppressionList(home).sift(new, "imported_posts")[0].is_empty()
 
 
 def test_what_was_erased_comes_back_neither_at_another_address_nor_in_a_file_of_another_name(home):
@@ -245,11 +247,11 @@ def test_what_was_erased_comes_back_neither_at_another_address_nor_in_a_file_of_
     Store(home / "data").write("imported_posts", frame_of, partition="other")
     erase(home, Request(rows=("s:a", "s:b", "s:x")))
     came = frame("imported_posts", post("new", HERS), post("new2", "别的", answer("s:new2/1", TO_HER)), post("c", HIS))
-    kept, _ = KeptOut(home).sift(came, "imported_posts")
+    kept, _ = SuppressionList(home).sift(came, "imported_posts")
     assert kept["post_id"].to_list() == ["s:new2", "s:c"], "what stands elsewhere is kept out nowhere"
     assert kept["answers"].list.len().to_list() == [0, 0]
     talk = Store(home / "data").read("imported_dialogues").collect()
-    assert KeptOut(home).sift(talk, "imported_dialogues")[0].height == talk.height == 1
+    assert SuppressionList(home).sift(talk, "imported_dialogues")[0].height == talk.height == 1
 
 
 def test_a_post_that_stands_in_a_journal_alone_is_erased_by_its_id_and_by_its_author(home):

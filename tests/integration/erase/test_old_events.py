@@ -18,7 +18,7 @@ from pipelines.operations.erase.lineage import Gone
 from pipelines.operations.erase.request import Request
 from pipelines.operations.erase.samples import without_gone
 from pipelines.store.store import Store
-from pipelines.store.suppression import KeptOut
+from pipelines.store.suppression import SuppressionList
 
 TABLES = ("clean_posts", "unique_posts")
 URL = "https://forum.example/t/12"
@@ -133,7 +133,7 @@ def test_a_record_goes_that_names_what_is_gone(row):
 
 
 def test_what_an_earlier_erasure_has_left_beside_a_mask_goes_as_well(tmp_path):
-    mask = KeptOut(tmp_path).mask("s:1")
+    mask = SuppressionList(tmp_path).mask("s:1")
     assert without_gone(event(sample_fields=[{"post_id": mask, "source_id": "1"}]), Gone(["s:2"])) == event(
         sample_fields=[]
     )

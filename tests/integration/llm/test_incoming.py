@@ -151,7 +151,7 @@ from pathlib import Path
 sys.path[:0] = [sys.argv[3]]
 from asking_tools import questions
 from pipelines.errors import HostRefused
-from pipelines.llm.factory import asker
+from pipelines.llm.factory import open_client
 from pipelines.settings import Llm
 
 def peak():
@@ -161,7 +161,7 @@ before = peak()
 llm = Llm(profiles=Path(sys.argv[2]), timeout=60.0, attempts=2)
 said = ""
 try:
-    with asker(Path(sys.argv[1]), llm, "openai", {}, budget=Decimal(5)) as ask:
+    with open_client(Path(sys.argv[1]), llm, "openai", {}, budget=Decimal(5)) as ask:
         ask.ask("emotions", questions(60))
 except HostRefused as error:
     said = error.what

@@ -15,7 +15,7 @@ import pytest
 from asking_tools import IN_BATCHES, Seen, asking, ledger_of, llm_for, question, questions, vendor_as
 
 from pipelines.errors import HostRefused
-from pipelines.llm.providers import line
+from pipelines.llm.providers import endpoint
 from pipelines.llm.questions import REASONS, InvalidReply
 
 pytestmark = pytest.mark.usefixtures("short_waits")
@@ -328,7 +328,7 @@ def test_what_is_in_flight_comes_home_before_a_refusal_goes_up(tmp_path):
 
 
 def test_an_error_that_nobody_foresaw_leaves_no_attempt_open(tmp_path, monkeypatch):
-    sent = line.Line.post
+    sent = endpoint.Endpoint.post
 
     async def fails(self, request):
         body = await sent(self, request)
@@ -336,7 +336,7 @@ def test_an_error_that_nobody_foresaw_leaves_no_attempt_open(tmp_path, monkeypat
             raise ZeroDivisionError
         return body
 
-    monkeypatch.setattr(line.Line, "post", fails)
+    monkeypatch.setattr(endpoint.Endpoint, "post", fails)
     with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url, concurrency=4)
         with asking(tmp_path, llm) as ask:

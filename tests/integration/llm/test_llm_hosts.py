@@ -11,7 +11,7 @@ import pytest
 from asking_tools import IN_BATCHES, asking, keys, ledger_of, llm_for, question, questions, vendor_as
 
 from pipelines.errors import HostRefused, RequestError
-from pipelines.llm.factory import asker
+from pipelines.llm.factory import open_client
 from pipelines.llm.interface import BUDGET
 from pipelines.llm.money import bound, worst_case
 from pipelines.llm.payload import payload
@@ -140,7 +140,7 @@ def test_what_is_no_completion_is_bought_once_and_ends_invalid(tmp_path, body, h
         assert ledger.spend()[0].at_risk == 0
         record(ledger, tmp_path / "recordings.jsonl")
     replayed = llm.model_copy(update={"recordings": tmp_path / "recordings.jsonl"})
-    with asker(None, replayed, "replay", {}) as ask:
+    with open_client(None, replayed, "replay", {}) as ask:
         assert ask.ask("emotions", [question(0)])[0].reason == "invalid_reply"
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from pipelines.core.stage import Stage
 from pipelines.errors import UnreadableFile
-from pipelines.flow.askers import Askers
+from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import _prepared, is_stale, run_stage
 from pipelines.flow.stages import STAGES
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.providers import written
-from pipelines.llm.providers.written import WrittenAsker, key_of, replies_to
+from pipelines.llm.providers.written import WrittenClient, key_of, replies_to
 from pipelines.llm.questions import InvalidReply, Question
 from pipelines.settings import Llm, Settings
 from pipelines.store import Store
@@ -27,25 +27,25 @@ WRITTEN = [stage for stage in ASKING if replies_to(stage.name)]
 
 
 @pytest.fixture(scope="module")
-def askers() -> Iterator[Askers]:
-    with Askers(None, Llm(), provider="written") as opened:
+def clients() -> Iterator[ClientPool]:
+    with ClientPool(None, Llm(), provider="written") as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def store(sample_home: Path, askers: Askers, tmp_path_factory: pytest.TempPathFactory) -> Store:
+def store(sample_home: Path, clients: ClientPool, tmp_path_factory: pytest.TempPathFactory) -> Store:
     """The sample home, all that is asked answered by what was written."""
     home = tmp_path_factory.mktemp("written-home")
     shutil.copytree(sample_home / "data", home / "data")
     store = Store(home / "data")
     for stage in STAGES:
-        run_stage(stage, store, Settings(), askers=askers)
+        run_stage(stage, store, Settings(), clients=clients)
     return store
 
 
-def asked(stage: Stage, store: Store, askers: Askers) -> list[Question]:
+def asked(stage: Stage, store: Store, clients: ClientPool) -> list[Question]:
     """The questions of a stage, as its parents stand."""
-    plan = _prepared(stage, store, Settings(), askers).plan
+    plan = _prepared(stage, store, Settings(), clients).plan
     assert plan is not None
     return plan.questions
 
@@ -56,8 +56,10 @@ def test_there_are_some_hundred_replies_for_nearly_every_stage_that_asks():
 
 
 @pytest.mark.parametrize("stage", WRITTEN, ids=lambda stage: stage.name)
-def test_every_reply_answers_a_question_of_the_samples_and_becomes_a_row(stage: Stage, store: Store, askers: Askers):
-    keys = {key_of(question) for question in asked(stage, store, askers)}
+def test_every_reply_answers_a_question_of_the_samples_and_becomes_a_row(
+    stage: Stage, store: Store, clients: ClientPool
+):
+    keys = {key_of(question) for question in asked(stage, store, clients)}
     lines = map(json.loads, (written.FOLDER / f"{stage.name}.jsonl").read_text(encoding="utf-8").splitlines())
     in_vain = {one["row_id"] for one in lines if (one["task"], one["alias"], one["sample"], one["inputs"]) not in keys}
     # Which posts train follows from their authors' pseudonyms, and so from the home's key.
@@ -71,11 +73,11 @@ def test_every_reply_answers_a_question_of_the_samples_and_becomes_a_row(stage: 
 
 
 @pytest.mark.parametrize("stage", WRITTEN, ids=lambda stage: stage.name)
-def test_a_row_without_a_reply_is_counted_and_makes_nothing_stale(stage: Stage, store: Store, askers: Askers):
+def test_a_row_without_a_reply_is_counted_and_makes_nothing_stale(stage: Stage, store: Store, clients: ClientPool):
     reasons = store.read_dropped(stage.name).collect()["reason"].to_list()
-    keys = [key_of(question) for question in asked(stage, store, askers)]
+    keys = [key_of(question) for question in asked(stage, store, clients)]
     assert reasons.count("not_written") == sum(key not in replies_to(stage.name) for key in keys)
-    assert not is_stale(stage, store, Settings(), askers)
+    assert not is_stale(stage, store, Settings(), clients)
 
 
 def question(reply_is: type[str] = str, prompt: Prompt | None = None) -> Question[str]:
@@ -106,7 +108,7 @@ def line(reply: str) -> str:
 def test_a_better_prompt_and_another_id_do_not_lose_a_reply(file: Path):
     file.write_text(line("先躺一会儿"), encoding="utf-8")
     other = replace(question(prompt=Prompt("annotate.test", "2-11111111", "Say it better.")), row_id="replica:7")
-    (reply,) = WrittenAsker(Llm()).ask("test", [other])
+    (reply,) = WrittenClient(Llm()).ask("test", [other])
     assert (reply.value, reply.provenance.model_asked, reply.provenance.model_served) == ("先躺一会儿", "written", None)
 
 
@@ -115,7 +117,7 @@ def test_a_better_prompt_and_another_id_do_not_lose_a_reply(file: Path):
 )
 def test_another_text_hand_draw_or_task_is_another_question(file: Path, change: dict):
     file.write_text(line("先躺一会儿"), encoding="utf-8")
-    (reply,) = WrittenAsker(Llm()).ask("test", [replace(question(), **change)])
+    (reply,) = WrittenClient(Llm()).ask("test", [replace(question(), **change)])
     assert (reply.value, reply.reason) == (None, "not_written")
 
 
@@ -123,10 +125,10 @@ def test_another_text_hand_draw_or_task_is_another_question(file: Path, change: 
 def test_a_line_that_is_no_reply_is_named(file: Path, content: str):
     file.write_text(f"{line('好')}\n{content}\n", encoding="utf-8")
     with pytest.raises(UnreadableFile, match="line 2"):
-        WrittenAsker(Llm()).ask("test", [question()])
+        WrittenClient(Llm()).ask("test", [question()])
 
 
 def test_a_reply_that_its_question_does_not_accept_is_named(file: Path):
     file.write_text(line("no reply"), encoding="utf-8")
     with pytest.raises(UnreadableFile, match="test of sample:p1 is no reply to it: form"):
-        WrittenAsker(Llm()).ask("test", [question()])
+        WrittenClient(Llm()).ask("test", [question()])

@@ -24,7 +24,7 @@ from scripted import Scripted
 from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
 from pipelines.llm.questions import REASONS, Question
 from pipelines.llm.tasks import Plan
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.dialogues import UniqueDialogues
 from schemas.ids import unit_interval
 from schemas.posts import UniquePosts
@@ -96,10 +96,10 @@ def unreliable(seed: int) -> Callable[[Question[Any]], Any]:
     return said
 
 
-def made(name: str, frame: pl.DataFrame, asker: Scripted) -> tuple[pl.DataFrame, pl.DataFrame]:
+def made(name: str, frame: pl.DataFrame, client: Scripted) -> tuple[pl.DataFrame, pl.DataFrame]:
     plan = TASKS[name].plan(frame)
-    kept, dropped = plan.finish(asker.ask(plan.questions))
-    require_balance(name, [settle(unit, [frame], kept, dropped) for unit in TASKS[name].units])
+    kept, dropped = plan.finish(client.ask(plan.questions))
+    require_balance(name, [reconcile(unit, [frame], kept, dropped) for unit in TASKS[name].units])
     assert TABLES[name].is_valid(kept), TABLES[name].filter(kept)[1].counts()
     assert Dropped.is_valid(dropped)
     assert set(plan.dropped.rows()) <= set(dropped.rows())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipelines.clean import clean_dialogues
 from pipelines.ingest.importing import read
 from pipelines.settings import Cleaning, Filters
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.table import Dropped
 
@@ -22,7 +22,7 @@ EN = ("seeker: I cannot sleep", "supporter: How long?")
 
 
 def require_accounted(frame: pl.DataFrame, kept: pl.DataFrame, dropped: pl.DataFrame) -> None:
-    require_balance("clean_dialogues", [settle("dialogue", [frame], kept, dropped)])
+    require_balance("clean_dialogues", [reconcile("dialogue", [frame], kept, dropped)])
     assert CleanDialogues.is_valid(kept)
     assert Dropped.is_valid(dropped)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipelines.clean import clean_posts
 from pipelines.ingest.importing import read
 from pipelines.settings import Cleaning, Filters
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.posts import CleanPosts, ImportedPosts, RawPosts
 from schemas.table import Dropped
 
@@ -22,7 +22,7 @@ Cleaned = tuple[pl.DataFrame, pl.DataFrame]
 
 
 def require_accounted(frame: pl.DataFrame, kept: pl.DataFrame, dropped: pl.DataFrame) -> None:
-    require_balance("clean_posts", [settle(unit, [frame], kept, dropped) for unit in ("post", "answer")])
+    require_balance("clean_posts", [reconcile(unit, [frame], kept, dropped) for unit in ("post", "answer")])
     assert CleanPosts.is_valid(kept)
     assert Dropped.is_valid(dropped)
     assert set(dropped["stage"]) <= {"clean_posts"}

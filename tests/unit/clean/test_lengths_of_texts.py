@@ -11,7 +11,7 @@ from pipelines.clean import clean_dialogues, clean_posts
 from pipelines.clean.lengths import split_dialogues, split_posts
 from pipelines.ingest.importing import read
 from pipelines.settings import Filters
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 
 SAD = "我最近总是失眠，心里很难受，不知道该怎么办才好，希望有人能帮帮我，谢谢大家。"
 ANSWER = "先抱抱你。能把这些说出来已经很不容易了，试着每天给自己留一点安静的时间，慢慢来。" * 4
@@ -44,7 +44,7 @@ def test_title_body_and_labels_of_a_post_count_together(more: dict[str, Any], st
         assert reason == "too_long"
         assert detail.endswith("characters, of at most 20000")
         assert SAD[:8] not in detail
-    require_balance("clean_posts", [settle(unit, [frame], kept, dropped) for unit in ("post", "answer")])
+    require_balance("clean_posts", [reconcile(unit, [frame], kept, dropped) for unit in ("post", "answer")])
 
 
 def test_an_answer_too_long_costs_itself_and_a_post_too_long_its_answers():
@@ -57,7 +57,7 @@ def test_an_answer_too_long_costs_itself_and_a_post_too_long_its_answers():
         ("answer", "s:2/0"): ("post_dropped", "s:2"),
         ("answer", "s:2/1"): ("post_dropped", "s:2"),
     }
-    require_balance("clean_posts", [settle(unit, [frame], kept, dropped) for unit in ("post", "answer")])
+    require_balance("clean_posts", [reconcile(unit, [frame], kept, dropped) for unit in ("post", "answer")])
 
 
 def test_the_bounds_are_settings():
@@ -87,7 +87,7 @@ def test_a_dialogue_falls_by_a_turn_or_by_all_its_texts(turns: list[str], more: 
     reason, figures = drops(dropped)["dialogue", "s:1"]
     assert reason == "too_long"
     assert figures == detail if detail else figures.endswith("of at most 200000")
-    require_balance("clean_dialogues", [settle("dialogue", [frame], kept, dropped)])
+    require_balance("clean_dialogues", [reconcile("dialogue", [frame], kept, dropped)])
 
 
 def test_no_real_post_answer_or_dialogue_is_too_long(shared: Any):

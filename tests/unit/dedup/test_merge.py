@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.dedup.merge import merge_dialogues, merge_posts
 from pipelines.ingest.importing import read
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.text import keys
 from schemas.dialogues import CleanDialogues
 from schemas.posts import CleanPosts
@@ -298,7 +298,7 @@ def test_it_does_what_a_plain_loop_does_in_any_order(rows: list[dict[str, Any]],
     random.shuffle(rows)
     frame = posts(rows)
     kept, dropped = merge_posts(frame, "unique_posts")
-    require_balance("unique_posts", [settle(unit, [frame], kept, dropped) for unit in ("post", "answer")])
+    require_balance("unique_posts", [reconcile(unit, [frame], kept, dropped) for unit in ("post", "answer")])
     assert Dropped.is_valid(dropped)
     answers = {row: set(of) for row, of in answer_ids(kept).items()}
     assert {row: (size, answers[row]) for row, size in kept.select("post_id", "cluster_size").rows()} == survivors

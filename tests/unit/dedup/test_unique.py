@@ -17,7 +17,7 @@ from pipelines.dedup.unique import require_training_rows, unique
 from pipelines.errors import RequestError
 from pipelines.settings import Splits as Sizes
 from pipelines.settings import SplitSizes
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.dialogues import UniqueDialogues
 from schemas.posts import UniquePosts
 from schemas.table import Dropped
@@ -45,7 +45,7 @@ def make(
         ("unique_posts", clean[0], ("post", "answer")),
         ("unique_dialogues", clean[1], ("dialogue",)),
     ):
-        require_balance(table, [settle(unit, [frame], *made[table]) for unit in units])
+        require_balance(table, [reconcile(unit, [frame], *made[table]) for unit in units])
         assert Dropped.is_valid(made[table][1])
     assert UniquePosts.is_valid(UniquePosts.cast(made["unique_posts"][0]))
     assert UniqueDialogues.is_valid(UniqueDialogues.cast(made["unique_dialogues"][0]))

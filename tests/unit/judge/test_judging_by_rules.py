@@ -14,7 +14,7 @@ from pipelines.annotate.rules.danger import dangers
 from pipelines.annotate.rules.listening import listen
 from pipelines.judge import mindchat
 from pipelines.judge.asking import NoVerdict
-from pipelines.judge.desk import desk
+from pipelines.judge.backend import open_backend
 from pipelines.judge.rules.answers import ANSWERS
 from pipelines.judge.rules.bond import bond, echo, repeats
 from pipelines.judge.rules.quality import colludes, quality
@@ -262,7 +262,7 @@ def test_both_ways_of_asking_find_the_same(tmp_path, mode, first):
 
 
 async def _judged(home, case, mode):
-    async with desk(home, Llm(), "rules", MODELS, budget=None, budget_of="judge") as rules:
+    async with open_backend(home, Llm(), "rules", MODELS, budget=None, budget_of="judge") as rules:
         return await Judge("r", "zh", case, rules.models, rules.ask).judged(mode)
 
 

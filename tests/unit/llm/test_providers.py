@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import HostRefused, NoHost, NoKey, RequestError, UnknownName
-from pipelines.llm.factory import asker
+from pipelines.llm.factory import open_client
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import RULES, Request, payload
 from pipelines.llm.profiles import profiles
 from pipelines.llm.providers.bodies import MOST_IN_A_ROW, Completion, UnreadableBody, completion, verdict_of
-from pipelines.llm.providers.line import Line, Trouble
+from pipelines.llm.providers.endpoint import Endpoint, RequestFailed
 from pipelines.settings import Llm
 
 GOOD = '{"emotion": "焦虑", "why": "睡不着"}'
@@ -161,7 +161,7 @@ def test_an_error_with_status_200_is_no_answer():
 @pytest.fixture
 def line(tmp_path):
     llm = llm_for(tmp_path, "http://127.0.0.1:9/v1")
-    made = Line(profiles(llm.profiles)["stub"], llm)
+    made = Endpoint(profiles(llm.profiles)["stub"], llm)
     yield made
     asyncio.run(made.close())
 
@@ -175,7 +175,7 @@ def answered(line, status, error=None, headers=None, *, lengthened=False):
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
 def test_what_may_help_is_tried_again_and_owes_nothing(line, status):
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(RequestFailed) as caught:
         answered(line, status)
     assert (caught.value.status, caught.value.billed, caught.value.refusal) == (f"http_{status}", False, None)
     assert caught.value.flooded == (status == 429)
@@ -183,7 +183,7 @@ def test_what_may_help_is_tried_again_and_owes_nothing(line, status):
 
 @pytest.mark.parametrize("status", [401, 402, 403, 404, 405, 418])
 def test_what_would_fail_again_ends_the_run(line, status):
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(RequestFailed) as caught:
         answered(line, status, {"code": "no_such_thing", "message": WORDS})
     refusal = caught.value.refusal
     assert isinstance(refusal, HostRefused)
@@ -196,7 +196,7 @@ def test_what_would_fail_again_ends_the_run(line, status):
 def test_what_may_be_about_one_question_is_about_all_when_many_are_in_a_row(line, status):
     told = []
     for _ in range(MOST_IN_A_ROW):
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(RequestFailed) as caught:
             answered(line, status, {"code": "no_such_thing", "message": WORDS})
         told.append(caught.value)
     assert {(one.status, one.billed, one.again) for one in told} == {(f"http_{status}", False, False)}
@@ -207,20 +207,20 @@ def test_what_may_be_about_one_question_is_about_all_when_many_are_in_a_row(line
 
 
 def test_an_account_without_credit_ends_the_run_although_it_says_400(line):
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(RequestFailed) as caught:
         answered(line, 400, {"code": "billing_hard_limit_reached"})
     assert "top up" in str(caught.value.refusal)
 
 
 def test_an_empty_account_ends_the_run_although_it_says_429(line):
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(RequestFailed) as caught:
         answered(line, 429, {"code": "insufficient_quota"})
     assert "top up" in str(caught.value.refusal)
 
 
 @pytest.mark.parametrize("said", [WORDS, WORDS.split("，")[0], "x" * 61])
 def test_a_code_that_is_no_word_is_not_repeated(line, said):
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(RequestFailed) as caught:
         answered(line, 418, {"code": said})
     assert said not in str(caught.value.refusal)
 
@@ -244,13 +244,13 @@ def in_a_minute():
 )
 def test_retry_after_in_seconds_or_as_a_date(line, told, low, high):
     told = told() if callable(told) else told
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(RequestFailed) as caught:
         answered(line, 429, headers={"retry-after": told} if told else {})
     assert low <= caught.value.after <= high
 
 
 def test_a_host_that_asks_to_come_back_tomorrow_ends_the_run(line):
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(RequestFailed) as caught:
         answered(line, 429, headers={"retry-after": "86400"})
     assert "asks to wait 86400 s" in str(caught.value.refusal)
 
@@ -260,10 +260,10 @@ def test_a_line_wants_a_host_and_the_key_that_its_profile_names(tmp_path, monkey
     known = profiles(llm.profiles)
     monkeypatch.delenv("STUB_KEY", raising=False)
     with pytest.raises(NoKey, match="STUB_KEY"):
-        Line(known["stub"], llm)
+        Endpoint(known["stub"], llm)
     monkeypatch.delenv("DEEPSEEK_R1_BASE_URL", raising=False)
     with pytest.raises(NoHost, match="DEEPSEEK_R1_BASE_URL"):
-        Line(known["deepseek-r1"], llm)
+        Endpoint(known["deepseek-r1"], llm)
 
 
 def test_the_key_of_another_host_is_never_sent(tmp_path, monkeypatch):
@@ -271,7 +271,7 @@ def test_the_key_of_another_host_is_never_sent(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_ORG_ID", "org-of-another")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-another")
     llm = llm_for(tmp_path, "http://127.0.0.1:9/v1")
-    line = Line(profiles(llm.profiles)["stub"], llm)
+    line = Endpoint(profiles(llm.profiles)["stub"], llm)
     sent = line.client.default_headers | line.client.auth_headers
     asyncio.run(line.close())
     assert "of-another" not in str(sent)
@@ -283,7 +283,7 @@ def test_the_key_of_another_host_is_never_sent(tmp_path, monkeypatch):
 def test_rules_answer_in_order_and_say_who_they_are():
     seen = Seen()
     answers = {"emotions": lambda inputs: json.dumps({"emotion": "焦虑", "why": inputs["text"][:4]})}
-    with asker(None, Llm(), "rules", answers, progress=seen) as ask:
+    with open_client(None, Llm(), "rules", answers, progress=seen) as ask:
         model = ask.models(("gpt-4o", "qwen2.5-vl"))
         replies = ask.ask("emotions", questions(3, model=RULES))
     assert model == (RULES,)
@@ -297,14 +297,14 @@ def test_rules_answer_in_order_and_say_who_they_are():
 
 
 def test_rules_cost_nothing():
-    with asker(None, Llm(), "rules", {}) as ask:
+    with open_client(None, Llm(), "rules", {}) as ask:
         found = ask.estimate("emotions", questions(3, model=RULES))
     assert (found.calls, found.cached, found.cost) == (0, 0, 0)
 
 
 def test_an_answer_of_the_rules_that_is_none_is_a_bug_and_quotes_nobody():
     with (
-        asker(None, Llm(), "rules", {"emotions": lambda inputs: inputs["text"]}) as ask,
+        open_client(None, Llm(), "rules", {"emotions": lambda inputs: inputs["text"]}) as ask,
         pytest.raises(RuntimeError, match=r"rules-v1 answers emotions of r1 with what is none: json_invalid") as caught,
     ):
         ask.ask("emotions", [question(1)])
@@ -313,22 +313,25 @@ def test_an_answer_of_the_rules_that_is_none_is_a_bug_and_quotes_nobody():
 
 
 def test_a_task_without_rules_is_named():
-    with asker(None, Llm(), "rules", {"emotion": lambda _: GOOD}) as ask, pytest.raises(UnknownName, match="did you"):
+    with (
+        open_client(None, Llm(), "rules", {"emotion": lambda _: GOOD}) as ask,
+        pytest.raises(UnknownName, match="did you"),
+    ):
         ask.ask("emotions", [question(1)])
 
 
 def test_an_unknown_provider_is_named():
-    with pytest.raises(UnknownName, match="did you mean 'openai'"), asker(None, Llm(), "opnai", {}):
+    with pytest.raises(UnknownName, match="did you mean 'openai'"), open_client(None, Llm(), "opnai", {}):
         pass
 
 
 def test_provider_openai_wants_a_home():
-    with pytest.raises(ValueError, match="home"), asker(None, Llm(), "openai", {}):
+    with pytest.raises(ValueError, match="home"), open_client(None, Llm(), "openai", {}):
         pass
 
 
 def test_replay_wants_recordings():
-    with pytest.raises(RequestError, match=r"llm\.recordings"), asker(None, Llm(), "replay", {}):
+    with pytest.raises(RequestError, match=r"llm\.recordings"), open_client(None, Llm(), "replay", {}):
         pass
 
 

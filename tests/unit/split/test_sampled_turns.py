@@ -12,7 +12,7 @@ from sample_rows import dialogue, turn, unique_dialogues
 from pipelines.settings import Sampling
 from pipelines.split.gaussian import round_probabilities, sample_rounds
 from pipelines.split.turns import answered_rounds, sample_turns
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.table import Dropped
 from schemas.training import SampledTurns
 
@@ -170,7 +170,7 @@ def test_whatever_was_said_every_round_is_drawn_or_accounted_for(drawn: list[lis
     frame = unique_dialogues(*rows)
     before = frame.clone()
     kept, dropped = sample_turns(frame, Sampling(n_samples=wanted), seed)
-    require_balance("sampled_turns", [settle("round", [frame], kept, dropped)])
+    require_balance("sampled_turns", [reconcile("round", [frame], kept, dropped)])
     assert SampledTurns.is_valid(kept)
     assert Dropped.is_valid(dropped)
     assert frame.equals(before)

@@ -18,7 +18,7 @@ from unique_rows import RISK, answer, post, posts, rounds, sampled_round, splits
 
 from pipelines.settings import Prompts
 from pipelines.store import Store
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts, draw_reference, ecot_prompts
 from schemas.ids import stable_int
 from schemas.labels import SPLITS
@@ -55,7 +55,7 @@ def made(name: str, *changes: dict[str, Any], settings: Prompts | None = None) -
     make, framed, row, unit = SETS[name]
     frame = framed(*(row | change for change in changes or ({},)))
     kept, dropped = make(frame, TRAIN, settings)
-    require_balance(name, [settle(unit, [frame], kept, dropped)])
+    require_balance(name, [reconcile(unit, [frame], kept, dropped)])
     assert TABLES[name].is_valid(kept)
     assert Dropped.is_valid(dropped)
     return kept, dropped
@@ -298,7 +298,7 @@ def test_whatever_the_schemas_allow_is_accounted_for(seed: int):
         # `history` may end with anybody in a sample, in the real table only with the seeker.
         for chosen in (Prompts(), Prompts(allow_risk=True, max_tokens=10**6, max_tokens_cer=10**6)):
             kept, dropped = make(frame, TRAIN, chosen)
-            require_balance(name, [settle(unit, [frame], kept, dropped)])
+            require_balance(name, [reconcile(unit, [frame], kept, dropped)])
             assert Dropped.is_valid(dropped)
             assert kept["row_id"].is_unique().all()
         assert kept.height > 0

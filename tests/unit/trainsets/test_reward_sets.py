@@ -9,7 +9,7 @@ from labelled_rows import REFERENCE, RESPONSE, candidate, label, tables, variant
 
 from pipelines.judge.turns import system_prompt
 from pipelines.judge.verdicts import STEPS, as_preference, read_choice, read_step, reference_first
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.labelled import labelled
 from pipelines.trainsets.reward_sets import outcome_samples, process_samples, unified_samples
 from schemas.table import Dropped
@@ -24,7 +24,7 @@ SAID = label(ONE, right="TFT", preference="first")
 def made(name, *arguments, seed=0, **split_of):
     found = tables(*arguments, **split_of)
     kept, dropped = SETS[name](*labelled(**found), seed)
-    require_balance(name, [settle("candidate", [found["labels"], found["rewritten"]], kept, dropped)])
+    require_balance(name, [reconcile("candidate", [found["labels"], found["rewritten"]], kept, dropped)])
     assert TABLES[name].is_valid(kept)
     assert Dropped.is_valid(dropped)
     return kept, dropped

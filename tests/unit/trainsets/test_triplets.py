@@ -12,7 +12,7 @@ from unique_rows import RISK, answer, post, posts, splits
 from pipelines.llm.tasks import rows as framed
 from pipelines.settings import Training
 from pipelines.split.references import draw_reference
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.triplets import triplets
 from schemas.annotations import Emotions, Topics
 from schemas.labels import NEGATIVES, SENTIMENT_OF
@@ -54,7 +54,7 @@ def made(
     judged = emotions(frame) if felt is None else felt
     more = {"topics": Topics.create_empty(), "settings": SETTINGS} | more
     kept, dropped = triplets(frame, table, emotions=judged, **more)
-    require_balance("rm_triplets", [settle("post", [frame], kept, dropped)])
+    require_balance("rm_triplets", [reconcile("post", [frame], kept, dropped)])
     assert RmTriplets.is_valid(kept)
     assert Dropped.is_valid(dropped)
     return kept, dropped

@@ -8,7 +8,7 @@ from labelled_rows import REFERENCE, RESPONSE, STEPS, TURN, candidate, label, ta
 from unique_rows import RISK, answer, post, posts, splits
 
 from pipelines.llm.tasks import rows as framed
-from pipelines.store.accounting import require_balance, settle
+from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.labelled import labelled
 from pipelines.trainsets.prompt_sets import cer_prompts, cer_system_prompt, coe_prompts
 from pipelines.trainsets.warm_starts import cer_samples, coe_samples, transcript, turns
@@ -31,7 +31,7 @@ def chains(**more: Any) -> pl.DataFrame:
 def coe(post: dict[str, Any] | None = POST, split: str = "train") -> tuple[pl.DataFrame, pl.DataFrame]:
     frame = chains()
     kept, dropped = coe_samples(frame, posts(*([post] if post else [])), splits(g1=split))
-    require_balance("sft_coe", [settle("post", [frame], kept, dropped)])
+    require_balance("sft_coe", [reconcile("post", [frame], kept, dropped)])
     assert SftCoe.is_valid(kept)
     assert Dropped.is_valid(dropped)
     return kept, dropped
@@ -40,7 +40,7 @@ def coe(post: dict[str, Any] | None = POST, split: str = "train") -> tuple[pl.Da
 def cer(*arguments: Any, **split_of: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     found = tables(*arguments, **split_of)
     kept, dropped = cer_samples(found["candidates"], *labelled(**found))
-    require_balance("sft_cer", [settle("candidate", [found["candidates"], found["rewritten"]], kept, dropped)])
+    require_balance("sft_cer", [reconcile("candidate", [found["candidates"], found["rewritten"]], kept, dropped)])
     assert SftCer.is_valid(kept)
     assert Dropped.is_valid(dropped)
     return kept, dropped

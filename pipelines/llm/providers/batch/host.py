@@ -12,8 +12,8 @@ from pipelines.errors import HostRefused
 from pipelines.llm.payload import LONGEST
 from pipelines.llm.profiles import Profile
 from pipelines.llm.providers.batch.lines import ENDPOINT, Lines
+from pipelines.llm.providers.endpoint import LONGEST_WAIT, redirected, retry_after
 from pipelines.llm.providers.incoming import Redirected, TooLarge, reply_bytes
-from pipelines.llm.providers.line import LONGEST_WAIT, redirected, retry_after
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

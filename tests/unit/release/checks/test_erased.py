@@ -5,7 +5,7 @@ from released_rows import few_rows
 from unique_rows import post
 
 from pipelines.release.checks.erased import erased
-from pipelines.store.suppression import KeptOut
+from pipelines.store.suppression import SuppressionList
 
 POSTS = (
     post(1, "我最近睡不好，总是想工作上的事情。"),
@@ -25,7 +25,7 @@ def test_a_listed_row_is_refused(tmp_path, line, row_id):
 
 
 def test_a_row_that_was_erased_and_came_back_is_refused(tmp_path):
-    KeptOut(tmp_path).add(["s:12"])
+    SuppressionList(tmp_path).add(["s:12"])
     (found,) = erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))
     assert (found.severity, found.examples) == ("refuse", ["s:12"])
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from pipelines.errors import LedgerError, UnknownName
-from pipelines.flow.askers import Askers
+from pipelines.flow.clients import ClientPool
 from pipelines.settings import Llm
 
 
@@ -20,27 +20,27 @@ from pipelines.settings import Llm
     ],
 )
 def test_who_answers(said, settings, standing, answers):
-    assert Askers(None, Llm(provider=settings), provider=said).provider(standing) == answers
+    assert ClientPool(None, Llm(provider=settings), provider=said).provider(standing) == answers
 
 
 def test_the_presence_of_a_key_selects_nothing(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-something")
-    assert Askers(None, Llm()).provider(None) == "rules"
+    assert ClientPool(None, Llm()).provider(None) == "rules"
 
 
 def test_money_needs_a_budget_and_nothing_else_does(tmp_path):
-    without, with_one = Askers(tmp_path, Llm()), Askers(tmp_path, Llm(), budget=Decimal(1))
+    without, with_one = ClientPool(tmp_path, Llm()), ClientPool(tmp_path, Llm(), budget=Decimal(1))
     assert [without.costs(name) for name in ("rules", "replay", "openai")] == [False, False, True]
     assert not with_one.costs("openai")
 
 
 def test_an_asker_is_opened_when_it_is_needed_and_once(tmp_path):
-    with Askers(tmp_path, Llm()) as askers:
+    with ClientPool(tmp_path, Llm()) as clients:
         assert list(tmp_path.iterdir()) == []
-        assert askers.of("rules") is askers.of("rules")
+        assert clients.of("rules") is clients.of("rules")
         assert list(tmp_path.iterdir()) == []
-        asker = askers.of("openai")
-        assert asker is askers.of("openai")
+        client = clients.of("openai")
+        assert client is clients.of("openai")
         assert list(tmp_path.iterdir()) == []
 
 
@@ -56,16 +56,16 @@ def test_what_was_opened_is_closed_where_the_ledger_cannot_be(tmp_path, monkeypa
         finally:
             closed.append(provider)
 
-    monkeypatch.setattr("pipelines.flow.askers.asker", opened)
+    monkeypatch.setattr("pipelines.flow.clients.client", opened)
     (tmp_path / "ledger.sqlite").touch()
-    with pytest.raises(LedgerError, match="damaged"), Askers(tmp_path, Llm(), budget=Decimal(1)) as askers:
-        askers.of("rules")
+    with pytest.raises(LedgerError, match="damaged"), ClientPool(tmp_path, Llm(), budget=Decimal(1)) as clients:
+        clients.of("rules")
     assert closed == ["rules"]
 
 
 def test_a_provider_that_there_is_not(tmp_path):
     with pytest.raises(UnknownName, match="did you mean 'openai'"):
-        Askers(tmp_path, Llm(), provider="openia")
+        ClientPool(tmp_path, Llm(), provider="openia")
 
 
 def test_several_may_be_told_how_far_a_stage_is():
@@ -79,9 +79,9 @@ def test_several_may_be_told_how_far_a_stage_is():
         def update(self, stage, total, done, cached, failed, spent) -> None:
             heard.append((self.name, done))
 
-    askers = Askers(None, Llm(), progress=Ear("terminal"))
-    askers.update("topics", 3, 1, 0, 0, Decimal(0))
-    with askers.telling(Ear("dagster")):
-        askers.update("topics", 3, 2, 0, 0, Decimal(0))
-    askers.update("topics", 3, 3, 0, 0, Decimal(0))
+    clients = ClientPool(None, Llm(), progress=Ear("terminal"))
+    clients.update("topics", 3, 1, 0, 0, Decimal(0))
+    with clients.telling(Ear("dagster")):
+        clients.update("topics", 3, 2, 0, 0, Decimal(0))
+    clients.update("topics", 3, 3, 0, 0, Decimal(0))
     assert heard == [("terminal", 1), ("terminal", 2), ("dagster", 2), ("terminal", 3)]

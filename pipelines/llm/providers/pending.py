@@ -19,7 +19,7 @@ T = TypeVar("T")
 _ANEW = 1000
 
 
-class Walk(Generic[T]):
+class PendingRequest(Generic[T]):
     """Where a question stands: `request` is what is to be asked next, `reply` what came of it, None until the end."""
 
     def __init__(
@@ -35,7 +35,7 @@ class Walk(Generic[T]):
         self.request = Request.of(self._asked, question.sample)
 
     def take(self, body: bytes) -> None:
-        """The body that answers `request`: ends the walk, or makes the next request."""
+        """The body that answers `request`: ends the pending, or makes the next request."""
         try:
             given = completion(body, thinks=self.profile.thinking)
         except UnreadableBody:  # it was paid for all the same: once
@@ -54,10 +54,10 @@ class Walk(Generic[T]):
         else:
             self._read(given)
 
-    def anew(self) -> "Walk[T]":
+    def anew(self) -> "PendingRequest[T]":
         """The same question from its beginning, as its next sample: another request, and another answer."""
         question = replace(self.question, sample=self.question.sample + _ANEW)
-        return Walk(question, self.profile, self._provider, self._most_repairs)
+        return PendingRequest(question, self.profile, self._provider, self._most_repairs)
 
     def fail(self, detail: str, reason: str = NO_ANSWER) -> None:
         """No request for it came through, or none was sent."""
@@ -98,31 +98,33 @@ class Walk(Generic[T]):
         )
 
 
-def walk_on(walks: Iterable[Walk[Any]], recorded: Callable[[Sequence[str]], Mapping[str, bytes]]) -> None:
-    """Takes each walk as far as the bodies that are recorded, by key, lead it."""
-    ahead = list(walks)
+def go_on(requests: Iterable[PendingRequest[Any]], recorded: Callable[[Sequence[str]], Mapping[str, bytes]]) -> None:
+    """Takes each pending as far as the bodies that are recorded, by key, lead it."""
+    ahead = list(requests)
     while ahead:
-        found = recorded(list(dict.fromkeys(walk.request.key for walk in ahead)))
-        ahead = [walk for walk in ahead if walk.request.key in found]
-        for walk in ahead:
-            walk.take(found[walk.request.key])
-        ahead = [walk for walk in ahead if walk.reply is None]
+        found = recorded(list(dict.fromkeys(pending.request.key for pending in ahead)))
+        ahead = [pending for pending in ahead if pending.request.key in found]
+        for pending in ahead:
+            pending.take(found[pending.request.key])
+        ahead = [pending for pending in ahead if pending.reply is None]
 
 
-def newest(walks: Sequence[Walk[Any]], recorded: Callable[[Sequence[str]], Mapping[str, bytes]]) -> list[Walk[Any]]:
-    """The walks, those that ended without an answer replaced by how the same question ended when it was asked anew."""
-    found = list(walks)
-    places = [place for place, walk in enumerate(found) if _has_no_answer(walk)]
+def newest(
+    requests: Sequence[PendingRequest[Any]], recorded: Callable[[Sequence[str]], Mapping[str, bytes]]
+) -> list[PendingRequest[Any]]:
+    """The requests; in the place of one that ended without an answer, how the same question ended later."""
+    found = list(requests)
+    places = [place for place, pending in enumerate(found) if _has_no_answer(pending)]
     while places:
         again = [found[place].anew() for place in places]
-        walk_on(again, recorded)
-        ended = [(place, walk) for place, walk in zip(places, again, strict=True) if walk.reply is not None]
-        for place, walk in ended:
-            found[place] = walk
-        places = [place for place, walk in ended if _has_no_answer(walk)]
+        go_on(again, recorded)
+        ended = [(place, pending) for place, pending in zip(places, again, strict=True) if pending.reply is not None]
+        for place, pending in ended:
+            found[place] = pending
+        places = [place for place, pending in ended if _has_no_answer(pending)]
     return found
 
 
-def _has_no_answer(walk: Walk[Any]) -> bool:
-    """Whether a walk has ended with what the model said in the place of an answer."""
-    return walk.reply is not None and (walk.reply.may_come_right or walk.reply.is_of_the_text)
+def _has_no_answer(pending: PendingRequest[Any]) -> bool:
+    """Whether a request has ended with what the model said in the place of an answer."""
+    return pending.reply is not None and (pending.reply.may_come_right or pending.reply.is_of_the_text)

@@ -24,7 +24,7 @@ from asking_tools import (
 )
 
 from pipelines.errors import BudgetSpent, NoKey, RequestError, UnknownName, UnknownPrice
-from pipelines.llm.factory import asker
+from pipelines.llm.factory import open_client
 from pipelines.llm.interface import BUDGET
 from pipelines.llm.questions import InvalidReply
 from pipelines.settings import ROOT, Llm
@@ -517,6 +517,6 @@ def test_no_text_of_a_person_is_logged(tmp_path, vendor, caplog):
 
 
 def test_stages_open_no_provider_but_the_one_that_is_named(tmp_path):
-    with asker(tmp_path, Llm(), "rules", {}) as ask:
+    with open_client(tmp_path, Llm(), "rules", {}) as ask:
         assert ask.provider == "rules"
     assert not (tmp_path / "ledger.sqlite").exists()

@@ -1,4 +1,4 @@
-"""Who answers in one refresh: an asker for each provider, opened when it is first needed, all of them on one budget."""
+"""Who answers in one refresh: a client for each provider, opened when it is first needed, all of them on one budget."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,15 +9,15 @@ from typing import Self
 
 from pipelines.core.home import Home
 from pipelines.errors import UnknownName
-from pipelines.llm.factory import asker
-from pipelines.llm.interface import BUDGET, PROVIDERS, Asker, Progress
+from pipelines.llm.factory import open_client
+from pipelines.llm.interface import BUDGET, PROVIDERS, LLMClient, Progress
 from pipelines.settings import Llm
 
 # Providers that send, and so may cost money.
 PAID = frozenset({"openai"})
 
 
-class Askers:
+class ClientPool:
     """Whoever a refresh may ask. It lives as long as the refresh; left in order, it closes the refresh's budget.
 
     Args:
@@ -52,7 +52,7 @@ class Askers:
         self._told = [] if progress is None else [progress]
         self._budget, self._budget_of = budget, budget_of
         self.said = provider or llm.provider
-        self._opened: dict[str, Asker] = {}
+        self._opened: dict[str, LLMClient] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -99,14 +99,14 @@ class Askers:
         for one in self._told:
             one.update(stage, total, done, cached, failed, spent)
 
-    def of(self, provider: str) -> Asker:
-        """The asker of a provider. Without a budget one that costs money gives what the ledger holds, and no more."""
+    def of(self, provider: str) -> LLMClient:
+        """The client of a provider. Without a budget one that costs money gives what the ledger holds, and no more."""
         if provider not in self._opened:
             from pipelines.annotate.rules.answers import ANSWERS
             from pipelines.rewrite.rules.answers import ANSWERS as REWRITING
 
             self._opened[provider] = self._stack.enter_context(
-                asker(
+                open_client(
                     self._home,
                     self._llm,
                     provider,

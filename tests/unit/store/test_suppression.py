@@ -5,7 +5,7 @@ import pytest
 
 from pipelines.core.files import write_whole
 from pipelines.errors import Busy
-from pipelines.store.suppression import KeptOut, require_no_erasure, words_of
+from pipelines.store.suppression import SuppressionList, require_no_erasure, words_of
 from schemas.tables import TABLES
 
 
@@ -20,14 +20,14 @@ def rows(*names: str) -> pl.DataFrame:
 
 
 def test_a_home_where_nothing_was_erased_keeps_all_and_makes_no_file(tmp_path):
-    kept, dropped = KeptOut(tmp_path).sift(rows("1", "2"), "imported_dialogues")
+    kept, dropped = SuppressionList(tmp_path).sift(rows("1", "2"), "imported_dialogues")
     assert (kept.height, dropped.height, list(tmp_path.iterdir())) == (2, 0, [])
 
 
 def test_rows_are_kept_out_for_good_and_the_list_names_nobody(tmp_path):
-    KeptOut(tmp_path).add(["s:1"])
-    KeptOut(tmp_path).add(["s:3"])
-    kept, dropped = KeptOut(tmp_path).sift(rows("1", "2", "3"), "imported_dialogues")
+    SuppressionList(tmp_path).add(["s:1"])
+    SuppressionList(tmp_path).add(["s:3"])
+    kept, dropped = SuppressionList(tmp_path).sift(rows("1", "2", "3"), "imported_dialogues")
     assert kept["dialogue_id"].to_list() == ["s:2"]
     assert dropped["reason"].to_list() == ["erased", "erased"]
     assert "s:" not in (tmp_path / "erasures" / "kept-out").read_text(encoding="ascii")
@@ -50,7 +50,7 @@ def posts(*told: tuple[str, str, str, list[str]]) -> pl.DataFrame:
 
 
 def erase_words(home, rows: pl.DataFrame) -> None:
-    keeper = KeptOut(home)
+    keeper = SuppressionList(home)
     keeper.add([], filter(None, map(keeper.wording, words_of(rows))))
 
 
@@ -58,7 +58,7 @@ def test_a_post_is_known_by_its_words_at_another_address_and_under_another_title
     erase_words(tmp_path, posts(("s:1", "钥匙", WORDS, [])))
     spaced = f"{WORDS[:9]}\n {WORDS[9:]}"
     came = posts(("t:7", "另一个标题", spaced, []), ("t:8", "钥匙", WORDS + "。", []), ("t:9", "", "别的事", [WORDS]))
-    kept, dropped = KeptOut(tmp_path).sift(came, "raw_posts")
+    kept, dropped = SuppressionList(tmp_path).sift(came, "raw_posts")
     assert kept["post_id"].to_list() == ["t:8", "t:9"]
     assert kept["answers"].list.len().to_list() == [0, 0], "nor does it come back as an answer"
     assert dropped["unit"].to_list() == ["record", "answer"]
@@ -67,7 +67,7 @@ def test_a_post_is_known_by_its_words_at_another_address_and_under_another_title
 def test_a_post_that_says_little_is_known_by_its_title_with_it_and_a_few_words_tell_nobody(tmp_path):
     erase_words(tmp_path, posts(("s:1", WORDS, "怎么办", []), ("s:2", "想哭", "怎么办", [])))
     came = posts(("t:1", WORDS, "怎么办", []), ("t:2", "想哭", "怎么办", []), ("t:3", "别的", "怎么办", []))
-    assert KeptOut(tmp_path).sift(came, "raw_posts")[0]["post_id"].to_list() == ["t:2", "t:3"]
+    assert SuppressionList(tmp_path).sift(came, "raw_posts")[0]["post_id"].to_list() == ["t:2", "t:3"]
 
 
 def test_a_dialogue_is_known_by_all_that_was_said_in_it(tmp_path):
@@ -76,17 +76,17 @@ def test_a_dialogue_is_known_by_all_that_was_said_in_it(tmp_path):
 
     erase_words(tmp_path, pl.DataFrame([talk("s:1", WORDS, "后来呢")]))
     came = pl.DataFrame([talk("t:1", WORDS, "后来呢"), talk("t:2", WORDS, "然后呢")])
-    assert KeptOut(tmp_path).sift(came, "imported_dialogues")[0]["dialogue_id"].to_list() == ["t:2"]
+    assert SuppressionList(tmp_path).sift(came, "imported_dialogues")[0]["dialogue_id"].to_list() == ["t:2"]
 
 
 def test_codes_are_those_of_the_home(tmp_path):
     """A list that somebody else has leads to nobody, even for one who guesses ids."""
-    assert KeptOut(tmp_path / "a").code("s:1") == KeptOut(tmp_path / "a").code("s:1")
-    assert KeptOut(tmp_path / "a").code("s:1") != KeptOut(tmp_path / "b").code("s:1")
+    assert SuppressionList(tmp_path / "a").code("s:1") == SuppressionList(tmp_path / "a").code("s:1")
+    assert SuppressionList(tmp_path / "a").code("s:1") != SuppressionList(tmp_path / "b").code("s:1")
 
 
 def test_its_files_are_for_their_owner_alone(tmp_path):
-    KeptOut(tmp_path).add(["s:1"])
+    SuppressionList(tmp_path).add(["s:1"])
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "erasures").iterdir()}
     assert modes == {"key": 0o600, "kept-out": 0o600}
 

@@ -1,4 +1,4 @@
-"""One model on the line: its client, its limits, and what its host means by each answer that is none."""
+"""One model at its host: its client, its limits, and what its host means by each answer that is none."""
 
 import asyncio
 import json
@@ -18,8 +18,8 @@ from pipelines.settings import Llm
 _CONNECT_SECONDS = 10.0
 LONGEST_WAIT = 900.0
 
-# Connections of one client, of which a line has as many as it needs. For every request a pool looks at the socket of
-# each connection that is idle: with 64 in one pool that takes longer than all the rest of a call.
+# Connections of one client, of which an endpoint has as many as it needs. For every request a pool looks at the socket
+# of each connection that is idle: with 64 in one pool that takes longer than all the rest of a call.
 _CONNECTIONS = 8
 
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
@@ -35,7 +35,7 @@ _REMEDIES = {
 UNLIKED = "look at the profile of the model: model, structured, limit_field, max_tokens, extra_body"
 
 
-class Trouble(Exception):
+class RequestFailed(Exception):
     """A request that got no answer.
 
     status: one word for the ledger.
@@ -61,7 +61,7 @@ class Trouble(Exception):
         self.again, self.refusal = again and refusal is None, refusal
 
 
-class Line:
+class Endpoint:
     """A profile that is asked. Lives in one event loop."""
 
     def __init__(self, profile: Profile, llm: Llm) -> None:
@@ -114,7 +114,7 @@ class Line:
             await client.close()
 
     async def post(self, request: Request) -> bytes:
-        """The bytes that answer a request, be they a completion or not, or a verdict on its text. Raises Trouble."""
+        """The bytes that answer a request: a completion or not, or a verdict on its text. Raises RequestFailed."""
         import openai
 
         try:
@@ -124,15 +124,15 @@ class Line:
         except openai.APIStatusError as error:
             return self._status(error.response, request)
         except Redirected as error:
-            raise Trouble(
+            raise RequestFailed(
                 f"http_{error.status}", billed=False, refusal=redirected(self.profile, self.host, error)
             ) from None
         except TooLarge as error:
             raise self._too_large(request, error) from None
         except (TimeoutError, openai.APITimeoutError) as error:
-            raise Trouble("timeout", billed=_billed(error)) from None
+            raise RequestFailed("timeout", billed=_billed(error)) from None
         except openai.APIConnectionError as error:
-            raise Trouble("connection", billed=_billed(error)) from None
+            raise RequestFailed("connection", billed=_billed(error)) from None
         return body
 
     async def _posted(self, payload: Payload) -> bytes:
@@ -158,14 +158,14 @@ class Line:
         told = f"http_{status}"
         after = retry_after(response.headers)
         if may_pass(status) and code not in _NO_CREDIT and after <= LONGEST_WAIT:
-            raise Trouble(told, billed=False, after=after, flooded=status == 429)
+            raise RequestFailed(told, billed=False, after=after, flooded=status == 429)
         if status in ABOUT_ONE and code not in _NO_CREDIT:
             raise self._not_had(request, told, code)
         closed = f", and asks to wait {after:.0f} s" if after > LONGEST_WAIT else ""
         remedy = _REMEDIES.get(402 if code in _NO_CREDIT else status, "look at the profile of the model")
-        raise Trouble(told, billed=False, refusal=self._refusal(f"{status}{_aside(code)}{closed}", remedy))
+        raise RequestFailed(told, billed=False, refusal=self._refusal(f"{status}{_aside(code)}{closed}", remedy))
 
-    def _not_had(self, request: Request, told: str, code: str | None) -> Trouble:
+    def _not_had(self, request: Request, told: str, code: str | None) -> RequestFailed:
         """One question that the host would not have: it alone is at fault, unless many are in a row."""
         self._in_a_row += 1
         refusal = None
@@ -173,12 +173,12 @@ class Line:
             status = f"{told.removeprefix('http_')}{_aside(code)} to {self._in_a_row} questions in a row"
             refusal = self._refusal(status, UNLIKED)
         self.hopeless[request.key] = told
-        return Trouble(told, billed=False, again=False, refusal=refusal)
+        return RequestFailed(told, billed=False, again=False, refusal=refusal)
 
-    def _too_large(self, request: Request, error: TooLarge) -> Trouble:
+    def _too_large(self, request: Request, error: TooLarge) -> RequestFailed:
         """A reply that nobody can hold: the question is not sent again, and a host that sends many such is no host."""
         self.hopeless[request.key] = "too_large"
-        return Trouble(
+        return RequestFailed(
             "too_large", billed=None, again=False, refusal=self.unanswered(f"replies of more than {error.most} bytes")
         )
 

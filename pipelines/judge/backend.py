@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pipelines.core.home import Home
 from pipelines.judge.asking import NoVerdict, Refused
-from pipelines.llm.factory import asker
+from pipelines.llm.factory import open_client
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
@@ -21,7 +21,7 @@ STAGE = "judging"  # in the ledger
 
 
 @dataclass(frozen=True)
-class Desk:
+class JudgeBackend:
     """Answers questions: `models` are the aliases to put into them, by task. `_place` is one of those that are answered
     at once.
     """
@@ -43,20 +43,20 @@ class Desk:
 
 
 def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: Decimal | None) -> None:
-    """Says what `desk` would say is wrong before anything is asked, and opens nothing. Raises RequestError."""
+    """Says what `open_backend` would say is wrong before anything is asked, and opens nothing. Raises RequestError."""
     wanted = list(dict.fromkeys(models))
     if provider == "openai":
-        from pipelines.llm.providers.standing import StandingAsker
+        from pipelines.llm.providers.persistent import PersistentClient
 
         for model in wanted:
-            StandingAsker(Home(home).ledger, llm, budget, of=STAGE).require(STAGE, model)
+            PersistentClient(Home(home).ledger, llm, budget, of=STAGE).require(STAGE, model)
         return
-    with asker(home, llm, provider, {}) as whoever:
+    with open_client(home, llm, provider, {}) as whoever:
         whoever.models(wanted)
 
 
 @asynccontextmanager
-async def desk(
+async def open_backend(
     home: Path,
     llm: Llm,
     provider: str,
@@ -65,8 +65,8 @@ async def desk(
     budget: Decimal | None,
     budget_of: str,
     at_once: int | None = None,
-) -> AsyncIterator[Desk]:
-    """The desk of a home; the arguments are those of `pipelines.llm.interface.asker`.
+) -> AsyncIterator[JudgeBackend]:
+    """The backend of a home; the arguments are those of `pipelines.llm.factory.open_client`.
 
     `models` are the aliases by task; all of them spend from one budget. `at_once` questions are under way together, and
     never more of a model than its profile allows.
@@ -76,22 +76,22 @@ async def desk(
     """
     place = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":
-        from pipelines.llm.providers.standing import standing
+        from pipelines.llm.providers.persistent import standing
 
         async with AsyncExitStack() as opened:
             asking = {
                 model: await opened.enter_async_context(standing(home, llm, STAGE, model, budget=budget, of=budget_of))
                 for model in dict.fromkeys(models.values())
             }
-            yield Desk(provider, models, lambda question: asking[question.model].reply(question), place)
+            yield JudgeBackend(provider, models, lambda question: asking[question.model].reply(question), place)
         return
     from pipelines.judge.rules.answers import ANSWERS
 
-    with asker(home, llm, provider, ANSWERS) as whoever, ThreadPoolExecutor(1) as thread:
+    with open_client(home, llm, provider, ANSWERS) as whoever, ThreadPoolExecutor(1) as thread:
         known = {task: whoever.models([model])[0] for task, model in models.items()}
 
         async def reply(question: Question[Any]) -> Reply[Any]:
             found = await asyncio.get_running_loop().run_in_executor(thread, whoever.ask, STAGE, [question])
             return found[0]
 
-        yield Desk(provider, known, reply, place)
+        yield JudgeBackend(provider, known, reply, place)

@@ -1,6 +1,6 @@
 """Asking one question at a time as they come, many of them under way at once: for a service that others wait for.
 
-`OpenAIAsker.ask` takes a batch and comes back with the slowest of it. Here each question is on its own: a slow one
+`OpenAIClient.ask` takes a batch and comes back with the slowest of it. Here each question is on its own: a slow one
 holds back no other, as long as there is a place in flight (`[llm] concurrency`, or the profile's).
 """
 
@@ -18,9 +18,9 @@ from pipelines.core.home import Home
 from pipelines.errors import Interrupted, RequestError
 from pipelines.llm.profiles import host, key, profile
 from pipelines.llm.progress import Told
-from pipelines.llm.providers.openai import OpenAIAsker
+from pipelines.llm.providers.openai import OpenAIClient
+from pipelines.llm.providers.pending import PendingRequest
 from pipelines.llm.providers.sending import Backoff, Sending, Stopped
-from pipelines.llm.providers.walking import Walk
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
@@ -30,15 +30,15 @@ T = TypeVar("T")
 @asynccontextmanager
 async def standing(
     home: Path, llm: Llm, stage: str, model: str, *, budget: Decimal | None, of: str
-) -> AsyncIterator["StandingAsker"]:
-    """The asker of a home for one stage and one model, in this event loop.
+) -> AsyncIterator["PersistentClient"]:
+    """The LLM client of a home for one stage and one model, in this event loop.
 
     Left in order it closes the budget `of` that name; by an error, the budget stays open, and the next one goes on with
     what it had spent.
 
     Raises RequestError where calls cost and there is no budget; UnknownName, NoHost, NoKey, UnknownPrice.
     """
-    asking = StandingAsker(Home(home).ledger, llm, budget, of=of)
+    asking = PersistentClient(Home(home).ledger, llm, budget, of=of)
     try:
         asking.stand(stage, model)
         yield asking
@@ -47,8 +47,8 @@ async def standing(
         await asking.end()
 
 
-class StandingAsker(OpenAIAsker):
-    """Asks as `OpenAIAsker` does. What ends it (a spent budget, a host that refuses) is raised for every question from
+class PersistentClient(OpenAIClient):
+    """Asks as `OpenAIClient` does. What ends it (a spent budget, a host that refuses) is raised for every question from
     then on; what is in flight comes home first.
     """
 
@@ -75,11 +75,11 @@ class StandingAsker(OpenAIAsker):
         """Opens what it asks through, once all is as `require` has it. Within an event loop, which stays the same."""
         alias = self.require(stage, model)
         budget = self._opened_budget(stage, [alias], 1)
-        self._line(alias)
+        self._endpoint(alias)
         stamina.instrumentation.set_on_retry_hooks(())  # as Sending.run does
         self._sending = _Standing(
             stage,
-            self._lines,
+            self._endpoints,
             self._made_ledger(),
             budget=budget,
             attempts=self._llm.attempts,
@@ -95,18 +95,18 @@ class StandingAsker(OpenAIAsker):
 
         Raises BudgetSpent, HostRefused, LedgerError.
         """
-        (walk,) = self._walked([question])
-        if walk.reply is None:
-            task = asyncio.create_task(self._sending.end(walk))
+        (pending,) = self._pending([question])
+        if pending.reply is None:
+            task = asyncio.create_task(self._sending.end(pending))
             self._tasks.add(task)
             task.add_done_callback(self._done)
             await asyncio.shield(task)
-            assert walk.reply is not None
-            if walk.reply.may_come_right:
-                self._bad.add(walk.request.key)
-        elif walk.reply.may_come_right and walk.request.key not in self._bad:
+            assert pending.reply is not None
+            if pending.reply.may_come_right:
+                self._bad.add(pending.request.key)
+        elif pending.reply.may_come_right and pending.request.key not in self._bad:
             return await self.reply(replace(question, sample=question.sample + 1))
-        return walk.reply
+        return pending.reply
 
     def end_budget(self) -> None:
         """Closes the budget, unless something has broken the asking off."""
@@ -122,9 +122,9 @@ class StandingAsker(OpenAIAsker):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        lines, self._lines = list(self._lines.values()), {}
-        for line in lines:
-            await line.close()
+        endpoints, self._endpoints = list(self._endpoints.values()), {}
+        for endpoint in endpoints:
+            await endpoint.close()
         self.close()
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -138,12 +138,12 @@ class StandingAsker(OpenAIAsker):
 class _Standing(Sending):
     """A sending to which questions may be added as long as it lives."""
 
-    async def end(self, walk: Walk[Any]) -> None:
-        """Ends a walk. Raises what ended the sending, whichever walk met it."""
+    async def end(self, pending: PendingRequest[Any]) -> None:
+        """Ends a request. Raises what ended the sending, whichever request met it."""
         if self._error is not None:
             raise self._error
         try:
-            await self._to_its_end(walk)
+            await self._to_its_end(pending)
         except Stopped:
             raise self._error or Interrupted() from None
         except Exception as error:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.errors import Unaccounted
-from pipelines.store.accounting import Account, count, require_balance, settle
+from pipelines.store.reconciliation import Reconciliation, count, reconcile, require_balance
 from schemas.dropped import drops, gather
 from schemas.table import Dropped
 
@@ -18,18 +18,18 @@ COUNTS = st.integers(0, 10**9)
 @LAW
 @given(COUNTS, COUNTS, COUNTS)
 def test_an_account_balances_when_what_came_is_what_stayed_and_what_left(taken: int, kept: int, dropped: int):
-    account = Account("post", taken, kept, dropped)
-    assert account.balanced == (taken - kept == dropped)
-    if account.balanced:
-        require_balance("clean_posts", [account])
+    reconciliation = Reconciliation("post", taken, kept, dropped)
+    assert reconciliation.balanced == (taken - kept == dropped)
+    if reconciliation.balanced:
+        require_balance("clean_posts", [reconciliation])
     else:
         with pytest.raises(Unaccounted):
-            require_balance("clean_posts", [account])
+            require_balance("clean_posts", [reconciliation])
 
 
 def test_the_error_names_the_table_and_only_the_units_that_are_wrong():
     with pytest.raises(Unaccounted) as caught:
-        require_balance("clean_posts", [Account("post", 3, 2, 1), Account("answer", 9, 5, 3)])
+        require_balance("clean_posts", [Reconciliation("post", 3, 2, 1), Reconciliation("answer", 9, 5, 3)])
     assert "clean_posts" in str(caught.value)
     assert "answer: 9 in, 5 kept, 3 dropped" in str(caught.value)
     assert "post: 3" not in str(caught.value)
@@ -37,7 +37,7 @@ def test_the_error_names_the_table_and_only_the_units_that_are_wrong():
 
 def test_a_row_from_nowhere_is_as_wrong_as_a_lost_one():
     with pytest.raises(Unaccounted):
-        require_balance("clean_posts", [Account("post", 1, 2, 0)])
+        require_balance("clean_posts", [Reconciliation("post", 1, 2, 0)])
 
 
 POSTS = pl.DataFrame({"post_id": ["a", "b", "c"], "answers": [["x", "y"], [], ["z"]]})
@@ -73,8 +73,8 @@ def test_an_account_takes_all_parents_and_the_drops_of_its_unit_alone():
         drops(POSTS, "s", "answer", "post_id", pl.lit("post_dropped"), pl.lit(None)),
     )
     assert Dropped.is_valid(dropped)
-    assert settle("post", [POSTS, POSTS.head(1)], POSTS, dropped) == Account("post", 4, 3, 1)
-    assert settle("answer", [POSTS], POSTS.tail(1), dropped) == Account("answer", 3, 1, 3)
+    assert reconcile("post", [POSTS, POSTS.head(1)], POSTS, dropped) == Reconciliation("post", 4, 3, 1)
+    assert reconcile("answer", [POSTS], POSTS.tail(1), dropped) == Reconciliation("answer", 3, 1, 3)
 
 
 def test_no_drops_are_a_table_all_the_same():

@@ -8,7 +8,7 @@ from pipelines.errors import Unaccounted
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Reconciliation:
     """How many of a unit came in, were kept and were dropped."""
 
     unit: str
@@ -53,9 +53,9 @@ def count(frame: pl.DataFrame, unit: str) -> int:
     return frame.height
 
 
-def settle(unit: str, taken: list[pl.DataFrame], kept: pl.DataFrame, dropped: pl.DataFrame) -> Account:
-    """The account of one unit over a step."""
-    return Account(
+def reconcile(unit: str, taken: list[pl.DataFrame], kept: pl.DataFrame, dropped: pl.DataFrame) -> Reconciliation:
+    """The reconciliation of one unit over a step."""
+    return Reconciliation(
         unit,
         sum(count(frame, unit) for frame in taken),
         count(kept, unit),
@@ -63,9 +63,9 @@ def settle(unit: str, taken: list[pl.DataFrame], kept: pl.DataFrame, dropped: pl
     )
 
 
-def require_balance(table: str, accounts: list[Account]) -> None:
+def require_balance(table: str, reconciliations: list[Reconciliation]) -> None:
     """Raises Unaccounted where rows were lost or came from nowhere."""
-    wrong = [account for account in accounts if not account.balanced]
+    wrong = [reconciliation for reconciliation in reconciliations if not reconciliation.balanced]
     if wrong:
         raise Unaccounted(
             f"the rows of {table} do not add up: {'; '.join(map(str, wrong))}",
