@@ -138,7 +138,7 @@ def test_a_storm_lowers_what_is_in_flight(tmp_path):
             assert 16 < vendor.stats()["most_in_flight"] <= 32
             vendor.change(faults={"429": 0.5}, latency=0.01)
             replies = ask.ask("emotions", [question(i) for i in range(100, 160)])
-            limit = ask._lines["stub"].limits.concurrency
+            limit = ask._endpoints["stub"].limits.concurrency
             stormy = limit.limit
             vendor.change(faults={})
             ask.ask("emotions", [question(i) for i in range(200, 250)])

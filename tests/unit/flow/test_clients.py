@@ -56,7 +56,7 @@ def test_what_was_opened_is_closed_where_the_ledger_cannot_be(tmp_path, monkeypa
         finally:
             closed.append(provider)
 
-    monkeypatch.setattr("pipelines.flow.clients.client", opened)
+    monkeypatch.setattr("pipelines.flow.clients.open_client", opened)
     (tmp_path / "ledger.sqlite").touch()
     with pytest.raises(LedgerError, match="damaged"), ClientPool(tmp_path, Llm(), budget=Decimal(1)) as clients:
         clients.of("rules")
