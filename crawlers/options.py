@@ -46,7 +46,7 @@ class Options:
     base_url: str
     key: bytes = field(repr=False)
     contact: str | None
-    now: datetime | None  # a clock that stands still, for tests and for reading relative dates anew
+    now: datetime | None  # a clock that stands still, for tests and for reading relative dates again
     delays: bool
     job: Path | None
     max_items: int | None

@@ -148,8 +148,8 @@ class Rewrite(_Section):
     encoder: Path | None = None  # a folder with a sentence-transformers model; None: personas by their scores
     least_similarity: float | None = Field(None, ge=-1, le=1)  # of rewrites, by the encoder: each has its own scale
     max_clusters: int = Field(12, ge=2)  # K is looked for up to here: ours
-    drift: float = Field(1.5, gt=1)  # clusters are fitted anew where the mean squared error has grown by more: ours
-    fit: int = 1  # another number fits them anew
+    drift: float = Field(1.5, gt=1)  # clusters are fitted again where the mean squared error has grown by more: ours
+    fit: int = 1  # another number fits them again
 
     @model_validator(mode="after")
     def _say_what_is_similar(self) -> "Rewrite":

@@ -62,7 +62,7 @@ class Robots:
 
 
 def raise_delay(crawler: Crawler, host: str, delay: float) -> None:
-    """Makes `delay` the least delay of `host`: now, when its slot is made anew, and under the throttle."""
+    """Makes `delay` the least delay of `host`: now, when its slot is made again, and under the throttle."""
     downloader = crawler.engine.downloader
     downloader.per_slot_settings.setdefault(host, {})["delay"] = delay
     slot = downloader.slots.get(host)

@@ -18,7 +18,7 @@ from schemas.posts import PII
 
 NO_PII = pl.lit(pl.Series([[]], dtype=pl.List(PII.dtype)))
 
-# A text that is put together anew from what artefacts tore apart is read again; one made to draw this out is left
+# A text that is put together again from what artefacts tore apart is read again; one made to draw this out is left
 # after so many readings.
 _READINGS = 6
 

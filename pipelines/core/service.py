@@ -1,4 +1,4 @@
-"""When a service that was started beside something ends: with whoever started it, or when it is told to.
+"""When a service that was started beside something ends: with the process that started it, or when it is told to.
 
 Whoever starts it holds the other end of its standard input, and however they die it closes.
 """

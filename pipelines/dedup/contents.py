@@ -13,7 +13,7 @@ Seeds = tuple[int, int]
 
 
 def new_seeds() -> Seeds:
-    """Drawn anew for each search: nobody can write two texts that collide."""
+    """Drawn again for each search: nobody can write two texts that collide."""
     return secrets.randbits(64), secrets.randbits(64)
 
 

@@ -72,7 +72,7 @@ class ClientPool:
     def provider(self, standing: str | None) -> str:
         """Who answers for a table that stands by the provider `standing`; None: it was never made.
 
-        What was made by a model is not made anew by rules because somebody forgot to say so.
+        What was made by a model is not made again by rules because somebody forgot to say so.
         """
         return self.said or standing or "rules"
 

@@ -22,7 +22,7 @@ from pipelines.store.store import Store, Version
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a refresh did about one stage. `waits` says why a stale one was left as it is, `damaged` what was wrong with
-    the tables that it has made anew.
+    the tables that it has made again.
     """
 
     stage: Stage
@@ -67,7 +67,7 @@ def refresh(
 
     Raises Busy where another refresh is at work, RequestError where nothing was ever imported; UnknownPrice before
     anything is spent, where nobody has said what a model costs that a stage may ask; DamagedVersion where a file is
-    damaged that somebody has to import anew.
+    damaged that somebody has to import again.
     """
     stages = chosen(select)
     store = Store(Home(home).data)

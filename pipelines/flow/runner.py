@@ -25,7 +25,7 @@ from schemas.tables import PARTITIONED, TABLES
 
 Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 
-# A table of so many rows that other answers alone would halve is not made anew unasked: ours.
+# A table of so many rows that other answers alone would halve is not made again unasked: ours.
 LEAST_TO_SHRINK = 30
 
 
@@ -69,7 +69,7 @@ def damage(stage: Stage, store: Store) -> list[str]:
 
 
 def require_whole_sources(stage: Stage, store: Store) -> None:
-    """Raises DamagedVersion where a file of a parent is damaged that no stage makes, and so none would make anew."""
+    """Raises DamagedVersion where a file of a parent is damaged that no stage makes, and so none would make again."""
     for table in stage.parents:
         for version in store.current(table) if table in PARTITIONED else ():
             store.check(version)

@@ -51,8 +51,8 @@ def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: 
         for model in wanted:
             PersistentClient(Home(home).ledger, llm, budget, of=STAGE).require(STAGE, model)
         return
-    with open_client(home, llm, provider, {}) as whoever:
-        whoever.models(wanted)
+    with open_client(home, llm, provider, {}) as client:
+        client.models(wanted)
 
 
 @asynccontextmanager
@@ -87,11 +87,11 @@ async def open_backend(
         return
     from pipelines.judge.rules.answers import ANSWERS
 
-    with open_client(home, llm, provider, ANSWERS) as whoever, ThreadPoolExecutor(1) as thread:
-        known = {task: whoever.models([model])[0] for task, model in models.items()}
+    with open_client(home, llm, provider, ANSWERS) as client, ThreadPoolExecutor(1) as thread:
+        known = {task: client.models([model])[0] for task, model in models.items()}
 
         async def reply(question: Question[Any]) -> Reply[Any]:
-            found = await asyncio.get_running_loop().run_in_executor(thread, whoever.ask, STAGE, [question])
+            found = await asyncio.get_running_loop().run_in_executor(thread, client.ask, STAGE, [question])
             return found[0]
 
         yield JudgeBackend(provider, known, reply, place)

@@ -203,8 +203,8 @@ async def serve(told: argparse.Namespace) -> None:
         budget=told.budget,
         budget_of=told.budget_of,
         at_once=told.at_once,
-    ) as whoever:
-        service = Service(whoever, mode=told.mode, seed=seed, limit=told.failures)
+    ) as backend:
+        service = Service(backend, mode=told.mode, seed=seed, limit=told.failures)
         token = secrets.token_urlsafe()
         runner = web.AppRunner(service.app(token), access_log=None, shutdown_timeout=_GRACE)
         await runner.setup()

@@ -24,7 +24,7 @@ def release(home: Path, name: str, *, allow: Collection[str] = (), settings: Set
 
 
 def _stale(store: Store, settings: Settings) -> list[Finding]:
-    """The tables that a refresh would make anew. One that was never made is none: its set is left out and told."""
+    """The tables that a refresh would make again. One that was never made is none: its set is left out and told."""
     tables = [
         table
         for stage in STAGES

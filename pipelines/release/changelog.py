@@ -64,7 +64,7 @@ def _length(lengths: Lengths) -> str:
 
 
 def _spent(pair: Pair) -> tuple[int, str]:
-    """Calls and money since the earlier release; a ledger that was begun anew has spent less, and says so."""
+    """Calls and money since the earlier release; a ledger that was begun again has spent less, and says so."""
     calls = [0 if one is None else one.calls for one in pair]
     amounts = ["0" if one is None else one.usd for one in pair]
     currency = amounts[1].partition(" ")[2] or amounts[0].partition(" ")[2]

@@ -50,7 +50,7 @@ def plan(drafts: pl.DataFrame, scripts: Scripts, models: Sequence[str]) -> Plan:
         other variants go with it.
 
         source_changed comes before both: of a draft whose source is not there any more, or says something else, which
-        will be made anew.
+        will be made again.
     """
     [model] = models
     changed = {(row["unit"], row["row_id"]) for row in drafts.iter_rows(named=True) if not stands(row, scripts)}

@@ -1,7 +1,7 @@
 """`persona_fits` and `personas` (C): profiles in clusters, seekers and supporters apart; the clusters stay.
 
 `persona_fits` is standing state, as `splits` is: a refresh holds new profiles against the centres that stand, so that
-a few of them do not move every persona. docs/rewriting.md, "Personas", lists when it is fitted anew.
+a few of them do not move every persona. docs/rewriting.md, "Personas", lists when it is fitted again.
 """
 
 import json
@@ -29,7 +29,7 @@ _LEADS = 0.5
 # scores about a sixth away. Ours.
 _OF_THE_SAME = 0.1
 
-# A pool that many times as large as it was when it was fitted is fitted anew: new dialogues are not drawn. Ours.
+# A pool that many times as large as it was when it was fitted is fitted again: new dialogues are not drawn. Ours.
 _MOST_GROWTH = 2
 
 Row = dict[str, Any]

@@ -1,7 +1,7 @@
 """Train, validation and test, given to groups and kept (DESIGN §2.8).
 
 Rows that share a link (`pipelines.dedup.links`) or a tie (`pipelines.dedup.ties`) form a group. A group gets its
-split once, and remembers the links of its rows; ties are found anew each time. A new row joins the group that it
+split once, and remembers the links of its rows; ties are found again each time. A new row joins the group that it
 touches; one that touches groups of different splits is dropped.
 """
 

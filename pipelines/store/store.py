@@ -245,7 +245,7 @@ class Store:
         return self.version(version.table, version.version, version.partition)
 
     def make_stale(self, table: str) -> None:
-        """The next refresh makes the table anew, whatever it was made from."""
+        """The next refresh makes the table again, whatever it was made from."""
 
         def move(old: bytes | None) -> Pointer:
             return Pointer.model_validate_json(old or b"").model_copy(update={"inputs": ""})

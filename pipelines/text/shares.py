@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
-# Bytes. A call costs some tenths of a second whatever it is given, mostly regexes compiled anew; and what it is given
+# Bytes. A call costs some tenths of a second whatever it is given, mostly regexes compiled again; and what it is given
 # it holds several times over.
 LEAST, MOST = 8 << 20, 32 << 20
 

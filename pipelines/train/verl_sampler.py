@@ -19,7 +19,7 @@ _INTERVAL = 2.0  # seconds between two looks at what is there: verl's own
 class StrictReplayBuffer(ReplayBuffer):
     """As verl's own; `trainer.v1.sampler.sampler_kwargs.poll_interval` says how often it looks.
 
-    Raises ValueError where the trainer is not synchronous: then outputs may fail, and are drawn anew.
+    Raises ValueError where the trainer is not synchronous: then outputs may fail, and are drawn again.
     """
 
     def __init__(self, trainer_mode: str, *args: Any, sampler_kwargs: Any, **kwargs: Any) -> None:

@@ -207,7 +207,7 @@ class LedgerFile:
             return bool(self.writes.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
 
     def compacted(self) -> bool:
-        """Writes the database anew, without free pages, and empties the WAL; False where somebody reads meanwhile."""
+        """Writes the database again, without free pages, and empties the WAL; False where somebody reads meanwhile."""
         with self.translated(), self.alone():
             self.writes.execute("VACUUM")
             return bool(self.writes.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)

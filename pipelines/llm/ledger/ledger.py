@@ -318,7 +318,7 @@ class Ledger:
         )
 
     def compact(self) -> None:
-        """Writes the file anew, without what was deleted from it. Raises LedgerBusy where another process reads it."""
+        """Writes the file again, without what was deleted from it. Raises LedgerBusy where another process reads it."""
         if not self._file.compacted():
             raise LedgerBusy(
                 "the ledger cannot be written anew while another process reads it",

@@ -111,7 +111,7 @@ class OpenAIClient:
         and its reply says so (OVER_BUDGET).
 
         What the ledger holds of a model that replied with too much that is no answer ([llm] failures) is no answer
-        either: those questions are asked anew, as their next sample, and what came of that stands from then on.
+        either: those questions are asked again, as their next sample, and what came of that stands from then on.
 
         Raises:
             RequestError: where an answer would cost and there is no budget; NoHost, NoKey, UnknownPrice.

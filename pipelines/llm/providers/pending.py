@@ -15,7 +15,7 @@ from pipelines.llm.questions import NO_ANSWER, InvalidReply, Provenance, Questio
 
 T = TypeVar("T")
 
-# A question that is asked anew is another sample of it, this far from those that a stage draws itself: ours.
+# A question that is asked again is another sample of it, this far from those that a stage draws itself: ours.
 _ANEW = 1000
 
 

@@ -90,7 +90,7 @@ class PersistentClient(OpenAIClient):
     async def reply(self, question: Question[T]) -> Reply[T]:
         """The reply to a question. Whoever stops waiting for it loses nothing: it is answered all the same, once.
 
-        What an earlier process had, and may come right (`Reply.may_come_right`), is drawn anew, as the next sample: a
+        What an earlier process had, and may come right (`Reply.may_come_right`), is drawn again, as the next sample: a
         model that replied badly may have been mended since. What came back to this process is not asked for twice.
 
         Raises BudgetSpent, HostRefused, LedgerError.

@@ -42,7 +42,7 @@ def scrub_file(path: Path, scrub: Scrub) -> bool:
 def scrub_database(path: Path, scrub: Scrub) -> int:
     """Rids every cell of traces, and the file of free pages and of its log; how many cells had some.
 
-    Raises Busy where another process holds it, StorageFull where there is no room to write the file anew.
+    Raises Busy where another process holds it, StorageFull where there is no room to write the file again.
     """
     try:
         database = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE)

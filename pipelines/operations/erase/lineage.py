@@ -83,7 +83,7 @@ class Gone:
         return ""
 
     def _beginnings(self) -> re.Pattern[str]:
-        """What ids that are gone begin with: their sources. Made anew once there are more ids."""
+        """What ids that are gone begin with: their sources. Made again once there are more ids."""
         if len(self.ids) != self._counted:
             self._counted = len(self.ids)
             self._lengths = sorted({len(name) for name in self.ids}, reverse=True)

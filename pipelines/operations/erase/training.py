@@ -95,7 +95,7 @@ def _group(line: str) -> str | None:
 
 
 def _remove_page(page: Path, scrub: Scrub) -> bool:
-    """Removes a page that shows some of it: the command that trained makes it anew."""
+    """Removes a page that shows some of it: the command that trained makes it again."""
     if not page.exists():
         return False
     shown = html.unescape(page.read_text(encoding="utf-8"))
@@ -106,7 +106,7 @@ def _remove_page(page: Path, scrub: Scrub) -> bool:
 
 
 def _remove_cache(cache: Path) -> int:
-    """Removes rows that a run has copied for itself, whosever they are: the next start copies them anew."""
+    """Removes rows that a run has copied for itself, whosever they are: the next start copies them again."""
     if not cache.is_dir():
         return 0
     files = sum(path.is_file() for path in cache.rglob("*"))
