@@ -69,7 +69,7 @@ def bare(url: str) -> None:
                 post = {
                     "id": response.css("#answer-text::attr(data-question-id)").get(),
                     "title": box.css("div.title > h1::text").get("").strip(),
-                    "client": box.css("div.title > a::attr(href)").get(),
+                    "asker": box.css("div.title > a::attr(href)").get(),
                     "n_answers": box.css("div.title > strong::text").get(),
                     "posted": box.css("p.read-capacity > span:first-child::text").get(),
                     "description": "\n".join(box.css("p.text ::text").getall()).strip(),

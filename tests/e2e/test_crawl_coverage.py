@@ -54,7 +54,7 @@ def test_a_week_of_ordinary_nights_passes_and_a_lost_selector_fails(tmp_path: Pa
             night = found(home, home.run(first, last, now))
             assert all(one.before is not None for one in night.values()), f"judged: {night}"
             assert all(one.holds for one in night.values()), night
-        for field, selector in {"topic": "tags", "author": "client", "answers.likes": "likes"}.items():
+        for field, selector in {"topic": "tags", "author": "asker", "answers.likes": "likes"}.items():
             site = tmp_path / "replica.toml"
             as_it_is = (FOLDER / "replica.toml").read_text(encoding="utf-8")
             site.write_text(f'{as_it_is}\n[overrides]\n{selector} = ".renamed"\n', encoding="utf-8")
