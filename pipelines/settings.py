@@ -33,6 +33,12 @@ def _whole(size: Any) -> Any:
     return size
 
 
+def _known(provider: Any) -> Any:
+    if provider == "rules":
+        raise ValueError("there is no provider 'rules' any more: nothing pretends to be a model; leave it out")
+    return provider
+
+
 Share = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=0)]
 Size = Annotated[Share | Count, BeforeValidator(_whole)]
@@ -105,8 +111,8 @@ class Prompts(_Section):
 class Llm(_Section):
     """How models are asked. What is asked of which follows from the content's key alone, so these decide no content."""
 
-    # None: what the tables stand by, and `rules` where there are none yet. The presence of a key selects nothing.
-    provider: Literal["rules", "openai", "replay", "written"] | None = None
+    # None: who made the tables; what nobody made yet waits for a model. The presence of a key selects nothing.
+    provider: Annotated[Literal["openai", "replay", "written"] | None, BeforeValidator(_known)] = None
     profiles: Path | None = None  # a TOML file of model profiles beside those that are shipped
     recordings: Path | None = None  # of provider `replay`
     repairs: int = Field(1, ge=0)  # how often a model is told what was wrong with its reply: ours

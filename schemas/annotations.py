@@ -1,4 +1,4 @@
-"""Tables of what was said about posts and dialogues: topics, emotions, reasoning chains. Made by models or by rules."""
+"""Tables of what was said about posts and dialogues: topics, emotions, reasoning chains. Made by models."""
 
 import dataframely as dy
 import polars as pl

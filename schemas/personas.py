@@ -4,7 +4,7 @@ import dataframely as dy
 
 from schemas import labels
 from schemas.dialogues import SPOKEN, TURN, Dialogues
-from schemas.table import PRIVATE, LlmMade, Table, one_of
+from schemas.table import NO_MODEL, PRIVATE, LlmMade, Table, one_of
 
 _LANG = Dialogues.columns()["lang"]
 
@@ -63,8 +63,8 @@ class Variant(LlmMade):
     """What every table of rewritten texts has. A copy (D) was made by nobody: its provider is `none`."""
 
     provider = one_of(
-        ("openai", "replay", "written", "rules", "none"),
-        description="what wrote it: an API, a recording, people, rules; none: a copy",
+        ("openai", "replay", *NO_MODEL, "none"),
+        description="what wrote it: an API, a recording, people, rules (older versions); none: a copy",
     )
     variant = one_of(("D", "R", "P"), primary_key=True, description="duplicate, rewrite, or persona")
     dialogue_id = dy.String(description="the dialogue that it was made from")

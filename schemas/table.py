@@ -85,15 +85,16 @@ def to_arrow(frame: pl.DataFrame, table: type[Table] | pa.Schema) -> pa.Table:
     return frame.select(schema.names).to_arrow().cast(schema)
 
 
-# Providers that are no model: people for the samples, and rules.
-NO_MODEL = ("written", "rules")
+# Providers that are no model: people for the samples, the form of a dialogue alone, and the rules of older versions.
+NO_MODEL = ("written", "structural", "rules")
 
 
 class LlmMade(Table):
     """Columns of every row that a model, or what stands in for one, made (DESIGN §2.5)."""
 
     provider = one_of(
-        ("openai", "replay", "written", "rules"), description="what answered: an API, a recording, people, or rules"
+        ("openai", "replay", *NO_MODEL),
+        description="what answered: an API, a recording, people; or nobody: the form alone, or rules (older versions)",
     )
     model_asked = dy.String(description="the model that was asked for")
     model_served = dy.String(nullable=True, description="the model that the server says answered")

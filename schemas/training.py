@@ -66,6 +66,7 @@ EXTRA_INFO = dy.Struct(
         "prompt_version": dy.String(description="id and version of the system prompt"),
         "prompt_length": dy.Int64(min=0, description="length of the prompt"),
         "prompt_length_unit": dy.String(description="characters, or tokens of the named tokenizer"),
+        "unjudged": dy.Bool(description="the rules doubted that the post asks for help, and no model has judged it"),
     }
 )
 
@@ -112,7 +113,7 @@ class Sample(Table):
     group_id = dy.String(description="the group of that row")
     split = one_of(labels.SPLITS, description="train, validation or test")
     variant = one_of(labels.VARIANTS, description="D, R or P of C's rewriting, or none")
-    providers = dy.List(dy.String(), description="what wrote or judged parts of it: openai, replay, rules; no people")
+    providers = dy.List(dy.String(), description="what wrote or judged parts of it, labels by people aside")
 
 
 class ChatSet(Sample):

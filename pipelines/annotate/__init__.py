@@ -1,1 +1,1 @@
-"""What models, or the rules that stand in for one, say about posts and dialogues: verdicts, topics, chains."""
+"""What models say about posts and dialogues: verdicts, topics, chains."""

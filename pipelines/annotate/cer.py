@@ -124,7 +124,6 @@ def parse(text: str, lang: Lang) -> Cer:
     group="annotate",
     asks="annotate.cer",
     units={"cer_candidates": {"round": ("sampled_turns",)}},
-    also=("pipelines.annotate.rules.answers",),
 )
 def plan_cer_candidates(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: tuple[str, ...]) -> Plan:
     """The questions of `cer_candidates`."""

@@ -139,7 +139,7 @@ def parse(text: str, answer: str) -> Coe:
     asks="annotate.coe",
     reads=("seed", "annotate.human_answers"),
     units={"coe_chains": {"post": ("unique_posts",)}},
-    also=("pipelines.annotate.rules.answers",),
+    optional_parents=("topics",),
 )
 def plan_coe_chains(
     unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, models: tuple[str, ...], settings: Settings

@@ -1,7 +1,11 @@
-"""`coherent_dialogues`: C's quality filter. Out goes what is incoherent, written like a machine, or no dialogue."""
+"""`coherent_dialogues`: C's quality filter. Out goes what is incoherent, written like a machine, or no dialogue.
+
+Without a model the filter is structural: it sees what is no dialogue by its form, and judges no meaning.
+"""
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Literal
 
 import polars as pl
@@ -9,14 +13,18 @@ import polars as pl
 from pipelines.core.stage import stage
 from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import Lang, require_language
-from pipelines.llm.questions import Question, Reply
+from pipelines.llm.questions import Provenance, Question, Reply
 from pipelines.llm.replies import Reason, Verdict, read_json
-from pipelines.llm.tasks import Plan, planned
+from pipelines.llm.tasks import Plan, Result, planned, rows
 from pipelines.text.pii.invented import personal_data
 from schemas.dialogues import CoherentDialogues
-from schemas.dropped import Lost, Row
+from schemas.dropped import Lost, Row, dropped
 
 STAGE = "coherent_dialogues"
+# Who has made a row that no model was asked about.
+_NOBODY = Provenance("structural", "none", None, "none", "none")
+_WHY: dict[Lang, str] = {"zh": "只看了形式，没有模型评判。", "en": "By its form alone: no model has judged it."}
+_SHORT = 20  # characters: what may be said again, such as a greeting
 
 
 class Coherence(Verdict):
@@ -73,13 +81,52 @@ def parse(text: str, lang: Lang) -> Coherence:
     return read
 
 
+def keep_structured(dialogues: pl.DataFrame) -> Result:
+    """The dialogues that have the form of one, each marked as judged by no model.
+
+    Args:
+        dialogues: Rows of `unique_dialogues`.
+
+    Returns:
+        `(kept, dropped)`; drops are in the unit `dialogue`: not_alternating, no_round, same_turn (two adjacent turns
+        are equal), repeated_turn (a turn of more than 20 characters twice by one speaker), half_empty (half of the
+        turns hold no letter and no figure).
+    """
+    kept: list[Row] = []
+    lost: list[Lost] = []
+    for row in dialogues.iter_rows(named=True):
+        flaw = _flaw(row)
+        if flaw is None:
+            kept.append(row | {"verdict": "keep", "why": _WHY[row["lang"]]} | _NOBODY.columns())
+        else:
+            lost.append(Lost("dialogue", row["dialogue_id"], flaw))
+    return rows(CoherentDialogues, kept), dropped(STAGE, lost)
+
+
+def _flaw(dialogue: Row) -> str | None:
+    """What a dialogue lacks in form; None where it lacks nothing."""
+    turns = [(turn["role"], turn["text"].strip()) for turn in dialogue["turns"]]
+    neighbours = list(pairwise(turns))
+    if any(role == other for (role, _), (other, _) in neighbours):
+        return "not_alternating"
+    if not dialogue["n_rounds"]:
+        return "no_round"
+    if any(text == other for (_, text), (_, other) in neighbours):
+        return "same_turn"
+    long = [turn for turn in turns if len(turn[1]) > _SHORT]
+    if len(set(long)) < len(long):
+        return "repeated_turn"
+    empty = sum(not any(map(str.isalnum, text)) for _, text in turns)
+    return "half_empty" if 2 * empty >= len(turns) else None
+
+
 @stage(
     "coherent_dialogues",
     group="annotate",
     asks="annotate.coherence",
     units={"coherent_dialogues": {"dialogue": ("unique_dialogues",)}},
-    also=("pipelines.annotate.rules.answers",),
+    structural=True,
 )
-def plan_coherent_dialogues(unique_dialogues: pl.DataFrame, models: tuple[str, ...]) -> Plan:
-    """The questions of `coherent_dialogues`."""
-    return plan(unique_dialogues, models)
+def plan_coherent_dialogues(unique_dialogues: pl.DataFrame, models: tuple[str, ...]) -> Plan | Result:
+    """The questions of `coherent_dialogues`; without a model its rows, by their form."""
+    return plan(unique_dialogues, models) if models else keep_structured(unique_dialogues)

@@ -80,7 +80,7 @@ def parse(text: str) -> Ecot:
     group="annotate",
     asks="annotate.ecot",
     units={"ecot_chains": {"post": ("unique_posts",)}},
-    also=("pipelines.annotate.rules.answers",),
+    optional_parents=("topics",),
 )
 def plan_ecot_chains(
     unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, models: tuple[str, ...]

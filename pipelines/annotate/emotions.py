@@ -104,7 +104,6 @@ def parse(text: str) -> Emotion:
     group="annotate",
     asks="annotate.emotions",
     units={"emotions": dict.fromkeys(("post", "answer"), ("unique_posts",))},
-    also=("pipelines.annotate.rules.answers",),
 )
 def plan_emotions(unique_posts: pl.DataFrame, models: tuple[str, ...]) -> Plan:
     """The questions of `emotions`."""

@@ -95,7 +95,6 @@ def parse(text: str) -> Topic:
     group="annotate",
     asks="annotate.topics",
     units={"topics": {"post": ("unique_posts",)}},
-    also=("pipelines.annotate.rules.answers",),
 )
 def plan_topics(unique_posts: pl.DataFrame, models: tuple[str, ...]) -> Plan:
     """The questions of `topics`."""

@@ -101,8 +101,8 @@ def refresh(
     provider: Annotated[
         str | None,
         typer.Option(
-            help="Who answers: openai (any compatible host), replay, written (for the samples), rules. "
-            "Default: as the settings say."
+            help="Who answers: openai (any compatible host, or a model of your own machine), replay, written (for the "
+            "samples). Default: as the settings say; without one, what needs a model waits."
         ),
     ] = None,
     budget: Annotated[
@@ -170,12 +170,12 @@ def _refresh(
 
             run_stage(folder, stage, runner)
 
-        ran = waiting = unanswered = dear = 0
+        ran = unanswered = dear = 0
+        waiting: dict[str, list[str]] = {}
         for outcome in shown.over(refreshing.refresh(folder, settings, run, select, clients), total):
             ran += outcome.ran
-            waiting += outcome.waits is not None
             if outcome.waits is not None:
-                terminal.line(f"{', '.join(outcome.stage.tables)} waits: {outcome.waits}")
+                waiting.setdefault(outcome.waits, []).extend(outcome.stage.tables)
             for damaged in outcome.damaged:
                 terminal.line(f"{damaged}: made anew")
             for version in outcome.versions if outcome.ran else ():
@@ -191,7 +191,9 @@ def _refresh(
         terminal.line(f"{unanswered:,} rows had no answer from a model: the same command asks for them again")
     if dear:
         terminal.line(f"{dear:,} rows may each cost more than the whole budget: a larger --budget asks for them")
-    if waiting:
+    for reason, tables in waiting.items():
+        terminal.line(f"{', '.join(tables)} wait{'s' if len(tables) == 1 else ''} {reason}")
+    if any(reason.startswith("for a budget") for reason in waiting):
         terminal.line("what waits for a budget: gongqing refresh --estimate says what it takes, --budget USD allows it")
     if ran or not waiting:
         terminal.line("everything is up to date" if not ran else f"{ran} stage{'s' if ran > 1 else ''} made anew")

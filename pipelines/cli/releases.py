@@ -16,7 +16,10 @@ OfRelease = Annotated[str | None, typer.Option("--release", help="Which one (def
 @app.command()
 def release(
     name: Annotated[str, typer.Argument(help="Its name: small letters, figures, points, hyphens, underscores.")],
-    allow: Annotated[list[str] | None, typer.Option(help="A check that may find what it finds: rules_rows.")] = None,
+    allow: Annotated[
+        list[str] | None, typer.Option(help="A check that may find what it finds: not_from_a_model.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse prompts of posts that no model has judged.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check what would leave the house, pin every table, and write the training sets (docs/releasing.md)."""
@@ -28,7 +31,7 @@ def release(
     settings, stood = load(home()), name in Releases(home())
     try:
         with terminal.working(f"checking what {name} would hold"):
-            made = make(home(), name, allow=allow or (), settings=settings)
+            made = make(home(), name, allow=allow or (), strict=strict, settings=settings)
     except ReleaseRefused as refused:
         records = [finding.model_dump() for finding in refused.findings]
         terminal.put(display.as_json(records) if as_json else display.findings(refused.findings))

@@ -86,15 +86,16 @@ def damaged_record(table: str, partition: str | None, error: StoreError) -> dict
 def versions(
     found: list[Version],
     damaged: Mapping[tuple[str, str | None], StoreError] | None = None,
+    states: Mapping[str, str] | None = None,
     *,
     all_versions: bool = False,
 ) -> Table:
-    """A table of tables, narrow enough for a terminal: of a version as much as every command understands. Those that
-    are `damaged`, by table and partition, stand last.
+    """A table of tables, narrow enough for a terminal: of a version as much as every command understands, and its
+    state. Those that wait and were never made, and those that are `damaged`, by table and partition, stand last.
     """
-    table = _Table()
-    for name in ("table", "version", "rows", "dropped", "made", *(["current"] if all_versions else [])):
-        table.add_column(name, justify="right" if name in {"rows", "dropped"} else "left", no_wrap=True)
+    table, states = _Table(), states or {}
+    for name in ("table", "version", "rows", "dropped", "made", "current" if all_versions else "state"):
+        table.add_column(name, justify="right" if name in {"rows", "dropped"} else "left", no_wrap=name != "state")
     days = {} if all_versions else _days(found)
     for source, of_source in days.items():
         rows, dropped = (sum(counts) for counts in zip(*((one.rows, one.dropped) for one in of_source), strict=True))
@@ -104,8 +105,13 @@ def versions(
         if days and one.table == "raw_posts":
             continue
         made = one.manifest.runs[-1].at.astimezone().strftime("%Y-%m-%d %H:%M")
-        marks = ["yes" if one.current else ""] if all_versions else []
-        table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, *marks)
+        mark = ("yes" if one.current else "") if all_versions else states.get(one.table, "")
+        table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, mark)
+    missing = [
+        name for name in states if name not in {one.table for one in found} | {name for name, _ in damaged or ()}
+    ]
+    for name in missing:
+        table.add_row(name, "", "", "", "never", states[name])
     for place in damaged or ():
         table.add_row("/".join(filter(None, place)), _text("damaged", "red"))
     return table

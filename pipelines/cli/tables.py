@@ -11,7 +11,7 @@ from pipelines.cli.app import app, tables_app
 from pipelines.cli.terminal import AsJson
 from pipelines.core.home import Home
 from pipelines.errors import StoreError, UnknownName
-from pipelines.settings import home
+from pipelines.settings import home, load
 
 if TYPE_CHECKING:
     from pipelines.store import Version
@@ -32,8 +32,9 @@ def tables(
 
 
 def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = False) -> None:
-    """Print the current versions of a home, or all of them."""
+    """Print the current versions of a home and their states, or all versions."""
     from pipelines.cli import render as display
+    from pipelines.flow.state import states
     from pipelines.store import Store
     from schemas.tables import PARTITIONED, TABLES
 
@@ -54,7 +55,8 @@ def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = Fal
         records += [display.damaged_record(*place, error) for place, error in damaged.items()]
         terminal.put(display.as_json(records))
     elif found or damaged:
-        terminal.put(display.versions(found, damaged, all_versions=all_versions))
+        known = {} if all_versions else states(store, load(folder))
+        terminal.put(display.versions(found, damaged, known, all_versions=all_versions))
     else:
         terminal.line("no tables yet: gongqing import NAME PATH, then gongqing refresh; or gongqing demo")
     errors = list(damaged.values())

@@ -22,7 +22,7 @@ def train(
     name: Annotated[str, typer.Option(help="Of the run (default: recipe, arm, preset and release).")] = "",
     start: Annotated[str | None, typer.Option(help="The run whose model it starts from.")] = None,
     encoder: Annotated[str | None, typer.Option(help="The run whose encoder its reward asks.")] = None,
-    provider: Annotated[str | None, typer.Option(help="Who judges: openai, replay or rules.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Who judges: openai, replay or none.")] = None,
     budget: Annotated[float | None, typer.Option(help="The most that judging may cost.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the trainer.")
@@ -36,7 +36,7 @@ def train(
     """
     from pipelines.cli import render as display
     from pipelines.errors import TrainingFailed, UnknownName
-    from pipelines.llm.interface import JUDGES
+    from pipelines.llm.interface import JUDGES, require_provider
     from pipelines.settings import load
     from pipelines.train import recipe as recipes
     from pipelines.train.differences import differences
@@ -46,8 +46,7 @@ def train(
 
     if preset not in recipes.PRESETS:
         raise UnknownName("preset", preset, recipes.PRESETS)
-    if provider is not None and provider not in JUDGES:
-        raise UnknownName("provider", provider, JUDGES)
+    judge = None if provider is None else require_provider(provider, (*JUDGES, "none"))
     run = prepare(
         home(),
         recipes.recipe(recipe),
@@ -57,7 +56,7 @@ def train(
         name=name,
         start=start,
         encoder=encoder,
-        provider=provider,
+        provider=judge,
         budget=None if budget is None else Decimal(str(budget)),
         settings=load(home()).rewards,
         given=recipes.given(settings or []),

@@ -30,8 +30,8 @@ class Stage:
 
     `asks` names the setting that holds the models to ask. `reads` names the settings that decide the result. `units`
     says in which units the rows of a table are accounted for, each with the parents that they come from.
-    `optional_parents` are filled by people, maybe later. `also` are modules that decide the result, and
-    that its own does not import.
+    `optional_parents` may never have been made: people fill them, or a model that nobody has named yet. `structural`:
+    without a model the function is handed none, and returns its tables; any other stage that asks waits for one.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Stage:
     reads: tuple[str, ...]
     units: Units
     optional_parents: tuple[str, ...]
-    also: tuple[str, ...]
+    structural: bool
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -58,11 +58,6 @@ class Stage:
     def builds_upon(self) -> tuple[str, ...]:
         """Its own tables whose rows stay, and are added to (`schemas.tables.STANDING`)."""
         return tuple(name for name in self.parameters if name in self.tables)
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        """The modules whose code, with what they import, decides the result."""
-        return (self.function.__module__, *self.also)
 
     def settings(self, settings: Any) -> dict[str, Any]:
         """The part of the settings (`pipelines.settings.Settings`) that decides the result."""
@@ -87,7 +82,7 @@ def stage(
     reads: tuple[str, ...] = (),
     units: Units = MappingProxyType({}),
     optional_parents: tuple[str, ...] = (),
-    also: tuple[str, ...] = (),
+    structural: bool = False,
 ) -> Callable[[F], F]:
     """Attaches the record of a stage to its function, as `function.stage`; the function stays as it is.
 
@@ -95,7 +90,7 @@ def stage(
     """
 
     def attach(function: F) -> F:
-        record = Stage(name, function, group, tables or (name,), asks, reads, units, optional_parents, also)
+        record = Stage(name, function, group, tables or (name,), asks, reads, units, optional_parents, structural)
         function.stage = record  # type: ignore[attr-defined]
         return function
 

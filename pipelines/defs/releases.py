@@ -25,10 +25,13 @@ GROUP = "release"
 
 
 class ReleaseConfig(dg.Config):
-    """What the release is called, and which checks may find what they find (`rules_rows`)."""
+    """What the release is called, which checks may find what they find (`not_from_a_model`), and whether prompts that
+    no model has judged are refused.
+    """
 
     name: str
     allow: list[str] = Field(default_factory=list)
+    strict: bool = False
 
 
 class PublishConfig(dg.Config):
@@ -79,7 +82,7 @@ def release(
 ) -> dg.MaterializeResult[None]:
     """Every table pinned, checked, and the training sets written once and for all (docs/releasing.md)."""
     try:
-        made = make(home.folder, config.name, allow=config.allow, settings=home.settings())
+        made = make(home.folder, config.name, allow=config.allow, strict=config.strict, settings=home.settings())
     except ReleaseRefused as refused:
         raise dg.Failure(str(refused), metadata={"findings": _findings(refused.findings)}) from refused
     context.log.info("%s: content %s", made.name, made.content)

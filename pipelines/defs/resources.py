@@ -63,7 +63,7 @@ def under_way(instance: dg.DagsterInstance | None) -> set[str]:
 @dg.resource(
     description="Who answers questions in a run, and what that may cost. Without a budget nothing that costs is asked.",
     config_schema={
-        "provider": dg.Field(str, is_required=False, description="rules, openai or replay; else as the settings say"),
+        "provider": dg.Field(str, is_required=False, description="openai, replay or written; else as the settings say"),
         "budget": dg.Field(
             float,
             is_required=False,

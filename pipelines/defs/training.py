@@ -50,11 +50,11 @@ FIGURES = {
 
 
 class Judging(StrEnum):
-    """Who may judge: `pipelines.llm.interface.JudgeProvider`, for a config takes no Literal that may be left out."""
+    """Who may judge, or nobody: a config takes no Literal that may be left out."""
 
     openai = "openai"
     replay = "replay"
-    rules = "rules"
+    none = "none"
 
 
 class TrainConfig(dg.Config):

@@ -8,9 +8,8 @@ from types import TracebackType
 from typing import Self
 
 from pipelines.core.home import Home
-from pipelines.errors import UnknownName
 from pipelines.llm.factory import open_client
-from pipelines.llm.interface import BUDGET, PROVIDERS, LLMClient, Progress
+from pipelines.llm.interface import BUDGET, PROVIDERS, LLMClient, Progress, Provider, require_provider
 from pipelines.settings import Llm
 
 # Providers that send, and so may cost money.
@@ -21,7 +20,7 @@ class ClientPool:
     """Whoever a refresh may ask. It lives as long as the refresh; left in order, it closes the refresh's budget.
 
     Args:
-        home: Where the ledger is; None: only the rules can be asked.
+        home: Where the ledger is; None: nothing that costs money can be asked.
         llm: How models are asked.
         provider: Who is asked, whatever the settings say; None: as the settings say, then as the tables stand by.
         budget: The most that may be spent in this refresh; None: nothing that costs money is asked.
@@ -45,13 +44,11 @@ class ClientPool:
         allow_shrink: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        if provider is not None and provider not in PROVIDERS:
-            raise UnknownName("provider", provider, PROVIDERS)
         self._home, self._llm, self._batch = home, llm, batch
         self.allow_shrink = allow_shrink
         self._told = [] if progress is None else [progress]
         self._budget, self._budget_of = budget, budget_of
-        self.said = provider or llm.provider
+        self.said = llm.provider if provider is None else require_provider(provider)
         self._opened: dict[str, LLMClient] = {}
         self._stack = ExitStack()
 
@@ -69,12 +66,11 @@ class ClientPool:
                 # Its end in order ends the budget, also one that was broken off after its last call.
                 self.of("openai")
 
-    def provider(self, standing: str | None) -> str:
-        """Who answers for a table that stands by the provider `standing`; None: it was never made.
-
-        What was made by a model is not made again by rules because somebody forgot to say so.
+    def provider(self, standing: str | None) -> Provider | None:
+        """Who answers for a table that was made by `standing` (None: it was never made); None where nobody is named:
+        the table waits. What a model made stays that model's, also where somebody forgot to say so.
         """
-        return self.said or standing or "rules"
+        return self.said or next((one for one in PROVIDERS if one == standing), None)
 
     @property
     def may_spend(self) -> bool:
@@ -102,15 +98,11 @@ class ClientPool:
     def of(self, provider: str) -> LLMClient:
         """The client of a provider. Without a budget one that costs money gives what the ledger holds, and no more."""
         if provider not in self._opened:
-            from pipelines.annotate.rules.answers import ANSWERS
-            from pipelines.rewrite.rules.answers import ANSWERS as REWRITING
-
             self._opened[provider] = self._stack.enter_context(
                 open_client(
                     self._home,
                     self._llm,
                     provider,
-                    {**ANSWERS, **REWRITING},
                     budget=self._budget,
                     budget_of=self._budget_of,
                     batch=self._batch,

@@ -10,7 +10,7 @@ from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, RequestError, UnknownName
 from pipelines.flow.clients import PAID, ClientPool
-from pipelines.flow.runner import Runner, Status, needed, provider_of
+from pipelines.flow.runner import Runner, needed, provider_of
 from pipelines.flow.stages import STAGES
 from pipelines.llm.interface import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
@@ -21,8 +21,8 @@ from pipelines.store.store import Store, Version
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a refresh did about one stage. `waits` says why a stale one was left as it is, `damaged` what was wrong with
-    the tables that it has made again.
+    """What a refresh did about one stage. `waits` says what one waits for that was left as it is, `damaged` what was
+    wrong with the tables that it has made again.
     """
 
     stage: Stage
@@ -63,7 +63,8 @@ def refresh(
 ) -> Iterator[Outcome]:
     """Run every stale stage by `run`, and tell of each stage when it is done.
 
-    A stage whose questions would cost money is left where there is no budget, and so is what was never made for it.
+    A stage that asks is left where no model is named, or where it would cost money and there is no budget; and so is
+    what needs a table that was never made for it.
 
     Raises Busy where another refresh is at work, RequestError where nothing was ever imported; UnknownPrice before
     anything is spent, where nobody has said what a model costs that a stage may ask; DamagedVersion where a file is
@@ -77,15 +78,11 @@ def refresh(
         _require_prices(stages, store, settings, clients)
     runner = Runner(store, settings, clients)
     with alone(home):
-        waiting: set[str] = set()
         for stage in stages:
             started = time.monotonic()
-            waits = _waits_for_parents(stage, store, waiting)
-            status = runner.status(stage) if waits is None else Status(stale=False, waits=waits)
+            status = runner.status(stage)
             ran = status.stale and status.waits is None
-            if status.waits is not None:
-                waiting.update(stage.tables)
-            elif ran:
+            if ran:
                 run(runner, stage)
             versions = _current(stage.tables, store)
             yield Outcome(stage, ran, time.monotonic() - started, versions, status.waits, status.damaged)
@@ -129,11 +126,6 @@ def _is_paid(stage: Stage, store: Store, settings: Settings, clients: ClientPool
         return provider_of(stage, store, settings, clients) in PAID
     except DamagedVersion:  # it waits until somebody says who answers
         return False
-
-
-def _waits_for_parents(stage: Stage, store: Store, waiting: set[str]) -> str | None:
-    missing = [table for table in stage.parents if table in waiting and not _current([table], store)]
-    return f"{missing[0]} was never made, or is damaged" if missing else None
 
 
 def _require_sources(home: Path, store: Store) -> None:

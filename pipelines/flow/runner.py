@@ -9,8 +9,9 @@ import polars as pl
 from pipelines.core.code_version import code_version
 from pipelines.core.files import sha256_of
 from pipelines.core.stage import Stage
-from pipelines.errors import DamagedVersion, NoHost, NoVersion, OlderSchema, Shrunk, UnknownPrice
+from pipelines.errors import DamagedVersion, NoHost, NoVersion, OlderSchema, RequestError, Shrunk, UnknownPrice
 from pipelines.flow.clients import ClientPool
+from pipelines.flow.stages import MAKERS
 from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.interface import Estimate, LLMClient
 from pipelines.llm.profiles import profile, profiles, shapes
@@ -27,33 +28,40 @@ Made = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 
 # A table of so many rows that other answers alone would halve is not made again unasked: ours.
 LEAST_TO_SHRINK = 30
+# Where a model's provider stands in the settings of a run of a stage that did without.
+STRUCTURAL = "structural"
+_NAME_ONE = "--provider openai, or a local one (docs/asking.md)"
 
 
 def is_stale(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> bool:
     """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
     damaged, its columns are those of an older gongqing, or a question got no answer the last time or was too dear
-    for the budget.
+    for the budget. What waits for a model is as it was.
     """
+    if waits_for_model(stage, store, settings, clients):
+        return False
     parents = parents_of(stage, store)
     try:
         inputs = run_of(stage, parents, settings, provider_of(stage, store, settings, clients)).inputs
     except DamagedVersion:
         return True
-    for table in stage.tables:
-        try:
-            pointer = store.pointer(table)
-            if pointer is None or pointer.inputs != inputs:
-                return True
-            if pointer.promoted and table in stage.builds_upon:  # what is built upon it has to follow
-                return True
-            version = store.version(table)
-            store.check(version)
-            store.require_todays(version)
-            if stage.asks and version.manifest.dropped_for(*ASKED_AGAIN):
-                return True
-        except (DamagedVersion, OlderSchema):
+    return any(_is_other(stage, table, store, inputs) for table in stage.tables)
+
+
+def _is_other(stage: Stage, table: str, store: Store, inputs: str) -> bool:
+    """Whether a table of a stage is not what a run from these inputs would leave as it is."""
+    try:
+        pointer = store.pointer(table)
+        if pointer is None or pointer.inputs != inputs:
             return True
-    return False
+        if pointer.promoted and table in stage.builds_upon:  # what is built upon it has to follow
+            return True
+        version = store.version(table)
+        store.check(version)
+        store.require_todays(version)
+    except (DamagedVersion, OlderSchema):
+        return True
+    return bool(stage.asks and version.manifest.dropped_for(*ASKED_AGAIN))
 
 
 def damage(stage: Stage, store: Store) -> list[str]:
@@ -76,19 +84,32 @@ def require_whole_sources(stage: Stage, store: Store) -> None:
 
 
 def provider_of(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> str | None:
-    """Who answers the questions of a stage; None for one that asks none.
+    """Who answers the questions of a stage; None for one that asks none, and where nobody has named a model.
 
     Raises DamagedVersion where nobody said who, and the table that would tell cannot be read.
     """
     if not stage.asks:
         return None
     clients = clients or ClientPool(None, settings.llm)
-    (table,) = stage.tables
-    return clients.provider(None if clients.said else _stands_by(store, table))
+    return clients.provider(None if clients.said else _stands_by(store, stage))
 
 
-def _stands_by(store: Store, table: str) -> str | None:
+def waits_for_model(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> str | None:
+    """Why a stage is left as it is for want of a model, in words; None where it is not."""
+    if not stage.asks or stage.structural:
+        return None
+    try:
+        if provider_of(stage, store, settings, clients) is not None:
+            return None
+    except DamagedVersion:  # a model made it: which one is for somebody to say
+        return None
+    before = _stands_by(store, stage)
+    return f"for a model{f' (made by {before} before)' if before else ''}: {_NAME_ONE}"
+
+
+def _stands_by(store: Store, stage: Stage) -> str | None:
     """The provider that made a table; where its current version is damaged, the one of the newest that is whole."""
+    (table,) = stage.tables
     try:
         run = None if store.pointer(table) is None else store.version(table).manifest.runs[-1]
     except DamagedVersion as error:
@@ -108,7 +129,7 @@ class Status:
     """What is found of a stage before anything is done about it.
 
     stale: whether a run could change anything.
-    waits: why it is left as it is all the same; None where it is not.
+    waits: what it waits for, and so is left as it is all the same ("for a budget: …"); None where it does not.
     damaged: what is wrong with the tables that it would make, in words.
     """
 
@@ -134,7 +155,7 @@ class Runner:
     Args:
         store: Where the tables are.
         settings: All settings.
-        clients: Who answers questions; without it the rules alone.
+        clients: Who answers questions; without it as the settings or the tables say, and nobody for money.
     """
 
     def __init__(self, store: Store, settings: Settings, clients: ClientPool | None = None) -> None:
@@ -149,12 +170,32 @@ class Runner:
         Raises DamagedVersion where a file of a parent is damaged that no stage makes, and what `parents_of` raises.
         """
         if stage.name not in self._found:
-            require_whole_sources(stage, self.store)
-            stale = is_stale(stage, self.store, self.settings, self.clients)
-            waits = self._waits_for_budget(stage) if stale else None
-            damaged = damage(stage, self.store) if stale and waits is None else []
-            self._found[stage.name] = Status(stale, waits, tuple(damaged))
+            self._found[stage.name] = self._status(stage)
         return self._found[stage.name]
+
+    def _status(self, stage: Stage) -> Status:
+        require_whole_sources(stage, self.store)
+        waits = waits_for_model(stage, self.store, self.settings, self.clients) or self._waits_for_parents(stage)
+        if waits is not None:
+            return Status(stale=False, waits=waits)
+        stale = is_stale(stage, self.store, self.settings, self.clients)
+        waits = self._waits_for_budget(stage) if stale else None
+        damaged = damage(stage, self.store) if stale and waits is None else []
+        return Status(stale, waits, tuple(damaged))
+
+    def _waits_for_parents(self, stage: Stage) -> str | None:
+        """What a stage waits for whose parent cannot be read, and is left as it is; None where there is no such one."""
+        for table in needed(stage):
+            waits = None if self._is_whole(table) or table not in MAKERS else self.status(MAKERS[table]).waits
+            if waits is not None:
+                return waits
+        return None
+
+    def _is_whole(self, table: str) -> bool:
+        try:
+            return self.store.pointer(table) is not None and bool(self.store.current(table))
+        except DamagedVersion:
+            return False
 
     def run(self, stage: Stage) -> list[Version]:
         """`run_stage`; what was found of other stages may be true no longer."""
@@ -180,17 +221,17 @@ class Runner:
         try:
             provider = provider_of(stage, self.store, self.settings, self.clients)
         except DamagedVersion as error:
-            return f"{error.what} ({error.remedy})"
+            return f"for somebody to say who answers: {error.what} ({error.remedy})"
         if provider is None or not self.clients.costs(provider):
             return None
         try:
             calls = self.estimate(stage).calls
         except (UnknownPrice, NoHost) as error:  # it could not be asked in any case
-            return f"calls to {provider} cost money, and there is no budget; {error.what}"
+            return f"for a budget: calls to {provider} cost money; {error.what}"
         if not calls:
             return None
         del self._ready[stage.name]  # it is not run, and its rows may be many
-        return f"{calls:,} calls to {provider} cost money, and there is no budget"
+        return f"for a budget: {calls:,} calls to {provider} cost money"
 
 
 def run_stage(
@@ -202,10 +243,11 @@ def run_stage(
         stage: What to run.
         store: Where its parents are, and its tables go.
         settings: All settings.
-        clients: Who answers questions; without it the rules alone.
+        clients: Who answers questions; without it as the settings or the tables say, and nobody for money.
         ready: What was prepared for it before, its parents being the same.
 
-    Raises Unaccounted where rows vanish, RequestError where answers would cost and there is no budget, OlderSchema
+    Raises Unaccounted where rows vanish, RequestError where no model is named that the stage needs, or where answers
+    would cost and there is no budget, OlderSchema
     where a parent's columns mean something else today, TooManyInvalid where answers are none, Shrunk where they would
     halve the table and `clients` does not allow it, and what `Store` and clients raise. Then the table stays as it was,
     and what was paid for stands in the ledger.
@@ -240,6 +282,10 @@ def _prepared(stage: Stage, store: Store, settings: Settings, clients: ClientPoo
     arguments = _arguments(stage, rows, parents, store, settings)
     provider = provider_of(stage, store, settings, clients)
     plan = None
+    if provider is None and stage.asks:
+        if not stage.structural:
+            raise RequestError(f"{stage.name} waits for a model", where=stage.name, remedy=_NAME_ONE)
+        arguments["models"] = ()
     if provider is not None:
         plan = stage.function(**arguments, models=clients.of(provider).models(stage.models(settings)))
     return _Ready(parents, rows, arguments, provider, plan)
@@ -321,7 +367,7 @@ def needed(stage: Stage) -> tuple[str, ...]:
 
 def code_of(stage: Stage) -> str:
     """The version of the stage's code."""
-    return code_version(*stage.modules)
+    return code_version(stage.function.__module__)
 
 
 def run_of(stage: Stage, parents: list[Version], settings: Settings, provider: str | None) -> Run:
@@ -329,14 +375,14 @@ def run_of(stage: Stage, parents: list[Version], settings: Settings, provider: s
     return Run(
         parents={parent.name: parent.version for parent in parents},
         code=code_of(stage),
-        settings=stage.settings(settings) | ({} if provider is None else _asking(stage, settings, provider)),
+        settings=stage.settings(settings) | (_asking(stage, settings, provider) if stage.asks else {}),
     )
 
 
-def _asking(stage: Stage, settings: Settings, provider: str) -> dict[str, Any]:
+def _asking(stage: Stage, settings: Settings, provider: str | None) -> dict[str, Any]:
     """What of the settings decides what is asked, and what becomes of a reply. Hosts and prices do not."""
-    if provider == "rules":
-        return {"provider": provider}
+    if provider is None:
+        return {"provider": STRUCTURAL}
     if provider == "written":
         return {"provider": provider, "replies": _sha256(FOLDER / f"{stage.name}.jsonl")}
     recorded = {"recordings": _sha256(settings.llm.recordings)} if provider == "replay" else {}

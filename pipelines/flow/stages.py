@@ -34,3 +34,4 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 STAGES: tuple[Stage, ...] = tuple(function.stage for function in _FUNCTIONS)  # type: ignore[attr-defined]
+MAKERS = {table: stage for stage in STAGES for table in stage.tables}

@@ -1,1 +1,1 @@
-"""Judges of M's and C's rewards, as a service that training asks: by any model of `pipelines.llm`, or by rules."""
+"""Judges of M's and C's rewards, as a service that training asks: any model of `pipelines.llm`."""

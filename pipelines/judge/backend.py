@@ -1,4 +1,4 @@
-"""Who answers behind the service: a model, many questions at once, or rules and recordings, one after the other."""
+"""Who answers behind the service: a model, many questions at once, or recordings, one after the other."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -51,7 +51,7 @@ def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: 
         for model in wanted:
             PersistentClient(Home(home).ledger, llm, budget, of=STAGE).require(STAGE, model)
         return
-    with open_client(home, llm, provider, {}) as client:
+    with open_client(home, llm, provider) as client:
         client.models(wanted)
 
 
@@ -85,9 +85,7 @@ async def open_backend(
             }
             yield JudgeBackend(provider, models, lambda question: asking[question.model].reply(question), place)
         return
-    from pipelines.judge.rules.answers import ANSWERS
-
-    with open_client(home, llm, provider, ANSWERS) as client, ThreadPoolExecutor(1) as thread:
+    with open_client(home, llm, provider) as client, ThreadPoolExecutor(1) as thread:
         known = {task: client.models([model])[0] for task, model in models.items()}
 
         async def reply(question: Question[Any]) -> Reply[Any]:

@@ -38,7 +38,6 @@ from pipelines.judge.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge, Mod
 from pipelines.judge.verdicts import reference_first
 from pipelines.llm.failures import Excess, Failures, Outcome
 from pipelines.llm.interface import JUDGES
-from pipelines.llm.payload import RULES
 
 _LARGEST = 1 << 24  # bytes of a request
 _GRACE = 2.0  # seconds that those who wait have at the end
@@ -230,8 +229,8 @@ def _arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pipelines.judge.service", description="Judges answers over HTTP.")
     add = parser.add_argument
     add("--home", type=Path, default=settings.home(), help="where ledger and settings are (default: GONGQING_HOME)")
-    add("--provider", choices=JUDGES, default="rules", help="who judges (default: %(default)s)")
-    add("--model", help="alias of a profile; rules need none")
+    add("--provider", choices=JUDGES, default="openai", help="who judges (default: %(default)s)")
+    add("--model", required=True, help="alias of a profile")
     add("--model-process", help="alias of the profile that judges steps in mode apart (default: --model)")
     add("--model-outcome", help="alias of the profile that judges responses in mode apart (default: --model)")
     add("--mode", choices=MODES, default="unified", help="how /compeer asks (default: %(default)s)")
@@ -248,11 +247,8 @@ def _arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--attempts", type=_count, default=3, help="how often a call that failed is made (default: %(default)s, ours)")
     add("--seed", type=int, default=None, help="of the reference's place (default: as the settings say)")
     told = parser.parse_args(given)
-    if told.model is None and told.provider != "rules":
-        parser.error(f"provider {told.provider} needs --model, the alias of a profile")
     if told.mode != "apart" and (told.model_process or told.model_outcome):
         parser.error("--model-process and --model-outcome are asked in --mode apart alone")
-    told.model = told.model or RULES
     return told
 
 

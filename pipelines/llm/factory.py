@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from pipelines.errors import UnknownName
-from pipelines.llm.interface import BUDGET, PROVIDERS, Answers, LLMClient
+from pipelines.llm.interface import BUDGET, PROVIDERS, LLMClient
 from pipelines.llm.progress import Progress
 from pipelines.settings import Llm
 
@@ -16,7 +16,6 @@ def open_client(
     home: Path | None,
     llm: Llm,
     provider: str,
-    rules: Answers,
     *,
     budget: Decimal | None = None,
     budget_of: str = BUDGET,
@@ -28,8 +27,7 @@ def open_client(
     Args:
         home: Where the ledger is; None will do for all but `openai`.
         llm: How models are asked.
-        provider: `openai`, `replay`, `written` or `rules`.
-        rules: What the rules answer, by task.
+        provider: `openai`, `replay` or `written`.
         budget: The most that may be spent, in the currency of the profiles. It lives in the ledger: a refresh that was
             broken off goes on with what it had spent. None: nothing that costs is asked.
         budget_of: Whose budget it is: another name, another budget.
@@ -38,11 +36,7 @@ def open_client(
 
     Raises UnknownName for another provider.
     """
-    if provider == "rules":
-        from pipelines.llm.providers.rules import RulesClient
-
-        yield RulesClient(rules, progress)
-    elif provider == "replay":
+    if provider == "replay":
         from pipelines.llm.providers.replay import ReplayClient
 
         yield ReplayClient(llm, progress)

@@ -1,39 +1,52 @@
 """Asking: many questions in, as many replies out, whoever answers.
 
-with open_client(home, settings.llm, "openai", ANSWERS, budget=Decimal(5)) as ask:
+with open_client(home, settings.llm, "openai", budget=Decimal(5)) as ask:
     replies = ask.ask("ecot_chains", questions)
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, Protocol, Self
 
+from pipelines.errors import RequestError, UnknownName
 from pipelines.llm.progress import Progress
 from pipelines.llm.questions import Question, Reply
 
-Provider = Literal["openai", "replay", "written", "rules"]
-PROVIDERS: tuple[Provider, ...] = ("openai", "replay", "written", "rules")
+Provider = Literal["openai", "replay", "written"]
+PROVIDERS: tuple[Provider, ...] = ("openai", "replay", "written")
 # Who may judge in training: nobody has written anything about what a policy will say.
-JudgeProvider = Literal["openai", "replay", "rules"]
-JUDGES: tuple[JudgeProvider, ...] = ("openai", "replay", "rules")
+JudgeProvider = Literal["openai", "replay"]
+JUDGES: tuple[JudgeProvider, ...] = ("openai", "replay")
 # All stages of a refresh spend from one budget, and one refresh is at work at a time: its name in the ledger, to which
 # a refresh of some stages alone adds theirs.
 BUDGET = "refresh"
-Answers = Mapping[str, Callable[[Mapping[str, Any]], str]]
 
 __all__ = [
     "BUDGET",
     "JUDGES",
     "PROVIDERS",
-    "Answers",
     "Estimate",
     "JudgeProvider",
     "LLMClient",
     "ModelEstimate",
     "Progress",
     "Provider",
+    "require_provider",
 ]
+
+
+def require_provider(name: str, known: Sequence[str] = PROVIDERS) -> Any:
+    """The provider of that name. Raises UnknownName; for `rules`, which there were once, with what to name instead."""
+    if name == "rules":
+        raise RequestError(
+            "there is no provider 'rules' any more: nothing pretends to be a model",
+            remedy=f"{' or '.join(known)}; without one, what needs a model waits, and all else is made",
+        )
+    for one in known:
+        if one == name:
+            return one
+    raise UnknownName("provider", name, known)
 
 
 @dataclass(frozen=True)

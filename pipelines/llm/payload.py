@@ -18,8 +18,6 @@ from pipelines.llm.profiles import Profile
 from pipelines.llm.prompts import Prompt, load
 from pipelines.llm.questions import Exchange, Question
 
-RULES = "rules-v1"
-
 Payload = dict[str, Any]
 
 _REPAIRS = Path(__file__).parent / "repairs"
@@ -59,7 +57,7 @@ def key_of(body: bytes, sample: int = 0) -> str:
 
 
 def payload(question: Question[Any], profile: Profile | None) -> Payload:
-    """The body that asks `question` of the model of `profile`, or of the rules (None).
+    """The body that asks `question` of the model of `profile`, or of those who write replies for the samples (None).
 
     The profile knows its model: its temperature goes before the prompt's hint. A model that thinks gets none, for it
     would ignore it and the key would not; and it has the profile's whole length, since its chain counts. Others have
@@ -67,7 +65,7 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
     """
     prompt = question.prompt
     body: Payload = {
-        "model": RULES if profile is None else profile.model,
+        "model": "written" if profile is None else profile.model,
         "messages": [
             {"role": "system", "content": prompt.text},
             *(message for exchange in question.before for message in _exchanged(exchange)),

@@ -186,7 +186,7 @@ def key(profile: Profile) -> str | None:
         raise NoKey(
             f"the key for {profile.alias} is missing",
             where=f"the environment variable {profile.key_variable}",
-            remedy=f"export {profile.key_variable}=…, or ask another provider: --provider rules needs none",
+            remedy=f"export {profile.key_variable}=…, or name a profile of your own machine (docs/asking.md)",
         )
     if not (value.isascii() and value.isprintable()):
         raise SettingsError(

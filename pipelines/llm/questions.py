@@ -59,9 +59,9 @@ class Exchange(NamedTuple):
 class Question(Generic[T]):
     """One thing to ask.
 
-    `task` is the name that rules answer by. The system message is `prompt`, the user message the JSON of `inputs`:
+    `task` is the kind of question. The system message is `prompt`, the user message the JSON of `inputs`:
     data, never instructions, and redacted text alone. `parse` reads the reply's text and raises InvalidReply, or
-    FormatError or pydantic's ValidationError. `model` is the alias of a profile, or ``rules-v1``. With a `schema` the
+    FormatError or pydantic's ValidationError. `model` is the alias of a profile. With a `schema` the
     reply is JSON, structured as far as the profile can; without, plain text with our tags. `sample` tells several
     draws of one payload apart. A question in the midst of a conversation comes with the exchanges `before` it.
     """
@@ -78,7 +78,7 @@ class Question(Generic[T]):
 
     @property
     def told(self) -> Mapping[str, Any]:
-        """What the rules answer by: `inputs`, and the exchanges before them under `before`, where there are any."""
+        """What is asked about: `inputs`, and the exchanges before them under `before`, where there are any."""
         return {**self.inputs, "before": self.before} if self.before else self.inputs
 
 

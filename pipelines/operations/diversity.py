@@ -1,19 +1,16 @@
 """How varied dialogues are before and after they were rewritten: C rewrites so that replies do not all sound alike."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from statistics import fmean, pstdev
 from typing import Any
 
 import polars as pl
 
-from pipelines.rewrite.rules.disc import reply
-from pipelines.rewrite.rules.segments import words
 from pipelines.text.nearness import likeness
-from schemas.labels import LANGUAGES, ROLES, TRAITS
+from pipelines.text.segments import words
+from schemas.labels import LANGUAGES
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
@@ -35,8 +32,6 @@ def diversity(dialogues: pl.DataFrame, rewritten: pl.DataFrame) -> pl.DataFrame:
           jieba's in Chinese, in English what white space and marks part, in lower case. They fall with the number of
           words, so only columns of equal rows compare.
         * self-similarity: what two dialogues share of their wording, mean over all pairs (`nearness.likeness`).
-        * D, I, S, C of seekers and supporters: mean and standard deviation, as the rules read them off the texts,
-          before and after alike.
         * strategy shares: of the supporter turns that are labelled.
     """
     columns = {
@@ -63,12 +58,6 @@ def _figures(rows: pl.DataFrame, lang: str) -> Iterator[tuple[str, float]]:
     yield "distinct-2", _distinct([pair for words in said for pair in pairwise(words)])
     if len(talks) > 1:
         yield "self-similarity", likeness(["\n".join(turn["text"] for turn in turns) for turns in talks])
-    for role in ROLES:
-        read = [_profile(turns, role, lang) for turns in talks]
-        for trait in TRAITS:
-            scores = [profile[trait] for profile in read]
-            yield f"{role} {trait}, mean", fmean(scores)
-            yield f"{role} {trait}, sd", pstdev(scores)
     labels = Counter(label for turns in talks for turn in turns for label in turn["strategies"])
     for label, count in sorted(labels.items()):
         yield f"share of {label}", count / labels.total()
@@ -82,9 +71,3 @@ def _words(text: str, lang: str) -> list[str]:
 
 def _distinct(items: Sequence[Any]) -> float:
     return len(set(items)) / len(items) if items else 0.0
-
-
-def _profile(turns: Sequence[Row], role: str, lang: str) -> dict[str, float]:
-    inputs = {"lang": lang, "role": role, "turns": [{"role": turn["role"], "text": turn["text"]} for turn in turns]}
-    read = json.loads(reply(inputs))
-    return {trait: float(read[trait]) for trait in TRAITS}

@@ -13,14 +13,15 @@ from pipelines.store.release_manifest import Finding, Release
 from pipelines.store.store import Store
 
 
-def release(home: Path, name: str, *, allow: Collection[str] = (), settings: Settings) -> Release:
+def release(home: Path, name: str, *, allow: Collection[str] = (), strict: bool = False, settings: Settings) -> Release:
     """Pin the current version of every table, check what would be released, and write it: see `assemble`.
 
     Raises Busy where a refresh is at work, and what `assemble` does.
     """
     require_request(name, allow)  # before anything is looked at, which takes a while
     with alone(home):
-        return assemble(home, name, allow=allow, settings=settings, stale=_stale(Store(Home(home).data), settings))
+        stale = _stale(Store(Home(home).data), settings)
+        return assemble(home, name, allow=allow, strict=strict, settings=settings, stale=stale)
 
 
 def _stale(store: Store, settings: Settings) -> list[Finding]:

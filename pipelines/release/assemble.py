@@ -28,7 +28,13 @@ _PATHS = (("prompts", "tokenizer"), ("rewrite", "encoder"))
 
 
 def assemble(
-    home: Path, name: str, *, allow: Collection[str] = (), settings: Settings, stale: Sequence[Finding] = ()
+    home: Path,
+    name: str,
+    *,
+    allow: Collection[str] = (),
+    strict: bool = False,
+    settings: Settings,
+    stale: Sequence[Finding] = (),
 ) -> Release:
     """Make the release `name` of the current version of every table, and make it the current one.
 
@@ -38,6 +44,7 @@ def assemble(
         home: The home.
         name: Of the release: small letters, figures, points, hyphens, underscores.
         allow: Checks out of ALLOWABLE that may find what they find: the release says so.
+        strict: Whether what those of STRICT find refuses too.
         settings: All settings of the home.
         stale: What is to be mended already, by `pipelines.operations.release`.
 
@@ -52,7 +59,7 @@ def assemble(
     if damaged:
         raise ReleaseRefused(name, [*damaged, *stale])
     if name not in releases:
-        made = _made(releases, Released(home, store, pins, settings), name, allow, stale)
+        made = _made(releases, Released(home, store, pins, settings), name, allow, strict, stale)
         return releases.promote(made.name)
     standing = releases.read(name)
     if standing.pins != _versions(pins):
@@ -70,9 +77,9 @@ def require_request(name: str, allow: Collection[str]) -> None:
 
 
 def _made(
-    releases: Releases, released: Released, name: str, allow: Collection[str], stale: Sequence[Finding]
+    releases: Releases, released: Released, name: str, allow: Collection[str], strict: bool, stale: Sequence[Finding]
 ) -> Release:
-    found = [*stale, *findings(released)]
+    found = [*stale, *findings(released, strict=strict)]
     refused = {one.check for one in found if one.severity == "refuse"}
     if refused - set(allow):
         raise ReleaseRefused(name, [one for one in found if one.check not in allow])

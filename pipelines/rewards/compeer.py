@@ -23,7 +23,10 @@ from pipelines.rewards.unified import Parts, parts, terms
 
 Scores = dict[str, Any]
 # `reward_kwargs` of a recipe: of which kind, or one of which names.
-SETTINGS = {"alpha": "a number", "beta": "a number", "mode": get_args(Mode), "reweight": "true or false"}
+SETTINGS = {
+    **{"alpha": "a number", "beta": "a number"},
+    **{"mode": get_args(Mode), "reweight": "true or false", "judge": "true or false"},
+}
 
 
 async def compute_score(
@@ -32,6 +35,7 @@ async def compute_score(
     ground_truth: str,
     extra_info: Mapping[str, Any],
     length: Callable[[str], int] = len,
+    judge: bool = True,
     **given: Any,
 ) -> Scores:
     """The reward of one output, before it is weighed against its group. Always the same keys.
@@ -41,6 +45,7 @@ async def compute_score(
         ground_truth: The reference: what the supporter said.
         extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
         length: Of a response: tokens, where our reward manager asks; characters by default.
+        judge: Whether steps and response are judged; else what is there is 0, and the format alone counts.
         given: What verl hands over besides. Raises TypeError for a setting that there is not.
 
     Returns:
@@ -53,7 +58,7 @@ async def compute_score(
     refuse_unknown(given, SETTINGS)
     found = parts(solution_str)
     verdict: Mapping[str, Any] = {"ok": True, "steps": [False] * 3, "preference": "first"}
-    if found.any:
+    if judge and found.any:
         body = {
             **case(extra_info),
             "steps": list(found.steps),
@@ -61,7 +66,7 @@ async def compute_score(
             "reference": ground_truth,
         }
         verdict = await asking.verdict("/compeer", body)
-    told = terms(solution_str, found, verdict if verdict["ok"] else None)
+    told = terms(solution_str, found, verdict if judge and verdict["ok"] else None)
     r = float(sum(told))
     return {
         "score": r,
@@ -86,6 +91,7 @@ async def group_scores(
     beta: float = 5.0,
     mode: Mode = "paper",
     reweight: bool = True,
+    judge: bool = True,  # noqa: ARG001 - `compute_score` has heeded it
 ) -> list[Scores]:
     """The rewards of the G outputs of a prompt, reweighted by their redundancy (C eq. 5–7).
 

@@ -127,7 +127,6 @@ def _question(draft: Row, script: Script, model: str) -> Question[Judgement]:
     asks="rewrite.judging",
     units={"rewrite_judgements": dict.fromkeys(("dialogue", "label"), ("rewrite_drafts",))},
     optional_parents=("cer_labels",),
-    also=("pipelines.rewrite.rules.answers",),
 )
 def plan_rewrite_judgements(
     rewrite_drafts: pl.DataFrame,

@@ -165,7 +165,6 @@ def _sentences(text: str, lang: Lang) -> int:
     group="rewrite",
     asks="rewrite.profiling",
     units={"disc_profiles": {"speaker": ("coherent_dialogues",)}},
-    also=("pipelines.rewrite.rules.answers",),
 )
 def plan_disc_profiles(coherent_dialogues: pl.DataFrame, splits: pl.DataFrame, models: tuple[str, ...]) -> Plan:
     """The questions of `disc_profiles`."""

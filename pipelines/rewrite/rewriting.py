@@ -366,7 +366,6 @@ def _texts(reply: Reply[Any]) -> list[str]:
     reads=("rewrite.variants", "rewrite.encoder", "rewrite.least_similarity", "seed"),
     units={"rewrite_drafts": {"dialogue": ("coherent_dialogues",), "label": ("cer_labels",)}},
     optional_parents=("cer_labels",),
-    also=("pipelines.rewrite.rules.answers",),
 )
 def plan_rewrite_drafts(
     coherent_dialogues: pl.DataFrame,

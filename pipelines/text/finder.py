@@ -1,28 +1,11 @@
-"""The lexicons of the rules (`lexicons/*.toml`), and finding many words in one text."""
+"""Finding many words in one text."""
 
 import re
-import tomllib
 from collections.abc import Iterable
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pipelines.text.words import spelled
 from schemas.reasoning import Lang
-
-FOLDER = Path(__file__).parent / "lexicons"
-
-
-@cache
-def lexicon(name: str) -> dict[str, Any]:
-    """The tables of `lexicons/<name>.toml`."""
-    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-
-
-@cache
-def markers(lang: Lang) -> dict[str, Any]:
-    """What stands around feelings in a language: degrees, denials, persons, connectives, forms of questions."""
-    return lexicon(f"markers.{lang}")
 
 
 class Hit(NamedTuple):
@@ -82,16 +65,3 @@ def any_of(patterns: Iterable[str], lang: Lang) -> re.Pattern[str]:
 def straight(text: str) -> str:
     """`text` with straight apostrophes, character for character: what English words are looked for in."""
     return text.replace("\u2019", "'").replace("\u2018", "'")
-
-
-@cache
-def worded(lang: Lang, table: str, name: str) -> re.Pattern[str]:
-    """Where any of the words of a list of `markers` stands."""
-    return any_of([alternatives(spelled(markers(lang)[table][name]), lang)], lang)
-
-
-@cache
-def shaped(lang: Lang, table: str, name: str = "patterns", *, file: str = "markers") -> re.Pattern[str]:
-    """Where a pattern of `markers`, or of another file of a language, or any of several, matches."""
-    told = lexicon(f"{file}.{lang}")[table][name]
-    return any_of([told] if isinstance(told, str) else told, lang)

@@ -5,13 +5,12 @@ from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pipelines.core.home import Home
 from pipelines.errors import RequestError, UnknownName
 from pipelines.llm.interface import JudgeProvider
 from pipelines.llm.money import nano
-from pipelines.llm.payload import RULES
 from pipelines.settings import Rewards
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
@@ -46,7 +45,7 @@ def prepare(
     name: str = "",
     start: str | None = None,
     encoder: str | None = None,
-    provider: JudgeProvider | None = None,
+    provider: JudgeProvider | Literal["none"] | None = None,
     budget: Decimal | None = None,
     settings: Rewards | None = None,
     most_rows: int | None = None,
@@ -64,7 +63,8 @@ def prepare(
         name: Of the run; default: recipe, arm, preset and release.
         start: The run whose model this one starts from; default: the run of `Recipe.starts` on the same release.
         encoder: The run whose encoder the reward asks; default: that of `ENCODER` on the same release.
-        provider: Who judges. Has to be said of a `gpu` run that is judged; `rules` of `cpu_smoke`.
+        provider: Who judges. Has to be said of a `gpu` run that is judged. `none`, the default of `cpu_smoke`: nobody;
+            the reward is what needs no judge, format and redundancy.
         budget: The most that judging may cost.
         settings: Which models judge, how long they may take, and how many failures are borne.
         most_rows: Train on so many rows; default: on all.
@@ -112,15 +112,17 @@ def prepare(
             raise RequestError(
                 f"nobody said who judges: {told.reward} is a judge's to say",
                 where=told.name,
-                remedy="--provider openai (a model, with --budget), or --provider rules: words counted, no judgement",
+                remedy="--provider openai (a model, with --budget), or --provider none: format and redundancy alone",
             )
-        provider = provider or "rules"
-        rewards = settings or Rewards()
-        models = _judges(rewards, told, chosen)
-        judge = Judge(provider, models, budget, chosen.judging, rewards)
-        services["judge"] = judge_command(home, folder.name, judge)
-        named = dict.fromkeys(models, RULES) if provider == "rules" else models
-        asked["judge"] = {"provider": judge.provider, **named, "mode": judge.mode}
+        if provider is None or provider == "none":
+            ours[f"+{REWARD_SETTING}judge"] = False
+            asked["judge"] = {"provider": "none", "reward": "format and redundancy alone"}
+        else:
+            rewards = settings or Rewards()
+            models = _judges(rewards, told, chosen)
+            judge = Judge(provider, models, budget, chosen.judging, rewards)
+            services["judge"] = judge_command(home, folder.name, judge)
+            asked["judge"] = {"provider": provider, **models, "mode": judge.mode}
     _refuse_unknown_settings(told, given or {})
     _refuse_ours(told, ours, given or {})
     found_overrides = overrides(told, preset, {**ours, **(given or {})}, arm=chosen)
@@ -149,13 +151,15 @@ def _judges(rewards: Rewards, told: Recipe, arm: Arm) -> dict[str, str]:
     return models
 
 
-def _refuse_idle(told: Recipe, encoder: str | None, provider: JudgeProvider | None, budget: Decimal | None) -> None:
+def _refuse_idle(told: Recipe, encoder: str | None, provider: str | None, budget: Decimal | None) -> None:
     """What is said and would have no effect, and a budget that is no money."""
     if budget is not None:
         nano(budget)
     for option, value in (("provider", provider), ("budget", budget), ("encoder", encoder)):
         if value is not None and option not in uses(told):
             raise RequestError(f"{told.name} has no use for --{option}", where=value, remedy="leave it out")
+    if budget is not None and provider == "none":
+        raise RequestError("nobody judges, and so nothing is spent", where="--budget", remedy="leave it out")
 
 
 def _refuse_steps(told: Recipe, found: Mapping[str, Any]) -> None:
@@ -189,7 +193,7 @@ def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
 def _refuse_ours(told: Recipe, ours: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """What a run sets itself: with others it would look for its files where they are not, or lose its rewards."""
     model = TRAINERS[told.trainer].model
-    held = {*ours, *_HELD} - {model}
+    held = {*(key.removeprefix("+") for key in ours), *_HELD} - {model}
     for key, value in given.items():
         bare = key.removeprefix("+")
         within = any(one.startswith(f"{bare}.") for one in (*held, model))  # a part that holds it goes with it

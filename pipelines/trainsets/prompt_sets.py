@@ -100,9 +100,9 @@ def _post_prompts(
     topics: pl.DataFrame | None,
 ) -> Result:
     sets = _Builder(table, "post", splits, settings, settings.max_tokens, ruler(settings.tokenizer))
-    elsewhere = set() if topics is None else set(topics.filter(~pl.col("relevant"))["row_id"])
+    relevant = {} if topics is None else dict(topics.select("row_id", "relevant").iter_rows())
     for row in posts.iter_rows(named=True):
-        if row["post_id"] in elsewhere:
+        if not relevant.get(row["post_id"], True):
             sets.drop(row["post_id"], "not_relevant", "by topics")
             continue
         answers = [answer for answer in row["answers"] if may_teach(answer, allow_risk=settings.allow_risk)]
@@ -117,6 +117,7 @@ def _post_prompts(
             [{"role": "seeker", "text": row["text"]}],
             references=[answer["text"] for answer in answers],
             reference=draw_reference(row["post_id"], answers, seed),
+            unjudged=bool(row["doubts"]) and row["post_id"] not in relevant,
         )
     return sets.result()
 
@@ -146,6 +147,8 @@ class _Builder:
         dialogue: list[dict[str, str]],
         references: list[str],
         reference: Reference,
+        *,
+        unjudged: bool = False,
     ) -> None:
         if row["under_18"]:
             return self.drop(row_id, "under_18", "the writer says to be younger than 18")
@@ -189,6 +192,7 @@ class _Builder:
                     "prompt_version": system.name,
                     "prompt_length": length,
                     "prompt_length_unit": self.ruler.unit,
+                    "unjudged": unjudged,
                 },
                 "split": split,
             }
@@ -207,6 +211,7 @@ class _Builder:
     group="prompts",
     reads=("prompts", "seed"),
     units={"grpo_ecot": {"post": ("unique_posts",)}},
+    optional_parents=("topics",),
 )
 def make_grpo_ecot(
     unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, settings: Settings
@@ -220,6 +225,7 @@ def make_grpo_ecot(
     group="prompts",
     reads=("prompts", "seed"),
     units={"grpo_coe": {"post": ("unique_posts",)}},
+    optional_parents=("topics",),
 )
 def make_grpo_coe(
     unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, settings: Settings

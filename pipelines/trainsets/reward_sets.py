@@ -100,7 +100,7 @@ def _of_labels(table: str, samples: Callable[..., Result]) -> Callable[..., Resu
         group="training",
         reads=("seed",),
         units={table: {"candidate": ("cer_labels", "rewritten_rounds")}},
-        optional_parents=("cer_labels",),
+        optional_parents=("cer_labels", "rewritten_rounds"),
     )
     def make(
         sampled_turns: pl.DataFrame,

@@ -127,6 +127,7 @@ def _row(question: Asked, kind: str, negative: Negative) -> dict[str, Any]:
     group="training",
     reads=("training", "seed", "annotate.human_answers"),
     units={"rm_triplets": {"post": ("unique_posts",)}},
+    optional_parents=("topics", "emotions"),
 )
 def make_rm_triplets(
     unique_posts: pl.DataFrame,

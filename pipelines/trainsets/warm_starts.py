@@ -148,7 +148,7 @@ def make_sft_coe(
     "sft_cer",
     group="training",
     units={"sft_cer": {"candidate": ("cer_candidates", "rewritten_rounds")}},
-    optional_parents=("cer_labels",),
+    optional_parents=("cer_labels", "rewritten_rounds"),
 )
 def make_sft_cer(
     sampled_turns: pl.DataFrame,

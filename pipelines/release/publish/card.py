@@ -26,6 +26,8 @@ _LICENCES = (
     *("cc-by-3.0", "cc-by-sa-3.0", "mit", "apache-2.0", "odc-by", "odbl", "bsd-3-clause"),
 )
 _REMARK = re.compile(r"\s*\(.*\)$")
+# Checks that were allowed: today's name, and the one of older releases.
+_OF_NO_MODEL = frozenset({"not_from_a_model", "rules_rows"})
 _TASKS = {
     **{"sft": ("text-generation",), "grpo": ("text-generation", "reinforcement-learning")},
     **{"rm": ("text-generation", "text-ranking")},
@@ -115,7 +117,7 @@ def card(
     front = yaml.safe_dump(_front(release, folder, found), allow_unicode=True, sort_keys=False, width=120)
     sections = (
         _what(release, found),
-        _rules(release, found),
+        _of_no_model(release, found),
         _loading(release, repo),
         _configs(release),
         _sources(release),
@@ -203,21 +205,21 @@ def _what(release: Release, found: Measures) -> list[str]:
     ]
 
 
-def _rules(release: Release, found: Measures) -> list[str]:
-    if "rules_rows" not in release.allowed:
+def _of_no_model(release: Release, found: Measures) -> list[str]:
+    if _OF_NO_MODEL.isdisjoint(release.allowed):
         return []
-    by_rules = [
-        f"{rows:,} of {release.rows(config):,} rows of `{config}`" for config, rows in found.by_rules.items() if rows
+    by_nobody = [
+        f"{rows:,} of {release.rows(config):,} rows of `{config}`" for config, rows in found.by_nobody.items() if rows
     ]
     told = (
-        f" Of {', '.join(by_rules)} rules, or people for the samples, wrote or judged a part: the column `providers` "
-        "says so."
-        if by_rules
+        f" Of {', '.join(by_nobody)} a part was written or judged so: the column `providers` says it."
+        if by_nobody
         else ""
     )
     return [
-        "> **Rows by rules.** Rules that stand in for a model had a part in rows of this release. They show the form, "
-        "not what a model writes or judges: train on these for nothing but a test." + told
+        "> **Rows that no model made.** Written replies of the samples, a filter by form alone, or rules in the place "
+        "of a model had a part in rows of this release. They show the form, not what a model writes or judges: train "
+        "on these for nothing but a test." + told
     ]
 
 

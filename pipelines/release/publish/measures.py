@@ -1,4 +1,4 @@
-"""What a card tells of the rows of a release: how long they are, in which languages, about what, by rules or not."""
+"""What a card tells of the rows of a release: how long they are, in which languages, about what, by a model or not."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ _OTHER = "not of the taxonomy"
 @dataclass
 class Measures:
     """Of whole rows: `lengths` by config in characters of what is said in a row, `topics` (M's categories) by rows of
-    the prompt sets, `languages` by rows, `by_rules` by config the rows of which rules, or people for the
-    samples, wrote or judged a part.
+    the prompt sets, `languages` by rows, `by_nobody` by config the rows of which no model wrote
+    or judged a part.
     """
 
     lengths: dict[str, list[int]] = field(default_factory=dict)
     topics: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
-    by_rules: Counter[str] = field(default_factory=Counter)
+    by_nobody: Counter[str] = field(default_factory=Counter)
 
 
 def measure(release: Release, folder: Path, public: Path | None = None) -> Measures:
@@ -46,7 +46,7 @@ def measure(release: Release, folder: Path, public: Path | None = None) -> Measu
                 said = list(_said(row))
                 lengths.append(sum(map(len, said)))
                 found.languages[_language(row, said)] += 1
-                found.by_rules[config] += not {*NO_MODEL}.isdisjoint(row.get("providers") or ())
+                found.by_nobody[config] += not {*NO_MODEL}.isdisjoint(row.get("providers") or ())
                 topic = (row.get("extra_info") or {}).get("topic")
                 if topic is not None:
                     found.topics[CATEGORY_OF.get(topic, _OTHER)] += 1

@@ -14,11 +14,6 @@ def words(text: str) -> list[str]:
     return list(_tokenizer().cut(text))
 
 
-def frequency(word: str) -> int:
-    """How often a word stands in jieba's corpus of 60 million words; 0 for one that it does not know."""
-    return int(_tokenizer().FREQ.get(word) or 0)
-
-
 @cache
 def _tokenizer() -> Any:
     import jieba

@@ -1,4 +1,4 @@
-"""Rows that no model made: rules, or people for the samples; nothing to train on unless somebody says so."""
+"""Rows that no model made or judged; nothing to train on, or to be warned of, unless somebody says so."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -9,30 +9,31 @@ from pipelines.store.release_manifest import Finding
 from schemas.table import NO_MODEL
 from schemas.tables import PARTITIONED, TABLES
 
-RULES_ROWS = "rules_rows"
+NOT_FROM_A_MODEL = "not_from_a_model"
+UNJUDGED = "unjudged"
 
 # What leads from a row that has a provider to the post or dialogue that it speaks of.
 _LEADS = ("source_dialogue_id", "post_id", "dialogue_id", "row_id")
 _PERSONAS = ("persona_id", "supporter_persona_id")
 
 
-def rules_rows(released: Released) -> Iterator[Finding]:
+def not_from_a_model(released: Released) -> Iterator[Finding]:
     """Rows whose provider, or the provider of what they were made from, is no model (DESIGN §2.5).
 
-    A row counts where it says so itself, as a triplet does whose negative rules judged, and where a table before its
-    own, however far, holds a row of `rules` on the same post or dialogue; a rewriting, also where the profile of a
-    persona that it was written to is of `rules`.
+    Written replies of the samples, a filter by form alone, the rules of older versions. A row counts where it says so
+    itself, as a triplet does whose negative they judged, and where a table before its own, however far, holds such a
+    row on the same post or dialogue; a rewriting, also where the profile of a persona that it was written to is theirs.
     """
     known = set(released.sources["origin"])
     profiles = _origins(released.table("disc_profiles"), known)
-    by_rules = {table: _origins(released.table(table), known, profiles) for table in _answered(released)}
+    by_nobody = {table: _origins(released.table(table), known, profiles) for table in _answered(released)}
     found: dict[str, set[str]] = {}
     tables: set[str] = set()
     for config in released.configs:
-        before = {table: origins for table, origins in by_rules.items() if table in ancestors(released, config)}
-        of_rules = set().union(*before.values())
+        before = {table: origins for table, origins in by_nobody.items() if table in ancestors(released, config)}
+        of_nobody = set().union(*before.values())
         rows = released.rows.filter(config=config)
-        of_one = rows.filter(pl.col("origin").is_in(list(of_rules)))
+        of_one = rows.filter(pl.col("origin").is_in(list(of_nobody)))
         own = rows.filter(pl.col("row_id").is_in(_own(released.configs[config]).implode()))
         if of_one.height or own.height:
             found[config] = {*of_one["row_id"], *own["row_id"]}
@@ -41,14 +42,32 @@ def rules_rows(released: Released) -> Iterator[Finding]:
     if found:
         told = ", ".join(f"{config} {len(ids):,}" for config, ids in found.items())
         yield Finding(
-            check=RULES_ROWS,
+            check=NOT_FROM_A_MODEL,
             severity="refuse",
             count=sum(map(len, found.values())),
-            what=f"rows rest on what no model made, but rules or people for the samples ({', '.join(sorted(tables))}): "
-            + told,
+            what=f"rows rest on what no model made or judged ({', '.join(sorted(tables))}): " + told,
             remedy="have a model make them (gongqing refresh --provider openai --budget USD), or release them marked "
-            "as such (--allow rules_rows)",
+            "as such (--allow not_from_a_model)",
             examples=some([row_id for ids in found.values() for row_id in ids]),
+        )
+
+
+def unjudged(released: Released) -> Iterator[Finding]:
+    """Prompts of posts that the rules doubted, and that no model has judged (`--strict` refuses them)."""
+    doubted = [
+        row_id
+        for rows in released.configs.values()
+        if "extra_info" in rows.columns
+        for row_id in rows.filter(pl.col("extra_info").struct.field("unjudged"))["row_id"]
+    ]
+    if doubted:
+        yield Finding(
+            check=UNJUDGED,
+            severity="warn",
+            count=len(doubted),
+            what=f"{len(doubted):,} prompts are of posts that may not ask for help: no model has judged them",
+            remedy="gongqing refresh --select topics --provider openai --budget USD",
+            examples=some(doubted),
         )
 
 
@@ -67,7 +86,7 @@ def ancestors(released: Released, table: str) -> set[str]:
 
 
 def _own(rows: pl.DataFrame) -> pl.Series:
-    """The ids of the rows that name `rules` among their providers."""
+    """The ids of the rows that name no model among their providers."""
     if "providers" not in rows.columns:
         return pl.Series(dtype=pl.String)
     return rows.filter(pl.col("providers").list.eval(pl.element().is_in(NO_MODEL)).list.any())["row_id"]
@@ -80,7 +99,7 @@ def _answered(released: Released) -> Iterable[str]:
 
 
 def _origins(rows: pl.DataFrame, known: set[str], profiles: Collection[str] = ()) -> set[str]:
-    """The posts and dialogues that rows of `rules` speak of, or that were rewritten to a persona out of `profiles`."""
+    """The posts and dialogues that rows of no model speak of, or that were rewritten to a persona out of `profiles`."""
     lead = next(name for name in _LEADS if name in rows.columns)
     found = set()
     for row in rows.select(lead, "provider", *(name for name in _PERSONAS if name in rows.columns)).iter_rows():

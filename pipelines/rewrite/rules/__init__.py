@@ -1,1 +1,0 @@
-"""What `rules-v1` answers where dialogues are profiled, rewritten and judged: lexicons and exchange tables."""
