@@ -5,29 +5,24 @@ from collections.abc import Iterator
 
 from pipelines import judge
 from pipelines.judge import mindchat
-from pipelines.judge.rules.answers import ANSWERS
-from pipelines.llm.label_sets import names
+from pipelines.llm.label_sets import names, prompt
+from pipelines.settings import Rewards
 from tools.prompts import Asked, page, sample_dialogues
 
 _HEAD = """\
 # Prompts of the judges
 
 Every prompt of `pipelines/judge/prompts`, as it is sent. Made by `python -m tools.judge_prompts`; a test
-compares. Below each stand an input, made from the samples that we invented, and what provider `rules` replies to it: no
-model, so an example of the form, and no judgement. See [prompts.md](prompts.md) for how to read it. C's judge is asked
-with the prompts that its models learn from, `rm_*.md` in the same folder
+compares. Below each stands an input, made from the samples that we invented. See [prompts.md](prompts.md) for how to
+read it. C's judge is asked with the prompts that its models learn from, `rm_*.md` in the same folder
 ([training-sets.md](training-sets.md)).
 """
 
 
 def listing() -> str:
     """The page, as Markdown."""
-    return page(
-        _HEAD,
-        [f"judging.{name}" for name in names(judge.__file__) if name.startswith("mindchat")],
-        _questions(),
-        ANSWERS,
-    )
+    prompts = [prompt(name, judge.__file__) for name in names(judge.__file__) if name.startswith("mindchat")]
+    return page(_HEAD, prompts, _questions())
 
 
 def _questions() -> Iterator[Asked]:
@@ -36,7 +31,7 @@ def _questions() -> Iterator[Asked]:
         row = some.row(0, named=True)
         last = max(place for place, turn in enumerate(row["turns"]) if turn["role"] == "supporter")
         history, answer = row["turns"][:last], row["turns"][last]["text"]
-        yield "r_answer", mindchat.question(row["dialogue_id"], row["lang"], history, answer, "rules-v1")
+        yield "r_answer", mindchat.question(row["dialogue_id"], row["lang"], history, answer, Rewards().mindchat)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page of the prompts, each with an input and the rules' reply: `python -m tools.prompts`."""
+"""The page of the prompts, each with an input and what was written for it: `python -m tools.prompts`."""
 
 import json
 import sys
@@ -9,14 +9,14 @@ import polars as pl
 
 from pipelines import annotate
 from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
-from pipelines.annotate.rules.answers import ANSWERS
 from pipelines.clean import clean_dialogues, clean_posts
 from pipelines.ingest.importing import read
-from pipelines.llm.interface import Answers
-from pipelines.llm.label_sets import names
+from pipelines.llm.label_sets import names, prompt
+from pipelines.llm.prompts import Prompt
+from pipelines.llm.providers.written import key_of, replies_to
 from pipelines.llm.questions import Question
 from pipelines.llm.questions import read as read_reply
-from pipelines.settings import ROOT
+from pipelines.settings import ROOT, Annotate
 from pipelines.split.turns import sample_turns
 from schemas.training import Splits
 
@@ -24,9 +24,9 @@ _HEAD = """\
 # Prompts
 
 Every prompt of `pipelines/annotate/prompts`, as it is sent: the closed sets are filled in. Made by
-`python -m tools.prompts`; a test compares. Below each stand an input, made from the samples that we
-invented, and what provider `rules` replies to it: no model, so an example of the form and a baseline, not of what a
-model writes. The system message is the prompt; the user message is the JSON of the input and nothing else.
+`python -m tools.prompts`; a test compares. Below stand an input, made from the samples that we invented, and the reply
+that we wrote to it for the demo, where there is one. The system message is the prompt; the user message is the JSON of
+the input and nothing else.
 
 The version is a number and a hash of the text: whoever changes a word of a prompt asks all of its questions anew, and
 no others.
@@ -38,43 +38,48 @@ Asked = tuple[str, Question[Any]]  # a question, and the table that it fills
 
 def listing() -> str:
     """The page, as Markdown."""
-    return page(_HEAD, [f"annotate.{name}" for name in names(annotate.__file__)], _questions(), ANSWERS)
+    return page(_HEAD, [prompt(name, annotate.__file__) for name in names(annotate.__file__)], _questions())
 
 
-def page(head: str, ids: Sequence[str], questions: Iterable[Asked], answers: Answers) -> str:
+def page(head: str, prompts: Sequence[Prompt], questions: Iterable[Asked]) -> str:
     """A page of prompts.
 
     Args:
         head: What stands above them.
-        ids: Of the prompts, in their order.
-        questions: Of which the last one of each prompt is shown.
-        answers: What the rules reply, by task.
+        prompts: In their order.
+        questions: Of each prompt the first one that we wrote a reply to is shown, else its first one, if any.
     """
-    asked = {question.prompt.id: (table, question) for table, question in questions}
-    return head + "".join(_section(*asked[name], answers) for name in ids)
+    shown: dict[str, Asked] = {}
+    for table, question in questions:
+        before = shown.get(question.prompt.id)
+        if before is None or (_reply(*before) is None and _reply(table, question) is not None):
+            shown[question.prompt.id] = table, question
+    return head + "".join(_section(one, shown.get(one.id)) for one in prompts)
 
 
-def _section(table: str, question: Question[Any], answers: Answers) -> str:
-    prompt = question.prompt
+def _reply(table: str, question: Question[Any]) -> str | None:
+    return replies_to(table).get(key_of(question))
+
+
+def _section(prompt: Prompt, asked: Asked | None) -> str:
     facts = {
-        "fills": f"`{table}`",
         "version": f"`{prompt.name}`",
         "language": prompt.language,
         "model that it was written for": prompt.model,
-        "reply": "JSON" if question.schema else "text in our tags",
         "temperature": "as the profile says" if prompt.temperature is None else prompt.temperature,
         "longest reply": f"{prompt.max_tokens} tokens",
     }
-    reply = answers[question.task](question.inputs)
-    read_reply(question, reply)  # the page shows no reply that would be dropped
-    parts = (
-        "\n".join(f"- {name}: {fact}" for name, fact in facts.items()),
-        _fenced("text", prompt.text),
-        f"An input (`{question.row_id}`):",
-        _fenced("json", json.dumps(question.inputs, ensure_ascii=False, indent=2)),
-        "What the rules reply:",
-        _fenced("json" if question.schema else "text", reply),
-    )
+    parts = ["", _fenced("text", prompt.text)]
+    if asked is not None:
+        table, question = asked
+        kind = "json" if question.schema else "text"
+        facts |= {"fills": f"`{table}`", "reply": "JSON" if question.schema else "text in our tags"}
+        inputs = json.dumps(question.inputs, ensure_ascii=False, indent=2)
+        parts += [f"An input (`{question.row_id}`):", _fenced("json", inputs)]
+        if (reply := _reply(table, question)) is not None:
+            read_reply(question, reply)  # the page shows no reply that would be dropped
+            parts += ["What was written to it:", _fenced(kind, reply)]
+    parts[0] = "\n".join(f"- {name}: {fact}" for name, fact in facts.items())
     return f"\n## `{prompt.id}`\n\n" + "\n\n".join(parts) + "\n"
 
 
@@ -83,24 +88,22 @@ def _fenced(kind: str, text: str) -> str:
 
 
 def _questions() -> Iterator[Asked]:
-    """The first question of each prompt."""
+    """What is asked about the samples, as the settings have it by default."""
     posts = clean_posts(_samples("posts"))[0].with_columns(group_id="post_id")
     answered = posts.filter(pl.col("answers").list.len() > 0)
     dialogues = sample_dialogues()
     train = all_train([*posts["group_id"], *dialogues["group_id"]])
-    model = ("rules-v1",)
+    models, turns = Annotate(), sample_turns(dialogues)[0]
     plans = {
-        topics.STAGE: [topics.plan(posts, model)],
-        emotions.STAGE: [emotions.plan(answered, model)],
-        ecot.STAGE: [ecot.plan(answered, train, None, model)],
-        coe.STAGE: [coe.plan(answered, train, None, model, human_only=False)],  # we wrote the samples' answers
-        coherence.STAGE: [coherence.plan(some, model) for _, some in dialogues.group_by("lang", maintain_order=True)],
-        cer.STAGE: [
-            cer.plan(some, train, model) for _, some in sample_turns(dialogues)[0].group_by("lang", maintain_order=True)
-        ],
+        topics.STAGE: topics.plan(posts, (models.topics,)),
+        emotions.STAGE: emotions.plan(answered, (models.emotions,)),
+        ecot.STAGE: ecot.plan(answered, train, None, (models.ecot,)),
+        coe.STAGE: coe.plan(answered, train, None, (models.coe,), human_only=False),  # we wrote the samples' answers
+        coherence.STAGE: coherence.plan(dialogues, (models.coherence,)),
+        cer.STAGE: cer.plan(turns, train, models.cer),
     }
-    for table, of_languages in plans.items():
-        yield from ((table, plan.questions[0]) for plan in of_languages)
+    for table, plan in plans.items():
+        yield from ((table, question) for question in plan.questions)
 
 
 def sample_dialogues() -> pl.DataFrame:
