@@ -216,3 +216,7 @@ def test_a_public_repository_is_one_of_the_named(tmp_path: Path):
     assert "public names what repositories does not: me/other" in refusal(tmp_path)
     written(tmp_path, '[publish]\nrepositories = ["me/empathy", "me/other"]\npublic = ["me/other"]\n')
     assert load(tmp_path).publish.public == ("me/other",)
+
+
+def test_the_provider_that_is_gone_is_named_with_what_to_do(tmp_path: Path):
+    assert "there is no provider 'rules' any more" in refusal(written(tmp_path, '[llm]\nprovider = "rules"\n'))

@@ -1,0 +1,150 @@
+"""Without a model: what needs one waits and says so, what does not is made, up to the prompt sets."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+from unique_rows import post
+
+from pipelines.cli import app
+from pipelines.core.home import Home
+from pipelines.errors import RequestError
+from pipelines.flow.clients import ClientPool
+from pipelines.flow.refresh import Outcome, refresh
+from pipelines.flow.runner import Runner, is_stale, run_stage
+from pipelines.flow.stages import MAKERS, STAGES
+from pipelines.flow.state import states
+from pipelines.ingest.import_file import import_file
+from pipelines.settings import ROOT, Settings
+from pipelines.store import Store
+from pipelines.trainsets.prompt_sets import ecot_prompts
+from schemas.posts import UniquePosts
+from schemas.table import NO_MODEL
+from schemas.training import Splits
+
+MODELS = "waits for a model"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[Outcome]]]:
+    """A home of the samples, refreshed without anybody to ask."""
+    home = tmp_path_factory.mktemp("waiting")
+    (home / "author.key").write_text("5" * 64)
+    for kind in ("posts", "dialogues"):
+        path = ROOT / "samples" / f"{kind}.jsonl"
+        mapping = path.with_suffix(".toml")
+        import_file(Store(Home(home).data), home, "mapped", path, data_set="sample", mapping=mapping)
+    yield home, list(refresh(home, Settings()))
+
+
+def store(made: tuple[Path, list[Outcome]]) -> Store:
+    return Store(Home(made[0]).data)
+
+
+def test_the_prompt_sets_are_made_and_have_rows(made):
+    for table in ("grpo_ecot", "grpo_coe", "grpo_cer", "rm_triplets", "coherent_dialogues"):
+        version = store(made).version(table)
+        assert version.rows or version.dropped, table
+    assert all(store(made).version(table).rows for table in ("grpo_ecot", "grpo_coe", "grpo_cer"))
+
+
+def test_the_filter_of_dialogues_looked_at_their_form(made):
+    rows = store(made).read("coherent_dialogues").collect()
+    assert rows.height > 20
+    assert rows["provider"].unique().to_list() == ["structural"]
+
+
+def test_all_that_needs_a_model_waits_and_so_does_what_needs_its_tables(made):
+    waits = {outcome.stage.name: outcome.waits for outcome in made[1] if outcome.waits}
+    asking = {stage.name for stage in STAGES if stage.asks and not stage.structural}
+    assert waits.keys() == asking | {
+        "personas",
+        "rewritten",
+        "sft_coe",
+        "sft_cer",
+        "rm_process",
+        "rm_outcome",
+        "rm_unified",
+    }
+    assert all(said.startswith("for a model: --provider openai, or a local one") for said in waits.values())
+    assert not any(Store(Home(made[0]).data).current(table) for name in asking for table in MAKERS[name].tables)
+
+
+def test_the_same_again_makes_nothing_and_waits_for_the_same(made):
+    again = list(refresh(made[0], Settings()))
+    assert not any(outcome.ran for outcome in again)
+    assert {one.stage.name: one.waits for one in again} == {one.stage.name: one.waits for one in made[1]}
+
+
+def test_the_command_names_what_waits_in_one_line_and_the_tables_with_their_states(made, monkeypatch):
+    monkeypatch.setenv("GONGQING_HOME", str(made[0]))
+    told = CliRunner().invoke(app, ["refresh"]).output
+    (line,) = [line for line in told.splitlines() if "wait for a model" in line]
+    assert line.startswith("topics, emotions, ecot_chains")
+    found = states(store(made), Settings())
+    assert {found[name] for name in ("topics", "coe_chains", "sft_coe", "personas")} == {MODELS}
+    assert found["grpo_ecot"] == "up to date"
+    listed = CliRunner().invoke(app, ["tables"]).output
+    assert listed.count(MODELS) == list(found.values()).count(MODELS) >= 15
+    assert {row["table"] for row in json.loads(CliRunner().invoke(app, ["tables", "--json"]).output)}.isdisjoint(
+        {"topics"}
+    )
+
+
+def test_a_stage_that_is_asked_for_all_the_same_says_what_is_missing(made):
+    with pytest.raises(RequestError, match="topics waits for a model"):
+        run_stage(MAKERS["topics"], store(made), Settings())
+
+
+def test_what_the_samples_had_written_is_made_when_it_is_named_and_stands_afterwards(made, tmp_path):
+    """Nothing goes back to waiting because somebody forgot to say who answers."""
+    shutil.copytree(made[0] / "data", tmp_path / "data")
+    with ClientPool(tmp_path, Settings().llm, provider="written") as clients:
+        done = list(refresh(tmp_path, Settings(), clients=clients))
+    assert not any(outcome.waits for outcome in done)
+    copied = Store(tmp_path / "data")
+    assert copied.read("coherent_dialogues").collect()["provider"].unique().to_list() == ["written"]
+    assert not any(outcome.ran or outcome.waits for outcome in refresh(tmp_path, Settings()))
+
+
+def test_a_table_that_rules_made_once_is_read_and_waits(made, tmp_path):
+    shutil.copytree(made[0] / "data", tmp_path / "data")
+    old, stage = Store(tmp_path / "data"), MAKERS["topics"]
+    row = {"row_id": "sample:p001", "topic": "成长", "subtopic": None, "relevant": True, "risk": [], "why": "…"}
+    by = {
+        "provider": "rules",
+        "model_asked": "rules-v1",
+        "model_served": None,
+        "prompt_version": "p@1",
+        "request_key": "k",
+    }
+    old.write(
+        "topics",
+        pl.DataFrame(
+            [row | by], schema_overrides={"risk": pl.List(pl.String), "subtopic": pl.String, "model_served": pl.String}
+        ),
+        settings={"provider": "rules"},
+    )
+    assert "rules" in NO_MODEL
+    assert old.read("topics").collect()["provider"].to_list() == ["rules"]
+    assert not is_stale(stage, old, Settings())
+    assert "(made by rules before)" in (Runner(old, Settings()).status(stage).waits or "")
+    assert states(old, Settings())["topics"] == "waits for a model (made by rules before)"
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_a_post_that_the_rules_doubted_is_marked_until_a_model_has_judged_it(judged):
+    rows = [
+        post(1, "最近我和室友吵架了，晚上睡不着觉", doubts=["not_psychological"]),
+        post(2, "我很难过，不知道怎么办"),
+    ]
+    frame = UniquePosts.validate(pl.DataFrame(rows, schema=UniquePosts.polars_schema()))
+    splits = pl.DataFrame([("g1", "train", "", [])], schema=Splits.polars_schema(), orient="row")
+    topics = pl.DataFrame({"row_id": ["s:1"], "relevant": [True]}) if judged else None
+    kept, _ = ecot_prompts(frame, splits, topics=topics)
+    marked = kept.select("row_id", unjudged=pl.col("extra_info").struct.field("unjudged"))
+    assert dict(marked.iter_rows()) == {"s:1": not judged, "s:2": False}
