@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -30,7 +29,7 @@ MODELS = "waits for a model"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[Outcome]]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Outcome]]:
     """A home of the samples, refreshed without anybody to ask."""
     home = tmp_path_factory.mktemp("waiting")
     (home / "author.key").write_text("5" * 64)
@@ -38,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[
         path = ROOT / "samples" / f"{kind}.jsonl"
         mapping = path.with_suffix(".toml")
         import_file(Store(Home(home).data), home, "mapped", path, data_set="sample", mapping=mapping)
-    yield home, list(refresh(home, Settings()))
+    return home, list(refresh(home, Settings()))
 
 
 def store(made: tuple[Path, list[Outcome]]) -> Store:

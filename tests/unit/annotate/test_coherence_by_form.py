@@ -1,4 +1,4 @@
-"""`coherent_dialogues` without a model: what has the form of a dialogue stays, and its rows say that nobody judged it."""
+"""`coherent_dialogues` without a model: what has the form of a dialogue stays, and says that nobody has judged it."""
 
 import polars as pl
 import pytest
