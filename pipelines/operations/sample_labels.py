@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipelines.errors import UnreadableFile
-from pipelines.llm.providers.written import FOLDER
+from pipelines.llm.providers.written import FOLDER, WRITTEN
 from pipelines.rewrite.scripts import of_label
 from pipelines.settings import Settings
 from pipelines.store import Store, Version
@@ -58,7 +58,9 @@ def write_sample_labels(store: Store, settings: Settings, path: Path = LABELS) -
 def sample_labels(
     candidates: pl.DataFrame, turns: pl.DataFrame, aliases: tuple[str, ...], said: list[InventedLabel]
 ) -> pl.DataFrame:
-    """Rows of `cer_labels`, each with the hash of its candidate as it stands; a label without a candidate is left out.
+    """Rows of `cer_labels`, each with the hash of its candidate as it stands.
+
+    A label is left out where there is no candidate, or one by somebody else (provider): it was not said of that one.
 
     Args:
         candidates: Rows of `cer_candidates`.
@@ -66,7 +68,8 @@ def sample_labels(
         aliases: Who was asked, in the order of the candidates.
         said: The labels.
     """
-    candidate_of = {tuple(row[name] for name in _KEY): row for row in candidates.iter_rows(named=True)}
+    written = candidates.filter(provider=WRITTEN)
+    candidate_of = {tuple(row[name] for name in _KEY): row for row in written.iter_rows(named=True)}
     turn_of = {(row["dialogue_id"], row["round"]): row for row in turns.iter_rows(named=True)}
     rows = []
     for label in said:

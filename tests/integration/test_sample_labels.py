@@ -1,7 +1,6 @@
 """Labels that we invented for the samples: how they are read, and how they come into `cer_labels`."""
 
 import json
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -23,10 +22,11 @@ LINE = {
 
 @pytest.fixture
 def store(sample_home: Path, tmp_path: Path) -> Store:
-    """Candidates and their rounds, as the sample home has them: by rules, and labelled by nobody."""
-    for table in ("cer_candidates", "sampled_turns"):
-        shutil.copytree(sample_home / "data" / table, tmp_path / "data" / table)
-    return Store(tmp_path / "data")
+    """Candidates and their rounds, as the sample home has them, said to be written by hand; labelled by nobody."""
+    source, store = Store(sample_home / "data"), Store(tmp_path / "data")
+    store.write("sampled_turns", source.read("sampled_turns"))
+    store.write("cer_candidates", source.read("cer_candidates").with_columns(provider=pl.lit("written")))
+    return store
 
 
 def lines(path: Path, *said: dict) -> Path:
@@ -43,12 +43,15 @@ def test_the_labels_are_a_dozen_and_more_of_right_and_wrong_ones():
     assert min(by_preference[True], by_preference[False]) >= 5
 
 
-def test_each_becomes_a_row_about_the_candidate_of_its_hand(store):
-    version = write_sample_labels(store, Settings())
-    assert version.rows == len(read_labels())
+def test_each_is_a_row_about_the_candidate_of_its_hand(store):
+    write_sample_labels(store, Settings())
     rows = store.read("cer_labels").collect()
+    told = {(label.dialogue_id, label.round, ALIASES.index(label.alias) + 1): label for label in read_labels()}
     assert set(rows["candidate"]) == {1, 2}
-    assert all(name.startswith("invented-") for names in rows["annotators"] for name in names)
+    for row in rows.iter_rows(named=True):
+        label = told[row["dialogue_id"], row["round"], row["candidate"]]
+        assert (row["step1"], row["preference"]) == (label.step1, label.preference)
+        assert all(name.startswith("invented-") for name in row["annotators"])
 
 
 def test_a_second_time_is_the_same_version(store):
@@ -75,6 +78,12 @@ def test_a_label_of_a_hand_that_was_not_asked_is_left_out(store, tmp_path):
     candidates, turns = (store.read(name).collect() for name in ("cer_candidates", "sampled_turns"))
     said = read_labels(lines(tmp_path / "labels.jsonl", LINE, LINE | {"alias": "nobody"}))
     assert sample_labels(candidates, turns, ALIASES, said).height == 1
+
+
+def test_a_candidate_of_a_model_is_not_labelled(sample_store):
+    candidates, turns = (sample_store.read(name).collect() for name in ("cer_candidates", "sampled_turns"))
+    assert candidates.height > 0
+    assert sample_labels(candidates, turns, ALIASES, read_labels()).is_empty()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pipelines.llm.prompts import Prompt
 from pipelines.llm.providers import written
 from pipelines.llm.providers.written import WrittenClient, key_of, replies_to
 from pipelines.llm.questions import InvalidReply, Question
-from pipelines.operations.sample_labels import write_sample_labels
+from pipelines.operations.sample_labels import read_labels, write_sample_labels
 from pipelines.settings import Llm, Settings
 from pipelines.store import Store
 
@@ -56,6 +56,11 @@ def asked(stage: Stage, store: Store, clients: ClientPool) -> list[Question]:
 def test_there_are_some_hundred_replies_and_some_for_every_stage_that_asks():
     assert sum(len(replies_to(stage.name)) for stage in WRITTEN) >= 350
     assert WRITTEN == ASKING
+
+
+def test_every_label_is_of_a_candidate_of_the_samples_and_is_taught(store: Store):
+    assert store.version("cer_labels").rows == len(read_labels())
+    assert store.read_dropped("rm_unified").collect().is_empty()
 
 
 def test_every_table_has_rows(store: Store):
