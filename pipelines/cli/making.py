@@ -222,6 +222,8 @@ def demo() -> None:
     samples = ROOT / "samples"
     _import(folder, "mapped", samples / "dialogues.jsonl", "sample", samples / "dialogues.toml")
     _refresh(folder, [], "written")
+    _label_samples(folder)  # what people say of candidates can come only after them
+    _refresh(folder, [], "written")
     list_tables(folder)
     terminal.line("")
     terminal.line(f"The tables lie in {folder / 'data'}. All texts are invented. Where to look now:")
@@ -230,6 +232,15 @@ def demo() -> None:
     terminal.line("  gongqing why replica:100841683    the life of one row: a repeat, merged")
     terminal.line("  gongqing stats                    the papers' tables over these posts")
     terminal.line("  gongqing ui                       the same in Dagster's web UI (make ui)")
+
+
+def _label_samples(folder: Path) -> None:
+    """Labels of the candidates, which we invented."""
+    from pipelines.cli import render as display
+    from pipelines.operations.sample_labels import write_sample_labels
+    from pipelines.store import Store
+
+    terminal.line(display.made(write_sample_labels(Store(Home(folder).data), load(folder))))
 
 
 def _crawl_samples(folder: Path) -> None:
