@@ -4,11 +4,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pipelines.release.checks.rules_rows import ancestors, rules_rows
 from released_rows import few_rows
 from unique_rows import post
 
 from pipelines.release.checks.released import Released
-from pipelines.release.checks.rules_rows import ancestors, rules_rows
 from pipelines.settings import Settings
 from pipelines.store import Store
 from schemas.tables import TABLES
