@@ -128,6 +128,30 @@ class Llm(_Section):
     daily_budget: float | None = Field(None, ge=0)
 
 
+Room = Annotated[int, Field(ge=1)]
+
+
+class AnnotateSizes(_Section):
+    """How many rows of each table's parent are asked about, drawn by the seed; None: all. A greater number keeps what a
+    smaller one has drawn.
+    """
+
+    coherent_dialogues: Room | None = None
+    topics: Room | None = None
+    emotions: Room | None = None
+    ecot_chains: Room | None = None
+    coe_chains: Room | None = None  # E: 200, reviewed by professionals
+    cer_candidates: Room | None = None  # rounds
+
+
+class RewriteSizes(_Section):
+    """As `AnnotateSizes`."""
+
+    disc_profiles: Room | None = None  # dialogues
+    rewrite_drafts: Room | None = None  # dialogues and labelled rounds
+    rewrite_judgements: Room | None = None
+
+
 class Annotate(_Section):
     """Which model is asked for what, by the alias of its profile. C's filter and candidates and E's chains are the
     papers'; the others are ours.
@@ -140,6 +164,7 @@ class Annotate(_Section):
     ecot: str = "deepseek-r1"
     cer: tuple[str, ...] = Field(("gpt-4o", "qwen2.5-vl"), min_length=1)  # C
     human_answers: bool = True  # E: chains lead to the answers of people alone
+    sizes: AnnotateSizes = AnnotateSizes()
 
 
 class Rewrite(_Section):
@@ -156,6 +181,7 @@ class Rewrite(_Section):
     max_clusters: int = Field(12, ge=2)  # K is looked for up to here: ours
     drift: float = Field(1.5, gt=1)  # clusters are fitted again where the mean squared error has grown by more: ours
     fit: int = 1  # another number fits them again
+    sizes: RewriteSizes = RewriteSizes()
 
     @model_validator(mode="after")
     def _say_what_is_similar(self) -> "Rewrite":

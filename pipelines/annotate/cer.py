@@ -104,6 +104,7 @@ def _question(row_id: str, row: Row, model: str, sample: int) -> Question[Cer]:
         parse=partial(parse, lang=lang),
         model=model,
         sample=sample,
+        about=round_id(row["dialogue_id"], row["round"]),
     )
 
 

@@ -63,7 +63,14 @@ class Stage:
         """The part of the settings (`pipelines.settings.Settings`) that decides the result."""
         dumped = settings.model_dump(mode="json")
         decisive = {name: reduce(getitem, name.split("."), dumped) for name in self.reads}
+        size = self.size(settings)
+        decisive |= {} if size is None else {"size": size, "seed": dumped["seed"]}  # the seed draws them
         return decisive | ({"models": self.models(settings)} if self.asks else {})
+
+    def size(self, settings: Any) -> int | None:
+        """How much it asks about at most; None: about all, or it asks nothing."""
+        size: int | None = getattr(getattr(settings, self.group).sizes, self.name) if self.asks else None
+        return size
 
     def models(self, settings: Any) -> tuple[str, ...]:
         """The aliases of the models that the settings name for the stage; none for one that asks none."""

@@ -17,7 +17,7 @@ from pipelines.llm.interface import Estimate, LLMClient
 from pipelines.llm.profiles import profile, profiles, shapes
 from pipelines.llm.providers.written import FOLDER
 from pipelines.llm.questions import ASKED_AGAIN, REASONS
-from pipelines.llm.tasks import Plan
+from pipelines.llm.tasks import Plan, sampled
 from pipelines.settings import Settings
 from pipelines.store.manifest import Run
 from pipelines.store.reconciliation import Reconciliation, reconcile, require_balance
@@ -288,6 +288,7 @@ def _prepared(stage: Stage, store: Store, settings: Settings, clients: ClientPoo
         arguments["models"] = ()
     if provider is not None:
         plan = stage.function(**arguments, models=clients.of(provider).models(stage.models(settings)))
+        plan = sampled(plan, stage.size(settings), settings.seed)
     return _Ready(parents, rows, arguments, provider, plan)
 
 

@@ -25,6 +25,7 @@ REASONS = (
     OVER_BUDGET,  # it alone may cost more than the whole budget: it was not sent
 )
 NOT_WRITTEN = "not_written"  # provider `written` has no reply to it; none of REASONS: nobody was asked
+NOT_SAMPLED = "not_sampled"  # the size of the stage has no room for it; nobody was asked
 ASKED_AGAIN = (NO_ANSWER, OVER_BUDGET)  # by the next refresh: another day, or another budget, may bring a reply
 TOO_LONG = "too_long_for_the_model"  # the detail of a text that is; what else is cut short is the model's own reply
 
@@ -61,9 +62,10 @@ class Question(Generic[T]):
 
     `task` is the kind of question. The system message is `prompt`, the user message the JSON of `inputs`:
     data, never instructions, and redacted text alone. `parse` reads the reply's text and raises InvalidReply, or
-    FormatError or pydantic's ValidationError. `model` is the alias of a profile. With a `schema` the
-    reply is JSON, structured as far as the profile can; without, plain text with our tags. `sample` tells several
-    draws of one payload apart. A question in the midst of a conversation comes with the exchanges `before` it.
+    FormatError or pydantic's ValidationError. `model` is the alias of a profile. With a `schema` the reply is JSON,
+    structured as far as the profile can; without, plain text with our tags. `sample` tells several draws of one payload
+    apart. A question in the midst of a conversation comes with the exchanges `before` it. `about` is the id of what is
+    asked about, where that is not `row_id`: several questions of it are asked, or none is.
     """
 
     task: str
@@ -75,6 +77,7 @@ class Question(Generic[T]):
     schema: type[BaseModel] | None = None
     sample: int = 0
     before: Sequence[Exchange] = field(default=(), repr=False)
+    about: str | None = None
 
     @property
     def told(self) -> Mapping[str, Any]:
@@ -99,7 +102,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """What came back for a question: a `value`, or a `reason`: one of REASONS, or NOT_WRITTEN.
+    """What came back for a question: a `value`, or a `reason`: one of REASONS, NOT_WRITTEN or NOT_SAMPLED.
 
     `provenance` is that of the last request that was made for it. `reasoning` is the model's own chain, which comes
     apart from the content. `detail` holds problem words and figures, never a text.

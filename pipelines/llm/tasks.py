@@ -13,8 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.llm.questions import Question, Reply
+from pipelines.llm.questions import NOT_SAMPLED, Provenance, Question, Reply
 from schemas.dropped import Lost, Row, dropped, gather
+from schemas.ids import digest
 from schemas.table import Table
 
 Result = tuple[pl.DataFrame, pl.DataFrame]
@@ -35,6 +36,34 @@ class Plan:
     questions: list[Question[Any]]
     dropped: pl.DataFrame
     finish: Callable[[Replies], Result]
+
+
+def sampled(plan: Plan, size: int | None, seed: int) -> Plan:
+    """The plan of at most `size` of the things that it asks about, drawn by the seed; None: of all.
+
+    A greater size keeps what a smaller one has drawn. The rest is dropped: not_sampled.
+    """
+
+    def subject(question: Question[Any]) -> str:
+        return question.about or question.row_id
+
+    subjects = sorted(set(map(subject, plan.questions)), key=lambda one: digest(f"{seed}/{one}", 16))
+    if size is None or len(subjects) <= size:
+        return plan
+    chosen = set(subjects[:size])
+
+    def finish(replies: Replies) -> Result:
+        found = iter(replies)
+        return plan.finish(
+            [next(found) if subject(one) in chosen else _unasked(one, f"at most {size:,}") for one in plan.questions]
+        )
+
+    return Plan([one for one in plan.questions if subject(one) in chosen], plan.dropped, finish)
+
+
+def _unasked(question: Question[Any], detail: str) -> Reply[Any]:
+    nobody = Provenance("none", question.model, None, question.prompt.name, "none")
+    return Reply(question, None, nobody, reason=NOT_SAMPLED, detail=detail)
 
 
 def planned(

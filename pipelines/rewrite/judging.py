@@ -118,6 +118,7 @@ def _question(draft: Row, script: Script, model: str) -> Question[Judgement]:
         parse=partial(parse, script=script),
         model=model,
         schema=Judgement,
+        about=draft["row_id"],
     )
 
 

@@ -116,6 +116,7 @@ def _question(row_id: str, row: Row, role: str, model: str) -> Question[Disc]:
         parse=partial(parse, lang=lang, said=tuple(_said(row, role))),
         model=model,
         schema=Disc,
+        about=row["dialogue_id"],
     )
 
 

@@ -240,6 +240,7 @@ def _question(script: Script, variant: Variant, drawn: Personas, model: str) -> 
         parse=partial(parse, script=script),
         model=model,
         schema=Rewritten,
+        about=script.row_id,
     )
 
 

@@ -1,0 +1,66 @@
+"""The size of a stage: what is asked about is drawn by the seed; a greater size keeps what a smaller one has drawn."""
+
+from collections import Counter
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted import Scripted
+from unique_rows import post
+
+from pipelines.annotate import emotions
+from pipelines.llm.tasks import Plan, sampled
+from pipelines.settings import Settings
+from schemas.posts import UniquePosts
+
+
+def plan(rows: int) -> Plan:
+    frame = pl.DataFrame([post(n, f"我很难过，第{n}天了") for n in range(rows)], schema=UniquePosts.polars_schema())
+    return emotions.plan(frame, ("m",))
+
+
+def asked(one: Plan) -> set[str]:
+    return {question.row_id for question in one.questions}
+
+
+@given(st.integers(0, 12), st.integers(1, 12), st.integers(1, 12), st.integers(0, 3))
+def test_a_greater_size_keeps_what_a_smaller_one_has_drawn(rows, size, more, seed):
+    of = plan(rows)
+    few, many = sampled(of, size, seed), sampled(of, size + more, seed)
+    assert len(few.questions) == min(size, rows)
+    assert asked(few) <= asked(many) <= asked(of)
+
+
+def test_without_a_size_all_are_asked_about():
+    of = plan(5)
+    assert sampled(of, None, 0) is of
+
+
+def test_what_has_no_room_is_dropped_with_its_reason():
+    few = sampled(plan(6), 2, 0)
+    kept, dropped = few.finish(Scripted(lambda _: '{"emotion": "悲伤", "why": "说了难过。"}').ask(few.questions))
+    assert kept.height + dropped.height == 6
+    assert Counter(dropped["reason"]) == {"not_sampled": 4} | ({} if kept.height else {"invalid_reply": 2})
+    assert set(dropped.filter(reason="not_sampled")["row_id"]).isdisjoint(asked(few))
+
+
+def test_questions_about_one_thing_are_asked_together_or_not():
+    of = plan(4)
+    pairs = [one for question in of.questions for one in (question, question)]
+    both = Plan(
+        [replace(one, row_id=f"{one.row_id}/{n % 2}", about=one.row_id) for n, one in enumerate(pairs)],
+        of.dropped,
+        of.finish,
+    )
+    few = sampled(both, 2, 0)
+    assert len(few.questions) == 4
+    assert set(Counter(question.about for question in few.questions).values()) == {2}
+
+
+@pytest.mark.parametrize(("size", "more"), [(None, {}), (3, {"size": 3, "seed": 0})])
+def test_a_size_decides_what_a_table_is_and_none_changes_nothing(size, more):
+    stage = emotions.plan_emotions.stage  # type: ignore[attr-defined]
+    settings = Settings(annotate={"sizes": {"emotions": size}})
+    assert stage.settings(settings) == {"models": ("qwen-plus",)} | more
