@@ -1,4 +1,4 @@
-"""A model that is none: replies of the right form, drawn by a hash of the question, to whatever a stage or judge asks."""
+"""A model that is none: replies of the right form to whatever is asked, drawn by a hash of the question."""
 
 import hashlib
 import json

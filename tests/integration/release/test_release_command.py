@@ -16,9 +16,9 @@ def _run(*arguments: str):
 
 @pytest.fixture
 def home(sample_home, tmp_path, monkeypatch):
-    """A home whose tables were made by rules."""
+    """A home whose tables people made, and no model."""
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
-    return planted_home(sample_home, tmp_path / "home", provider="rules")
+    return planted_home(sample_home, tmp_path / "home", provider="written")
 
 
 def test_from_a_refusal_to_a_changelog(home):

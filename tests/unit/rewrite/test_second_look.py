@@ -40,8 +40,10 @@ def scripts(tables) -> Material:
 
 
 def contrary(line: Line) -> str | None:
-    """The line denied: 我想 becomes 我不想."""
-    return _WILLS.sub("我不", line["text"], count=1) if line["who"] == "seeker" else None
+    """The line denied: 我想 becomes 我不想, where the line does not say so anyhow."""
+    denied = _WILLS.sub("我不", line["text"], count=1)
+    new = set(_WILLS_NOT.findall(denied)) > set(_WILLS_NOT.findall(line["text"]))
+    return denied if new and line["who"] == "seeker" else None
 
 
 def stated(line: Line) -> str | None:
