@@ -40,7 +40,7 @@ def vendor():
 
 @pytest.fixture
 def home(sample_home: Path, tmp_path: Path, vendor: Vendor) -> Path:
-    """A home with every table made by rules, and a profile that asks the vendor."""
+    """A home with every table made by a fake model, and a profile that asks the vendor."""
     shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
     models = tmp_path / "home" / "models.toml"
     models.write_text(PROFILE.format(url=vendor.base_url), encoding="utf-8")
