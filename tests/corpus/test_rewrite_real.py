@@ -1,4 +1,4 @@
-"""The filter after rewriting on every dialogue of SMILE and CPsyCounD, as the pipeline cleans them (needs shared data)."""
+"""The filter after rewriting on every dialogue of SMILE and CPsyCounD, as the pipeline cleans them."""
 
 import json
 from collections.abc import Callable
