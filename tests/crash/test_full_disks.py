@@ -59,7 +59,7 @@ def test_a_release_and_its_export(disk, labelled_store):
     home = disk.folder
     shutil.copytree(labelled_store.storage.root, home / "data")
     (home / "gongqing.toml").write_text(LABELLED, encoding="utf-8")
-    release = ("release", "v1", "--allow", "rules_rows")
+    release = ("release", "v1", "--allow", "not_from_a_model")
     disk.leave(30_000)
     is_full(failed(home, *release))
     assert list(Releases(home).names()) == []

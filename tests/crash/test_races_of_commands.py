@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from fake_model import FakePool
 from killing import (
     IMPORT_POSTS,
     Command,
@@ -87,5 +88,5 @@ def test_one_refresh_later_the_tables_are_those_of_one_command_after_the_other(r
 
 
 def _make_all(home: Path) -> None:
-    for _ in refresh(home, Settings()):
+    for _ in refresh(home, Settings(), clients=FakePool(None, Settings().llm)):
         pass

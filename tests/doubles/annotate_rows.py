@@ -78,7 +78,7 @@ def topics(*rows: dict[str, Any]) -> pl.DataFrame:
 
 # --- replies
 
-PROVENANCE = Provenance("rules", "scripted", None, "p@1", "key")
+PROVENANCE = Provenance("openai", "scripted", None, "p@1", "key")
 
 ECOT = Ecot(
     situation="您和室友吵架了，夜里睡不着。",

@@ -176,7 +176,7 @@ def make_home(home: Path) -> Store:
     store.write("rewritten_dialogues", frame("rewritten_dialogues", rewritten))
     asked_by_him = {
         "made_from": "s:b", "group_id": "g:b", "query": HIS, "positive": TO_HIM, "positive_id": "s:b/1",
-        "positive_role": "member", "split": "train", "variant": "none", "providers": ["rules"],
+        "positive_role": "member", "split": "train", "variant": "none", "providers": ["openai"],
     }  # fmt: skip
     triplets = [
         asked_by_him | {"row_id": "s:b/other", "negative": TO_HER, "negative_ids": ["s:a/1"], "kind": "other_answer"},

@@ -8,6 +8,10 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from aiohttp import web
+from fake_model import ANSWERS
+
+from pipelines.judge.mindchat import TASK
+from pipelines.judge.unified import UNIFIED
 
 Payload = dict[str, Any]
 GOOD = json.dumps(
@@ -22,6 +26,12 @@ def verdict(payload: Payload) -> str:
     if "answer" in asked:
         return GOOD
     return f"第{'一二三'[asked['step'] - 1]}步正确。" if "step" in asked else "回应A更好。"
+
+
+def drawn(payload: Payload) -> str:
+    """A verdict on any question of the judges that a hash of it draws, as the fake model gives it."""
+    asked = json.loads([one["content"] for one in payload["messages"] if one["role"] == "user"][-1])
+    return ANSWERS[TASK if "answer" in asked else UNIFIED](asked)
 
 
 class JudgeHost:

@@ -10,12 +10,13 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+
+from answered import GONGQING
 
 from pipelines.operations.doctor import examine
 from pipelines.settings import ROOT
@@ -26,7 +27,6 @@ _POSTS = ROOT / "samples" / "posts.jsonl"
 # The command that imports the sample posts.
 IMPORT_POSTS = ("import", "mapped", str(_POSTS), "--mapping", str(_POSTS.with_suffix(".toml")), "--as", "sample")
 
-GONGQING = Path(sys.executable).with_name("gongqing")
 OVER = {"SUCCESS", "FAILURE", "CANCELED"}
 _HALF = {".part", ".partial", ".tmp", ".new"}  # what is written under such a name is not yet what it will be
 _PATIENCE = 300.0  # seconds until a fact must have come
@@ -41,7 +41,7 @@ class Command:
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("GONGQING_", "DAGSTER_"))}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [GONGQING, *arguments],
+                [*GONGQING, *arguments],
                 cwd=ROOT,
                 env={**ours, "GONGQING_HOME": str(home), **environment},
                 start_new_session=True,

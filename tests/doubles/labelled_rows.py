@@ -52,7 +52,7 @@ def variant(of: dict[str, Any], said: dict[str, Any], kind: str = "P", **more: A
         **{name: of[name] for name in (*PLACE, *STEPS)},
         **{name: said[name] for name in ("step1", "step2", "step3", "preference")},
         **PROVENANCE,
-        "provider": "none" if kind == "D" else "rules",
+        "provider": "none" if kind == "D" else "replay",
         "variant": kind,
         "source_dialogue_id": of["dialogue_id"],
         "dialogue_id": f"{of['dialogue_id']}~{kind}",

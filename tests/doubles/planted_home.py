@@ -1,4 +1,4 @@
-"""Homes to release from: the sample home's tables as if a model had answered, with whatever is planted in them."""
+"""Homes to release from: the sample home's tables with whatever is planted in them."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ def planted_home(
     """A home with the tables of `source`, nothing of it stale.
 
     Args:
-        source: A home with every table made by rules.
+        source: A home with every table made, whoever was asked by `openai`.
         home: The new home.
         edits: What is done to the rows of a table, in place, before they are written.
         provider: Who answered, in every row that somebody answered.
@@ -38,7 +38,7 @@ def planted_home(
         for table in stage.tables:
             rows = old.read(table).collect()
             if "provider" in rows.columns:
-                rows = rows.with_columns(provider=pl.col("provider").replace("rules", provider))
+                rows = rows.with_columns(provider=pl.col("provider").replace("openai", provider))
             if edits and table in edits:
                 told = rows.to_dicts()
                 edits[table](told)

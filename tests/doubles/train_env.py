@@ -24,7 +24,7 @@ def released(sample_home: Path, folder: Path) -> Path:
     require_train_env()
     home = folder / "home"
     shutil.copytree(sample_home, home)
-    release(home, "v1", allow=["rules_rows"], settings=Settings())
+    release(home, "v1", allow=["not_from_a_model"], settings=Settings())
     return home
 
 

@@ -30,24 +30,22 @@ OPENAI = ("--provider", "openai", "--model", "judge", "--budget", "10", *ONCE)
 # Wire
 
 
-def test_rules_judge_without_a_model_and_say_so(tmp_path):
-    with JudgeProcess(tmp_path) as judge:
-        status, scored = judge.post("mindchat", to_score())
-        assert status == 200
-        assert scored.keys() == {"ok", "fluency", "empathy", "support", "words"}
-        assert scored["ok"] is True
-        assert all(1 <= scored[name] <= 5 for name in ("fluency", "empathy", "support"))
-        assert "不评判质量" in scored["words"]
-        status, compared = judge.post("compeer", to_compare())
-        assert status == 200
-        assert compared.keys() == {"ok", "steps", "preference", "words"}
-        assert compared["steps"] == [True, True, True]
-        assert compared["preference"] == "second"
-        about = judge.about()
-        assert (about["provider"], about["model"]) == ("rules", "rules-v1")
-        assert (about["asked"], about["failed"], about["limit"], about["stop"]) == (2, 0, 0.05, None)
-        assert judge.ended() == (0, "")
-    assert not (tmp_path / "ledger.sqlite").exists()
+def test_scores_and_verdicts_are_those_of_the_model(tmp_path):
+    with JudgeHost() as host:
+        profiles(tmp_path, host.base_url)
+        with JudgeProcess(tmp_path, *OPENAI) as judge:
+            status, scored = judge.post("mindchat", to_score())
+            words = {"words": json.loads(GOOD)["why"]} if status == 200 else {}
+            assert (status, scored) == (200, {"ok": True, "fluency": 4, "empathy": 5, "support": 3, **words})
+            status, compared = judge.post("compeer", to_compare())
+            assert status == 200
+            assert compared.keys() == {"ok", "steps", "preference", "words"}
+            assert compared["steps"] == [True, True, True]
+            assert compared["preference"] == ("first" if reference_first("r0") else "second")  # A is better
+            about = judge.about()
+            assert (about["provider"], about["model"]) == ("openai", "judge")
+            assert (about["asked"], about["failed"], about["limit"], about["stop"]) == (2, 0, 0.05, None)
+            assert judge.ended()[0] == 0
 
 
 @pytest.mark.drill("data")
@@ -62,18 +60,18 @@ def test_rules_judge_without_a_model_and_say_so(tmp_path):
         to_score() | {"reasoning": "想了想"},
     ],
 )
-def test_a_request_that_is_none_is_told_what_is_wrong_and_counts_as_nothing(rules_judge, body):
-    before = rules_judge.about()["asked"]
-    status, told = rules_judge.post("mindchat", body)
+def test_a_request_that_is_none_is_told_what_is_wrong_and_counts_as_nothing(answered_judge, body):
+    before = answered_judge.about()["asked"]
+    status, told = answered_judge.post("mindchat", body)
     assert (status, list(told)) == (400, ["problem"])
     assert ANSWER[:10] not in told["problem"]
-    assert rules_judge.about()["asked"] == before
+    assert answered_judge.about()["asked"] == before
 
 
 @pytest.mark.drill("privacy")
 @pytest.mark.parametrize("path", ["", "/", "/{wrong}", "/about", "//about", "/{wrong}/about", "/{token}x/about"])
-def test_whoever_does_not_know_the_address_is_told_nothing(rules_judge, path):
-    host, _, token = rules_judge.address.rpartition("/")
+def test_whoever_does_not_know_the_address_is_told_nothing(answered_judge, path):
+    host, _, token = answered_judge.address.rpartition("/")
     wrong = token[:-1] + ("A" if token[-1] != "A" else "B")
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(host + path.format(token=token, wrong=wrong))
@@ -86,17 +84,21 @@ def test_whoever_does_not_know_the_address_is_told_nothing(rules_judge, path):
         assert caught.value.code == 404
 
 
-def test_every_service_has_a_token_of_its_own(rules_judge, tmp_path):
-    with JudgeProcess(tmp_path) as other:
-        tokens = [judge.address.rpartition("/")[2] for judge in (rules_judge, other)]
+def test_every_service_has_a_token_of_its_own(answered_judge, tmp_path):
+    profiles(tmp_path, "http://127.0.0.1:9/v1")
+    with JudgeProcess(tmp_path, *OPENAI) as other:
+        tokens = [judge.address.rpartition("/")[2] for judge in (answered_judge, other)]
     assert len(set(tokens)) == 2
     assert all(len(token) >= 40 for token in tokens)
 
 
 @pytest.fixture(scope="module")
-def rules_judge(tmp_path_factory):
-    with JudgeProcess(tmp_path_factory.mktemp("rules")) as judge:
-        yield judge
+def answered_judge(tmp_path_factory):
+    home = tmp_path_factory.mktemp("answered")
+    with JudgeHost() as host:
+        profiles(home, host.base_url)
+        with JudgeProcess(home, *OPENAI) as judge:
+            yield judge
 
 
 def test_steps_and_response_that_are_missing_are_wrong_without_being_asked(tmp_path):

@@ -83,25 +83,25 @@ def test_what_is_refused_in_dagster_is_told_of_check_by_check(home):
     assert not failed.success
     [event] = [one for one in failed.all_node_events if one.is_step_failure]
     findings = event.step_failure_data.user_failure_data.metadata["findings"].value
-    [found] = [record.data for record in findings.records if record.data["check"] == "rules_rows"]
+    [found] = [record.data for record in findings.records if record.data["check"] == "not_from_a_model"]
     assert found[""] == "refuse"
     assert found["to do"]
     assert Releases(home).names() == []
 
 
 def test_a_release_is_made_in_dagster_and_stands_for_the_command_line(home):
-    made = materialized(home, "v1", ["rules_rows"])
+    made = materialized(home, "v1", ["not_from_a_model"])
     [event] = made.get_asset_materialization_events()
     told = event.materialization.metadata
     made = Releases(home).read("v1")
     rows = [record.data for record in told["rows"].value.records]
     assert [row.pop("set") for row in rows] == list(made.configs)
     assert sum(sum(row.values()) for row in rows) == told["dagster/row_count"].value > 0
-    [allowed] = [one.data for one in told["findings"].value.records if one.data["check"] == "rules_rows"]
+    [allowed] = [one.data for one in told["findings"].value.records if one.data["check"] == "not_from_a_model"]
     assert allowed[""] == "allowed"
     assert len(told["pins"].value.records) == len(made.pins)
     assert json.loads(gongqing(home, "releases", "--json"))[0]["name"] == "v1"
-    again = gongqing(home, "release", "v1", "--allow", "rules_rows")
+    again = gongqing(home, "release", "v1", "--allow", "not_from_a_model")
     assert "there already" in again
 
 
@@ -126,7 +126,7 @@ def test_a_job_publishes_only_where_the_settings_say(home, monkeypatch, config, 
 
 
 def test_it_is_given_away_and_comes_back(home, hub, tmp_path):
-    gongqing(home, "release", "v1", "--allow", "rules_rows")
+    gongqing(home, "release", "v1", "--allow", "not_from_a_model")
     gongqing(home, "export", "folder", str(tmp_path / "folder"))
     assert "is there, commit" in gongqing(home, "export", "hub", REPO, hub=hub)
     [published] = publications(home)
@@ -157,7 +157,7 @@ def test_it_is_given_away_and_comes_back(home, hub, tmp_path):
 def test_files_for_other_trainers(labelled_store, tmp_path, form, file):
     home = tmp_path / "home"
     shutil.copytree(Path(labelled_store.storage.uri("")), home / "data")
-    made = assemble(home, "v1", allow=["rules_rows"], settings=Settings())
+    made = assemble(home, "v1", allow=["not_from_a_model"], settings=Settings())
     told = gongqing(home, "export", "jsonl", str(tmp_path / "out"), "--for", form)
     assert (tmp_path / "out" / file).stat().st_size > 0
     assert f"sft_cer_train.jsonl: {made.rows('sft_cer'):,} rows" in told
@@ -165,7 +165,7 @@ def test_files_for_other_trainers(labelled_store, tmp_path, form, file):
 
 
 def test_prompts_alone_are_no_file_for_a_trainer(home, tmp_path):
-    gongqing(home, "release", "v1", "--allow", "rules_rows")
+    gongqing(home, "release", "v1", "--allow", "not_from_a_model")
     done = ran(home, GONGQING, "export", "jsonl", str(tmp_path / "out"), "--for", "openai")
     assert done.returncode == 2
     assert "a prompt set has no answer to imitate" in done.stderr
@@ -189,7 +189,7 @@ def test_no_erasure_begins_while_a_release_is_given_away(tmp_path, monkeypatch):
 
 
 def test_nothing_leaves_the_house_while_an_erasure_is_unfinished(home, tmp_path):
-    gongqing(home, "release", "v1", "--allow", "rules_rows")
+    gongqing(home, "release", "v1", "--allow", "not_from_a_model")
     plan = home / "erasures" / "one.plan"
     plan.parent.mkdir(exist_ok=True)
     plan.write_text("{}")

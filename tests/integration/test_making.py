@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from fake_model import FakePool
 from hostile_host import HostileHost
 from vendor_profile import PROFILE
 
@@ -35,7 +36,6 @@ from pipelines.flow.runner import (
     run_stage,
 )
 from pipelines.flow.stages import STAGES
-from pipelines.llm.profiles import profiles, shapes
 from pipelines.settings import Annotate, Llm, Sampling, Settings, Splits, SplitSizes
 from pipelines.store import Store
 from schemas.dropped import drops
@@ -145,7 +145,7 @@ def test_a_refresh_equals_a_full_run(sample_home, tmp_path):
     for part in (posts.head(60), posts):
         store.write("imported_posts", part, partition="sample")
         for stage in STAGES:
-            run_stage(stage, store, Settings())
+            run_stage(stage, store, Settings(), clients=FakePool(None, Settings().llm))
         given = dict(store.read("splits").select("group_id", "split").collect().iter_rows())
         if part.height < posts.height:
             first = given
@@ -178,7 +178,7 @@ def test_ray_gives_the_same_versions(store, tmp_path, monkeypatch):
 def test_empty_sources_make_empty_tables(tmp_path):
     store = Store(tmp_path / "data")
     for stage in STAGES:
-        made = run_stage(stage, store, Settings())
+        made = run_stage(stage, store, Settings(), clients=FakePool(None, Settings().llm))
         assert made
         for version in made:
             assert version.rows == version.dropped == 0
@@ -202,7 +202,7 @@ def test_promoted_splits_are_built_upon_again(store):
     store.promote("splits", older.version)
     assert is_stale(BY_NAME["unique"], store, Settings())
     for stage in STAGES:
-        run_stage(stage, store, Settings())
+        run_stage(stage, store, Settings(), clients=FakePool(None, Settings().llm))
     groups = set(store.read("splits").collect()["group_id"])
     assert set(store.read("unique_posts").collect()["group_id"]) <= groups
 
@@ -238,26 +238,13 @@ def test_a_stage_whose_parents_were_never_made_says_so(tmp_path, sample_store):
         run_stage(BY_NAME["grpo_ecot"], store, Settings())
 
 
-def test_a_table_that_a_model_made_is_not_made_anew_by_rules(store):
+def test_a_table_stands_by_whoever_made_it(store):
     """Somebody who forgets --provider loses nothing that was paid for; who says it gets what they say."""
     stage = BY_NAME["ecot_chains"]
-    run = store.version("ecot_chains").manifest.runs[-1]
-    assert run.settings["provider"] == "rules"
-    rows, gone = store.read("ecot_chains").collect(), store.read_dropped("ecot_chains").collect()
-    paid_for = rows.with_columns(provider=pl.lit("openai"), answer=pl.col("answer") + "。")
-    store.write(
-        "ecot_chains",
-        paid_for,
-        gone,
-        parents=parents_of(stage, store),
-        code=run.code,
-        settings=run.settings
-        | {"provider": "openai", "profiles": {"deepseek-r1": shapes(profiles()["deepseek-r1"])}, "repairs": 1},
-    )
     assert provider_of(stage, store, Settings()) == "openai"
     assert not is_stale(stage, store, Settings())
-    with ClientPool(None, Settings().llm, provider="rules") as said:
-        assert provider_of(stage, store, Settings(), said) == "rules"
+    with ClientPool(None, Settings().llm, provider="written") as said:
+        assert provider_of(stage, store, Settings(), said) == "written"
         assert is_stale(stage, store, Settings(), said)
 
 
@@ -291,7 +278,7 @@ def test_where_nobody_can_tell_who_answered_a_stage_waits_to_be_told(store):
     assert is_stale(stage, fresh, Settings())
     with ClientPool(None, Settings().llm) as nobody:
         assert "gongqing refresh --provider" in (Runner(fresh, Settings(), nobody).status(stage).waits or "")
-    with ClientPool(None, Settings().llm, provider="rules") as said:
+    with FakePool(None, Settings().llm, provider="openai") as said:
         runner = Runner(fresh, Settings(), said)
         assert runner.status(stage).waits is None
         runner.run(stage)
@@ -311,7 +298,7 @@ def test_other_recordings_make_stale_what_was_replayed_from_them(store, tmp_path
     assert inputs() == one
     path.write_text("two\n", encoding="utf-8")
     assert len({none, one, inputs()}) == 3
-    assert run_of(stage, parents_of(stage, store), settings, "rules").settings.keys() & {"recordings"} == set()
+    assert run_of(stage, parents_of(stage, store), settings, "written").settings.keys() & {"recordings"} == set()
 
 
 def test_another_model_makes_stale_what_is_asked_of_it(sample_store):
@@ -335,13 +322,9 @@ def test_a_question_without_an_answer_is_asked_again(store, reason):
         settings=run.settings,
     )
     assert is_stale(stage, store, Settings())
-    (again,) = run_stage(stage, store, Settings())
+    (again,) = run_stage(stage, store, Settings(), clients=FakePool(None, Settings().llm))
     assert again.rows == rows.height
     assert not is_stale(stage, store, Settings())
-
-
-def test_rules_leave_no_ledger(sample_home):
-    assert not list(sample_home.glob("ledger*"))
 
 
 # Tables that are made by asking
@@ -413,7 +396,7 @@ def test_a_stage_is_looked_at_once_and_its_questions_are_planned_once(store, mon
         return stage.function(**given)
 
     counted = replace(stage, function=counting)
-    runner = Runner(store, Settings())
+    runner = Runner(store, Settings(), FakePool(None, Settings().llm))
     assert runner.status(counted) == runner.status(counted) == Status(stale=True)
     runner.run(counted)
     assert (looked, planned) == (["topics"], ["topics"])

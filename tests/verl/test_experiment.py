@@ -115,7 +115,7 @@ def test_arms_on_variants_that_nobody_made_are_told_before_anything_is_trained(p
 
 def test_a_seed_reaches_everything_that_draws(training_home: Path, tmp_path: Path):
     arms = ("compeer_cer", "ur"), ("compeer_cer", "sft"), ("empathy_encoder", "")
-    text = 'name = "s"\npreset = "cpu_smoke"\nseeds = [7]\nrows = 20\nprovider = "rules"\n' + "".join(
+    text = 'name = "s"\npreset = "cpu_smoke"\nseeds = [7]\nrows = 20\nprovider = "openai"\n' + "".join(
         f'[[arms]]\nrecipe = "{recipe}"\narm = "{arm}"\n' for recipe, arm in arms
     )
     found = [one.run for one in planned(training_home, tmp_path, text)]
@@ -158,7 +158,7 @@ def test_a_policy_is_planned_before_what_it_starts_from_is_there(training_home: 
             assert one.start.overrides["engine.seed"] == one.run.overrides["data.seed"]
 
 
-@pytest.mark.parametrize(("option", "value"), [("provider", '"rules"'), ("budget", "3"), ("encoder", '"x"')])
+@pytest.mark.parametrize(("option", "value"), [("provider", '"openai"'), ("budget", "3"), ("encoder", '"x"')])
 def test_what_no_arm_has_a_use_for_is_refused(training_home: Path, tmp_path: Path, option: str, value: str):
     with pytest.raises(RequestError, match=f"no arm has a use for {option}"):
         planned(training_home, tmp_path, ARMS.replace("rows = 20", f"rows = 20\n{option} = {value}"))

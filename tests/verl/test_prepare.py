@@ -66,7 +66,7 @@ def test_an_arm_may_be_another_recipe(training_home: Path):
 
 def test_arms_differ_in_what_the_paper_compares_and_in_nothing_else(training_home: Path):
     runs = {
-        arm: prepare(training_home, recipe("compeer_cer"), "gpu", arm=arm, provider="rules")
+        arm: prepare(training_home, recipe("compeer_cer"), "gpu", arm=arm, provider="openai")
         for arm in ("", "urp", "ur", "por")
     }
     reweight = "+reward.custom_reward_function.reward_kwargs.reweight"
@@ -96,8 +96,8 @@ def test_what_imitates_needs_no_rows_to_be_validated_on(training_home: Path):
 def test_the_judge_is_whom_somebody_named(training_home: Path):
     asked = prepare(training_home, recipe("mindchat_ecot"), "gpu", provider="openai").asked["judge"]
     assert (asked["provider"], asked["model"]) == ("openai", "qwen-plus")
-    asked = prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke").asked["judge"]
-    assert (asked["provider"], asked["model"]) == ("rules", "rules-v1")
+    asked = prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke", provider="replay").asked["judge"]
+    assert (asked["provider"], asked["model"]) == ("replay", "qwen-plus")
 
 
 def test_steps_and_responses_apart_have_a_model_each(training_home: Path):
@@ -121,7 +121,7 @@ def test_on_gpus_somebody_has_to_say_who_judges(training_home: Path):
 @pytest.mark.parametrize(
     ("name", "option", "given"),
     [
-        ("empathy_sft", "--provider", {"provider": "rules"}),
+        ("empathy_sft", "--provider", {"provider": "openai"}),
         ("unifireward", "--budget", {"budget": Decimal(1)}),
         ("mindchat_ecot", "--encoder", {"encoder": "empathy_encoder-gpu-v1"}),
     ],
@@ -221,7 +221,7 @@ def test_where_rows_are_missing_for_want_of_labels_that_is_said(training_home: P
 @pytest.mark.parametrize(("name", "value"), [("mode", "shift"), ("alpha", 1), ("beta", 0.5), ("reweight", False)])
 def test_the_reward_of_c_has_its_settings(training_home: Path, name: str, value: object):
     key = f"+reward.custom_reward_function.reward_kwargs.{name}"
-    run = prepare(training_home, recipe("compeer_cer"), "gpu", provider="rules", given={key: value})
+    run = prepare(training_home, recipe("compeer_cer"), "gpu", provider="openai", given={key: value})
     assert run.overrides[key] == value
 
 
@@ -238,10 +238,10 @@ def test_a_setting_of_the_reward_that_it_cannot_use_is_refused_before_a_worker_m
 ):
     given = {f"+reward.custom_reward_function.reward_kwargs.{name}": value}
     with pytest.raises((RequestError, UnknownName), match=told):
-        prepare(training_home, recipe("compeer_cer"), "gpu", provider="rules", given=given)
+        prepare(training_home, recipe("compeer_cer"), "gpu", provider="openai", given=given)
 
 
 def test_a_setting_that_the_reward_does_not_have_names_the_nearest(training_home: Path):
     given = {"+reward.custom_reward_function.reward_kwargs.rewieght": False}
     with pytest.raises(UnknownName, match="did you mean 'reweight'"):
-        prepare(training_home, recipe("compeer_cer"), "gpu", provider="rules", given=given)
+        prepare(training_home, recipe("compeer_cer"), "gpu", provider="openai", given=given)

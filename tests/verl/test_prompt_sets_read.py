@@ -160,7 +160,7 @@ def verl(real: Made) -> dict[str, Any]:
         run = real.home / "training" / f"{other}-gpu-v1"
         (run / MODEL).mkdir(parents=True)
         (run / NOTE).write_text(json.dumps({"recipe": other, "release": {"name": "v1"}}))
-    judged = {name: "rules" if "judge" in recipe(name).services else None for name in GRPO}
+    judged = {name: "openai" if "judge" in recipe(name).services else None for name in GRPO}
     runs = {
         name: prepare(real.home, recipe(name), "gpu", release="v1", name=name, provider=judged[name], given=model)
         for name in GRPO
@@ -248,14 +248,14 @@ def test_our_lengths_are_those_that_the_release_notes_of_every_prompt(real: Made
 
 def test_a_run_tells_these_lengths_before_it_trains(real: Made, verl: dict[str, Any]):
     given = {"actor_rollout_ref.model.path": str(real.tokens)}
-    told = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", provider="rules", given=given).lengths()
+    told = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", provider="openai", given=given).lengths()
     assert told == checked(read_counts(json.dumps(verl["mindchat_ecot"]["counts"])))
     assert [line.partition(":")[0] for line in told] == ["prompts of train", "prompts of validation"]
 
 
 def test_a_run_is_refused_whose_prompts_are_too_long_for_its_model(real: Made):
     given = {"actor_rollout_ref.model.path": str(real.tokens), "data.max_prompt_length": 300}
-    run = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", name="long", provider="rules", given=given)
+    run = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", name="long", provider="openai", given=given)
     with pytest.raises(RequestError, match="prompts of train are longer than 300 tokens"):
         run.train(lambda step, metrics: pytest.fail("it trains"))
 

@@ -135,7 +135,7 @@ def test_every_recipe_is_accepted(said: dict[Any, str | None], name: str, preset
 
 def test_a_refusal_of_a_run_is_one_line_and_the_rest_of_what_verl_said_is_in_its_log(training_home: Path):
     wrong = {"data.train_batch_size": 5}
-    run = prepare(training_home, recipe(GRPO), "gpu", name="refused", provider="rules", given=wrong)
+    run = prepare(training_home, recipe(GRPO), "gpu", name="refused", provider="openai", given=wrong)
     with pytest.raises(RequestError) as error:
         run.composed()
     assert error.value.what == (
@@ -154,7 +154,7 @@ def run_of(home: Path, of: str = GRPO, **named: Any) -> Run:
 
 
 @pytest.mark.parametrize("budget", ["NaN", "Infinity", "-1"])
-@pytest.mark.parametrize("provider", ["openai", "rules"])
+@pytest.mark.parametrize("provider", ["openai", "replay"])
 def test_a_budget_is_an_amount_of_money(training_home: Path, budget: str, provider: str):
     with pytest.raises(RequestError, match=f"{budget} is no amount of money"):
         run_of(training_home, provider=provider, budget=Decimal(budget))
@@ -163,7 +163,7 @@ def test_a_budget_is_an_amount_of_money(training_home: Path, budget: str, provid
 @pytest.mark.parametrize("steps", ["many", 0, -3, 1.5, True])
 def test_steps_are_counted(training_home: Path, steps: object):
     key = "trainer.total_training_steps"
-    for name, provider in ((GRPO, "rules"), (SFT, None)):
+    for name, provider in ((GRPO, "openai"), (SFT, None)):
         with pytest.raises(RequestError, match=f"{key} is to be a whole number of 1 or more"):
             run_of(training_home, name, provider=provider, given={key: steps})
 
@@ -197,7 +197,6 @@ def test_a_judge_that_replays_needs_recordings(training_home: Path):
 
 
 def test_a_judge_that_is_not_asked_needs_nothing(training_home: Path):
-    run_of(training_home, provider="rules").check()
     run_of(training_home, "compeer_cer", provider="openai").check()
 
 
@@ -245,7 +244,10 @@ def test_a_dry_run_refuses_what_the_run_would_and_leaves_nothing(training_home: 
         (("empathy_coe", "--start", "nowhere"), "there is no run nowhere that has come to its end"),
         ((GRPO, "--provider", "openai", "--budget", "nan"), "NaN is no amount of money"),
         ((GRPO, "--provider", "openai"), "there is no budget"),
-        ((GRPO, "--provider", "rules", "--set", "data.train_batch_size=1000000"), "one batch takes 1,000,000"),
+        (
+            ("compeer_cer", "--provider", "openai", "--set", "data.train_batch_size=1000000"),
+            "one batch takes 1,000,000",
+        ),
         (("empathy_encoder", "--set", "epochs=none"), "epochs: a whole number of 1 or more is asked for"),
     ):
         ran = dry_run(training_home, *words)

@@ -3,14 +3,19 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from statistics import fmean
 
 import pytest
+from judge_host import JudgeHost, drawn
+from judge_process import profiles
 
 from pipelines.errors import Busy, RequestError
 from pipelines.rewards.format import ecot
@@ -26,24 +31,30 @@ from schemas.reasoning import ECOT
 NAME = "smoke"
 KILLED_AT = 12
 RECIPE = "mindchat_ecot"
+JUDGE = ("--provider", "openai", "--budget", "50")
 
 # One worker trains, once for all of them.
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("training")]
 
 
 @pytest.fixture(scope="module")
-def home(training_home: Path) -> Path:
-    return training_home
+def home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home of its own, whose judge is a model on this machine."""
+    home = tmp_path_factory.mktemp("judged") / "home"
+    shutil.copytree(training_home, home, ignore=shutil.ignore_patterns("training"))
+    with JudgeHost(drawn) as host:
+        profiles(home, host.base_url, names=("qwen-plus",))
+        yield home
 
 
 def run_of(home: Path, name: str = RECIPE, preset: str = "cpu_smoke", **given) -> Run:
-    return prepare(home, recipe(name), preset, name=NAME, provider="rules", given=given)
+    return prepare(home, recipe(name), preset, name=NAME, provider="openai", budget=Decimal(50), given=given)
 
 
 def trained(home: Path) -> subprocess.Popen[str]:
     command = "import sys; from pipelines.cli import main; sys.argv[0] = 'gongqing'; main()"
     return subprocess.Popen(
-        [sys.executable, "-c", command, "train", RECIPE, "--preset", "cpu_smoke", "--name", NAME],
+        [sys.executable, "-c", command, "train", RECIPE, "--preset", "cpu_smoke", "--name", NAME, *JUDGE],
         cwd=ROOT,
         env={**os.environ, "GONGQING_HOME": str(home)},
         stdout=subprocess.PIPE,

@@ -15,7 +15,7 @@ from pipelines.store.store import Store
 
 NAMES = ["1", "2", "10", "1/2", "a#1", "b~P"]  # also such as hold the marks of parts
 TEXTS = st.text(alphabet="今天夜里我又想起那条河边的路灯", min_size=1, max_size=30)
-MADE_BY = {"provider": "rules", "model_asked": "r", "prompt_version": "p@1", "request_key": "k"}
+MADE_BY = {"provider": "openai", "model_asked": "r", "prompt_version": "p@1", "request_key": "k"}
 
 
 @st.composite

@@ -16,9 +16,9 @@ def _run(*arguments: str):
 
 @pytest.fixture
 def home(sample_home, tmp_path, monkeypatch):
-    """A home whose tables were made by rules."""
+    """A home whose tables people made, and no model."""
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
-    return planted_home(sample_home, tmp_path / "home", provider="rules")
+    return planted_home(sample_home, tmp_path / "home", provider="written")
 
 
 def test_from_a_refusal_to_a_changelog(home):
@@ -26,20 +26,20 @@ def test_from_a_refusal_to_a_changelog(home):
 
     refused = _run("release", "v1")
     assert isinstance(refused.exception, ReleaseRefused)  # main() makes it a message, and exit code 1
-    assert "rules_rows" in refused.output
+    assert "not_from_a_model" in refused.output
     assert "sample:d01#1" in refused.output
     told = json.loads(_run("release", "v1", "--json").stdout)
     (rules,) = [one for one in told if one["severity"] == "refuse"]
-    assert rules["check"] == "rules_rows"
+    assert rules["check"] == "not_from_a_model"
     assert len(rules["examples"]) == rules["count"] - 3  # posts that stand in both sets
     assert f"and {len(rules['examples']) - 10} more: --json" in " ".join(refused.output.split())
 
-    made = _run("release", "v1", "--allow", "rules_rows")
+    made = _run("release", "v1", "--allow", "not_from_a_model")
     assert made.exit_code == 0
     assert "allowed" in made.output
     assert "v1: " in made.output
-    assert "it was there already" in _run("release", "v1", "--allow", "rules_rows").output
-    assert _run("release", "v2", "--allow", "rules_rows", "--json").exit_code == 0
+    assert "it was there already" in _run("release", "v1", "--allow", "not_from_a_model").output
+    assert _run("release", "v2", "--allow", "not_from_a_model", "--json").exit_code == 0
 
     listed = json.loads(_run("releases", "--json").stdout)
     assert [(one["name"], one["current"]) for one in listed] == [("v1", False), ("v2", True)]
@@ -56,7 +56,7 @@ def test_a_name_that_is_none_is_a_wrong_request(home):
 
 
 def test_a_damaged_release_hides_no_other(home):
-    assert _run("release", "v1", "--allow", "rules_rows").exit_code == 0
+    assert _run("release", "v1", "--allow", "not_from_a_model").exit_code == 0
     (home / "releases" / "v0").mkdir()
     (home / "releases" / "v0" / "manifest.json").write_text("{}")
     ran = _run("releases")

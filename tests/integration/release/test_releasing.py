@@ -83,8 +83,8 @@ class Plants:
         self.ids["descendants"] = held_out["post_id"]
 
     def topics(self, rows):
-        rows[0]["provider"] = "rules"
-        self.ids["rules_rows"] = rows[0]["row_id"]
+        rows[0]["provider"] = "written"
+        self.ids["not_from_a_model"] = rows[0]["row_id"]
 
     def unlicensed(self, rows):
         next(row for row in rows if self.split_of[row["group_id"]] == "train")["licence"] = " "
@@ -116,7 +116,7 @@ def refused(sample_home, tmp_path_factory) -> tuple[Path, Plants, ReleaseRefused
 
 
 CHECKS = [
-    *("near_duplicates", "retold", "descendants", "groups", "personal_data", "rules_rows", "risk", "minors"),
+    *("near_duplicates", "retold", "descendants", "groups", "personal_data", "not_from_a_model", "risk", "minors"),
     *("licence", "erased"),
 ]
 
@@ -151,7 +151,7 @@ def test_what_is_told_holds_no_text(refused):
 
 def test_a_finding_counts_what_is_there_though_it_shows_a_few(refused):
     _, _, told = refused
-    (rules,) = [one for one in told.findings if one.check == "rules_rows"]
+    (rules,) = [one for one in told.findings if one.check == "not_from_a_model"]
     assert rules.count >= 1
     assert "topics" in rules.what
 
@@ -218,24 +218,25 @@ def test_files_are_read_only(clean_home, first):
 # --- what is asked for wrongly, and what stands in the way
 
 
-def test_rules_rows_are_released_where_somebody_says_so(sample_home, tmp_path):
-    home = planted_home(sample_home, tmp_path / "home", provider="rules")
+def test_what_no_model_made_is_released_where_somebody_says_so(sample_home, tmp_path):
+    home = planted_home(sample_home, tmp_path / "home", provider="written")
     with pytest.raises(ReleaseRefused, match="what no model made"):
         release(home, "demo", settings=Settings())
-    made = release(home, "demo", allow=("rules_rows",), settings=Settings())
-    assert made.allowed == ["rules_rows"]
-    (told,) = [one for one in made.findings if one.check == "rules_rows"]
-    assert (
-        told.count == made.rows("grpo_cer") + 6
-    )  # every dialogue passed the filter of the rules; six posts have topics
+    made = release(home, "demo", allow=("not_from_a_model",), settings=Settings())
+    assert made.allowed == ["not_from_a_model"]
+    (told,) = [one for one in made.findings if one.check == "not_from_a_model"]
+    store = Store(home / "data")
+    judged = set(store.read("topics").collect()["row_id"])
+    posts = [set(store.read(table).collect()["row_id"]) & judged for table in ("grpo_ecot", "grpo_coe")]
+    assert told.count == made.rows("grpo_cer") + sum(map(len, posts))  # every dialogue passed the filter, posts few
 
 
 def test_nothing_is_allowed_where_nothing_was_found(clean_home, first):
-    assert release(clean_home, "v-allowed", allow=("rules_rows",), settings=Settings()).allowed == []
+    assert release(clean_home, "v-allowed", allow=("not_from_a_model",), settings=Settings()).allowed == []
 
 
 def test_leaks_cannot_be_allowed(clean_home):
-    with pytest.raises(UnknownName, match="rules_rows"):
+    with pytest.raises(UnknownName, match="not_from_a_model"):
         release(clean_home, "v2", allow=("near_duplicates",), settings=Settings())
 
 

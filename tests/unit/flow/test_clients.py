@@ -16,7 +16,7 @@ from pipelines.settings import Llm
         (None, None, None, "rules"),
         (None, None, "openai", "openai"),
         (None, "replay", "openai", "replay"),
-        ("rules", "replay", "openai", "rules"),
+        ("written", "replay", "openai", "written"),
     ],
 )
 def test_who_answers(said, settings, standing, answers):
@@ -30,14 +30,14 @@ def test_the_presence_of_a_key_selects_nothing(monkeypatch):
 
 def test_money_needs_a_budget_and_nothing_else_does(tmp_path):
     without, with_one = ClientPool(tmp_path, Llm()), ClientPool(tmp_path, Llm(), budget=Decimal(1))
-    assert [without.costs(name) for name in ("rules", "replay", "openai")] == [False, False, True]
+    assert [without.costs(name) for name in ("written", "replay", "openai")] == [False, False, True]
     assert not with_one.costs("openai")
 
 
 def test_an_asker_is_opened_when_it_is_needed_and_once(tmp_path):
     with ClientPool(tmp_path, Llm()) as clients:
         assert list(tmp_path.iterdir()) == []
-        assert clients.of("rules") is clients.of("rules")
+        assert clients.of("written") is clients.of("written")
         assert list(tmp_path.iterdir()) == []
         client = clients.of("openai")
         assert client is clients.of("openai")
@@ -59,8 +59,8 @@ def test_what_was_opened_is_closed_where_the_ledger_cannot_be(tmp_path, monkeypa
     monkeypatch.setattr("pipelines.flow.clients.open_client", opened)
     (tmp_path / "ledger.sqlite").touch()
     with pytest.raises(LedgerError, match="damaged"), ClientPool(tmp_path, Llm(), budget=Decimal(1)) as clients:
-        clients.of("rules")
-    assert closed == ["rules"]
+        clients.of("written")
+    assert closed == ["written"]
 
 
 def test_a_provider_that_there_is_not(tmp_path):

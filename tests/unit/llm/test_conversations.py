@@ -7,7 +7,6 @@ from asking_tools import PROMPT, asking, llm_for, question, vendor_as
 from test_payload import INJECTIONS, PROFILE, key
 
 from pipelines.llm.payload import payload
-from pipelines.llm.providers.rules import RulesClient
 from pipelines.llm.questions import Exchange
 
 BEFORE = (Exchange({"step": 1, "text": "他睡不好"}, "第一步正确。"), Exchange({"step": 2}, "第二步不正确。"))
@@ -38,13 +37,8 @@ def test_what_people_said_before_is_data_too():
         assert "\n" not in sent[1]["content"]
 
 
-def test_the_rules_are_told_of_it():
-    seen = []
-    client = RulesClient({"emotions": lambda inputs: seen.append(inputs) or '{"emotion": "x", "why": "y"}'})
-    one = question(1)
-    client.ask("emotions", [one, replace(one, before=BEFORE)])
-    assert seen == [one.inputs, {**one.inputs, "before": BEFORE}]
-    assert "before" not in repr(replace(one, before=BEFORE))
+def test_no_traceback_quotes_it():
+    assert "before" not in repr(replace(question(1), before=BEFORE))
 
 
 def test_a_host_gets_the_conversation_and_its_answer_is_kept(tmp_path):

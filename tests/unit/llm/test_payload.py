@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from pipelines.errors import UnreadableFile
-from pipelines.llm.payload import RULES, Request, canonical, key_of, lengthened, payload, repaired, strict_schema
+from pipelines.llm.payload import Request, canonical, key_of, lengthened, payload, repaired, strict_schema
 from pipelines.llm.profiles import Price, Profile
 from pipelines.llm.prompts import load
 
@@ -147,9 +147,8 @@ def test_the_extra_body_is_merged_in():
     assert sent["thinking"] == {"type": "disabled"}
 
 
-def test_the_rules_have_a_key_of_their_own():
+def test_who_is_no_model_is_told_of_nothing_but_the_question():
     sent = payload(question(1), None)
-    assert sent["model"] == RULES
     assert list(sent) == ["model", "messages"]
 
 

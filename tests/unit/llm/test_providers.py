@@ -1,4 +1,4 @@
-"""Reading what vendors send, whatever they send; and the rules, which answer by themselves."""
+"""Reading what vendors send, whatever they send."""
 
 import asyncio
 import json
@@ -7,14 +7,14 @@ from email.utils import format_datetime
 
 import httpx2
 import pytest
-from asking_tools import WORDS, Emotion, Seen, llm_for, question, questions
+from asking_tools import WORDS, Emotion, llm_for, question
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import HostRefused, NoHost, NoKey, RequestError, UnknownName
 from pipelines.llm.factory import open_client
 from pipelines.llm.money import Usage
-from pipelines.llm.payload import RULES, Request, payload
+from pipelines.llm.payload import Request, payload
 from pipelines.llm.profiles import profiles
 from pipelines.llm.providers.bodies import MOST_IN_A_ROW, Completion, UnreadableBody, completion, verdict_of
 from pipelines.llm.providers.endpoint import Endpoint, RequestFailed
@@ -275,49 +275,6 @@ def test_the_key_of_another_host_is_never_sent(tmp_path, monkeypatch):
     sent = line.client.default_headers | line.client.auth_headers
     asyncio.run(line.close())
     assert "of-another" not in str(sent)
-
-
-# Rules
-
-
-def test_rules_answer_in_order_and_say_who_they_are():
-    seen = Seen()
-    answers = {"emotions": lambda inputs: json.dumps({"emotion": "焦虑", "why": inputs["text"][:4]})}
-    with open_client(None, Llm(), "rules", answers, progress=seen) as ask:
-        model = ask.models(("gpt-4o", "qwen2.5-vl"))
-        replies = ask.ask("emotions", questions(3, model=RULES))
-    assert model == (RULES,)
-    assert [reply.value.why for reply in replies] == ["第0篇：", "第1篇：", "第2篇："]
-    provenance = replies[0].provenance
-    assert (provenance.provider, provenance.model_asked, provenance.model_served) == ("rules", RULES, None)
-    assert provenance.prompt_version == "emotions@1-test"
-    assert provenance.request_key == Request.of(payload(question(0), None)).key
-    assert len({reply.provenance.request_key for reply in replies}) == 3
-    assert seen.told[-1][:5] == ("emotions", 3, 3, 3, 0)
-
-
-def test_rules_cost_nothing():
-    with open_client(None, Llm(), "rules", {}) as ask:
-        found = ask.estimate("emotions", questions(3, model=RULES))
-    assert (found.calls, found.cached, found.cost) == (0, 0, 0)
-
-
-def test_an_answer_of_the_rules_that_is_none_is_a_bug_and_quotes_nobody():
-    with (
-        open_client(None, Llm(), "rules", {"emotions": lambda inputs: inputs["text"]}) as ask,
-        pytest.raises(RuntimeError, match=r"rules-v1 answers emotions of r1 with what is none: json_invalid") as caught,
-    ):
-        ask.ask("emotions", [question(1)])
-    assert caught.value.__cause__ is None
-    assert WORDS not in str(caught.value)
-
-
-def test_a_task_without_rules_is_named():
-    with (
-        open_client(None, Llm(), "rules", {"emotion": lambda _: GOOD}) as ask,
-        pytest.raises(UnknownName, match="did you"),
-    ):
-        ask.ask("emotions", [question(1)])
 
 
 def test_an_unknown_provider_is_named():

@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from collections import Counter
 from pathlib import Path
 from time import process_time
 from typing import get_args
@@ -17,9 +16,8 @@ from pipelines import rewrite
 from pipelines.llm.label_sets import prompt
 from pipelines.rewrite.artefacts import KINDS, LEXICON, artefacts, kinds, script_of
 from pipelines.rewrite.checks import Fault, spoiled
-from pipelines.rewrite.copies import is_copy, key
+from pipelines.rewrite.copies import is_copy
 from pipelines.rewrite.facts import changed
-from pipelines.rewrite.rules.exchange import groups
 
 CASES = tomllib.loads(Path(__file__).with_name("artefacts.toml").read_text(encoding="utf-8"))["case"]
 CAUGHT = [(case["kind"], line) for case in CASES for line in case["caught"]]
@@ -227,7 +225,7 @@ def test_lines_that_are_missing_are_an_error_of_whoever_asks():
 
 
 def test_good_rewrites_pass():
-    """The fifty of good_rewrites.toml, which were written apart from the rules."""
+    """The fifty of good_rewrites.toml, which people would write."""
     scripts = rewrite_rows.good_scripts()
     found = {
         (name, manner): spoiled(scripts[name], written, prompt(f"rewrite.{scripts[name].lang}", rewrite.__file__).text)
@@ -236,23 +234,6 @@ def test_good_rewrites_pass():
     }
     assert len(found) >= 50
     assert {key: fault for key, fault in found.items() if fault} == {}
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_an_exchange_of_listed_expressions_for_each_other_passes(lang):
-    """No group of the exchange table changes a fact or writes an artefact, whichever of its expressions is written."""
-    faults: Counter[str] = Counter()
-    for group in groups(lang):
-        for one in group.members:
-            for other in group.members:
-                if one is not other:
-                    pairs = ("他昨天", "才来的") if lang == "zh" else ("yesterday", "it was he")
-                    mark = "" if lang == "zh" else " "
-                    before, after = (mark.join((pairs[0], said.text, pairs[1])) for said in (one, other))
-                    source = script(1, f"seeker: {before}", lang=lang)
-                    if key(before) != key(after) and (fault := spoiled(source, [after], PROMPT)):
-                        faults[f"{one.text} / {other.text}: {fault}"] += 1
-    assert not faults
 
 
 @given(

@@ -15,7 +15,6 @@ from pipelines.llm.payload import strict_schema
 from pipelines.llm.questions import REASONS, Question
 from pipelines.llm.tasks import Plan
 from pipelines.rewrite.profiles import Disc, plan
-from pipelines.rewrite.rules.disc import reply as by_rules
 from schemas.personas import DiscProfiles
 
 SPLITS = unique_rows.splits(g1="train", g2="validation", g3="test")
@@ -214,12 +213,6 @@ def test_no_text_of_a_person_stands_in_a_drop():
     plan = planned(dialogue(1))
     _, dropped = plan.finish(Scripted(lambda q: good(q, evidence=["我决定了！和他说清楚"])).ask(plan.questions))
     assert set(dropped["detail"]) == {"evidence"}
-
-
-def test_the_rules_answer_what_is_asked():
-    plan = planned(dialogue(1), dialogue(2, *ENGLISH, lang="en"))
-    kept, dropped = plan.finish(Scripted(lambda question: by_rules(question.inputs)).ask(plan.questions))
-    assert (kept.height, dropped.height) == (4, 0)
 
 
 # --- the prompts

@@ -36,7 +36,7 @@ def draft(script: Script, variant: str, texts: list[str] | None = None) -> dict[
         "source": script.hash,
         "lines": [{"who": line.who, "text": text} for line, text in zip(script.lines, texts, strict=True)],
         "similarity": 0.5,
-        **{"provider": "rules", "model_asked": "rules-v1", "model_served": None, "prompt_version": "p@1"},
+        **{"provider": "openai", "model_asked": "a", "model_served": None, "prompt_version": "p@1"},
         "request_key": "key",
     }
 

@@ -178,7 +178,7 @@ def test_another_seed_fits_anew_and_settings_that_decide_nothing_do_not(standing
         "max_clusters": 12,
         "encoder": None,
         "seed": 0,
-        "profiled_by": "rules/rules-v1",
+        "profiled_by": "openai/a",
     }
     fits, _ = personas(profiles(*crowd()), standing, SETTINGS, seed=1)
     assert json.loads(fits["fitted_by"][0])["seed"] == 1

@@ -1,13 +1,9 @@
 """What quotes another line goes on quoting it when both are rewritten."""
 
-import json
-
 from hypothesis import given
 from hypothesis import strategies as st
-from rewrite_rows import script
 
 from pipelines.rewrite.quotations import astray, followed
-from pipelines.rewrite.rules.rewriting import reply
 
 BEFORE = ["我最近总是睡不着，心里很乱", "你提到「最近总是睡不着」", "求助者说「心里很乱」，又说「谁都不懂我」"]
 AFTER = ["这阵子老睡不着，心乱得很", "你提到「最近总是睡不着」", "求助者讲「心里很乱」，又讲「谁都不懂我」"]
@@ -30,28 +26,6 @@ def test_quotations_follow_their_lines_and_others_stay():
     found = followed(BEFORE, AFTER, lambda quoted, text: text.split("，")["乱" in quoted])
     assert found == ["这阵子老睡不着，心乱得很", "你提到「这阵子老睡不着」", "求助者讲「心乱得很」，又讲「谁都不懂我」"]
     assert astray(found) == astray(BEFORE)
-
-
-def test_the_rules_quote_what_a_line_says_now():
-    label = script(
-        1,
-        "seeker: 我感觉特别难过，因为室友总是不理我，我不知道该怎么办",
-        "reference: 听起来你很难过",
-        "response: 「室友总是不理我」这件事让你很委屈",
-        "analysis: 求助者说「我不知道该怎么办」，核心困扰是人际关系",
-        "analysis: 从「我感觉特别难过」看得出情绪低落",
-        "analysis: 此刻先接住情绪",
-        unit="label",
-    )
-    lines = [
-        {"n": number, "who": line.who, "text": line.text, "strategies": []}
-        for number, line in enumerate(label.lines, 1)
-    ]
-    source = [line.text for line in label.lines]
-    texts = [line["text"] for line in json.loads(reply({"lang": "zh", "lines": lines}))["lines"]]
-    assert texts != source
-    assert astray(source) == 0
-    assert astray(texts) == 0
 
 
 @given(st.lists(st.text(alphabet="「」我你难过睡不着，", max_size=20), max_size=5))

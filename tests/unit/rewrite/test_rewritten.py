@@ -52,7 +52,7 @@ def judged(tables: dict[str, pl.DataFrame], unit: str, variant: str, **said: obj
 def test_all_variants_have_the_same_rows(store):
     for table, unit in (
         ("rewritten_dialogues", ["source_dialogue_id"]),
-        ("rewritten_rounds", ["source_dialogue_id", "round"]),
+        ("rewritten_rounds", ["source_dialogue_id", "round", "candidate"]),
     ):
         rows = store.read(table).collect()
         assert Counter(rows["variant"]).keys() == {"D", "R", "P"}

@@ -1,7 +1,7 @@
 """From the writer through both looks to the table: what the filter cannot see, a judge that reads takes out.
 
-The writer is the rules with one line of some dialogues spoiled; the judge is invented too: it reads who denies that
-they want, can or know something, and whether a question is still asked.
+The writer is the fake model with one line of some dialogues spoiled; the judge is invented too: it reads who denies
+that they want, can or know something, and whether a question is still asked.
 """
 
 import json
@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from fake_model import ANSWERS
 from rewrite_rows import Scripted
 
 from pipelines.llm.questions import Question
 from pipelines.rewrite import judging, rewriting
 from pipelines.rewrite.material import Material, material, with_scores
 from pipelines.rewrite.rewritten import rewritten_dialogues
-from pipelines.rewrite.rules.answers import ANSWERS
 from pipelines.store import Store
 from schemas.reviews import CerLabels
 
@@ -40,8 +40,10 @@ def scripts(tables) -> Material:
 
 
 def contrary(line: Line) -> str | None:
-    """The line denied: 我想 becomes 我不想."""
-    return _WILLS.sub("我不", line["text"], count=1) if line["who"] == "seeker" else None
+    """The line denied: 我想 becomes 我不想, where the line does not say so anyhow."""
+    denied = _WILLS.sub("我不", line["text"], count=1)
+    new = set(_WILLS_NOT.findall(denied)) > set(_WILLS_NOT.findall(line["text"]))
+    return denied if new and line["who"] == "seeker" else None
 
 
 def stated(line: Line) -> str | None:
@@ -52,7 +54,7 @@ def stated(line: Line) -> str | None:
 
 
 def writer(spoil: Callable[[Line], str | None], spoiled: set[str]) -> Callable[[Question[Any]], str]:
-    """The rules, of whose reply to every second question one line is spoiled, where it can be."""
+    """The fake model, of whose reply to every second question one line is spoiled, where it can be."""
 
     def write(question: Question[Any]) -> str:
         written = json.loads(ANSWERS["rewrite"](question.inputs))

@@ -276,7 +276,7 @@ def test_a_run_with_other_inputs_adds_a_line(store: Store) -> None:
 
 def test_the_run_that_made_a_version_last_stands_last(store: Store) -> None:
     """What is asked of a version, by whom it was made and from what, is asked of that run."""
-    for provider in ("rules", "openai", "rules"):
+    for provider in ("replay", "openai", "replay"):
         version = store.write(TABLE, groups(5), settings={"provider": provider})
         assert version.manifest.runs[-1].settings == {"provider": provider}
         assert store.pointer(TABLE).inputs == version.manifest.runs[-1].inputs

@@ -9,7 +9,7 @@ from pipelines.cli.render import arms
 from pipelines.train.results import ArmResult
 
 REWARDED = ArmResult(
-    *("compeer_cer", "ur", 2, 12, 40, 25, "reward compeer of a step's outputs, judged by rules-v1"),
+    *("compeer_cer", "ur", 2, 12, 40, 25, "reward compeer of a step's outputs, judged by qwen-plus"),
     *("critic/score/mean", "reward", -3.0, 1.25, 0.5, "reward", 2.5, None),
 )
 IMITATING = ArmResult(
@@ -42,7 +42,7 @@ def test_what_no_arm_has_has_no_column():
 
 def test_what_each_measures_stands_below():
     told = "\n".join(drawn(REWARDED, IMITATING))
-    assert "compeer_cer ur: reward compeer of a step's outputs, judged by rules-v1" in told
+    assert "compeer_cer ur: reward compeer of a step's outputs, judged by qwen-plus" in told
     assert "compeer_cer sft: loss of compeer_sft; no reward" in told
 
 

@@ -25,7 +25,7 @@ def test_the_judge_is_started_as_the_settings_have_it(tmp_path: Path):
 
 def test_what_no_setting_says_is_the_judges_own_default(tmp_path: Path):
     started = _arguments(
-        judge_command(tmp_path, "run-1", Judge("rules", {"model": "x"}, None, "unified", Rewards()))[3:]
+        judge_command(tmp_path, "run-1", Judge("replay", {"model": "x"}, None, "unified", Rewards()))[3:]
     )
     alone = _arguments([])
     for name in ("failures", "timeout", "attempts", "budget"):

@@ -43,7 +43,7 @@ def test_variants_stand_beside_their_source_with_its_verdicts_and_its_group():
     ]
     assert {(one.group_id, one.right, one.preference) for one in found} == {("g1", (True, False, True), "both")}
     assert [one.candidate.response for one in found] == [RESPONSE, RESPONSE, "好辛苦啊。"]
-    assert [one.columns()["providers"] for one in found] == [["openai"], ["openai"], ["openai", "rules"]]
+    assert [one.columns()["providers"] for one in found] == [["openai"], ["openai"], ["openai", "replay"]]
 
 
 def test_without_labels_there_is_nothing():

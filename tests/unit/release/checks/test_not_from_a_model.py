@@ -1,13 +1,12 @@
-"""Rows that rest on what rules made, however far back."""
-
-from pathlib import Path
+"""Rows that rest on what no model made, however far back."""
 
 import polars as pl
 import pytest
-from pipelines.release.checks.rules_rows import ancestors, rules_rows
+from planted_home import planted_home
 from released_rows import few_rows
 from unique_rows import post
 
+from pipelines.release.checks.not_from_a_model import ancestors, not_from_a_model
 from pipelines.release.checks.released import Released
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -15,10 +14,11 @@ from schemas.tables import TABLES
 
 
 @pytest.fixture
-def released(sample_home, sample_store) -> Released:
-    """The sample home, where rules answered everything."""
-    pins = {one.name: one for table in TABLES for one in sample_store.current(table)}
-    return Released(Path(sample_home), sample_store, pins, Settings())
+def released(sample_home, tmp_path) -> Released:
+    """The sample home, as if people had answered everything."""
+    home = planted_home(sample_home, tmp_path / "home", provider="written")
+    store = Store(home / "data")
+    return Released(home, store, {one.name: one for table in TABLES for one in store.current(table)}, Settings())
 
 
 def test_a_table_comes_from_its_parents_and_theirs(released):
@@ -29,21 +29,21 @@ def test_a_table_comes_from_its_parents_and_theirs(released):
 
 
 def test_every_round_rests_on_the_filter_and_few_posts_on_topics(released, sample_store: Store):
-    (found,) = rules_rows(released)
+    (found,) = not_from_a_model(released)
     rounds = sample_store.read("grpo_cer").collect()
-    by_rules = set(sample_store.read("topics").collect()["row_id"])
-    posts = [set(sample_store.read(table).collect()["row_id"]) & by_rules for table in ("grpo_ecot", "grpo_coe")]
+    judged = set(sample_store.read("topics").collect()["row_id"])
+    posts = [set(sample_store.read(table).collect()["row_id"]) & judged for table in ("grpo_ecot", "grpo_coe")]
     assert found.count == rounds.height + sum(map(len, posts))
     assert "coherent_dialogues, topics" in found.what
 
 
-def test_a_row_that_names_rules_itself_is_found_whatever_the_tables_before_it_say():
-    """A triplet's negative is another question's answer: nothing of `rules` speaks of the question itself."""
+def test_a_row_that_names_who_is_no_model_is_found_whatever_the_tables_before_it_say():
+    """A triplet's negative is another question's answer: no other row of such a provider is of the question."""
     row = {"split": "train", "made_from": "s:1", "variant": "none", "kind": "other_answer"}
-    providers = {"s:1/other_answer": ["openai"], "s:1/mismatched_emotion": ["openai", "rules"]}
+    providers = {"s:1/other_answer": ["openai"], "s:1/mismatched_emotion": ["openai", "written"]}
     rows = [row | {"row_id": row_id, "providers": said} for row_id, said in providers.items()]
     triplets = pl.DataFrame(rows, schema=TABLES["rm_triplets"].polars_schema())
     told = few_rows(post(1, "我最近睡不好。"), split_of={"g1": "train"}, rm_triplets=triplets)
-    (found,) = rules_rows(told)
+    (found,) = not_from_a_model(told)
     assert (found.count, found.examples) == (1, ["s:1/mismatched_emotion"])
     assert "(rm_triplets): rm_triplets 1" in found.what
