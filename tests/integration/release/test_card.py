@@ -166,21 +166,21 @@ def test_it_says_how_to_load_how_to_be_taken_out_and_whom_to_call(told):
     assert set(numbers) <= set(re.findall(r"\*\*(\d{3,5})\*\*", told))
 
 
-def test_rows_by_rules_and_what_the_checks_found_are_told(mixed, exported, told):
-    assert "Rows by rules" not in told
+def test_rows_of_no_model_and_what_the_checks_found_are_told(mixed, exported, told):
+    assert "Rows that no model made" not in told
     finding = Finding(check="quasi_identifiers", severity="warn", count=3, what="rows are rare", remedy="look")
     marked = again(mixed, exported, allowed=["not_from_a_model"], findings=[finding])
-    assert "**Rows by rules.**" in marked
+    assert "**Rows that no model made.**" in marked
     assert "* rows are rare (3 in all)." in marked
     counted = again(mixed, exported, findings=[finding.model_copy(update={"what": "3 rows are rare"})])
     assert "* 3 rows are rare." in counted, "a number once"
 
 
-def test_of_rows_by_rules_each_config_says_how_many(mixed, exported):
+def test_of_rows_of_no_model_each_config_says_how_many(mixed, exported):
     release, folder = exported
-    found = Measures(by_rules=Counter(sft_coe=7))
+    found = Measures(by_nobody=Counter(sft_coe=7))
     told = card(release.model_copy(update={"allowed": ["not_from_a_model"]}), folder, found, [], [], REPO)
-    assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` rules, or people for the samples, wrote" in told
+    assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` a part was written or judged so" in told
 
 
 def test_every_table_of_it_is_one(told):

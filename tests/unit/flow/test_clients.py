@@ -1,4 +1,4 @@
-"""Who answers: what was said, then the settings, then what a table stands by, then the rules."""
+"""Who answers: what was said, then the settings, then what a table stands by, then nobody."""
 
 from contextlib import contextmanager
 from decimal import Decimal
@@ -13,7 +13,9 @@ from pipelines.settings import Llm
 @pytest.mark.parametrize(
     ("said", "settings", "standing", "answers"),
     [
-        (None, None, None, "rules"),
+        (None, None, None, None),
+        (None, None, "rules", None),
+        (None, None, "structural", None),
         (None, None, "openai", "openai"),
         (None, "replay", "openai", "replay"),
         ("written", "replay", "openai", "written"),
@@ -25,7 +27,7 @@ def test_who_answers(said, settings, standing, answers):
 
 def test_the_presence_of_a_key_selects_nothing(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-something")
-    assert ClientPool(None, Llm()).provider(None) == "rules"
+    assert ClientPool(None, Llm()).provider(None) is None
 
 
 def test_money_needs_a_budget_and_nothing_else_does(tmp_path):
