@@ -43,7 +43,7 @@ def home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     home = tmp_path_factory.mktemp("judged") / "home"
     shutil.copytree(training_home, home, ignore=shutil.ignore_patterns("training"))
     with JudgeHost(drawn) as host:
-        profiles(home, host.base_url, names=("qwen-plus",))
+        profiles(home, host.base_url, names=("qwen-plus",), profile='key_variable = ""\n')
         yield home
 
 
