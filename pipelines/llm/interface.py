@@ -15,8 +15,8 @@ from pipelines.llm.questions import Question, Reply
 
 Provider = Literal["openai", "replay", "written"]
 PROVIDERS: tuple[Provider, ...] = ("openai", "replay", "written")
-# Who may judge in training: nobody has written anything about what a policy will say.
-JudgeProvider = Literal["openai", "replay"]
+# Who may judge in training (nobody has written anything about what a policy will say), and `none`: nobody does.
+JudgeProvider = Literal["openai", "replay", "none"]
 JUDGES: tuple[JudgeProvider, ...] = ("openai", "replay")
 # All stages of a refresh spend from one budget, and one refresh is at work at a time: its name in the ledger, to which
 # a refresh of some stages alone adds theirs.

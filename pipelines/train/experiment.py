@@ -26,7 +26,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -65,7 +65,7 @@ class Experiment(BaseModel):
     preset: Preset = "gpu"
     release: str | None = None
     rows: int | None = Field(None, strict=True, ge=1)
-    provider: JudgeProvider | Literal["none"] | None = None
+    provider: JudgeProvider | None = None
     budget: Decimal | None = None  # the most that the judge of one run may cost
     encoder: str | None = None  # the run whose encoder E's reward asks
     settings: dict[TrainerName, dict[str, Any]] = Field(default_factory=dict)

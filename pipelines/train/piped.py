@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from dagster_pipes import open_dagster_pipes
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -41,7 +41,7 @@ class Asked(BaseModel):
     name: str = ""
     start: str | None = None
     encoder: str | None = None
-    provider: JudgeProvider | Literal["none"] | None = None
+    provider: JudgeProvider | None = None
     budget: float | None = None
     settings: list[str] = []
 

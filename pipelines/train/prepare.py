@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from pipelines.core.home import Home
 from pipelines.errors import RequestError, UnknownName
@@ -45,7 +45,7 @@ def prepare(
     name: str = "",
     start: str | None = None,
     encoder: str | None = None,
-    provider: JudgeProvider | Literal["none"] | None = None,
+    provider: JudgeProvider | None = None,
     budget: Decimal | None = None,
     settings: Rewards | None = None,
     most_rows: int | None = None,

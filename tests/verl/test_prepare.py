@@ -100,6 +100,20 @@ def test_the_judge_is_whom_somebody_named(training_home: Path):
     assert (asked["provider"], asked["model"]) == ("replay", "qwen-plus")
 
 
+@pytest.mark.parametrize("name", ["mindchat_ecot", "compeer_cer"])
+def test_where_nobody_judges_the_reward_is_told_so_and_no_service_is_started(training_home: Path, name: str):
+    run = prepare(training_home, recipe(name), "cpu_smoke")
+    assert run.asked["judge"] == {"provider": "none", "reward": "format and redundancy alone"}
+    assert (run.services, run.judge) == ({}, None)
+    assert run.overrides["+reward.custom_reward_function.reward_kwargs.judge"] is False
+    with pytest.raises(RequestError, match="the run's own to set"):
+        prepare(
+            training_home, recipe(name), "cpu_smoke", given={"+reward.custom_reward_function.reward_kwargs.judge": True}
+        )
+    with pytest.raises(RequestError, match="nobody judges, and so nothing is spent"):
+        prepare(training_home, recipe(name), "gpu", provider="none", budget=Decimal(1))
+
+
 def test_steps_and_responses_apart_have_a_model_each(training_home: Path):
     told = {"name": "apart", "provider": "openai", "settings": Rewards(compeer_outcome="mine")}
     apart = prepare(training_home, recipe("compeer_cer"), "gpu", arm="por", **told)

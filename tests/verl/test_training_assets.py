@@ -161,7 +161,7 @@ def test_what_cannot_be_carried_out_fails_with_its_remedy(tmp_path: Path, instan
 def test_a_provider_that_there_is_not_is_refused_before_anything_starts(tmp_path: Path, instance: dg.DagsterInstance):
     with pytest.raises(dg.DagsterInvalidConfigError, match="config:provider not in enum type Judging got nosuch"):
         materialized(tmp_path, instance, provider="nosuch")
-    assert [one.value for one in Judging] == list(JUDGES)
+    assert [one.value for one in Judging] == [*JUDGES, "none"]
 
 
 @pytest.mark.parametrize("provider", ["replay", None])
@@ -186,7 +186,7 @@ def test_what_cannot_be_asked_for_is_told_of_by_the_process(tmp_path: Path, inst
 
     assert dg.materialize([asking], instance=instance).success
     [told] = messages
-    assert "provider 'nosuch': Input should be 'openai', 'replay' or 'rules'; budget 'much': " in told["failed"]
+    assert "provider 'nosuch': Input should be 'openai', 'replay' or 'none'; budget 'much': " in told["failed"]
     assert "remedy: mend the config of the asset" in told["failed"]
 
 
