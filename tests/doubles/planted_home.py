@@ -39,6 +39,9 @@ def planted_home(
             rows = old.read(table).collect()
             if "provider" in rows.columns:
                 rows = rows.with_columns(provider=pl.col("provider").replace("openai", provider))
+            if "providers" in rows.columns:
+                named = pl.col("providers").list.eval(pl.element().replace("openai", provider))
+                rows = rows.with_columns(providers=named)
             if edits and table in edits:
                 told = rows.to_dicts()
                 edits[table](told)

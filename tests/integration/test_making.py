@@ -56,8 +56,8 @@ def test_after_a_run_nothing_is_stale(stage, sample_store):
     assert not is_stale(stage, sample_store, Settings())
 
 
-# People give labels later, and no answer of the samples was written by a person.
-NOT_IN_THE_SAMPLES = {"rm_process", "rm_outcome", "rm_unified", "sft_coe"}
+# People give labels later.
+NOT_IN_THE_SAMPLES = {"rm_process", "rm_outcome", "rm_unified"}
 
 
 @pytest.mark.parametrize("table", [table for stage in STAGES for table in stage.units])

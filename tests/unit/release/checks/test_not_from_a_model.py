@@ -33,8 +33,9 @@ def test_every_round_rests_on_the_filter_and_few_posts_on_topics(released, sampl
     rounds = sample_store.read("grpo_cer").collect()
     judged = set(sample_store.read("topics").collect()["row_id"])
     posts = [set(sample_store.read(table).collect()["row_id"]) & judged for table in ("grpo_ecot", "grpo_coe")]
-    assert found.count == rounds.height + sum(map(len, posts))
-    assert "coherent_dialogues, topics" in found.what
+    learnt = [sample_store.version(table).rows for table in ("sft_coe", "rm_triplets")]  # all of it
+    assert found.count == rounds.height + sum(map(len, posts)) + sum(learnt)
+    assert all(table in found.what for table in ("coe_chains", "coherent_dialogues", "emotions", "topics"))
 
 
 def test_a_row_that_names_who_is_no_model_is_found_whatever_the_tables_before_it_say():
