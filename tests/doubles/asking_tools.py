@@ -66,7 +66,7 @@ def llm_for(folder: Path, base_url: str, *, profile: str = "", price: str | None
 @contextmanager
 def asking(folder, llm, budget="10", **more):
     """An client of provider openai on a home."""
-    with open_client(folder, llm, "openai", {}, budget=None if budget is None else Decimal(budget), **more) as ask:
+    with open_client(folder, llm, "openai", budget=None if budget is None else Decimal(budget), **more) as ask:
         yield ask
 
 

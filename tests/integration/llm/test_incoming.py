@@ -161,7 +161,7 @@ before = peak()
 llm = Llm(profiles=Path(sys.argv[2]), timeout=60.0, attempts=2)
 said = ""
 try:
-    with open_client(Path(sys.argv[1]), llm, "openai", {}, budget=Decimal(5)) as ask:
+    with open_client(Path(sys.argv[1]), llm, "openai", budget=Decimal(5)) as ask:
         ask.ask("emotions", questions(60))
 except HostRefused as error:
     said = error.what

@@ -140,7 +140,7 @@ def test_what_is_no_completion_is_bought_once_and_ends_invalid(tmp_path, body, h
         assert ledger.spend()[0].at_risk == 0
         record(ledger, tmp_path / "recordings.jsonl")
     replayed = llm.model_copy(update={"recordings": tmp_path / "recordings.jsonl"})
-    with open_client(None, replayed, "replay", {}) as ask:
+    with open_client(None, replayed, "replay") as ask:
         assert ask.ask("emotions", [question(0)])[0].reason == "invalid_reply"
 
 

@@ -517,6 +517,6 @@ def test_no_text_of_a_person_is_logged(tmp_path, vendor, caplog):
 
 
 def test_stages_open_no_provider_but_the_one_that_is_named(tmp_path):
-    with open_client(tmp_path, Llm(), "written", {}) as ask:
+    with open_client(tmp_path, Llm(), "written") as ask:
         assert ask.provider == "written"
     assert not (tmp_path / "ledger.sqlite").exists()

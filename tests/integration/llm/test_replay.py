@@ -28,7 +28,7 @@ def recorded(tmp_path_factory):
 
 
 def replayed(llm, asked, stage="emotions"):
-    with open_client(None, llm, "replay", {}) as ask:
+    with open_client(None, llm, "replay") as ask:
         return ask.ask(stage, asked)
 
 
@@ -68,7 +68,7 @@ def test_a_miss_is_an_error_that_says_what_and_how_to_record(recorded):
 
 def test_an_estimate_says_how_many_are_missing(recorded):
     llm, _, _ = recorded
-    with open_client(None, llm, "replay", {}) as ask:
+    with open_client(None, llm, "replay") as ask:
         found = ask.estimate("emotions", [question(0), question(500)])
         assert ask.models(("stub", "stub")) == ("stub", "stub")
     assert (found.calls, found.cached, found.cost) == (1, 1, 0)

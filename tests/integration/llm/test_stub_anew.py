@@ -32,7 +32,7 @@ def test_what_was_under_way_ends_in_the_old_book(tmp_path):
 
         asking_on = threading.Thread(target=asks)
         asking_on.start()
-        while vendor.stats()["requests"] < 3:
+        while asking_on.is_alive() and vendor.stats()["requests"] < 3:
             time.sleep(0.01)
         vendor.anew()
         asking_on.join()

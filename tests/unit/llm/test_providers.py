@@ -278,17 +278,17 @@ def test_the_key_of_another_host_is_never_sent(tmp_path, monkeypatch):
 
 
 def test_an_unknown_provider_is_named():
-    with pytest.raises(UnknownName, match="did you mean 'openai'"), open_client(None, Llm(), "opnai", {}):
+    with pytest.raises(UnknownName, match="did you mean 'openai'"), open_client(None, Llm(), "opnai"):
         pass
 
 
 def test_provider_openai_wants_a_home():
-    with pytest.raises(ValueError, match="home"), open_client(None, Llm(), "openai", {}):
+    with pytest.raises(ValueError, match="home"), open_client(None, Llm(), "openai"):
         pass
 
 
 def test_replay_wants_recordings():
-    with pytest.raises(RequestError, match=r"llm\.recordings"), open_client(None, Llm(), "replay", {}):
+    with pytest.raises(RequestError, match=r"llm\.recordings"), open_client(None, Llm(), "replay"):
         pass
 
 
