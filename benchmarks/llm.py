@@ -106,7 +106,7 @@ def one_round(
         timed(BARE, started)
 
     def ask_ours() -> None:
-        with open_client(folder, llm, "openai", {}, budget=Decimal(1000)) as asking:
+        with open_client(folder, llm, "openai", budget=Decimal(1000)) as asking:
             started = time.perf_counter()
             assert all(reply.value for reply in asking.ask("bench", ours))
             timed(OURS, started)
@@ -114,7 +114,7 @@ def one_round(
     for ask in (ask_bare, ask_ours) if round_ % 2 else (ask_ours, ask_bare):
         ask()
     before = vendor.stats()["requests"]
-    with open_client(folder, llm, "openai", {}) as asking:
+    with open_client(folder, llm, "openai") as asking:
         started = time.perf_counter()
         assert all(reply.value for reply in asking.ask("bench", ours))
         timed(AGAIN, started)
