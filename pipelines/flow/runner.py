@@ -184,18 +184,17 @@ class Runner:
         return Status(stale, waits, tuple(damaged))
 
     def _waits_for_parents(self, stage: Stage) -> str | None:
-        """What a stage waits for whose parent cannot be read, and is left as it is; None where there is no such one."""
-        for table in needed(stage):
-            waits = None if self._is_whole(table) or table not in MAKERS else self.status(MAKERS[table]).waits
-            if waits is not None:
+        """What a stage waits for that needs a table which was never made, or has a parent that is damaged, and is left
+        so: its maker waits. None where there is no such one.
+        """
+        for table in stage.parents:
+            try:
+                is_there = bool(self.store.current(table)) or table not in needed(stage)
+            except DamagedVersion:
+                is_there = False
+            if not is_there and table in MAKERS and (waits := self.status(MAKERS[table]).waits) is not None:
                 return waits
         return None
-
-    def _is_whole(self, table: str) -> bool:
-        try:
-            return self.store.pointer(table) is not None and bool(self.store.current(table))
-        except DamagedVersion:
-            return False
 
     def run(self, stage: Stage) -> list[Version]:
         """`run_stage`; what was found of other stages may be true no longer."""

@@ -112,7 +112,7 @@ def test_a_damaged_table_of_questions_stops_no_refresh(tmp_path, sample_home, fi
         assert [version.table for version in told["topics"].versions] == ["topics"]
     else:
         assert "gongqing refresh --provider" in told["topics"].waits
-        assert "topics was never made, or is damaged" in told["ecot_chains"].waits
+        assert told["ecot_chains"].waits == told["topics"].waits  # it cannot read its parent
 
 
 def test_a_refresh_of_something_else_spends_from_another_budget():

@@ -10,11 +10,11 @@ from tools.prompts import listing
 PAGE = ROOT / "docs" / "prompts.md"
 
 
-def test_the_page_is_what_is_sent_and_what_the_rules_reply():
+def test_the_page_is_what_is_sent_and_what_was_written_to_it():
     assert PAGE.read_text(encoding="utf-8") == listing(), "run: python -m tools.prompts > docs/prompts.md"
 
 
-def test_every_prompt_stands_there_whole_with_an_input_and_a_reply():
+def test_every_prompt_stands_there_whole_with_an_input():
     sections = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     assert [section.splitlines()[0] for section in sections] == [
         f"`annotate.{name}`" for name in names(annotate.__file__)
@@ -22,4 +22,4 @@ def test_every_prompt_stands_there_whole_with_an_input_and_a_reply():
     for name, section in zip(names(annotate.__file__), sections, strict=True):
         assert prompt(name, annotate.__file__).text in section
         assert prompt(name, annotate.__file__).name in section
-        assert section.count("~~~~") == 6
+        assert section.count("~~~~") >= 4

@@ -58,7 +58,8 @@ def test_a_model_without_a_price_is_refused_and_the_remedy_is_a_file_that_works(
 
 def test_the_whole_file_of_the_docs_gives_every_model_a_price(tmp_path):
     text = (ROOT / "docs" / "asking.md").read_text(encoding="utf-8")
-    (example,) = [block.split("```")[0] for block in text.split("```toml\n")[1:] if ".price]" in block.split("```")[0]]
+    blocks = [block.split("```")[0] for block in text.split("```toml\n")[1:]]
+    example = next(block for block in blocks if ".price]" in block)
     extra = written(tmp_path, example)
     found = profiles(extra)
     assert set(found) == ALIASES

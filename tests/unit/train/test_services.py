@@ -27,7 +27,7 @@ def test_what_no_setting_says_is_the_judges_own_default(tmp_path: Path):
     started = _arguments(
         judge_command(tmp_path, "run-1", Judge("replay", {"model": "x"}, None, "unified", Rewards()))[3:]
     )
-    alone = _arguments([])
+    alone = _arguments(["--model=x"])
     for name in ("failures", "timeout", "attempts", "budget"):
         assert getattr(started, name) == getattr(alone, name), name
 
