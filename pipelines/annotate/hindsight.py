@@ -7,14 +7,13 @@ does not, in any wording that the lexicon knows to mean the same. A fact in othe
 """
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
+from pipelines.text.lexicon import lexicon
 from pipelines.text.numerals import value_of
 from pipelines.text.pii.placeholders import PATTERN as PLACEHOLDER
 
@@ -24,7 +23,6 @@ KINDS = (
     *("profession", "diagnosis", "method", "event", "law", "word", "phrase"),
 )
 
-_LEXICON = Path(__file__).parent / "lexicons" / "hindsight.toml"
 _GROUPED = ("profession", "diagnosis", "method", "event", "law")
 
 # Ours, from the cases of tests/unit/annotate/hindsight.toml. A word is rare below so many times in jieba's corpus of 60
@@ -254,23 +252,23 @@ def _cut(run: str) -> list[str]:
 @cache
 def _groups() -> dict[str, list[tuple[str, ...]]]:
     """The groups of words that mean the same, by kind. Those behind a ~ are looked for in the question alone."""
-    written = tomllib.loads(_LEXICON.read_text(encoding="utf-8"))
+    written = lexicon("hindsight", __file__)
     return {kind: [tuple(group.split("|")) for group in written[kind].lower().split()] for kind in _GROUPED}
 
 
 @cache
 def _words() -> dict[str, tuple[str, ...]]:
     """Every word of a group, every public figure and every city, with its kinds."""
-    from pipelines.text.pii.vocabulary import lexicon
+    from pipelines.text.pii import vocabulary
 
     kinds: dict[str, list[str]] = {}
     for kind, groups in _groups().items():
         for word in (word for group in groups for word in group if not word.startswith("~")):
             kinds.setdefault(word, []).append(kind)
-    for people in lexicon("public_figures").values():
+    for people in vocabulary.lexicon("public_figures").values():
         for name in people:
             kinds.setdefault(name.lower(), []).append("person")
-    for city in lexicon("places")["city"]:
+    for city in vocabulary.lexicon("places")["city"]:
         kinds.setdefault(city, []).append("place")
     return {word: tuple(dict.fromkeys(found)) for word, found in kinds.items()}
 
@@ -286,7 +284,7 @@ def _rare_nouns() -> dict[str, int]:
     """Nouns of jieba's dictionary that are rare and no concept of the lexicon, with their frequencies."""
     from pipelines.text.pii.vocabulary import vocabulary
 
-    concepts = set(tomllib.loads(_LEXICON.read_text(encoding="utf-8"))["concept"].split())
+    concepts = set(lexicon("hindsight", __file__)["concept"].split())
     words = vocabulary().words.drop_nulls("frequency").select("word", "tag", "frequency")
     return {
         word: frequency
