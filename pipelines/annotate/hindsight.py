@@ -7,12 +7,12 @@ does not, in any wording that the lexicon knows to mean the same. A fact in othe
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from pipelines.text.keys import key_of
 from pipelines.text.lexicon import lexicon
 from pipelines.text.numerals import value_of
 from pipelines.text.pii.placeholders import PATTERN as PLACEHOLDER
@@ -63,7 +63,7 @@ _CLAUSE = re.compile(rf"[{_HAN}]{{2,}}")
 
 
 class _Text(NamedTuple):
-    """A text in the forms that spans are looked for in: `plain` (NFKC, lower case, without white space), and `key`
+    """A text in the forms that spans are looked for in: `plain` (without width, case and white space), and `key`
     (letters and digits alone, so that punctuation neither joins nor parts).
     """
 
@@ -92,12 +92,12 @@ def leaks(question: str, answer: str, steps: Sequence[str]) -> tuple[str, ...]:
 
 def _text(text: str) -> _Text:
     # 「」 and “” are one to a reader; NFKC leaves them as they are.
-    plain = "".join(unicodedata.normalize("NFKC", text).lower().split())
+    plain = key_of(text, "space")
     return _Text(plain, _key(plain))
 
 
 def _key(text: str) -> str:
-    return "".join(character for character in text if character.isalnum())
+    return "".join(filter(str.isalnum, text))
 
 
 def _by_form(plain: str) -> Iterable[tuple[str, str]]:

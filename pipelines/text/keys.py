@@ -1,6 +1,12 @@
-"""What several stages do to a string, as polars expressions over a column."""
+"""What texts are compared by: the key of a column, and of a single string. A key is for comparison only."""
+
+import unicodedata
+from typing import Literal
 
 import polars as pl
+
+# What a key leaves out: width and case; white space as well; all but letters and digits.
+Level = Literal["form", "space", "marks"]
 
 # White space, control and format characters (zero-width, bidirectional, byte-order mark, soft hyphen), what Unicode
 # calls ignorable (fillers, variation selectors), and the blank of Braille that blank names are made of.
@@ -14,6 +20,14 @@ def key(text: pl.Expr) -> pl.Expr:
     """
     visible = text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INVISIBLE, "")
     return visible.str.normalize("NFKC")  # what stood apart may now compose
+
+
+def key_of(text: str, without: Level) -> str:
+    """A string's key at a level; each leaves out what the ones before it do."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    if without == "form":
+        return plain
+    return "".join(plain.split() if without == "space" else filter(str.isalnum, plain))
 
 
 def n_chars(text: pl.Expr) -> pl.Expr:

@@ -81,6 +81,13 @@ def test_an_accent_is_one_text_however_it_is_typed():
     assert key("caf\u00e9") == key("cafe\u0301") == key("cafe\u200b\u0301")
 
 
+def test_each_level_of_a_strings_key_leaves_out_more():
+    text = "ＡＢ, ①那\u3000ß…"
+    assert keys.key_of(text, "form") == "ab, 1那 ss..."
+    assert keys.key_of(text, "space") == "ab,1那ss..."
+    assert keys.key_of(text, "marks") == "ab1那ss"
+
+
 @LAW
 @given(TEXTS)
 @example("e\u200b\u0301")
