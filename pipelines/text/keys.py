@@ -1,11 +1,11 @@
-"""What texts are compared by: the key of a column, and of a single string. A key is for comparison only."""
+"""What several stages do to a string, or to a column of them: a key to compare it by, its length, its Chinese share."""
 
 import unicodedata
 from typing import Literal
 
 import polars as pl
 
-# What a key leaves out: width and case; white space as well; all but letters and digits.
+# What a string's key is without: width and case; white space as well; all but letters and digits.
 Level = Literal["form", "space", "marks"]
 
 # White space, control and format characters (zero-width, bidirectional, byte-order mark, soft hyphen), what Unicode
@@ -23,7 +23,7 @@ def key(text: pl.Expr) -> pl.Expr:
 
 
 def key_of(text: str, without: Level) -> str:
-    """A string's key at a level; each leaves out what the ones before it do."""
+    """A single string's key, for comparison only; each level leaves out what those before it do, and more."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     if without == "form":
         return plain
