@@ -8,11 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-import polars as pl
-
 from pipelines.rewrite.copies import copies_instructions
 from pipelines.text.lexicon import lexicon
-from pipelines.text.script import as_simplified, convertible
+from pipelines.text.script import traditional_only
 
 # The kinds, in the order in which they are told.
 KINDS = (
@@ -90,7 +88,5 @@ def script_of(pattern: str) -> str:
 @cache
 def _characters() -> dict[str, re.Pattern[str]]:
     """Single characters by kind; of the two scripts those that Simplified Chinese never has."""
-    both = pl.DataFrame({"written": list(convertible())}).with_columns(simplified=as_simplified(pl.col("written")))
-    traditional = both.filter(pl.col("written") != pl.col("simplified"))["written"].to_list()
-    listed = {**lexicon("artefacts", __file__)["characters"], "traditional": f"[{''.join(traditional)}]"}
+    listed = {**lexicon("artefacts", __file__)["characters"], "traditional": f"[{''.join(traditional_only())}]"}
     return {kind: re.compile(pattern) for kind, pattern in listed.items()}

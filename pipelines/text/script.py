@@ -54,8 +54,7 @@ def as_simplified(text: pl.Expr) -> pl.Expr:
 
     For comparison only: 著, which both scripts have, stays where a reader would write 着.
     """
-    _, traditional_only = _markers()
-    return text.str.replace_many(traditional_only)
+    return text.str.replace_many(traditional_only())
 
 
 def simplified(text: pl.Expr) -> pl.Expr:
@@ -107,6 +106,11 @@ def _means_to_write(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
 def in_both_scripts(pattern: str) -> str:
     """A regex that matches what `pattern`, written in Simplified Chinese, does, each character in any form."""
     return "".join(f"[{one}{others}]" if (others := _forms().get(one)) else one for one in pattern)
+
+
+def traditional_only() -> dict[str, str]:
+    """The characters that only Traditional Chinese has, each with its Simplified form."""
+    return _markers()[1]
 
 
 def convertible() -> str:

@@ -88,6 +88,21 @@ def test_each_level_of_a_strings_key_leaves_out_more():
     assert keys.key_of(text, "marks") == "ab1那ss"
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("我很累，真的。", "我很累真的"),
+        ("我 很\n累\u3000", "我很累"),
+        ("總是睡不着覺", "总是睡不着觉"),
+        ("ＱＱ１２３", "qq123"),
+        ("OK，But…", "okbut"),
+        ("好😊了\0", "好了"),
+    ],
+)
+def test_marks_width_case_and_script_make_no_difference(text, plain):
+    assert keys.key_of(text, "script") == keys.key_of(plain, "script") == plain
+
+
 @LAW
 @given(TEXTS)
 @example("e\u200b\u0301")
