@@ -27,7 +27,7 @@ from rich.table import Table
 
 from pipelines.store import Store
 from pipelines.store.content import version_of
-from pipelines.store.store import _write_parquet
+from pipelines.store.parquet import write_parquet
 from schemas.table import Dropped
 from schemas.tables import TABLES
 
@@ -91,7 +91,7 @@ def one_round(folder: Path, frame: pl.DataFrame, watch: Stopwatch) -> None:
     watch("  of which sorting", lambda: ordered.sort(SCHEMA.key()))
     watch("  of which hashing the rows", lambda: version_of(SCHEMA, TABLE, ordered, Dropped.create_empty()))
 
-    watch("  of which writing Parquet", lambda: _write_parquet(folder, "rows/part.parquet", ordered, SCHEMA))
+    watch("  of which writing Parquet", lambda: write_parquet(folder, "rows/part.parquet", ordered, SCHEMA))
 
     store = Store(root)
     watch("polars scan_parquet", lambda: pl.scan_parquet(plain).collect())

@@ -20,21 +20,27 @@ def take_turn(base_url: str) -> IO[str]:
     parts = urlsplit(base_url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
     path = _room() / f"{re.sub(r'[^a-z0-9.-]', '_', parts.hostname or '')}_{port}.lock"
-    file = path.open("a+", encoding="ascii")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.seek(0)
-        who = file.read()
-        file.close()
+    file = taken(path)
+    if file is None:
         raise CrawlError(
-            f"another crawl is asking {parts.netloc}: process {who or 'unknown'}",
+            f"another crawl is asking {parts.netloc}: process {path.read_text('ascii') or 'unknown'}",
             where=path,
             remedy="wait until it has ended: a host is asked by one crawl at a time",
-        ) from None
+        )
     file.truncate(0)
     file.write(str(os.getpid()))
     file.flush()
+    return file
+
+
+def taken(lock: Path) -> IO[str] | None:
+    """The open file of a lock, held until it is closed or the process ends; None where another process holds it."""
+    file = lock.open("a+", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
     return file
 
 

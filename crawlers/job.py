@@ -18,21 +18,22 @@ with success (spec/crawling.md §3.3).
 
 import contextlib
 import errno
-import fcntl
 import gzip
 import hashlib
 import io
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from crawlers.errors import CrawlError, RequestRefused
+from crawlers.hosts import taken
 from crawlers.options import DAMAGED, Known, Options, read_known
+from schemas.ids import digest
 
 DONE = frozenset({"finished", "max_items"})
 _LOCK = ".lock"
@@ -52,9 +53,9 @@ class Job:
         with contextlib.ExitStack() as opened:
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                lock = opened.enter_context(_locked(folder))
-                if lock is None:
+                if (lock := taken(folder / _LOCK)) is None:
                     raise CrawlError("another crawl is at work in this folder", where=folder, remedy="wait for it")
+                opened.enter_context(lock)
                 self._check(request)
                 self.had = self._read_journal()
                 self._journal = opened.enter_context(self.items.open("ab", buffering=0))
@@ -112,19 +113,19 @@ class Job:
 
     def keep_robots(self, url: str, body: bytes, status: int, at: datetime) -> str:
         """Keeps a robots.txt as it was found, once a content; gives its SHA-256."""
-        digest = hashlib.sha256(body).hexdigest()
+        sha256 = hashlib.sha256(body).hexdigest()
         path = self.folder / "robots.txt"
-        mark = f"# gongqing: {url} sha256={digest} status={status}".encode()
+        mark = f"# gongqing: {url} sha256={sha256} status={status}".encode()
         if mark not in (path.read_bytes() if path.exists() else b""):
             with path.open("ab") as file:
                 file.write(mark + f" fetched_at={at.isoformat()}\n".encode() + body.rstrip(b"\n") + b"\n\n")
-        return digest
+        return sha256
 
     def keep_page(self, url: str, body: bytes) -> Path:
         """Saves a page that could not be read, for whoever writes the next layout."""
         folder = self.folder / "unknown"
         folder.mkdir(exist_ok=True)
-        path = folder / f"{hashlib.sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.gz"
+        path = folder / f"{digest(url)}.gz"
         compressed = gzip.compress(f"<!-- {url} -->\n".encode("utf-8", "surrogatepass") + body, mtime=0)
         write_whole(path, compressed)
         return path
@@ -214,8 +215,9 @@ def expire(jobs: Path, older_than: datetime) -> int:
     """
     cleared = 0
     for request in sorted(jobs.rglob("job.json")):
-        with _locked(request.parent) as lock:
-            cleared += lock is not None and _emptied(request.parent, older_than.timestamp())
+        if lock := taken(request.parent / _LOCK):
+            with lock:
+                cleared += _emptied(request.parent, older_than.timestamp())
     return cleared
 
 
@@ -239,18 +241,6 @@ def note_refusal(folder: Path, error: CrawlError) -> None:
         said = {"what": error.what, "where": error.where, "remedy": error.remedy, "exit_code": error.exit_code}
         with contextlib.suppress(OSError):  # a folder that cannot be written may be the very reason
             write_whole(folder / "refused.json", _json(said))
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[IO[str] | None]:
-    """The lock of a job, for as long as the block lasts; None where another process has it."""
-    with (folder / _LOCK).open("a") as lock:
-        free = True
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            free = False
-        yield lock if free else None
 
 
 def _json(value: Mapping[str, object]) -> bytes:

@@ -1,4 +1,4 @@
-"""Closed label sets: roles, splits, emotional-support strategies, stages, sentiments, emotions, DISC."""
+"""Closed label sets: roles, splits, emotional-support strategies, stages, sentiments, emotions."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
@@ -147,14 +147,6 @@ STRATEGIES = LabelSet(
 )
 # C: a generator never answers "Others"; people may have labelled a turn so.
 ANSWERABLE_STRATEGIES = tuple(label for label in STRATEGIES.labels if label.en != "Others")
-
-# Marston's four, as C uses them.
-DISC = LabelSet(
-    Label("Dominance", "支配", ("D",)),
-    Label("Influence", "影响", ("I",)),
-    Label("Steadiness", "稳健", ("S",)),
-    Label("Compliance", "谨慎", ("C", "Conscientiousness", "服从")),
-)
 
 
 class NormalisedStrategies(NamedTuple):

@@ -7,14 +7,13 @@ does not, in any wording that the lexicon knows to mean the same. A fact in othe
 """
 
 import re
-import tomllib
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
+from pipelines.text.keys import key_of
+from pipelines.text.lexicon import lexicon
 from pipelines.text.numerals import value_of
 from pipelines.text.pii.placeholders import PATTERN as PLACEHOLDER
 
@@ -24,7 +23,6 @@ KINDS = (
     *("profession", "diagnosis", "method", "event", "law", "word", "phrase"),
 )
 
-_LEXICON = Path(__file__).parent / "lexicons" / "hindsight.toml"
 _GROUPED = ("profession", "diagnosis", "method", "event", "law")
 
 # Ours, from the cases of tests/unit/annotate/hindsight.toml. A word is rare below so many times in jieba's corpus of 60
@@ -65,7 +63,7 @@ _CLAUSE = re.compile(rf"[{_HAN}]{{2,}}")
 
 
 class _Text(NamedTuple):
-    """A text in the forms that spans are looked for in: `plain` (NFKC, lower case, without white space), and `key`
+    """A text in the forms that spans are looked for in: `plain` (without width, case and white space), and `key`
     (letters and digits alone, so that punctuation neither joins nor parts).
     """
 
@@ -94,12 +92,12 @@ def leaks(question: str, answer: str, steps: Sequence[str]) -> tuple[str, ...]:
 
 def _text(text: str) -> _Text:
     # 「」 and “” are one to a reader; NFKC leaves them as they are.
-    plain = "".join(unicodedata.normalize("NFKC", text).lower().split())
+    plain = key_of(text, "space")
     return _Text(plain, _key(plain))
 
 
 def _key(text: str) -> str:
-    return "".join(character for character in text if character.isalnum())
+    return "".join(filter(str.isalnum, text))
 
 
 def _by_form(plain: str) -> Iterable[tuple[str, str]]:
@@ -254,23 +252,23 @@ def _cut(run: str) -> list[str]:
 @cache
 def _groups() -> dict[str, list[tuple[str, ...]]]:
     """The groups of words that mean the same, by kind. Those behind a ~ are looked for in the question alone."""
-    written = tomllib.loads(_LEXICON.read_text(encoding="utf-8"))
+    written = lexicon("hindsight", __file__)
     return {kind: [tuple(group.split("|")) for group in written[kind].lower().split()] for kind in _GROUPED}
 
 
 @cache
 def _words() -> dict[str, tuple[str, ...]]:
     """Every word of a group, every public figure and every city, with its kinds."""
-    from pipelines.text.pii.vocabulary import lexicon
+    from pipelines.text.pii import vocabulary
 
     kinds: dict[str, list[str]] = {}
     for kind, groups in _groups().items():
         for word in (word for group in groups for word in group if not word.startswith("~")):
             kinds.setdefault(word, []).append(kind)
-    for people in lexicon("public_figures").values():
+    for people in vocabulary.lexicon("public_figures").values():
         for name in people:
             kinds.setdefault(name.lower(), []).append("person")
-    for city in lexicon("places")["city"]:
+    for city in vocabulary.lexicon("places")["city"]:
         kinds.setdefault(city, []).append("place")
     return {word: tuple(dict.fromkeys(found)) for word, found in kinds.items()}
 
@@ -286,7 +284,7 @@ def _rare_nouns() -> dict[str, int]:
     """Nouns of jieba's dictionary that are rare and no concept of the lexicon, with their frequencies."""
     from pipelines.text.pii.vocabulary import vocabulary
 
-    concepts = set(tomllib.loads(_LEXICON.read_text(encoding="utf-8"))["concept"].split())
+    concepts = set(lexicon("hindsight", __file__)["concept"].split())
     words = vocabulary().words.drop_nulls("frequency").select("word", "tag", "frequency")
     return {
         word: frequency

@@ -1,10 +1,19 @@
-"""Windows of characters as numbers: the same words give the same number, wherever they stand."""
+"""What stands in so many characters or words in a row: as it is, and as numbers, the same wherever it stands."""
+
+from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Points = NDArray[np.uint32]
 Hashes = NDArray[np.uint64]
+Items = TypeVar("Items", str, tuple[str, ...])
+
+
+def windows(items: Items, width: int) -> Iterator[Items]:
+    """Each run of `width` characters or words, from left to right; none of what is shorter."""
+    return (items[at : at + width] for at in range(len(items) - width + 1))
 
 
 def points(text: str) -> Points:

@@ -49,7 +49,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Characters of the texts of one kind (`pipelines.release.checks.texts.PARTS`) in a config."""
+    """Characters of the texts of one part (`pipelines.release.checks.texts.texts_of`) in a config."""
 
     texts: int
     mean: float

@@ -9,6 +9,7 @@ import math
 import os
 from typing import Any, NamedTuple
 
+from pipelines.core.overlap import windows
 from pipelines.rewards.asking import ENCODER, RewardFailed, asked
 from pipelines.rewards.encoding import encoded
 
@@ -52,8 +53,8 @@ def echoed(question: str, answer: str) -> float:
     runs = len(answer) - RUN + 1
     if runs < 1:
         return float(bool(answer) and answer in said)
-    own = {said[at : at + RUN] for at in range(len(said) - RUN + 1)}
-    return sum(answer[at : at + RUN] in own for at in range(runs)) / runs
+    own = set(windows(said, RUN))
+    return sum(run in own for run in windows(answer, RUN)) / runs
 
 
 def unquoted(question: str, answer: str) -> str:
@@ -71,8 +72,7 @@ class Said:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        bare = _bare(text)
-        self._runs = frozenset(bare[at : at + QUOTED] for at in range(len(bare) - QUOTED + 1))
+        self._runs = frozenset(windows(_bare(text), QUOTED))
 
     def without(self, question: "Said") -> str:
         """What is left of it without what it quotes of a question."""
@@ -82,8 +82,8 @@ class Said:
         bare = "".join(one for one, _ in letters)
         kept: list[str] = []
         after = 0  # the end of the quotation before, in the text
-        for at in range(len(bare) - QUOTED + 1):
-            if bare[at : at + QUOTED] in question._runs:
+        for at, run in enumerate(windows(bare, QUOTED)):
+            if run in question._runs:
                 first, last = letters[at][1], letters[at + QUOTED - 1][1]
                 kept.append(self.text[after:first])  # nothing, where the quotation before reaches as far
                 after = last + 1

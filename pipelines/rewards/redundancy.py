@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.core.overlap import windows
+
 Vectors: TypeAlias = NDArray[np.float64]
 Encode: TypeAlias = Callable[[Sequence[str]], Vectors]
 Mode: TypeAlias = Literal["paper", "shift"]
@@ -100,17 +102,14 @@ def decided_alone(rewards: Sequence[float], reweighted: Sequence[float]) -> bool
 
 def character_pairs(texts: Sequence[str]) -> Vectors:
     """Counts of pairs of neighbouring characters, [n, d]; of a single character its own count. White space is none."""
-    counts = [_pairs("".join(text.split())) for text in texts]
+    bare = ["".join(text.split()) for text in texts]
+    counts = [Counter(windows(one, 2)) or Counter(one) for one in bare]
     column = {pair: place for place, pair in enumerate(dict.fromkeys(pair for one in counts for pair in one))}
     vectors = np.zeros((len(texts), len(column)))
     for row, count in enumerate(counts):
         for pair, times in count.items():
             vectors[row, column[pair]] = times
     return vectors
-
-
-def _pairs(text: str) -> Counter[str]:
-    return Counter(text[at : at + 2] for at in range(max(1, len(text) - 1))) if text else Counter()
 
 
 def _unit(vectors: Vectors) -> Vectors:

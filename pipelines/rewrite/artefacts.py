@@ -4,17 +4,13 @@ Line by line, and only what the line's own source does not hold: people quote, c
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any
-
-import polars as pl
 
 from pipelines.rewrite.copies import copies_instructions
-from pipelines.text.script import as_simplified, convertible
+from pipelines.text.lexicon import lexicon
+from pipelines.text.script import traditional_only
 
 # The kinds, in the order in which they are told.
 KINDS = (
@@ -24,8 +20,6 @@ KINDS = (
 
 # Kinds that a source may say in words of its own: `<kind>_before` of the lexicon.
 _EXCUSED = ("enumeration", "boilerplate")
-
-LEXICON = Path(__file__).parent / "lexicons" / "artefacts.toml"
 
 
 def artefacts(pairs: Sequence[tuple[str, str]], prompt_text: str) -> dict[str, int]:
@@ -74,15 +68,10 @@ _WRITTEN_IN = {"han": re.compile("[\u4e00-\u9fff]"), "latin": re.compile("[A-Za-
 
 
 @cache
-def _lexicon() -> dict[str, Any]:
-    return tomllib.loads(LEXICON.read_text(encoding="utf-8"))
-
-
-@cache
 def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
     """By kind and by the script of their own letters, for they match no text without it: most lines are of one."""
     found: dict[str, dict[str, list[str]]] = {}
-    for kind, patterns in _lexicon().items():
+    for kind, patterns in lexicon("artefacts", __file__).items():
         for one in patterns if isinstance(patterns, list) else ():
             found.setdefault(kind, {}).setdefault(script_of(one), []).append(f"(?:{one})")
     return {
@@ -99,7 +88,5 @@ def script_of(pattern: str) -> str:
 @cache
 def _characters() -> dict[str, re.Pattern[str]]:
     """Single characters by kind; of the two scripts those that Simplified Chinese never has."""
-    both = pl.DataFrame({"written": list(convertible())}).with_columns(simplified=as_simplified(pl.col("written")))
-    traditional = both.filter(pl.col("written") != pl.col("simplified"))["written"].to_list()
-    listed = {**_lexicon()["characters"], "traditional": f"[{''.join(traditional)}]"}
+    listed = {**lexicon("artefacts", __file__)["characters"], "traditional": f"[{''.join(traditional_only())}]"}
     return {kind: re.compile(pattern) for kind, pattern in listed.items()}

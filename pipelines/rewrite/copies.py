@@ -1,10 +1,12 @@
 """Whether a rewrite is its source again, and whether it copies what the model was told to do."""
 
 import re
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
+
+from pipelines.core.overlap import windows
+from pipelines.text.keys import key_of
 
 # Of the lines of so many letters and digits (a shorter one may have no other wording), more than this share the same
 # but for punctuation: a copy. Ours.
@@ -25,11 +27,6 @@ class _Shingles(NamedTuple):
     words: frozenset[tuple[str, ...]]
 
 
-def key(text: str) -> str:
-    """`text` as it reads without punctuation, spaces, width and case."""
-    return "".join(one for one in unicodedata.normalize("NFKC", text).casefold() if one.isalnum())
-
-
 def is_copy(pairs: Sequence[tuple[str, str]]) -> str | None:
     """How many of the lines are the same but for punctuation and a word at one end (``9 of 10 lines``), where too many
     are; else None.
@@ -37,14 +34,14 @@ def is_copy(pairs: Sequence[tuple[str, str]]) -> str | None:
     Args:
         pairs: Each line before and after. Where all are short, all of them count.
     """
-    keys = [(key(before), key(after)) for before, after in pairs]
+    keys = [(key_of(before, "marks"), key_of(after, "marks")) for before, after in pairs]
     counting = [pair for pair in keys if len(pair[0]) >= _LEAST_LETTERS] or keys
     same = sum(is_said_again(before, after) for before, after in counting)
     return f"{same} of {len(counting)} lines" if same > _COPIED_SHARE * len(counting) else None
 
 
 def is_said_again(before: str, after: str) -> bool:
-    """Whether the `key` of a line is that of its source but for a word at one end."""
+    """Whether the key of a line is that of its source but for a word at one end."""
     short, long = sorted((before, after), key=len)
     return len(long) - len(short) <= A_WORD and (long.startswith(short) or long.endswith(short))
 
@@ -65,13 +62,8 @@ def _of_prompt(prompt_text: str) -> _Shingles:
 
 
 def _shingles(text: str) -> _Shingles:
-    plain = unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold()
-    runs = _HAN_RUN.findall("".join(one for one in plain if one.isalnum()))
+    words = _WORD.findall(key_of(text, "form").replace("\u2019", "'"))
     return _Shingles(
-        frozenset(run[at : at + _CHARACTERS] for run in runs for at in range(len(run) - _CHARACTERS + 1)),
-        frozenset(_windows(_WORD.findall(plain))),
+        frozenset(one for run in _HAN_RUN.findall(key_of(text, "marks")) for one in windows(run, _CHARACTERS)),
+        frozenset(windows(tuple(words), _WORDS)),
     )
-
-
-def _windows(words: Sequence[str]) -> Iterable[tuple[str, ...]]:
-    return (tuple(words[at : at + _WORDS]) for at in range(len(words) - _WORDS + 1))

@@ -4,7 +4,6 @@ Nothing is downloaded. Personas may be made of such vectors, never of characters
 personality.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from pipelines.core.files import sha256_of
 from pipelines.errors import RequestError
+from schemas.ids import digest
 
 Vectors = npt.NDArray[np.float64]
 # One unit row a text, `[n, d]`.
@@ -69,10 +69,7 @@ def encoder_id(folder: Path) -> str:
         for path in folder.rglob("*")
         if path.is_file() and path.suffix != ".md" and not _hidden(path.relative_to(folder))
     )
-    whole = hashlib.sha256()
-    for name, path in files:
-        whole.update(f"{name}\n{sha256_of(path)}\n".encode())
-    return f"sentence-transformers-{whole.hexdigest()[:16]}"
+    return "sentence-transformers-" + digest("".join(f"{name}\n{sha256_of(path)}\n" for name, path in files))
 
 
 def require_model(folder: Path) -> None:

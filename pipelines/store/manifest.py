@@ -1,12 +1,13 @@
 """What lies beside the Parquet of a version: `manifest.json`, and the pointer `current.json` of a table."""
 
 import datetime as dt
-import hashlib
 import json
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import to_jsonable_python
+
+from schemas.ids import digest
 
 # What is in memory is what a manifest gives back: a tuple is a list, a path is a string.
 Json = Annotated[dict[str, Any], BeforeValidator(to_jsonable_python)]
@@ -41,7 +42,7 @@ class Run(_Document):
     def inputs(self) -> str:
         """16 hex digits of all that decides what the run makes: parents, code and settings."""
         decisive = json.dumps([self.parents, self.code, self.settings], sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(decisive.encode()).hexdigest()[:16]
+        return digest(decisive)
 
 
 class Column(_Document):

@@ -5,13 +5,13 @@ whole, whether another one holds the same, and what each of its rows was made fr
 """
 
 import datetime as dt
-import hashlib
 import json
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.store.manifest import Json
+from schemas.ids import digest
 
 MEDIA = "media"  # the check that counts what is lost with sound and pictures
 
@@ -101,7 +101,7 @@ class Release(_Part):
         """16 hex digits over the files and the pins: equal for releases that hold the same, whatever their names."""
         files = {config: [shard.sha256 for shard in shards] for config, shards in self.configs.items()}
         decisive = json.dumps([files, self.pins], sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(decisive.encode()).hexdigest()[:16]
+        return digest(decisive)
 
     def rows(self, config: str, split: str | None = None) -> int:
         """Rows of a config, or of a split of it; 0 for one that is not there."""

@@ -5,7 +5,6 @@ put. Nothing outside this module assumes that a folder can be renamed.
 """
 
 import contextlib
-import fcntl
 import os
 import shutil
 import uuid
@@ -88,8 +87,7 @@ class LocalFolder:
     def _sweep(scratch: Path) -> None:
         """Remove what processes that are no more left behind."""
         for lock_path in scratch.glob("*.lock"):
-            with contextlib.suppress(FileNotFoundError, BlockingIOError), lock_path.open("rb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError, BlockingIOError), held(lock_path, wait=False):
                 shutil.rmtree(lock_path.with_suffix(""), ignore_errors=True)
                 lock_path.unlink()
 
@@ -174,10 +172,9 @@ class LocalFolder:
 def _owned(path: Path) -> Iterator[None]:
     """A lock file that tells a sweeper in another process that its owner lives; the kernel frees it when we die."""
     while True:
-        with path.open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with held(path) as lock:
             if not os.fstat(lock.fileno()).st_nlink:
-                continue  # a sweeper came between the two lines above
+                continue  # a sweeper came before the lock was ours
             try:
                 yield
             finally:

@@ -22,10 +22,8 @@ from urllib.parse import quote, unquote
 import dataframely as dy
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from pipelines.core.files import sha256_of
 from pipelines.errors import (
     DamagedVersion,
     InvalidRows,
@@ -38,14 +36,14 @@ from pipelines.errors import (
 from pipelines.store.content import version_of
 from pipelines.store.diff import Diff, diff
 from pipelines.store.forms import differing, filled
-from pipelines.store.manifest import Column, File, Manifest, Pointer, Run, Tombstone
+from pipelines.store.manifest import Column, Manifest, Pointer, Run, Tombstone
+from pipelines.store.parquet import write_parquet
 from pipelines.store.storage import LocalFolder, Storage
 from pipelines.store.verified import Verified
-from schemas.table import Dropped, Table, plain_schema, to_arrow
+from schemas.table import Dropped, Table, plain_schema
 from schemas.tables import PARTITIONED, STANDING, TABLES
 
 _VERSION = re.compile(r"[0-9a-f]{16}")
-_ROW_GROUP = 20_000
 _UPDATE = "update gongqing: an older one would spoil what the newer one has written"
 
 
@@ -131,8 +129,8 @@ class Store:
         prefix = self._prefix(table, partition, version)
         with self.storage.staging() as staged:
             files = [
-                _write_parquet(staged, "rows/part-00000.parquet", kept, schema.arrow_schema()),
-                _write_parquet(staged, "dropped/part-00000.parquet", dropped, Dropped.arrow_schema()),
+                write_parquet(staged, "rows/part-00000.parquet", kept, schema.arrow_schema()),
+                write_parquet(staged, "dropped/part-00000.parquet", dropped, Dropped.arrow_schema()),
             ]
             manifest = Manifest(
                 table=table,
@@ -222,8 +220,8 @@ class Store:
             old = self.storage.get(key)
             with self.storage.staging() as staged:
                 files = [
-                    _write_parquet(staged, f"rows/{erasure}.parquet", kept, _declared(kept, manifest)),
-                    _write_parquet(staged, f"dropped/{erasure}.parquet", dropped, Dropped.arrow_schema()),
+                    write_parquet(staged, f"rows/{erasure}.parquet", kept, _declared(kept, manifest)),
+                    write_parquet(staged, f"dropped/{erasure}.parquet", dropped, Dropped.arrow_schema()),
                 ]
                 for file in files:
                     self.storage.add(staged / file.path, f"{prefix}/{file.path}")
@@ -590,14 +588,3 @@ def _columns(schema: type[Table]) -> list[Column]:
 def _reasons(dropped: pl.DataFrame) -> dict[str, int]:
     counted = dropped.group_by("unit", "reason").len().sort("len", "unit", "reason", descending=[True, False, False])
     return {f"{unit}: {reason}": count for unit, reason, count in counted.iter_rows()}
-
-
-def _write_parquet(folder: Path, path: str, frame: pl.DataFrame, schema: pa.Schema) -> File:
-    target = folder / path
-    target.parent.mkdir(parents=True)
-    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-        for start in range(0, frame.height, _ROW_GROUP):
-            # Gathered, not sliced: a slice of a list carries all its elements along, and 2 GiB of text are too many.
-            rows = frame.select(pl.all().gather(pl.int_range(start, min(start + _ROW_GROUP, frame.height))))
-            writer.write_table(to_arrow(rows, schema))
-    return File(path=path, rows=frame.height, bytes=target.stat().st_size, sha256=sha256_of(target))

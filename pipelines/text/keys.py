@@ -1,6 +1,13 @@
-"""What several stages do to a string, as polars expressions over a column."""
+"""What several stages do to a string, or to a column of them: a key to compare it by, its length, its Chinese share."""
+
+import unicodedata
+from functools import cache
+from typing import Literal
 
 import polars as pl
+
+# What a string's key is without: width and case; white space as well; all but letters and digits; script.
+Level = Literal["form", "space", "marks", "script"]
 
 # White space, control and format characters (zero-width, bidirectional, byte-order mark, soft hyphen), what Unicode
 # calls ignorable (fillers, variation selectors), and the blank of Braille that blank names are made of.
@@ -14,6 +21,24 @@ def key(text: pl.Expr) -> pl.Expr:
     """
     visible = text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INVISIBLE, "")
     return visible.str.normalize("NFKC")  # what stood apart may now compose
+
+
+def key_of(text: str, without: Level) -> str:
+    """A single string's key, for comparison only; each level leaves out what those before it do, and more."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    if without == "form":
+        return plain
+    if without == "space":
+        return "".join(plain.split())
+    letters = "".join(filter(str.isalnum, plain))
+    return letters if without == "marks" else letters.translate(_to_simplified())
+
+
+@cache
+def _to_simplified() -> dict[int, str]:
+    from pipelines.text.script import traditional_only
+
+    return str.maketrans(traditional_only())
 
 
 def n_chars(text: pl.Expr) -> pl.Expr:

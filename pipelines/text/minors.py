@@ -21,23 +21,18 @@ _SHARED = (
 )
 
 
-def under_14(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
-    """Whether the writer says to be younger than 14 (Boolean, never null).
+def under_18(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
+    """Whether the writer says to be younger than 18 (Boolean, never null); the arguments are those of `minors`."""
+    return minors(text, posted_at).struct.field("under_18")
+
+
+def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
+    """Whether the writer says to be younger than 14, and than 18: a struct of `under_14` and `under_18`, never null.
 
     Args:
         text: What they wrote, in Simplified Chinese or in English; null says nothing.
         posted_at: When; without it a year of birth says nothing.
     """
-    return minors(text, posted_at).struct.field("under_14")
-
-
-def under_18(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
-    """Whether the writer says to be younger than 18 (Boolean, never null); the arguments are those of `under_14`."""
-    return minors(text, posted_at).struct.field("under_18")
-
-
-def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
-    """Both at once, for the cost of one: a struct of `under_14` and `under_18`."""
     year = pl.lit(None, pl.Int32) if posted_at is None else posted_at.dt.year()
     return pl.struct(text=text.fill_null(""), year=year).map_batches(
         _minors, return_dtype=pl.Struct(dict.fromkeys(LIMITS, pl.Boolean)), is_elementwise=True

@@ -10,6 +10,7 @@ from collections.abc import Sequence, Set
 from itertools import combinations
 from math import fsum, inf, sqrt
 
+from pipelines.core.overlap import windows
 from schemas.reasoning import Lang
 
 # Sums over sets are exact (fsum): the order of a set of strings differs from run to run, and with it the last digits.
@@ -134,7 +135,7 @@ def wording(text: str) -> set[str]:
     found: set[str] = set()
     for run in _RUN.findall(text.lower().replace("\u2019", "'")):
         if re.match(f"[{_HAN}]", run):
-            found.update(run[at : at + n] for n in range(1, _LONGEST + 1) for at in range(len(run) - n + 1))
+            found.update(part for n in range(1, _LONGEST + 1) for part in windows(run, n))
         elif run not in _COMMON:
             found.add(run)
     return found

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import polars as pl
 
 from pipelines.core.arrow import buffers, strings
+from pipelines.core.overlap import points
 from pipelines.text.counting import CODES, Classes, counted
 from pipelines.text.slices import in_slices, with_rows
 
@@ -53,8 +54,7 @@ def as_simplified(text: pl.Expr) -> pl.Expr:
 
     For comparison only: 著, which both scripts have, stays where a reader would write 着.
     """
-    _, traditional_only = _markers()
-    return text.str.replace_many(traditional_only)
+    return text.str.replace_many(traditional_only())
 
 
 def simplified(text: pl.Expr) -> pl.Expr:
@@ -83,8 +83,8 @@ def _converted(texts: pl.Series, config: str) -> pl.Series:
     """All rows in one call of OpenCC, a line end between them; its dictionaries keep the number of characters."""
     data, offsets = buffers(texts + "\n")
     joined = data[offsets[0] : offsets[-1]].tobytes().decode()
-    given = _points(joined)
-    made = _points(_opencc(config).convert(joined.replace("\0", "\n")))  # it stops at a NUL
+    given = points(joined)
+    made = points(_opencc(config).convert(joined.replace("\0", "\n")))  # it stops at a NUL
     assert len(made) == len(given), "OpenCC has changed the number of characters"
     kept = (given == 0) | (_gate()[np.minimum(given, CODES - 1)] == _SIMPLIFIED) | _means_to_write(given)
     made = np.where(kept, given, made)
@@ -95,21 +95,22 @@ def _converted(texts: pl.Series, config: str) -> pl.Series:
     return strings(encoded, ends[begins]).str.head(-1)
 
 
-def _means_to_write(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+def _means_to_write(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     """Where 著 is no 着, but the verb: 原著, 土著, 著稱. OpenCC's list of such words is short."""
-    framed = np.concatenate([[0], points, [0]])
-    behind, ahead = np.isin(framed[:-2], _points(_BEFORE_WRITTEN)), np.isin(framed[2:], _points(_AFTER_WRITTEN))
-    written: npt.NDArray[np.bool_] = (points == ord("著")) & (behind | ahead)
+    framed = np.concatenate([[0], codes, [0]])
+    behind, ahead = np.isin(framed[:-2], points(_BEFORE_WRITTEN)), np.isin(framed[2:], points(_AFTER_WRITTEN))
+    written: npt.NDArray[np.bool_] = (codes == ord("著")) & (behind | ahead)
     return written
-
-
-def _points(text: str) -> npt.NDArray[np.uint32]:
-    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 def in_both_scripts(pattern: str) -> str:
     """A regex that matches what `pattern`, written in Simplified Chinese, does, each character in any form."""
     return "".join(f"[{one}{others}]" if (others := _forms().get(one)) else one for one in pattern)
+
+
+def traditional_only() -> dict[str, str]:
+    """The characters that only Traditional Chinese has, each with its Simplified form."""
+    return _markers()[1]
 
 
 def convertible() -> str:

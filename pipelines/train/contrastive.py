@@ -11,7 +11,6 @@ it would have drawn.
 """
 
 import argparse
-import hashlib
 import json
 import math
 import os
@@ -36,10 +35,10 @@ from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, note
 from pipelines.train.options import DEVICES, OPTIONS, Option
 from pipelines.train.threshold import Threshold, threshold
 from pipelines.train.triplets import Triplet, apart, batches, read, require_several
+from schemas.ids import digest
 
 _WARM_UP = 0.1  # the share of steps over which the rate rises; it falls to 0 over the rest
 _CLIP = 1.0  # of the gradient's norm
-_DIGITS = 16  # of a digest
 _ACROSS = 400  # questions of validation of which every answer is held against every other
 
 
@@ -303,15 +302,13 @@ def _as_metrics(found: Threshold) -> dict[str, float]:
 def _told_of_rows(split: str, path: Path) -> tuple[str, int, str]:
     """Of a file: the digest is of what is learnt from, and not of bytes that depend on who wrote them."""
     found = read([path])
-    return f"{split}/{path.name}", len(found), hashlib.sha256(json.dumps(found).encode()).hexdigest()[:_DIGITS]
+    return f"{split}/{path.name}", len(found), digest(json.dumps(found))
 
 
 def _digest_of_folder(folder: Path) -> str:
     """Of the files of an encoder: weights, configuration, tokenizer."""
-    told = hashlib.sha256()
-    for path in sorted(path for path in folder.glob("[!.]*") if path.is_file()):
-        told.update(f"{path.name} {sha256_of(path)}\n".encode())
-    return told.hexdigest()[:_DIGITS] if folder.is_dir() else ""
+    files = sorted(path for path in folder.glob("[!.]*") if path.is_file())
+    return digest("".join(f"{path.name} {sha256_of(path)}\n" for path in files)) if folder.is_dir() else ""
 
 
 def _require_same(there: str, asked: Asked, where: Path) -> None:

@@ -308,7 +308,7 @@ def full(write: Callable[[], Any]) -> StorageFull | None:
 
 def where_it_was_full(error: StorageFull) -> str:
     """The innermost of the writing functions that the error came through."""
-    writing = {"_write_parquet": "Parquet", "_publish": "manifest", "swap": "pointer"}
+    writing = {"write_parquet": "Parquet", "_publish": "manifest", "swap": "pointer"}
     trace = traceback.extract_tb(error.__cause__.__traceback__)
     inner = next(
         frame.name for frame in reversed(trace) if "pipelines/store" in frame.filename and frame.name in writing

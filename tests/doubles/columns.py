@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pipelines.text.counting import every_character
 from pipelines.text.emoji import EMOJI
-from pipelines.text.pii.placeholders import EMOTICON, NAMES, placeholder
+from pipelines.text.pii.placeholders import EMOTICON, NAMES
 
 
 def over(step: Callable[[pl.Expr], pl.Expr], *texts: str | None) -> list[str | None]:
@@ -44,7 +44,7 @@ PIECES = (
     *("我", "你好", "想", "死", "ＶＸ", "１２", "５ｍｇ", "INFP", "996", "OK", "a", "3.5"),
     *("e\u0301", "\u0301", "\u0336", "ᄒ", "ᅡ", "ᆫ", "𠮷", "﨑", "⼀", "㍿"),
     *("看著", "藉口", "反覆", "乾", "著", "愛", "显著", "打坏", "瞭解", "沈", "麼", "么", "憂鬱"),
-    *(placeholder(kind) for kind in NAMES),
+    *(f"[{name}]" for name in NAMES.values()),
     *(EMOTICON, "[电话2]", "[姓名12]", "[电话1]", "[电话", "姓名]", "[電話]", "［姓名］"),
 )  # fmt: skip
 

@@ -51,7 +51,7 @@ _BY_CALL = {
     "_validated": "validate",
     "version_of": "hash",
     "_remember_run": "run line",
-    "_write_parquet": "write Parquet",
+    "write_parquet": "write Parquet",
     "publish": "publish",
     "_check_files": "read back",
     "_manifest": "read back",

@@ -8,22 +8,20 @@ belongs whoever tells the same, be it with something else: of whom only age and 
 a warning: what one text alone says in this corpus may be true of thousands outside of it.
 """
 
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
-from pathlib import Path
 
 import polars as pl
 
 from pipelines.release.checks.released import Released, some
 from pipelines.store.release_manifest import Finding
-from pipelines.text.pii.vocabulary import lexicon
+from pipelines.text.lexicon import lexicon
+from pipelines.text.pii import vocabulary
 
 K = 5  # ours
 _TOGETHER = 2  # as many must be told for a row to belong to a class
 _FIGURES = ["", *"一二三四五六七八九"]
-_LEXICON = Path(__file__).parent / "lexicons" / "telling.toml"
 
 
 def k_anonymity(released: Released) -> Iterator[Finding]:
@@ -76,6 +74,6 @@ def _in_figures(age: str) -> str:
 @cache
 def _patterns() -> dict[str, list[str]]:
     """The patterns of each thing that may be told; the group of the first that matches is what is told."""
-    told: dict[str, list[str]] = tomllib.loads(_LEXICON.read_text(encoding="utf-8"))
-    cities = sorted(lexicon("places")["city"], key=len, reverse=True)
+    told: dict[str, list[str]] = lexicon("telling", __file__)
+    cities = sorted(vocabulary.lexicon("places")["city"], key=len, reverse=True)
     return told | {"place": [f"({'|'.join(cities)})", *told["place"]]}

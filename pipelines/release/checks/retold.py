@@ -11,17 +11,18 @@ two posts, if one holds half of the other. All this rests on nothing that gave t
 """
 
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import polars as pl
 
+from pipelines.core.overlap import windows
 from pipelines.dedup.links import TELLING
 from pipelines.dedup.ties import FORMULA
 from pipelines.release.checks.released import EXAMPLES, Released
 from pipelines.store.release_manifest import Finding
+from pipelines.text.keys import key_of
 from pipelines.text.script import as_simplified
 
 # Ours. A fifth of an opening or of a whole, and no less than a sentence in all.
@@ -102,8 +103,7 @@ def retold(released: Released) -> Iterator[Finding]:
 
 def shingles(text: str) -> Shingles:
     """What stands in five characters, or words in Latin letters, in a row; punctuation and case do not count."""
-    tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
-    return frozenset(" ".join(tokens[at : at + _SIZE]) for at in range(len(tokens) - _SIZE + 1))
+    return frozenset(map(" ".join, windows(tuple(_TOKEN.findall(key_of(text, "form"))), _SIZE)))
 
 
 def _tellers(released: Released) -> Iterator[Teller]:

@@ -1,13 +1,13 @@
 """Where released rows come from, and under what licence and consent."""
 
 import re
-import unicodedata
 from collections.abc import Iterator
 
 import polars as pl
 
 from pipelines.release.checks.released import Released, some
 from pipelines.store.release_manifest import Finding, Source
+from pipelines.text.keys import key_of
 
 # The consent of a source is the first of these that any of its rows has: one that nobody asked is not outweighed.
 _WEAKEST_FIRST = ("not_asked", "agreement", "public_licence", "given", "synthetic", "invented")
@@ -72,7 +72,7 @@ def licences(released: Released) -> Iterator[Finding]:
 
 
 def _is_none(licence: str) -> bool:
-    said = unicodedata.normalize("NFKC", licence).casefold()
+    said = key_of(licence, "form")
     return _LICENCE.sub("", said) in _NONE or _FIND_OUT in said
 
 

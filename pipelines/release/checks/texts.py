@@ -11,10 +11,6 @@ from pipelines.text.script import as_simplified
 from pipelines.text.strings import strings
 from pipelines.trainsets.warm_starts import turns as transcript_turns
 
-# Who says a text. `judged` is what a judge is shown besides the dialogue; `generic` is nobody's. An answer that stands
-# at the end of a chain to it (`sft_coe`) is told as `answer`, and once more in the chain, as `model`.
-PARTS = ("seeker", "supporter", "answer", "model", "judged", "generic", "label")
-
 _COLUMNS = ("config", "row_id", "split", "part", "place", "text")
 _ANSWER = r"(?s)<answer>(.*?)</answer>"
 
@@ -23,7 +19,9 @@ def texts_of(config: str, rows: pl.DataFrame) -> pl.DataFrame:
     """The texts of the rows of a config.
 
     Returns:
-        `config`, `row_id`, `split`, `part` (of PARTS), `place` (among those of its part in the row, from 0) and `text`.
+        `config`, `row_id`, `split`, `part`, `place` (among those of its part in the row, from 0) and `text`. Parts are
+        seeker, supporter, answer, model, judged (what a judge is shown besides the dialogue), generic (nobody's) and
+        label. An answer at the end of a chain (`sft_coe`) is told as `answer`, and in the chain once more, as `model`.
         System prompts are left out: they are ours, and the same in every row.
     """
     if config.startswith("grpo_"):

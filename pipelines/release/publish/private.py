@@ -15,7 +15,7 @@ import polars as pl
 
 from pipelines.release.publish.quotes import unquoted
 from pipelines.store import Store
-from pipelines.text.folding import folded
+from pipelines.text.keys import key_of
 from pipelines.text.runs import Run, Runs
 from schemas.ids import digest
 from schemas.tables import PARTITIONED
@@ -58,7 +58,9 @@ class PrivateTexts:
 
     @cached_property
     def _folded_runs(self) -> Runs:
-        known = ((row_id, folded(text)) for texts in self._of_owner.values() for text, row_id in texts.items())
+        known = (
+            (row_id, key_of(text, "script")) for texts in self._of_owner.values() for text, row_id in texts.items()
+        )
         return Runs(((row_id, text) for row_id, text in known if len(text) >= LEAST), LEAST)
 
     def repeated_in_ours(self, text: str) -> list[Run]:
@@ -68,7 +70,7 @@ class PrivateTexts:
 
     def retold(self, text: str) -> bool:
         """Whether a text, outside of its references, repeats any in other marks, another width or the other script."""
-        return any(self._folded_runs.find(folded(part)) for part in unquoted(text))
+        return any(self._folded_runs.find(key_of(part, "script")) for part in unquoted(text))
 
     def owner(self, row_id: str) -> str | None:
         """The private post or dialogue that a row was made from; None where it is none of these."""

@@ -9,6 +9,6 @@ from pipelines.text.pii.spans import gather
 
 
 def find_entities(texts: pl.Series) -> pl.DataFrame:
-    """Spans of all five kinds in folded texts: what `find_names` and `find_places` find."""
+    """Spans of all five kinds in folded texts."""
     reading = read(texts)
     return gather([places_in(reading), names_in(reading)])

@@ -1,19 +1,15 @@
 """What somebody is called on a platform: QQ, WeChat, any other account, a mention."""
 
-import tomllib
-from pathlib import Path
-
 import polars as pl
 
+from pipelines.text.lexicon import lexicon
 from pipelines.text.pii.numbers import digits_of, is_hotline
 from pipelines.text.pii.patterns import CHINESE_DIGITS, DIGIT, SEPARATOR, STRONG, WEAK
 from pipelines.text.pii.spans import gather, matches, spans
 
 
 def _platforms(*lists: str) -> str:
-    path = Path(__file__).parent / "lexicons" / "platforms.toml"
-    lexicon = tomllib.loads(path.read_text(encoding="utf-8"))
-    names = "|".join(name for one in lists for name in lexicon[one])
+    names = "|".join(name for one in lists for name in lexicon("platforms", __file__)[one])
     return f"(?:{names})".replace(r"\b", r"(?-u:\b)")
 
 

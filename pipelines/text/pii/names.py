@@ -10,7 +10,7 @@ from pipelines.text.pii import lattice as la
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.lattice import best_apart
 from pipelines.text.pii.naming import naming
-from pipelines.text.pii.reading import Reading, read
+from pipelines.text.pii.reading import Reading
 from pipelines.text.pii.spans import SPANS, gather, matches, spans
 
 # What each make must bring, in nats (see `reading`), before it is a name.
@@ -22,11 +22,6 @@ _RIGHT = {la.SPEECH: 3.5, la.END: 3.0, la.RIGHT: 2.0, la.TITLE: 2.0, la.EDGE: 1.
 _NOTHING_BEHIND = -1.0  # an ordinary word that does not follow names as a rule
 _ADDRESSED = 2.0  # a form of address, taken into the name
 _REFUSED = -3.0  # made like a name, and a verb or the like
-
-
-def find_names(texts: pl.Series) -> pl.DataFrame:
-    """Spans of names and accounts in folded texts."""
-    return names_in(read(texts))
 
 
 def names_in(reading: Reading) -> pl.DataFrame:

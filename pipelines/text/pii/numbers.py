@@ -5,12 +5,11 @@ as an Arabic one, the shapes that mean something. So one pass reads the text, an
 cost.
 """
 
-import tomllib
 from functools import cache
-from pathlib import Path
 
 import polars as pl
 
+from pipelines.text.lexicon import lexicon
 from pipelines.text.pii.checksums import is_id_card, passes_luhn
 from pipelines.text.pii.patterns import (
     CHINESE_DIGITS,
@@ -238,6 +237,5 @@ def _bank_cards(runs: pl.DataFrame) -> pl.DataFrame:
 
 @cache
 def _hotlines() -> tuple[str, ...]:
-    path = Path(__file__).parent / "lexicons" / "hotlines.toml"
-    lists = tomllib.loads(path.read_text(encoding="utf-8"))
+    lists = lexicon("hotlines", __file__)
     return tuple(sorted({line for part in lists.values() for lines in part.values() for line in lines}))

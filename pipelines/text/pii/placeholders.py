@@ -36,11 +36,3 @@ NAMED = rf"\[({'|'.join(NAMES.values())})([2-9]|[1-9][0-9]+)?\]"
 
 # Whatever cleaning keeps as it is. No group, no look-around: for Rust's regex and Python's alike.
 PATTERN = rf"\[(?:(?:{'|'.join(NAMES.values())})(?:[2-9]|[1-9][0-9]+)?|表情)\]"
-
-
-def placeholder(kind: str, number: int = 1) -> str:
-    """The placeholder of the `number`-th different value of `kind`, from 1.
-
-    Raises KeyError for a kind that `schemas.labels.PII_KINDS` does not list.
-    """
-    return f"[{NAMES[kind]}{number if number > 1 else ''}]"

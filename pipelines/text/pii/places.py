@@ -14,7 +14,7 @@ from pipelines.core.arrow import strings
 from pipelines.text.pii import lattice
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.place_rules import CLASSES, RULES, Rule
-from pipelines.text.pii.reading import Reading, read
+from pipelines.text.pii.reading import Reading
 from pipelines.text.pii.spans import SPANS, gather, matches
 
 Lists = dict[str, list[str]]
@@ -22,11 +22,6 @@ Lists = dict[str, list[str]]
 _HIDDEN = "^x+[^a-z]|某"  # XX公司: nobody's
 
 _RARE = 10  # times in jieba's corpus of 60 million words: 宏远, 药科
-
-
-def find_places(texts: pl.Series) -> pl.DataFrame:
-    """Spans of schools, employers, hospitals and addresses in folded texts."""
-    return places_in(read(texts))
 
 
 def places_in(reading: Reading) -> pl.DataFrame:

@@ -4,7 +4,6 @@ jieba itself is not run (it reads 400 sentences a second); its dictionary, which
 frequent a word is and of which part of speech.
 """
 
-import tomllib
 from functools import cache
 from importlib.util import find_spec
 from math import log
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from pipelines.text import lexicon as lexicons
 from pipelines.text.pii.lattice import LONGEST, UNKNOWN, hashed
 
 # The words with the ids of lattice.UNKNOWN … JOINER.
@@ -23,7 +23,6 @@ _SPECIAL = ["�", "0", "a", "\n", ",", " "]
 # Of a word of ours: as frequent as 高兴, so that it stands whole where it can stand. What stands beside names is not
 # read as a word (老师说 would hide a 方老师), only looked up: hardly ever the cheapest.
 _OUR_FREQUENCY = {"names": 1, "public_figures": 3000, "ordinary_words": 3000, "places": 3000}
-_LEXICONS = Path(__file__).parent / "lexicons"
 
 
 class Vocabulary(NamedTuple):
@@ -44,8 +43,7 @@ class Vocabulary(NamedTuple):
 
 def lexicon(name: str) -> dict[str, Any]:
     """A lexicon of this package; every string is a list of words, split at white space."""
-    tables = tomllib.loads((_LEXICONS / f"{name}.toml").read_text(encoding="utf-8"))
-    return {key: _split(value) for key, value in tables.items()}
+    return {key: _split(value) for key, value in lexicons.lexicon(name, __file__).items()}
 
 
 def _split(value: Any) -> Any:

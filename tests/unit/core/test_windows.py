@@ -1,9 +1,9 @@
-"""Windows of characters as numbers, against the polynomial written out."""
+"""Windows of characters and words; as numbers, against the polynomial written out."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.core.overlap import hashes, points
+from pipelines.core.overlap import hashes, points, windows
 
 BASE = 0x9E3779B97F4A7C15
 
@@ -15,6 +15,12 @@ def test_every_window_has_the_number_of_its_characters(text, width, apart):
         for at in range(0, len(text) - width + 1, apart)
     ]
     assert hashes(points(text), width, BASE, apart).tolist() == written_out
+
+
+def test_windows_overlap_and_are_of_one_width():
+    assert list(windows("一二三四", 3)) == ["一二三", "二三四"]
+    assert list(windows(("a", "b", "c"), 2)) == [("a", "b"), ("b", "c")]
+    assert list(windows("一二", 3)) == list(windows("", 1)) == []
 
 
 def test_a_text_that_is_shorter_than_a_window_has_none():

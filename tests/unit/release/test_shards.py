@@ -8,6 +8,7 @@ from release_rows import triplets
 
 from pipelines.release import shards
 from pipelines.release.shards import write_shards
+from pipelines.store import parquet
 from schemas.labels import SPLITS
 from schemas.tables import TABLES
 
@@ -27,7 +28,7 @@ def test_a_split_has_a_file_and_one_without_rows_has_none(tmp_path):
 
 def test_a_large_split_is_cut_into_shards(tmp_path, monkeypatch):
     monkeypatch.setattr(shards, "SHARD_ROWS", 3)
-    monkeypatch.setattr(shards, "_ROW_GROUP", 2)
+    monkeypatch.setattr(parquet, "_ROW_GROUP", 2)
     rows = triplets(*((f"{number:02d}", "train") for number in range(7)))
     found = write_shards(tmp_path, "rm_triplets", TABLE, rows)
     assert [(one.path, one.rows) for one in found] == [

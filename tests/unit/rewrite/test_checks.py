@@ -14,10 +14,11 @@ from rewrite_rows import script
 
 from pipelines import rewrite
 from pipelines.llm.label_sets import prompt
-from pipelines.rewrite.artefacts import KINDS, LEXICON, artefacts, kinds, script_of
+from pipelines.rewrite.artefacts import KINDS, artefacts, kinds, script_of
 from pipelines.rewrite.checks import Fault, spoiled
 from pipelines.rewrite.copies import is_copy
 from pipelines.rewrite.facts import changed
+from pipelines.text.lexicon import lexicon
 
 CASES = tomllib.loads(Path(__file__).with_name("artefacts.toml").read_text(encoding="utf-8"))["case"]
 CAUGHT = [(case["kind"], line) for case in CASES for line in case["caught"]]
@@ -109,7 +110,7 @@ def test_an_artefact_is_caught_in_either_script(line, found):
 
 def test_the_alternatives_of_a_pattern_are_of_one_script():
     """A text without it is not looked at: an English word in a Chinese pattern would never be found."""
-    lists = [one for one in tomllib.loads(LEXICON.read_text(encoding="utf-8")).values() if isinstance(one, list)]
+    lists = [one for one in lexicon("artefacts", rewrite.__file__).values() if isinstance(one, list)]
     patterns = [pattern for one in lists for pattern in one]
     assert patterns
     for pattern in patterns:

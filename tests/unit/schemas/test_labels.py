@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas import labels
-from schemas.labels import ANSWERABLE_STRATEGIES, DISC, SENTIMENTS, STAGES, STRATEGIES, Label, LabelSet
+from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES, STRATEGIES, Label, LabelSet
 
 LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
 
-SETS = {"stages": STAGES, "sentiments": SENTIMENTS, "strategies": STRATEGIES, "disc": DISC}
+SETS = {"stages": STAGES, "sentiments": SENTIMENTS, "strategies": STRATEGIES}
 ALL_LABELS = st.sampled_from([(labels, label) for labels in SETS.values() for label in labels.labels])
 
 

@@ -15,8 +15,7 @@ from polars.testing import assert_frame_equal
 from store_rows import SECRET, TABLE, drops, groups
 
 from pipelines.errors import DamagedVersion, InvalidRows, NoVersion, RequestError, UnknownName
-from pipelines.store import Store, Version
-from pipelines.store import store as store_module
+from pipelines.store import Store, Version, parquet
 from schemas.table import Dropped, to_arrow
 from schemas.tables import PARTITIONED, TABLES
 
@@ -70,7 +69,7 @@ def test_chunks_and_row_groups_are_no_content(local: Store, monkeypatch: pytest.
     assert chunked.n_chunks() > 1
     assert local.write(TABLE, chunked).version == first.version
 
-    monkeypatch.setattr(store_module, "_ROW_GROUP", 2)
+    monkeypatch.setattr(parquet, "_ROW_GROUP", 2)
     elsewhere = Store(tmp_path / "elsewhere")
     assert elsewhere.write(TABLE, groups(9).lazy()).version == first.version
     assert pq.read_metadata(files(elsewhere, elsewhere.version(TABLE))[0]).num_row_groups == 5
@@ -177,8 +176,8 @@ def test_a_row_group_takes_no_other_rows_along(local: Store, monkeypatch: pytest
             elements.append(sum(len(chunk.values) for chunk in table.column("members").chunks))
         return table
 
-    monkeypatch.setattr(store_module, "to_arrow", exported)
-    monkeypatch.setattr(store_module, "_ROW_GROUP", 3)
+    monkeypatch.setattr(parquet, "to_arrow", exported)
+    monkeypatch.setattr(parquet, "_ROW_GROUP", 3)
     local.write(TABLE, groups(9))
     assert elements == [3, 3, 3]
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.ingest.importing import read
-from pipelines.text.minors import _near, _patterns, minors, under_14, under_18
+from pipelines.text.minors import _near, _patterns, minors, under_18
 
 UNDER_14 = """
     我是女生，13，初一
@@ -342,7 +342,7 @@ def test_it_is_found_in_a_later_paragraph(block: str, expected: str):
 def test_who_is_under_14_is_under_18():
     frame = pl.DataFrame({"text": lines(UNDER_14)})
     assert frame.select(under_18(pl.col("text"))).to_series().all()
-    assert frame.select(under_14(pl.col("text"))).to_series().all()
+    assert frame.select(minors(pl.col("text")).struct.field("under_14")).to_series().all()
 
 
 def test_no_text_says_nothing():
@@ -375,7 +375,7 @@ def test_a_year_of_birth_counts_where_the_day_of_the_post_is_known(
         schema={"text": pl.String, "posted_at": pl.Datetime("us", "UTC")},
     )
     text_, posted_at = pl.col("text"), pl.col("posted_at")
-    assert frame.select(a=under_14(text_, posted_at), b=under_18(text_, posted_at)).row(0) == expected
+    assert frame.select(minors(text_, posted_at).struct.unnest()).row(0) == expected
 
 
 def test_what_any_pattern_finds_is_near_enough_to_be_looked_at(shared: Path):

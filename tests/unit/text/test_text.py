@@ -81,6 +81,28 @@ def test_an_accent_is_one_text_however_it_is_typed():
     assert key("caf\u00e9") == key("cafe\u0301") == key("cafe\u200b\u0301")
 
 
+def test_each_level_of_a_strings_key_leaves_out_more():
+    text = "ＡＢ, ①那\u3000ß…"
+    assert keys.key_of(text, "form") == "ab, 1那 ss..."
+    assert keys.key_of(text, "space") == "ab,1那ss..."
+    assert keys.key_of(text, "marks") == "ab1那ss"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("我很累，真的。", "我很累真的"),
+        ("我 很\n累\u3000", "我很累"),
+        ("總是睡不着覺", "总是睡不着觉"),
+        ("ＱＱ１２３", "qq123"),
+        ("OK，But…", "okbut"),
+        ("好😊了\0", "好了"),
+    ],
+)
+def test_marks_width_case_and_script_make_no_difference(text, plain):
+    assert keys.key_of(text, "script") == keys.key_of(plain, "script") == plain
+
+
 @LAW
 @given(TEXTS)
 @example("e\u200b\u0301")

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.text.pii import redact
+from pipelines.text.pii import names, places, redact
 from pipelines.text.pii.entities import find_entities
 from pipelines.text.pii.folding import fold
-from pipelines.text.pii.names import find_names
-from pipelines.text.pii.places import find_places
+from pipelines.text.pii.reading import read
 from pipelines.text.pii.redaction import find
 from pipelines.text.pii.spans import SPANS
 
@@ -96,7 +95,7 @@ def test_no_texts():
 
 def test_ten_megabytes_without_a_stop():
     text = "今天王建国和李秀英说他们不高兴" * 220_000
-    found = find_names(pl.Series([text]))
+    found = names.names_in(read(pl.Series([text])))
     # Each is found where it stands, and no more, however long the run.
     found = found.filter(pl.col("end") - pl.col("start") == 9).unique(["start", "end", "value"])
     assert found["value"].value_counts().sort("value").rows() == [("李秀英", 220_000), ("王建国", 220_000)]
@@ -140,7 +139,7 @@ def test_spans_lie_in_their_rows_and_rows_do_not_touch_each_other(texts):
 @given(st.lists(st.lists(PIECES, max_size=25).map("".join), max_size=6))
 def test_one_reading_finds_what_two_find(texts):
     column = pl.Series(texts, dtype=pl.String)
-    both = pl.concat([find_places(column), find_names(column)])
+    both = pl.concat([places.places_in(read(column)), names.names_in(read(column))])
     assert find_entities(column).sort(SPANS.names()).equals(both.sort(SPANS.names()))
 
 
@@ -171,7 +170,7 @@ def test_real_posts_hold_few_names(shared):
     ],
 )
 def test_what_is_counted_is_no_surname(text: str):
-    assert find_names(pl.Series([text])).is_empty()
+    assert names.names_in(read(pl.Series([text]))).is_empty()
 
 
 @pytest.mark.parametrize(
@@ -183,5 +182,5 @@ def test_what_is_counted_is_no_surname(text: str):
     ],
 )
 def test_a_surname_behind_another_word_is_one(text: str, name: str):
-    [(start, end)] = find_names(pl.Series([text])).select("start", "end").rows()
+    [(start, end)] = names.names_in(read(pl.Series([text]))).select("start", "end").rows()
     assert text.encode()[start:end].decode() == name
