@@ -151,6 +151,7 @@ def test_figures_of_fifteen_digits_are_told_apart(value):
         *(
             ("不" * 20_000, "zh"),
             ("不想会" * 10_000, "zh"),
+            ("我不恨他，" * 8_000, "zh"),
             ("never ever " * 10_000, "en"),
             ("and, Anna " * 9_000, "en"),
         ),
