@@ -74,7 +74,7 @@ def _turned(denying: Sequence[str], saying: Sequence[str], lang: Lang) -> set[st
     """
     return {
         denial.word
-        for denial in {_denial(clause, lang) for clause in denying} - {None}
+        for denial in set(filter(None, (_denial(clause, lang) for clause in denying)))
         if _is_outright(saying, denial, lang) and not any(_said(clause, denial.word, lang) for clause in denying)
     }
 

@@ -59,7 +59,7 @@ def test_a_mention_may_be_dropped_or_moved_to_another_line():
 
 
 def test_one_that_took_the_place_of_another_is_one_change():
-    lines = ("三年前我在北京，很恨他，[姓名]也在。", "五年前我在上海，不恨他，[姓名2]也在。")
+    lines = ("三年前我在北京，我很恨他，[姓名]也在。", "五年前我在上海，我不恨他，[姓名2]也在。")
     assert changed([lines], "zh") == {"number": 1, "placeholder": 1, "name": 1, "negation": 1}
     assert changed([("我恨他。", "我不恨他。"), ("我信任你。", "我没信任你。")], "zh") == {"negation": 2}
 
