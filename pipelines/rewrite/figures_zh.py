@@ -88,7 +88,7 @@ def chinese(text: str) -> Iterator[Found]:
 def chinese_ones(text: str) -> Iterator[Figure]:
     """What 去年 and its like stand for: twelve months ago."""
     for found in _AGO.finditer(text):
-        yield figure(*_AGO_OF[found[1]])
+        yield figure(*_AGO_OF[found[1]])._replace(written="")  # 去年 is no 12
 
 
 def _percent(found: re.Match[str]) -> Iterator[Figure]:
