@@ -21,7 +21,7 @@ def spoiled(script: Script, written: Sequence[str], prompt_text: str) -> tuple[F
         prompt_text: What the model had been told to do; whatever it copies of that is an artefact.
 
     Returns:
-        Why, and kinds with counts (``number 1, diagnosis 1``): nothing that somebody wrote.
+        Why, and kinds with counts (``number 1, name 1``): nothing that somebody wrote.
 
     Raises ValueError where there are more or fewer lines than in the script.
     """
@@ -30,8 +30,7 @@ def spoiled(script: Script, written: Sequence[str], prompt_text: str) -> tuple[F
         return "unchanged", detail
     if kinds := artefacts(pairs, prompt_text):
         return "artefact", counted(kinds)
-    said = [(line.text, text, line.who == "seeker") for line, text in zip(script.lines, written, strict=True)]
-    if kinds := changed(said, script.lang):
+    if kinds := changed(pairs, script.lang):
         return "facts_changed", counted(kinds)
     return None
 

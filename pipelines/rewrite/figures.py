@@ -6,7 +6,7 @@ import unicodedata
 from pipelines.llm.language import Lang
 from pipelines.rewrite.figure import Figure
 from pipelines.rewrite.figures_en import english, english_ones
-from pipelines.rewrite.figures_zh import chinese
+from pipelines.rewrite.figures_zh import chinese, chinese_ones
 
 BRACKETED = re.compile(r"\[[^\[\]\s]{1,12}\]")  # [姓名2] counts nobody
 
@@ -19,8 +19,12 @@ def figures(text: str, lang: Lang) -> tuple[Figure, ...]:
 
 
 def ones(text: str, lang: Lang) -> frozenset[Figure]:
-    """The figures that another word stands for (a week, both), which are no facts: seven days may take their place."""
-    return frozenset(english_ones(unicodedata.normalize("NFKC", text))) if lang == "en" else frozenset()
+    """The figures that another word stands for (a week, both, 去年).
+
+    They are no facts: seven days may take their place.
+    """
+    plain = unicodedata.normalize("NFKC", text)
+    return frozenset(chinese_ones(plain) if lang == "zh" else english_ones(plain))
 
 
 def missing(among: frozenset[Figure], wanted: frozenset[Figure]) -> int:

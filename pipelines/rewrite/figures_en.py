@@ -65,7 +65,7 @@ _ITEM = re.compile(
 _HALF = re.compile(r"\bhalf(?: an?| of an?)? (year|month|hour|dozen|pill|tablet)\b|\bhalf-(year|hour)\b", re.IGNORECASE)
 _AND_A_HALF = re.compile(r"\b(?:an?|one) (year|month|week|hour|day) and a half\b", re.IGNORECASE)
 _ONE = re.compile(
-    r"\b(?:an?|one|the) (?:whole |full |past |last )?(year|month|week|day|night|hour|minute)\b", re.IGNORECASE
+    r"\b(?:an?|one|the|last) (?:whole |full |past |last )?(year|month|week|day|night|hour|minute)\b", re.IGNORECASE
 )
 _BOTH = re.compile(r"\b(?:both|twins)\b", re.IGNORECASE)
 _TWICE = re.compile(r"\b(twice|thrice)\b", re.IGNORECASE)
@@ -84,7 +84,10 @@ def english(text: str) -> Iterator[Found]:
 
 
 def english_ones(text: str) -> Iterator[Figure]:
-    """What an article or a one stands for: a week is seven days; and both, which are two of something, not two days."""
+    """What an article or a one stands for: a week is seven days, and last week seven days ago.
+
+    And both, which are two of something, not two days.
+    """
     for found in _ONE.finditer(text):
         yield figure(1, *_UNIT_OF[found[1].lower()])
     if _BOTH.search(text):

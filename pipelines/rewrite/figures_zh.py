@@ -54,6 +54,14 @@ _SIDE_BY_SIDE = re.compile(r"(.*?)([一二两三四五六七八九])([二三四�
 _LASTING, _INSTANT = ("month", "day", "minute", "age"), ("天", "分钟")
 EVERY = f"(?=[^前后内里以，。！？；,.!?;\\s]{{0,7}}(?:{_N}))"
 _EVERY = re.compile(EVERY)
+# What is gone may be told in figures: 去年, 一年前.
+_AGO_OF = {
+    **dict.fromkeys(("去年", "旧年"), (12, "month")),
+    "前年": (24, "month"),
+    **dict.fromkeys(("上个月", "上月"), (1, "month")),
+    **dict.fromkeys(("上周", "上个周", "上星期", "上个星期", "上礼拜", "上个礼拜"), (7, "day")),
+}
+_AGO = re.compile(f"({'|'.join(_AGO_OF)})")
 # 两个人, 我们两个, 你俩 are no figure; 我们两个孩子 is one.
 _OF_TWO = re.compile("(?:们|你|咱|[他她]和我|爸妈|夫妻|[母父][子女]|兄[弟妹]|姐[弟妹])$")
 _PEOPLE = re.compile("[^，。！？；,.!?;的]{1,6}的人(?![家生物])")  # 两个亲近的人
@@ -75,6 +83,12 @@ def chinese(text: str) -> Iterator[Found]:
         yield found.start(), figure(0.5, *_UNIT_OF.get(found[1], ("term", 1)))
     for found in _NUMBER.finditer(text):
         yield from ((found.start(), one) for one in _counted(found, text))
+
+
+def chinese_ones(text: str) -> Iterator[Figure]:
+    """What 去年 and its like stand for: twelve months ago."""
+    for found in _AGO.finditer(text):
+        yield figure(*_AGO_OF[found[1]])._replace(written="")  # 去年 is no 12
 
 
 def _percent(found: re.Match[str]) -> Iterator[Figure]:

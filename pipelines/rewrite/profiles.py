@@ -35,8 +35,6 @@ _ENDS: dict[Lang, re.Pattern[str]] = {
     "zh": re.compile(r"[。！？!?…\n]+"),
     "en": re.compile(r"[.!?…]+[\"'”’)]*\s+(?=[^a-z])|\n+"),  # no end: "e.g. jokes"
 }
-# What a life is told by, and no manner; kin may stand for a manner: 像大姐姐一样.
-_OF_A_LIFE = ("diagnosis", "drug", "exam", "place")
 _LETTER = re.compile(r"[^\W_]")
 
 Score = Annotated[float, Field(ge=0, le=1)]
@@ -149,7 +147,7 @@ def parse(text: str, lang: Lang, said: Sequence[str]) -> Disc:
         raise InvalidReply(
             "artefact:description", "description must be plain prose about the speaker, as a person writes"
         )
-    if of_a_life := sorted({description[start:end] for start, end, _, _ in names(description, lang, _OF_A_LIFE)}):
+    if of_a_life := names(description, lang):
         raise InvalidReply(
             "facts:description",
             f"description tells of a life, and must tell of a manner alone: leave out {', '.join(of_a_life)}",

@@ -198,14 +198,14 @@ def test_the_source_with_other_punctuation_is_a_copy(texts, data):
 
 
 def test_the_first_fault_wins():
-    source = script(1, "seeker: 我妈妈三年没跟我说过话了", "supporter: 听起来你心里很委屈，是吗？")
+    source = script(1, "seeker: 我在北京三年没跟他说过话了", "supporter: 听起来你心里很委屈，是吗？")
     copied = [line.text for line in source.lines]
-    listed = ["1. 我婆婆五年没理我\n2. 我难过", "你是不是觉得很受伤？"]
-    changed = ["婆婆已经五年不理我了，唉", "你是不是觉得很受伤？"]
-    good = ["我妈有三年没理过我了，唉", "你是不是觉得很受伤？"]
+    listed = ["1. 在上海五年没理他\n2. 我难过", "你是不是觉得很受伤？"]
+    changed = ["在上海，已经五年不跟他说话了，唉", "你是不是觉得很受伤？"]
+    good = ["北京这三年，我跟他没讲过话，唉", "你是不是觉得很受伤？"]
     assert spoiled(source, copied, PROMPT) == ("unchanged", "2 of 2 lines")
     assert spoiled(source, listed, PROMPT) == ("artefact", "list 1")
-    assert spoiled(source, changed, PROMPT) == ("facts_changed", "number 1, kin 1")
+    assert spoiled(source, changed, PROMPT) == ("facts_changed", "number 1, name 1")
     assert spoiled(source, good, PROMPT) is None
 
 
@@ -216,7 +216,7 @@ def test_a_detail_holds_nothing_that_somebody_wrote():
     assert (reason, detail) == ("artefact", "ai_phrase 1, markdown 1, speaker_label 1")
     assert spoiled(source, ["别人说我病了，我吃了很久的药", "愿意说吗？"], PROMPT) == (
         "facts_changed",
-        "number 1, diagnosis 1, drug 1, placeholder 1",
+        "number 1, placeholder 1",
     )
 
 
@@ -252,4 +252,4 @@ def test_no_text_is_too_odd(pairs, lang, told):
 @example(".4多0四九")  # its two figures once stood in the order of a set
 @given(st.text(alphabet="零一二两三四五六七八九十百千万亿半第几多个年月天周次岁点分块0123456789.,:-%", max_size=24))
 def test_no_figure_is_too_odd(text):
-    assert changed([(text, f"「{text}」", True)], "zh") == {}
+    assert changed([(text, f"「{text}」")], "zh") == {}

@@ -154,7 +154,7 @@ TOLD = "说话干脆，想什么就说什么。对别人也有耐心，不催。
             "language:description",
         ),
         ({"description": f"{TOLD}常说起在上海怎样不顺。"}, "facts:description"),
-        ({"description": f"{TOLD}得抑郁症以后话更少了。"}, "facts:description"),
+        ({"description": f"{TOLD}对[姓名]格外客气。"}, "facts:description"),
         ({"description": f"作为一个AI语言模型，我无法判断。{TOLD}"}, "artefact:description"),
         ({"description": f"**性格**：{TOLD}"}, "artefact:description"),
         ({"description": "干脆。直接。"}, "length:description"),

@@ -1,7 +1,7 @@
 """From the writer through both looks to the table: what the filter cannot see, a judge that reads takes out.
 
 The writer is the fake model with one line of some dialogues spoiled; the judge is invented too: it reads who denies
-that they want, can or know something, and whether a question is still asked.
+that they want, can or know something, who of a family is spoken of, and whether a question is still asked.
 """
 
 import json
@@ -23,6 +23,8 @@ from schemas.reviews import CerLabels
 
 _WILLS = re.compile("我(?=想|会|能|愿意|觉得|喜欢|知道)")
 _WILLS_NOT = re.compile("我不(想|会|能|愿意|觉得|喜欢|知道)")
+_KIN = {"妈": "爸", "爸": "妈", "姐": "弟", "老公": "哥哥", "孩子": "奶奶", "女儿": "外甥", "儿子": "外甥"}
+_OF_KIN = re.compile("|".join(_KIN))
 Line = dict[str, Any]
 
 
@@ -44,6 +46,11 @@ def contrary(line: Line) -> str | None:
     denied = _WILLS.sub("我不", line["text"], count=1)
     new = set(_WILLS_NOT.findall(denied)) > set(_WILLS_NOT.findall(line["text"]))
     return denied if new and line["who"] == "seeker" else None
+
+
+def of_another(line: Line) -> str | None:
+    """The line of another one of the family: 妈 becomes 爸."""
+    return _OF_KIN.sub(lambda found: _KIN[found[0]], line["text"]) if _OF_KIN.search(line["text"]) else None
 
 
 def stated(line: Line) -> str | None:
@@ -78,9 +85,11 @@ def reads(question: Question[Any]) -> str:
         for line in lines
         if "Question" in line["strategies"] and "？" in line["before"] and "？" not in line["after"]
     ]
-    why = "有一行说的是相反的话" if any(denied) else "意思一样"
+    others = [_OF_KIN.findall(line["after"]) != _OF_KIN.findall(line["before"]) for line in lines]
+    same = not any(denied) and not any(others)
+    why = "意思一样" if same else "有一行说的是别的事"
     why = why if question.inputs["lang"] == "zh" else "told by who denies what"
-    return json.dumps({"same_meaning": not any(denied), "strategies_lost": lost, "why": why}, ensure_ascii=False)
+    return json.dumps({"same_meaning": same, "strategies_lost": lost, "why": why}, ensure_ascii=False)
 
 
 def through(
@@ -96,12 +105,14 @@ def through(
     return drafts, kept, dropped
 
 
-@pytest.mark.parametrize(("spoil", "reason"), [(contrary, "judged_different"), (stated, "strategies_lost")])
+@pytest.mark.parametrize(
+    ("spoil", "reason"), [(contrary, "judged_different"), (of_another, "judged_different"), (stated, "strategies_lost")]
+)
 def test_what_says_something_else_with_the_same_facts_is_taken_out_by_the_second_look(tables, scripts, spoil, reason):
     spoiled: set[str] = set()
     drafts, kept, dropped = through(tables, scripts, writer(spoil, spoiled))
     passed = spoiled & set(drafts["row_id"])
-    assert len(passed) >= 3  # the filter sees nothing of it
+    assert len(passed) >= 3  # of these the filter sees nothing
     assert set(dropped.filter(reason=reason)["row_id"]) >= passed
     assert passed.isdisjoint(kept["source_dialogue_id"])
 
