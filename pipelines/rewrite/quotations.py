@@ -5,7 +5,7 @@ would be wrong for another reason than the one that people saw.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 # Shorter ones are words that are named, not speech; ours.
 _LEAST = 4
@@ -16,23 +16,6 @@ _QUOTED = re.compile(r"[「『“\"]([^「」『』“”\"\n]+)[」』”\"]|�
 def astray(texts: Sequence[str]) -> int:
     """How many quotations stand in no other of the lines, word for word."""
     return sum(_of(texts, place, quoted) is None for place, text in enumerate(texts) for quoted in _quoted(text))
-
-
-def followed(before: Sequence[str], after: Sequence[str], nearest: Callable[[str, str], str]) -> list[str]:
-    """`after` with each quotation of another line, as it was, in the words that this line has now.
-
-    Args:
-        before: The lines of the source.
-        after: The same lines rewritten, their quotations as they were.
-        nearest: What of a text says what is quoted, from the quotation and the text.
-    """
-    found = list(after)
-    for place, text in enumerate(before):
-        for quoted in _quoted(text):
-            source = _of(before, place, quoted)
-            if source is not None and quoted not in after[source]:
-                found[place] = found[place].replace(quoted, nearest(quoted, after[source]))
-    return found
 
 
 def _quoted(text: str) -> Iterator[str]:

@@ -1,9 +1,6 @@
 """What quotes another line goes on quoting it when both are rewritten."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from pipelines.rewrite.quotations import astray, followed
+from pipelines.rewrite.quotations import astray
 
 BEFORE = ["我最近总是睡不着，心里很乱", "你提到「最近总是睡不着」", "求助者说「心里很乱」，又说「谁都不懂我」"]
 AFTER = ["这阵子老睡不着，心乱得很", "你提到「最近总是睡不着」", "求助者讲「心里很乱」，又讲「谁都不懂我」"]
@@ -20,14 +17,3 @@ def test_quotations_of_other_marks_are_seen_and_apostrophes_are_none():
     assert astray([said, "You said ‘I don't know what's wrong’ and that’s a start"]) == 0
     assert astray(["我心里很乱", "他说『我心里很慌』"]) == 1
     assert astray(["It’s the kids’ fault", "That’s what the kids’ teacher says"]) == 0
-
-
-def test_quotations_follow_their_lines_and_others_stay():
-    found = followed(BEFORE, AFTER, lambda quoted, text: text.split("，")["乱" in quoted])
-    assert found == ["这阵子老睡不着，心乱得很", "你提到「这阵子老睡不着」", "求助者讲「心乱得很」，又讲「谁都不懂我」"]
-    assert astray(found) == astray(BEFORE)
-
-
-@given(st.lists(st.text(alphabet="「」我你难过睡不着，", max_size=20), max_size=5))
-def test_what_is_not_rewritten_is_quoted_as_before(lines: list[str]):
-    assert followed(lines, lines, lambda quoted, _: quoted) == lines
