@@ -10,6 +10,7 @@ from pathlib import Path
 import dagster as dg
 import polars as pl
 import pytest
+from planted_home import planted_home
 
 from pipelines.core.files import held
 from pipelines.defs import releases as assets
@@ -42,9 +43,8 @@ print(event.materialization.metadata["new"].value, event.materialization.metadat
 
 @pytest.fixture(scope="module")
 def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home of its own with the sample home's tables."""
-    home = tmp_path_factory.mktemp("publishing")
-    shutil.copytree(sample_home / "data", home / "data")
+    """A home of its own with the sample home's tables, as if people had answered everything."""
+    home = planted_home(sample_home, tmp_path_factory.mktemp("publishing") / "home", provider="written")
     (home / "gongqing.toml").write_text(f'[publish]\nrepositories = ["{REPO}"]\n', encoding="utf-8")
     return home
 
