@@ -2,8 +2,9 @@
 
     python -m benchmarks.reward_model [--folds N] [--first N] [--hidden N…] [--epochs N]
 
-The 100 questions of PsyQA in ../shared/data are made into `rm_triplets` by the toolkit (topics and emotions by the
-rules), fold by fold: a tenth tests, a tenth chooses T, the rest trains a tiny encoder of `--hidden` numbers a vector.
+The 100 questions of PsyQA in ../shared/data are made into `rm_triplets` by the toolkit (without a model, and so without
+negatives by emotion), fold by fold: a tenth tests, a tenth chooses T, the rest trains a tiny encoder of `--hidden`
+numbers a vector.
 What is paid is what `pipelines.rewards.contrastive` says with the encoder's own service behind it. `--epochs 0` shows
 the start, before anything is learnt but how often tokens stand in texts. Needs `.venv-train`.
 """
@@ -40,6 +41,7 @@ from pipelines.settings import Settings, make_author_key
 from pipelines.store import Store
 from pipelines.trainsets.triplets import triplets
 from schemas.reasoning import COE_TAGS, Coe
+from schemas.tables import TABLES
 
 RESULTS = Path(__file__).parent / "results" / "reward_model.json"
 PSYQA = SHARED / "zh_qa" / "PsyQA_example.json"
@@ -67,7 +69,7 @@ def made(home: Path) -> Store:
     make_author_key(home)
     store = Store(home / "data")
     import_file(store, home, "psyqa", PSYQA)
-    needed = ("clean_posts", "clean_dialogues", "unique", "topics", "emotions")
+    needed = ("clean_posts", "clean_dialogues", "unique")
     for stage in STAGES:
         if stage.name in needed:
             run_stage(stage, store, Settings())
@@ -86,8 +88,11 @@ def split(store: Store, fold: int) -> pl.DataFrame:
 
 def written(store: Store, fold: int, folder: Path) -> pl.DataFrame:
     """The triplets of a fold as files, and all of them."""
-    tables = [store.read(name).collect() for name in ("unique_posts", "topics", "emotions")]
-    kept, _ = triplets(tables[0], split(store, fold), *tables[1:], Settings().training)
+    posts, unjudged = (
+        store.read("unique_posts").collect(),
+        (TABLES[name].create_empty() for name in ("topics", "emotions")),
+    )
+    kept, _ = triplets(posts, split(store, fold), *unjudged, Settings().training)
     for name in ("train", "validation"):
         pq.write_table(kept.filter(split=name).to_arrow(), folder / f"{name}.parquet")
     return kept

@@ -195,8 +195,10 @@ def _refresh(
         terminal.line(f"{', '.join(tables)} wait{'s' if len(tables) == 1 else ''} {reason}")
     if any(reason.startswith("for a budget") for reason in waiting):
         terminal.line("what waits for a budget: gongqing refresh --estimate says what it takes, --budget USD allows it")
-    if ran or not waiting:
-        terminal.line("everything is up to date" if not ran else f"{ran} stage{'s' if ran > 1 else ''} made anew")
+    if ran:
+        terminal.line(f"{ran} stage{'s' if ran > 1 else ''} made anew")
+    else:
+        terminal.line(f"everything{' else' if waiting else ''} is up to date")
 
 
 def _estimate(folder: Path, select: list[str], provider: str | None, *, batch: bool) -> None:

@@ -115,7 +115,7 @@ def prepare(
                 remedy="--provider openai (a model, with --budget), or --provider none: format and redundancy alone",
             )
         if provider is None or provider == "none":
-            ours[f"+{REWARD_SETTING}judge"] = False
+            ours[f"+reward.{REWARD_SETTING}judge"] = False
             asked["judge"] = {"provider": "none", "reward": "format and redundancy alone"}
         else:
             rewards = settings or Rewards()

@@ -164,8 +164,9 @@ def test_files_for_other_trainers(labelled_store, tmp_path, form, file):
     assert f"left out, grpo_cer: a prompt set has no answer to imitate: {made.rows('grpo_cer'):,} rows" in told
 
 
-def test_prompts_alone_are_no_file_for_a_trainer(home, tmp_path):
-    gongqing(home, "release", "v1", "--allow", "not_from_a_model")
+def test_prompts_alone_are_no_file_for_a_trainer(sample_home, tmp_path):
+    home = planted_home(sample_home, tmp_path / "home", {"sft_coe": list.clear, "rm_triplets": list.clear})
+    gongqing(home, "release", "v1")
     done = ran(home, GONGQING, "export", "jsonl", str(tmp_path / "out"), "--for", "openai")
     assert done.returncode == 2
     assert "a prompt set has no answer to imitate" in done.stderr
@@ -198,4 +199,4 @@ def test_nothing_leaves_the_house_while_an_erasure_is_unfinished(home, tmp_path)
             export(home, None, tmp_path / "out")
     finally:
         plan.unlink()
-    assert pl.scan_parquet(home / "releases" / "v1" / "*" / "*.parquet").select(pl.len()).collect().item() > 0
+    assert pl.scan_parquet(home / "releases" / "v1" / "grpo_cer" / "*.parquet").select(pl.len()).collect().item() > 0
