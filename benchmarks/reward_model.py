@@ -88,11 +88,9 @@ def split(store: Store, fold: int) -> pl.DataFrame:
 
 def written(store: Store, fold: int, folder: Path) -> pl.DataFrame:
     """The triplets of a fold as files, and all of them."""
-    posts, unjudged = (
-        store.read("unique_posts").collect(),
-        (TABLES[name].create_empty() for name in ("topics", "emotions")),
-    )
-    kept, _ = triplets(posts, split(store, fold), *unjudged, Settings().training)
+    posts = store.read("unique_posts").collect()
+    topics, emotions = (TABLES[name].create_empty() for name in ("topics", "emotions"))
+    kept, _ = triplets(posts, split(store, fold), topics, emotions, Settings().training)
     for name in ("train", "validation"):
         pq.write_table(kept.filter(split=name).to_arrow(), folder / f"{name}.parquet")
     return kept
