@@ -255,7 +255,7 @@ def test_a_run_tells_these_lengths_before_it_trains(real: Made, verl: dict[str, 
 
 def test_a_run_is_refused_whose_prompts_are_too_long_for_its_model(real: Made):
     given = {"actor_rollout_ref.model.path": str(real.tokens), "data.max_prompt_length": 300}
-    run = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", name="long", provider="openai", given=given)
+    run = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", name="long", provider="none", given=given)
     with pytest.raises(RequestError, match="prompts of train are longer than 300 tokens"):
         run.train(lambda step, metrics: pytest.fail("it trains"))
 
