@@ -463,9 +463,9 @@ def test_a_host_that_dies_stops_the_run_with_its_name(tmp_path):
         (("--provider", "openai", "--model", "jugde", "--budget", "1"), "", "did you mean 'judge'?"),
         (OPENAI, 'key_variable = "NO_SUCH_KEY"\n', "NO_SUCH_KEY"),
         (("--provider", "replay", "--model", "judge"), "", "nothing to replay"),
-        (("--provider", "openai"), "", "needs --model"),
+        (("--provider", "openai"), "", "arguments are required: --model"),
         (("--failures", "2"), "", "--failures"),
-        (("--model-process", "prm"), "", "--mode apart"),
+        (("--model", "judge", "--model-process", "prm"), "", "--mode apart"),
         ((*OPENAI, "--mode", "apart", "--model-outcome", "jugde"), "", "did you mean 'judge'?"),
     ],
 )
@@ -503,10 +503,11 @@ def test_recordings_are_replayed_and_a_miss_stops_the_run(tmp_path):
 
 @pytest.mark.drill("kill")
 def test_nothing_is_left_behind_when_whoever_started_it_is_killed(tmp_path):
+    profiles(tmp_path, "http://127.0.0.1:9/v1")
+    started = ["-m", "pipelines.judge.service", "--home", str(tmp_path), *OPENAI]
     code = (
         "import subprocess, sys, time\n"
-        f"p = subprocess.Popen([sys.executable, '-m', 'pipelines.judge.service', '--home', {str(tmp_path)!r}],\n"
-        "                     stdin=subprocess.PIPE)\n"
+        f"p = subprocess.Popen([sys.executable, *{started!r}], stdin=subprocess.PIPE)\n"
         "print(p.pid, flush=True); time.sleep(100)\n"
     )
     parent = subprocess.Popen(
