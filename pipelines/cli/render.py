@@ -310,21 +310,21 @@ def budget_record(budget: Budget) -> dict[str, Any]:
     return {"budget": budget.of, "since": budget.opened, **money, "currency": budget.currency}
 
 
-def estimates(found: list[tuple[str, Estimate | None]]) -> Table:
+def estimates(found: list[tuple[str, Estimate | str]]) -> Table:
     """What the questions of each stage would take, by model; at most, for every reply is counted at its longest."""
     table = _Table(caption="as the tables stand now; replies counted at their longest, repairs on top")
     for name in ("stage", "model", "calls", "in the ledger", "tokens in", "tokens out", "money"):
         table.add_column(name, justify="left" if name in {"stage", "model"} else "right", no_wrap=True)
     for stage, taken in found:
-        if taken is None:
-            table.add_row(stage, "what it is made from was never made")
+        if isinstance(taken, str):
+            table.add_row(stage, taken)
             continue
         if not taken.by_model:
             table.add_row(stage, "nothing to ask")
         for model, part in taken.by_model.items():
             figures = (part.calls, part.cached, part.tokens_in, part.tokens_out)
             table.add_row(stage, model, *(f"{one:,}" for one in figures), f"{part.cost:.4f} {taken.currency}")
-    known = [taken for _, taken in found if taken is not None]
+    known = [taken for _, taken in found if not isinstance(taken, str)]
     totals = [sum(getattr(taken, name) for taken in known) for name in ("calls", "cached", "tokens_in", "tokens_out")]
     table.add_section()
     table.add_row("all", "", *(f"{one:,}" for one in totals), f"{sum(taken.cost for taken in known):.4f}")

@@ -90,8 +90,8 @@ def refresh(
 
 def estimates(
     home: Path, settings: Settings, clients: ClientPool, select: Iterable[str] = ()
-) -> Iterator[tuple[Stage, Estimate | None]]:
-    """What the questions of each stage that asks would take, as the tables stand now; None: a parent was never made.
+) -> Iterator[tuple[Stage, Estimate | str]]:
+    """What the questions of each stage that asks would take, as the tables stand now; or why nobody can tell, in words.
 
     Raises RequestError where nothing was ever imported, UnknownPrice for all models of which nobody has said it.
     """
@@ -100,8 +100,12 @@ def estimates(
     _require_prices(stages, store, settings, clients)
     for stage in stages:
         if stage.asks:
-            made = all(store.current(table) for table in needed(stage))
-            yield stage, Runner(store, settings, clients).estimate(stage) if made else None
+            if provider_of(stage, store, settings, clients) is None:
+                yield stage, "no model is named: --provider openai"
+            elif not all(store.current(table) for table in needed(stage)):
+                yield stage, "what it is made from was never made"
+            else:
+                yield stage, Runner(store, settings, clients).estimate(stage)
 
 
 def _require_prices(stages: Iterable[Stage], store: Store, settings: Settings, clients: ClientPool) -> None:

@@ -13,7 +13,7 @@ from pipelines.cli import app
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.refresh import Outcome, refresh
+from pipelines.flow.refresh import Outcome, estimates, refresh
 from pipelines.flow.runner import Runner, is_stale, run_stage
 from pipelines.flow.stages import MAKERS, STAGES
 from pipelines.flow.state import states
@@ -147,3 +147,8 @@ def test_a_post_that_the_rules_doubted_is_marked_until_a_model_has_judged_it(jud
     kept, _ = ecot_prompts(frame, splits, topics=topics)
     marked = kept.select("row_id", unjudged=pl.col("extra_info").struct.field("unjudged"))
     assert dict(marked.iter_rows()) == {"s:1": not judged, "s:2": False}
+
+
+def test_an_estimate_says_of_what_no_model_is_named(made):
+    told = {stage.name: taken for stage, taken in estimates(made[0], Settings(), ClientPool(None, Settings().llm))}
+    assert told == {stage.name: "no model is named: --provider openai" for stage in STAGES if stage.asks}
