@@ -68,8 +68,13 @@ class Stage:
         return decisive | ({"models": self.models(settings)} if self.asks else {})
 
     def size(self, settings: Any) -> int | None:
-        """How much it asks about at most; None: about all, or it asks nothing."""
-        size: int | None = getattr(getattr(settings, self.group).sizes, self.name) if self.asks else None
+        """How many things it asks about at most (`sizes` beside its models in the settings).
+
+        None: about all, or it asks nothing.
+        """
+        if not self.asks:
+            return None
+        size: int | None = getattr(getattr(settings, self.asks.partition(".")[0]).sizes, self.name)
         return size
 
     def models(self, settings: Any) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ def provider_of(stage: Stage, store: Store, settings: Settings, clients: ClientP
 
 
 def waits_for_model(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> str | None:
-    """Why a stage is left as it is for want of a model, in words; None where it is not."""
+    """What a stage waits for that no model is named for, in words ("for a model: …"); None where it does not."""
     if not stage.asks or stage.structural:
         return None
     try:
@@ -246,10 +246,9 @@ def run_stage(
         ready: What was prepared for it before, its parents being the same.
 
     Raises Unaccounted where rows vanish, RequestError where no model is named that the stage needs, or where answers
-    would cost and there is no budget, OlderSchema
-    where a parent's columns mean something else today, TooManyInvalid where answers are none, Shrunk where they would
-    halve the table and `clients` does not allow it, and what `Store` and clients raise. Then the table stays as it was,
-    and what was paid for stands in the ledger.
+    would cost and there is no budget, OlderSchema where a parent's columns mean something else today, TooManyInvalid
+    where answers are none, Shrunk where they would halve the table and `clients` does not allow it, and what `Store`
+    and clients raise. Then the table stays as it was, and what was paid for stands in the ledger.
     """
     clients = clients or ClientPool(None, settings.llm)
     ready = ready or _prepared(stage, store, settings, clients)

@@ -24,8 +24,11 @@ from pipelines.rewards.unified import Parts, parts, terms
 Scores = dict[str, Any]
 # `reward_kwargs` of a recipe: of which kind, or one of which names.
 SETTINGS = {
-    **{"alpha": "a number", "beta": "a number"},
-    **{"mode": get_args(Mode), "reweight": "true or false", "judge": "true or false"},
+    "alpha": "a number",
+    "beta": "a number",
+    "mode": get_args(Mode),
+    "reweight": "true or false",
+    "judge": "true or false",
 }
 
 

@@ -19,8 +19,8 @@ _OTHER = "not of the taxonomy"
 @dataclass
 class Measures:
     """Of whole rows: `lengths` by config in characters of what is said in a row, `topics` (M's categories) by rows of
-    the prompt sets, `languages` by rows, `by_nobody` by config the rows of which no model wrote
-    or judged a part.
+    the prompt sets, `languages` by rows, `by_nobody` by config the rows that name what is no model among their
+    `providers`.
     """
 
     lengths: dict[str, list[int]] = field(default_factory=dict)
