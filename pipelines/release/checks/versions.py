@@ -9,6 +9,7 @@ from pipelines.store.store import Store, Version
 from schemas.tables import AFTER_RELEASE, TABLES
 
 _LABELS = "cer_labels"
+_OF_LABELS = ("sft_cer", "rm_process", "rm_outcome", "rm_unified")  # sets that people\'s labels make
 
 
 def pinned(store: Store) -> tuple[dict[str, Version], list[Finding]]:
@@ -76,4 +77,5 @@ def _why(released: Released, table: str) -> str:
     before = [released.pins[parent] for parent in version.manifest.runs[-1].parents if parent in released.pins]
     if found := [one for one in before if not one.rows and one.manifest.reasons]:
         return _why(released, found[0].name)
-    return "what it is made from has no row" if _LABELS in released.pins else "nobody has labelled anything"
+    unlabelled = table in _OF_LABELS and _LABELS not in released.pins
+    return "nobody has labelled anything" if unlabelled else "what it is made from has no row"

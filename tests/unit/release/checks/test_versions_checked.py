@@ -46,6 +46,15 @@ def test_a_table_that_was_never_made_says_so(sample_home, tmp_path):
     assert "grpo_coe (never made)" in found.what
 
 
+def test_prompts_wait_for_nobodys_labels(sample_home, tmp_path):
+    """A home of posts alone: its set of dialogues is empty for want of dialogues."""
+    shutil.copytree(sample_home / "data", tmp_path / "data")
+    store = Store(tmp_path / "data")
+    store.write("grpo_cer", store.read("grpo_cer").collect().clear())
+    (found,) = _told(tmp_path)
+    assert "grpo_cer (what it is made from has no row)" in found.what
+
+
 def test_what_is_made_of_a_release_is_pinned_by_none(tmp_path):
     store = Store(tmp_path / "data")
     for table in sorted(AFTER_RELEASE):
