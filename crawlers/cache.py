@@ -47,7 +47,7 @@ class PageStore:
             self._db.execute("DELETE FROM pages WHERE at < ?", (expire_before,))
         except sqlite3.DatabaseError as error:
             raise CrawlError(
-                f"the pages can not be opened: {error}", where=path, remedy="begin anew elsewhere"
+                f"the pages can not be opened: {error}", where=path, hint="begin anew elsewhere"
             ) from error
 
     def get(self, key: bytes) -> tuple[str, float, int, bytes, bytes] | None:

@@ -9,19 +9,19 @@ from collections.abc import Iterable
 
 
 class CrawlError(Exception):
-    """Base of all; `str()` gives what happened, where, and the remedy. Never a text of a page."""
+    """Base of all; `str()` gives what happened, where, and the hint. Never a text of a page."""
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: object = None, remedy: str = "") -> None:
+    def __init__(self, what: str, *, where: object = None, hint: str = "") -> None:
         self.what = what
         self.where = where
-        self.remedy = remedy
+        self.hint = hint
         super().__init__(what)
 
     def __str__(self) -> str:
         text = self.what if self.where is None else f"{self.what}\n  where: {self.where}"
-        return f"{text}\n  remedy: {self.remedy}" if self.remedy else text
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
 
 
 class RequestRefused(CrawlError):
@@ -31,7 +31,7 @@ class RequestRefused(CrawlError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A remedy for a name outside a closed set: the nearest one, and all of them."""
+    """A hint for a name outside a closed set: the nearest one, and all of them."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=1)
     return f"{f'did you mean {near[0]!r}? ' if near else ''}known: {', '.join(known) or 'none'}"

@@ -25,7 +25,7 @@ def take_turn(base_url: str) -> IO[str]:
         raise CrawlError(
             f"another crawl is asking {parts.netloc}: process {path.read_text('ascii') or 'unknown'}",
             where=path,
-            remedy="wait until it has ended: a host is asked by one crawl at a time",
+            hint="wait until it has ended: a host is asked by one crawl at a time",
         )
     file.truncate(0)
     file.write(str(os.getpid()))
@@ -52,11 +52,11 @@ def _room() -> Path:
         found = room.lstat()
     except OSError as error:
         raise CrawlError(
-            f"no folder for the locks of hosts: {error.strerror}", where=room, remedy="set TMPDIR to one that is yours"
+            f"no folder for the locks of hosts: {error.strerror}", where=room, hint="set TMPDIR to one that is yours"
         ) from None
     # What stands in a folder of all users may be another's, or a link elsewhere.
     if found.st_uid != os.getuid() or room.is_symlink():
         raise CrawlError(
-            "the folder for the locks of hosts is not ours", where=room, remedy="remove it, or set TMPDIR elsewhere"
+            "the folder for the locks of hosts is not ours", where=room, hint="remove it, or set TMPDIR elsewhere"
         )
     return room

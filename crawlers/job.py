@@ -54,7 +54,7 @@ class Job:
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 if (lock := taken(folder / _LOCK)) is None:
-                    raise CrawlError("another crawl is at work in this folder", where=folder, remedy="wait for it")
+                    raise CrawlError("another crawl is at work in this folder", where=folder, hint="wait for it")
                 opened.enter_context(lock)
                 self._check(request)
                 self.had = self._read_journal()
@@ -65,7 +65,7 @@ class Job:
                 raise RequestRefused(
                     f"the job's folder can not be used: {error.strerror}",
                     where=error.filename or folder,
-                    remedy="give the crawl a folder that can be made and written",
+                    hint="give the crawl a folder that can be made and written",
                 ) from None
             self._opened = opened.pop_all()
 
@@ -151,7 +151,7 @@ class Job:
         over = self.folder / "stats.json"
         if over.exists():
             raise CrawlError(
-                "this job is over: it is never gone on with", where=self.folder, remedy="give the crawl a new folder"
+                "this job is over: it is never gone on with", where=self.folder, hint="give the crawl a new folder"
             )
         path = self.folder / "job.json"
         if not path.exists():
@@ -161,14 +161,14 @@ class Job:
             before = json.loads(path.read_bytes())
         except ValueError:
             raise CrawlError(
-                "what the job was asked for can not be read", where=path, remedy="begin anew elsewhere"
+                "what the job was asked for can not be read", where=path, hint="begin anew elsewhere"
             ) from None
         if before != json.loads(_json(request)):
             other = sorted(name for name in {*before, *request} if before.get(name) != request.get(name))
             raise CrawlError(
                 f"the folder belongs to another request: {', '.join(other)} differ",
                 where=self.folder,
-                remedy="give every window a folder of its own",
+                hint="give every window a folder of its own",
             )
 
     def _read_journal(self) -> dict[str, Known]:
@@ -186,7 +186,7 @@ class Job:
                     had[row["source_id"]] = read_known(row)
                 except DAMAGED:
                     raise CrawlError(
-                        "a line of the journal is damaged", where=f"{path}:{number}", remedy="begin anew elsewhere"
+                        "a line of the journal is damaged", where=f"{path}:{number}", hint="begin anew elsewhere"
                     ) from None
                 whole += len(line)
         if path.stat().st_size > whole:
@@ -238,7 +238,7 @@ def _emptied(folder: Path, older_than: float) -> bool:
 def note_refusal(folder: Path, error: CrawlError) -> None:
     """Notes in a job's folder, where there is one, why a run could not begin: its words reach whoever started it."""
     if folder.is_dir():
-        said = {"what": error.what, "where": error.where, "remedy": error.remedy, "exit_code": error.exit_code}
+        said = {"what": error.what, "where": error.where, "hint": error.hint, "exit_code": error.exit_code}
         with contextlib.suppress(OSError):  # a folder that cannot be written may be the very reason
             write_whole(folder / "refused.json", _json(said))
 

@@ -80,7 +80,7 @@ def read_options(site: Site, said: Mapping[str, str | None]) -> Options:
     """
     for name in said:
         if name not in NAMES:
-            raise RequestRefused(f"a crawl has no argument {name!r}", remedy=nearest(name, NAMES))
+            raise RequestRefused(f"a crawl has no argument {name!r}", hint=nearest(name, NAMES))
     given = {name: value for name, value in said.items() if value is not None and value != ""}
     now = _instant(given["now"]) if "now" in given else None
     base_url, host = _base_url(given.get("base_url", site.base_url))
@@ -123,7 +123,7 @@ def _base_url(said: str) -> tuple[str, str]:
         parts, port = urlsplit(""), None
     host, scheme = parts.hostname, parts.scheme
     if scheme not in ("http", "https") or not host or "@" in parts.netloc or _NO_BASE.search(said):
-        raise RequestRefused("the base URL is no address of a site", where=said, remedy="write it as https://host")
+        raise RequestRefused("the base URL is no address of a site", where=said, hint="write it as https://host")
     place = f"[{host}]" if ":" in host else host
     if port not in (None, {"http": 80, "https": 443}[scheme]):
         place += f":{port}"
@@ -135,13 +135,13 @@ def _key() -> bytes:
         key = os.environ.get(KEY_VARIABLE, "").encode()
     except UnicodeEncodeError:
         raise RequestRefused(
-            f"{KEY_VARIABLE} is no text in UTF-8", remedy="make one with `openssl rand -hex 32`"
+            f"{KEY_VARIABLE} is no text in UTF-8", hint="make one with `openssl rand -hex 32`"
         ) from None
     if len(key) < _MIN_KEY_BYTES:
         what = "is not set" if not key else f"has fewer than {_MIN_KEY_BYTES} bytes"
         raise RequestRefused(
             f"{KEY_VARIABLE} {what}, and without it authors can not be made pseudonyms",
-            remedy="make one with `openssl rand -hex 32`, put it into the environment, and keep it apart from the data",
+            hint="make one with `openssl rand -hex 32`, put it into the environment, and keep it apart from the data",
         )
     return key
 
@@ -152,11 +152,11 @@ def _contact(said: str | None, host: str, *, loopback: bool) -> str | None:
             return None
         raise RequestRefused(
             f"{host} is not crawled without saying who does it",
-            remedy=f"set {CONTACT_VARIABLE}, or contact under [crawl] in gongqing.toml (--contact of crawlers.run), "
+            hint=f"set {CONTACT_VARIABLE}, or contact under [crawl] in gongqing.toml (--contact of crawlers.run), "
             "to a mail address or a page that its owners can turn to",
         )
     if not said.isascii() or not _CONTACT.fullmatch(said):
-        raise RequestRefused("the contact is neither a mail address nor a URL", remedy="write it as crawl@example.org")
+        raise RequestRefused("the contact is neither a mail address nor a URL", hint="write it as crawl@example.org")
     return said
 
 
@@ -164,7 +164,7 @@ def _delays(said: str, host: str, *, loopback: bool) -> bool:
     if said not in ("on", "off"):
         raise RequestRefused(f"delays can be on or off, not {said!r}")
     if said == "off" and not loopback:
-        raise RequestRefused(f"{host} is never crawled without delays", remedy="only a replica on this machine is")
+        raise RequestRefused(f"{host} is never crawled without delays", hint="only a replica on this machine is")
     return said == "on"
 
 
@@ -172,13 +172,13 @@ def _instant(said: str) -> datetime:
     try:
         at = datetime.fromisoformat(said)
     except ValueError:
-        raise RequestRefused(f"now {said!r} is not a time", remedy="write it as 2025-03-14T12:00+08:00") from None
+        raise RequestRefused(f"now {said!r} is not a time", hint="write it as 2025-03-14T12:00+08:00") from None
     return (at if at.tzinfo else at.replace(tzinfo=SHANGHAI)).astimezone(UTC)
 
 
 def _number(name: str, said: str, least: int = 1) -> int:
     if not _ID.fullmatch(said) or int(said) < least:
-        raise RequestRefused(f"{name} {said!r} is not a whole number", remedy=f"give {least} or more")
+        raise RequestRefused(f"{name} {said!r} is not a whole number", hint=f"give {least} or more")
     return int(said)
 
 
@@ -188,7 +188,7 @@ def _share(said: str) -> float:
     except ValueError:
         share = 0.0
     if not 0 < share <= 1:
-        raise RequestRefused(f"sample {said!r} is not a share of the posts", remedy="give a number in (0, 1]")
+        raise RequestRefused(f"sample {said!r} is not a share of the posts", hint="give a number in (0, 1]")
     return share
 
 
@@ -222,14 +222,14 @@ def read_takedown(path: Path, source: str, sources: Collection[str]) -> frozense
         # Nothing but a name is repeated: whoever wants to be taken down may stand there.
         if is_id and _NAME.fullmatch(owner) and owner not in sources:
             raise RequestRefused(
-                f"there is no source {owner!r}", where=f"{path}:{number}", remedy=nearest(owner, sources)
+                f"there is no source {owner!r}", where=f"{path}:{number}", hint=nearest(owner, sources)
             )
         if not is_id or (colon and owner not in sources):
             what = "an address" if "//" in name else "something else"
             raise RequestRefused(
                 f"{what} where the id of a post should stand",
                 where=f"{path}:{number}",
-                remedy="write source:id, as xinli001:100841600, one a line; a remark begins with #",
+                hint="write source:id, as xinli001:100841600, one a line; a remark begins with #",
             )
         if owner in ("", source):
             ids.add(source_id)
@@ -250,7 +250,7 @@ def _seen(path: Path) -> dict[str, Known]:
             raise RequestRefused(
                 "a line is not {source_id, fingerprint, posted_at} in JSON",
                 where=f"{path}:{number}",
-                remedy="pass the seen.jsonl of an earlier job",
+                hint="pass the seen.jsonl of an earlier job",
             ) from None
     return known
 

@@ -124,7 +124,7 @@ def read_site(path: Path) -> Site:
     try:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise RequestRefused(f"the site's file can not be read: {error}", where=path, remedy=_EXAMPLES) from error
+        raise RequestRefused(f"the site's file can not be read: {error}", where=path, hint=_EXAMPLES) from error
     try:
         return Site.model_validate(said)
     except ValidationError as error:
@@ -132,10 +132,10 @@ def read_site(path: Path) -> Site:
         where = problem["loc"]
         key = ".".join(str(part) for part in where)
         if problem["type"] == "extra_forbidden":
-            remedy = nearest(str(where[-1]), _keys(where))
-            raise RequestRefused(f"there is no key {key!r} in a site's file", where=path, remedy=remedy) from None
+            hint = nearest(str(where[-1]), _keys(where))
+            raise RequestRefused(f"there is no key {key!r} in a site's file", where=path, hint=hint) from None
         raise RequestRefused(
-            f"{key}: {problem['msg'].removeprefix('Value error, ')}", where=path, remedy=_EXAMPLES
+            f"{key}: {problem['msg'].removeprefix('Value error, ')}", where=path, hint=_EXAMPLES
         ) from None
 
 
@@ -151,7 +151,7 @@ def sites() -> dict[str, Site]:
     for path in sorted(FOLDER.glob("*.toml")):
         site = read_site(path)
         if site.name != path.stem:
-            raise RequestRefused(f"the site is called {site.name!r}", where=path, remedy="name the file after the site")
+            raise RequestRefused(f"the site is called {site.name!r}", where=path, hint="name the file after the site")
         found[site.name] = site
     return found
 
@@ -167,4 +167,4 @@ def find_site(source: str) -> Site:
     try:
         return sites()[source]
     except KeyError:
-        raise RequestRefused(f"there is no site {source!r}", remedy=nearest(source, sites())) from None
+        raise RequestRefused(f"there is no site {source!r}", hint=nearest(source, sites())) from None

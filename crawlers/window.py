@@ -53,7 +53,7 @@ class Window:
         if self.first > self.last:
             raise RequestRefused(
                 f"the window ends on {self.last}, before it begins on {self.first}",
-                remedy="give the earlier day as --from",
+                hint="give the earlier day as --from",
             )
 
     @classmethod
@@ -68,7 +68,7 @@ class Window:
         if window.first > today:
             raise RequestRefused(
                 f"the window begins on {window.first}, and it is {today} in Shanghai",
-                remedy="give a day that has come as --from",
+                hint="give a day that has come as --from",
             )
         return window
 
@@ -88,4 +88,4 @@ def _day(text: str, option: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise RequestRefused(f"{option} {text!r} is not a day", remedy="write it as 2025-03-01") from None
+        raise RequestRefused(f"{option} {text!r} is not a day", hint="write it as 2025-03-01") from None

@@ -47,19 +47,19 @@ from typing import Any
 
 
 class GongqingError(Exception):
-    """Base of all; `str()` gives what happened, where, and the remedy."""
+    """Base of all; `str()` gives what happened, where, and the hint."""
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: object = None, remedy: str = "") -> None:
+    def __init__(self, what: str, *, where: object = None, hint: str = "") -> None:
         self.what = what
         self.where = where
-        self.remedy = remedy
+        self.hint = hint
         super().__init__(what)
 
     def __str__(self) -> str:
         text = self.what if self.where is None else f"{self.what}\n  where: {self.where}"
-        return f"{text}\n  remedy: {self.remedy}" if self.remedy else text
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
 
 
 class Interrupted(GongqingError):
@@ -68,7 +68,7 @@ class Interrupted(GongqingError):
     exit_code = 130
 
     def __init__(self) -> None:
-        super().__init__("interrupted", remedy="the same command goes on where it was")
+        super().__init__("interrupted", hint="the same command goes on where it was")
 
 
 class RequestError(GongqingError):
@@ -84,12 +84,12 @@ class SettingsError(RequestError):
 class UnknownName(RequestError):
     """Raised wherever a name is looked up in a closed set; names the nearest one."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, remedy: str = "") -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
         known = sorted(known)
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        nearest = f"did you mean {near[0]!r}? " if near else ""
         listed = ", ".join(known) if known else "none"
-        super().__init__(f"there is no {kind} {name!r}", remedy=remedy or f"{hint}known: {listed}")
+        super().__init__(f"there is no {kind} {name!r}", hint=hint or f"{nearest}known: {listed}")
 
 
 class UnreadableFile(RequestError):
@@ -159,7 +159,7 @@ class ReleaseRefused(GongqingError):
         told = "; ".join(one.what for one in self.findings if one.severity == "refuse")
         super().__init__(
             f"the release {name} is refused, and nothing was written: {told}",
-            remedy="mend what the findings name, each with its remedy, then run the same command again",
+            hint="mend what the findings name, each with its hint, then run the same command again",
         )
 
 
@@ -188,14 +188,14 @@ class BudgetSpent(LlmError):
             super().__init__(
                 f"the budget is too small: the call may cost {wanted:f} {currency}, and the whole budget is "
                 f"{cap:f} {currency}{rest}",
-                remedy="ask again with a larger --budget",
+                hint="ask again with a larger --budget",
             )
             return
         aside = f" and {held:f} set aside for calls that may yet be billed" if held else ""
         super().__init__(
             f"the budget is used up: {spent:f} {currency} spent{aside}, of {cap:f} {currency}; "
             f"the next call may cost {wanted:f}{rest}",
-            remedy="ask again with a larger --budget: what is answered is not asked again",
+            hint="ask again with a larger --budget: what is answered is not asked again",
         )
 
     @property
@@ -260,7 +260,7 @@ class Shrunk(GongqingError):
         super().__init__(
             f"{table} would shrink from {before:,} rows to {after:,}, only for other answers or for want of them: it "
             "stays as it was",
-            remedy=f"look at who answers (provider, model, host): gongqing refresh --select {table} --allow-shrink "
+            hint=f"look at who answers (provider, model, host): gongqing refresh --select {table} --allow-shrink "
             "makes it all the same, without asking again what was answered (in Dagster: allow_shrink of the resource "
             "clients)",
         )

@@ -265,7 +265,7 @@ def engine() -> str:
         raise SettingsError(
             f"there is no engine {named!r}",
             where=f"the environment variable {PREFIX}ENGINE",
-            remedy=f"known: {', '.join(ENGINES)}",
+            hint=f"known: {', '.join(ENGINES)}",
         )
     return named
 
@@ -279,7 +279,7 @@ def load(home: Path) -> Settings:
     try:
         written = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"not valid TOML: {error}", where=path, remedy="mend the line that is named") from error
+        raise SettingsError(f"not valid TOML: {error}", where=path, hint="mend the line that is named") from error
     _refuse_unknown(written, Settings, str(path), ())
     for variable in os.environ:
         name = variable.upper().removeprefix(PREFIX)  # pydantic-settings knows no case either
@@ -307,7 +307,7 @@ def load(home: Path) -> Settings:
         raise SettingsError(
             f"the setting {key or 'given'} cannot be: {told}",
             where=f"{path} or the environment ({PREFIX}{key.upper().replace('.', '__')})",
-            remedy="correct the value",
+            hint="correct the value",
         ) from error
 
 
@@ -329,7 +329,7 @@ def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tup
             dotted = ".".join((*path, key))
             near = difflib.get_close_matches(dotted, _known_keys(), n=1, cutoff=0.4)
             near = near or difflib.get_close_matches(key, list(section.model_fields), n=1, cutoff=0.0)
-            raise SettingsError(f"there is no setting {dotted!r}", where=where, remedy=f"did you mean {near[0]!r}?")
+            raise SettingsError(f"there is no setting {dotted!r}", where=where, hint=f"did you mean {near[0]!r}?")
         inner = section.model_fields[key].annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             _refuse_unknown(value, inner, where, (*path, key))

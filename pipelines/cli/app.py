@@ -35,7 +35,7 @@ def options(
 ) -> None:
     """Options of every command."""
     if home().exists() and not home().is_dir():
-        raise RequestError("the home is a file", where=home(), remedy="set GONGQING_HOME to a folder")
+        raise RequestError("the home is a file", where=home(), hint="set GONGQING_HOME to a folder")
     if context.invoked_subcommand != "doctor":  # which changes nothing, and names what is open
         modes.close(home())
     if debug:
@@ -60,6 +60,6 @@ def main() -> None:
         if "_GONGQING_DEBUG" in os.environ:
             raise
         ours = storage_error(error, home())
-        said = ours or f"{type(error).__name__}: {error}\n  remedy: run again with --debug and report it"
+        said = ours or f"{type(error).__name__}: {error}\n  hint: run again with --debug and report it"
         sys.stderr.write(f"gongqing: {said}\n")
         sys.exit(1)

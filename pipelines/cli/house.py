@@ -30,7 +30,7 @@ def erase_(
 
     request = Request(tuple(rows or ()), tuple(author or ()), tuple(file or ()))
     if resume and request != Request():
-        raise RequestError("--resume finishes what was begun", remedy="ask for new rows in a command of their own")
+        raise RequestError("--resume finishes what was begun", hint="ask for new rows in a command of their own")
     if dry_run:
         with terminal.working("looking"):
             plan = erasing.look(home(), request)

@@ -77,7 +77,7 @@ def give_up_batch(
 
     with terminal.ledger() as book:
         if book is None:
-            raise RequestError("there is no ledger, so there are no batches", where=home(), remedy="ask models first")
+            raise RequestError("there is no ledger, so there are no batches", where=home(), hint="ask models first")
         left = asyncio.run(book.batches.give_up(number))
     terminal.line(f"batch {number} is given up: {left:,} questions that it had will be asked anew")
 
@@ -92,6 +92,6 @@ def record(
 
     with terminal.ledger() as book:
         if book is None:
-            raise RequestError("there is no ledger to record from", where=home(), remedy="ask models first")
+            raise RequestError("there is no ledger to record from", where=home(), hint="ask models first")
         written = write(book, file, stage, extra=load(home()).llm.profiles)
     terminal.line(f"{written:,} answers recorded in {file}")

@@ -214,7 +214,7 @@ def findings(found: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
         mark = refused if one.severity == "refuse" else Text("warning", "yellow")
         left = len(one.examples) - _SHOWN
         ids = [*one.examples[:_SHOWN], *([f"and {left:,} more: --json"] if left > 0 else [])]
-        table.add_row(one.check, mark, one.what, one.remedy, "\n".join(ids))
+        table.add_row(one.check, mark, one.what, one.hint, "\n".join(ids))
     return table
 
 
@@ -292,7 +292,7 @@ def asked(service: str | Mapping[str, str]) -> str:
 
 def alarm(found: Alarm) -> str:
     """Something to look at in a training run."""
-    return f"look at this: {found.what}, since step {found.since:,}\n  {found.remedy}"
+    return f"look at this: {found.what}, since step {found.since:,}\n  {found.hint}"
 
 
 def as_json(value: Any) -> str:

@@ -55,7 +55,7 @@ def _valid(texts: pa.Array) -> pa.LargeStringArray:
     kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
     binaries = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
     if not any(kind(texts.type) for kind in (*kinds, *binaries)):
-        raise RequestError(f"a column of texts cannot be {texts.type}", remedy="cast it to string first")
+        raise RequestError(f"a column of texts cannot be {texts.type}", hint="cast it to string first")
     try:
         texts.validate(full=True)
         return texts.cast(pa.large_string())
@@ -69,7 +69,7 @@ def _repaired(texts: pa.Array) -> pa.LargeStringArray:
         raw = texts.cast(pa.large_binary())
         raw.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise RequestError("this Arrow column is damaged", remedy="write it anew from its source") from error
+        raise RequestError("this Arrow column is damaged", hint="write it anew from its source") from error
     repaired: pa.LargeStringArray = column(raw.to_pylist()).to_arrow(compat_level=pl.CompatLevel.oldest())
     return repaired
 
@@ -109,7 +109,7 @@ def column(texts: pl.Series | Iterable[str | bytes | None]) -> pl.Series:
     Raises RequestError for anything that is no text.
     """
     if isinstance(texts, (str, bytes)):
-        raise RequestError("a text is no column of texts", remedy="give a list, even of a single text")
+        raise RequestError("a text is no column of texts", hint="give a list, even of a single text")
     if isinstance(texts, pl.Series) and texts.dtype in (pl.String, pl.Null):
         return texts.cast(pl.String)
     return pl.Series([_unicode(place, one) for place, one in enumerate(texts)], dtype=pl.String)
@@ -124,5 +124,5 @@ def _unicode(place: int, one: str | bytes | None) -> str | None:
         # Two surrogates that belong together become their character; one alone is no character.
         return one.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     raise RequestError(
-        f"a text must be a string, not {type(one).__name__}", where=f"text {place}", remedy="convert the column first"
+        f"a text must be a string, not {type(one).__name__}", where=f"text {place}", hint="convert the column first"
     )

@@ -76,7 +76,7 @@ def full_disk_reported(path: Path) -> Iterator[None]:
         raise StorageFull(
             f"no room left on the device ({_room(path)}); what stood there before is untouched",
             where=path,
-            remedy="free some space, then run the same command again",
+            hint="free some space, then run the same command again",
         ) from error
 
 
@@ -166,7 +166,7 @@ def _full(path: Path) -> StorageFull:
     return StorageFull(
         f"no room left on the device ({_room(path)})",
         where=path,
-        remedy="free some space, then run the same command again: it goes on from what is whole",
+        hint="free some space, then run the same command again: it goes on from what is whole",
     )
 
 
@@ -175,7 +175,7 @@ def _denied(words: str, path: Path, home: Path) -> StorageDenied:
     return StorageDenied(
         f"no access to a file or folder: {words}",
         where=path,
-        remedy=f"mount it for writing, or give it to the user who runs this (its owner and mode); or {other}",
+        hint=f"mount it for writing, or give it to the user who runs this (its owner and mode); or {other}",
     )
 
 
@@ -183,7 +183,7 @@ def _broken(words: str, path: Path) -> StorageBroken:
     return StorageBroken(
         f"the device fails: {words}",
         where=path,
-        remedy="look at the disk and the system's log; gongqing doctor reads every table again",
+        hint="look at the disk and the system's log; gongqing doctor reads every table again",
     )
 
 

@@ -159,7 +159,7 @@ class Home:
                 holder = _holder(path)
                 what = f"a refresh, a release or an erasure is at work: {holder}"
                 if waits is None:
-                    raise Busy(what, where=path, remedy="wait for it, or end that process") from error
+                    raise Busy(what, where=path, hint="wait for it, or end that process") from error
                 if not told:
                     waits(what)
                 told = True

@@ -126,7 +126,7 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
         return kind(
             f"the crawl of {job.source} could not begin, nothing was crawled: {refused['what']}",
             where=refused.get("where") or job.folder,
-            remedy=refused.get("remedy") or _AGAIN,
+            hint=refused.get("hint") or _AGAIN,
         )
     if not stopped:
         how = "" if exit_code is None else f" (its process ended with {_ended_with(exit_code)})"
@@ -134,7 +134,7 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
             f"the crawl of {job.source} was broken off, or could not begin{how}: its last words stand on standard "
             "error; in Dagster, under the step's stderr",
             where=job.folder,
-            remedy=_AGAIN,
+            hint=_AGAIN,
         )
     reason = str(stopped["finish_reason"])
     sign = f" ({stopped['blocked']})" if stopped.get("blocked") else ""
@@ -142,7 +142,7 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
         f"the crawl of {job.source} ended early: {reason}{sign}, after {stopped.get('pages', 0):,} pages and "
         f"{stopped.get('items', 0):,} posts",
         where=job.folder,
-        remedy=_REMEDIES.get(reason, _AGAIN),
+        hint=_REMEDIES.get(reason, _AGAIN),
     )
 
 

@@ -26,7 +26,7 @@ def lines(path: Path, key: str, read: Callable[[dict[str, Any]], Any] | None = N
                 raise CrawlFailed(
                     "a line of what was crawled is damaged",
                     where=f"{path}:{number}",
-                    remedy="remove the line, and run the crawl again: its post is fetched anew",
+                    hint="remove the line, and run the crawl again: its post is fetched anew",
                 ) from None
             yield row
 
@@ -45,7 +45,7 @@ def figures(path: Path) -> dict[str, Any]:
         raise CrawlFailed(
             "the figures of a crawl are damaged",
             where=path,
-            remedy="remove the file, and run the crawl again: it goes on where it was",
+            hint="remove the file, and run the crawl again: it goes on where it was",
         ) from None
     return read
 

@@ -40,7 +40,7 @@ class Job:
 
     @property
     def refused(self) -> dict[str, Any]:
-        """Why the crawl could not begin: `what`, `where`, `remedy`, `exit_code`; empty where it began."""
+        """Why the crawl could not begin: `what`, `where`, `hint`, `exit_code`; empty where it began."""
         try:
             read = json.loads((self.folder / "refused.json").read_bytes())
         except (OSError, ValueError):

@@ -113,7 +113,7 @@ def _refuse_another_machine(site: Site, base_url: str) -> None:
             if here
             else f"the source {site.name} is a replica on this machine, and its posts are declared invented",
             where=base_url,
-            remedy="crawl a replica as the source `replica`, and a site under its own name",
+            hint="crawl a replica as the source `replica`, and a site under its own name",
         )
 
 
@@ -130,7 +130,7 @@ def _key(home: Path) -> str:
             if not key
             else "the key of the authors' pseudonyms is not text",
             where=Home(home).author_key,
-            remedy="set GONGQING_AUTHOR_KEY to at least 16 characters that nobody can guess, and keep them",
+            hint="set GONGQING_AUTHOR_KEY to at least 16 characters that nobody can guess, and keep them",
         )
     return said
 

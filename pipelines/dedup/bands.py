@@ -69,7 +69,7 @@ def require_bands(bands: tuple[int, int], num_perm: int) -> None:
     """Raises RequestError for bands that so many permutations do not fill."""
     b, r = bands
     if min(b, r) < 1 or b * r > num_perm:
-        raise RequestError(f"{b} bands of {r} rows do not fit {num_perm} permutations", remedy="choose others: 18 of 7")
+        raise RequestError(f"{b} bands of {r} rows do not fit {num_perm} permutations", hint="choose others: 18 of 7")
 
 
 @kernel

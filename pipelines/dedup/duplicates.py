@@ -58,7 +58,7 @@ def find_duplicates(
     n = len(column)
     for order_by in (earliest, ids):
         if order_by is not None and len(order_by) != n:
-            raise RequestError(f"{n} texts cannot be ordered by a series of {len(order_by)}", remedy="give one of each")
+            raise RequestError(f"{n} texts cannot be ordered by a series of {len(order_by)}", hint="give one of each")
     data, offsets = buffers_of(column)
     there = np.asarray(column.is_valid())
     series = pl.Series(column)
@@ -188,5 +188,5 @@ def require_threshold(threshold: float) -> None:
     """Raises RequestError for what can be no threshold."""
     if not 0 < threshold <= 1:
         raise RequestError(
-            f"{threshold} is no threshold of similarity", remedy="choose one above 0, up to 1: 0.8 is usual"
+            f"{threshold} is no threshold of similarity", hint="choose one above 0, up to 1: 0.8 is usual"
         )

@@ -64,7 +64,7 @@ def is_exact(mode: str) -> bool:
 def permutations(num_perm: int, seed: int) -> tuple[Words, Words]:
     """The factors and summands of datasketch's permutations, uint32 [num_perm] each."""
     if num_perm < 1:
-        raise RequestError(f"a signature needs permutations, not {num_perm}", remedy="128 is the usual number")
+        raise RequestError(f"a signature needs permutations, not {num_perm}", hint="128 is the usual number")
     from datasketch import MinHash  # type: ignore[import-untyped]
 
     a, b = MinHash(num_perm=num_perm, seed=seed).permutations

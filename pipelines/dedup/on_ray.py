@@ -67,7 +67,7 @@ def find_duplicates_on_ray(
     n = len(column)
     for series in (earliest, ids):
         if series is not None and len(series) != n:
-            raise RequestError(f"{n} texts cannot be ordered by a series of {len(series)}", remedy="give one of each")
+            raise RequestError(f"{n} texts cannot be ordered by a series of {len(series)}", hint="give one of each")
     require_threshold(threshold)
     if not n:
         return find_duplicates(column)
@@ -157,7 +157,7 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
             import ray.data
         except ImportError as error:
             raise GongqingError(
-                "Ray is not installed", remedy='install the extra: pip install -e ".[ray]", or use the engine "one"'
+                "Ray is not installed", hint='install the extra: pip install -e ".[ray]", or use the engine "one"'
             ) from error
         if not ray.is_initialized():
             quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING}
@@ -172,7 +172,7 @@ def connected(cpus: int | None = None) -> Iterator[Any]:
                 raise GongqingError(
                     f"Ray cannot be reached: {error}",
                     where=address or "a cluster on this machine",
-                    remedy=f"correct {PREFIX}RAY_ADDRESS, or unset it for a cluster on this machine (docs/ray.md)",
+                    hint=f"correct {PREFIX}RAY_ADDRESS, or unset it for a cluster on this machine (docs/ray.md)",
                 ) from error
             stack.callback(ray.shutdown)
         ray.data.DataContext.get_current().enable_progress_bars = False

@@ -51,7 +51,7 @@ def chosen(source: Source, columns: list[str], mask: NDArray[np.bool_]) -> Itera
         yield batch.filter(pa.array(mask[seen : seen + len(batch)]))
         seen += len(batch)
     if seen != len(mask):
-        raise RequestError(f"{seen} texts where {len(mask)} were read before", remedy="let nobody write meanwhile")
+        raise RequestError(f"{seen} texts where {len(mask)} were read before", hint="let nobody write meanwhile")
 
 
 class Spill:

@@ -89,7 +89,7 @@ def require_training_rows(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]], si
             raise RequestError(
                 f"the split sizes leave none of {rows.height} {kind} to train on",
                 where=f"splits.{kind} (test = {wanted.test}, validation = {wanted.validation})",
-                remedy="ask for fewer, or for shares below 1; nothing was written",
+                hint="ask for fewer, or for shares below 1; nothing was written",
             )
 
 

@@ -47,7 +47,7 @@ def allow(home: Path, llm: Llm, run: str, budget: Decimal, under_way: Collection
             raise RequestError(
                 f"the run may spend {max(left, Decimal(0))}, not {budget}: all runs in Dagster may spend {most} a day",
                 where=Home(home).settings,
-                remedy="raise daily_budget under [llm] there; what you ask for on the command line has no such cap:"
+                hint="raise daily_budget under [llm] there; what you ask for on the command line has no such cap:"
                 " gongqing refresh --budget",
             )
         _write(home, [*allowed, {"run": run, "at": time.time(), "amount": str(budget)}])
@@ -87,7 +87,7 @@ def _read(home: Path) -> list[dict[str, Any]]:
         raise RequestError(
             "what the runs of Dagster were allowed to spend cannot be read",
             where=path,
-            remedy="remove the file: then nothing counts as spent in the last 24 hours",
+            hint="remove the file: then nothing counts as spent in the last 24 hours",
         ) from error
 
 

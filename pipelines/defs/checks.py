@@ -76,7 +76,7 @@ def of_shrunk(error: Shrunk) -> dg.AssetCheckResult:
         "rows": error.before,
         "rows it would have": error.after,
         "problem": error.what,
-        "remedy": error.remedy,
+        "hint": error.hint,
     }
     return dg.AssetCheckResult(asset_key=error.table, check_name="size", passed=False, metadata=told)
 

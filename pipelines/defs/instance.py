@@ -83,7 +83,7 @@ def ensure_configured(folder: Path) -> None:
         raise SettingsError(
             f"dagster.yaml does not say that Dagster's state is kept in {folder / '.dagster'}, or in a database",
             where=target,
-            remedy="remove the file: the next command writes it anew (what you changed in it, change again)",
+            hint="remove the file: the next command writes it anew (what you changed in it, change again)",
         )
 
 

@@ -53,7 +53,7 @@ def _findings(findings: Sequence[Finding], allowed: Sequence[str] = ()) -> dg.Ta
             "": "allowed" if one.check in allowed else one.severity,
             "count": one.count,
             "what": one.what,
-            "to do": one.remedy,
+            "to do": one.hint,
         }
         for one in findings
     )
@@ -119,7 +119,7 @@ def _require_named(home: HomeResource, config: PublishConfig) -> None:
         raise RequestError(
             f"{config.repo!r} is none that a job may publish to {how}: {', '.join(allowed) or 'there is none'}",
             where=Home(home.folder).settings,
-            remedy=f"add it to {key} under [publish] there, or on the command line: gongqing export hub {config.repo}",
+            hint=f"add it to {key} under [publish] there, or on the command line: gongqing export hub {config.repo}",
         )
 
 

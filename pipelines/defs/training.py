@@ -190,7 +190,7 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
     if outcome:
         shown["alarms_raised"] = len(outcome["alarms"])
         shown["alarms"] = records(
-            {"alarm": one["name"], "since": one["since"], "what": one["what"], "to do": one["remedy"]}
+            {"alarm": one["name"], "since": one["since"], "what": one["what"], "to do": one["hint"]}
             for one in outcome["alarms"]
         )
         shown["page"] = dg.MetadataValue.path(outcome["page"])

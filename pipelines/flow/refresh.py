@@ -137,5 +137,5 @@ def _require_sources(home: Path, store: Store) -> None:
         raise RequestError(
             "there is nothing to refresh: no data set was imported",
             where=home,
-            remedy="gongqing import NAME PATH, or gongqing demo",
+            hint="gongqing import NAME PATH, or gongqing demo",
         )

@@ -118,7 +118,7 @@ def _stands_by(store: Store, stage: Stage) -> str | None:
             raise DamagedVersion(
                 f"{error.what}; it alone could tell who answered the questions of {table}",
                 where=error.where,
-                remedy="say who: gongqing refresh --provider NAME",
+                hint="say who: gongqing refresh --provider NAME",
             ) from error
         run = max(whole, key=lambda one: one.at)
     return None if run is None else run.settings.get("provider")
@@ -220,7 +220,7 @@ class Runner:
         try:
             provider = provider_of(stage, self.store, self.settings, self.clients)
         except DamagedVersion as error:
-            return f"for somebody to say who answers: {error.what} ({error.remedy})"
+            return f"for somebody to say who answers: {error.what} ({error.hint})"
         if provider is None or not self.clients.costs(provider):
             return None
         try:
@@ -282,7 +282,7 @@ def _prepared(stage: Stage, store: Store, settings: Settings, clients: ClientPoo
     plan = None
     if provider is None and stage.asks:
         if not stage.structural:
-            raise RequestError(f"{stage.name} waits for a model", where=stage.name, remedy=_NAME_ONE)
+            raise RequestError(f"{stage.name} waits for a model", where=stage.name, hint=_NAME_ONE)
         arguments["models"] = ()
     if provider is not None:
         plan = stage.function(**arguments, models=clients.of(provider).models(stage.models(settings)))
@@ -354,7 +354,7 @@ def parents_of(stage: Stage, store: Store) -> list[Version]:
         if not versions and table in needed(stage):
             raise NoVersion(
                 f"{' and '.join(stage.tables)} come from {table}, and that was never made",
-                remedy="gongqing refresh, without --select",
+                hint="gongqing refresh, without --select",
             )
     return [version for versions in found.values() for version in versions]
 

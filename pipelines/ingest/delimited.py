@@ -87,12 +87,12 @@ class Delimited:
             raise UnreadableFile(
                 f"the file has no column for {', '.join(missing)}; its columns: {has}",
                 where=self.source.name,
-                remedy="; ".join(f"{name}: one of {', '.join(aliases[name])}" for name in missing),
+                hint="; ".join(f"{name}: one of {', '.join(aliases[name])}" for name in missing),
             )
         return found
 
     def _headless(self, what: str) -> UnreadableFile:
-        return UnreadableFile(f"the file is no CSV with a header: {what}", where=self.source.name, remedy="mend it")
+        return UnreadableFile(f"the file is no CSV with a header: {what}", where=self.source.name, hint="mend it")
 
     def _reader(self) -> "_csv.Reader":
         # Of the whole process, which reads CSV nowhere else. A field that is too long is read to its end.

@@ -73,7 +73,7 @@ def _strictly(data: bytes, encoding: str, where: object) -> Decoded:
     try:
         return Decoded(data.decode(encoding), encoding)
     except LookupError as error:
-        raise UnreadableFile(f"there is no encoding {encoding!r}", where=where, remedy="name another") from error
+        raise UnreadableFile(f"there is no encoding {encoding!r}", where=where, hint="name another") from error
     except UnicodeDecodeError as error:
         raise _refused(f"the file is not the {encoding} that it is said to be", error, data, where) from error
 
@@ -126,5 +126,5 @@ def _refused(what: str, error: UnicodeDecodeError, data: bytes, where: object) -
     return UnreadableFile(
         f"{what}; byte {offset} (from 0) is the first that does not fit",
         where=where,
-        remedy="convert it to UTF-8 (iconv -f ENCODING -t UTF-8), or state `encoding` in a mapping file",
+        hint="convert it to UTF-8 (iconv -f ENCODING -t UTF-8), or state `encoding` in a mapping file",
     )

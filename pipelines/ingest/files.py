@@ -46,22 +46,22 @@ def members(path: Path, suffixes: tuple[str, ...]) -> Iterator[Member]:
     file of more than MAX_FILE_BYTES, all of more than MAX_BYTES, or more than MAX_FILES of them.
     """
     if not path.exists():
-        raise UnreadableFile("there is no such file or folder", where=path, remedy="check the path")
+        raise UnreadableFile("there is no such file or folder", where=path, hint="check the path")
     try:
         reading = _Reading(path)
         yield from _members(path, suffixes, reading)  # which holds none of them
     except NotImplementedError as error:
         raise UnreadableFile(
-            "the archive is packed by a method that cannot be read here", where=path, remedy="unpack it first"
+            "the archive is packed by a method that cannot be read here", where=path, hint="unpack it first"
         ) from error
     except _DAMAGED as error:
         raise UnreadableFile(
-            f"the file is damaged or cut short ({type(error).__name__})", where=path, remedy="fetch it again"
+            f"the file is damaged or cut short ({type(error).__name__})", where=path, hint="fetch it again"
         ) from error
     except OSError as error:
         raise UnreadableFile(f"the file cannot be read ({error.strerror})", where=error.filename or path) from error
     if not reading.files:
-        raise UnreadableFile(f"no file here ends in {' or '.join(suffixes)}", where=path, remedy="check the path")
+        raise UnreadableFile(f"no file here ends in {' or '.join(suffixes)}", where=path, hint="check the path")
 
 
 def _members(path: Path, suffixes: tuple[str, ...], reading: "_Reading") -> Iterator[Member]:
@@ -217,7 +217,7 @@ def _zip(path: Path, suffixes: tuple[str, ...], reading: _Reading) -> Iterator[M
         for entry in entries:
             if entry.flag_bits & 1:
                 where = f"{path}: {entry.filename}"
-                raise UnreadableFile("the file is encrypted", where=where, remedy="unpack it first")
+                raise UnreadableFile("the file is encrypted", where=where, hint="unpack it first")
             reading.require(entry.filename, entry.file_size)
         reading.require_all(sum(entry.file_size for entry in entries))
         for entry in sorted(entries, key=lambda entry: entry.filename):
@@ -239,7 +239,7 @@ def _too_large(where: object, what: str, most: str) -> UnreadableFile:
     return UnreadableFile(
         f"absurdly large: {what} more than {most}",
         where=where,
-        remedy="look at what it is; what of it you want, import in parts, each under a name of its own",
+        hint="look at what it is; what of it you want, import in parts, each under a name of its own",
     )
 
 

@@ -36,7 +36,7 @@ def import_file(
             f"nothing in it can be read as {reader}: {imported.dropped.height} dropped, "
             f"the first for {first['reason']} ({first['detail']})",
             where=path,
-            remedy=f"{check}; what was imported before is untouched",
+            hint=f"{check}; what was imported before is untouched",
         )
     with Home(home).lock("incoming"):  # no erasure begins between the look at its list and the writing
         require_no_erasure(home)
@@ -64,7 +64,7 @@ def target_table(reader: str, mapping: Path | None) -> str:
     if reader != "mapped":
         return find(reader).table
     if mapping is None:
-        raise RequestError("`mapped` needs a mapping file", remedy="name one: --mapping FILE (docs/mapping.md)")
+        raise RequestError("`mapped` needs a mapping file", hint="name one: --mapping FILE (docs/mapping.md)")
     return f"imported_{load_mapping(mapping).kind}"
 
 

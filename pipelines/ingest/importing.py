@@ -74,7 +74,7 @@ def read(
     stated = _stated(name, mapping, author_key)
     source = data_set or name
     if not _SOURCE.fullmatch(source):
-        raise RequestError(f"a data set cannot be called {source!r}", remedy="use small letters, digits, _ . and -")
+        raise RequestError(f"a data set cannot be called {source!r}", hint="use small letters, digits, _ . and -")
     rows = (PostRows if stated.table == "imported_posts" else DialogueRows)(stated, source, author_key)
     encodings: set[str] = set()
     broken: list[Broken] = []
@@ -92,7 +92,7 @@ def read(
         first = None if rows.ids else first or file  # looked at where nothing of it could be read
         del file  # before the next is read
     if not n_records:
-        raise UnreadableFile("there is no record in it", where=path, remedy="check that it is the right file")
+        raise UnreadableFile("there is no record in it", where=path, hint="check that it is the right file")
     if first is not None and all(one.reason == "wrong_form" for one in broken) and not rows.ids:
         raise _wrong_form(name, path, first, broken[0])
     imported = Imported(
@@ -112,13 +112,13 @@ def read(
 def _stated(name: str, mapping: Path | None, author_key: bytes | None) -> DataSet:
     stated = find(name)
     if author_key is not None and len(author_key) < 16:
-        raise RequestError("the author key is too short", remedy="use 16 bytes or more")
+        raise RequestError("the author key is too short", hint="use 16 bytes or more")
     if name != "mapped":
         if mapping is not None:
-            raise RequestError(f"{name} has a reader of its own: it takes no mapping file", remedy="import `mapped`")
+            raise RequestError(f"{name} has a reader of its own: it takes no mapping file", hint="import `mapped`")
         return stated
     if mapping is None:
-        raise RequestError("`mapped` needs a mapping file", remedy="say which field of the file goes where")
+        raise RequestError("`mapped` needs a mapping file", hint="say which field of the file goes where")
     from pipelines.ingest import mapped
     from pipelines.ingest.mapping import load
 
@@ -127,7 +127,7 @@ def _stated(name: str, mapping: Path | None, author_key: bytes | None) -> DataSe
         raise RequestError(
             "the mapping names authors, and there is no key for their pseudonyms",
             where=mapping,
-            remedy="set GONGQING_AUTHOR_KEY, or take the authors out of the mapping",
+            hint="set GONGQING_AUTHOR_KEY, or take the authors out of the mapping",
         )
     return mapped.data_set(loaded)
 
@@ -151,7 +151,7 @@ def _sources(stated: DataSet, path: Path) -> Iterator[Source | Broken]:
             yield Source(name, b"", text, encoding)
             del text  # before the next is read
         elif alone:
-            raise UnreadableFile("the file is empty", where=path, remedy="fetch it again")
+            raise UnreadableFile("the file is empty", where=path, hint="fetch it again")
         else:
             yield Broken(name, "empty_file")
 
@@ -172,10 +172,10 @@ def _wrong_form(name: str, path: Path, first: Source, broken: Broken) -> Unreada
     found = forms.guess(Node(value)) if isinstance(value, dict) else None
     if found is None or found[0] == name:
         what = f"this is not {name}: the first record {broken.detail}"
-        return UnreadableFile(what, where=path, remedy=f"{name} is {find(name).about}")
+        return UnreadableFile(what, where=path, hint=f"{name} is {find(name).about}")
     other, words = found
     return UnreadableFile(
-        f"this looks like {other}, not {name}: {words}", where=path, remedy=f"gongqing import {other} {path}"
+        f"this looks like {other}, not {name}: {words}", where=path, hint=f"gongqing import {other} {path}"
     )
 
 

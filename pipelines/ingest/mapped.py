@@ -276,7 +276,5 @@ def _parquet(source: Source) -> Iterator[dict[str, Any]]:
         require_size(source.name, max(packed, told.num_rows * told.num_columns * _BYTES_OF_A_CELL))
         frame = pl.read_parquet(io.BytesIO(source.data))
     except (pl.exceptions.PolarsError, pa.ArrowException) as error:
-        raise UnreadableFile(
-            "the file is no Parquet, or damaged", where=source.name, remedy="fetch it again"
-        ) from error
+        raise UnreadableFile("the file is no Parquet, or damaged", where=source.name, hint="fetch it again") from error
     yield from frame.iter_rows(named=True)

@@ -152,9 +152,9 @@ def load(path: Path) -> Mapping:
     try:
         return Mapping.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise UnreadableFile("the mapping file cannot be read", where=path, remedy="check the path") from error
+        raise UnreadableFile("the mapping file cannot be read", where=path, hint="check the path") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"the mapping file is no TOML: {error}", where=path, remedy="correct it") from error
+        raise UnreadableFile(f"the mapping file is no TOML: {error}", where=path, hint="correct it") from error
     except ValidationError as error:
         problems = [_problem(str(one["type"]), one["loc"], one["msg"]) for one in error.errors()]
         raise UnreadableFile("the mapping file is wrong: " + "; ".join(problems), where=path) from error

@@ -39,7 +39,7 @@ def read(source: Source) -> Iterator[Record | Broken]:
         raise UnreadableFile(
             "the JSON files of MESC mix a model's description of the video into what people say",
             where=source.name,
-            remedy="read MESC.csv",
+            hint="read MESC.csv",
         )
     table = Delimited(source)
     columns = table.columns(_COLUMNS, _REQUIRED)

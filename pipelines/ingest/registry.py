@@ -29,7 +29,7 @@ _NOT_STATED = "not stated in the file: find out before use"
 
 
 def _needs_mapping(source: Source) -> Iterator[Record | Broken]:
-    raise RequestError("`mapped` reads by a mapping file", where=source.name, remedy="give one")
+    raise RequestError("`mapped` reads by a mapping file", where=source.name, hint="give one")
 
 
 _ALL = (

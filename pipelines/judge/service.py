@@ -139,13 +139,13 @@ class Service:
             return {}
         self._failures.count(outcome)
         if self._stop is None and (excess := self._failures.excess) is not None:
-            what, remedy = stop_reason(excess, self._failures.limit)
+            what, hint = stop_reason(excess, self._failures.limit)
             models = ", ".join(dict.fromkeys(self._backend.models.values()))
             self._stop = str(
                 GongqingError(
                     f"{what} ({answer.get('problem', 'not at the last one')})",
                     where=f"provider {self._backend.provider}, model {models}",
-                    remedy=remedy,
+                    hint=hint,
                 )
             )
         return answer

@@ -145,7 +145,7 @@ class InvalidReplies:
             f"{self._stage} {how} (most often: {detail}), more than {100 * limit:g}%; "
             "nothing more is sent, and the table stays as it was",
             where=f"the model {model}",
-            remedy="look at what its host replies (gongqing ledger record FILE), and at model and base_url of the "
+            hint="look at what its host replies (gongqing ledger record FILE), and at model and base_url of the "
             "profile, then run the same command again: what was answered is kept, and what was invalid is asked anew. "
             "Where the model can do no better: another model, or a larger [llm] failures",
         )

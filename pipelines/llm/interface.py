@@ -41,7 +41,7 @@ def require_provider(name: str, known: Sequence[str] = PROVIDERS) -> Any:
     if name == "rules":
         raise RequestError(
             "there is no provider 'rules' any more: nothing pretends to be a model",
-            remedy=f"{' or '.join(known)}; without one, what needs a model waits, and all else is made",
+            hint=f"{' or '.join(known)}; without one, what needs a model waits, and all else is made",
         )
     for one in known:
         if one == name:

@@ -159,7 +159,7 @@ def bound(payload: Mapping[str, Any]) -> Usage:
     if not limits:
         raise UnknownPrice(
             "a request that does not say how long its reply may be may cost anything",
-            remedy="give the model profile a max_tokens",
+            hint="give the model profile a max_tokens",
         )
     return Usage(prompt=prompt, cached=0, completion=max(limits) * (payload.get("n") or 1))
 
@@ -173,7 +173,7 @@ def _text_bytes(node: Any) -> int:
         if "content" not in node and "role" not in node and kind not in ("text", "function"):
             raise UnknownPrice(
                 f"what a part of kind {kind!r} costs is not known before it is sent",
-                remedy="send text alone",
+                hint="send text alone",
             )
         return sum(len(name) + _text_bytes(value) for name, value in node.items())
     if isinstance(node, list):
@@ -195,10 +195,10 @@ def nano(amount: Decimal) -> int:
     Raises RequestError for one that is finer, negative, no number, or more than MOST.
     """
     if amount.is_finite() and amount > MOST:
-        raise RequestError(f"{amount} is more than the ledger can count", remedy=f"give {MOST} at most")
+        raise RequestError(f"{amount} is more than the ledger can count", hint=f"give {MOST} at most")
     if amount.is_finite() and amount >= 0 and amount * NANO == (whole := int(amount * NANO)):
         return whole
-    raise RequestError(f"{amount} is no amount of money", remedy="give 0 or more, with nine decimals at most")
+    raise RequestError(f"{amount} is no amount of money", hint="give 0 or more, with nine decimals at most")
 
 
 def amount(nano: int) -> Decimal:

@@ -164,13 +164,13 @@ def host(profile: Profile) -> str:
             return _address(named)
         except ValueError as error:
             raise SettingsError(
-                str(error), where=f"the environment variable {profile.base_url_variable}", remedy="correct it"
+                str(error), where=f"the environment variable {profile.base_url_variable}", hint="correct it"
             ) from error
     variable = f"set {profile.base_url_variable}, or " if profile.base_url_variable else ""
     raise NoHost(
         f"nobody has said which host serves {profile.alias}",
         where=f"the model profile {profile.alias!r}",
-        remedy=f'{variable}write [{_toml_key(profile.alias)}] base_url = "https://…/v1" into a file of your own and '
+        hint=f'{variable}write [{_toml_key(profile.alias)}] base_url = "https://…/v1" into a file of your own and '
         "name it in the settings ([llm] profiles)",
     )
 
@@ -186,13 +186,13 @@ def key(profile: Profile) -> str | None:
         raise NoKey(
             f"the key for {profile.alias} is missing",
             where=f"the environment variable {profile.key_variable}",
-            remedy=f"export {profile.key_variable}=…, or name a profile of your own machine (docs/asking.md)",
+            hint=f"export {profile.key_variable}=…, or name a profile of your own machine (docs/asking.md)",
         )
     if not (value.isascii() and value.isprintable()):
         raise SettingsError(
             f"the key for {profile.alias} has letters or line breaks that no key has",
             where=f"the environment variable {profile.key_variable}",
-            remedy="copy it again, alone",
+            hint="copy it again, alone",
         )
     return value
 
@@ -216,7 +216,7 @@ def prices(asked: Iterable[Profile]) -> list[Price]:
         raise UnknownPrice(
             f"nobody has said what {' and '.join(unknown)} cost{'s' if len(unknown) == 1 else ''}",
             where=f"the model profile{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))}",
-            remedy=f"write {tables} with input and output (per 1M tokens; 0 for a machine of your own), currency, "
+            hint=f"write {tables} with input and output (per 1M tokens; 0 for a machine of your own), currency, "
             "date and source into a file of your own and name it in the settings ([llm] profiles)",
         )
     return known
@@ -227,14 +227,14 @@ def _tables(path: Path) -> dict[str, dict[str, Any]]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnreadableFile(
-            f"the model profiles cannot be read: {error}", where=path, remedy="name a TOML file with a table a profile"
+            f"the model profiles cannot be read: {error}", where=path, hint="name a TOML file with a table a profile"
         ) from error
     for alias, table in tables.items():
         if not isinstance(table, dict):
             raise SettingsError(
                 f"{alias!r} stands outside of a profile",
                 where=path,
-                remedy='put it below the alias that it belongs to: ["my-model"]',
+                hint='put it below the alias that it belongs to: ["my-model"]',
             )
     return tables
 
@@ -247,7 +247,7 @@ def _over(alias: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], path: 
             raise SettingsError(
                 f"the profile {alias!r} has another host, and nobody has said which key goes there",
                 where=path,
-                remedy='give key_variable as well ("" where the host wants none): no key is sent to a host by itself',
+                hint='give key_variable as well ("" where the host wants none): no key is sent to a host by itself',
             )
         kept = {name: value for name, value in kept.items() if name not in {"price", *_OF_A_HOST}}
     elif "model" in theirs and any(kept.get("price", {}).get(part) for part in ("input", "output")):
@@ -258,7 +258,7 @@ def _over(alias: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], path: 
 def _profile(alias: str, table: Mapping[str, Any], where: Path) -> Profile:
     if table.get("alias", alias) != alias:
         raise SettingsError(
-            f"the model profile {alias!r} says that its alias is another", where=where, remedy="leave alias out"
+            f"the model profile {alias!r} says that its alias is another", where=where, hint="leave alias out"
         )
     try:
         return Profile.model_validate({name: _plain(name, value) for name, value in table.items()} | {"alias": alias})
@@ -268,12 +268,12 @@ def _profile(alias: str, table: Mapping[str, Any], where: Path) -> Profile:
         section = Price if named[:1] == ["price"] else Profile
         if first["type"] == "extra_forbidden":
             near = difflib.get_close_matches(named[-1], list(section.model_fields), n=1, cutoff=0.0)
-            told, remedy = f"has no key {'.'.join(named)!r}", f"did you mean {near[0]!r}?"
+            told, hint = f"has no key {'.'.join(named)!r}", f"did you mean {near[0]!r}?"
         elif first["type"] == "missing":
-            told, remedy = f"lacks {'.'.join(named)!r}", "add it"
+            told, hint = f"lacks {'.'.join(named)!r}", "add it"
         else:
-            told, remedy = f"cannot have this {'.'.join(named) or 'content'}: {first['msg']}", "correct the value"
-        raise SettingsError(f"the model profile {alias!r} {told}", where=where, remedy=remedy) from error
+            told, hint = f"cannot have this {'.'.join(named) or 'content'}: {first['msg']}", "correct the value"
+        raise SettingsError(f"the model profile {alias!r} {told}", where=where, hint=hint) from error
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -49,7 +49,7 @@ def load(path: Path) -> Prompt:
     fields = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
     text = body.strip()
     if not text or not {"id", "version"} <= fields.keys():
-        raise UnreadableFile("a prompt without front matter", where=path, remedy="begin it with id and version")
+        raise UnreadableFile("a prompt without front matter", where=path, hint="begin it with id and version")
     try:
         temperature = float(fields["temperature"]) if "temperature" in fields else None
         max_tokens = int(fields["max_tokens"]) if "max_tokens" in fields else None
@@ -57,7 +57,7 @@ def load(path: Path) -> Prompt:
         raise UnreadableFile(
             f"a prompt whose front matter has a number that is none: {error}",
             where=path,
-            remedy="give temperature as a number, max_tokens as a whole one, without remarks behind them",
+            hint="give temperature as a number, max_tokens as a whole one, without remarks behind them",
         ) from error
     return Prompt(
         fields["id"],

@@ -50,7 +50,7 @@ def why(store: Store, row_id: str) -> list[Event]:
         raise RequestError(
             f"no table holds or dropped a row {row_id!r}",
             where=store.storage.uri(""),
-            remedy="ids begin with the name of their set, as in psyqa:4394, psyqa:4394/1c9f0a2b, smile:10071#3",
+            hint="ids begin with the name of their set, as in psyqa:4394, psyqa:4394/1c9f0a2b, smile:10071#3",
         )
     return events
 

@@ -36,7 +36,7 @@ def chosen(releases: Releases, name: str | None) -> str:
         raise RequestError(
             "no release of this home is the current one",
             where=releases.storage.uri(""),
-            remedy=f"name one with --release: {there}" if there else "gongqing release NAME",
+            hint=f"name one with --release: {there}" if there else "gongqing release NAME",
         )
     return current.name
 

@@ -40,7 +40,7 @@ def _stale(store: Store, settings: Settings) -> list[Finding]:
             severity="refuse",
             count=len(tables),
             what=f"tables are not up to date: {', '.join(tables)}",
-            remedy="gongqing refresh",
+            hint="gongqing refresh",
             examples=tables,
         )
     ]

@@ -102,7 +102,7 @@ def _unreadable(problem: str, path: Path, number: int) -> UnreadableFile:
     return UnreadableFile(
         f"no label: {problem}",
         where=f"{path}, line {number}",
-        remedy=f"each line has {', '.join(InventedLabel.model_fields)}",
+        hint=f"each line has {', '.join(InventedLabel.model_fields)}",
     )
 
 

@@ -78,7 +78,7 @@ def require_model(folder: Path) -> None:
         raise RequestError(
             "there is no sentence-transformers model here: a model's folder has a file modules.json",
             where=f"{folder} (setting rewrite.encoder)",
-            remedy="name the folder of a model that was saved by sentence-transformers, or leave the setting out",
+            hint="name the folder of a model that was saved by sentence-transformers, or leave the setting out",
         )
 
 
@@ -94,7 +94,7 @@ def _loaded(folder: Path) -> Any:
         raise RequestError(
             "an encoder is set, but sentence-transformers is not installed",
             where=f"{folder} (setting rewrite.encoder)",
-            remedy="pip install -r requirements/encoder.txt -c requirements/base.txt, or leave the setting out",
+            hint="pip install -r requirements/encoder.txt -c requirements/base.txt, or leave the setting out",
         ) from error
     try:
         return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
@@ -102,5 +102,5 @@ def _loaded(folder: Path) -> Any:
         raise RequestError(
             "the sentence-transformers model cannot be read",
             where=f"{folder} (setting rewrite.encoder)",
-            remedy="load it with sentence-transformers by hand to see why, or download it again",
+            hint="load it with sentence-transformers by hand to see why, or download it again",
         ) from error

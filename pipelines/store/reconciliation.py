@@ -70,5 +70,5 @@ def require_balance(table: str, reconciliations: list[Reconciliation]) -> None:
         raise Unaccounted(
             f"the rows of {table} do not add up: {'; '.join(map(str, wrong))}",
             where=table,
-            remedy="a step lost rows without a reason, or made some: mend it; nothing was written",
+            hint="a step lost rows without a reason, or made some: mend it; nothing was written",
         )

@@ -8,7 +8,7 @@ import datetime as dt
 import json
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from pipelines.store.manifest import Json
 from schemas.ids import digest
@@ -68,7 +68,7 @@ class Finding(_Part):
     severity: Severity
     count: int
     what: str
-    remedy: str
+    hint: str = Field(validation_alias=AliasChoices("hint", "remedy"))  # "remedy" in what older releases say
     examples: list[str] = Field(default_factory=list)
 
 

@@ -159,13 +159,13 @@ class Releases:
     def _lost(self, problem: str) -> DamagedRelease:
         there = ", ".join(self.names())
         known = f"choose one: gongqing releases promote NAME (there are: {there})" if there else "gongqing release NAME"
-        return DamagedRelease(problem, where=self.storage.uri(_POINTER), remedy=known)
+        return DamagedRelease(problem, where=self.storage.uri(_POINTER), hint=known)
 
     def _damaged(self, problem: str, name: str, file: str) -> DamagedRelease:
         return DamagedRelease(
             problem,
             where=self.storage.uri(f"{name}/{file}"),
-            remedy="restore the folder from a backup or from the Hub, or move it away and release anew",
+            hint="restore the folder from a backup or from the Hub, or move it away and release anew",
         )
 
 
@@ -174,7 +174,7 @@ def require_name(name: str) -> None:
     if not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
         raise RequestError(
             f"{name!r} cannot name a release",
-            remedy="up to 64 small letters, figures, points, hyphens and underscores, a letter or figure first; "
+            hint="up to 64 small letters, figures, points, hyphens and underscores, a letter or figure first; "
             f"no two points together, no point and no .lock at the end, not {_POINTER}",
         )
 
@@ -184,5 +184,5 @@ def name_is_taken(name: str) -> RequestError:
     return RequestError(
         f"there is a release {name} already, and it holds something else",
         where="releases",
-        remedy="a release is never changed: choose another name",
+        hint="a release is never changed: choose another name",
     )

@@ -192,7 +192,7 @@ class Store:
         def move(old: bytes | None) -> Pointer:
             try:
                 inputs = Pointer.model_validate_json(old or b"").inputs
-            except ValidationError:  # a damaged pointer: promoting is the remedy for it
+            except ValidationError:  # a damaged pointer: promoting is the hint for it
                 inputs = chosen.manifest.runs[-1].inputs
             return Pointer(version=chosen.version, inputs=inputs, promoted=True)
 
@@ -287,7 +287,7 @@ class Store:
             raise NewerHome(
                 f"{version.name} was written by a newer gongqing: {versions}",
                 where=self.storage.uri(self._prefix(*manifest.place)),
-                remedy=_UPDATE,
+                hint=_UPDATE,
             )
         columns = differing(self._scan([version], "rows").collect_schema(), schema)
         if not columns and manifest.schema_version == schema.version:
@@ -296,7 +296,7 @@ class Store:
         raise OlderSchema(
             f"{version.name} was written by an older gongqing: {versions}{which}",
             where=self.storage.uri(self._prefix(*manifest.place)),
-            remedy=self._again(*manifest.place),
+            hint=self._again(*manifest.place),
         )
 
     def _chosen(self, table: str, version: str | None, partition: str | None) -> list[Version]:
@@ -392,7 +392,7 @@ class Store:
             raise DamagedVersion(
                 f"the pointer of {table if partition is None else f'{table}/{partition}'} cannot be read",
                 where=self.storage.uri(key),
-                remedy=f"choose a version: {self._promote_command(table, partition)} (there are: {known})",
+                hint=f"choose a version: {self._promote_command(table, partition)} (there are: {known})",
             ) from error
 
     def verify(self, version: Version) -> None:
@@ -420,20 +420,20 @@ class Store:
             raise UnknownName("table", table, TABLES)
         if partition is not None:
             if table not in PARTITIONED:
-                raise RequestError(f"{table} has no partitions", where=partition, remedy="leave the partition out")
+                raise RequestError(f"{table} has no partitions", where=partition, hint="leave the partition out")
             if (
                 not partition
                 or partition in {".", ".."}
                 or _VERSION.fullmatch(partition)
                 or len(quote(partition, safe="")) > 200
             ):
-                raise RequestError(f"{partition!r} cannot name a partition", remedy="use the name of a data set")
+                raise RequestError(f"{partition!r} cannot name a partition", hint="use the name of a data set")
         return TABLES[table]
 
     @staticmethod
     def _home(table: str, partition: str | None) -> str:
         if table in PARTITIONED and partition is None:
-            raise RequestError(f"{table} is partitioned", remedy="name the partition")
+            raise RequestError(f"{table} is partitioned", hint="name the partition")
         return table if partition is None else f"{table}/{quote(partition, safe='')}"
 
     def _prefix(self, table: str, partition: str | None, version: str) -> str:
@@ -451,7 +451,7 @@ class Store:
 
     @staticmethod
     def _no_version(table: str, partition: str | None) -> NoVersion:
-        return NoVersion(f"{table} has no version yet", where=partition, remedy=f"make one: {_made_by(table)}")
+        return NoVersion(f"{table} has no version yet", where=partition, hint=f"make one: {_made_by(table)}")
 
     @staticmethod
     def _promote_command(table: str, partition: str | None) -> str:
@@ -468,7 +468,7 @@ class Store:
         return DamagedVersion(
             what,
             where=self.storage.uri(f"{self._prefix(table, partition, version)}/{file}"),
-            remedy=self._again(table, partition, version),
+            hint=self._again(table, partition, version),
         )
 
     def _again(self, table: str, partition: str | None, version: str) -> str:
@@ -499,7 +499,7 @@ class Store:
             raise NewerHome(
                 f"the home was written by a newer gongqing: {what} has fields that this one does not know: {fields}",
                 where=self.storage.uri(key),
-                remedy=_UPDATE,
+                hint=_UPDATE,
             ) from error
 
     def _manifest(self, table: str, partition: str | None, version: str) -> Manifest:
@@ -553,7 +553,7 @@ def _validated(name: str, schema: type[Table], frame: pl.DataFrame | pl.LazyFram
         raise InvalidRows(
             f"rows break the schema of {name}: {told}",
             where=f"schemas.tables.TABLES[{name.partition(' ')[0]!r}]",
-            remedy="mend the step that made them; nothing was written",
+            hint="mend the step that made them; nothing was written",
         ) from None
 
 

@@ -128,5 +128,5 @@ def require_no_erasure(home: Path) -> None:
     """Raises Busy while an erasure is unfinished: what is made meanwhile might bring back what it takes away."""
     for plan in Home(home).erasures.glob(PLANS):
         raise Busy(
-            "an erasure was begun and is not finished", where=plan, remedy="finish it first: gongqing erase --resume"
+            "an erasure was begun and is not finished", where=plan, hint="finish it first: gongqing erase --resume"
         )

@@ -62,7 +62,7 @@ class Alarm(NamedTuple):
     since: int
     what: str
     figures: dict[str, float]
-    remedy: str
+    hint: str
 
 
 def alarms(rollouts: pl.DataFrame, metrics: Mapping[int, Metrics], limits: Limits | None = None) -> list[Alarm]:
@@ -188,16 +188,16 @@ def _paid_for_nothing(strict: Curve, form: Curve, limits: Limits) -> Iterator[Al
         )
 
 
-def _above(found: Curve, limits: Limits, kind: tuple[str, float], what: str, remedy: str) -> Iterator[Alarm]:
+def _above(found: Curve, limits: Limits, kind: tuple[str, float], what: str, hint: str) -> Iterator[Alarm]:
     name, most = kind
     smoothed = smooth(found, limits)
     if smoothed and (now := smoothed[max(smoothed)]) > most:
         since = _since({step: value > most for step, value in smoothed.items()})
-        yield Alarm(name, since, what.format(now=now), {"share": now, "limit": most}, remedy)
+        yield Alarm(name, since, what.format(now=now), {"share": now, "limit": most}, hint)
 
 
 def _against_the_first(
-    found: Curve, limits: Limits, kind: tuple[str, float, float], what: str, remedy: str
+    found: Curve, limits: Limits, kind: tuple[str, float, float], what: str, hint: str
 ) -> Iterator[Alarm]:
     name, least, most = kind
     smoothed = smooth(found, limits)
@@ -213,7 +213,7 @@ def _against_the_first(
     for side, bad in sides.items():
         if bad[last]:
             figures = {"first": first, "now": smoothed[last], "ratio": ratios[last]}
-            yield Alarm(side, _since(bad), what.format(ratio=ratios[last]), figures, remedy)
+            yield Alarm(side, _since(bad), what.format(ratio=ratios[last]), figures, hint)
 
 
 def smooth(found: Curve, limits: Limits) -> Curve:

@@ -26,5 +26,5 @@ def require_threshold(encoder: Path) -> None:
         raise RequestError(
             "the encoder has no threshold T, above which an answer fits",
             where=note,
-            remedy="gongqing train empathy_encoder",
+            hint="gongqing train empathy_encoder",
         )

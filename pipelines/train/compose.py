@@ -72,7 +72,7 @@ def composed(name: str, arguments: Sequence[str]) -> Any:
 
 
 def answered(work: Callable[[], Any]) -> None:
-    """Print what a command gives, as JSON; of what it refuses `refused`, with `where` and `remedy` where they are
+    """Print what a command gives, as JSON; of what it refuses `refused`, with `where` and `hint` where they are
     known, and end with exit code 2.
     """
     try:
@@ -81,7 +81,7 @@ def answered(work: Callable[[], Any]) -> None:
     except (GongqingError, ValueError) as error:
         told = {"refused": str(error)}
         if isinstance(error, GongqingError):
-            told = {"refused": error.what, "where": str(error.where), "remedy": error.remedy}
+            told = {"refused": error.what, "where": str(error.where), "hint": error.hint}
         sys.stdout.write(json.dumps(told))
         sys.exit(RequestError.exit_code)
     sys.stdout.write(json.dumps(found, default=str))

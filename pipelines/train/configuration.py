@@ -27,14 +27,12 @@ def asked(module: str, arguments: Sequence[str], environment: Mapping[str, str],
     if not ran.returncode:
         return ran.stdout
     refused = json.loads(ran.stdout) if ran.returncode == RequestError.exit_code and ran.stdout else {}
-    if "remedy" in refused:
-        raise RequestError(refused["refused"], where=refused["where"], remedy=refused["remedy"])
+    if "hint" in refused:
+        raise RequestError(refused["refused"], where=refused["where"], hint=refused["hint"])
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(log, ran.stderr)
     if refused:
-        raise RequestError(
-            f"verl refuses the configuration: {refused['refused']}", where=log, remedy=f"look at {GIVEN}"
-        )
+        raise RequestError(f"verl refuses the configuration: {refused['refused']}", where=log, hint=f"look at {GIVEN}")
     raise TrainingFailed(
-        f"{module} ended with code {ran.returncode}", where=log, remedy="mend what it names, or make train-env anew"
+        f"{module} ended with code {ran.returncode}", where=log, hint="mend what it names, or make train-env anew"
     )

@@ -107,7 +107,7 @@ class Training:
             if not math.isfinite(figure):
                 raise TrainingFailed(
                     f"the {name} of step {self.done + 1} is {figure}",
-                    remedy="lower --rate; the last checkpoint is kept",
+                    hint="lower --rate; the last checkpoint is kept",
                 )
         self._optimiser.step()
         self.done += 1
@@ -235,9 +235,7 @@ def train(
     try:
         encoder = Encoder.load(start, max_length=asked.max_length, device=device)
     except (OSError, ValueError) as error:
-        raise RequestError(
-            f"no encoder: {str(error).splitlines()[0]}", where=start, remedy="name its folder"
-        ) from error
+        raise RequestError(f"no encoder: {str(error).splitlines()[0]}", where=start, hint="name its folder") from error
     training = Training(encoder, rows["train"], asked)
     checkpoints = out.with_name(f"{out.name}.checkpoints")
     if last := _last(checkpoints):
@@ -258,7 +256,7 @@ def train(
             raise TrainingFailed(
                 f"the weights are broken: on validation, {error}",
                 where=checkpoints,
-                remedy="so is the last checkpoint: train anew under another name, with a lower rate",
+                hint="so is the last checkpoint: train anew under another name, with a lower rate",
             ) from error
         lines.write(json.dumps({"step": training.done, "data": _as_metrics(found)}) + "\n")
     told = _told(training, found, rows)
@@ -316,7 +314,7 @@ def _require_same(there: str, asked: Asked, where: Path) -> None:
         raise RequestError(
             "there is a run of this name, and it was asked for something else",
             where=where,
-            remedy="give another --out, or remove that folder",
+            hint="give another --out, or remove that folder",
         )
 
 

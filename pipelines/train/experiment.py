@@ -115,15 +115,15 @@ def read(path: Path) -> Experiment:
     try:
         return Experiment.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise UnreadableFile("there is no such file", where=path, remedy="name a TOML file") from error
+        raise UnreadableFile("there is no such file", where=path, hint="name a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"not valid TOML: {error}", where=path, remedy="mend the line that is named") from error
+        raise UnreadableFile(f"not valid TOML: {error}", where=path, hint="mend the line that is named") from error
     except ValidationError as error:
         first = error.errors()[0]
         raise RequestError(
             f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
             where=path,
-            remedy="docs/training.md says what may stand there",
+            hint="docs/training.md says what may stand there",
         ) from error
 
 
@@ -149,7 +149,7 @@ def plan(home: Path, told: Experiment, settings: Rewards) -> list[Planned]:
             "the arms would train on different numbers of rows: "
             + ", ".join(f"{name} on {number:,}" for name, number in rows.items()),
             where="rows",
-            remedy=f"rows = {min(rows.values())}, which all of them have; or compare in experiments apart",
+            hint=f"rows = {min(rows.values())}, which all of them have; or compare in experiments apart",
         )
     for run in _each(found):
         run.check()
@@ -213,7 +213,7 @@ def _refuse_seeds(told: Experiment) -> None:
         for key in settings:
             if key.removeprefix("+") in seeds:
                 raise RequestError(
-                    f"{key} is the experiment's own to set", where=f"settings.{trainer}", remedy="seeds = […]"
+                    f"{key} is the experiment's own to set", where=f"settings.{trainer}", hint="seeds = […]"
                 )
 
 
@@ -221,13 +221,13 @@ def _refuse_idle(told: Experiment) -> None:
     used = set().union(*(uses(_trained(one)) for one in told.arms))
     for option in ("provider", "budget", "encoder"):
         if (value := getattr(told, option)) is not None and option not in used:
-            raise RequestError(f"no arm has a use for {option}", where=value, remedy="leave it out")
+            raise RequestError(f"no arm has a use for {option}", where=value, hint="leave it out")
 
 
 def _refuse_untrained(told: Experiment, runs: Sequence[Run]) -> None:
     """Settings of a trainer by whom nothing is trained, no warm start either."""
     for trainer in told.settings.keys() - {run.recipe.trainer for run in runs}:
-        raise RequestError(f"no arm is trained by {trainer}", where=f"settings.{trainer}", remedy="leave it out")
+        raise RequestError(f"no arm is trained by {trainer}", where=f"settings.{trainer}", hint="leave it out")
 
 
 def _trained(one: ArmOf) -> Recipe:

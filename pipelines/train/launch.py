@@ -194,7 +194,7 @@ class Run:
             raise RequestError(
                 "there is a run of this name, and it was asked for something else",
                 where=path,
-                remedy="give this run another name (--name), or remove that folder",
+                hint="give this run another name (--name), or remove that folder",
             )
 
     def _note(self) -> None:
@@ -261,7 +261,7 @@ class Run:
             raise TrainingFailed(
                 "training has ended, and left no checkpoint",
                 where=weights,
-                remedy="look whether the log beside it made any step, and train anew under another name",
+                hint="look whether the log beside it made any step, and train anew under another name",
             )
         told = ["--backend", "fsdp", "--local_dir", str(weights), "--target_dir", str(staged)]
         self._run(["verl.model_merger", "merge", *told], "log-merge.txt", "merging the weights", locks)
@@ -285,7 +285,7 @@ class Run:
             raise TrainingFailed(
                 f"{doing} ended with code {process.returncode}:\n{words}",
                 where=path,
-                remedy="mend what it names, and run the same command again: it goes on from the last checkpoint",
+                hint="mend what it names, and run the same command again: it goes on from the last checkpoint",
             )
 
     def _beside(self) -> dict[Service, dict[str, str]]:

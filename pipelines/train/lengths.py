@@ -90,7 +90,7 @@ def checked(counts: Sequence[Count], most: float = MOST) -> list[str]:
         raise RequestError(
             told,
             where=", ".join(dict.fromkeys(row for one in bad for row in one.examples)),
-            remedy=" / ".join(dict.fromkeys(_REMEDY[one.what] for one in bad)),
+            hint=" / ".join(dict.fromkeys(_REMEDY[one.what] for one in bad)),
         )
     return [str(count) for count in counts]
 
@@ -108,7 +108,7 @@ def require_batch(rows: int, config: Mapping[str, Any]) -> None:
         raise RequestError(
             f"there are {rows:,} training rows, and one batch takes {batch:,}",
             where="data.train_batch_size",
-            remedy=f"train on a release with more of them, or set a smaller batch (data.train_batch_size: {GIVEN})",
+            hint=f"train on a release with more of them, or set a smaller batch (data.train_batch_size: {GIVEN})",
         )
 
 
@@ -200,7 +200,7 @@ def _reader(model: Mapping[str, Any]) -> tuple[Any, Any]:
         raise UnreadableFile(
             f"the tokenizer cannot be loaded: {str(error).strip().splitlines()[0].strip(' :')}",
             where=folder,
-            remedy="name the model's folder, or its name on the Hub where that can be reached",
+            hint="name the model's folder, or its name on the Hub where that can be reached",
         ) from error
     if processor is not None:
         processor.chat_template = model.get("custom_chat_template") or processor.chat_template or tokens.chat_template
@@ -230,7 +230,7 @@ def _naming(row: str, paths: Sequence[str]) -> Iterator[None]:
         raise UnreadableFile(
             f"the chat template of the model refuses {row}: {type(error).__name__}",
             where=", ".join(paths),
-            remedy="use the tokenizer of a chat model that knows the roles system, user and assistant",
+            hint="use the tokenizer of a chat model that knows the roles system, user and assistant",
         ) from error
 
 

@@ -65,5 +65,5 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
         try:
             found[name] = option.read(value)
         except ValueError as error:
-            raise RequestError(f"{name}: {error}", where=f"{name}={value}", remedy=f"look at {GIVEN}") from error
+            raise RequestError(f"{name}: {error}", where=f"{name}={value}", hint=f"look at {GIVEN}") from error
     return found

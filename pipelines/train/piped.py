@@ -130,7 +130,7 @@ def read(extras: Mapping[str, Any]) -> Asked:
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_context=False)
         told = "; ".join(f"{'.'.join(map(str, one['loc']))} {one['input']!r}: {one['msg']}" for one in wrong)
-        raise RequestError(f"no run is asked for like this: {told}", remedy="mend the config of the asset") from None
+        raise RequestError(f"no run is asked for like this: {told}", hint="mend the config of the asset") from None
 
 
 def main() -> None:

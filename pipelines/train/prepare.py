@@ -77,11 +77,11 @@ def prepare(
             variant that its arm names, or no run of that name to start from or to ask.
     """
     if not PYTHON.exists():
-        raise RequestError("there is no environment to train in", where=PYTHON, remedy="make train-env")
+        raise RequestError("there is no environment to train in", where=PYTHON, hint="make train-env")
     for option, one in (("--name", name), ("--start", start), ("--encoder", encoder)):
         if one and not _NAME.fullmatch(one):
-            remedy = "letters, digits, . _ and -, and not 16 hex digits, which are a version"
-            raise RequestError(f"{one!r} is no name of a run", where=option, remedy=remedy)
+            hint = "letters, digits, . _ and -, and not 16 hex digits, which are a version"
+            raise RequestError(f"{one!r} is no name of a run", where=option, hint=hint)
     chosen = told.arm(arm)
     if chosen.recipe is not None:
         told = recipe(chosen.recipe)
@@ -112,7 +112,7 @@ def prepare(
             raise RequestError(
                 f"nobody said who judges: {told.reward} is a judge's to say",
                 where=told.name,
-                remedy="--provider openai (a model, with --budget), or --provider none: format and redundancy alone",
+                hint="--provider openai (a model, with --budget), or --provider none: format and redundancy alone",
             )
         if provider is None or provider == "none":
             ours[f"+reward.{REWARD_SETTING}judge"] = False
@@ -157,9 +157,9 @@ def _refuse_idle(told: Recipe, encoder: str | None, provider: str | None, budget
         nano(budget)
     for option, value in (("provider", provider), ("budget", budget), ("encoder", encoder)):
         if value is not None and option not in uses(told):
-            raise RequestError(f"{told.name} has no use for --{option}", where=value, remedy="leave it out")
+            raise RequestError(f"{told.name} has no use for --{option}", where=value, hint="leave it out")
     if budget is not None and provider == "none":
-        raise RequestError("nobody judges, and so nothing is spent", where="--budget", remedy="leave it out")
+        raise RequestError("nobody judges, and so nothing is spent", where="--budget", hint="leave it out")
 
 
 def _refuse_steps(told: Recipe, found: Mapping[str, Any]) -> None:
@@ -186,7 +186,7 @@ def _refuse_unknown_settings(told: Recipe, given: Mapping[str, Any]) -> None:
             raise RequestError(
                 f"{name} of the reward {told.reward} is to be {wanted}, and {value!r} is not",
                 where=f"{key}: {GIVEN}",
-                remedy="look at docs/training.md, Rewards",
+                hint="look at docs/training.md, Rewards",
             )
 
 
@@ -198,9 +198,9 @@ def _refuse_ours(told: Recipe, ours: Mapping[str, Any], given: Mapping[str, Any]
         bare = key.removeprefix("+")
         within = any(one.startswith(f"{bare}.") for one in (*held, model))  # a part that holds it goes with it
         if bare in held or within:
-            raise RequestError(f"{key} is the run's own to set", where=GIVEN, remedy="leave it out")
+            raise RequestError(f"{key} is the run's own to set", where=GIVEN, hint="leave it out")
         if bare == model and not isinstance(value, str):
-            raise RequestError(f"{value!r} is no model to start from", where=f"{key}: {GIVEN}", remedy="name one")
+            raise RequestError(f"{value!r} is no model to start from", where=f"{key}: {GIVEN}", hint="name one")
 
 
 def release_of(home: Path, name: str | None) -> Release:
@@ -208,7 +208,7 @@ def release_of(home: Path, name: str | None) -> Release:
     releases = Releases(home)
     found = releases.read(name) if name else releases.current()
     if found is None:
-        raise RequestError("there is no release to train on", where=home, remedy="gongqing release NAME")
+        raise RequestError("there is no release to train on", where=home, hint="gongqing release NAME")
     return found
 
 
@@ -223,7 +223,7 @@ def _files(home: Path, release: Release, told: Recipe) -> dict[str, list[Path]]:
         if not files[split]:
             raise RequestError(
                 f"the release {release.name} has no {split} rows of {told.rows}",
-                remedy="people have to label candidates first (the table cer_labels: docs/training-sets.md); then "
+                hint="people have to label candidates first (the table cer_labels: docs/training-sets.md); then "
                 "gongqing refresh --select rewrite --select training, and release anew"
                 if told.rows in _OF_LABELS
                 else "gongqing refresh --select training, then release anew",
@@ -269,8 +269,8 @@ def _model(home: Path, run: str, recipe: str, option: str) -> Path:
         raise RequestError(
             f"there is no run {run} that has come to its end",
             where=folder / MODEL,
-            remedy=f"gongqing train {recipe} first, or name a run with {option}",
+            hint=f"gongqing train {recipe} first, or name a run with {option}",
         )
     if (was := note(folder)["recipe"]) != recipe:
-        raise RequestError(f"{run} is a run of {was}, and not of {recipe}", where=option, remedy="name another run")
+        raise RequestError(f"{run} is a run of {was}, and not of {recipe}", where=option, hint="name another run")
     return folder / MODEL

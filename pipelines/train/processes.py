@@ -42,7 +42,7 @@ def no_erasure(home: Path) -> Iterator[IO[str]]:
         try:
             lock = opened.enter_context(Home(home).lock("training", wait=False, shared=True))
         except BlockingIOError:
-            raise Busy("an erasure is at work", where=home, remedy="wait for it") from None
+            raise Busy("an erasure is at work", where=home, hint="wait for it") from None
         require_no_erasure(home)
         yield lock
 
@@ -60,7 +60,7 @@ def at_work(run: Path) -> Iterator[Locks]:
             own = opened.enter_context(held(run / LOCK, wait=False))
         except BlockingIOError:
             process = (run / LOCK).read_text(encoding="utf-8").strip()
-            raise Busy(f"this run is at work (process {process})", where=run, remedy="wait for it, or end it") from None
+            raise Busy(f"this run is at work (process {process})", where=run, hint="wait for it, or end it") from None
         locks = Locks(together, own)
         locks.name(os.getpid())
         yield locks

@@ -135,12 +135,12 @@ def given(settings: Sequence[str]) -> Overrides:
             raise RequestError(
                 f"{one!r} sets nothing",
                 where="--set",
-                remedy="write KEY=VALUE, a key of the trainer's; with one + in front where its schema does not name it",
+                hint="write KEY=VALUE, a key of the trainer's; with one + in front where its schema does not name it",
             )
         try:
             read = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise RequestError(f"{value!r} is no value", where=f"--set {key}", remedy="write it as YAML") from error
+            raise RequestError(f"{value!r} is no value", where=f"--set {key}", hint="write it as YAML") from error
         # A date, say, is none that a configuration can hold.
         found[key] = read if isinstance(read, (bool, int, float, str, list, type(None))) else value
         if not finite(found[key]):

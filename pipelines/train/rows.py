@@ -53,7 +53,7 @@ def require(paths: Sequence[Path], told: Recipe, arm: Arm) -> None:
         raise RequestError(
             f"{paths[0].parent.name} has no rows of the variants {', '.join(missing)}: {arm.about}",
             where=paths[0].parent,
-            remedy=f"{add}gongqing refresh --select rewrite --select training, then release anew",
+            hint=f"{add}gongqing refresh --select rewrite --select training, then release anew",
         )
 
 

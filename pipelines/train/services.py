@@ -111,7 +111,7 @@ def _served(service: Service, command: Sequence[str], environment: Mapping[str, 
                 raise TrainingFailed(
                     f"the {service} did not start:\n{log.read_text(encoding='utf-8', errors='replace')[-_LAST_WORDS:]}",
                     where=log,
-                    remedy="mend what it names, and run the same command again",
+                    hint="mend what it names, and run the same command again",
                 )
             yield address
             with contextlib.suppress(BrokenPipeError):

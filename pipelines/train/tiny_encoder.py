@@ -109,9 +109,7 @@ def make(paths: Sequence[Path], folder: Path, seed: int = 0, hidden: int = HIDDE
             if row["split"] == "train":
                 texts |= {(kind, row[column]) for column, kind in _TEXTS.items()}
     if not texts:
-        raise RequestError(
-            "there are no triplets to learn words from", where=paths, remedy="name files with train rows"
-        )
+        raise RequestError("there are no triplets to learn words from", where=paths, hint="name files with train rows")
     read = sorted(texts)
     tokens = tokenizer([*(text for _, text in read), *MARKS.values()])
     made = model(tokens, hidden)

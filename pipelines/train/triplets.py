@@ -37,7 +37,7 @@ def read(paths: Sequence[Path], max_rows: int | None = None) -> list[Triplet]:
             found += [Triplet(**row) for row in rows]
         except (OSError, pa.ArrowException, TypeError) as error:
             raise RequestError(
-                f"no rows of rm_triplets: {str(error).splitlines()[0]}", where=path, remedy="name a file of a release"
+                f"no rows of rm_triplets: {str(error).splitlines()[0]}", where=path, hint="name a file of a release"
             ) from error
     return found[:max_rows]
 
@@ -49,7 +49,7 @@ def require_several(triplets: Sequence[Triplet], split: str) -> None:
         raise RequestError(
             f"{len(triplets)} triplets of {len(groups)} groups of questions are too few to learn from or to measure on",
             where=split,
-            remedy="gongqing refresh --select training on more questions with answers, then release anew",
+            hint="gongqing refresh --select training on more questions with answers, then release anew",
         )
 
 

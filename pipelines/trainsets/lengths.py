@@ -67,16 +67,16 @@ def ruler(tokenizer: Path | None) -> Ruler:
         raise UnreadableFile(
             "a tokenizer is set, but transformers is not installed",
             where=tokenizer,
-            remedy="pip install 'gongqing[tokenizer]', or leave prompts.tokenizer out",
+            hint="pip install 'gongqing[tokenizer]', or leave prompts.tokenizer out",
         ) from error
     try:
         loaded = AutoTokenizer.from_pretrained(tokenizer, local_files_only=True)
     except Exception as error:  # of a damaged file transformers raises what its parsers happen to
         raise UnreadableFile(
-            "there is no tokenizer here", where=tokenizer, remedy="name a folder with tokenizer.json"
+            "there is no tokenizer here", where=tokenizer, hint="name a folder with tokenizer.json"
         ) from error
     if not loaded.chat_template:
         raise UnreadableFile(
-            "the tokenizer has no chat template", where=tokenizer, remedy="use the tokenizer of a chat model"
+            "the tokenizer has no chat template", where=tokenizer, hint="use the tokenizer of a chat model"
         )
     return Tokens(loaded, f"tokens of {tokenizer.name}")

@@ -168,7 +168,7 @@ class _Builder:
             raise RequestError(
                 f"the group of {row_id} has no split",
                 where="splits",
-                remedy="an older version of it was promoted: gongqing refresh, without --select",
+                hint="an older version of it was promoted: gongqing refresh, without --select",
             )
         self.kept.append(
             {

@@ -139,7 +139,7 @@ def test_the_wrong_name_is_told_the_right_one(shared: Path, name: str, file: str
 
     with pytest.raises(UnreadableFile, match=f"looks like {looks_like}, not {name}") as caught:
         read(name, shared / file)
-    assert f"gongqing import {looks_like}" in caught.value.remedy
+    assert f"gongqing import {looks_like}" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["smile", "cpsycoun", "cpsycoune", "esconv_tsv", "mesc", "qa_csv", "avamerg"])

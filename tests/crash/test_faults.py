@@ -1,4 +1,4 @@
-"""Whatever goes wrong: never a wrong or half table behind the pointer, and a message that names file and remedy."""
+"""Whatever goes wrong: never a wrong or half table behind the pointer, and a message that names file and hint."""
 
 import json
 import multiprocessing

@@ -84,7 +84,7 @@ KINDS = {
 def require_unchanged(home: Path, before: str, ended: subprocess.CompletedProcess[str]) -> Decimal:
     """The amount that was spent."""
     assert ended.returncode == 1, ended.stderr
-    assert "remedy:" in ended.stderr
+    assert "hint:" in ended.stderr
     assert "Traceback" not in ended.stderr
     store = Store(home / "data")
     assert store.version(TABLE).version == before

@@ -67,7 +67,7 @@ def test_one_refresh_works_and_the_others_say_who_it_is_and_what_to_do(race, oth
     assert race.ended["winner"] == 0, race.winner.printed
     assert race.ended[other] == 1
     assert f"process {race.winner.pid} on " in race.printed[other]
-    assert "remedy: wait for it, or end that process" in race.printed[other]
+    assert "hint: wait for it, or end that process" in race.printed[other]
     assert "Traceback" not in race.printed[other]
 
 

@@ -237,7 +237,7 @@ def _release(home: Path, store: Store) -> None:
         "bytes": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
-    finding = {"check": "c", "severity": "warn", "count": 1, "what": "w", "remedy": "r", "examples": ["s:a"]}
+    finding = {"check": "c", "severity": "warn", "count": 1, "what": "w", "hint": "r", "examples": ["s:a"]}
     release = Release(
         name="v1",
         made_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),

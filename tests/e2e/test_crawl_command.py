@@ -40,7 +40,7 @@ def test_what_the_crawlers_refuse_reads_like_what_we_refuse(home, capsys, monkey
     code, message = fails(capsys, monkeypatch, "crawl", "xinli001", *arguments)
     assert code == 2
     assert message.startswith("gongqing: ")
-    assert "\n  remedy: " in message
+    assert "\n  hint: " in message
     assert says in message
     assert "Traceback" not in message
     assert "CrawlError" not in message
@@ -58,7 +58,7 @@ def test_a_key_of_the_environment_is_enough_for_a_home_that_is_not_there_yet(tmp
     monkeypatch.setenv("GONGQING_AUTHOR_KEY", "a key for the tests alone")
     code, message = fails(capsys, monkeypatch, "crawl", "xinli001")
     assert (code, "nothing was crawled" in message) == (2, True), message  # without a contact no site is asked
-    assert "remedy: set GONGQING_CRAWL_CONTACT" in message
+    assert "hint: set GONGQING_CRAWL_CONTACT" in message
 
 
 def test_a_blocked_crawl_ends_with_1_its_reason_and_what_to_do(home, capsys, monkeypatch):
@@ -69,7 +69,7 @@ def test_a_blocked_crawl_ends_with_1_its_reason_and_what_to_do(home, capsys, mon
         )
     assert code == 1
     assert "gongqing: the crawl of replica ended early: blocked (challenge), after " in message
-    assert "remedy: leave the site alone for a day" in message
+    assert "hint: leave the site alone for a day" in message
     assert "Traceback" not in message
 
 

@@ -193,7 +193,7 @@ def test_a_crawl_that_cannot_begin_fails_in_the_crawlers_own_words(tmp_path, rep
         assert "run it again" not in nobody
         settings = tmp_path / "gongqing.toml"
         settings.write_text('[crawl]\ncontact = "somebody"\n', encoding="utf-8")
-        assert "remedy: write it as crawl@example.org" in why_it_failed(crawled(tmp_path, replica, instance))
+        assert "hint: write it as crawl@example.org" in why_it_failed(crawled(tmp_path, replica, instance))
         settings.write_text('[crawl]\ncontakt = "a@example.org"\n', encoding="utf-8")
         assert "did you mean 'crawl.contact'" in why_it_failed(crawled(tmp_path, replica, instance))
         settings.unlink()

@@ -366,7 +366,7 @@ def test_a_judge_that_fails_too_often_stops_the_run(tmp_path):
     assert [n for n, (_, body) in enumerate(told, 1) if body.get("ok") is False] == [*range(3, 36, 3)]
     assert stop == told[-1]
     assert stop[0] == 503
-    for part in ("failed at 12 of the last 36 answers, more than 5%", "model judge", "remedy:", "checkpoint"):
+    for part in ("failed at 12 of the last 36 answers, more than 5%", "model judge", "hint:", "checkpoint"):
         assert part in stop[1]["stop"]
 
 

@@ -45,7 +45,7 @@ def test_what_the_command_line_runs_is_in_the_web_ui(tmp_path):
 def test_a_failed_import_raises_our_error_and_leaves_no_partition(tmp_path):
     with pytest.raises(UnreadableFile, match="where: "):
         run_import(tmp_path, "imported_posts", "psyqa", "psyqa", ROOT / "README.md", None)
-    with pytest.raises(RequestError, match="remedy: "):
+    with pytest.raises(RequestError, match="hint: "):
         run_import(tmp_path, "imported_posts", "Not A Name", "psyqa", ROOT / "README.md", None)
     assert _partitions(tmp_path) == []
 

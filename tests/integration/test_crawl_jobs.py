@@ -38,7 +38,7 @@ def raw(job: Job) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("how", "figures", "says", "remedy"),
+    ("how", "figures", "says", "hint"),
     [
         ("blocked", {"blocked": "challenge"}, r"blocked \(challenge\), after 1,200 pages and 1 posts", "for a day"),
         ("unreachable", {}, "unreachable", "network"),
@@ -47,12 +47,12 @@ def raw(job: Job) -> set[str]:
         (None, {}, "broken off", "run it again"),
     ],
 )
-def test_a_crawl_that_ended_early_is_an_error_and_writes_nothing(tmp_path: Path, how, figures, says, remedy):
+def test_a_crawl_that_ended_early_is_an_error_and_writes_nothing(tmp_path: Path, how, figures, says, hint):
     home = Home(tmp_path)
     job = job_of(home, item("1", "一", None), how=how, **figures, pages=1200)
     with pytest.raises(CrawlFailed, match=says) as failed:
         home.collect(job)
-    assert remedy in failed.value.remedy
+    assert hint in failed.value.hint
     assert home.store.partitions("raw_posts") == []
 
 
@@ -265,7 +265,7 @@ def test_a_replicas_invented_posts_do_not_become_a_real_sites(tmp_path: Path, ur
     home = Home(tmp_path)
     with pytest.raises(RequestError, match="invented") as refused:
         prepare(tmp_path, home.store, "xinli001", Window(DAY, DAY), Crawl(), base_url=url)
-    assert "`replica`" in refused.value.remedy
+    assert "`replica`" in refused.value.hint
     assert url in home.prepare(base_url=url).command
 
 

@@ -214,7 +214,7 @@ def test_damaged_splits_say_that_they_cannot_be_made_anew(store):
     fresh = Store(store.storage.uri(""))
     with pytest.raises(DamagedVersion, match="cannot be made anew") as error:
         run_stage(BY_NAME["unique"], fresh, Settings())
-    assert "may train" in error.value.remedy
+    assert "may train" in error.value.hint
 
 
 def test_numbers_that_leave_nothing_to_train_on_are_refused(tmp_path, sample_store):
@@ -351,7 +351,7 @@ def test_a_table_that_other_answers_would_halve_is_made_only_where_that_is_allow
         settings = _hostile(Path(store.storage.uri("")).parent, host.base_url)
         with pytest.raises(Shrunk, match=f"emotions would shrink from {before.rows} rows to 0") as caught:
             _asked_emotions(store, settings)
-        assert "--allow-shrink" in caught.value.remedy
+        assert "--allow-shrink" in caught.value.hint
         assert store.version("emotions").version == before.version
         paid = host.requests
         [made] = _asked_emotions(store, settings, allow_shrink=True)

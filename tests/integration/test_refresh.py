@@ -154,7 +154,7 @@ def test_a_damaged_import_is_seen_although_nothing_is_stale(home, damage):
     with pytest.raises(DamagedVersion, match="imported_posts/sample is damaged: a file") as caught:
         refreshed(home)
     assert f"where: {file}" in str(caught.value)
-    assert "remedy: import it anew: gongqing import NAME PATH --as sample" in str(caught.value)
+    assert "hint: import it anew: gongqing import NAME PATH --as sample" in str(caught.value)
     assert not any(one.ran for one in refreshed(home, "topics").values()), "what does not read it goes on"
 
 

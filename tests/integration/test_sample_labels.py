@@ -103,7 +103,7 @@ def test_a_line_that_is_no_label_is_named(change, told, tmp_path):
     with pytest.raises(UnreadableFile, match=told) as error:
         read_labels(path)
     assert str(error.value.where) == f"{path}, line 2"
-    assert "dialogue_id, round, alias" in error.value.remedy
+    assert "dialogue_id, round, alias" in error.value.hint
 
 
 def test_a_line_that_is_no_json_is_named(tmp_path):

@@ -19,7 +19,7 @@ def refusal(home: Path) -> str:
         load(home)
     assert caught.value.exit_code == 2
     assert caught.value.where
-    assert caught.value.remedy
+    assert caught.value.hint
     return str(caught.value)
 
 

@@ -242,7 +242,7 @@ class TestTrained:
         assert ran.returncode == 1
         assert "the weights are broken: on validation, of" in ran.stderr
         assert f"where: {folder / 'broken.checkpoints'}" in ran.stderr
-        assert "remedy: so is the last checkpoint: train anew under another name, with a lower rate" in ran.stderr
+        assert "hint: so is the last checkpoint: train anew under another name, with a lower rate" in ran.stderr
         assert "Traceback" not in ran.stderr
         assert not (folder / "broken").exists()
 

@@ -99,7 +99,7 @@ def test_arms_on_different_numbers_of_rows_are_told_before_anything_is_trained(t
             RequestError, match="would train on different numbers of rows: unifireward none on "
         ) as error:
             planned(training_home, tmp_path, ARMS.replace("rows = 20", rows))
-        [least] = re.findall(r"rows = (\d+), which all of them have", error.value.remedy)
+        [least] = re.findall(r"rows = (\d+), which all of them have", error.value.hint)
         told = planned(training_home, tmp_path, ARMS.replace("rows = 20", f"rows = {least}"))
         assert {one.run.rows for one in told} == {int(least)}
 
@@ -109,7 +109,7 @@ def test_arms_on_variants_that_nobody_made_are_told_before_anything_is_trained(p
     text = f'name = "ablation"\npreset = "cpu_smoke"\nrows = 20\n{arms}'
     with pytest.raises(RequestError, match="rm_unified has no rows of the variants D: with copies") as error:
         planned(persona_home, tmp_path, text)
-    assert "add D to variants under [rewrite]" in error.value.remedy
+    assert "add D to variants under [rewrite]" in error.value.hint
     assert not (persona_home / "training").exists() or not [*(persona_home / "training").glob("ablation*")]
 
 
@@ -200,7 +200,7 @@ def test_an_arm_that_cannot_be_composed_is_told_before_another_is_trained(traini
     looked: list[str] = []
     with pytest.raises(RequestError, match="verl refuses the configuration: train_batch_size \\(3\\) must be") as error:
         make_ready(found, lambda run: looked.append(run.folder.name))
-    assert "[settings] of an experiment" in error.value.remedy
+    assert "[settings] of an experiment" in error.value.hint
     assert looked == [one.run.folder.name for one in found]
     assert not [one for one in found if (one.run.folder / NOTE).exists()]
 

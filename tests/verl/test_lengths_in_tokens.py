@@ -66,7 +66,7 @@ def test_a_refusal_says_what_is_too_long_where_and_what_to_do():
     assert "prompts" not in caught.value.what
     assert str(caught.value.where).startswith("r0, r1")
     assert {"data.max_length", "+data.max_response_length"} <= {
-        word.strip("(:),") for word in caught.value.remedy.split()
+        word.strip("(:),") for word in caught.value.hint.split()
     }
 
 

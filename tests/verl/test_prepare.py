@@ -229,7 +229,7 @@ def test_where_rows_are_missing_for_want_of_labels_that_is_said(training_home: P
     [of_labels] = ["cer_labels" in stage.parents for stage in STAGES if told.rows in stage.tables]
     with pytest.raises(RequestError, match=f"no train rows of {told.rows}") as error:
         _files(training_home, empty, told)
-    assert ("people have to label candidates first (the table cer_labels" in error.value.remedy) == of_labels
+    assert ("people have to label candidates first (the table cer_labels" in error.value.hint) == of_labels
 
 
 @pytest.mark.parametrize(("name", "value"), [("mode", "shift"), ("alpha", 1), ("beta", 0.5), ("reweight", False)])

@@ -70,7 +70,7 @@ def test_without_sentence_transformers_it_says_what_to_install(tmp_path: Path, m
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(RequestError, match="not installed") as told:
         sentence_encoder(tmp_path)
-    assert "requirements/encoder.txt" in told.value.remedy
+    assert "requirements/encoder.txt" in told.value.hint
 
 
 @pytest.mark.parametrize("make", [sentence_encoder, encoder_id])

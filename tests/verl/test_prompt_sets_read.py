@@ -263,4 +263,4 @@ def test_a_run_is_refused_whose_prompts_are_too_long_for_its_model(real: Made):
 def test_a_folder_without_a_tokenizer_is_an_error_that_says_so(real: Made, verl: dict[str, Any]):
     assert "the tokenizer cannot be loaded" in verl["refused"]
     assert f"where: {real.home}" in verl["refused"]
-    assert "remedy: name the model's folder" in verl["refused"]
+    assert "hint: name the model's folder" in verl["refused"]

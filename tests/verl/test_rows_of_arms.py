@@ -114,7 +114,7 @@ def test_an_arm_of_whose_variants_one_has_no_rows_is_refused(persona_home: Path,
         with pytest.raises(RequestError, match=f"rm_unified has no rows of the variants {variant}: ") as error:
             refused()
         assert error.value.where == paths[0].parent
-        assert f"add {variant} to variants under [rewrite]" in error.value.remedy
+        assert f"add {variant} to variants under [rewrite]" in error.value.hint
     assert not (tmp_path / "rows.parquet").exists()
 
 
@@ -131,7 +131,7 @@ def test_where_no_row_is_left_it_is_refused_without_an_arm_too(training_home: Pa
     paths = some(tmp_path / "r.parquet", training_home, told, "R")
     with pytest.raises(RequestError, match="has no rows of the variants none, P") as error:
         write(paths, tmp_path / "rows.parquet", told, told.arm(""))
-    assert "add P to variants" in error.value.remedy
+    assert "add P to variants" in error.value.hint
 
 
 def test_a_set_that_knows_no_variants_has_none(training_home: Path):

@@ -71,7 +71,7 @@ def test_fewer_rows_than_one_batch_are_refused(training_home: Path, start: Path,
     run = prepare(training_home, recipe(name), "cpu_smoke", name=f"few-{name}", most_rows=3, given=told)
     with pytest.raises(RequestError, match=r"there are 3 training rows, and one batch takes \d") as caught:
         run.ready()
-    assert "data.train_batch_size" in caught.value.remedy
+    assert "data.train_batch_size" in caught.value.hint
     assert {path.name for path in run.folder.iterdir()} == {LOCK}
 
 
@@ -85,4 +85,4 @@ def test_what_a_warm_start_teaches_to_write_is_held_against_what_its_policy_may_
     assert f"0 over {limit:,} (0.00%)" in targets
     with pytest.raises(RequestError, match="targets of train are longer than 20 tokens") as caught:
         run_of(training_home, start, "empathy_sft", **{key: 20}).lengths()
-    assert "+data.max_response_length: --set, or [settings] of an experiment" in caught.value.remedy
+    assert "+data.max_response_length: --set, or [settings] of an experiment" in caught.value.hint

@@ -154,8 +154,8 @@ def test_the_share_of_verdicts_is_of_what_was_scored_since_the_last_step(tmp_pat
 def test_what_cannot_be_carried_out_fails_with_its_remedy(tmp_path: Path, instance: dg.DagsterInstance):
     """Through the process: there is no release in this home, or no environment to train in."""
     found = failure(materialized(tmp_path, instance))
-    remedy = "gongqing release NAME" if PYTHON.exists() else "make train-env"
-    assert f"remedy: {remedy}" in found.description
+    hint = "gongqing release NAME" if PYTHON.exists() else "make train-env"
+    assert f"hint: {hint}" in found.description
 
 
 def test_a_provider_that_there_is_not_is_refused_before_anything_starts(tmp_path: Path, instance: dg.DagsterInstance):
@@ -187,7 +187,7 @@ def test_what_cannot_be_asked_for_is_told_of_by_the_process(tmp_path: Path, inst
     assert dg.materialize([asking], instance=instance).success
     [told] = messages
     assert "provider 'nosuch': Input should be 'openai', 'replay' or 'none'; budget 'much': " in told["failed"]
-    assert "remedy: mend the config of the asset" in told["failed"]
+    assert "hint: mend the config of the asset" in told["failed"]
 
 
 def test_the_asset_called_directly_fails_with_the_same(tmp_path: Path):

@@ -80,7 +80,7 @@ def _serve(home: Path, host: str, port: int, listening: socket.socket, told: Cal
             )
         except Exception as error:
             raise GongqingError(
-                "the code location did not start", where=MODULE, remedy="mend what is told of above, and start it again"
+                "the code location did not start", where=MODULE, hint="mend what is told of above, and start it again"
             ) from error
         named = group.folder / "workspace.yaml"
         place = {"host": "localhost", "socket": at, "location_name": ROOT.name}
@@ -97,7 +97,7 @@ def _serve(home: Path, host: str, port: int, listening: socket.socket, told: Cal
             address = f"http://{_in_address(host)}:{port}/?{TOKEN}={token}"
             if ended := asyncio.run(_until_over(app, listening, group, lambda: told(address))):
                 raise GongqingError(
-                    f"the web UI has ended, for {ended}", remedy="see above why, then run the same command again"
+                    f"the web UI has ended, for {ended}", hint="see above why, then run the same command again"
                 )
 
 
@@ -166,7 +166,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         if ipaddress.ip_address(address[0]).is_unspecified:
             raise RequestError(
                 f"{host} is every address of this machine, and no name that a browser could call it by",
-                remedy="name the one address that is to be opened: --host ADDRESS",
+                hint="name the one address that is to be opened: --host ADDRESS",
             )
         with socket.socket(family, kind) as listening:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -175,7 +175,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
     except OSError as error:
         raise RequestError(
             f"{host}, port {port}, cannot be listened on: {error.strerror or error}",
-            remedy="name another one with --port or --host, or end what listens there",
+            hint="name another one with --port or --host, or end what listens there",
         ) from error
 
 
@@ -190,7 +190,7 @@ def _alone(home: Path, host: str, port: int) -> Iterator[None]:
             raise Busy(
                 f"the web UI of this home is served already ({path.read_text(encoding='utf-8').strip()})",
                 where=home,
-                remedy="open the address that it has printed, or end it",
+                hint="open the address that it has printed, or end it",
             ) from None
         lock.truncate(0)
         lock.write(f"process {os.getpid()}, {host} port {port}\n")

@@ -151,7 +151,7 @@ class Batches:
                 raise LedgerBusy(
                     f"a process that is alive waits for batch {batch_id}",
                     where=self._file.path,
-                    remedy="end it first, or let it collect the batch",
+                    hint="end it first, or let it collect the batch",
                 )
             now = time.time()
             left = db.execute(
@@ -173,7 +173,7 @@ class Batches:
                 "SELECT count(*) FROM attempt WHERE batch = ? AND ended IS NULL", (batch.id,)
             ).fetchone()
             if left:
-                raise LedgerError(f"{left} calls of batch {batch.id} have not ended", remedy="end them first")
+                raise LedgerError(f"{left} calls of batch {batch.id} have not ended", hint="end them first")
             db.execute(
                 "UPDATE batch SET ended = ?, status = ?, output = ?, errors = ? WHERE id = ?",
                 (time.time(), status, batch.output, batch.errors, batch.id),

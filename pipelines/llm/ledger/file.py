@@ -155,7 +155,7 @@ class LedgerFile:
             raise _damaged(self.path, "the body of a call is not what was written") from error
         except OSError as error:
             raise LedgerError(
-                f"the ledger cannot be used: {error}", where=self.path, remedy="look at the folder's rights and room"
+                f"the ledger cannot be used: {error}", where=self.path, hint="look at the folder's rights and room"
             ) from error
 
     def _ours(self, error: sqlite3.Error) -> LedgerError:
@@ -164,14 +164,14 @@ class LedgerFile:
             return LedgerFull(
                 "no room left for the ledger: what was to be written is not there",
                 where=self.path,
-                remedy="free some space; what is answered is not asked again",
+                hint="free some space; what is answered is not asked again",
             )
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return _busy(self.path)
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return _damaged(self.path, str(error))
         return LedgerError(
-            f"the ledger cannot be used: {error}", where=self.path, remedy="look at the file's rights and its disk"
+            f"the ledger cannot be used: {error}", where=self.path, hint="look at the file's rights and its disk"
         )
 
     def _no_room(self) -> bool:
@@ -237,7 +237,7 @@ def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
         raise DamagedLedger(
             f"the ledger is of version {version}, made by a newer gongqing; this one knows {SCHEMA_VERSION}",
             where=path,
-            remedy="update gongqing",
+            hint="update gongqing",
         )
     else:
         for step in range(version, SCHEMA_VERSION):
@@ -248,7 +248,7 @@ def _damaged(path: Path, told: str) -> DamagedLedger:
     return DamagedLedger(
         f"the ledger cannot be read: {told}",
         where=path,
-        remedy="restore it from a backup, or move it and the files beside it away: then every question is paid again",
+        hint="restore it from a backup, or move it and the files beside it away: then every question is paid again",
     )
 
 
@@ -256,5 +256,5 @@ def _busy(path: Path) -> LedgerBusy:
     return LedgerBusy(
         f"another process has held the ledger for {PATIENCE:.0f} seconds",
         where=path,
-        remedy="look for a gongqing that was stopped (ps), end it, and ask again",
+        hint="look for a gongqing that was stopped (ps), end it, and ask again",
     )

@@ -165,7 +165,7 @@ class Ledger:
         if answer.currency != attempt.call.currency:
             raise RequestError(
                 f"a call that was begun in {attempt.call.currency} cannot end in {answer.currency}",
-                remedy="take both from the profile's price",
+                hint="take both from the profile's price",
             )
         at = await self._end(End(attempt, "answered", 0, answer.cost, answer, packed(answer.body)))
         return Recorded(
@@ -229,7 +229,7 @@ class Ledger:
             elif there.currency != currency:
                 raise RequestError(
                     f"the budget of {of} that was broken off is in {there.currency}, not in {currency}",
-                    remedy=f"give --budget in {there.currency}, or close it",
+                    hint=f"give --budget in {there.currency}, or close it",
                 )
             else:
                 db.execute("UPDATE budget SET cap = ? WHERE id = ?", (limit, there.id))
@@ -314,7 +314,7 @@ class Ledger:
         raise LedgerBusy(
             f"{gone} requests are forgotten, but their bytes are still in the log beside the ledger",
             where=self.path,
-            remedy="end the other processes that use the ledger, and do it again",
+            hint="end the other processes that use the ledger, and do it again",
         )
 
     def compact(self) -> None:
@@ -323,7 +323,7 @@ class Ledger:
             raise LedgerBusy(
                 "the ledger cannot be written anew while another process reads it",
                 where=self.path,
-                remedy="end the other processes that use the ledger, and do it again",
+                hint="end the other processes that use the ledger, and do it again",
             )
 
     @contextmanager
@@ -331,7 +331,7 @@ class Ledger:
         """The connection that reads, for one thread at a time."""
         with self._reading, self._file.translated():
             if not self._open:
-                raise LedgerError("the ledger is closed", where=self.path, remedy="open it again")
+                raise LedgerError("the ledger is closed", where=self.path, hint="open it again")
             yield self._file.reads
 
 

@@ -97,11 +97,11 @@ class Writer:
         """Raises LedgerError where it is closed, or was opened before this process was forked."""
         if os.getpid() != self._process:
             raise LedgerError(
-                "the ledger was opened in another process", where=self._file.path, remedy="open it after the fork"
+                "the ledger was opened in another process", where=self._file.path, hint="open it after the fork"
             )
         with self._starting:
             if self._closed:
-                raise LedgerError("the ledger is closed", where=self._file.path, remedy="open it again")
+                raise LedgerError("the ledger is closed", where=self._file.path, hint="open it again")
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
                 self._thread.start()
@@ -253,7 +253,7 @@ class Writer:
                 found[key] = LedgerBusy(
                     f"a question has been asked in batch {batch} of {alias} at {host}, which nobody has collected yet",
                     where=self._file.path,
-                    remedy="ask with --batch: it collects the batch, and asks only what has no answer then; where that"
+                    hint="ask with --batch: it collects the batch, and asks only what has no answer then; where that"
                     f" profile or host is no more: gongqing ledger give-up-batch {batch}",
                 )
         return found
@@ -279,14 +279,14 @@ class _Budgets:
         if job.budget is None:
             return None
         if job.budget not in self._rows:
-            return RequestError(f"there is no budget {job.budget}", remedy="open one")
+            return RequestError(f"there is no budget {job.budget}", hint="open one")
         cap, currency, spent, held, closed = self._rows[job.budget]
         if closed is not None:
-            return RequestError(f"budget {job.budget} is closed", remedy="open another")
+            return RequestError(f"budget {job.budget} is closed", hint="open another")
         if job.call.currency != currency:
             return RequestError(
                 f"{job.call.alias} is paid in {job.call.currency}, and the budget is in {currency}",
-                remedy=f"give its price in {currency}, or a budget in {job.call.currency}",
+                hint=f"give its price in {currency}, or a budget in {job.call.currency}",
             )
         if spent + held + job.reserve > cap:
             return BudgetSpent(
@@ -340,7 +340,7 @@ def _end(db: Connection, jobs: Sequence[End], now: float) -> None:
     if changed != len(jobs):
         raise LedgerError(
             f"{len(jobs) - changed} of {len(jobs)} calls have ended before",
-            remedy="end every attempt once; a session that was closed has ended its own",
+            hint="end every attempt once; a session that was closed has ended its own",
         )
     for budget, (spent, held) in settled.items():
         db.execute("UPDATE budget SET spent = spent + ?, held = held + ? WHERE id = ?", (spent, held, budget))

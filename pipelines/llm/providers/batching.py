@@ -68,7 +68,7 @@ def _require_some_answer(endpoint: Endpoint, found: Collection[Recorded | Failur
         raise HostRefused(
             f"{endpoint.profile.alias} answers {told} to all {len(asked)} questions of a batch: nothing more is sent",
             where=f"{endpoint.host}, model {endpoint.profile.model}",
-            remedy=UNLIKED,
+            hint=UNLIKED,
         )
     which = f"none to all {len(asked)} questions of a batch"
     raise no_answers(endpoint.profile, endpoint.host, which, ", ".join(sorted(failed)))

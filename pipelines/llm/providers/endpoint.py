@@ -162,8 +162,8 @@ class Endpoint:
         if status in ABOUT_ONE and code not in _NO_CREDIT:
             raise self._not_had(request, told, code)
         closed = f", and asks to wait {after:.0f} s" if after > LONGEST_WAIT else ""
-        remedy = _REMEDIES.get(402 if code in _NO_CREDIT else status, "look at the profile of the model")
-        raise RequestFailed(told, billed=False, refusal=self._refusal(f"{status}{_aside(code)}{closed}", remedy))
+        hint = _REMEDIES.get(402 if code in _NO_CREDIT else status, "look at the profile of the model")
+        raise RequestFailed(told, billed=False, refusal=self._refusal(f"{status}{_aside(code)}{closed}", hint))
 
     def _not_had(self, request: Request, told: str, code: str | None) -> RequestFailed:
         """One question that the host would not have: it alone is at fault, unless many are in a row."""
@@ -193,11 +193,11 @@ class Endpoint:
             return None
         return no_answers(self.profile, self.host, f"{self._in_a_row} questions in a row", status)
 
-    def _refusal(self, status: str, remedy: str) -> HostRefused:
+    def _refusal(self, status: str, hint: str) -> HostRefused:
         return HostRefused(
             f"{self.profile.alias} answers {status}: nothing more is sent",
             where=f"{self.host}, model {self.profile.model}",
-            remedy=remedy,
+            hint=hint,
         )
 
 
@@ -206,7 +206,7 @@ def redirected(profile: Profile, host: str, error: Redirected) -> HostRefused:
     return HostRefused(
         f"{profile.alias} answers {error.status}, and sends to {error.to}: that is not followed; nothing more is sent",
         where=f"{host}, model {profile.model}",
-        remedy="look at base_url of the profile; where the other host is the right one, name it there",
+        hint="look at base_url of the profile; where the other host is the right one, name it there",
     )
 
 
@@ -216,7 +216,7 @@ def no_answers(profile: Profile, host: str, which: str, status: str) -> HostRefu
     return HostRefused(
         f"{profile.alias} gives no answers: {which} ({status}); nothing more is sent",
         where=f"{host}, model {profile.model}",
-        remedy=f"try again later{longer if 'timeout' in status else ''}: what was answered is kept",
+        hint=f"try again later{longer if 'timeout' in status else ''}: what was answered is kept",
     )
 
 

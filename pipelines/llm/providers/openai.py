@@ -332,7 +332,7 @@ class OpenAIClient:
             raise RequestError(
                 f"{waiting} questions of {stage} cost money, and there is no budget",
                 where=f"the models {', '.join(aliases)}",
-                remedy=f"--budget AMOUNT, in {currency}; --estimate says how much it may take",
+                hint=f"--budget AMOUNT, in {currency}; --estimate says how much it may take",
             )
         if self._budget is None:
             self._budget = self._made_ledger().open_budget(self._cap, currency, self._of)
@@ -346,7 +346,7 @@ class OpenAIClient:
             raise RequestError(
                 f"the models are paid in {' and '.join(found)}, and a budget is in one currency",
                 where=f"the models {', '.join(aliases)}",
-                remedy="give the prices of all in one currency, in a file of profiles of your own",
+                hint="give the prices of all in one currency, in a file of profiles of your own",
             )
         return found[0] if found else None
 

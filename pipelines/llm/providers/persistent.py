@@ -64,7 +64,7 @@ class PersistentClient(OpenAIClient):
             raise RequestError(
                 f"what {stage} asks costs money, and there is no budget",
                 where=f"the model {alias}",
-                remedy=f"--budget AMOUNT, in {currency}",
+                hint=f"--budget AMOUNT, in {currency}",
             )
         known = profile(self._profiles, alias)
         host(known)

@@ -73,7 +73,7 @@ class ReplayClient:
             raise RequestError(
                 "provider replay has nothing to replay",
                 where="the setting llm.recordings",
-                remedy="name a file of recordings; gongqing ledger record FILE writes one from what was asked",
+                hint="name a file of recordings; gongqing ledger record FILE writes one from what was asked",
             )
         self._path = llm.recordings
         self._repairs = llm.repairs
@@ -95,7 +95,7 @@ class ReplayClient:
                 f"{len(missing)} of {len(requests)} questions of {stage} are not in the recordings; the first is "
                 f"{first.request.key}, asked of {first.profile.alias}",
                 where=self._path,
-                remedy="ask them once (--provider openai), then gongqing ledger record FILE",
+                hint="ask them once (--provider openai), then gongqing ledger record FILE",
             )
         told = Told(self._progress, stage, len(requests))
         replies = []
@@ -131,7 +131,7 @@ def recordings(path: Path) -> list[Recording]:
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(
-            f"the recordings cannot be read: {error}", where=path, remedy="name a file that is there"
+            f"the recordings cannot be read: {error}", where=path, hint="name a file that is there"
         ) from error
     found = []
     for number, line in enumerate(lines, 1):
@@ -141,7 +141,7 @@ def recordings(path: Path) -> list[Recording]:
             raise UnreadableFile(
                 f"no recording: {type(error).__name__}",
                 where=f"{path}, line {number}",
-                remedy="recordings are not written by hand: gongqing ledger record FILE",
+                hint="recordings are not written by hand: gongqing ledger record FILE",
             ) from error
     return found
 
@@ -166,7 +166,7 @@ def record(ledger: Ledger, path: Path, stages: Sequence[str] | None = None, *, e
             raise RequestError(
                 f"the ledger has no answers{of}: a file of none could not be replayed",
                 where=path,
-                remedy="ask first (gongqing refresh --provider openai); gongqing ledger tells what was asked",
+                hint="ask first (gongqing refresh --provider openai); gongqing ledger tells what was asked",
             )
     return n
 

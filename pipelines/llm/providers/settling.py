@@ -59,5 +59,5 @@ def overrun(recorded: Recorded, attempt: Attempt, profile: Profile, host: str) -
         f"{profile.alias} tells {told.prompt} tokens in and {told.completion} out of one call, "
         f"{amount(recorded.cost):f} {currency}, where {amount(attempt.reserve):f} was set aside: nothing more is sent",
         where=f"{host}, model {profile.model}",
-        remedy="look at max_tokens and price of the profile: the cap of a budget holds only if they are right",
+        hint="look at max_tokens and price of the profile: the cap of a budget holds only if they are right",
     )

@@ -81,7 +81,7 @@ def replies_to(stage: str) -> dict[Key, str]:
             raise UnreadableFile(
                 f"no written reply: {type(error).__name__}",
                 where=f"{path}, line {number}",
-                remedy="each line has task, row_id, alias, sample, inputs and reply",
+                hint="each line has task, row_id, alias, sample, inputs and reply",
             ) from error
     return found
 
@@ -97,5 +97,5 @@ def _reply(stage: str, question: Question[Any], text: str | None) -> Reply[Any]:
         raise UnreadableFile(
             f"what was written for {question.task} of {question.row_id} is no reply to it: {error.problem}",
             where=FOLDER / f"{stage}.jsonl",
-            remedy="mend the line: the sentence of its task's prompt that names the form says how",
+            hint="mend the line: the sentence of its task's prompt that names the form says how",
         ) from None

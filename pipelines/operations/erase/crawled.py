@@ -30,7 +30,7 @@ def no_crawl(home: Path) -> Iterator[None]:
                 stack.enter_context(held(lock, wait=False))
             except BlockingIOError as error:
                 raise Busy(
-                    "a crawl is at work", where=lock.parent, remedy="wait for it, or end it: it goes on where it was"
+                    "a crawl is at work", where=lock.parent, hint="wait for it, or end it: it goes on where it was"
                 ) from error
         for source in sorted(Home(home).crawl.glob("*/")):
             stack.enter_context(Home(home).lock(f"crawl-{source.name}"))

@@ -63,7 +63,7 @@ def scrub_database(path: Path, scrub: Scrub) -> int:
             raise StorageFull(
                 "no room left to write Dagster's state anew",
                 where=path,
-                remedy=f"free twice as much as the file takes ({path.stat().st_size / 1e6:.1f} MB), then: "
+                hint=f"free twice as much as the file takes ({path.stat().st_size / 1e6:.1f} MB), then: "
                 "gongqing erase --resume",
             ) from error
         raise _busy(path, str(error)) from error
@@ -73,7 +73,7 @@ def _busy(path: Path, told: str) -> Busy:
     return Busy(
         f"another process uses Dagster's state: {told}",
         where=path,
-        remedy="end Dagster's web UI and daemon, then: gongqing erase --resume",
+        hint="end Dagster's web UI and daemon, then: gongqing erase --resume",
     )
 
 

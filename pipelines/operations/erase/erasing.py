@@ -68,7 +68,7 @@ def _nobody_else(home: Path) -> Iterator[None]:
             raise Busy(
                 "a release is being given away: where it is then could not be told",
                 where=Home(home).lock_file("giving"),
-                remedy="wait for the export, or end it",
+                hint="wait for the export, or end it",
             ) from error
         yield
 

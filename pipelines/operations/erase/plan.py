@@ -75,7 +75,7 @@ def unfinished(home: Path) -> Iterator[tuple[Plan, Runs]]:
             raise StoreError(
                 "the plan of an erasure that was begun cannot be read",
                 where=path,
-                remedy="remove it, and ask for the same erasure again: what is erased already stays so",
+                hint="remove it, and ask for the same erasure again: what is erased already stays so",
             ) from error
 
 

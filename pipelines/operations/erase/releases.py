@@ -104,7 +104,7 @@ def _bytes_of(shard: Path) -> bytes:
         raise DamagedRelease(
             "a file of a release is gone since the erasure was begun",
             where=shard,
-            remedy="restore it, or move the release out of the home; then: gongqing erase --resume",
+            hint="restore it, or move the release out of the home; then: gongqing erase --resume",
         ) from error
 
 

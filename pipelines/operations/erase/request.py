@@ -45,7 +45,7 @@ def targets(request: Request, home: Path, store: Store) -> Targets:
     Raises RequestError for a request of nothing, and for a row, an author or a file that nothing is known of.
     """
     if not (request.rows or request.authors or request.files):
-        raise RequestError("nothing is named that should be erased", remedy="name rows, --author or --file")
+        raise RequestError("nothing is named that should be erased", hint="name rows, --author or --file")
     wanted = set(request.rows)
     ids, records = _of_files(request.files, store)
     found, authors, whole = set(), set(), set()
@@ -63,7 +63,7 @@ def targets(request: Request, home: Path, store: Store) -> Targets:
         raise RequestError(
             f"no table holds, or ever dropped, a post, an answer or a dialogue {missing[0]!r}",
             where=home,
-            remedy="name rows as tables do (gongqing why ROW); for a round or a rewriting, its dialogue",
+            hint="name rows as tables do (gongqing why ROW); for a round or a rewriting, its dialogue",
         )
     if unknown := sorted(set(request.authors) - authors):
         raise RequestError(
@@ -71,7 +71,7 @@ def targets(request: Request, home: Path, store: Store) -> Targets:
             # What is no pseudonym of ours may be somebody's name.
             else "an author is named by a pseudonym",
             where=home,
-            remedy="take it from the column `author`: u_ and 16 hex digits",
+            hint="take it from the column `author`: u_ and 16 hex digits",
         )  # fmt: skip
     asked = frozenset(found | ids)
     return Targets(asked, frozenset(name for name in whole - asked if name in Gone(asked)), records)
@@ -117,6 +117,6 @@ def _of_files(files: tuple[Path, ...], store: Store) -> tuple[set[str], dict[str
             raise RequestError(
                 "nothing was imported from this file",
                 where=file,
-                remedy="give the file as it was imported, or its name alone where it is no more",
+                hint="give the file as it was imported, or its name alone where it is no more",
             )
     return ids, records

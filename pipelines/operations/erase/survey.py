@@ -199,12 +199,12 @@ def _calls(home: Path, made: Iterable[str], runs: Runs) -> set[str]:
                 raise LedgerBusy(
                     f"a question about it is under way, for {attempt.stage}: its answer would come later",
                     where=Home(home).ledger,
-                    remedy="wait for whoever asks it, or end them",
+                    hint="wait for whoever asks it, or end them",
                 )
             raise LedgerBusy(
                 f"a question about it is in batch {attempt.batch}, whose answers nobody has collected",
                 where=Home(home).ledger,
-                remedy=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
+                hint=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
             )
     return found
 

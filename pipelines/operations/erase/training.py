@@ -31,7 +31,7 @@ def no_training(home: Path) -> Iterator[None]:
             stack.enter_context(Home(home).lock("training", wait=False))
         except BlockingIOError as error:
             where = next(filter(_is_held, runs(home)), Home(home).training)
-            raise Busy("a run is training", where=where, remedy="wait for it, or end it") from error
+            raise Busy("a run is training", where=where, hint="wait for it, or end it") from error
         yield
 
 

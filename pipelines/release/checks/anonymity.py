@@ -39,7 +39,7 @@ def k_anonymity(released: Released) -> Iterator[Finding]:
             count=few.height,
             what=f"{few.height:,} of {told.height:,} seekers tell {_TOGETHER} or more of {', '.join(_patterns())}, and "
             f"fewer than {K} of the release tell the same",
-            remedy="read these before they are published; whoever can be known by them: gongqing erase ROW_ID",
+            hint="read these before they are published; whoever can be known by them: gongqing erase ROW_ID",
             examples=some(few["name"]),
         )
 

@@ -90,7 +90,7 @@ def groups(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=count,
             what=f"{count:,} groups stand in two splits",
-            remedy=_REFRESH,
+            hint=_REFRESH,
             examples=found,
         )
 
@@ -107,6 +107,6 @@ def _refused(count: int, what: str, ids: pl.Series | list[str]) -> Finding:
         severity="refuse",
         count=count,
         what=f"{count:,} {what}",
-        remedy=_REFRESH,
+        hint=_REFRESH,
         examples=some(ids),
     )

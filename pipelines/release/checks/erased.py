@@ -27,7 +27,7 @@ def erased(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=rows.height,
             what=f"{rows.height:,} rows come from what was erased, or is to be taken down",
-            remedy="erase it from the versions that hold it (gongqing erase ROW_ID), then gongqing refresh",
+            hint="erase it from the versions that hold it (gongqing erase ROW_ID), then gongqing refresh",
             examples=some(rows["row_id"]),
         )
 

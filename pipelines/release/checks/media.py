@@ -24,6 +24,6 @@ def media(released: Released) -> Iterator[Finding]:
             count=lacking.height,
             what=f"text only: {lacking.height:,} of {rounds.height:,} rounds ({lacking.height / rounds.height:.1%}) "
             "lacked media, and are left out",
-            remedy="nothing is lost but these: clips are not read here",
+            hint="nothing is lost but these: clips are not read here",
             examples=some([round_id(*one) for one in lacking.iter_rows()]),
         )

@@ -34,7 +34,7 @@ def near_duplicates(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=len(pairs),
             what=f"{len(pairs):,} pairs of (nearly) equal texts stand in different splits",
-            remedy="gongqing refresh puts such rows into one group, an older version that was promoted may tear them; "
+            hint="gongqing refresh puts such rows into one group, an older version that was promoted may tear them; "
             "those that differ in script or punctuation: have one of each pair erased (gongqing erase ROW_ID)",
             examples=sorted(pairs)[:EXAMPLES],
         )

@@ -46,7 +46,7 @@ def not_from_a_model(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=sum(map(len, found.values())),
             what=f"rows rest on what no model made or judged ({', '.join(sorted(tables))}): " + told,
-            remedy="have a model make them (gongqing refresh --provider openai --budget USD), or release them marked "
+            hint="have a model make them (gongqing refresh --provider openai --budget USD), or release them marked "
             "as such (--allow not_from_a_model)",
             examples=some([row_id for ids in found.values() for row_id in ids]),
         )
@@ -66,7 +66,7 @@ def unjudged(released: Released) -> Iterator[Finding]:
             severity="warn",
             count=len(doubted),
             what=f"{len(doubted):,} prompts are of posts that may not ask for help: no model has judged them",
-            remedy="gongqing refresh --select topics --provider openai --budget USD",
+            hint="gongqing refresh --select topics --provider openai --budget USD",
             examples=some(doubted),
         )
 

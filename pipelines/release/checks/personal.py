@@ -36,7 +36,7 @@ def _in_texts(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=rows["row_id"].n_unique(),
             what=f"personal data are left: {told}",
-            remedy="have these rows erased (gongqing erase ROW_ID), or mend the rules of pipelines/text/pii",
+            hint="have these rows erased (gongqing erase ROW_ID), or mend the rules of pipelines/text/pii",
             examples=some(rows["row_id"]),
         )
 
@@ -57,6 +57,6 @@ def _in_ids(released: Released) -> Iterator[Finding]:
             count=told.height,
             what=f"{told.height:,} posts or dialogues are named by a number or an address of somebody's: "
             f"{', '.join(sets)}",
-            remedy="import the set again with another id, or with none (docs/mapping.md)",
+            hint="import the set again with another id, or with none (docs/mapping.md)",
             examples=sets,
         )

@@ -95,7 +95,7 @@ def retold(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=len(found),
             what=f"{len(found):,} pairs of rows in different splits tell the same story{_of_lineage(released)}",
-            remedy="leave the set out that was made from the other, or have one row of each pair erased "
+            hint="leave the set out that was made from the other, or have one row of each pair erased "
             "(gongqing erase ROW_ID)",
             examples=[" ~ ".join(pair) for pair in sorted(found)[:EXAMPLES]],
         )

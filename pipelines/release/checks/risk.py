@@ -31,7 +31,7 @@ def risks(released: Released) -> Iterator[Finding]:
             severity="warn" if allowed else "refuse",
             count=len(found),
             what=f"{len(found):,} rows show signs of risk to life or limb",
-            remedy="the setting prompts.allow_risk lets them train" if allowed else _LEFT_OUT,
+            hint="the setting prompts.allow_risk lets them train" if allowed else _LEFT_OUT,
             examples=some(found),
         )
 
@@ -57,7 +57,7 @@ def minors(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=len(found),
             what=f"{len(found):,} rows are by writers who say to be younger than 18",
-            remedy=_LEFT_OUT,
+            hint=_LEFT_OUT,
             examples=some(found),
         )
 

@@ -54,7 +54,7 @@ def licences(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=len(bare),
             what=f"no licence is known of {', '.join(one.name for one in bare)}",
-            remedy="find out under what licence it stands, and import it with a mapping file that says so "
+            hint="find out under what licence it stands, and import it with a mapping file that says so "
             "(docs/mapping.md)",
             examples=some([one.name for one in bare]),
         )
@@ -66,7 +66,7 @@ def licences(released: Released) -> Iterator[Finding]:
             severity="warn",
             count=sum(one.rows for one in withheld),
             what=f"rows of writers who did not consent to be published: {named}",
-            remedy="nothing to do: an export holds ids, labels and annotations of these alone, no text",
+            hint="nothing to do: an export holds ids, labels and annotations of these alone, no text",
             examples=some([one.name for one in withheld]),
         )
 

@@ -34,7 +34,7 @@ def pinned(store: Store) -> tuple[dict[str, Version], list[Finding]]:
         severity="refuse",
         count=len(damaged),
         what=f"versions are damaged ({'; '.join(damaged)})",
-        remedy="gongqing refresh makes them anew; of an imported or crawled table, import or crawl again",
+        hint="gongqing refresh makes them anew; of an imported or crawled table, import or crawl again",
         examples=sorted({told.partition(":")[0] for told in damaged}),
     )
     return pins, [finding]
@@ -48,7 +48,7 @@ def empty(released: Released) -> Iterator[Finding]:
             severity="refuse",
             count=len(CONFIGS),
             what="there is nothing to release: no training set has a row",
-            remedy="gongqing tables shows what there is; import or crawl something, then gongqing refresh. "
+            hint="gongqing tables shows what there is; import or crawl something, then gongqing refresh. "
             "Is this the home that you meant (GONGQING_HOME)?",
             examples=list(CONFIGS),
         )
@@ -61,7 +61,7 @@ def empty(released: Released) -> Iterator[Finding]:
             severity="warn",
             count=len(missing),
             what=f"sets without a row are left out: {told}",
-            remedy="gongqing show TABLE --dropped tells more; docs/training-sets.md says what each set is made from",
+            hint="gongqing show TABLE --dropped tells more; docs/training-sets.md says what each set is made from",
             examples=missing,
         )
 

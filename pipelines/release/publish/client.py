@@ -40,7 +40,7 @@ def require_repo(repo: str) -> None:
     if not _REPO.fullmatch(repo):
         raise RequestError(
             f"{repo!r} is no name of a data set on the Hub",
-            remedy="OWNER/NAME: letters, figures, hyphens, underscores and points",
+            hint="OWNER/NAME: letters, figures, hyphens, underscores and points",
         )
 
 
@@ -54,7 +54,7 @@ def hub_client(*, anonymous: bool = False) -> Any:
         raise NoKey(
             "there is no token for the Hub",
             where=f"the environment variable {TOKEN}",
-            remedy="make one that may write at huggingface.co/settings/tokens, and set the variable",
+            hint="make one that may write at huggingface.co/settings/tokens, and set the variable",
         )
     # Read once, when the client is imported.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -67,7 +67,7 @@ def hub_client(*, anonymous: bool = False) -> Any:
         from huggingface_hub import HfApi, constants
         from huggingface_hub.utils import logging
     except ModuleNotFoundError as error:
-        raise RequestError("huggingface_hub is not installed", remedy="pip install huggingface_hub") from error
+        raise RequestError("huggingface_hub is not installed", hint="pip install huggingface_hub") from error
     if elsewhere and os.environ["HF_HUB_DISABLE_XET"] == "1":
         constants.HF_HUB_DISABLE_XET = True  # where something else had imported it before
     # Its warnings name the signed address of an upload, whoever knows which may write there.
@@ -88,16 +88,16 @@ def hub_errors(doing: str, repo: str) -> Iterator[None]:
     try:
         yield
     except RevisionNotFoundError:
-        raise HubError(f"{doing}: there is no such revision", where=repo, remedy="name a tag of it") from None
+        raise HubError(f"{doing}: there is no such revision", where=repo, hint="name a tag of it") from None
     except RepositoryNotFoundError:
         raise HubError(
-            f"{doing}: there is no such data set, or the token may not see it", where=repo, remedy="check both"
+            f"{doing}: there is no such data set, or the token may not see it", where=repo, hint="check both"
         ) from None
     except RemoteEntryNotFoundError:
         raise HubError(
             f"{doing}: there is no such file",
             where=repo,
-            remedy="name a data set, and a revision, that gongqing published",
+            hint="name a data set, and a revision, that gongqing published",
         ) from None
     except HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else "no status"
@@ -105,14 +105,14 @@ def hub_errors(doing: str, repo: str) -> Iterator[None]:
         raise HubError(
             f"{refused}: {error.server_message}" if error.server_message else refused,
             where=repo,
-            remedy=_REMEDIES.get(status, _AGAIN),
+            hint=_REMEDIES.get(status, _AGAIN),
         ) from None
     except (OSError, RuntimeError, _transport_error()) as error:
         cause = error.__cause__ or error
         raise HubError(
             f"{doing}: the way to the Hub broke off ({type(cause).__name__})",
             where=repo,
-            remedy=_AGAIN,
+            hint=_AGAIN,
         ) from None
 
 

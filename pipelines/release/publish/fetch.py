@@ -65,9 +65,7 @@ def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told =
         path = _fetched(api, repo, shard.path, commit, staged)
         if sha256_of(path) != shard.sha256:
             path.unlink()
-            raise HubError(
-                f"{shard.path} is not what the manifest says", where=repo, remedy="run the same command again"
-            )
+            raise HubError(f"{shard.path} is not what the manifest says", where=repo, hint="run the same command again")
         require_rows(path, shard, repo)
         done += shard.bytes
         told(done, sum(shard.bytes for shard in shards))
@@ -78,7 +76,7 @@ def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told =
         raise RequestError(
             f"the release has {erased:,} rows of what was erased here",
             where=f"{repo}@{release.name}",
-            remedy="take it off the Hub as the receipt of the erasure says, and export a new release",
+            hint="take it off the Hub as the receipt of the erasure says, and export a new release",
         )
     return releases.publish(staged, release)
 
@@ -117,16 +115,16 @@ def read_manifest(path: Path, repo: str) -> Release:
             raise HubError(
                 f"its manifest says what this version does not know: {', '.join(map(str, unknown[:5]))}",
                 where=repo,
-                remedy="a newer gongqing published it: use that one",
+                hint="a newer gongqing published it: use that one",
             ) from error
         raise HubError(
-            "its manifest is none of a release", where=repo, remedy="name a revision that gongqing published"
+            "its manifest is none of a release", where=repo, hint="name a revision that gongqing published"
         ) from error
     require_name(release.name)
     for config, shards in release.configs.items():
         for shard in shards:
             if not _SHARD.fullmatch(shard.path) or not shard.path.startswith(f"{config}/"):
-                raise HubError(f"its manifest names a file {shard.path!r}", where=repo, remedy="do not trust this one")
+                raise HubError(f"its manifest names a file {shard.path!r}", where=repo, hint="do not trust this one")
     return release
 
 
@@ -162,4 +160,4 @@ def _kinds(schema: pa.Schema, name: str) -> list[pa.DataType]:
 
 
 def _wrong(what: str, repo: str) -> HubError:
-    return HubError(what, where=repo, remedy="do not trust this one")
+    return HubError(what, where=repo, hint="do not trust this one")

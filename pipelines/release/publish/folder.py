@@ -89,7 +89,7 @@ def restore_folder(releases: Releases, name: str, store: Store, target: Path) ->
         raise RequestError(
             "this home has no text of anybody who was not asked: nothing can be put back",
             where=name,
-            remedy=f"crawl or import them first: {', '.join(source.name for source in release.sources)}",
+            hint=f"crawl or import them first: {', '.join(source.name for source in release.sources)}",
         )
     with made_whole(target, releases.home) as staged:
         restored, missing = restore_rows(release, releases.folder(name), staged, known)
@@ -106,7 +106,7 @@ def made_whole(target: Path, home: Path) -> Iterator[Path]:
     """
     target, home = target.resolve(), home.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise RequestError("the target is there and not empty", where=target, remedy="name a new or an empty folder")
+        raise RequestError("the target is there and not empty", where=target, hint="name a new or an empty folder")
     missing = [path for path in target.parents if not path.exists()]
     staged = target.with_name(f".{target.name}.part")
     with full_disk_reported(target):

@@ -102,7 +102,7 @@ def _guard(api: Any, repo: str, private: bool, gated: bool) -> None:
     info = api.dataset_info(repo)
     if private and not info.private:
         raise RequestError(
-            "the data set is public on the Hub", where=repo, remedy="say --public, or make it private there first"
+            "the data set is public on the Hub", where=repo, hint="say --public, or make it private there first"
         )
     if gated and info.gated != "manual":  # "auto" lets in whoever asks
         api.update_repo_settings(repo, gated="manual", **_DATA_SET)
@@ -141,7 +141,7 @@ def _already_there(api: Any, standing: _Standing, release: Release, repo: str) -
         raise TagTaken(
             f"the tag {release.name} is there and stands for something else",
             where=repo,
-            remedy="a release is never changed: give this one another name",
+            hint="a release is never changed: give this one another name",
         )
     return standing.tagged
 
@@ -193,7 +193,7 @@ def _commit(api: Any, repo: str, operations: list[Any], release: Release, parent
                 raise HubMoved(
                     "somebody else has changed the data set since this began; nothing of the release is to be seen",
                     where=repo,
-                    remedy="look at what was changed there, then run the same command again",
+                    hint="look at what was changed there, then run the same command again",
                 ) from None
             raise
     return str(made.oid)

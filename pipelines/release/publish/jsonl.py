@@ -75,7 +75,7 @@ def export_jsonl(release: Release, folder: Path, target: Path, form: str) -> Exp
         why = "; ".join(left_out) or "it has no rows"
         raise RequestError(
             f"nothing of {release.name} can be written for {form}: {why}",
-            remedy="--private writes whole rows, for a trainer on machines of yours"
+            hint="--private writes whole rows, for a trainer on machines of yours"
             if any(reason.endswith(_LACKING) for reason in left_out)
             else "chats and triplets come with labels and chains (docs/training-sets.md)",
         )

@@ -59,7 +59,7 @@ class _Account:
                 severity="warn",
                 count=len(ids),
                 what=f"rows of {config} are published without the words of those who wrote them",
-                remedy="gongqing restore puts them back from a crawl or a copy of your own",
+                hint="gongqing restore puts them back from a crawl or a copy of your own",
                 examples=ids[:_EXAMPLES],
             )
         for (config, reason), ids in sorted(self.left_out.items()):
@@ -68,7 +68,7 @@ class _Account:
                 severity="warn",
                 count=len(ids),
                 what=f"rows of {config} are not published: {reason}",
-                remedy="none: they are in the release at home alone",
+                hint="none: they are in the release at home alone",
                 examples=ids[:_EXAMPLES],
             )
 
@@ -134,7 +134,7 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
             f"{len(found):,} rows or files of the export repeat {LEAST} characters or more of a text that may not be "
             f"published: {', '.join(found[:_EXAMPLES])}",
             where=folder.name,
-            remedy="nothing was exported; report it: these words should have been replaced",
+            hint="nothing was exported; report it: these words should have been replaced",
         )
 
 

@@ -65,7 +65,7 @@ def redact(
     row = pl.int_range(len(current), dtype=pl.UInt32, eager=True)
     groups = row if groups is None else groups
     if len(groups) != len(current):
-        raise RequestError(f"{len(groups)} groups for {len(current)} texts", remedy="give one group a text")
+        raise RequestError(f"{len(groups)} groups for {len(current)} texts", hint="give one group a text")
     of_row = pl.DataFrame({"row": row, "group": groups})
     numbers = _numbers_given(current, of_row)
     replaced = [pl.DataFrame(schema={"row": pl.UInt32, "kind": pl.String})]

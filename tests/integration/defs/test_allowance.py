@@ -21,7 +21,7 @@ def test_nothing_may_be_spent_unless_the_settings_say_so(tmp_path: Path):
     assert cap(Llm()) == 0
     with pytest.raises(RequestError, match=r"may spend 0, not 0.01") as refused:
         allow(tmp_path, Llm(), "run a", Decimal("0.01"))
-    assert "daily_budget" in refused.value.remedy
+    assert "daily_budget" in refused.value.hint
     allow(tmp_path, Llm(), "run a", Decimal(0))
 
 

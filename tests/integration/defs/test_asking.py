@@ -340,7 +340,7 @@ def test_a_table_that_other_answers_would_halve_fails_its_check_and_stays(instan
         assert (check.check_name, check.passed) == ("size", False)
         told = {name: value.value for name, value in check.metadata.items()}
         assert (told["rows"], told["rows it would have"]) == (before.height, 0)
-        assert "--allow-shrink" in told["remedy"]
+        assert "--allow-shrink" in told["hint"]
         assert rows(home).equals(before)
         paid = host.requests
         made = materialize(instance, home, provider="openai", budget=1.0, allow_shrink=True)

@@ -250,7 +250,7 @@ def test_a_line_that_cost_more_than_it_could_ends_the_run_with_all_answers_kept(
             asked(host, ledger, small)
     finally:
         host.vendor.change(greedy=False)
-    assert "max_tokens and price" in caught.value.remedy
+    assert "max_tokens and price" in caught.value.hint
     assert ledger.known([small[0].key])
     is_paid_as_billed(host, ledger)
 
@@ -340,7 +340,7 @@ def test_a_batch_that_is_asked_for_with_another_key_is_not_asked_again(host, tmp
     with Ledger(path) as ledger:
         with pytest.raises(HostRefused, match="knows nothing of batch 1") as caught:
             asked(host, ledger, some)
-        assert "key of the account" in caught.value.remedy
+        assert "key of the account" in caught.value.hint
         assert len(run(ledger.batches.open())) == 1
         host.switch(forgetful=False)
         assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
@@ -440,7 +440,7 @@ def test_a_batch_whose_host_is_no_more_is_given_up(host, tmp_path):
         moved = Host(other)
         with pytest.raises(LedgerBusy, match=f"batch 1 of m at {host.vendor.base_url}") as caught:
             asked(moved, ledger, some)
-        assert "gongqing ledger give-up-batch 1" in caught.value.remedy
+        assert "gongqing ledger give-up-batch 1" in caught.value.hint
         with pytest.raises(UnknownName, match="open batch '2'"):
             run(ledger.batches.give_up(2))
         held = ledger.budget("refresh").held
@@ -489,7 +489,7 @@ def test_one_call_alone_does_not_pay_for_what_a_dead_ones_batch_holds(host, tmp_
     with Ledger(path) as ledger:
         with pytest.raises(LedgerBusy, match="nobody has collected") as caught:
             run(ledger.begin(calls([0])[0], reserve=1, budget=None))
-        assert "--batch" in caught.value.remedy
+        assert "--batch" in caught.value.hint
         assert isinstance(run(ledger.begin(calls([77])[0], reserve=1, budget=None)), Attempt)
 
 

@@ -111,7 +111,7 @@ def test_a_model_whose_replies_are_no_answers_ends_the_stage(tmp_path, answer):
         error = asked_of(host, tmp_path)
     assert isinstance(error, TooManyInvalid)
     assert "replies to questions of emotions are invalid after all repairs" in error.what
-    assert "[llm] failures" in error.remedy
+    assert "[llm] failures" in error.hint
     assert host.requests <= 2 * (LEAST_OF_A_STAGE + 2 * AT_ONCE)  # each was repaired once
     with ledger_of(tmp_path) as ledger:
         assert sum(one.calls for one in ledger.spend()) == host.requests  # what was paid for is kept
@@ -250,7 +250,7 @@ def test_no_redirect_is_followed_and_the_first_one_ends_the_run(tmp_path, status
             error = asked_of(host, tmp_path)
     assert isinstance(error, HostRefused)
     assert f"answers {status}, and sends to {thief.url.removeprefix('http://')}:" in str(error)
-    assert "base_url" in error.remedy
+    assert "base_url" in error.hint
     assert not any(word in str(error) for word in ("steal", "secret", KEY))
     assert (thief.requests, thief.received) == (0, b"")
     assert host.requests <= AT_ONCE

@@ -250,7 +250,7 @@ def test_a_host_that_would_have_none_of_them_ends_the_run(tmp_path, batch):
         with asking(tmp_path, llm, batch=batch) as ask, pytest.raises(HostRefused, match=said) as caught:
             ask.ask("emotions", questions(300))
         sent = vendor.stats()["requests"]
-    assert "limit_field" in caught.value.remedy
+    assert "limit_field" in caught.value.hint
     book = spend(tmp_path)
     assert book["nano"] == book["at_risk"] == book["calls"] == 0
     # With eight answers home at most three more are in flight; what was allowed to leave and did not is failed as well.

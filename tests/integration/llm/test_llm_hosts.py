@@ -55,7 +55,7 @@ def test_a_host_that_is_down_ends_the_run_and_leaves_the_budget_open(tmp_path, f
             with pytest.raises(HostRefused, match=f"gives no answers: {MOST_IN_A_ROW} questions in a row") as caught:
                 ask.ask("emotions", questions(200))
         assert vendor.stats()["requests"] < 3 + 2 * (MOST_IN_A_ROW + 8) + 1
-        assert "try again later" in caught.value.remedy
+        assert "try again later" in caught.value.hint
         with ledger_of(tmp_path) as ledger:
             assert ledger.budget(BUDGET) is not None
             assert ledger.open_attempts() == []
@@ -162,7 +162,7 @@ def test_a_call_that_cost_more_than_it_could_is_booked_as_told_and_ends_the_run(
         with asking(tmp_path, llm, "50") as ask, pytest.raises(HostRefused, match=said) as caught:
             ask.ask("emotions", questions(5))
         assert vendor.stats()["requests"] == 1
-    assert "max_tokens and price" in caught.value.remedy
+    assert "max_tokens and price" in caught.value.hint
     with ledger_of(tmp_path) as ledger:
         budget = ledger.budget(BUDGET)
         assert (budget.spent, budget.held) == (10_000_025_000, 0)

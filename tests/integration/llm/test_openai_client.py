@@ -252,7 +252,7 @@ def test_all_prices_that_are_missing_are_said_at_once(tmp_path, vendor, calls):
         for attempt in (ask.estimate, ask.ask):
             with pytest.raises(UnknownPrice, match="said what stub and other cost\n") as caught:
                 attempt("emotions", asked)
-            assert "[stub.price], [other.price]" in caught.value.remedy
+            assert "[stub.price], [other.price]" in caught.value.hint
     assert calls() == 0
 
 

@@ -127,7 +127,7 @@ def test_a_ledger_without_answers_is_no_file_of_recordings(tmp_path, stages):
     path = tmp_path / "r.jsonl"
     with ledger_of(tmp_path) as ledger, pytest.raises(RequestError, match="the ledger has no answers") as caught:
         record(ledger, path, stages)
-    assert "gongqing refresh --provider openai" in caught.value.remedy
+    assert "gongqing refresh --provider openai" in caught.value.hint
     assert not path.exists()
 
 

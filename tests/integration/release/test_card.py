@@ -168,7 +168,7 @@ def test_it_says_how_to_load_how_to_be_taken_out_and_whom_to_call(told):
 
 def test_rows_of_no_model_and_what_the_checks_found_are_told(mixed, exported, told):
     assert "Rows that no model made" not in told
-    finding = Finding(check="quasi_identifiers", severity="warn", count=3, what="rows are rare", remedy="look")
+    finding = Finding(check="quasi_identifiers", severity="warn", count=3, what="rows are rare", hint="look")
     marked = again(mixed, exported, allowed=["not_from_a_model"], findings=[finding])
     assert "**Rows that no model made.**" in marked
     assert "* rows are rare (3 in all)." in marked
@@ -204,5 +204,5 @@ def test_it_says_that_it_is_text_alone_and_what_share_of_the_rounds_that_costs(m
     assert "by language: zh" in told
     assert "Text only: no round lacked media." in told
     what = "text only: 1 of 8 rounds (12.5%) lacked media, and are left out"
-    finding = Finding(check="media", severity="warn", count=1, what=what, remedy="none")
+    finding = Finding(check="media", severity="warn", count=1, what=what, hint="none")
     assert again(mixed, exported, findings=[finding]).count("ext only: 1 of 8 rounds (12.5%) lacked media") == 1

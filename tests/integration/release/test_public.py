@@ -115,7 +115,7 @@ def test_the_manifest_tells_of_what_is_withheld(mixed, folder):
 
 def test_nobody_is_told_who_can_be_known_most_easily(mixed, tmp_path):
     found = [
-        Finding(check=check, severity="warn", count=1, what="told", remedy="mend it", examples=[f"{CRAWLED}:1"])
+        Finding(check=check, severity="warn", count=1, what="told", hint="mend it", examples=[f"{CRAWLED}:1"])
         for check in ("k_anonymity", "risk", "consent")
     ]
     told = mixed.release.model_copy(update={"findings": found})

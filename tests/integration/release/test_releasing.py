@@ -128,7 +128,7 @@ def test_what_is_planted_is_named(check, refused):
     assert findings
     assert {one.severity for one in findings} == {"refuse"}
     assert any(plants.ids[check] in example for one in findings for example in one.examples)
-    assert all(one.count >= 1 and one.what and one.remedy for one in findings)
+    assert all(one.count >= 1 and one.what and one.hint for one in findings)
 
 
 def test_all_is_told_in_one_refusal_and_nothing_is_written(refused):
@@ -291,7 +291,7 @@ def test_a_name_that_holds_something_else_is_refused(sample_home, tmp_path):
 
 def test_a_finding_is_of_a_known_severity():
     with pytest.raises(ValueError, match="severity"):
-        Finding(check="x", severity="perhaps", count=1, what="", remedy="")
+        Finding(check="x", severity="perhaps", count=1, what="", hint="")
 
 
 def test_it_says_what_was_spent_by_stage_and_model(clean_home, first):

@@ -46,7 +46,7 @@ ROLLOUT = {
     "turns": [{"role": HOSTILE, "text": HOSTILE, "emotion": HOSTILE}],
 }  # fmt: skip
 EVENT = Event("rollouts", HOSTILE, "v", HOSTILE, "dropped", HOSTILE, HOSTILE)
-FINDING = Finding(check="c", severity="refuse", count=1, what=HOSTILE, remedy="r", examples=[HOSTILE])
+FINDING = Finding(check="c", severity="refuse", count=1, what=HOSTILE, hint="r", examples=[HOSTILE])
 
 
 @pytest.mark.parametrize("what", [row("rollouts", ROLLOUT), events([EVENT]), findings([FINDING])])

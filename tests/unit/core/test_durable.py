@@ -140,7 +140,7 @@ def test_what_the_disk_refuses_has_words_a_place_and_a_remedy(tmp_path, fail, ki
     assert type(caught.value) is kind
     assert says in str(caught.value)
     assert "where: " in str(caught.value)
-    assert "remedy: " in str(caught.value)
+    assert "hint: " in str(caught.value)
 
 
 def test_an_error_that_was_met_on_the_way_counts_where_a_library_passes_it_on(tmp_path):
@@ -170,7 +170,7 @@ def test_any_other_error_is_itself(tmp_path, error):
 
 
 def test_what_knows_more_is_told_first(tmp_path):
-    known = StorageFull("no room", where="/there", remedy="")
+    known = StorageFull("no room", where="/there", hint="")
     met = sqlite3.OperationalError("database or disk is full")
     met.__context__ = known
     assert storage_error(met, tmp_path) is known

@@ -52,7 +52,7 @@ def test_what_was_opened_is_closed_where_the_ledger_cannot_be(tmp_path, monkeypa
     @contextmanager
     def opened(home, llm, provider, *_, **__):
         if provider == "openai":
-            raise LedgerError("the ledger is damaged", where=home, remedy="restore it")
+            raise LedgerError("the ledger is damaged", where=home, hint="restore it")
         try:
             yield provider
         finally:

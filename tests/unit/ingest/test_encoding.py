@@ -65,7 +65,7 @@ def test_refused(data: bytes, says: str) -> None:
         decode(data, where="f.csv")
     assert caught.match(says)
     assert "f.csv" in str(caught.value)
-    assert "iconv" in caught.value.remedy
+    assert "iconv" in caught.value.hint
 
 
 def test_stated() -> None:

@@ -122,7 +122,7 @@ def test_what_comes_out_is_counted_whatever_packs_it(
     with pytest.raises(UnreadableFile, match="all files together hold") as caught:
         list(members(path, (".json",)))
     assert caught.value.where == path
-    assert "in parts" in caught.value.remedy
+    assert "in parts" in caught.value.hint
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 999)
     with pytest.raises(UnreadableFile, match="the file holds more than") as caught:
         list(members(path, (".json",)))

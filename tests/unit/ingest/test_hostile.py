@@ -152,7 +152,7 @@ def test_a_csv_without_the_columns_names_them(importing: Importing) -> None:
     with pytest.raises(UnreadableFile, match="no column for answer") as caught:
         importing("qa_csv", f"title,{SECRET}\na,b\n", file="qa.csv")
     assert SECRET not in str(caught.value)
-    assert "回答" in caught.value.remedy
+    assert "回答" in caught.value.hint
 
 
 @pytest.mark.parametrize("head", ['"a"b,c', "title,answer,title"])
@@ -182,7 +182,7 @@ def test_mesc_refuses_its_own_json(importing: Importing) -> None:
 def test_requests_that_cannot_be(importing: Importing, tmp_path: Any) -> None:
     with pytest.raises(UnknownName, match="there is no data set 'psyqq'") as caught:
         importing("psyqq", [])
-    assert "did you mean 'psyqa'" in caught.value.remedy
+    assert "did you mean 'psyqa'" in caught.value.hint
     with pytest.raises(RequestError, match="cannot be called"):
         importing("emollm", [GOOD], data_set="my set:1")
     with pytest.raises(RequestError, match="takes no mapping"):

@@ -91,9 +91,9 @@ def test_a_limit_of_0_bears_nothing_once_there_is_enough_to_look_at():
 def test_it_says_what_happened_and_what_to_do():
     counts = Failures(LIMIT)
     stopped(["failed"] * LEAST, counts=counts)
-    what, remedy = stop_reason(counts.excess, LIMIT)
+    what, hint = stop_reason(counts.excess, LIMIT)
     assert what == "the judge failed at 10 of the last 10 answers, more than 5%"
-    assert "checkpoint" in remedy
+    assert "checkpoint" in hint
 
 
 # What was refused
@@ -115,10 +115,10 @@ def test_refused_texts_hide_no_outage():
 def test_a_judge_that_refuses_most_texts_stops_the_run_and_says_what_helps(seed):
     counts = Failures(LIMIT)
     assert stopped(drawn(seed, 0.7, LONG_RUN, "refused"), counts=counts) < LONG
-    what, remedy = stop_reason(counts.excess, LIMIT)
+    what, hint = stop_reason(counts.excess, LIMIT)
     assert "refused" in what
-    assert "another judge" in remedy
-    assert "risk" in remedy
+    assert "another judge" in hint
+    assert "risk" in hint
     assert stopped(drawn(seed, 0.4, LONG_RUN, "refused")) is None
 
 

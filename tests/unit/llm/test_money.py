@@ -114,7 +114,7 @@ def test_what_has_no_bound_is_refused(payload):
     with pytest.raises(UnknownPrice) as caught:
         worst_case(GPT, payload)
     assert caught.value.exit_code == 2
-    assert caught.value.remedy
+    assert caught.value.hint
 
 
 def test_an_unknown_price_is_refused_whatever_is_asked():
@@ -141,7 +141,7 @@ def test_what_is_no_amount_is_refused(wrong):
 def test_what_is_more_than_the_ledger_holds_is_refused_with_the_greatest_amount(wrong):
     with pytest.raises(RequestError, match="more than the ledger can count") as caught:
         nano(Decimal(wrong))
-    assert "9000000000" in caught.value.remedy
+    assert "9000000000" in caught.value.hint
     assert nano(Decimal("9e9")) < 2**63
 
 

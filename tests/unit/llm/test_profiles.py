@@ -49,7 +49,7 @@ def test_a_model_without_a_price_is_refused_and_the_remedy_is_a_file_that_works(
     with pytest.raises(UnknownPrice) as caught:
         price(profiles()[alias])
     assert alias in str(caught.value)
-    table = caught.value.remedy.split("[", 1)[1].split("]", 1)[0]
+    table = caught.value.hint.split("[", 1)[1].split("]", 1)[0]
     extra = written(
         tmp_path, f'[{table}]\ninput = 0.5\noutput = 2\ncurrency = "USD"\ndate = 2026-11-21\nsource = "an offer"\n'
     )
@@ -74,11 +74,11 @@ def test_the_remedy_names_any_alias_as_toml_can_read_it(alias, tmp_path):
     mine = profile(profiles(written(tmp_path, f"[{json.dumps(alias, ensure_ascii=False)}]\nmodel = 'm'\n")), alias)
     with pytest.raises(UnknownPrice) as caught:
         price(mine)
-    table = caught.value.remedy.removeprefix("write ").split(" with input")[0]
+    table = caught.value.hint.removeprefix("write ").split(" with input")[0]
     assert tomllib.loads(table) == {alias: {"price": {}}}
     with pytest.raises(NoHost) as unserved:
         host(mine)
-    table = unserved.value.remedy.split("write ")[1].split(" base_url")[0]
+    table = unserved.value.hint.split("write ")[1].split(" base_url")[0]
     assert tomllib.loads(table) == {alias: {}}
 
 
@@ -86,7 +86,7 @@ def test_prices_that_are_missing_are_named_together():
     with pytest.raises(UnknownPrice) as caught:
         prices([profiles()[alias] for alias in ("qwen2.5-vl", "gpt-4o", "deepseek-r1", "qwen2.5-vl")])
     assert "said what qwen2.5-vl and deepseek-r1 cost\n" in str(caught.value)
-    assert '["qwen2.5-vl".price], [deepseek-r1.price]' in caught.value.remedy
+    assert '["qwen2.5-vl".price], [deepseek-r1.price]' in caught.value.hint
 
 
 def test_r1_needs_a_host_by_variable_or_by_file(tmp_path, monkeypatch):
@@ -94,7 +94,7 @@ def test_r1_needs_a_host_by_variable_or_by_file(tmp_path, monkeypatch):
     with pytest.raises(NoHost, match="deepseek-r1") as caught:
         host(profiles()["deepseek-r1"])
     assert caught.value.exit_code == 2
-    assert "DEEPSEEK_R1_BASE_URL" in caught.value.remedy
+    assert "DEEPSEEK_R1_BASE_URL" in caught.value.hint
     extra = written(tmp_path, '[deepseek-r1]\nbase_url = "http://127.0.0.1:1/v1"\nkey_variable = ""\n')
     given = profiles(extra)["deepseek-r1"]
     monkeypatch.setenv("DEEPSEEK_R1_BASE_URL", "http://127.0.0.1:2/v1")
@@ -168,7 +168,7 @@ def test_a_profile_of_the_users_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "remedy"),
+    ("text", "told", "hint"),
     [
         ('[m]\nmodel = "m"\nbase_ulr = "x"\n', "no key 'base_ulr'", "'base_url'"),
         ('[m]\nbase_url = "http://x"\n', "lacks 'model'", "add it"),
@@ -191,13 +191,13 @@ def test_a_profile_of_the_users_own(tmp_path):
         ('model = "m"\n', "outside of a profile", "below the alias"),
     ],
 )
-def test_what_a_file_gets_wrong_is_named(tmp_path, text, told, remedy):
+def test_what_a_file_gets_wrong_is_named(tmp_path, text, told, hint):
     path = written(tmp_path, text)
     with pytest.raises(SettingsError) as caught:
         # A table of prices replaces ours as a whole: the fields that a case does not name are said again.
         profiles(path if "price" not in text else written(tmp_path, _with_the_rest(text)))
     assert told in str(caught.value)
-    assert remedy in caught.value.remedy
+    assert hint in caught.value.hint
     assert caught.value.where == path
     assert caught.value.exit_code == 2
 

@@ -49,7 +49,7 @@ def test_a_release_differs_in_nothing_from_itself(tmp_path_factory, rows):
 
 
 SOURCE = Source(name="s", licence="CC0", consent="invented", lineage=[], rows=2, collected="read from a.jsonl")
-WARNING = Finding(check="empty", severity="warn", count=1, what="sets without a row", remedy="none")
+WARNING = Finding(check="empty", severity="warn", count=1, what="sets without a row", hint="none")
 
 
 @pytest.fixture

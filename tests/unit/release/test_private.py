@@ -142,7 +142,7 @@ def test_english_that_a_corpus_has_by_chance_stops_no_export(tmp_path, store):
     """The card says "at one moment: ", a prompt "before they are"; no tag and no label is a word of the seeker's."""
     prompt = "Help before they are alone."
     told = '{"dialogue": [{"role": "seeker"}]} <answer>Strategy: Question</answer>'
-    found = Finding(check="x", severity="warn", count=1, what="see at one moment: this", remedy="", examples=["ours:1"])
+    found = Finding(check="x", severity="warn", count=1, what="see at one moment: this", hint="", examples=["ours:1"])
     row_id = "agreed:2#1/1/sft_cer"
     _, rows = exported(tmp_path, store, chat(row_id, ENGLISH, told, prompt), findings=[found])
     assert content(rows[row_id], 0) == prompt
@@ -168,7 +168,7 @@ def test_a_publication_from_elsewhere_is_passed_on_as_it_came(tmp_path, store):
 
 
 def test_a_longer_run_of_english_on_the_card_stops_it(tmp_path, store):
-    found = Finding(check="x", severity="warn", count=1, what=ENGLISH[:60], remedy="")
+    found = Finding(check="x", severity="warn", count=1, what=ENGLISH[:60], hint="")
     with pytest.raises(PrivateText, match=r"README\.md, manifest\.json"):
         exported(tmp_path, store, chat("ours:1#1/1/a", "我想换工作。", "好。"), findings=[found])
 
@@ -184,7 +184,7 @@ def test_a_file_that_is_named_after_somebody_is_not_told(tmp_path, store):
 
 
 def test_whose_story_stands_out_is_not_told(tmp_path, store):
-    found = Finding(check="k_anonymity", severity="warn", count=1, what="1 seeker", remedy="", examples=["ours:1"])
+    found = Finding(check="k_anonymity", severity="warn", count=1, what="1 seeker", hint="", examples=["ours:1"])
     published, _ = exported(tmp_path, store, chat("ours:1#1/1/a", "我想换工作。", "好。"), findings=[found])
     assert [one.examples for one in published.findings] == [[]]
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["findings"][0]["examples"] == []

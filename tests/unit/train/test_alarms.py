@@ -62,7 +62,7 @@ def test_drift_is_told_with_the_step_since_which_it_holds(curve: str, before: fl
     assert alarm.name == name
     assert 21 <= alarm.since <= 30, "within a window of the turn"
     assert (alarm.figures["first"], alarm.figures["now"]) == (before, pytest.approx(after))
-    assert alarm.remedy
+    assert alarm.hint
 
 
 def test_what_has_passed_is_no_alarm():

@@ -89,7 +89,7 @@ def test_a_folder_without_a_whole_tokenizer_is_refused(tmp_path: Path, files: di
     with pytest.raises(UnreadableFile, match=told) as caught:
         ruler(tmp_path)
     assert str(tmp_path) in str(caught.value)
-    assert caught.value.remedy
+    assert caught.value.hint
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path):

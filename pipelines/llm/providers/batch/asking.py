@@ -77,7 +77,7 @@ async def ask_batch(
         raise RequestError(
             f"nobody has said what {profile.alias} costs in a batch",
             where=f"the model profile {profile.alias!r}",
-            remedy="give its price a batch (0.5: half of it), or ask without --batch",
+            hint="give its price a batch (0.5: half of it), or ask without --batch",
         )
     return await _Asking(client, ledger, profile, budget, patience or Patience()).ask(calls)
 
@@ -232,7 +232,7 @@ class _Asking:
             raise HostRefused(
                 f"the host of {self.profile.alias} knows nothing of batch {batch.id} of {batch.created:%Y-%m-%d %H:%M}",
                 where=f"{self.host.url}, {batch.vendor or batch.file}",
-                remedy="ask with the key of the account that it was made with: else its answers are paid for again",
+                hint="ask with the key of the account that it was made with: else its answers are paid for again",
             )
 
     def _failed(self, batch: Batch, vendor: Any) -> HostRefused:
@@ -242,7 +242,7 @@ class _Asking:
         return HostRefused(
             f"{self.profile.alias} refused batch {batch.id}: {codes}" + (f" (lines {lines[:5]})" if lines else ""),
             where=f"{self.host.url}, {vendor.id}",
-            remedy="look at the profile and at the account's limits for batches, or ask without --batch",
+            hint="look at the profile and at the account's limits for batches, or ask without --batch",
         )
 
     # Settling

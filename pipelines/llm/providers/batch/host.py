@@ -229,7 +229,7 @@ class BatchHost:
         return HostRefused(
             f"the host of {self._profile.alias} {told}: no batch can be asked",
             where=f"{self.url}, model {self._profile.model}",
-            remedy="look at key, model and base_url of the profile; what has left is collected by the next --batch",
+            hint="look at key, model and base_url of the profile; what has left is collected by the next --batch",
         )
 
 

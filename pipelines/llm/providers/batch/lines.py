@@ -25,7 +25,7 @@ def parts(calls: Iterable[Call]) -> list[list[Call]]:
     for call in calls:
         size = len(line(call.key, call.payload))
         if size > MOST_BYTES:
-            raise RequestError(f"a request of {size} bytes is too large for a batch", remedy="ask without --batch")
+            raise RequestError(f"a request of {size} bytes is too large for a batch", hint="ask without --batch")
         if not cut or size > room or len(cut[-1]) == MOST_REQUESTS:
             cut.append([])
             room = MOST_BYTES

@@ -565,7 +565,7 @@ def test_a_file_that_is_no_ledger_or_a_damaged_one_is_refused(path, damage, told
         ledger.check()
     assert told in str(caught.value)
     assert caught.value.where == path
-    assert caught.value.remedy
+    assert caught.value.hint
     assert caught.value.exit_code == 1
     assert path.read_bytes() == before
 

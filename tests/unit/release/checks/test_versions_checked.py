@@ -24,7 +24,7 @@ def test_an_empty_home_has_nothing_to_release(tmp_path):
         release(tmp_path, "v1", settings=Settings())
     (found,) = told.value.findings
     assert (found.check, found.severity, found.examples) == ("empty", "refuse", list(CONFIGS))
-    assert "GONGQING_HOME" in found.remedy
+    assert "GONGQING_HOME" in found.hint
     assert not list((tmp_path / "releases").glob("*"))
 
 
