@@ -16,7 +16,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import SettingsError as SourceError
 
-from pipelines.core.home import Home
 from pipelines.errors import SettingsError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -270,12 +269,22 @@ def engine() -> str:
     return named
 
 
+def settings_file(home: Path) -> Path:
+    """What the user has set."""
+    return home / "gongqing.toml"
+
+
+def author_key_file(home: Path) -> Path:
+    """What pseudonyms are made with, where the environment has no key."""
+    return home / "author.key"
+
+
 def load(home: Path) -> Settings:
     """The settings of a home.
 
     Raises SettingsError for an unknown key or an impossible value, naming the file or variable and the nearest key.
     """
-    path = Home(home).settings
+    path = settings_file(home)
     try:
         written = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -353,13 +362,13 @@ def author_key(home: Path) -> bytes | None:
     given = os.environ.get(AUTHOR_KEY)
     if given:
         return given.encode()
-    path = Home(home).author_key
+    path = author_key_file(home)
     return path.read_bytes().strip() if path.exists() else None
 
 
 def make_author_key(home: Path) -> None:
     """Make the home's author key once, readable by its owner alone, so that pseudonyms and versions stay."""
-    path = Home(home).author_key
+    path = author_key_file(home)
     if author_key(home) is None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

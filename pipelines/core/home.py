@@ -93,19 +93,9 @@ class Home:
         return self.folder / "dagster.yaml"
 
     @property
-    def settings(self) -> Path:
-        """What the user has set."""
-        return self.folder / "gongqing.toml"
-
-    @property
     def ledger(self) -> Path:
         """Every call of a model."""
         return self.folder / "ledger.sqlite"
-
-    @property
-    def author_key(self) -> Path:
-        """What pseudonyms are made with."""
-        return self.folder / "author.key"
 
     @property
     def takedown(self) -> Path:

@@ -17,7 +17,7 @@ from pipelines.crawl.collecting import collect, days_of, taken_down
 from pipelines.crawl.files import lines, write_lines
 from pipelines.crawl.jobs import COLLECTED, Job, begun, job_folder, uncollected
 from pipelines.errors import RequestError, UnknownName
-from pipelines.settings import AUTHOR_KEY, Crawl, author_key
+from pipelines.settings import AUTHOR_KEY, Crawl, author_key, author_key_file
 from pipelines.store.store import Store
 
 
@@ -129,7 +129,7 @@ def _key(home: Path) -> str:
             "a crawl makes pseudonyms of authors, and there is no key for them"
             if not key
             else "the key of the authors' pseudonyms is not text",
-            where=Home(home).author_key,
+            where=author_key_file(home),
             hint="set GONGQING_AUTHOR_KEY to at least 16 characters that nobody can guess, and keep them",
         )
     return said

@@ -16,7 +16,7 @@ from pipelines.core.files import write_whole
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.settings import Llm
+from pipelines.settings import Llm, settings_file
 
 _SECONDS = 24 * 3600.0
 
@@ -46,7 +46,7 @@ def allow(home: Path, llm: Llm, run: str, budget: Decimal, under_way: Collection
         if not 0 <= budget <= left:
             raise RequestError(
                 f"the run may spend {max(left, Decimal(0))}, not {budget}: all runs in Dagster may spend {most} a day",
-                where=Home(home).settings,
+                where=settings_file(home),
                 hint="raise daily_budget under [llm] there; what you ask for on the command line has no such cap:"
                 " gongqing refresh --budget",
             )

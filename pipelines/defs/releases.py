@@ -10,7 +10,6 @@ import dagster as dg
 from pydantic import Field
 
 from crawlers.dates import SHANGHAI
-from pipelines.core.home import Home
 from pipelines.defs.metadata import records
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import ReleaseRefused, RequestError
@@ -18,6 +17,7 @@ from pipelines.operations.publish import to_hub
 from pipelines.operations.release import release as make
 from pipelines.release.checks.released import CONFIGS
 from pipelines.release.publish.client import hub_address
+from pipelines.settings import settings_file
 from pipelines.store.release_manifest import Finding, Release
 from schemas.labels import SPLITS
 
@@ -118,7 +118,7 @@ def _require_named(home: HomeResource, config: PublishConfig) -> None:
         how = "in public" if config.public else "at all"
         raise RequestError(
             f"{config.repo!r} is none that a job may publish to {how}: {', '.join(allowed) or 'there is none'}",
-            where=Home(home.folder).settings,
+            where=settings_file(home.folder),
             hint=f"add it to {key} under [publish] there, or on the command line: gongqing export hub {config.repo}",
         )
 

@@ -117,7 +117,7 @@ def _settings(home: Path) -> Finding:
         settings.load(home)
     except SettingsError as error:
         return Finding("settings", "broken", str(error))
-    return Finding("settings", "ok", "gongqing.toml" if Home(home).settings.exists() else "the defaults")
+    return Finding("settings", "ok", "gongqing.toml" if settings.settings_file(home).exists() else "the defaults")
 
 
 def _dagster(home: Path) -> Finding:
