@@ -20,8 +20,7 @@ from pipelines.errors import StoreError
 from pipelines.llm.interface import Estimate
 from pipelines.llm.ledger.records import Budget, OpenAttempt, Spend
 from pipelines.llm.money import amount
-from pipelines.operations.erase.plan import Plan
-from pipelines.operations.erase.receipt import Receipt
+from pipelines.operations.erase.documents import Plan, Receipt
 from pipelines.operations.lineage import Event
 from pipelines.operations.paper_tables import PaperTable
 from pipelines.store import Version

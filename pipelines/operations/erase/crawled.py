@@ -1,4 +1,4 @@
-"""What crawls keep beside the tables: raw pages, journals, what lists showed; and the list of what is never fetched."""
+"""What crawls keep beside the tables: raw pages, journals, posts seen; and the list of what is never fetched."""
 
 import json
 import os
@@ -6,24 +6,18 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
-
-import polars as pl
 
 from pipelines.core.files import held, write_whole
 from pipelines.core.home import Home
 from pipelines.errors import Busy
-from pipelines.operations.erase.lineage import Gone
+from pipelines.operations.erase.rows import ErasedIds
 
-# Of a line of a journal: which post it is, and all that somebody wrote in it.
-_SAID = dict.fromkeys(("post_id", "url", "title", "description", "topic", "author"), pl.String)
-_ANSWER = dict.fromkeys(("answer_id", "author", "text"), pl.String)
 _NOTES = ("items.jsonl", "seen.jsonl", "seen-before.jsonl")
 
 
 @contextmanager
 def no_crawl(home: Path) -> Iterator[None]:
-    """No crawl is at work, and nobody collects or imports, as long as the block lasts. Raises Busy where one is."""
+    """Keeps crawls, collections and imports away while the block lasts. Raises Busy where a crawl is at work."""
     with ExitStack() as stack:
         for lock in sorted(Home(home).crawl.glob("*/*/*/.lock")):
             try:
@@ -38,7 +32,7 @@ def no_crawl(home: Path) -> Iterator[None]:
         yield
 
 
-def take_down(home: Path, posts: Iterable[str]) -> None:
+def add_takedown(home: Path, posts: Iterable[str]) -> None:
     """Posts of sites (`source:source_id`) are never fetched from here on."""
     path = Home(home).takedown
     there = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -47,61 +41,42 @@ def take_down(home: Path, posts: Iterable[str]) -> None:
         write_whole(path, "".join(f"{line}\n" for line in [*there, *new]).encode())
 
 
-def journals(home: Path) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Where each journal is, and the posts in it: of crawls that nobody has collected they stand in no table yet.
+def clean_crawls(home: Path, erased: ErasedIds) -> int:
+    """Removes what is erased from the folders of crawls; how many lines and pages' files that was.
 
-    A line that a killed crawl left unfinished is no post; nor is one that is damaged.
-    """
-    for path in sorted(Home(home).crawl.glob("*/*/*/items.jsonl")):
-        posts = [post for line in path.read_bytes().splitlines() if (post := _post(line))]
-        yield str(path.relative_to(home)), pl.DataFrame(posts, schema=_SAID | {"answers": pl.List(pl.Struct(_ANSWER))})
-
-
-def _post(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line.decode("utf-8", "replace"))
-        answers = [{name: answer.get(name) for name in _ANSWER} for answer in row.get("answers", [])]
-        return {name: row.get(name) for name in _SAID} | {"post_id": row["post_id"], "answers": answers}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def clean(home: Path, gone: Gone) -> int:
-    """Rids the folders of crawls of what is gone; how many lines and pages' files that was.
-
-    Raw pages go all, of the sources that something is gone from: in a page of any charset and layout nobody can tell
+    Of a source that something is erased from, all raw pages go: in a page of any charset and layout nobody can tell
     what belongs to whom, and what is still needed is fetched again.
     """
-    found = 0
+    count = 0
     for source in sorted(Home(home).crawl.glob("*/")):
-        if not any(name.startswith(f"{source.name}:") for name in gone.ids):
+        if not any(name.startswith(f"{source.name}:") for name in erased.ids):
             continue
         for path in sorted(source.rglob("*")):
             if path.name in _NOTES:
-                found += _clean_notes(path, source.name, gone)
+                count += _clean_notes(path, source.name, erased)
             elif path.name.startswith("pages.sqlite"):
                 path.unlink()
-                found += 1
-            elif path.suffix == ".part":  # of whoever was killed as it wrote one of them
+                count += 1
+            elif path.suffix == ".part":  # left by a process that was killed as it wrote one
                 path.unlink()
             elif path.name == "unknown" and path.is_dir():
                 shutil.rmtree(path)
-                found += 1
-    return found
+                count += 1
+    return count
 
 
-def _clean_notes(path: Path, source: str, gone: Gone) -> int:
-    """Takes lines of posts that are gone out of a file of JSON lines, and answers that are gone out of the others."""
+def _clean_notes(path: Path, source: str, erased: ErasedIds) -> int:
+    """Removes lines of erased posts from a file of JSON lines, and erased answers from the others."""
     changed = 0
     left = []
     for line in path.read_bytes().splitlines(keepends=True):
         try:
             row = json.loads(line)
         except ValueError:
-            changed += 1  # half a line, of a crawl that was killed: its post is fetched again
+            changed += 1  # half a line of a killed crawl: its post is fetched again
             continue
-        answers = [one for one in row.get("answers", []) if one["answer_id"] not in gone]
-        if f"{source}:{row['source_id']}" in gone:
+        answers = [answer for answer in row.get("answers", []) if answer["answer_id"] not in erased]
+        if f"{source}:{row['source_id']}" in erased:
             changed += 1
         elif len(answers) < len(row.get("answers", [])):
             changed += 1

@@ -5,8 +5,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from pipelines.core.files import write_whole
 from pipelines.errors import Busy, StorageFull
+from pipelines.operations.erase.places import rewrite
 from pipelines.operations.erase.scrub import Scrub
 
 _MAGIC = b"SQLite format 3\0"
@@ -15,32 +15,30 @@ _PATIENCE = 60.0  # seconds
 
 
 def scrub_folder(folder: Path, scrub: Scrub) -> int:
-    """Rids every file below `folder` of traces; how many cells and files had some.
+    """Removes traces from every file below `folder`; how many cells and files had some.
 
     Raises Busy where another process holds a database.
     """
-    found = 0
+    count = 0
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.endswith(_BESIDE):
             with path.open("rb") as file:
                 is_database = file.read(len(_MAGIC)) == _MAGIC
-            found += scrub_database(path, scrub) if is_database else scrub_file(path, scrub)
-    return found
+            count += scrub_database(path, scrub) if is_database else scrub_file(path, scrub)
+    return count
 
 
 def scrub_file(path: Path, scrub: Scrub) -> bool:
-    """Rids a text of traces; whether it had any. Other bytes stay as they are."""
+    """Removes traces from a text file; whether it had any. Other bytes stay as they are."""
     before = path.read_bytes().decode("utf-8", "surrogateescape")
     after = scrub(before)
     if after != before:
-        mode = path.stat().st_mode
-        write_whole(path, after.encode("utf-8", "surrogateescape"))
-        path.chmod(mode)
+        rewrite(path, after.encode("utf-8", "surrogateescape"))
     return after != before
 
 
 def scrub_database(path: Path, scrub: Scrub) -> int:
-    """Rids every cell of traces, and the file of free pages and of its log; how many cells had some.
+    """Removes traces from every cell, and from the file free pages and its log; how many cells had some.
 
     Raises Busy where another process holds it, StorageFull where there is no room to write the file again.
     """
@@ -50,18 +48,18 @@ def scrub_database(path: Path, scrub: Scrub) -> int:
             database.execute("PRAGMA secure_delete = ON")
             database.execute("BEGIN IMMEDIATE")
             names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-            found = sum(_scrub_table(database, name, scrub) for (name,) in names.fetchall())
+            count = sum(_scrub_table(database, name, scrub) for (name,) in names.fetchall())
             database.execute("COMMIT")
             database.execute("VACUUM")
             if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 raise _busy(path, "a reader holds the log")
-            return found
+            return count
         finally:
             database.close()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL:
             raise StorageFull(
-                "no room left to write Dagster's state anew",
+                "no room left to rewrite Dagster's state",
                 where=path,
                 hint=f"free twice as much as the file takes ({path.stat().st_size / 1e6:.1f} MB), then: "
                 "gongqing erase --resume",
@@ -69,9 +67,9 @@ def scrub_database(path: Path, scrub: Scrub) -> int:
         raise _busy(path, str(error)) from error
 
 
-def _busy(path: Path, told: str) -> Busy:
+def _busy(path: Path, problem: str) -> Busy:
     return Busy(
-        f"another process uses Dagster's state: {told}",
+        f"another process uses Dagster's state: {problem}",
         where=path,
         hint="end Dagster's web UI and daemon, then: gongqing erase --resume",
     )

@@ -1,4 +1,4 @@
-"""Releases of a home are rid of rows, and their manifests say so; what of them is on the Hub is told."""
+"""Rows leave the releases of a home, whose manifests record it; the receipt names what is on the Hub."""
 
 import hashlib
 import json
@@ -7,18 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.core.files import write_whole
 from pipelines.core.home import Home
 from pipelines.errors import DamagedRelease
 from pipelines.operations.erase.databases import scrub_file
-from pipelines.operations.erase.places import shards
-from pipelines.operations.erase.receipt import Lost, Published
+from pipelines.operations.erase.documents import Lost, Published
+from pipelines.operations.erase.places import erase_from_file, rewrite, shards
+from pipelines.operations.erase.rows import RowFilter
 from pipelines.operations.erase.scrub import Scrub
-from pipelines.operations.erase.sieve import Sieve
 from pipelines.release.publish.fetch import FETCHING
 from pipelines.release.publish.published import publications
 from pipelines.store.storage import LocalFolder
@@ -30,55 +27,38 @@ _REMOVAL = (
 )
 
 
-def erase_from_releases(home: Path, sieve: Sieve, scrub: Scrub, erasure: str) -> Iterator[tuple[Lost, list[Published]]]:
-    """What each release that loses rows has lost, and where on the Hub they still are. Again, it finishes.
+def erase_from_releases(
+    home: Path, row_filter: RowFilter, scrub: Scrub, erasure: str
+) -> Iterator[tuple[Lost, list[Published]]]:
+    """What each release that loses rows has lost, and where on the Hub they still are. Called again, it finishes.
 
-    The manifest is written after the shards: a release that was left in between is damaged until the erasure is
-    finished, and says so. Raises DamagedRelease where a shard has been removed meanwhile.
+    The manifest is written after the shards: a release that a kill left in between counts as damaged until the erasure
+    is finished. Raises DamagedRelease where a shard has been removed meanwhile.
     """
-    if Home(home).releases.is_dir():
-        with LocalFolder(Home(home).releases).staging():
-            pass  # what a release that was killed left half written may hold it as well
-        shutil.rmtree(
-            Home(home).releases / FETCHING, ignore_errors=True
-        )  # and what a fetch that was broken off has left
-    for path in sorted(Home(home).releases.glob("[!.]*/manifest.json")):
-        folder = path.parent
+    folder = Home(home).releases
+    if folder.is_dir():
+        with LocalFolder(folder).staging():
+            pass  # sweeps what killed processes left half written
+        shutil.rmtree(folder / FETCHING, ignore_errors=True)
+    for path in sorted(folder.glob("[!.]*/manifest.json")):
         manifest: dict[str, Any] = json.loads(path.read_bytes())
-        changed = sum(
-            erase_from_shard(shard, table, sieve) for table in TABLES for shard in shards(home, table)
-            if shard.is_relative_to(folder)
-        )  # fmt: skip
-        lost = _settle(folder, manifest, changed, erasure)
-        for other in sorted(folder.rglob("*")):
+        of_release = [
+            (shard, table) for table in TABLES for shard in shards(home, table) if path.parent in shard.parents
+        ]
+        changed = sum(erase_from_file(shard, table, row_filter) for shard, table in of_release)
+        lost = _update_manifest(path.parent, manifest, changed, erasure)
+        for other in sorted(path.parent.rglob("*")):
             if other.is_file() and other.suffix in {".md", ".json", ".jsonl", ".csv"} and other != path:
                 scrub_file(other, scrub)
-        clean = scrub(json.dumps(manifest))
-        if lost is not None or json.loads(clean) != manifest:
-            content = json.dumps(json.loads(clean), ensure_ascii=False, indent=1) + "\n"
-            mode = path.stat().st_mode
-            write_whole(path, content.encode())
-            path.chmod(mode)
+        clean = json.loads(scrub(json.dumps(manifest)))
+        if lost is not None or clean != manifest:
+            rewrite(path, (json.dumps(clean, ensure_ascii=False, indent=1) + "\n").encode())
         if lost is not None:
-            yield lost, list(_published(home, folder.name))
+            yield lost, list(_published(home, path.parent.name))
 
 
-def erase_from_shard(path: Path, table: str, sieve: Sieve) -> int:
-    """Writes a shard without what goes, where it holds some; how many of its rows lost a part."""
-    before = pl.read_parquet(path, hive_partitioning=False)
-    after, changed = sieve.left(table, before)
-    if changed or after.height < before.height:
-        schema = pq.read_schema(path)
-        sink = pa.BufferOutputStream()
-        pq.write_table(after.to_arrow().cast(schema), sink, compression="zstd")
-        mode = path.stat().st_mode
-        write_whole(path, sink.getvalue().to_pybytes())
-        path.chmod(mode)
-    return changed
-
-
-def _settle(folder: Path, manifest: dict[str, Any], changed: int, erasure: str) -> Lost | None:
-    """Puts what the shards are now into the manifest, with a tombstone; None where nothing was lost."""
+def _update_manifest(folder: Path, manifest: dict[str, Any], changed: int, erasure: str) -> Lost | None:
+    """Writes what the shards are now into the manifest, with a tombstone; None where nothing was lost."""
     tombstones = manifest.setdefault("erasures", [])
     known = next((one for one in tombstones if one["erasure"] == erasure), None)
     rows = 0

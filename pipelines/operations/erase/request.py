@@ -1,4 +1,4 @@
-"""What somebody asks to be erased, and which rows that is."""
+"""What a request names, and which rows that is."""
 
 import re
 from dataclasses import dataclass
@@ -8,13 +8,14 @@ import polars as pl
 
 from pipelines.core.files import sha256_of
 from pipelines.errors import RequestError
-from pipelines.operations.erase.lineage import Gone
 from pipelines.operations.erase.places import places, versions
-from pipelines.operations.erase.sieve import DROPPED, keys
+from pipelines.operations.erase.rows import DROPPED, ErasedIds, row_keys
 from pipelines.store.store import Store
 
-_POSTS = ("raw_posts", "imported_posts", "clean_posts", "unique_posts")
-_DIALOGUES = ("imported_dialogues", "clean_dialogues", "unique_dialogues", "coherent_dialogues")
+_SOURCES = {
+    *("raw_posts", "imported_posts", "clean_posts", "unique_posts"),
+    *("imported_dialogues", "clean_dialogues", "unique_dialogues", "coherent_dialogues"),
+}
 _PSEUDONYM = re.compile(r"u_[0-9a-f]{16}")
 
 
@@ -42,24 +43,24 @@ class Targets:
 def targets(request: Request, home: Path, store: Store) -> Targets:
     """What a request names in all versions of all tables.
 
-    Raises RequestError for a request of nothing, and for a row, an author or a file that nothing is known of.
+    Raises RequestError for an empty request, and for a row, an author or a file that is nowhere known.
     """
     if not (request.rows or request.authors or request.files):
         raise RequestError("nothing is named that should be erased", hint="name rows, --author or --file")
     wanted = set(request.rows)
     ids, records = _of_files(request.files, store)
-    found, authors, whole = set(), set(), set()
+    known, authors, whole = set(), set(), set()
     for place in places(home, store):
-        if place.table in {*_POSTS, *_DIALOGUES}:
-            named, by = _named(place.rows, set(request.authors))
-            found |= named & wanted
-            whole |= _whole(place.rows)
-            ids |= by.keys()
-            authors |= set(by.values())
+        if place.table in _SOURCES:
+            written = _written(place.rows)
+            known |= wanted.intersection(written["id"])
+            by_author = written.filter(pl.col("author").is_in(list(request.authors)))
+            ids |= set(by_author["id"])
+            authors |= set(by_author["author"])
+            whole |= set(written.filter(pl.col("is_whole") & pl.col("id").str.contains("[#/~]"))["id"])
         elif place.table.endswith(DROPPED):
-            met = place.rows.select("row_id").filter(pl.col("row_id").is_in(list(wanted))).collect()
-            found |= set(met["row_id"])
-    if missing := sorted(wanted - found):
+            known |= set(place.rows.select("row_id").filter(pl.col("row_id").is_in(list(wanted))).collect()["row_id"])
+    if missing := sorted(wanted - known):
         raise RequestError(
             f"no table holds, or ever dropped, a post, an answer or a dialogue {missing[0]!r}",
             where=home,
@@ -73,27 +74,22 @@ def targets(request: Request, home: Path, store: Store) -> Targets:
             where=home,
             hint="take it from the column `author`: u_ and 16 hex digits",
         )  # fmt: skip
-    asked = frozenset(found | ids)
-    return Targets(asked, frozenset(name for name in whole - asked if name in Gone(asked)), records)
+    named = frozenset(known | ids)
+    erased = ErasedIds(named)
+    return Targets(named, frozenset(name for name in whole - named if name in erased), records)
 
 
-def _named(rows: pl.LazyFrame, authors: set[str]) -> tuple[set[str], dict[str, str]]:
-    """The ids of posts, answers and dialogues, and of those that the authors wrote: id → author."""
+def _written(rows: pl.LazyFrame) -> pl.DataFrame:
+    """`id` and `author` of posts, answers and dialogues, and `is_whole`: no answer."""
     columns = rows.collect_schema().names()
     key = "post_id" if "post_id" in columns else "dialogue_id"
-    written = [rows.select(id=key, author="author" if "author" in columns else pl.lit(None, pl.String))]
+    author = "author" if "author" in columns else pl.lit(None, pl.String)
+    written = [rows.select(id=key, author=author, is_whole=True)]
     if "answers" in columns:
         answer = pl.col("answer").struct.field
         answers = rows.select(answer="answers").explode("answer", empty_as_null=False)
-        written.append(answers.select(id=answer("answer_id"), author=answer("author")))
-    table = pl.concat(written).collect()
-    return set(table["id"]), dict(table.filter(pl.col("author").is_in(list(authors))).iter_rows())
-
-
-def _whole(rows: pl.LazyFrame) -> set[str]:
-    """The ids of posts and dialogues that hold a mark of parts."""
-    key = "post_id" if "post_id" in rows.collect_schema().names() else "dialogue_id"
-    return set(rows.filter(pl.col(key).str.contains("[#/~]")).select(key).collect().to_series())
+        written.append(answers.select(id=answer("answer_id"), author=answer("author"), is_whole=False))
+    return pl.concat(written).collect()
 
 
 def _of_files(files: tuple[Path, ...], store: Store) -> tuple[set[str], dict[str, set[str]]]:
@@ -112,11 +108,11 @@ def _of_files(files: tuple[Path, ...], store: Store) -> tuple[set[str], dict[str
                 where = (table, version.version, version.partition)
                 ids |= set(store.read(*where).select(key).collect().to_series())
                 dropped = store.read_dropped(*where).collect()
-                records.setdefault(table + DROPPED, set()).update(keys(table + DROPPED, dropped))
+                records.setdefault(table + DROPPED, set()).update(row_keys(table + DROPPED, dropped))
         if not known:
             raise RequestError(
                 "nothing was imported from this file",
                 where=file,
-                hint="give the file as it was imported, or its name alone where it is no more",
+                hint="name the file as it was imported, or its name alone where it is no more",
             )
     return ids, records

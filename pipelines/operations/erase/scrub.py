@@ -1,27 +1,30 @@
-"""Texts that nobody has a schema for, rid of traces: events of Dagster, logs, manifests of releases."""
+"""Texts without a schema, rid of traces: events of Dagster, logs, manifests of releases."""
 
 import json
+import re
 from typing import Any
 
 import numpy as np
 
-from pipelines.operations.erase.lineage import Gone, Mask
-from pipelines.operations.erase.samples import without_gone
-from pipelines.operations.erase.traces import LENGTH, Runs
+from pipelines.operations.erase.rows import ErasedIds, Mask
+from pipelines.operations.erase.traces import LENGTH, TextTraces
+from schemas.ids import source_row_id
 
 ERASED = "[erased]"
+_RECORD = "TableRecord"  # Dagster's class of a row in a table of an event
+_PARALLEL = ("sample", "sample_fields")  # texts of some rows, and all else of the same rows in the same order
+_MASK = re.compile(r"erased:[0-9a-f]{16}")  # `pipelines.store.suppression`; an earlier version left what lay beside it
 
 
 class Scrub:
-    """Puts ERASED in the place of every line that holds a trace, or a piece of one that goes on in the next, and a mask
-    in that of every id that is gone.
+    """Replaces every line that holds a trace, or a part of one that continues in the next line, by ERASED, and every
+    erased id by a mask.
 
-    JSON stays JSON: of a line within one of its strings, or of its names, no more goes than that line; of a table that
-    Dagster shows, the rows of what is gone.
+    JSON stays JSON: in a string of it, or a name, no more goes than the line; of a table that Dagster shows, the rows.
     """
 
-    def __init__(self, runs: Runs, gone: Gone, mask: Mask) -> None:
-        self._runs, self._gone, self._mask = runs, gone, mask
+    def __init__(self, traces: TextTraces, erased: ErasedIds, mask: Mask) -> None:
+        self._traces, self._erased, self._mask = traces, erased, mask
 
     def __call__(self, text: str) -> str:
         """The text without traces; the very same where it holds none."""
@@ -30,7 +33,7 @@ class Scrub:
                 value = json.loads(text)
             except ValueError:
                 return self._lines(text)
-            clean = self._value(without_gone(value, self._gone))
+            clean = self._value(without_erased_records(value, self._erased))
             return text if clean == value else json.dumps(clean)
         return self._lines(text)
 
@@ -38,17 +41,64 @@ class Scrub:
         if isinstance(value, str):
             return self(value)
         if isinstance(value, list):
-            return [self._value(one) for one in value]
+            return [self._value(item) for item in value]
         if isinstance(value, dict):
-            return {self._lines(name): self._value(one) for name, one in value.items()}
+            return {self._lines(name): self._value(item) for name, item in value.items()}
         return value
 
     def _lines(self, text: str) -> str:
         lines = text.split("\n")
-        if len(found := self._runs.found(text)):
+        if len(positions := self._traces.positions(text)):
             ends = np.cumsum([len(line) + 1 for line in lines])
-            begins = found + [text[place] == "\n" for place in found]  # such a one is the end of a line, and none of it
-            first, last = np.searchsorted(ends, [begins, found + LENGTH - 1], side="right")
+            begins = positions + [text[at] == "\n" for at in positions]  # a line break belongs to no line
+            first, last = np.searchsorted(ends, [begins, positions + LENGTH - 1], side="right")
             for line in {line for a, b in zip(first, last, strict=True) for line in range(a, b + 1)}:
                 lines[line] = ERASED if lines[line] else ""
-        return "\n".join(line if line == ERASED else self._gone.masked(line, self._mask) for line in lines)
+        return "\n".join(line if line == ERASED else self._erased.masked(line, self._mask) for line in lines)
+
+
+def without_erased_records(value: Any, erased: ErasedIds) -> Any:
+    """A JSON value without Dagster's table records of rows that are erased, or were made from an erased row.
+
+    A record goes whole: a number at the source or the moment of posting leads to somebody as well, and cannot be told
+    from another number by itself. Earlier versions wrote more of a row, so a record is known by any of its cells.
+    """
+    if isinstance(value, list):
+        kept = [item for item in _without_parallel(value, erased) if not _is_erased(item, erased)]
+        return [without_erased_records(item, erased) for item in kept]
+    if isinstance(value, dict):
+        return {name: without_erased_records(item, erased) for name, item in value.items()}
+    return value
+
+
+def _is_erased(value: Any, erased: ErasedIds) -> bool:
+    if not isinstance(value, dict) or value.get("__class__") != _RECORD or not isinstance(value.get("data"), dict):
+        return False
+    cells = value["data"]
+    names = [cell for cell in cells.values() if isinstance(cell, str)]
+    if {"source", "source_id"} <= cells.keys():
+        names.append(source_row_id(cells["source"], cells["source_id"]))
+    return any(name in erased or _MASK.fullmatch(name) for name in names)
+
+
+def _without_parallel(entries: list[Any], erased: ErasedIds) -> list[Any]:
+    """Metadata whose two parallel tables lose the same rows: only one of them may name a row."""
+    tables = [entry["entry_data"]["records"] for entry in entries if _is_parallel(entry)]
+    if len(tables) != len(_PARALLEL) or len(set(map(len, tables))) > 1:
+        return entries
+    lost = {at for records in tables for at, record in enumerate(records) if _is_erased(record, erased)}
+    return [_without_records(entry, lost) if _is_parallel(entry) else entry for entry in entries]
+
+
+def _is_parallel(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.get("label") in _PARALLEL
+        and isinstance(entry.get("entry_data"), dict)
+        and isinstance(entry["entry_data"].get("records"), list)
+    )
+
+
+def _without_records(entry: dict[str, Any], lost: set[int]) -> dict[str, Any]:
+    left = [record for at, record in enumerate(entry["entry_data"]["records"]) if at not in lost]
+    return {**entry, "entry_data": {**entry["entry_data"], "records": left}}

@@ -1,11 +1,12 @@
-"""Before anything is erased: all that has to go is looked for, and nothing is changed.
+"""Before anything is erased: a search for everything that has to go, which changes nothing.
 
-Rows are found by their ids, in every version of every table and in every release; then by what they say: a row that a
-model or a rule made, and that quotes 15 characters of what is erased and of no other post, goes as well. What remains
-of the erased texts as runs of 8 characters that nobody else has shows where else they were copied to.
+Rows are found by their ids, in every version of every table and in every release; then by their text: a row that a
+model or a rule made, and that quotes 15 characters of what is erased and of no other post, goes as well. N-grams of the
+erased texts that no other row has show where else they were copied to.
 """
 
 import datetime as dt
+import secrets
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -16,13 +17,11 @@ from pipelines.core.home import Home
 from pipelines.dedup.links import dialogue_links, post_links
 from pipelines.errors import LedgerBusy
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.operations.erase.cells import texts
-from pipelines.operations.erase.lineage import IDS, LOOKED_AT, Gone, Mask
+from pipelines.operations.erase.documents import Plan
 from pipelines.operations.erase.places import places
-from pipelines.operations.erase.plan import Plan, name_of
 from pipelines.operations.erase.request import Request, Targets, targets
-from pipelines.operations.erase.sieve import Sieve, keys
-from pipelines.operations.erase.traces import Runs, plain
+from pipelines.operations.erase.rows import ID_COLUMNS, IDS, ErasedIds, Mask, RowFilter, row_keys
+from pipelines.operations.erase.traces import TextTraces, texts_of, unescape
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList, words_of
@@ -30,128 +29,123 @@ from schemas.dialogues import Dialogues
 from schemas.posts import Posts
 from schemas.tables import TABLES
 
-_LINKS = {"clean_posts": post_links, "clean_dialogues": dialogue_links}
+_GROUP_KEYS = {"clean_posts": post_links, "clean_dialogues": dialogue_links}
 _PROMPTS = ("md", "toml")
-_CAME = frozenset({"raw_posts", "imported_posts", "imported_dialogues"})  # as people wrote it
+_AS_WRITTEN = frozenset({"raw_posts", "imported_posts", "imported_dialogues"})
 
 
-def survey(home: Path, store: Store, request: Request, keeper: SuppressionList) -> tuple[Plan, Runs]:
-    """What has to be done, and the runs of what goes. Reads the home about twice.
+def survey(home: Path, store: Store, request: Request, suppression: SuppressionList) -> tuple[Plan, TextTraces]:
+    """What has to be done, and the n-grams of what goes. Reads the home about twice.
 
-    Raises RequestError for what nobody knows, DamagedVersion for a version and DamagedRelease for a release that cannot
-    be read, LedgerBusy where a question about it is under way, or in a batch that is not collected.
+    Raises RequestError for an unknown row, author or file, DamagedVersion and DamagedRelease for what cannot be read,
+    LedgerBusy where a question about it is under way, or in a batch that is not collected.
     """
     releases = Releases(home)
     for name in releases.names():
         releases.read(name)  # what is damaged now would pass for erased later
-    found = targets(request, home, store)
-    sieve = _by_ids(home, store, found, keeper.mask)
-    _take_addresses(home, store, sieve.gone)
-    wordings = _wordings(home, store, sieve, keeper)
-    runs = Runs.of(*_gone_texts(home, store, sieve))
-    for text in _own_texts():
-        runs.elsewhere([text], source=True)
-    touched, calls = _by_texts(home, store, sieve, runs)
+    named = targets(request, home, store)
+    row_filter = _by_ids(home, store, named, suppression.mask)
+    wordings = _names_and_wordings(home, store, row_filter, suppression)
+    traces = TextTraces.of(*_erased_texts(home, store, row_filter))
+    for text in _our_texts():
+        traces.add_elsewhere([text], source=True)
+    touched, calls = _by_texts(home, store, row_filter, traces)
     now = dt.datetime.now(dt.UTC)
     plan = Plan(
-        erasure=name_of(now),
+        erasure=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
         began=now,
         asked={"rows": len(request.rows), "authors": len(request.authors), "files": len(request.files)},
-        gone=sorted(sieve.gone.ids),
-        namesakes=sorted(sieve.gone.namesakes),
-        quoting={table: sorted(found) for table, found in sieve.quoting.items()},
-        links=sorted(sieve.links),
+        gone=sorted(row_filter.erased.ids),
+        namesakes=sorted(row_filter.erased.namesakes),
+        quoting={table: sorted(keys) for table, keys in row_filter.quoting.items()},
+        links=sorted(row_filter.group_keys),
         touched=sorted(touched),
-        forgotten=sorted(_calls(home, calls, runs)),
-        kept_out=sorted({*found.ids, *request.authors}),
+        forgotten=sorted(_calls(home, calls, traces)),
+        kept_out=sorted({*named.ids, *request.authors}),
         wordings=sorted(wordings),
-        taken_down=sorted(_crawled(home, store) & found.ids),
-        base=runs.base,
+        taken_down=sorted(_crawled(home, store) & named.ids),
+        base=traces.base,
     )
-    return plan, runs
+    return plan, traces
 
 
-def _by_ids(home: Path, store: Store, found: Targets, mask: Mask) -> Sieve:
-    """All that is gone by its ids; rewritings to a persona that is gone, and what was made of those, included."""
-    gone = Gone(found.ids, found.namesakes)
+def _by_ids(home: Path, store: Store, named: Targets, mask: Mask) -> RowFilter:
+    """Everything erased by id; rewritings to an erased persona, and what was made of those, included."""
+    erased = ErasedIds(named.ids, named.namesakes)
     grown = True
     while grown:
         grown = False
         for place in places(home, store):
-            ids = place.rows.select(name for name in place.columns if name in LOOKED_AT).collect()
-            grown |= gone.take(ids.filter(gone.rows(ids)))
-    return Sieve(gone, mask, {table: set(keys) for table, keys in found.records.items()})
+            ids = place.rows.select(name for name in place.columns if name in ID_COLUMNS).collect()
+            grown |= erased.add_derived(ids.filter(erased.rows(ids)))
+    return RowFilter(erased, mask, {table: set(keys) for table, keys in named.records.items()})
 
 
-def _take_addresses(home: Path, store: Store, gone: Gone) -> None:
-    """A post that goes is named by where it stood as well, unless something that stays stood there too."""
-    going: set[str] = set()
-    standing: set[str] = set()
+def _names_and_wordings(home: Path, store: Store, row_filter: RowFilter, suppression: SuppressionList) -> set[str]:
+    """Adds the addresses of erased posts to their ids; codes of the texts of what goes, as they came.
+
+    Neither an address nor a text counts that something else, which stays, has as well.
+    """
+    going: dict[str, set[str | None]] = {"urls": set(), "texts": set()}
+    staying: dict[str, set[str | None]] = {"urls": set(), "texts": set()}
     for place in places(home, store):
         if "url" in place.columns:
             rows = place.rows.select("url", *(name for name in place.columns if name in IDS)).collect()
-            of_gone = gone.rows(rows)
-            going.update(rows.filter(of_gone)["url"].drop_nulls())
-            standing.update(rows.filter(~of_gone)["url"].drop_nulls())
-    gone.ids |= {url for url in going - standing if "://" in url}
-    gone.namesakes |= {url for url in standing if url in gone}
-
-
-def _wordings(home: Path, store: Store, sieve: Sieve, keeper: SuppressionList) -> set[str]:
-    """Codes of the words of what goes, as it came, and of nothing that stays: else that would be kept out as well."""
-    going: set[str | None] = set()
-    standing: set[str | None] = set()
-    for place in places(home, store):
-        if place.table in _CAME:
+            marks = row_filter.erased.rows(rows)
+            going["urls"].update(rows.filter(marks)["url"].drop_nulls())
+            staying["urls"].update(rows.filter(~marks)["url"].drop_nulls())
+        if place.table in _AS_WRITTEN:
             frame = place.rows.collect()
-            for rows in sieve.taken(place.table, frame):
-                going.update(_said(rows))
-            standing.update(_said(sieve.left(place.table, frame)[0]))
-    return {code for words in going - standing if (code := keeper.wording(words))}
+            for rows in row_filter.removed(place.table, frame):
+                going["texts"].update(_all_words(rows))
+            staying["texts"].update(_all_words(row_filter.split(place.table, frame)[0]))
+    erased = row_filter.erased
+    erased.ids |= {url for url in going["urls"] - staying["urls"] if url and "://" in url}
+    erased.namesakes |= {url for url in staying["urls"] if url and url in erased}
+    return {code for words in going["texts"] - staying["texts"] if (code := suppression.wording(words))}
 
 
-def _said(rows: pl.DataFrame) -> Iterator[str | None]:
+def _all_words(rows: pl.DataFrame) -> Iterator[str | None]:
     """The words of rows, and of the answers in them."""
     yield from words_of(rows)
     if "answers" in rows.columns:
         yield from words_of(rows.select(answer="answers").explode("answer", empty_as_null=False).unnest("answer"))
 
 
-def _gone_texts(home: Path, store: Store, sieve: Sieve) -> tuple[set[str], set[str]]:
-    """What people wrote of what goes, and what was made from that. On the way: which hashes in `splits` go with it."""
+def _erased_texts(home: Path, store: Store, row_filter: RowFilter) -> tuple[set[str], set[str]]:
+    """What people wrote of what goes, and what was made from that. Adds the group keys in `splits` that go with it."""
     written: set[str] = set()
     made: set[str] = set()
-    stay: set[str] = set()
+    staying: set[str] = set()
     for place in places(home, store):
         frame = place.rows.collect()
-        said = written if _is_source(place.table) else made
-        for taken in sieve.taken(place.table, frame):
-            said.update(text for _, column in texts(taken) for text in column if text)
-        if place.table in _LINKS:
-            left, _ = sieve.left(place.table, frame)
-            losing = frame.filter(sieve.losing(place.table, frame))
-            going, standing = (set(_LINKS[place.table](rows)["links"].explode()) for rows in (losing, left))
-            sieve.links.update(going)
-            stay |= standing
-    sieve.links.difference_update(stay)
-    return written, made | sieve.links
+        texts = written if _is_source(place.table) else made
+        for removed in row_filter.removed(place.table, frame):
+            texts.update(text for _, column in texts_of(removed) for text in column if text)
+        if place.table in _GROUP_KEYS:
+            left, _ = row_filter.split(place.table, frame)
+            losing = frame.filter(row_filter.losing(place.table, frame))
+            for rows, keys in ((losing, row_filter.group_keys), (left, staying)):
+                keys.update(_GROUP_KEYS[place.table](rows)["links"].explode())
+    row_filter.group_keys.difference_update(staying)
+    return written, made | row_filter.group_keys
 
 
-def _by_texts(home: Path, store: Store, sieve: Sieve, runs: Runs) -> tuple[set[str], set[str]]:
+def _by_texts(home: Path, store: Store, row_filter: RowFilter, traces: TextTraces) -> tuple[set[str], set[str]]:
     """Finds the rows that quote. Gives the places that lose something, and the keys of the calls that made it."""
     touched: set[str] = set()
     calls: set[str] = set()
     others: set[str] = set()
     for place in places(home, store):
         frame = place.rows.collect()
-        left, changed = sieve.left(place.table, frame)
+        left, changed = row_filter.split(place.table, frame)
         if not _is_source(place.table):
-            quoting = left.filter(_quoting(left, runs))
-            sieve.quoting.setdefault(place.table, set()).update(keys(place.table, quoting))
-            sieve.gone.take(quoting)
-            left, changed = sieve.left(place.table, frame)
-        for _, column in texts(left):
-            runs.elsewhere(column, source=_is_source(place.table))
+            quoting = left[sorted({int(rows[at]) for rows, column in texts_of(left) for at in traces.quoting(column)})]
+            row_filter.quoting.setdefault(place.table, set()).update(row_keys(place.table, quoting))
+            row_filter.erased.add_derived(quoting)
+            left, changed = row_filter.split(place.table, frame)
+        for _, column in texts_of(left):
+            traces.add_elsewhere(column, source=_is_source(place.table))
         if changed or left.height < frame.height:
             touched.add(place.name)
         if "request_key" in frame.columns:
@@ -161,16 +155,11 @@ def _by_texts(home: Path, store: Store, sieve: Sieve, runs: Runs) -> tuple[set[s
 
 
 def _is_source(table: str) -> bool:
-    """Whether rows of the table say what people wrote, and nothing that was made from it."""
+    """Whether rows of the table hold what people wrote, and nothing that was made from it."""
     return issubclass(TABLES.get(table, object), Posts | Dialogues)
 
 
-def _quoting(frame: pl.DataFrame, runs: Runs) -> pl.Series:
-    quoting = {int(rows[place]) for rows, column in texts(frame) for place in runs.quoting(column)}
-    return pl.Series([row in quoting for row in range(frame.height)], dtype=pl.Boolean)
-
-
-def _own_texts() -> Iterator[str]:
+def _our_texts() -> Iterator[str]:
     """Our own prompts and the sentences that rules fill in: they lead to nobody."""
     folders = [files("pipelines")]
     while folders:
@@ -181,32 +170,32 @@ def _own_texts() -> Iterator[str]:
                 yield entry.read_text(encoding="utf-8")
 
 
-def _calls(home: Path, made: Iterable[str], runs: Runs) -> set[str]:
+def _calls(home: Path, made: Iterable[str], traces: TextTraces) -> set[str]:
     """The calls that made what goes, and those whose question or answer holds a trace of it."""
     if not Home(home).ledger.exists():
         return set()
     with Ledger(Home(home).ledger) as ledger:
         known = set(made)
-        found = {
+        keys = {
             key
             for key, payload, body in ledger.bodies()
-            if key in known or runs.traced(plain(payload)) or runs.traced(plain(body))
+            if key in known or traces.is_trace(unescape(payload)) or traces.is_trace(unescape(body))
         }
         for attempt in ledger.open_attempts():
-            if attempt.key not in found or attempt.lost:
+            if attempt.key not in keys or attempt.lost:
                 continue
             if attempt.batch is None:
                 raise LedgerBusy(
                     f"a question about it is under way, for {attempt.stage}: its answer would come later",
                     where=Home(home).ledger,
-                    hint="wait for whoever asks it, or end them",
+                    hint="wait for the process that asks it, or end that",
                 )
             raise LedgerBusy(
                 f"a question about it is in batch {attempt.batch}, whose answers nobody has collected",
                 where=Home(home).ledger,
                 hint=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
             )
-    return found
+    return keys
 
 
 def _crawled(home: Path, store: Store) -> set[str]:

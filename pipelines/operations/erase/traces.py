@@ -1,43 +1,47 @@
-"""Runs of characters by which a text is known wherever it was copied to: without keeping the text.
+"""Character n-grams by which erased text is known wherever it was copied to, without keeping the text.
 
-A run is LENGTH characters; of each the hash is kept, with a secret base that ends with the erasure. A text that has a
-run of the erased texts which no other row has is a trace of them. White space of any kind counts as a space: a log or a
-table may have put one in the place of another.
+Of each n-gram of LENGTH characters the hash is kept, with a secret base that is forgotten with the erasure. A text that
+has an n-gram of the erased texts which no other row has is a trace of them. White space of any kind counts as a space:
+a log or a table may have replaced one kind by another.
 """
 
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipelines.core.overlap import Hashes, Points, hashes, points
+from pipelines.operations.erase.rows import IDS
 
 LENGTH = 8
-QUOTE = 15  # characters in a row: whoever has as many has quoted
+QUOTE = 15  # consecutive characters: as many are a quotation
 
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([\"/nrt]))")
-_MEANT = {"n": "\n", "r": "\r", "t": "\t"}
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 _IS_SPACE = np.zeros(0x3002, bool)  # by code point; the last one stands for all above
 _IS_SPACE[[ord(space) for space in "\t\n\r\x0b\x0c\xa0\u3000"]] = True
-_BITS = 22  # of the table that answers most questions at once
-_END = "\0"  # stands between two texts, and in none of ours
+_BITS = 22  # of the table that answers most look-ups at once
+_END = "\0"  # between two texts, and in none of ours
+# Ids are masked one by one (`rows`), and group keys in `splits` removed; names of runs, of groups and of rewards are
+# nobody's words. All else counts: what many rows have is no trace anyway.
+_NAMES = frozenset({*IDS, "source_id", "reference_id", "cluster_id", "pool", "members", "run_id", "uid", "rewards"})
+
+Positions = NDArray[np.int64]
 
 
-class Runs:
-    """The runs of some texts, of which `elsewhere` says which others have as well.
+class TextTraces:
+    """The n-grams of some texts; `add_elsewhere` notes which of them others have as well.
 
-    `values` are sorted. `quotable` are those of what people wrote. `shared` are those that other rows of any kind have,
-    `common` those that posts and dialogues have which stay: what is made from such a one quotes it, and not the erased.
+    `values` are their sorted hashes. `quotable` are those of what people wrote; `shared` those that other rows of any
+    kind have; `common` those of posts and dialogues that stay: what is made from such a row quotes it, not the erased.
     """
 
-    def __init__(
-        self,
-        values: Hashes,
-        base: int,
-        quotable: NDArray[np.bool_] | None = None,
-    ) -> None:
+    def __init__(self, values: Hashes, base: int, quotable: NDArray[np.bool_] | None = None) -> None:
         self.values, self.base = values, base
         self.quotable = np.zeros(len(values), bool) if quotable is None else quotable
         self.shared = np.zeros(len(values), bool)
@@ -46,84 +50,101 @@ class Runs:
         self._likely[_upper(values)] = True
 
     @classmethod
-    def of(cls, written: Iterable[str], made: Iterable[str] = ()) -> "Runs":
-        """Of what people wrote and of what was made from it, under a base of their own."""
+    def of(cls, written: Iterable[str], made: Iterable[str] = ()) -> "TextTraces":
+        """Of what people wrote and of what was made from it, under a new base."""
         base = secrets.randbits(64) | 1
-        quotable, others = (_within(_points(_END.join(texts)), base) for texts in (written, made))
+        quotable, others = (_within_texts(_points(_END.join(texts)), base) for texts in (written, made))
         values = np.unique(np.concatenate([quotable, others]))
         return cls(values, base, np.isin(values, quotable))
 
     @property
-    def traces(self) -> Hashes:
-        """Those that nobody else has."""
+    def unique(self) -> Hashes:
+        """The hashes that nobody else has."""
         return self.values[~self.shared]
 
-    def elsewhere(self, texts: Sequence[str | None], *, source: bool) -> None:
-        """Other rows have these texts; `source`: rows of posts or dialogues as they came."""
-        places, _ = self._met(texts)
+    def add_elsewhere(self, texts: Sequence[str | None], *, source: bool) -> None:
+        """Notes that other rows have these texts; `source`: rows of posts or dialogues as they came."""
+        places, _ = self._matches(texts)
         self.shared[places] = True
         if source:
             self.common[places] = True
 
-    def quoting(self, texts: Sequence[str | None]) -> NDArray[np.int64]:
-        """The positions of those texts that have QUOTE characters in a row of ours, which are not common to others."""
-        places, at = self._met(texts)
+    def quoting(self, texts: Sequence[str | None]) -> Positions:
+        """The positions of those texts that have QUOTE consecutive characters of ours, not common to others."""
+        places, at = self._matches(texts)
         places, at = places[self.quotable[places]], at[self.quotable[places]]
         if not len(at):
             return np.empty(0, np.int64)
-        runs = np.split(np.arange(len(at)), np.flatnonzero(np.diff(at) != 1) + 1)
-        wanted = QUOTE - LENGTH + 1
-        starts = [at[run[0]] for run in runs if len(run) >= wanted and not self.common[places[run]].all()]
-        return np.unique(_owners(texts, np.array(starts, np.int64)))
+        stretches = np.split(np.arange(len(at)), np.flatnonzero(np.diff(at) != 1) + 1)
+        least = QUOTE - LENGTH + 1
+        starts = [at[one[0]] for one in stretches if len(one) >= least and not self.common[places[one]].all()]
+        ends = np.cumsum([len(text or "") + len(_END) for text in texts])
+        return np.unique(np.searchsorted(ends, np.array(starts, np.int64), side="right"))
 
-    def traced(self, text: str) -> bool:
-        """Whether a text has a run that no other row has."""
-        return bool(len(self.found(text)))
+    def is_trace(self, text: str) -> bool:
+        """Whether a text has an n-gram that no other row has."""
+        return bool(len(self.positions(text)))
 
-    def found(self, text: str) -> NDArray[np.int64]:
-        """Where in a text the runs begin that no other row has."""
+    def positions(self, text: str) -> Positions:
+        """Where in a text the n-grams begin that no other row has."""
         if len(text) < LENGTH:
             return np.empty(0, np.int64)
-        places, at = self._met([text])
+        places, at = self._matches([text])
         return at[~self.shared[places]]
 
-    def _met(self, texts: Sequence[str | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which of our runs the texts have, and where, in characters of all texts joined."""
+    def _matches(self, texts: Sequence[str | None]) -> tuple[Positions, Positions]:
+        """Which of our n-grams the texts have, and where, in characters of all texts joined."""
         windows = hashes(_points(_END.join(text or "" for text in texts)), LENGTH, self.base)
         at = np.flatnonzero(self._likely[_upper(windows)])
         places = np.searchsorted(self.values, windows[at])
         places[places == len(self.values)] = 0
-        met = self.values[places] == windows[at] if len(self.values) else np.zeros(len(at), bool)
-        return places[met], at[met]
+        equal = self.values[places] == windows[at] if len(self.values) else np.zeros(len(at), bool)
+        return places[equal], at[equal]
 
 
-def plain(body: bytes) -> str:
-    """What a JSON body says, escaped characters as themselves, however often they were escaped."""
+def unescape(body: bytes) -> str:
+    """The text of a JSON body, escaped characters as themselves, however often they were escaped."""
     text = _ESCAPED.sub(
-        lambda code: chr(int(code[1], 16)) if code[1] else _MEANT.get(code[2], code[2]), body.decode("utf-8", "replace")
+        lambda code: chr(int(code[1], 16)) if code[1] else _CONTROL.get(code[2], code[2]),
+        body.decode("utf-8", "replace"),
     )
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def texts_of(frame: pl.DataFrame) -> Iterator[tuple[Positions, list[str | None]]]:
+    """Row numbers and strings of each column that holds strings, however deep in lists and structs; ids left out."""
+    rows = np.arange(frame.height, dtype=np.int64)
+    for name in frame.columns:
+        yield from _strings(name, frame[name].rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()), rows)
+
+
+def _strings(name: str, array: pa.Array, rows: Positions) -> Iterator[tuple[Positions, list[str | None]]]:
+    kind = array.type
+    if name in _NAMES:
+        return
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        yield rows, array.to_pylist()
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        parents = pc.list_parent_indices(array).to_numpy(zero_copy_only=False)
+        yield from _strings(name, array.flatten(), rows[parents])
+    elif pa.types.is_struct(kind):
+        for inner, column in zip(kind, array.flatten(), strict=True):
+            yield from _strings(inner.name, column, rows)
+
+
 def _points(text: str) -> Points:
     """The code points of a text, white space of any kind as a space."""
-    found = points(text)
-    return np.where(_IS_SPACE[np.minimum(found, len(_IS_SPACE) - 1)], np.uint32(ord(" ")), found)
+    codes = points(text)
+    return np.where(_IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)], np.uint32(ord(" ")), codes)
 
 
-def _within(points: Points, base: int) -> Hashes:
-    """The hashes of the runs that lie within one text."""
-    ends = np.concatenate([[0], np.cumsum(points == 0)])
-    n = max(len(points) - LENGTH + 1, 0)
-    within: Hashes = hashes(points, LENGTH, base)[ends[LENGTH : LENGTH + n] == ends[:n]]
+def _within_texts(codes: Points, base: int) -> Hashes:
+    """The hashes of the n-grams that lie within one text."""
+    ends = np.concatenate([[0], np.cumsum(codes == 0)])
+    n = max(len(codes) - LENGTH + 1, 0)
+    within: Hashes = hashes(codes, LENGTH, base)[ends[LENGTH : LENGTH + n] == ends[:n]]
     return within
 
 
-def _upper(hashes: Hashes) -> NDArray[np.int64]:
+def _upper(hashes: Hashes) -> Positions:
     return (hashes >> np.uint64(64 - _BITS)).astype(np.int64)
-
-
-def _owners(texts: Sequence[str | None], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Which text each character belongs to."""
-    ends = np.cumsum([len(text or "") + len(_END) for text in texts])
-    return np.searchsorted(ends, starts, side="right")

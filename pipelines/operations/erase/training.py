@@ -1,7 +1,7 @@
-"""Runs of training (`pipelines.train.runs`): what they wrote down is rid of it, what they have learnt is told.
+"""Runs of training (`pipelines.train.runs`): traces leave their files, and runs that have learnt from them are named.
 
-No rule takes a text out of weights, nor out of a tokenizer that was trained on it. So a run on a release that held it
-is named, with those that started from its model or asked it, and whoever has their models removes them.
+Nothing takes a text out of weights, nor out of a tokenizer that was trained on it. So the receipt names the runs on a
+release that held it, and those that started from such a model or asked it; their owner removes the models.
 """
 
 import html
@@ -15,17 +15,16 @@ from pipelines.core.files import held, write_whole
 from pipelines.core.home import Home
 from pipelines.errors import Busy
 from pipelines.operations.erase.databases import scrub_file
-from pipelines.operations.erase.places import rows_of_runs
-from pipelines.operations.erase.releases import erase_from_shard
+from pipelines.operations.erase.places import erase_from_file, run_data
+from pipelines.operations.erase.rows import RowFilter
 from pipelines.operations.erase.scrub import Scrub
-from pipelines.operations.erase.sieve import Sieve
 from pipelines.train.runs import CACHE, DATA, LOCK, PAGE, ROLLOUTS, SCORED, learnt_of, runs
 from schemas.tables import TABLES
 
 
 @contextmanager
 def no_training(home: Path) -> Iterator[None]:
-    """No run trains meanwhile, nor begins to. Raises Busy where one does."""
+    """Keeps runs of training from going on or beginning. Raises Busy where one is at work."""
     with ExitStack() as stack:
         try:
             stack.enter_context(Home(home).lock("training", wait=False))
@@ -43,43 +42,42 @@ def _is_held(run: Path) -> bool:
         return True
 
 
-def erase_from_runs(home: Path, sieve: Sieve, scrub: Scrub) -> int:
-    """Rids rows, rollouts, logs and pages of runs, and removes the caches of those that were killed, and what they had
-    half written; how many files had some, or were removed.
+def erase_from_runs(home: Path, row_filter: RowFilter, scrub: Scrub) -> int:
+    """Removes rows, rollouts, logs and pages of runs, the caches of killed runs and half-written files; how many files
+    had some, or were removed.
     """
-    found = 0
+    count = 0
     for table in TABLES:
-        for path in rows_of_runs(home, table):
+        for path in run_data(home, table):
             before = path.read_bytes()
-            erase_from_shard(path, table, sieve)
-            found += path.read_bytes() != before
+            erase_from_file(path, table, row_filter)
+            count += path.read_bytes() != before
     for run in runs(home):
-        found += _erase_outputs(run, scrub)
-        found += sum(scrub_file(log, scrub) for log in (*sorted(run.glob("log-*.txt")), *(run / SCORED).glob("*.txt")))
-        found += _remove_page(run / PAGE, scrub)
-        found += _remove_cache(run / CACHE)
-        for part in (*run.glob("*.part"), *run.glob(f"{DATA}/*.part")):
-            if part.is_file():
-                part.unlink()
-                found += 1
-    return found
+        count += _erase_outputs(run, scrub)
+        count += sum(scrub_file(log, scrub) for log in (*sorted(run.glob("log-*.txt")), *(run / SCORED).glob("*.txt")))
+        count += _remove_page(run / PAGE, scrub)
+        cached = sum(path.is_file() for path in (run / CACHE).rglob("*"))
+        shutil.rmtree(run / CACHE, ignore_errors=True)  # the next start copies the rows that are left again
+        parts = [path for path in (*run.glob("*.part"), *run.glob(f"{DATA}/*.part")) if path.is_file()]
+        for path in parts:
+            path.unlink()
+        count += cached + len(parts)
+    return count
 
 
 def _erase_outputs(run: Path, scrub: Scrub) -> int:
-    """Takes the lines that hold some of it out of the outputs and of what was scored, with all that was written to the
-    same prompt: how many files had some.
-    """
+    """Removes the lines with a trace from outputs and scores, with all of the same prompt; how many files had any."""
     files = [*sorted((run / ROLLOUTS).glob("*.jsonl")), *sorted((run / SCORED).glob("*.jsonl"))]
     lines = {path: list(_lines(path)) for path in files}
-    traced = {line for told in lines.values() for line in told if scrub(line) != line}
+    traced = {line for content in lines.values() for line in content if scrub(line) != line}
     groups = {group for line in traced if (group := _group(line))}
-    found = 0
-    for path, told in lines.items():
-        left = [line for line in told if line not in traced and _group(line) not in groups]
-        if len(left) < len(told):
-            found += 1
+    count = 0
+    for path, content in lines.items():
+        left = [line for line in content if line not in traced and _group(line) not in groups]
+        if len(left) < len(content):
+            count += 1
             write_whole(path, "".join(left).encode("utf-8", "surrogateescape"))
-    return found
+    return count
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -87,7 +85,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _group(line: str) -> str | None:
-    """The group of an output; None of half a line, that a process which was killed has left."""
+    """The group of an output; None for half a line of a killed process."""
     try:
         return str(json.loads(line)["uid"]).partition("_")[0]
     except (ValueError, KeyError, TypeError):
@@ -95,7 +93,7 @@ def _group(line: str) -> str | None:
 
 
 def _remove_page(page: Path, scrub: Scrub) -> bool:
-    """Removes a page that shows some of it: the command that trained makes it again."""
+    """Removes a page with a trace: the command that trained makes it again."""
     if not page.exists():
         return False
     shown = html.unescape(page.read_text(encoding="utf-8"))
@@ -105,17 +103,6 @@ def _remove_page(page: Path, scrub: Scrub) -> bool:
     return True
 
 
-def _remove_cache(cache: Path) -> int:
-    """Removes rows that a run has copied for itself, whosever they are: the next start copies them again."""
-    if not cache.is_dir():
-        return 0
-    files = sum(path.is_file() for path in cache.rglob("*"))
-    shutil.rmtree(cache)
-    return files
-
-
 def learnt(home: Path, releases: Collection[str]) -> list[str]:
-    """The runs that have learnt of any of these releases, relative to the home: on one, or from a model of such a run,
-    or rewarded by one.
-    """
+    """The runs that learnt on one of these releases, or from or by a model of such a run; relative to the home."""
     return [str(run.relative_to(home)) for run in runs(home) if not set(releases).isdisjoint(learnt_of(run))]

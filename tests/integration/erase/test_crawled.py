@@ -9,8 +9,8 @@ import pytest
 from crawlers.cache import PageStore
 from pipelines.crawl.collecting import taken_down
 from pipelines.errors import Busy
-from pipelines.operations.erase.crawled import clean, no_crawl, take_down
-from pipelines.operations.erase.lineage import Gone
+from pipelines.operations.erase.crawled import add_takedown, clean_crawls, no_crawl
+from pipelines.operations.erase.rows import ErasedIds
 
 
 @pytest.fixture
@@ -39,38 +39,29 @@ def _lines(rows) -> str:
 
 
 def test_posts_and_answers_leave_the_journal_and_pages_go_whole(job, tmp_path):
+    """What nothing is erased from stays byte by byte, and a journal keeps its age, by which it is deleted."""
+    other = {path: path.read_bytes() for path in (tmp_path / "crawl" / "xinli001").rglob("*") if path.is_file()}
+    age = (job / "items.jsonl").stat().st_mtime_ns
     before = (job / "items.jsonl").read_bytes().splitlines(keepends=True)
-    assert clean(tmp_path, Gone(["replica:1", "replica:2/1"])) == 5
+    assert clean_crawls(tmp_path, ErasedIds(["replica:1", "replica:2/1"])) == 5
     first, second = (job / "items.jsonl").read_bytes().splitlines(keepends=True)
     assert [one["answer_id"] for one in json.loads(first)["answers"]] == ["replica:2/2"]
     assert second == before[2], "a line without anything that is gone stays byte by byte"
     assert [json.loads(line)["source_id"] for line in (job / "seen.jsonl").read_text().splitlines()] == ["2", "3"]
     assert sorted(path.name for path in job.iterdir()) == ["items.jsonl", "job.json", "seen.jsonl"]
-
-
-def test_sources_of_which_nothing_is_gone_keep_all(job, tmp_path):
-    other = tmp_path / "crawl" / "xinli001"
-    before = {path: path.read_bytes() for path in other.rglob("*") if path.is_file()}
-    clean(tmp_path, Gone(["replica:1"]))
-    assert {path: path.read_bytes() for path in other.rglob("*") if path.is_file()} == before
-
-
-def test_how_old_a_journal_is_stays(job, tmp_path):
-    """What is too old is deleted by its age."""
-    age = (job / "items.jsonl").stat().st_mtime_ns
-    clean(tmp_path, Gone(["replica:1"]))
+    assert {path: path.read_bytes() for path in other} == other != {}
     assert (job / "items.jsonl").stat().st_mtime_ns == age
 
 
 def test_posts_are_never_fetched_again_and_remarks_stay(tmp_path):
     (tmp_path / "takedown.txt").write_text("# by letter\nxinli001:5\n", encoding="utf-8")
-    take_down(tmp_path, ["replica:1"])
-    take_down(tmp_path, ["replica:1"])
+    add_takedown(tmp_path, ["replica:1"])
+    add_takedown(tmp_path, ["replica:1"])
     assert (tmp_path / "takedown.txt").read_text(encoding="utf-8") == "# by letter\nxinli001:5\nreplica:1\n"
     assert taken_down(tmp_path, "replica") == {"1"}
 
 
-def test_a_crawl_at_work_is_waited_for_by_whoever_asked(job, tmp_path):
+def test_nothing_is_erased_while_a_crawl_is_at_work(job, tmp_path):
     with (job / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Busy, match="a crawl is at work"), no_crawl(tmp_path):

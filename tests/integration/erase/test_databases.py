@@ -1,4 +1,4 @@
-"""Dagster's databases: what is said where one cannot be cleaned."""
+"""Dagster's databases: what is raised where one cannot be cleaned."""
 
 import sqlite3
 from pathlib import Path
@@ -7,23 +7,23 @@ import pytest
 
 from pipelines.errors import Busy, StorageFull
 from pipelines.operations.erase.databases import scrub_database
-from pipelines.operations.erase.lineage import Gone
+from pipelines.operations.erase.rows import ErasedIds
 from pipelines.operations.erase.scrub import Scrub
-from pipelines.operations.erase.traces import Runs
+from pipelines.operations.erase.traces import TextTraces
 
-SAID = "我把钥匙交给门房的那天下着小雪"
-SCRUB = Scrub(Runs.of([SAID]), Gone([]), str)
+TEXT = "我把钥匙交给门房的那天下着小雪"
+SCRUB = Scrub(TextTraces.of([TEXT]), ErasedIds([]), str)
 
 
 def database(path: Path, rows: int) -> None:
     with sqlite3.connect(path) as made:
         made.execute("CREATE TABLE event_logs (id INTEGER PRIMARY KEY, event TEXT)")
-        made.executemany("INSERT INTO event_logs (event) VALUES (?)", [(SAID + "。" * 400,)] * rows)
+        made.executemany("INSERT INTO event_logs (event) VALUES (?)", [(TEXT + "。" * 400,)] * rows)
     made.close()
 
 
 @pytest.mark.drill("disk")
-def test_a_full_disk_is_called_by_its_name_and_the_same_call_then_finishes(small_disk):
+def test_a_full_disk_is_named_and_the_same_call_then_finishes(small_disk):
     path = small_disk / "index.db"
     database(path, 40)
     filler = small_disk / "filler"
@@ -32,11 +32,11 @@ def test_a_full_disk_is_called_by_its_name_and_the_same_call_then_finishes(small
         scrub_database(path, SCRUB)
     filler.unlink()
     scrub_database(path, SCRUB)
-    assert SAID.encode() not in path.read_bytes()
+    assert TEXT.encode() not in path.read_bytes()
 
 
 @pytest.mark.drill("race")
-def test_somebody_who_writes_is_waited_for_by_whoever_asked(tmp_path, monkeypatch):
+def test_a_database_that_another_process_writes_is_busy(tmp_path, monkeypatch):
     monkeypatch.setattr("pipelines.operations.erase.databases._PATIENCE", 0.01)
     path = tmp_path / "index.db"
     database(path, 1)

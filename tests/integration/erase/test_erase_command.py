@@ -21,19 +21,19 @@ def run(*arguments: str) -> str:
     return ran.output
 
 
-def test_rows_are_erased_and_what_each_place_lost_is_told(home):
-    told = run("s:a", "s:x")
-    assert "still on the Hub, of release v1" in told
-    assert "forgotten: 3 calls of models" in told
-    assert "imported_posts/s@" in told
+def test_rows_are_erased_and_the_output_names_what_each_place_lost(home):
+    output = run("s:a", "s:x")
+    assert "still on the Hub, of release v1" in output
+    assert "forgotten: 3 calls of models" in output
+    assert "imported_posts/s@" in output
     assert Store(home / "data").read("imported_posts").collect()["post_id"].to_list() == ["s:b"]
     assert run("--resume") == "no erasure is unfinished\n"
 
 
-def test_a_dry_run_tells_where_it_is_and_erases_nothing(home):
-    told = run("--author", "u_00000000000000aa", "--dry-run")
-    assert "imported_posts/s@" in told
-    assert "nothing was erased" in told
+def test_a_dry_run_names_the_places_and_erases_nothing(home):
+    output = run("--author", "u_00000000000000aa", "--dry-run")
+    assert "imported_posts/s@" in output
+    assert "nothing was erased" in output
     assert Store(home / "data").read("imported_posts").collect().height == 2
 
 
@@ -42,6 +42,6 @@ def test_json_is_the_receipt(home):
     assert receipt == json.loads(next((home / "erasures").glob("*.json")).read_bytes())
 
 
-def test_what_was_begun_and_what_is_new_are_asked_for_apart(home):
+def test_resume_takes_no_rows(home):
     with pytest.raises(RequestError, match="--resume finishes"):
         run("s:a", "--resume")

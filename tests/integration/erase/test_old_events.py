@@ -14,9 +14,9 @@ from every_byte import documents
 from pipelines.defs import metadata
 from pipelines.defs.instance import instance
 from pipelines.operations.erase.erasing import erase
-from pipelines.operations.erase.lineage import Gone
 from pipelines.operations.erase.request import Request
-from pipelines.operations.erase.samples import without_gone
+from pipelines.operations.erase.rows import ErasedIds
+from pipelines.operations.erase.scrub import without_erased_records
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList
 
@@ -64,8 +64,8 @@ def erased(made, tmp_path_factory) -> Path:
     return home
 
 
-def met(home: Path) -> dict[str, set[str]]:
-    """What is looked for, and the files that hold it. `12` alone stands in many a number: here as a string."""
+def occurrences(home: Path) -> dict[str, set[str]]:
+    """The wanted patterns, and the files that hold them. `12` alone is part of many numbers: here it is a string."""
     found: dict[str, set[str]] = {name: set() for name in WANTED}
     for path, text in documents(home):
         for name in WANTED:
@@ -81,7 +81,7 @@ def shown(home: Path, table: str) -> dict[str, list[dict]]:
 
 
 def test_before_it_all_of_it_is_found_in_the_events(made):
-    found = met(made)
+    found = occurrences(made)
     logged = found.pop(WANTED[2])  # of addresses the events tell how long they are
     assert ".dagster/compute/crawl.err" in logged
     assert all(".dagster/storage/history/runs/index.db" in paths for paths in found.values()), found
@@ -89,7 +89,7 @@ def test_before_it_all_of_it_is_found_in_the_events(made):
 
 @pytest.mark.drill("privacy")
 def test_no_byte_says_which_number_or_when(erased):
-    assert {name: paths for name, paths in met(erased).items() if paths} == {}
+    assert {name: paths for name, paths in occurrences(erased).items() if paths} == {}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -113,7 +113,7 @@ def test_of_two_tables_side_by_side_it_is_enough_that_one_names_the_row():
         sample=[{"post_id": "s:1"}, {"post_id": "s:2"}], sample_fields=[{"posted_at": "1"}, {"posted_at": "2"}]
     )
     left = event(sample=[{"post_id": "s:2"}], sample_fields=[{"posted_at": "2"}])
-    assert without_gone(told, Gone(["s:1"])) == left
+    assert without_erased_records(told, ErasedIds(["s:1"])) == left
 
 
 @pytest.mark.parametrize(
@@ -126,20 +126,20 @@ def test_of_two_tables_side_by_side_it_is_enough_that_one_names_the_row():
     ],
     ids=["a merged pair", "by its source", "a round", "an answer"],
 )
-def test_a_record_goes_that_names_what_is_gone(row):
-    assert without_gone(event(any_table=[row, {"post_id": "s:12"}]), Gone(["s:1"])) == event(
+def test_a_record_that_names_an_erased_row_goes(row):
+    assert without_erased_records(event(any_table=[row, {"post_id": "s:12"}]), ErasedIds(["s:1"])) == event(
         any_table=[{"post_id": "s:12"}]
     )
 
 
 def test_what_an_earlier_erasure_has_left_beside_a_mask_goes_as_well(tmp_path):
     mask = SuppressionList(tmp_path).mask("s:1")
-    assert without_gone(event(sample_fields=[{"post_id": mask, "source_id": "1"}]), Gone(["s:2"])) == event(
-        sample_fields=[]
-    )
+    assert without_erased_records(
+        event(sample_fields=[{"post_id": mask, "source_id": "1"}]), ErasedIds(["s:2"])
+    ) == event(sample_fields=[])
 
 
 @pytest.mark.parametrize("value", [{"source": "s", "source_id": "2"}, {"n": "1", "source_id": 1}, {"text": "s:1 says"}])
 def test_a_bare_number_leads_to_nobody(value):
     told = [json.loads(json.dumps(event(sample=[value]))), {"records": ["s:1"]}, "s:1"]
-    assert without_gone(told, Gone(["s:1"])) == told
+    assert without_erased_records(told, ErasedIds(["s:1"])) == told

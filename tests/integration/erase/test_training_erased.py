@@ -64,29 +64,22 @@ def lines(path: Path) -> list[dict]:
 def test_rollouts_rows_logs_and_pages_are_rid_of_it_and_what_has_learnt_it_is_named(home: Path, on_it: Path):
     assert traces(on_it, runs([HERS])).keys() == {"log-0001.txt", "report.html", "rollouts/1.jsonl"}
     [receipt] = erase(home, ASKED)
-    assert receipt.learnt == [f"{'training'}/on-it"]
+    assert receipt.learnt == ["training/on-it"]
     assert receipt.runs == 5
     assert traces(on_it, runs([HERS, TO_HER])) == {}
     assert not (on_it / "report.html").exists()
 
 
-def test_the_copy_of_its_rows_that_a_killed_run_left_is_removed_whole(home: Path, on_it: Path):
+def test_caches_and_half_written_files_of_killed_runs_are_removed(home: Path, on_it: Path):
     kept = on_it / "cache" / "parquet" / "default-0" / "0.0.0"
     kept.mkdir(parents=True)
     pl.DataFrame({"prompt": [HERS]}).write_ipc_stream(kept / "parquet-train.arrow")
-    (on_it / "cache" / "parquet.lock").touch()
-    assert f"{kept.relative_to(on_it)}/parquet-train.arrow" in traces(on_it, runs([HERS]))
-    [receipt] = erase(home, ASKED)
-    assert not (on_it / "cache").exists()
-    assert receipt.runs == 5 + 2
-    assert traces(on_it, runs([HERS])) == {}
-
-
-def test_what_a_killed_run_had_half_written_is_removed(home: Path, on_it: Path):
     for name in ("run.json.part", "data/validation.parquet.part"):
         (on_it / name).write_text(HERS, encoding="utf-8")
+    assert len(traces(on_it, runs([HERS]))) == 6
     [receipt] = erase(home, ASKED)
-    assert receipt.runs == 5 + 2
+    assert receipt.runs == 5 + 3
+    assert not (on_it / "cache").exists()
     assert traces(on_it, runs([HERS])) == {}
 
 
@@ -95,7 +88,7 @@ def test_what_started_from_a_model_that_has_learnt_it_has_learnt_it_too(home: Pa
     trained(home, "policy", "v2", OTHERS, row="s:c", learnt_of=["v1", "v2"])
     trained(home, "another", "v2", OTHERS, row="s:c", learnt_of=["v2"])
     [receipt] = erase(home, ASKED)
-    assert receipt.learnt == [f"{'training'}/policy"]
+    assert receipt.learnt == ["training/policy"]
 
 
 def test_what_was_written_to_others_stays(home: Path, on_it: Path):
@@ -116,6 +109,9 @@ def test_the_table_of_what_a_run_wrote_is_rid_of_it_in_every_version(home: Path,
     left = store.read("rollouts", version.version, "on-it").collect()
     assert left["row_id"].to_list() == ["s:b", "s:b"]
     store.verify(store.version("rollouts", version.version, "on-it"))
+    outcome = tell(store, on_it)  # the page is made again from what is left
+    assert (outcome.rollouts.rows, OTHERS in outcome.page.read_text(encoding="utf-8")) == (2, True)
+    assert traces(on_it, runs([HERS])) == {}
 
 
 def test_what_nobody_scored_goes_for_what_its_prompt_says(home: Path):
@@ -125,14 +121,6 @@ def test_what_nobody_scored_goes_for_what_its_prompt_says(home: Path):
     erase(home, ASKED)
     left = Store(home / "data").read("rollouts", partition="unscored").collect()
     assert (left["uid"].to_list(), left["row_id"].to_list()) == (["g2", "g2"], [None, None])
-
-
-def test_a_page_is_made_anew_from_what_is_left(home: Path, on_it: Path):
-    erase(home, ASKED)
-    outcome = tell(Store(home / "data"), on_it)
-    assert outcome.rollouts.rows == 2
-    assert OTHERS in outcome.page.read_text(encoding="utf-8")
-    assert traces(on_it, runs([HERS])) == {}
 
 
 def test_nothing_is_erased_while_a_run_trains(home):

@@ -1,4 +1,4 @@
-"""Files in a home that nothing of ours keeps there: exports, recordings, notebooks. They are told of, never touched."""
+"""Unmanaged files in a home: exports, recordings, notebooks. An erasure names them and never touches them."""
 
 import io
 import zipfile
@@ -13,19 +13,19 @@ import zstandard
 
 from pipelines.core.home import Home
 from pipelines.operations.erase.scrub import Scrub
-from pipelines.operations.erase.traces import plain
+from pipelines.operations.erase.traces import unescape
 
 _PACKED = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"SQLite format 3")
 _HEAD = 4096  # bytes: where none of them is 0 a file is a text
 
 
-def still_saying(home: Path, scrub: Scrub) -> list[str]:
+def unmanaged_traces(home: Path, scrub: Scrub) -> list[str]:
     """The texts, tables, archives and databases that hold a trace, relative to the home; no pictures, no weights."""
     at = Home(home)
-    searched = {at.data, at.releases, at.training, at.crawl, at.erasures, at.takedown}
+    managed = {at.data, at.releases, at.training, at.crawl, at.erasures, at.takedown}
     return sorted(
         str(path.relative_to(home))
-        for path in _files(home, searched, at.ledger.name)
+        for path in _files(home, managed, at.ledger.name)
         if _readable(path) and any(scrub(text) != text for text in _texts(path.read_bytes()))
     )
 
@@ -36,10 +36,10 @@ def _readable(path: Path) -> bool:
     return head.startswith(_PACKED) or b"\0" not in head
 
 
-def _files(folder: Path, searched: Collection[Path] = (), ledger: str | None = None) -> Iterator[Path]:
-    """Those below a folder; in the home itself not what the erasure has been through, nor the ledger with its logs."""
+def _files(folder: Path, managed: Collection[Path] = (), ledger: str | None = None) -> Iterator[Path]:
+    """All below a folder; in the home itself without what the erasure covers, and without the ledger and its logs."""
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path in searched or (ledger and path.name.startswith(ledger)):
+        if path.name.startswith(".") or path in managed or (ledger and path.name.startswith(ledger)):
             continue
         if path.is_dir() and not path.is_symlink():
             yield from _files(path)
@@ -48,11 +48,11 @@ def _files(folder: Path, searched: Collection[Path] = (), ledger: str | None = N
 
 
 def _texts(content: bytes) -> Iterator[str]:
-    """What a file says: as it is, and unpacked."""
+    """The texts of a file, unpacked."""
     try:
         if content[:4] == b"PAR1":
             for batch in pq.ParquetFile(io.BytesIO(content)).iter_batches():
-                yield plain(pl.DataFrame(pl.from_arrow(batch)).write_ndjson().encode())
+                yield unescape(pl.DataFrame(pl.from_arrow(batch)).write_ndjson().encode())
         elif content[:4] == b"PK\x03\x04":
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 for name in archive.namelist():
@@ -63,6 +63,6 @@ def _texts(content: bytes) -> Iterator[str]:
             with zstandard.ZstdDecompressor().stream_reader(content) as packed:
                 yield from _texts(packed.read())
         else:
-            yield plain(content)
+            yield unescape(content)
     except (pa.ArrowException, zipfile.BadZipFile, zlib.error, zstandard.ZstdError):
-        yield plain(content)
+        yield unescape(content)
