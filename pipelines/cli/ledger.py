@@ -63,7 +63,7 @@ def close_budget(
         known = {one.of: one for one in book.budgets()} if book else {}
         if name not in known:
             raise UnknownName("open budget", name, known)
-        book.close_budget(known[name])
+        book.close_budget(name)
     terminal.put(display.budgets([known[name]]))
     terminal.line(f"{name} is closed")
 
@@ -73,12 +73,10 @@ def give_up_batch(
     number: Annotated[int, typer.Argument(help="As the refusal names it: a batch that nobody can collect any more.")],
 ) -> None:
     """End a batch whose host or price has changed: its questions are asked anew, what it may cost stays set aside."""
-    import asyncio
-
     with terminal.ledger() as book:
         if book is None:
             raise RequestError("there is no ledger, so there are no batches", where=home(), hint="ask models first")
-        left = asyncio.run(book.batches.give_up(number))
+        left = book.batches.give_up(number)
     terminal.line(f"batch {number} is given up: {left:,} questions that it had will be asked anew")
 
 

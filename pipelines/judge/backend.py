@@ -9,9 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.core.home import Home
 from pipelines.judge.asking import NoVerdict, Refused
-from pipelines.llm.factory import open_client
+from pipelines.llm.interface import open_client
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
@@ -46,10 +45,10 @@ def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: 
     """Says what `open_backend` would say is wrong before anything is asked, and opens nothing. Raises RequestError."""
     wanted = list(dict.fromkeys(models))
     if provider == "openai":
-        from pipelines.llm.providers.persistent import PersistentClient
+        from pipelines.llm.providers.client import PersistentClient
 
         for model in wanted:
-            PersistentClient(Home(home).ledger, llm, budget, of=STAGE).require(STAGE, model)
+            PersistentClient(home, llm, STAGE, model, budget).require()
         return
     with open_client(home, llm, provider) as client:
         client.models(wanted)
@@ -66,7 +65,7 @@ async def open_backend(
     budget_of: str,
     at_once: int | None = None,
 ) -> AsyncIterator[JudgeBackend]:
-    """The backend of a home; the arguments are those of `pipelines.llm.factory.open_client`.
+    """The backend of a home; the arguments are those of `pipelines.llm.interface.open_client`.
 
     `models` are the aliases by task; all of them spend from one budget. `at_once` questions are under way together, and
     never more of a model than its profile allows.
@@ -76,14 +75,14 @@ async def open_backend(
     """
     place = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":
-        from pipelines.llm.providers.persistent import standing
+        from pipelines.llm.providers.client import PersistentClient
 
         async with AsyncExitStack() as opened:
-            asking = {
-                model: await opened.enter_async_context(standing(home, llm, STAGE, model, budget=budget, of=budget_of))
+            clients = {
+                model: await opened.enter_async_context(PersistentClient(home, llm, STAGE, model, budget, of=budget_of))
                 for model in dict.fromkeys(models.values())
             }
-            yield JudgeBackend(provider, models, lambda question: asking[question.model].reply(question), place)
+            yield JudgeBackend(provider, models, lambda question: clients[question.model].reply(question), place)
         return
     with open_client(home, llm, provider) as client, ThreadPoolExecutor(1) as thread:
         known = {task: client.models([model])[0] for task, model in models.items()}

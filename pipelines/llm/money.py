@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines.errors import RequestError, UnknownPrice
 from pipelines.llm.profiles import NANO_A_TOKEN, Price, Profile, price
@@ -20,7 +20,7 @@ NANO = 10**9
 
 # Of a currency. The ledger counts in nano-units, in 64 bits: beside this there is room for what is billed past a cap.
 MOST = 9 * 10**9
-# A host that tells more tokens of one call than this tells no count.
+# A host that reports more tokens of one call than this reports no count.
 MOST_TOKENS = 10**9
 
 # At most, in the mean over a whole text: tokenizers of our day make a token of 1.5 to 2 characters of Chinese and of 4
@@ -44,22 +44,15 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a host tells of a usage, as far as it does: None is a count that it does not tell. `free`: it took nothing,
-    for it gave a verdict in the place of a reply.
+class ReportedUsage:
+    """What a host reports of a usage; None is a count that it leaves out. `free`: it gave a verdict in the place of a
+    reply, and reported no usage.
     """
 
     prompt: int | None = None
     cached: int = 0
     completion: int | None = None
     free: bool = False
-
-    @property
-    def usage(self) -> Usage | None:
-        """The usage, where it is told whole."""
-        if self.prompt is None or self.completion is None:
-            return None
-        return Usage(self.prompt, self.cached, self.completion)
 
 
 def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
@@ -77,28 +70,27 @@ def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = Fa
 
     Raises UnknownPrice where the price is unknown or the payload has no bound (see `bound`).
     """
-    rates = _rates(price(profile), batch=batch)
-    tokens = bound(payload)
-    return tokens.prompt * max(rates.input, rates.cached) + tokens.completion * rates.output
+    return cost(profile, bound(payload), batch=batch)  # no cached token costs more than another (`Price`)
 
 
-def believed(told: Told, payload: Mapping[str, Any] | None, reply: str | None) -> Told:
-    """What is told of a usage, without the counts that cannot be: fewer tokens than such a text has.
+def believed(reported: ReportedUsage, payload: Mapping[str, Any] | None, reply: str | None) -> ReportedUsage:
+    """The reported usage without the counts that are impossible: fewer tokens than such a text has.
 
     Args:
-        told: What the host tells. What is `free` is believed.
-        payload: What was asked, None where that is not known any more.
+        reported: By the host. What is `free` is believed.
+        payload: What was sent, None where it is not known any more.
         reply: All that the model wrote, its chain as well; None where nobody can read it.
     """
-    if told.free:
-        return told
-    asked = 1 if payload is None else max(1, sum(fewest(_written(one)) for one in payload.get("messages", ())))
-    written = 1 if reply is None else fewest(reply)
-    known = told.prompt is not None and told.prompt >= asked
-    return Told(
-        told.prompt if known else None,
-        told.cached if known else 0,
-        told.completion if told.completion is not None and told.completion >= written else None,
+    if reported.free:
+        return reported
+    least_prompt = 1 if payload is None else max(1, sum(fewest(_content(one)) for one in payload.get("messages", ())))
+    least_completion = 1 if reply is None else fewest(reply)
+    has_prompt = reported.prompt is not None and reported.prompt >= least_prompt
+    has_completion = reported.completion is not None and reported.completion >= least_completion
+    return ReportedUsage(
+        reported.prompt if has_prompt else None,
+        reported.cached if has_prompt else 0,
+        reported.completion if has_completion else None,
     )
 
 
@@ -109,14 +101,14 @@ def fewest(text: str) -> int:
     return max(len(_RUN.sub(r"\1", text)) // CHARACTERS_A_TOKEN, bool(text))
 
 
-def _written(message: Any) -> str:
+def _content(message: Any) -> str:
     content = message.get("content") if isinstance(message, dict) else None
     return content if isinstance(content, str) else ""
 
 
 def owed(
     profile: Profile,
-    told: Told,
+    reported: ReportedUsage,
     payload: Mapping[str, Any] | None,
     reserve: int,
     *,
@@ -125,23 +117,20 @@ def owed(
 ) -> tuple[Usage, int]:
     """The usage of a call that was billed, and what it cost, in nano-units.
 
-    What is not told, or cannot be (`believed`), counts as its share of the worst case: nothing told, the whole
-    `reserve`. So it is without the `payload`, of which the shares are known.
+    A count that is missing or impossible (`believed`) is taken at its worst case; where both are, or the `payload` is
+    not known any more, the call costs its whole `reserve`.
     """
-    told = believed(told, payload, reply)
-    if (usage := told.usage) is not None:
-        return usage, cost(profile, usage, batch=batch)
-    if payload is None:
-        return Usage(told.prompt or 0, told.cached, told.completion or 0), reserve
-    most = bound(payload)
-    if told.prompt is None and told.completion is None:
-        return most, reserve
-    usage = Usage(
-        most.prompt if told.prompt is None else told.prompt,
-        0 if told.prompt is None else told.cached,
-        most.completion if told.completion is None else told.completion,
+    usage = believed(reported, payload, reply)
+    most = Usage(0, 0, 0) if payload is None else bound(payload)
+    counted = Usage(
+        most.prompt if usage.prompt is None else usage.prompt,
+        usage.cached,
+        most.completion if usage.completion is None else usage.completion,
     )
-    return usage, cost(profile, usage, batch=batch)
+    missing = (usage.prompt is None) + (usage.completion is None)
+    if missing == 2 or (missing and payload is None):
+        return counted, reserve
+    return counted, cost(profile, counted, batch=batch)
 
 
 def bound(payload: Mapping[str, Any]) -> Usage:
@@ -172,8 +161,7 @@ def _text_bytes(node: Any) -> int:
         kind = node.get("type", "text")
         if "content" not in node and "role" not in node and kind not in ("text", "function"):
             raise UnknownPrice(
-                f"what a part of kind {kind!r} costs is not known before it is sent",
-                hint="send text alone",
+                f"what a part of kind {kind!r} costs is not known before it is sent", hint="send text alone"
             )
         return sum(len(name) + _text_bytes(value) for name, value in node.items())
     if isinstance(node, list):
@@ -207,15 +195,15 @@ def amount(nano: int) -> Decimal:
     return whole.quantize(Decimal(1)) if whole == whole.to_integral_value() else whole
 
 
-@dataclass(frozen=True, slots=True)
-class _Rates:
+class _Rates(NamedTuple):
+    """Nano-units a token."""
+
     input: int
     cached: int
     output: int
 
 
 def _rates(price: Price, *, batch: bool) -> _Rates:
-    """Nano-units a token."""
     share = (price.batch if batch else None) or Decimal(1)
     cached = price.input if batch or price.cached_input is None else price.cached_input
     return _Rates(*(int(value * NANO_A_TOKEN * share) for value in (price.input, cached, price.output)))

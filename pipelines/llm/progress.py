@@ -1,4 +1,4 @@
-"""How far a stage is with its questions, told to whoever shows it."""
+"""How far a stage is with its questions."""
 
 import time
 from decimal import Decimal
@@ -9,7 +9,7 @@ from pipelines.llm.questions import Reply
 
 
 class Progress(Protocol):
-    """Is told where a stage stands."""
+    """Shows where a stage stands."""
 
     def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
         """Of `total` questions `done` have a reply, `cached` of them without a call, `failed` of them without a value.
@@ -18,9 +18,9 @@ class Progress(Protocol):
         """
 
 
-class Told:
-    """Counts the replies of a stage, and the money, and tells `progress` of them, at most ten times a second, and at
-    the end.
+class Tally:
+    """Counts the replies of a stage, and the money, and reports to `progress`, at most ten times a second, and at the
+    end.
     """
 
     EVERY = 0.1  # seconds
@@ -28,9 +28,9 @@ class Told:
     def __init__(self, progress: Progress | None, stage: str, total: int) -> None:
         self._progress, self._stage, self._total = progress, stage, total
         self._done = self._cached = self._failed = self._nano = 0
-        self._told_at = float("-inf")
+        self._reported_at = float("-inf")
 
-    def paid(self, nano: int) -> None:
+    def add_cost(self, nano: int) -> None:
         """A call has cost so many nano-units."""
         self._nano += nano
 
@@ -39,13 +39,13 @@ class Told:
         self._done += 1
         self._cached += cached
         self._failed += reply.reason is not None
-        self.now(last=self._done == self._total)
+        self.report()
 
-    def now(self, *, last: bool = False) -> None:
-        """Tells where things stand, unless that was a moment ago and more is to come."""
+    def report(self) -> None:
+        """Reports where things stand, unless that was a moment ago and more is to come."""
         if self._progress is None:
             return
-        at = time.monotonic()
-        if last or at - self._told_at >= self.EVERY:
-            self._told_at = at
+        now = time.monotonic()
+        if self._done == self._total or now - self._reported_at >= self.EVERY:
+            self._reported_at = now
             self._progress.update(self._stage, self._total, self._done, self._cached, self._failed, amount(self._nano))

@@ -75,8 +75,8 @@ def is_sound(home: Home, in_flight: int, numbers: int) -> Counter[str]:
     sent, kept = Counter(home.lines("sent")), set(home.lines("kept"))
     with Ledger(home.path) as ledger:
         ledger.check()
-        assert kept <= ledger.known(sorted(kept)), "an answer is lost"
-        answered = ledger.known([key_of(number) for number in range(numbers)])
+        assert kept <= ledger.recorded(sorted(kept)).keys(), "an answer is lost"
+        answered = ledger.recorded([key_of(number) for number in range(numbers)]).keys()
         open_ = ledger.open_attempts()
         assert all(one.lost for one in open_), "a dead process passes for a living one"
         lost = Counter(one.key for one in open_)
@@ -207,7 +207,7 @@ def test_killed_at_steps_all_over_the_code_that_writes(tmp_path):
         is_sound(home, 3, 6)
         assert set(home.lines("kept")) | set(home.lines("sent")) == set(map(key_of, range(6)))
         with Ledger(home.path) as ledger:
-            assert len(ledger.known([key_of(number) for number in range(6)])) == 6
+            assert len(ledger.recorded([key_of(number) for number in range(6)]).keys()) == 6
             assert sum(one.cost for one in ledger.spend()) == amount(6 * RESERVE)
         assert list((folder / "ledger.sqlite-sessions").iterdir()) == []
     assert deaths > 20

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.llm.ledger.records import Call
 from pipelines.llm.profiles import Price, Profile
-from pipelines.llm.providers.batch.host import Patience
+from pipelines.llm.providers.batch import Patience
 
 # The prices of the stub, in whole nano-units a token.
 PRICE = Price(input=2.5, output=10, batch=0.5, currency="USD", date=date(2026, 11, 21), source="invented")

@@ -16,7 +16,7 @@ from batch_calls import MODEL, PATIENCE, calls, client_of
 from ledger_calls import opened
 
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.llm.providers.batch.asking import ask_batch
+from pipelines.llm.providers.batch import BatchSender
 
 KEPT = 17  # answers before it dies while collecting, of which so many are on their way into the ledger at once
 AT_ONCE = 10
@@ -69,7 +69,7 @@ async def ask(path: Path, base_url: str, count: int, cap: int, where: str) -> No
 
         client.files.delete, client.files.create = deletes, uploads
         client.batches.create, client.batches.retrieve, ledger.answered = creates, retrieves, keeps  # type: ignore
-        await ask_batch(client, ledger, MODEL, calls(range(count)), opened(ledger, cap).id, patience=PATIENCE)
+        await BatchSender(client, ledger, MODEL, opened(ledger, cap).id, PATIENCE).ask(calls(range(count)))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pipelines.judge.unified import OUTCOME, PROCESS, UNIFIED
 from pipelines.judge.verdicts import CHOICES, write_choice, write_step
 from pipelines.llm.interface import Estimate, LLMClient
 from pipelines.llm.payload import canonical, key_of
-from pipelines.llm.progress import Progress, Told
+from pipelines.llm.progress import Progress, Tally
 from pipelines.llm.questions import Provenance, Question, Reply, read
 from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENTS, STAGES, TRAITS
 from schemas.reasoning import Cer, Ecot
@@ -120,9 +120,9 @@ class FakeClient:
         return tuple(wanted)
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
-        told, replies = Told(self._progress, stage, len(questions)), [_reply(question) for question in questions]
+        tally, replies = Tally(self._progress, stage, len(questions)), [_reply(question) for question in questions]
         for reply in replies:
-            told.reply(reply, cached=True)  # no call is made
+            tally.reply(reply, cached=True)  # no call is made
         return replies
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:

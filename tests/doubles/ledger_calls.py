@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.llm.ledger.records import Answer, Attempt, Budget, Call
+from pipelines.llm.ledger.records import Answer, Attempt, Budget, Call, InProgress
 from pipelines.llm.money import Usage
 
 COST = 700
@@ -36,7 +36,17 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
 async def ask(ledger: Ledger, number: int, *, reserve: int = 1000, budget: int | None = None, cost: int = COST) -> Any:
     """Begins a call and answers it, where it may leave."""
     begun = await ledger.begin(call(number), reserve=reserve, budget=budget)
-    return await ledger.answered(begun, answer(number, cost)) if isinstance(begun, Attempt) else begun
+    if isinstance(begun, Attempt):
+        await ledger.answered(begun, answer(number, cost))
+        return ledger.recorded([begun.call.key])[begun.call.key]
+    return begun
+
+
+async def begin_when_free(ledger: Ledger, number: int, *, reserve: int = 1, budget: int | None = None) -> Any:
+    """As `Ledger.begin`; waits while a living session has sent the request, and takes over when it dies."""
+    while isinstance(begun := await ledger.begin(call(number), reserve=reserve, budget=budget), InProgress):
+        await asyncio.sleep(0.01)
+    return begun
 
 
 def opened(ledger: Ledger, cap: int) -> Budget:

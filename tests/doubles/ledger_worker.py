@@ -17,17 +17,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ledger_calls import answer, call, opened
+from ledger_calls import answer, begin_when_free, opened
 
 from pipelines.errors import BudgetSpent
 from pipelines.llm.ledger import file as ledger_file
-from pipelines.llm.ledger import sessions as ledger_sessions
 from pipelines.llm.ledger import writer as ledger_writer
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Attempt
 
 RESERVE = 10
-WRITERS = {ledger_file.__file__, ledger_sessions.__file__, ledger_writer.__file__}
+WRITERS = {ledger_file.__file__, ledger_writer.__file__}
 
 
 class Steps:
@@ -54,7 +53,7 @@ async def work(ledger: Ledger, log: int, numbers: range, at_once: int, seconds: 
     async def one_after_the_other() -> None:
         for number in waiting:
             try:
-                begun = await ledger.begin_when_free(call(number), reserve=RESERVE, budget=budget, poll=0.01)
+                begun = await begin_when_free(ledger, number, reserve=RESERVE, budget=budget)
             except BudgetSpent:
                 return
             if isinstance(begun, Attempt):

@@ -5,8 +5,7 @@ from functools import partial
 import pytest
 from asking_tools import STUB
 
-from pipelines.llm.providers import sending
-from pipelines.llm.providers.batch import asking
+from pipelines.llm.providers import ask, batch
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -18,5 +17,5 @@ def _stub_ends():
 @pytest.fixture
 def short_waits(monkeypatch):
     """Who is told to come back later does so at once."""
-    monkeypatch.setattr(sending, "Backoff", partial(sending.Backoff, 0.01, 0.05, 0.01))
-    monkeypatch.setattr(asking, "Patience", partial(asking.Patience, first=0.02, longest=0.1, again=0.02))
+    monkeypatch.setattr(ask, "Backoff", partial(ask.Backoff, 0.01, 0.05, 0.01))
+    monkeypatch.setattr(batch, "Patience", partial(batch.Patience, first=0.02, longest=0.1, again=0.02))

@@ -1,113 +1,89 @@
 """Batches in the ledger: their calls are begun together, outlive the process that sent them, and end one by one."""
 
-import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from sqlite3 import Connection
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 from pipelines.errors import BudgetSpent, GongqingError, LedgerBusy, LedgerError, UnknownName
-from pipelines.llm.ledger import sessions
-from pipelines.llm.ledger.file import LedgerFile
-from pipelines.llm.ledger.packing import packed, unpacked
-from pipelines.llm.ledger.reading import utc
-from pipelines.llm.ledger.records import Attempt, Batch, Call, Elsewhere, Planned, Recorded
-from pipelines.llm.ledger.writer import MOST_AT_ONCE, Begin, Do, Writer
-
-T = TypeVar("T")
+from pipelines.llm.ledger.file import LedgerFile, unpacked
+from pipelines.llm.ledger.records import Attempt, Batch, Call, Planned, Recorded
+from pipelines.llm.ledger.writer import MOST_AT_ONCE, Begin, Begun, Writer, utc
 
 _COLUMNS = "batch.id, batch.alias, batch.host, batch.file, batch.vendor, batch.created, batch.output, batch.errors"
+_OPEN = (
+    f"SELECT {_COLUMNS}, session.id, session.name FROM batch JOIN session ON session.id = batch.session"  # noqa: S608
+    " WHERE batch.ended IS NULL ORDER BY batch.id"
+)
 
 
 class Batches:
-    """The batches of a ledger. A batch belongs to the session that sent it, and to whoever takes it over once that is
-    dead.
+    """The batches of a ledger. A batch belongs to the session that sent it; once that is dead, to the one that takes it
+    over.
     """
 
     def __init__(self, file: LedgerFile, writer: Writer) -> None:
         self._file, self._writer = file, writer
 
-    async def plan(
+    def plan(
         self, alias: str, host: str, calls: Sequence[Call], reserves: Sequence[int], budget: int | None
     ) -> Planned:
         """Begins the calls as one batch, in one transaction, as far as the budget goes. Nothing is sent yet."""
-        jobs = [
-            Begin(call, packed(call.payload), reserve, budget) for call, reserve in zip(calls, reserves, strict=True)
-        ]
-
-        def work(db: Connection) -> Planned:
+        with self._writer.transaction() as db:
             now = time.time()
-            number = db.execute(
+            (number,) = db.execute(
                 "INSERT INTO batch (session, alias, host, created, status) VALUES (?, ?, ?, ?, 'planned') RETURNING id",
                 (self._writer.session_id, alias, host, now),
-            ).fetchone()[0]
-            results: list[Attempt | Recorded | Elsewhere | GongqingError] = []
+            ).fetchone()
+            jobs = [Begin(call, reserve, budget, number) for call, reserve in zip(calls, reserves, strict=True)]
+            results: list[Begun | GongqingError] = []
             for start in range(0, len(jobs), MOST_AT_ONCE):
-                some = jobs[start : start + MOST_AT_ONCE]
-                for job in some:
-                    job.batch = number
-                results += self._writer.begin(db, some, now)
-                if any(map(_refused, results)):
+                results += self._writer.begin(db, jobs[start : start + MOST_AT_ONCE], now)
+                if any(map(_is_refusal, results)):
                     break  # once one does not fit, no other group is tried
             attempts = tuple(result for result in results if isinstance(result, Attempt))
             if not attempts:
                 db.execute("DELETE FROM batch WHERE id = ?", (number,))
-            return Planned(
-                batch=Batch(number, alias, host, None, None, utc(now)) if attempts else None,
-                attempts=attempts,
-                recorded=tuple(result for result in results if isinstance(result, Recorded)),
-                elsewhere=tuple(result.key for result in results if isinstance(result, Elsewhere)),
-                dear={
-                    job.call.key: result
-                    for job, result in zip(jobs, results, strict=False)  # of the groups that were tried
-                    if isinstance(result, BudgetSpent) and result.too_dear
-                },
-                refused=next(filter(_refused, results), None),
-            )
+        return Planned(
+            batch=Batch(number, alias, host, None, None, utc(now)) if attempts else None,
+            attempts=attempts,
+            recorded=any(isinstance(result, Recorded) for result in results),
+            too_expensive={
+                job.call.key: result
+                for job, result in zip(jobs, results, strict=False)  # of the groups that were tried
+                if isinstance(result, BudgetSpent) and result.too_dear
+            },
+            refused=next(filter(_is_refusal, results), None),
+        )
 
-        return await self._do(work)
+    def take_over(self, alias: str, host: str) -> list[Batch]:
+        """The open batches of a profile that no other living session waits for: they are this session's now."""
+        with self._writer.transaction() as db:
+            batches = [
+                _batch(columns)
+                for *columns, owner, name in db.execute(_OPEN).fetchall()
+                if (columns[1], columns[2]) == (alias, host) and not self._is_of_another(owner, name)
+            ]
+            for batch in batches:
+                db.execute("UPDATE batch SET session = ? WHERE id = ?", (self._writer.session_id, batch.id))
+        return batches
 
-    async def taken_over(self, alias: str, host: str) -> list[Batch]:
-        """The batches of a profile that nobody else alive waits for: they are this session's now."""
+    def open(self) -> list[Batch]:
+        """All that have not ended."""
+        return self._where("ended IS NULL")
 
-        def work(db: Connection) -> list[Batch]:
-            rows = db.execute(
-                f"SELECT {_COLUMNS}, session.id, session.name FROM batch JOIN session ON session.id = batch.session"  # noqa: S608
-                " WHERE batch.ended IS NULL AND batch.alias = ? AND batch.host = ? ORDER BY batch.id",
-                (alias, host),
-            ).fetchall()
-            ours = []
-            for *columns, owner, name in rows:
-                if self._of_another(owner, name):
-                    continue
-                db.execute("UPDATE batch SET session = ? WHERE id = ?", (self._writer.session_id, columns[0]))
-                ours.append(_batch(columns))
-            return ours
-
-        return await self._do(work)
-
-    async def open(self) -> list[Batch]:
-        """All that have not ended, whoever's they are."""
-        return await self._where("ended IS NULL")
-
-    async def sent(self, batch: Batch, *, file: str | None = None, vendor: str | None = None) -> Batch:
+    def sent(self, batch: Batch, *, file: str | None = None, vendor: str | None = None) -> Batch:
         """Keeps what the host calls the batch's file, or the batch itself."""
-
-        def work(db: Connection) -> Batch:
+        with self._writer.transaction() as db:
             db.execute(
                 "UPDATE batch SET file = coalesce(?, file), vendor = coalesce(?, vendor), status = 'sent' WHERE id = ?",
                 (file, vendor, batch.id),
             )
-            return _batch(
-                db.execute(f"SELECT {_COLUMNS} FROM batch WHERE id = ?", (batch.id,)).fetchone()  # noqa: S608
-            )
+            return _batches(db, f"id = {batch.id}")[0]
 
-        return await self._do(work)
-
-    async def attempts(self, batch: Batch) -> dict[str, Attempt]:
+    def attempts(self, batch: Batch) -> dict[str, Attempt]:
         """Those of its calls that have not ended, by key. Their payloads stay in the ledger."""
-
-        def work(db: Connection) -> dict[str, Attempt]:
+        with self._writer.transaction() as db:
             rows = db.execute(
                 "SELECT id, held, budget, key, stage, alias, model, sample, currency FROM attempt"
                 " WHERE batch = ? AND ended IS NULL",
@@ -118,36 +94,25 @@ class Batches:
                 for number, held, budget, key, stage, alias, model, sample, currency in rows
             }
 
-        return await self._do(work)
-
-    async def payload(self, attempt: Attempt) -> bytes | None:
+    def payload(self, attempt: Attempt) -> bytes | None:
         """The payload of one of them; None where it was forgotten."""
+        with self._writer.transaction() as db:
+            row = db.execute("SELECT payload FROM request WHERE key = ?", (attempt.call.key,)).fetchone()
+            return None if row is None else unpacked(row[0])
 
-        def work(db: Connection) -> bytes | None:
-            found = db.execute("SELECT payload FROM request WHERE key = ?", (attempt.call.key,)).fetchone()
-            return None if found is None else unpacked(found[0])
-
-        return await self._do(work)
-
-    async def give_up(self, batch_id: int) -> int:
+    def give_up(self, batch_id: int) -> int:
         """Ends a batch that nobody will collect: its host or its profile is no more. How many calls it still had.
 
         They count as lost: nobody knows whether they were billed, so what was set aside for them stays so, and they may
         be asked again. What the host has kept of it stays `uncleared`.
 
-        Raises UnknownName for one that is not open, LedgerBusy while somebody alive waits for it.
+        Raises UnknownName for one that is not open, LedgerBusy while a living session waits for it.
         """
-
-        def work(db: Connection) -> int:
-            rows = db.execute(
-                "SELECT batch.id, session.id, session.name FROM batch JOIN session ON session.id = batch.session"
-                " WHERE batch.ended IS NULL"
-            ).fetchall()
-            owners = {number: (owner, name) for number, owner, name in rows}
+        with self._writer.transaction() as db:
+            owners = {columns[0]: (owner, name) for *columns, owner, name in db.execute(_OPEN).fetchall()}
             if batch_id not in owners:
                 raise UnknownName("open batch", str(batch_id), map(str, owners))
-            owner, name = owners[batch_id]
-            if self._of_another(owner, name):
+            if self._is_of_another(*owners[batch_id]):
                 raise LedgerBusy(
                     f"a process that is alive waits for batch {batch_id}",
                     where=self._file.path,
@@ -160,53 +125,46 @@ class Batches:
             db.execute("UPDATE batch SET status = 'given_up', ended = ? WHERE id = ?", (now, batch_id))
             return left
 
-        return await self._do(work)
-
-    async def ended(self, batch: Batch, status: str) -> None:
+    def end(self, batch: Batch, status: str) -> None:
         """Nothing more is expected of it; keeps the names of the files of its results.
 
         Raises LedgerError while a call of it has not ended.
         """
-
-        def work(db: Connection) -> None:
-            (left,) = db.execute(
-                "SELECT count(*) FROM attempt WHERE batch = ? AND ended IS NULL", (batch.id,)
-            ).fetchone()
-            if left:
+        with self._writer.transaction() as db:
+            query = "SELECT count(*) FROM attempt WHERE batch = ? AND ended IS NULL"
+            if left := db.execute(query, (batch.id,)).fetchone()[0]:
                 raise LedgerError(f"{left} calls of batch {batch.id} have not ended", hint="end them first")
             db.execute(
                 "UPDATE batch SET ended = ?, status = ?, output = ?, errors = ? WHERE id = ?",
                 (time.time(), status, batch.output, batch.errors, batch.id),
             )
 
-        await self._do(work)
-
-    async def uncleared(self) -> list[Batch]:
+    def uncleared(self) -> list[Batch]:
         """Those that have ended, and whose files may still be with their host."""
-        return await self._where("ended IS NOT NULL AND cleared IS NULL")
+        return self._where("ended IS NOT NULL AND cleared IS NULL")
 
-    async def cleared(self, batch: Batch) -> None:
+    def cleared(self, batch: Batch) -> None:
         """The host has its files no more."""
-        await self._do(lambda db: db.execute("UPDATE batch SET cleared = ? WHERE id = ?", (time.time(), batch.id)))
+        with self._writer.transaction() as db:
+            db.execute("UPDATE batch SET cleared = ? WHERE id = ?", (time.time(), batch.id))
 
-    def _of_another(self, owner: int, name: str) -> bool:
+    def _is_of_another(self, owner: int, name: str) -> bool:
         """Whether it belongs to a session that is alive, and not this one."""
-        return owner != self._writer.session_id and sessions.alive(sessions.beside(self._file.path), name)
+        return owner != self._writer.session_id and self._file.is_alive(name)
 
-    async def _where(self, condition: str) -> list[Batch]:
-        asked = f"SELECT {_COLUMNS} FROM batch WHERE {condition} ORDER BY id"  # noqa: S608 - ours
-        return await self._do(lambda db: [_batch(row) for row in db.execute(asked)])
-
-    async def _do(self, work: Callable[[Connection], T]) -> T:
-        job = Do(work, alive=True)
-        self._writer.submit(job)
-        result: T = await asyncio.shield(asyncio.wrap_future(job.future))
-        return result
+    def _where(self, condition: str) -> list[Batch]:
+        with self._writer.transaction() as db:
+            return _batches(db, condition)
 
 
-def _refused(result: object) -> TypeGuard[GongqingError]:
-    """Whether it is a reason to try no further; what is too dear for any budget of this size is none."""
+def _is_refusal(result: object) -> TypeGuard[GongqingError]:
+    """Whether it is a reason to try no further: a call that is too expensive for the whole budget is not."""
     return isinstance(result, GongqingError) and not (isinstance(result, BudgetSpent) and result.too_dear)
+
+
+def _batches(db: Connection, condition: str) -> list[Batch]:
+    query = f"SELECT {_COLUMNS} FROM batch WHERE {condition} ORDER BY id"  # noqa: S608 - ours
+    return [_batch(row) for row in db.execute(query)]
 
 
 def _batch(row: Sequence[Any]) -> Batch:

@@ -1,10 +1,13 @@
-"""The ledger's file: SQLite, opened, written and refused in one place.
+"""The ledger's file: SQLite, opened, written and refused in one place; and the sessions of those who use it.
 
 WAL with synchronous=FULL: what was committed survives a power cut. All that writes or checkpoints holds the flock of
 `<file>.lock` meanwhile. SQLite could sort that out alone, but it lets the waiting sleep for up to 100 ms, and until
 3.51.3 it could damage a file whose WAL one process reset while another committed (sqlite.org/wal.html#walresetbug).
 
 Nothing here opens the database file itself beside SQLite: closing such a descriptor would drop SQLite's POSIX locks.
+
+A session holds the flock of a file of its name in `<file>-sessions/`. The kernel releases it however the process ends,
+so a file that is not locked is that of a dead session: its requests are lost.
 """
 
 import contextlib
@@ -21,6 +24,7 @@ import zstandard
 
 from pipelines.errors import DamagedLedger, LedgerBusy, LedgerError, LedgerFull
 
+_LEVEL = 3  # of compression
 APPLICATION = 0x676F6E67  # "gong"
 SCHEMA_VERSION = 2
 PATIENCE = 60.0  # seconds that a writer waits for others
@@ -28,7 +32,7 @@ _POLL = 0.0005  # seconds
 
 _SCHEMA = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
--- Whoever asks. Lives as long as its lock file (ledger.sessions).
+-- A process that sends requests. It is alive as long as its lock file is locked.
 CREATE TABLE session (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, pid INTEGER NOT NULL, started REAL NOT NULL, ended REAL
 ) STRICT;
@@ -45,7 +49,7 @@ CREATE TABLE batch (
     created REAL NOT NULL, ended REAL, status TEXT NOT NULL, output TEXT, errors TEXT, cleared REAL
 ) STRICT;
 CREATE INDEX batch_open ON batch (host) WHERE ended IS NULL;
--- Every time that a request left, or was about to. Money in nano-units. ended IS NULL: under way, or nobody has looked.
+-- Every time that a request left, or was about to. Money in nano-units. ended IS NULL: in flight, or its process died.
 CREATE TABLE attempt (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, sample INTEGER NOT NULL, stage TEXT NOT NULL, alias TEXT NOT NULL,
     model TEXT NOT NULL, session INTEGER NOT NULL, batch INTEGER, budget INTEGER, started REAL NOT NULL, ended REAL,
@@ -69,12 +73,34 @@ _STEPS = {
 }
 
 
+class _Zstd(threading.local):
+    """One compressor and one decompressor a thread. Bodies have a checksum: SQLite has none for its pages."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_zstd = _Zstd()
+
+
+def packed(body: bytes) -> bytes:
+    """Compressed."""
+    return _zstd.compressor.compress(body)
+
+
+def unpacked(body: bytes) -> bytes:
+    """As it was before it was compressed. Raises ZstdError where it is not what was written."""
+    return _zstd.decompressor.decompress(body)
+
+
 class LedgerFile:
     """An open file: one connection that writes, in one thread, and one that reads."""
 
     def __init__(self, path: Path) -> None:
         """Opens it, makes it where it is missing. Raises LedgerError."""
         self.path = path
+        self._sessions = path.with_name(path.name + "-sessions")
         self._one_thread = threading.Lock()  # an flock keeps out other processes alone
         with self.translated(), contextlib.ExitStack() as undo:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -183,34 +209,63 @@ class LedgerFile:
         with self.translated():
             self.reads.execute("BEGIN")
             try:
-                told = self.reads.execute("PRAGMA integrity_check").fetchone()[0]
-                if told != "ok":
-                    raise _damaged(self.path, told)
+                result = self.reads.execute("PRAGMA integrity_check").fetchone()[0]
+                if result != "ok":
+                    raise _damaged(self.path, result)
                 wrong = self.reads.execute(
                     "SELECT id FROM budget AS b WHERE (spent, held) IS NOT"
                     " (SELECT coalesce(sum(cost), 0), coalesce(sum(held), 0) FROM attempt WHERE budget = b.id)"
                 ).fetchall()
                 if wrong:
                     raise _damaged(self.path, f"the sums of budget {wrong[0][0]} are not those of its calls")
-                lone = self.reads.execute(
+                orphans = self.reads.execute(
                     "SELECT count(*) FROM answer LEFT JOIN attempt ON attempt.id = answer.attempt"
                     " WHERE attempt.status IS NOT 'answered' OR attempt.key IS NOT answer.key"
                 ).fetchone()[0]
-                if lone:
-                    raise _damaged(self.path, f"{lone} answers without their attempt")
+                if orphans:
+                    raise _damaged(self.path, f"{orphans} answers without their attempt")
             finally:
                 self.reads.execute("COMMIT")
 
-    def written_back(self) -> bool:
-        """Writes the WAL back into the database and empties it; False where somebody reads it meanwhile."""
+    def write_back(self, *, compact: bool = False) -> bool:
+        """Writes the WAL back into the database and empties it; `compact`: writes the database again before, without
+        free pages. False where another process reads it meanwhile.
+        """
         with self.translated(), self.alone():
+            if compact:
+                self.writes.execute("VACUUM")
             return bool(self.writes.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
 
-    def compacted(self) -> bool:
-        """Writes the database again, without free pages, and empties the WAL; False where somebody reads meanwhile."""
-        with self.translated(), self.alone():
-            self.writes.execute("VACUUM")
-            return bool(self.writes.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
+    def lock_session(self, name: str) -> int:
+        """The descriptor that keeps a new session alive; removes the files of the dead ones. Within a transaction, so
+        that no other session is half begun.
+        """
+        self._sessions.mkdir(mode=0o700, exist_ok=True)
+        for path in self._sessions.iterdir():
+            if not self.is_alive(path.name):
+                path.unlink(missing_ok=True)
+        descriptor = os.open(self._sessions / name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return descriptor
+
+    def unlock_session(self, name: str, descriptor: int) -> None:
+        """From here on it is dead."""
+        (self._sessions / name).unlink(missing_ok=True)
+        os.close(descriptor)
+
+    def is_alive(self, name: str) -> bool:
+        """Whether the session of that name is alive. The lock is shared, so that two who look do not see each other."""
+        try:
+            descriptor = os.open(self._sessions / name, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
 
     def close(self) -> None:
         """The last one who closes writes the WAL back into the database."""
@@ -225,8 +280,8 @@ def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
     than this code.
     """
     application, version, tables = (
-        connection.execute(asked).fetchone()[0]
-        for asked in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+        connection.execute(query).fetchone()[0]
+        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
     )
     if application == 0 and version == 0 and tables == 0:
         marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA_VERSION};"
@@ -244,9 +299,9 @@ def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
             connection.executescript(f"BEGIN IMMEDIATE; {_STEPS[step]} PRAGMA user_version = {step + 1}; COMMIT;")
 
 
-def _damaged(path: Path, told: str) -> DamagedLedger:
+def _damaged(path: Path, why: str) -> DamagedLedger:
     return DamagedLedger(
-        f"the ledger cannot be read: {told}",
+        f"the ledger cannot be read: {why}",
         where=path,
         hint="restore it from a backup, or move it and the files beside it away: then every question is paid again",
     )

@@ -6,7 +6,7 @@
             ...                                        # send it
             await ledger.answered(attempt, answer)     # or failed(attempt, "http_429", billed=False)
 
-An attempt is on the disk before its request leaves. What a process had under way when it died is lost, and listed: a
+An attempt is on the disk before its request leaves. What a process had in flight when it died is lost, and listed: a
 host without idempotency keys cannot be asked whether it was billed, so the reserve stays set aside. Nothing that was
 answered is lost. Several processes may share the file, on a local disk.
 """
@@ -14,41 +14,64 @@ answered is lost. Several processes may share the file, on a local disk.
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
-from typing import Self
+from typing import Any, Literal, Self, TypeVar
 
 from pipelines.errors import LedgerBusy, LedgerError, RequestError
-from pipelines.llm.ledger import reading, sessions
 from pipelines.llm.ledger.batches import Batches
-from pipelines.llm.ledger.file import LedgerFile
-from pipelines.llm.ledger.packing import packed
-from pipelines.llm.ledger.reading import utc
+from pipelines.llm.ledger.file import LedgerFile, packed, unpacked
 from pipelines.llm.ledger.records import (
     Answer,
     Attempt,
     Budget,
     Call,
-    Elsewhere,
     Exchange,
+    InProgress,
     OpenAttempt,
     Recorded,
     Spend,
 )
-from pipelines.llm.ledger.writer import Begin, End, Writer
-from pipelines.llm.money import nano
+from pipelines.llm.ledger.writer import Begin, End, Writer, recorded, to_recorded, utc
+from pipelines.llm.money import amount, nano
+
+T = TypeVar("T")
 
 _KEYS_AT_ONCE = 1000
-_POLL = 0.25  # seconds between looks at a request that somebody else has under way
+_EXCHANGES = (
+    "SELECT answer.key, answer.body, attempt.served, answer.finish_reason, attempt.prompt, attempt.cached,"
+    " attempt.completion, attempt.cost, attempt.currency, attempt.alias, attempt.ended,"
+    " attempt.stage, attempt.model, attempt.sample, request.payload"
+    " FROM answer CROSS JOIN attempt ON attempt.id = answer.attempt CROSS JOIN request ON request.key = answer.key"
+    " WHERE answer.key > ?1 AND (?2 IS NULL OR attempt.stage IN (SELECT value FROM json_each(?2)))"
+    " ORDER BY answer.key LIMIT ?3"
+)
+_BODIES = (
+    "SELECT request.key, request.payload, answer.body FROM request LEFT JOIN answer ON answer.key = request.key"
+    " WHERE request.key > ?1 ORDER BY request.key LIMIT ?3"
+)
+# In the order of Spend's fields. The day is that of the end; of the beginning where there is none.
+_SPEND = (
+    "SELECT stage, alias, model, served, date(coalesce(ended, started), 'unixepoch') AS day, currency,"
+    " sum(status = 'answered'), sum(ended IS NOT NULL AND status NOT IN ('answered', 'lost')),"
+    " sum(ended IS NULL OR status = 'lost'), coalesce(sum(prompt), 0), coalesce(sum(cached), 0),"
+    " coalesce(sum(completion), 0), sum(cost), sum(held)"
+    " FROM attempt GROUP BY stage, alias, model, served, day, currency"
+    " ORDER BY stage, alias, model, day, served, currency"
+)
+_OPEN_ATTEMPTS = (
+    "SELECT attempt.id, key, stage, alias, model, attempt.started, held, currency, status = 'lost', batch,"
+    " session.name FROM attempt JOIN session ON session.id = attempt.session"
+    " WHERE attempt.ended IS NULL OR status = 'lost' ORDER BY attempt.id"
+)
 
 
 class Ledger:
-    """The ledger in a file. Close it, or use it in a `with` block: what is under way then counts as lost.
+    """The ledger in a file. Close it, or use it in a `with` block: what is in flight then counts as lost.
 
     Every method raises LedgerError: DamagedLedger for a file that is damaged or not ours, LedgerFull where the device
     is full, LedgerBusy where another process holds it for a minute.
@@ -60,11 +83,8 @@ class Ledger:
         self._writer = Writer(self._file)
         self._reading = Lock()
         self._open = True
-
-    @property
-    def id(self) -> str:
-        """Names this ledger in what is left with a host."""
-        return self._file.id
+        self.id = self._file.id  # names this ledger in what is left with a host
+        self.batches = Batches(self._file, self._writer)
 
     def __enter__(self) -> Self:
         return self
@@ -84,46 +104,45 @@ class Ledger:
     # Answers
 
     def recorded(self, keys: Sequence[str]) -> dict[str, Recorded]:
-        """The answers that there are, by key."""
-        found: dict[str, Recorded] = {}
+        """The answers to some keys, by key."""
+        answers: dict[str, Recorded] = {}
         with self._reads() as db:
-            for some in _chunks(keys):
-                found |= reading.recorded(db, some)
-        return found
-
-    def known(self, keys: Sequence[str]) -> set[str]:
-        """The keys that have an answer, without reading it."""
-        found: set[str] = set()
-        with self._reads() as db:
-            for some in _chunks(keys):
-                found |= reading.known(db, some)
-        return found
+            for chunk in _chunks(keys):
+                answers |= recorded(db, chunk)
+        return answers
 
     def exchanges(self, stages: Sequence[str] | None = None) -> Iterator[Exchange]:
         """All requests with their answers, of some stages or of all, in the order of their keys."""
-        after = ""
-        while True:
-            with self._reads() as db:
-                some = reading.exchanges(db, stages, after, _KEYS_AT_ONCE)
-            if not some:
-                return
-            yield from some
-            after = some[-1].answer.key
+
+        def read(row: Sequence[Any]) -> Exchange:
+            *answer, stage, model, sample, payload = row
+            return Exchange(stage, model, sample, unpacked(payload), to_recorded(answer))
+
+        return self._by_key(_EXCHANGES, read, stages)
 
     def bodies(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Key, request and answer of all requests, in the order of their keys; an answer that is missing is empty."""
-        after = ""
+        return self._by_key(
+            _BODIES, lambda row: (row[0], unpacked(row[1]), b"" if row[2] is None else unpacked(row[2]))
+        )
+
+    def _by_key(
+        self, query: str, read: Callable[[Sequence[Any]], T], stages: Sequence[str] | None = None
+    ) -> Iterator[T]:
+        """Rows in the order of their first column, some at a time."""
+        after, named = "", None if stages is None else json.dumps(list(stages))
         while True:
             with self._reads() as db:
-                some = reading.bodies(db, after, _KEYS_AT_ONCE)
-            if not some:
+                rows = db.execute(query, (after, named, _KEYS_AT_ONCE)).fetchall()
+                page = [read(row) for row in rows]
+            if not page:
                 return
-            yield from some
-            after = some[-1][0]
+            yield from page
+            after = rows[-1][0]
 
     # Attempts
 
-    async def begin(self, call: Call, *, reserve: int, budget: int | None) -> Attempt | Recorded | Elsewhere:
+    async def begin(self, call: Call, *, reserve: int, budget: int | None) -> Attempt | Recorded | InProgress:
         """Leave to send a request; it stands in the ledger, with its reserve set aside, before this returns.
 
         Every Attempt that it gives must be ended, by `answered` or `failed`, whatever happens; one that the caller
@@ -135,80 +154,51 @@ class Ledger:
             budget: the id of the budget that it counts against; None: it counts against none.
 
         Returns:
-            Attempt: send it. Recorded: it has been answered meanwhile. Elsewhere: somebody alive has it under way.
+            Attempt: send it. Recorded: it has been answered meanwhile. InProgress: a living session has sent it.
 
         Raises:
             BudgetSpent: where spent + held + reserve would pass the cap. Nothing is recorded.
             RequestError: for a budget that is closed or of another currency.
             LedgerBusy: where it is in a batch that nobody has collected.
         """
-        job = Begin(call, packed(call.payload), reserve, budget)
+        job = Begin(call, reserve, budget)
         self._writer.submit(job)
-        waiting = asyncio.wrap_future(job.future)
         try:
-            return await asyncio.shield(waiting)
+            return await asyncio.shield(asyncio.wrap_future(job.future))
         except asyncio.CancelledError:
             if not job.future.cancel():
-                job.future.add_done_callback(lambda _: self._never_sent(job))
+                job.future.add_done_callback(lambda _: self._end_unsent(job))
             raise
 
-    async def begin_when_free(
-        self, call: Call, *, reserve: int, budget: int | None, poll: float = _POLL
-    ) -> Attempt | Recorded:
-        """As `begin`; waits while somebody else has the request under way, and takes over where they die."""
-        while isinstance(begun := await self.begin(call, reserve=reserve, budget=budget), Elsewhere):
-            await asyncio.sleep(poll)
-        return begun
-
-    async def answered(self, attempt: Attempt, answer: Answer) -> Recorded:
+    async def answered(self, attempt: Attempt, answer: Answer) -> None:
         """Keeps an answer, whatever it is worth: it was paid for. Answer, cost and end are one transaction."""
         if answer.currency != attempt.call.currency:
             raise RequestError(
                 f"a call that was begun in {attempt.call.currency} cannot end in {answer.currency}",
                 hint="take both from the profile's price",
             )
-        at = await self._end(End(attempt, "answered", 0, answer.cost, answer, packed(answer.body)))
-        return Recorded(
-            key=attempt.call.key,
-            body=answer.body,
-            served=answer.served,
-            finish_reason=answer.finish_reason,
-            usage=answer.usage,
-            cost=answer.cost,
-            currency=answer.currency,
-            alias=attempt.call.alias,
-            at=utc(at),
-        )
+        await self._end(End(attempt, "answered", answer=answer, body=packed(answer.body)))
 
-    async def failed(self, attempt: Attempt, status: str, *, billed: bool | None) -> None:
+    async def failed(self, attempt: Attempt, status: str, *, billed: Literal[False] | None) -> None:
         """Ends an attempt that brought no answer.
 
         Args:
             attempt: which.
             status: one word: http_429, timeout, connection …
-            billed: False: nothing is owed, the reserve is free again. None: nobody knows, it stays set aside. True:
-                the host has billed it, nobody knows how much: the reserve counts as spent.
+            billed: False: nothing is owed, the reserve is free again. None: nobody knows, it stays set aside.
         """
-        reserve = attempt.reserve
-        await self._end(End(attempt, status, reserve if billed is None else 0, reserve if billed else 0))
+        await self._end(End(attempt, status, attempt.reserve if billed is None else 0))
 
-    async def _end(self, job: End) -> float:
-        """Carried out even where whoever waits for it is cancelled."""
+    async def _end(self, job: End) -> None:
+        """Carried out even where the caller is cancelled."""
         self._writer.submit(job)
-        return await asyncio.shield(asyncio.wrap_future(job.future))
+        await asyncio.shield(asyncio.wrap_future(job.future))
 
-    def _never_sent(self, job: Begin) -> None:
+    def _end_unsent(self, job: Begin) -> None:
         if self._open and not job.future.cancelled() and job.future.exception() is None:
             begun = job.future.result()
             if isinstance(begun, Attempt):
-                self._writer.submit(End(begun, "never_sent", 0))
-
-    # Batches
-
-    @property
-    def batches(self) -> Batches:
-        """What was asked in batches and has not been collected."""
-        return Batches(self._file, self._writer)
+                self._writer.submit(End(begun, "never_sent"))
 
     # Budgets
 
@@ -218,66 +208,58 @@ class Ledger:
         Raises RequestError where it is open in another currency, or `cap` is no amount.
         """
         limit = nano(cap)
-
-        def work(db: Connection) -> Budget:
-            there = next(iter(reading.open_budgets(db, of)), None)
-            if there is None:
-                db.execute(
-                    "INSERT INTO budget (of, cap, currency, opened) VALUES (?, ?, ?, ?)",
-                    (of, limit, currency, time.time()),
-                )
-            elif there.currency != currency:
+        with self._writer.transaction() as db:
+            budget = next(iter(_open_budgets(db, of)), None)
+            if budget is None:
+                query = "INSERT INTO budget (of, cap, currency, opened) VALUES (?, ?, ?, ?)"
+                db.execute(query, (of, limit, currency, time.time()))
+            elif budget.currency != currency:
                 raise RequestError(
-                    f"the budget of {of} that was broken off is in {there.currency}, not in {currency}",
-                    hint=f"give --budget in {there.currency}, or close it",
+                    f"the budget of {of} that was broken off is in {budget.currency}, not in {currency}",
+                    hint=f"give --budget in {budget.currency}, or close it",
                 )
             else:
-                db.execute("UPDATE budget SET cap = ? WHERE id = ?", (limit, there.id))
-            [opened] = reading.open_budgets(db, of)
-            return opened
-
-        return self._writer.do(work)
+                db.execute("UPDATE budget SET cap = ? WHERE id = ?", (limit, budget.id))
+            return _open_budgets(db, of)[0]
 
     def budget(self, of: str) -> Budget | None:
         """The open budget of a name, as it stands."""
-        with self._reads() as db:
-            return next(iter(reading.open_budgets(db, of)), None)
+        return next((budget for budget in self.budgets() if budget.of == of), None)
 
     def budgets(self) -> list[Budget]:
-        """All open budgets, oldest first: of what is at work, and of what was broken off."""
+        """All open budgets, oldest first: those in use, and those of runs that were broken off."""
         with self._reads() as db:
-            return reading.open_budgets(db)
+            return _open_budgets(db)
 
     def taken(self, of: str) -> Decimal:
         """What was spent from the budgets of a name, open and closed, with what is still held of them."""
         with self._reads() as db:
-            return reading.taken(db, of)
+            query = "SELECT coalesce(sum(spent + held), 0) FROM budget WHERE of = ?"
+            return amount(db.execute(query, (of,)).fetchone()[0])
 
-    def close_budget(self, budget: Budget | int) -> None:
-        """From here on nothing is taken from it; the next one of its name begins at nothing."""
-        number = budget if isinstance(budget, int) else budget.id
-        self._writer.do(
-            lambda db: (
-                db.execute(
-                    "UPDATE budget SET closed = ? WHERE id = ? AND closed IS NULL", (time.time(), number)
-                ).rowcount
-            )
-        )
+    def close_budget(self, of: str) -> None:
+        """Closes the open budget of a name, if there is one: the next one begins at nothing."""
+        with self._writer.transaction() as db:
+            db.execute("UPDATE budget SET closed = ? WHERE of = ? AND closed IS NULL", (time.time(), of))
 
     # For people
 
     def spend(self) -> list[Spend]:
         """Money and tokens by stage, model, day and currency."""
         with self._reads() as db:
-            return reading.spend(db)
+            return [Spend(*row[:-2], *map(amount, row[-2:])) for row in db.execute(_SPEND)]
 
     def open_attempts(self) -> list[OpenAttempt]:
-        """What is under way, and what was under way when its process died. The latter stay listed: nobody knows."""
+        """What is in flight, and what was in flight when its process died. The latter stay listed: nobody knows."""
         with self._reads() as db:
-            found = reading.open_attempts(db)
-        folder = sessions.beside(self.path)
-        living = {name: sessions.alive(folder, name) for _, name in found}
-        return [replace(one, lost=one.lost or (one.batch is None and not living[name])) for one, name in found]
+            rows = db.execute(_OPEN_ATTEMPTS).fetchall()
+        alive = {name: self._file.is_alive(name) for *_, name in rows}
+        return [
+            OpenAttempt(
+                *(*attempt, utc(at), amount(held), currency, bool(lost) or (batch is None and not alive[name]), batch)
+            )
+            for *attempt, at, held, currency, lost, batch, name in rows
+        ]
 
     def check(self) -> None:
         """Reads the whole file. Raises DamagedLedger where something in it is wrong."""
@@ -291,40 +273,29 @@ class Ledger:
         Call it while nothing is asked. Raises LedgerBusy where another process reads meanwhile, which keeps the bytes
         in the log beside the file: then do it again.
         """
-        wanted = list(dict.fromkeys(keys))
-
-        def work(db: Connection) -> int:
-            gone = 0
-            for some in _chunks(wanted):
-                gone += db.execute(
-                    "DELETE FROM request WHERE key IN (SELECT value FROM json_each(?))", (some,)
-                ).rowcount
-                db.execute("DELETE FROM answer WHERE key IN (SELECT value FROM json_each(?))", (some,))
-                # A key is a hash of the whole question: whoever guesses the question could prove that it was asked.
+        gone = 0
+        with self._writer.transaction() as db:
+            for chunk in _chunks(list(dict.fromkeys(keys))):
+                some = (json.dumps(chunk),)
+                gone += db.execute("DELETE FROM request WHERE key IN (SELECT value FROM json_each(?))", some).rowcount
+                db.execute("DELETE FROM answer WHERE key IN (SELECT value FROM json_each(?))", some)
+                # A key is a hash of the whole question: who guesses the question could prove that it was asked.
                 db.execute(
                     "UPDATE attempt SET key = 'forgotten-' || id"
                     " WHERE ended IS NOT NULL AND key IN (SELECT value FROM json_each(?))",
-                    (some,),
+                    some,
                 )
-            return gone
-
-        gone = self._writer.do(work)
-        if self._file.written_back():
-            return gone
-        raise LedgerBusy(
-            f"{gone} requests are forgotten, but their bytes are still in the log beside the ledger",
-            where=self.path,
-            hint="end the other processes that use the ledger, and do it again",
-        )
+        if not self._file.write_back():
+            raise self._busy(f"{gone} requests are forgotten, but their bytes are still in the log beside the ledger")
+        return gone
 
     def compact(self) -> None:
         """Writes the file again, without what was deleted from it. Raises LedgerBusy where another process reads it."""
-        if not self._file.compacted():
-            raise LedgerBusy(
-                "the ledger cannot be written anew while another process reads it",
-                where=self.path,
-                hint="end the other processes that use the ledger, and do it again",
-            )
+        if not self._file.write_back(compact=True):
+            raise self._busy("the ledger cannot be written again while another process reads it")
+
+    def _busy(self, what: str) -> LedgerBusy:
+        return LedgerBusy(what, where=self.path, hint="end the other processes that use the ledger, and do it again")
 
     @contextmanager
     def _reads(self) -> Iterator[Connection]:
@@ -335,7 +306,15 @@ class Ledger:
             yield self._file.reads
 
 
-def _chunks(keys: Sequence[str]) -> Iterator[str]:
-    """JSON lists of them, some at a time."""
+def _open_budgets(db: Connection, of: str | None = None) -> list[Budget]:
+    rows = db.execute(
+        "SELECT id, of, cap, currency, spent, held, opened FROM budget"
+        " WHERE closed IS NULL AND (?1 IS NULL OR of = ?1) ORDER BY id",
+        (of,),
+    )
+    return [Budget(*(*row[:-1], utc(row[-1]))) for row in rows]
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(keys), _KEYS_AT_ONCE):
-        yield json.dumps(keys[start : start + _KEYS_AT_ONCE])
+        yield keys[start : start + _KEYS_AT_ONCE]

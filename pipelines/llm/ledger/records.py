@@ -1,4 +1,4 @@
-"""What goes into the ledger and what comes out of it."""
+"""What goes into the ledger and what comes out of it. Amounts as `int` are nano-units of a currency."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the host sent back, as it came; `cost` in nano-units of `currency`."""
+    """What the host sent back, as it came."""
 
     body: bytes
     served: str | None
@@ -42,17 +42,11 @@ class Answer:
     currency: str = "USD"
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """An answer that stands in the ledger; `at` is when it came (UTC)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded(Answer):
+    """An answer in the ledger; `at` is when it came (UTC)."""
 
     key: str
-    body: bytes
-    served: str | None
-    finish_reason: str | None
-    usage: Usage
-    cost: int
-    currency: str
     alias: str
     at: datetime
 
@@ -68,17 +62,16 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """Somebody who is alive, maybe this very process, has the same request under way: wait, and ask again."""
+class InProgress:
+    """A session that is alive, maybe this one, has sent the same request: wait, and try again."""
 
     key: str
-    since: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A cap and what counts against it, in nano-units: what was spent, and what is held for calls that are in flight or
-    of which nobody knows whether they were billed.
+    """A cap and what counts against it: what was spent, and what is held for calls that are in flight or may have been
+    billed.
     """
 
     id: int
@@ -92,7 +85,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
-    """An attempt without an end. `lost`: whoever made it is no more, and nobody knows whether it was billed."""
+    """An attempt without an end. `lost`: its session is dead, and nobody knows whether it was billed."""
 
     id: int
     key: str
@@ -131,15 +124,14 @@ class Batch:
 class Planned:
     """What became of calls that were to go into one batch. All that is in `attempts` is in the batch, if there is one.
 
-    recorded: answered meanwhile. elsewhere: somebody alive has it under way. dear: by key, those that no budget of this
-    size allows. refused: why the rest was left out.
+    recorded: whether any was answered meanwhile. too_expensive: by key, those that no budget of this size allows.
+    refused: why the rest was left out.
     """
 
     batch: Batch | None
     attempts: tuple[Attempt, ...]
-    recorded: tuple[Recorded, ...]
-    elsewhere: tuple[str, ...]
-    dear: Mapping[str, BudgetSpent]
+    recorded: bool
+    too_expensive: Mapping[str, BudgetSpent]
     refused: Exception | None
 
 
@@ -147,8 +139,8 @@ class Planned:
 class Spend:
     """What one stage asked of one model on one day (UTC).
 
-    calls: answered, whatever the answer was worth. failed: ended without an answer. unsettled: under way, or lost.
-    at_risk: set aside for calls that are under way, were lost, or failed in a way that may have been billed.
+    calls: answered, whatever the answer was worth. failed: ended without an answer. unsettled: in flight, or lost.
+    at_risk: set aside for calls that are in flight, were lost, or failed in a way that may have been billed.
     """
 
     stage: str

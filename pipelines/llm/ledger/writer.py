@@ -1,4 +1,4 @@
-"""The one thread that writes to the ledger: all that waits goes into one transaction, thus into one flush of the disk.
+"""The one thread that begins and ends attempts: all that waits goes into one transaction, thus into one flush.
 
 A flush takes milliseconds, and with 64 requests in flight as many begin and end meanwhile. A group costs a handful of
 statements however large it is, because the thread has to win the interpreter's lock back after each of them.
@@ -9,49 +9,46 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from queue import SimpleQueue
 from sqlite3 import Connection
-from typing import Any, TypeVar
+from typing import Any
 
 from pipelines.errors import BudgetSpent, GongqingError, LedgerBusy, LedgerError, RequestError
-from pipelines.llm.ledger import sessions
-from pipelines.llm.ledger.file import LedgerFile
-from pipelines.llm.ledger.reading import recorded, utc
-from pipelines.llm.ledger.records import Answer, Attempt, Call, Elsewhere, Recorded
-from pipelines.llm.money import amount
+from pipelines.llm.ledger.file import LedgerFile, packed, unpacked
+from pipelines.llm.ledger.records import Answer, Attempt, Call, InProgress, Recorded
+from pipelines.llm.money import Usage, amount
 
-T = TypeVar("T")
+Begun = Attempt | Recorded | InProgress
 
-# Rows travel as one JSON array of arrays, so that one statement does for all.
-_OF_A_BEGIN = ("id", "key", "sample", "stage", "alias", "model", "batch", "budget", "held", "currency")
-_OF_AN_END = ("status", "held", "cost", "served", "prompt", "cached", "completion")
-_LEAVE = (
-    f"INSERT INTO attempt (session, started, status, {', '.join(_OF_A_BEGIN)}) SELECT ?, ?, 'open', "  # noqa: S608 - ours
-    + ", ".join(f"json_extract(row.value, '$[{place}]')" for place in range(len(_OF_A_BEGIN)))
-    + " FROM json_each(?) AS row"
+MOST_AT_ONCE = 500  # in a transaction: the next group waits as long
+_BEGUN = "id, key, sample, stage, alias, model, batch, budget, held, currency, session, started, status"
+_ENDED = ("status", "held", "cost", "served", "prompt", "cached", "completion", "ended")
+_RECORDED = (
+    "SELECT answer.key, answer.body, attempt.served, answer.finish_reason, attempt.prompt, attempt.cached,"
+    " attempt.completion, attempt.cost, attempt.currency, attempt.alias, attempt.ended"
+    " FROM json_each(?) AS wanted CROSS JOIN answer ON answer.key = wanted.value"
+    " CROSS JOIN attempt ON attempt.id = answer.attempt"
 )
-_ENDED = (
-    "UPDATE attempt SET ended = ?, "  # noqa: S608 - ours
-    + ", ".join(f"{column} = json_extract(row.value, '$[{place}]')" for place, column in enumerate(_OF_AN_END, 1))
-    + " FROM json_each(?) AS row WHERE attempt.id = json_extract(row.value, '$[0]') AND attempt.ended IS NULL"
-)
-
-MOST_AT_ONCE = 500  # of one kind in a transaction: those who wait meanwhile wait longer
 
 
 @dataclass(slots=True)
 class Begin:
-    """A request that wants to leave. `payload` is compressed."""
+    """A request that wants to leave."""
 
     call: Call
-    payload: bytes
     reserve: int
     budget: int | None
     batch: int | None = None
-    future: "Future[Attempt | Recorded | Elsewhere]" = field(default_factory=Future)
+    payload: bytes = field(init=False)
+    future: "Future[Begun]" = field(default_factory=Future)
+
+    def __post_init__(self) -> None:
+        self.payload = packed(self.call.payload)  # in the thread of the caller
 
 
 @dataclass(slots=True)
@@ -60,23 +57,10 @@ class End:
 
     attempt: Attempt
     status: str
-    held: int
-    cost: int = 0
+    held: int = 0
     answer: Answer | None = None
     body: bytes = b""
     future: "Future[float]" = field(default_factory=Future)  # when, in seconds since 1970
-
-
-@dataclass(slots=True)
-class Do:
-    """Anything else, in a transaction of its own. `alive`: whether others must see that this session lives."""
-
-    work: Callable[[Connection], Any]
-    alive: bool = False
-    future: "Future[Any]" = field(default_factory=Future)
-
-
-Job = Begin | End | Do
 
 
 class Writer:
@@ -84,39 +68,34 @@ class Writer:
 
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
-        self._folder = sessions.beside(file.path)
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[Begin | End | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
-        self._process = os.getpid()
+        self._lock = threading.Lock()
         self._closed = False
-        self._session: sessions.Session | None = None
+        self._session: tuple[str, int] | None = None  # its name and the descriptor of its lock
         self.session_id = 0
 
-    def submit(self, job: Job) -> None:
-        """Raises LedgerError where it is closed, or was opened before this process was forked."""
-        if os.getpid() != self._process:
-            raise LedgerError(
-                "the ledger was opened in another process", where=self._file.path, hint="open it after the fork"
-            )
-        with self._starting:
-            if self._closed:
-                raise LedgerError("the ledger is closed", where=self._file.path, hint="open it again")
+    def submit(self, job: Begin | End) -> None:
+        """Raises LedgerError where it is closed."""
+        with self._lock:
+            self._require_open()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
                 self._thread.start()
             self._jobs.put(job)
 
-    def do(self, work: Callable[[Connection], T], *, alive: bool = False) -> T:
-        """Runs `work` in a transaction of its own and waits for it."""
-        job = Do(work, alive)
-        self.submit(job)
-        result: T = job.future.result()
-        return result
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A transaction in the thread of the caller. From the first one on others see that this session is alive."""
+        with self._lock:
+            self._require_open()
+        self._start_session()
+        with self._file.transaction() as db:
+            yield db
 
     def close(self) -> None:
-        """Writes what waits. What this session has under way is lost from here on."""
-        with self._starting:
+        """Writes what waits. What this session has in flight is lost from here on."""
+        with self._lock:
             self._closed = True
             self._jobs.put(None)  # the last one
         if self._thread is not None:
@@ -124,236 +103,235 @@ class Writer:
         if self._session is not None:
             with self._file.transaction() as db:
                 _end_session(db, self.session_id)
-            self._session.end()
+            self._file.unlock_session(*self._session)
             self._session = None
 
+    def _require_open(self) -> None:
+        if self._closed:
+            raise LedgerError("the ledger is closed", where=self._file.path, hint="open it again")
+
     def _run(self) -> None:
-        open_ = True
-        while open_:
+        closing = False
+        while not closing:
             waiting = [self._jobs.get()]
             while not self._jobs.empty() and len(waiting) < MOST_AT_ONCE:
                 waiting.append(self._jobs.get())
-            open_ = None not in waiting
-            jobs = [job for job in waiting if job is not None and job.future.set_running_or_notify_cancel()]
-            for job in jobs:
-                if isinstance(job, Do):
-                    self._settle([job], self._apart)
-            self._settle([job for job in jobs if isinstance(job, Begin | End)], self._together)
+            closing = None in waiting
+            self._write([job for job in waiting if job is not None and job.future.set_running_or_notify_cancel()])
 
-    def _settle(self, jobs: Sequence[Any], write: Callable[[Sequence[Any]], list[Any]]) -> None:
-        """Writes jobs and says so to who waits. Where a group fails, each is tried alone: what still fits is kept."""
+    def _write(self, jobs: Sequence[Begin | End]) -> None:
+        """Writes jobs and sets their futures. Where a group fails, each is tried alone: what still fits is kept."""
         if not jobs:
             return
         try:
-            results = write(jobs)
+            self._start_session()
+            with self._file.transaction() as db:
+                now = time.time()
+                _end(db, [job for job in jobs if isinstance(job, End)], now)
+                begun = iter(self.begin(db, [job for job in jobs if isinstance(job, Begin)], now))
+                results: list[Any] = [next(begun) if isinstance(job, Begin) else now for job in jobs]
         except Exception as error:  # noqa: BLE001 - handed to those who wait, whatever it is
             if len(jobs) > 1 and not isinstance(error, LedgerBusy):
                 for job in jobs:
-                    self._settle([job], write)
+                    self._write([job])
                 return
             results = [error] * len(jobs)
         for job, result in zip(jobs, results, strict=True):
+            future: Future[Any] = job.future
             if isinstance(result, Exception):
-                job.future.set_exception(result)
+                future.set_exception(result)
             else:
-                job.future.set_result(result)
-
-    def _apart(self, jobs: Sequence[Do]) -> list[Any]:
-        if any(job.alive for job in jobs):
-            self._start_session()
-        with self._file.transaction() as db:
-            return [job.work(db) for job in jobs]
-
-    def _together(self, jobs: Sequence[Begin | End]) -> list[Any]:
-        begins = [job for job in jobs if isinstance(job, Begin)]
-        if begins:
-            self._start_session()
-        with self._file.transaction() as db:
-            now = time.time()
-            _end(db, [job for job in jobs if isinstance(job, End)], now)
-            begun = iter(self.begin(db, begins, now))
-            return [next(begun) if isinstance(job, Begin) else now for job in jobs]
+                future.set_result(result)
 
     def _start_session(self) -> None:
-        """From here on others see that this process lives. What the dead had under way is lost."""
-        if self._session is not None:
-            return
-        with contextlib.ExitStack() as undo:
-            with self._file.transaction() as db:
-                self._bury(db)
-                sessions.tidy(self._folder)
-                session = sessions.Session(self._folder)
-                undo.callback(session.end)
-                number = db.execute(
-                    "INSERT INTO session (name, pid, started) VALUES (?, ?, ?) RETURNING id",
-                    (session.name, os.getpid(), time.time()),
-                ).fetchone()[0]
-            undo.pop_all()
-        self._session, self.session_id = session, number
+        """What dead sessions had in flight is lost."""
+        with self._lock:
+            if self._session is not None:
+                return
+            name, descriptor = uuid.uuid4().hex, None
+            try:
+                with self._file.transaction() as db:
+                    self._end_dead_sessions(db)
+                    descriptor = self._file.lock_session(name)
+                    query = "INSERT INTO session (name, pid, started) VALUES (?, ?, ?) RETURNING id"
+                    self.session_id = db.execute(query, (name, os.getpid(), time.time())).fetchone()[0]
+            except BaseException:
+                if descriptor is not None:
+                    self._file.unlock_session(name, descriptor)
+                raise
+            self._session = (name, descriptor)
 
-    def _bury(self, db: Connection) -> None:
-        """Ends the sessions that are dead."""
+    def _end_dead_sessions(self, db: Connection) -> None:
         for number, name in db.execute("SELECT id, name FROM session WHERE ended IS NULL").fetchall():
-            if number != self.session_id and not sessions.alive(self._folder, name):
+            if not self._file.is_alive(name):
                 _end_session(db, number)
 
-    def begin(
-        self, db: Connection, jobs: Sequence[Begin], now: float
-    ) -> list[Attempt | Recorded | Elsewhere | GongqingError]:
-        """What becomes of each; for work in a transaction of this writer."""
+    def begin(self, db: Connection, jobs: Sequence[Begin], now: float) -> list[Begun | GongqingError]:
+        """What becomes of each; within a transaction of this writer."""
         if not jobs:
             return []
-        keys = json.dumps([job.call.key for job in jobs])
-        if self._of_the_dead(db, keys):
-            self._bury(db)
-        answered = recorded(db, keys)
-        under_way = self._under_way(db, keys)
-        budgets = _Budgets(db, {job.budget for job in jobs if job.budget is not None})
+        keys = [job.call.key for job in jobs]
+        known: dict[str, Begun | GongqingError] = {**self._in_progress(db, keys), **recorded(db, keys)}
+        budgets = _budgets(db, {job.budget for job in jobs if job.budget is not None})
         number = db.execute("SELECT coalesce(max(id), 0) FROM attempt").fetchone()[0]
-        results: list[Attempt | Recorded | Elsewhere | GongqingError] = []
-        leaving: list[Begin] = []
+        results: list[Begun | GongqingError] = []
+        rows, requests = [], []
         for job in jobs:
-            key = job.call.key
-            if key in answered:
-                results.append(answered[key])
-            elif key in under_way:
-                results.append(under_way[key])
-            elif (refused := budgets.refused(job)) is not None:
-                results.append(refused)
-            else:
+            call = job.call
+            result = known.get(call.key) or _refused(job, budgets)
+            if result is None:
                 number += 1
-                leaving.append(job)
-                under_way[key] = Elsewhere(key, utc(now))
-                results.append(Attempt(number, job.call, job.reserve, job.budget))
-        _insert(db, leaving, number - len(leaving), self.session_id, now)
-        budgets.write()
+                rows.append(
+                    (
+                        number,
+                        call.key,
+                        call.sample,
+                        call.stage,
+                        call.alias,
+                        call.model,
+                        job.batch,
+                        job.budget,
+                        job.reserve,
+                        call.currency,
+                        self.session_id,
+                        now,
+                        "open",
+                    )
+                )
+                requests.append((call.key, job.payload))
+                known[call.key] = InProgress(call.key)
+                result = Attempt(number, call, job.reserve, job.budget)
+            results.append(result)
+        if rows:
+            db.execute(f"INSERT INTO attempt ({_BEGUN}) VALUES {_marks(rows)}", _flat(rows))  # noqa: S608 - ours
+            db.execute(f"INSERT OR IGNORE INTO request VALUES {_marks(requests)}", _flat(requests))  # noqa: S608
+        for budget in budgets.values():
+            db.execute("UPDATE budget SET held = held + ? WHERE id = ?", (budget.taken, budget.id))
         return results
 
-    def _of_the_dead(self, db: Connection, keys: str) -> bool:
-        """Whether a request of a session that is dead is among those under way."""
-        names = db.execute(
-            "SELECT DISTINCT session.name FROM json_each(?) AS wanted CROSS JOIN attempt"
-            " ON attempt.key = wanted.value AND attempt.ended IS NULL AND attempt.batch IS NULL"
-            " JOIN session ON session.id = attempt.session WHERE session.id != ?",
-            (keys, self.session_id),
-        ).fetchall()
-        return any(not sessions.alive(self._folder, name) for (name,) in names)
-
-    def _under_way(self, db: Connection, keys: str) -> dict[str, Elsewhere | GongqingError]:
-        found: dict[str, Elsewhere | GongqingError] = {}
+    def _in_progress(self, db: Connection, keys: Sequence[str]) -> dict[str, InProgress | LedgerBusy]:
+        """Those of the keys that are in flight, or in a batch. Ends the sessions of the dead."""
         rows = db.execute(
-            "SELECT attempt.key, attempt.started, batch.id, batch.alias, batch.host, session.name"
+            "SELECT attempt.key, session.name, batch.id, batch.alias, batch.host"
             " FROM json_each(?) AS wanted CROSS JOIN attempt ON attempt.key = wanted.value AND attempt.ended IS NULL"
-            " LEFT JOIN batch ON batch.id = attempt.batch LEFT JOIN session ON session.id = batch.session",
-            (keys,),
+            " LEFT JOIN batch ON batch.id = attempt.batch"
+            " JOIN session ON session.id = coalesce(batch.session, attempt.session)",
+            (json.dumps(keys),),
         ).fetchall()
-        for key, started, batch, alias, host, owner in rows:
-            found[key] = Elsewhere(key, utc(started))
-            if batch is not None and not sessions.alive(self._folder, owner):
-                found[key] = LedgerBusy(
+        alive = {name: self._file.is_alive(name) for _, name, *_ in rows}
+        if not all(alive.values()):
+            self._end_dead_sessions(db)
+        busy: dict[str, InProgress | LedgerBusy] = {}
+        for key, name, batch, alias, host in rows:
+            if alive[name]:
+                busy[key] = InProgress(key)
+            elif batch is not None:
+                busy[key] = LedgerBusy(
                     f"a question has been asked in batch {batch} of {alias} at {host}, which nobody has collected yet",
                     where=self._file.path,
                     hint="ask with --batch: it collects the batch, and asks only what has no answer then; where that"
                     f" profile or host is no more: gongqing ledger give-up-batch {batch}",
                 )
-        return found
+        return busy
 
 
-class _Budgets:
-    """The budgets of a group, as they stand after what was taken from them so far."""
+def recorded(db: Connection, keys: Sequence[str]) -> dict[str, Recorded]:
+    """The answers to some keys."""
+    return {row[0]: to_recorded(row) for row in db.execute(_RECORDED, (json.dumps(keys),))}
 
-    def __init__(self, db: Connection, ids: set[int]) -> None:
-        self._db = db
-        self._rows: dict[int, list[Any]] = {
-            row[0]: list(row[1:])
-            for row in db.execute(
-                "SELECT id, cap, currency, spent, held, closed FROM budget"
-                " WHERE id IN (SELECT value FROM json_each(?))",
-                (json.dumps(sorted(ids)),),
-            )
-        }
-        self._taken: dict[int, int] = {}
 
-    def refused(self, job: Begin) -> GongqingError | None:
-        """Why the job's reserve cannot be set aside; else it is."""
-        if job.budget is None:
-            return None
-        if job.budget not in self._rows:
-            return RequestError(f"there is no budget {job.budget}", hint="open one")
-        cap, currency, spent, held, closed = self._rows[job.budget]
-        if closed is not None:
-            return RequestError(f"budget {job.budget} is closed", hint="open another")
-        if job.call.currency != currency:
-            return RequestError(
-                f"{job.call.alias} is paid in {job.call.currency}, and the budget is in {currency}",
-                hint=f"give its price in {currency}, or a budget in {job.call.currency}",
-            )
-        if spent + held + job.reserve > cap:
-            return BudgetSpent(
-                spent=amount(spent),
-                held=amount(held),
-                wanted=amount(job.reserve),
-                cap=amount(cap),
-                currency=currency,
-            )
-        self._rows[job.budget][3] += job.reserve
-        self._taken[job.budget] = self._taken.get(job.budget, 0) + job.reserve
+def to_recorded(row: Sequence[Any]) -> Recorded:
+    """The answer in a row of the columns that `recorded` selects."""
+    key, body, served, finish_reason, prompt, cached, completion, cost, currency, alias, ended = row
+    usage = Usage(prompt, cached, completion)
+    return Recorded(unpacked(body), served, finish_reason, usage, cost, currency, key=key, alias=alias, at=utc(ended))
+
+
+def utc(seconds: float) -> datetime:
+    """Seconds since 1970 as a point in time."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+@dataclass(slots=True)
+class _Account:
+    """A budget, and what a group of jobs takes from it."""
+
+    id: int
+    cap: int
+    currency: str
+    spent: int
+    held: int
+    closed: float | None
+    taken: int = 0
+
+
+def _budgets(db: Connection, ids: Collection[int]) -> dict[int, _Account]:
+    query = "SELECT id, cap, currency, spent, held, closed FROM budget WHERE id IN (SELECT value FROM json_each(?))"
+    return {row[0]: _Account(*row) for row in db.execute(query, (json.dumps(list(ids)),))}
+
+
+def _refused(job: Begin, budgets: dict[int, _Account]) -> GongqingError | None:
+    """Why the job's reserve cannot be set aside; None: it is."""
+    if job.budget is None:
         return None
-
-    def write(self) -> None:
-        for budget, taken in self._taken.items():
-            self._db.execute("UPDATE budget SET held = held + ? WHERE id = ?", (taken, budget))
-
-
-def _insert(db: Connection, jobs: Sequence[Begin], last: int, session: int, now: float) -> None:
-    if not jobs:
-        return
-    rows = [
-        [
-            *(last + place, job.call.key, job.call.sample, job.call.stage, job.call.alias, job.call.model, job.batch),
-            *(job.budget, job.reserve, job.call.currency),
-        ]
-        for place, job in enumerate(jobs, 1)
-    ]
-    db.execute(_LEAVE, (session, now, json.dumps(rows)))
-    db.execute(
-        f"INSERT OR IGNORE INTO request VALUES {_rows(2, len(jobs))}",  # noqa: S608 - question marks
-        [value for job in jobs for value in (job.call.key, job.payload)],
-    )
+    budget = budgets.get(job.budget)
+    if budget is None or budget.closed is not None:
+        return RequestError(f"there is no open budget {job.budget}", hint="open one")
+    if job.call.currency != budget.currency:
+        return RequestError(
+            f"{job.call.alias} is paid in {job.call.currency}, and the budget is in {budget.currency}",
+            hint=f"give its price in {budget.currency}, or a budget in {job.call.currency}",
+        )
+    held = budget.held + budget.taken
+    if budget.spent + held + job.reserve > budget.cap:
+        return BudgetSpent(
+            spent=amount(budget.spent),
+            held=amount(held),
+            wanted=amount(job.reserve),
+            cap=amount(budget.cap),
+            currency=budget.currency,
+        )
+    budget.taken += job.reserve
+    return None
 
 
 def _end(db: Connection, jobs: Sequence[End], now: float) -> None:
-    """Ends attempts; keeps answers; settles budgets."""
+    """Ends attempts, keeps answers, and moves what was held of a budget to what was spent of it."""
     if not jobs:
         return
-    rows = []
-    settled: dict[int, tuple[int, int]] = {}
+    rows, answers = [], []
+    changes: dict[int, tuple[int, int]] = {}
     for job in jobs:
-        usage = job.answer.usage if job.answer else None
-        counts = (usage.prompt, usage.cached, usage.completion) if usage else (None, None, None)
-        served = job.answer.served if job.answer else None
-        rows.append([job.attempt.id, job.status, job.held, job.cost, served, *counts])
-        if job.attempt.budget is not None:
-            spent, held = settled.get(job.attempt.budget, (0, 0))
-            settled[job.attempt.budget] = (spent + job.cost, held + job.held - job.attempt.reserve)
-    changed = db.execute(_ENDED, (now, json.dumps(rows))).rowcount
-    if changed != len(jobs):
+        attempt, answer = job.attempt, job.answer
+        cost = 0 if answer is None else answer.cost
+        reported: Sequence[Any] = (None, None, None, None)
+        if answer is not None:
+            usage = answer.usage
+            reported = (answer.served, usage.prompt, usage.cached, usage.completion)
+            answers.append((attempt.call.key, attempt.id, answer.finish_reason, job.body))
+        rows.append((attempt.id, job.status, job.held, cost, *reported, now))
+        if attempt.budget is not None:
+            spent, held = changes.get(attempt.budget, (0, 0))
+            changes[attempt.budget] = (spent + cost, held + job.held - attempt.reserve)
+    columns = ", ".join(f"{name} = row.column{place}" for place, name in enumerate(_ENDED, 2))
+    ended = db.execute(
+        f"UPDATE attempt SET {columns} FROM (VALUES {_marks(rows)}) AS row"  # noqa: S608 - ours
+        " WHERE attempt.id = row.column1 AND attempt.ended IS NULL",
+        _flat(rows),
+    ).rowcount
+    if ended != len(jobs):
         raise LedgerError(
-            f"{len(jobs) - changed} of {len(jobs)} calls have ended before",
+            f"{len(jobs) - ended} of {len(jobs)} calls have ended before",
             hint="end every attempt once; a session that was closed has ended its own",
         )
-    for budget, (spent, held) in settled.items():
+    for budget, (spent, held) in changes.items():
         db.execute("UPDATE budget SET spent = spent + ?, held = held + ? WHERE id = ?", (spent, held, budget))
-    answers = [(job.attempt, job.answer, job.body) for job in jobs if job.answer is not None]
     if answers:
-        values: list[Any] = []
-        for attempt, answer, body in answers:
-            values += (attempt.call.key, attempt.id, answer.finish_reason, body)
-        db.execute(f"INSERT OR REPLACE INTO answer VALUES {_rows(4, len(answers))}", values)  # noqa: S608
+        db.execute(f"INSERT OR REPLACE INTO answer VALUES {_marks(answers)}", _flat(answers))  # noqa: S608
 
 
 def _end_session(db: Connection, session: int) -> None:
-    """What it had under way is lost, save what is in a batch: that can be collected."""
+    """What it had in flight is lost, save what is in a batch: that can be collected."""
     now = time.time()
     db.execute(
         "UPDATE attempt SET status = 'lost', ended = ? WHERE session = ? AND ended IS NULL AND batch IS NULL",
@@ -362,6 +340,9 @@ def _end_session(db: Connection, session: int) -> None:
     db.execute("UPDATE session SET ended = ? WHERE id = ?", (now, session))
 
 
-def _rows(columns: int, count: int) -> str:
-    row = f"({', '.join('?' * columns)})"
-    return ", ".join([row] * count)
+def _marks(rows: Sequence[Sequence[Any]]) -> str:
+    return ", ".join([f"({', '.join('?' * len(rows[0]))})"] * len(rows))
+
+
+def _flat(rows: Sequence[Sequence[Any]]) -> list[Any]:
+    return [value for row in rows for value in row]

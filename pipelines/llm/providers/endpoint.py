@@ -1,38 +1,78 @@
-"""One model at its host: its client, its limits, and what its host means by each answer that is none."""
+"""One model at its host: its HTTP client, its limits, and what each answer means that is no completion.
+
+No redirect is followed, no more bytes are read than a reply may have, and the key that was sent is in nothing that is
+handed on. A hook of the HTTP client sees to it, so that it holds for calls, batches, files and error bodies.
+"""
 
 import asyncio
-import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from pipelines.errors import HostRefused
+from pipelines.llm.completions import ABOUT_ONE, error_code, may_pass, verdict_of
 from pipelines.llm.limits import Limits
 from pipelines.llm.payload import LONGEST, Payload, Request
 from pipelines.llm.profiles import Profile, host, key
-from pipelines.llm.providers.bodies import ABOUT_ONE, MOST_IN_A_ROW, code_of, may_pass, verdict_of
-from pipelines.llm.providers.incoming import Redirected, TooLarge, held, reply_bytes
 from pipelines.settings import Llm
 
-# Ours. To connect takes no thinking; who asks to wait longer than this has closed for the day.
+if TYPE_CHECKING:
+    from httpx2 import Response
+
+# All ours. To connect takes no thinking; a host that asks to wait longer than this has closed for the day.
 _CONNECT_SECONDS = 10.0
 LONGEST_WAIT = 900.0
-
+# A host that refuses this many questions in a row, and answers none between them, does not mean the texts; one that
+# gives no answer to as many is down. Fewer, and a run of odd posts ends a refresh; each one more is one more call that
+# brings nothing.
+MOST_IN_A_ROW = 8
 # Connections of one client, of which an endpoint has as many as it needs. For every request a pool looks at the socket
 # of each connection that is idle: with 64 in one pool that takes longer than all the rest of a call.
 _CONNECTIONS = 8
+# What stands around a reply, and the reply itself: a token is written in some 12 bytes where each of its characters is
+# escaped, and a run of blanks in more.
+_AROUND_A_REPLY = 1 << 24
+_BYTES_A_TOKEN = 32
+# The files of a batch's results are read line by line, and a line is a reply: this holds the disk and the time alone.
+_MOST_OF_A_FILE = 1 << 32
+# What stands in the place of the key. A shorter key is a placeholder ("none", "EMPTY") of a host that wants none, and a
+# word of other texts.
+_MASK = b"[key]"
+_SHORTEST_KEY = 8
 
+_FILE = re.compile(r"/files/[^/]+/content\Z")
+# Headers of a body as it travels: what is handed on is decoded.
+_OF_THE_TRANSFER = {b"content-encoding", b"content-length", b"transfer-encoding"}
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 # By name: the SDK hands on the errors of whichever HTTP client it was given.
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
-_REMEDIES = {
+_HINTS = {
     401: "look at the key in the environment",
     402: "top up the account",
     403: "look at what the key may ask, and from where",
     404: "look at model and base_url of the profile",
 }
-# Of a host that will have none of the questions: what of a profile decides their form.
-UNLIKED = "look at the profile of the model: model, structured, limit_field, max_tokens, extra_body"
+# For a host that refuses all questions: what of a profile decides their form.
+REFUSED_HINT = "look at the profile of the model: model, structured, limit_field, max_tokens, extra_body"
+
+
+class TooLarge(Exception):
+    """Raised while a body is read that is longer than it may be."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"more than {most} bytes")
+        self.most = most
+
+
+class Redirected(Exception):
+    """Raised for an answer that sends elsewhere: `to` is the host, never path or query, which may hold anything."""
+
+    def __init__(self, status: int, to: str) -> None:
+        super().__init__(f"{status} to {to}")
+        self.status, self.to = status, to
 
 
 class RequestFailed(Exception):
@@ -41,7 +81,6 @@ class RequestFailed(Exception):
     status: one word for the ledger.
     billed: False: nothing is owed; None: nobody knows.
     after: seconds that the host asks to wait, 0 for none.
-    flooded: whether the host has too much to do.
     again: whether asking the same again may help.
     refusal: what ends the whole run, None where other questions may be answered.
     """
@@ -50,14 +89,13 @@ class RequestFailed(Exception):
         self,
         status: str,
         *,
-        billed: bool | None,
+        billed: Literal[False] | None,
         after: float = 0.0,
-        flooded: bool = False,
         again: bool = True,
         refusal: HostRefused | None = None,
     ) -> None:
         super().__init__(status)
-        self.status, self.billed, self.after, self.flooded = status, billed, after, flooded
+        self.status, self.billed, self.after = status, billed, after
         self.again, self.refusal = again and refusal is None, refusal
 
 
@@ -73,26 +111,24 @@ class Endpoint:
         self.host = host(profile)
         most = llm.concurrency or profile.concurrency
         self.limits = Limits(most, profile.requests_per_minute, profile.tokens_per_minute)
-        self.hopeless: dict[str, str] = {}  # by key: the status of what the host would not have, for this run
-        self._in_a_row = 0  # questions that brought nothing, since the last answer
+        self._in_a_row = 0  # questions without an answer, since the last answer
         self._timeout = llm.timeout
-        theirs = profile.key_variable == "OPENAI_API_KEY"
+        openai_key = profile.key_variable == "OPENAI_API_KEY"
         trusted = httpx2.create_ssl_context()
         secret = key(profile)
-        self.most = reply_bytes(LONGEST * profile.max_tokens)  # bytes of one reply
         self._clients = [
             AsyncOpenAI(
                 base_url=self.host,
                 # What the environment holds for one host is not to be seen by another.
                 api_key=secret or "none",
-                organization=None if theirs else "",
-                project=None if theirs else "",
+                organization=None if openai_key else "",
+                project=None if openai_key else "",
                 max_retries=0,  # the SDK's would be paid for behind the ledger's back
                 http_client=DefaultAsyncHttpxClient(
                     verify=trusted,
-                    follow_redirects=False,  # what is asked goes to the host of the profile, and nowhere else
+                    follow_redirects=False,
                     headers={"Accept-Encoding": "identity"},
-                    event_hooks={"response": [held(self.most, [secret] if secret else [])]},
+                    event_hooks={"response": [response_hook(reply_bytes(profile), secret)]},
                     timeout=httpx2.Timeout(None, connect=min(_CONNECT_SECONDS, llm.timeout)),
                     limits=httpx2.Limits(
                         max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS, keepalive_expiry=30.0
@@ -118,25 +154,25 @@ class Endpoint:
         import openai
 
         try:
-            # One limit for the whole of it: a host that sends white space while one waits in its queue never times out.
+            # One limit for the whole of it: a host that sends white space to a request in its queue never times out.
             async with asyncio.timeout(self._timeout):
-                body: bytes = await self._posted(request.payload)
+                return await self._post(request.payload)
         except openai.APIStatusError as error:
-            return self._status(error.response, request)
+            return self.read_status(error.response, request)
         except Redirected as error:
-            raise RequestFailed(
-                f"http_{error.status}", billed=False, refusal=redirected(self.profile, self.host, error)
-            ) from None
+            redirect = redirected(self.profile, self.host, error)
+            failure = RequestFailed(f"http_{error.status}", billed=False, refusal=redirect)
         except TooLarge as error:
-            raise self._too_large(request, error) from None
+            refusal = self.count_unanswered(f"replies of more than {error.most} bytes")
+            failure = RequestFailed("too_large", billed=None, again=False, refusal=refusal)
         except (TimeoutError, openai.APITimeoutError) as error:
-            raise RequestFailed("timeout", billed=_billed(error)) from None
+            failure = RequestFailed("timeout", billed=_billed(error))
         except openai.APIConnectionError as error:
-            raise RequestFailed("connection", billed=_billed(error)) from None
-        return body
+            failure = RequestFailed("connection", billed=_billed(error))
+        raise failure
 
-    async def _posted(self, payload: Payload) -> bytes:
-        """The bytes of the answer, through the client with the least to do."""
+    async def _post(self, payload: Payload) -> bytes:
+        """Through the client with the least to do."""
         place = min(range(len(self._busy)), key=self._busy.__getitem__)
         create: Any = self._clients[place].chat.completions.with_raw_response.create
         self._busy[place] += 1
@@ -147,46 +183,34 @@ class Endpoint:
         finally:
             self._busy[place] -= 1
 
-    def _status(self, response: Any, request: Request) -> bytes:
-        """What an HTTP status other than 200 means."""
+    def read_status(self, response: Any, request: Request) -> bytes:
+        """The verdict on the text in an answer of a status other than 200. Raises RequestFailed where it is none."""
         status: int = response.status_code
-        code = _code(response.content)
-        if status in ABOUT_ONE:
-            verdict = verdict_of(response.content, lengthened=request.lengthened)
-            if verdict is not None:
-                return verdict
-        told = f"http_{status}"
+        code = error_code(response.content)
+        about_one = status in ABOUT_ONE
+        if about_one and (verdict := verdict_of(response.content, lengthened=request.lengthened)) is not None:
+            return verdict
+        word = f"http_{status}"
         after = retry_after(response.headers)
-        if may_pass(status) and code not in _NO_CREDIT and after <= LONGEST_WAIT:
-            raise RequestFailed(told, billed=False, after=after, flooded=status == 429)
-        if status in ABOUT_ONE and code not in _NO_CREDIT:
-            raise self._not_had(request, told, code)
+        no_credit = code in _NO_CREDIT
+        if may_pass(status) and not no_credit and after <= LONGEST_WAIT:
+            raise RequestFailed(word, billed=False, after=after)
+        named = f"{status} ({code})" if code else f"{status}"
+        if about_one and not no_credit:  # this question alone is at fault, unless many are in a row
+            self._in_a_row += 1
+            refusal = None
+            if self._in_a_row >= MOST_IN_A_ROW:
+                refusal = self._refusal(f"{named} to {self._in_a_row} questions in a row", REFUSED_HINT)
+            raise RequestFailed(word, billed=False, again=False, refusal=refusal)
         closed = f", and asks to wait {after:.0f} s" if after > LONGEST_WAIT else ""
-        hint = _REMEDIES.get(402 if code in _NO_CREDIT else status, "look at the profile of the model")
-        raise RequestFailed(told, billed=False, refusal=self._refusal(f"{status}{_aside(code)}{closed}", hint))
+        hint = _HINTS.get(402 if no_credit else status, "look at the profile of the model")
+        raise RequestFailed(word, billed=False, refusal=self._refusal(f"{named}{closed}", hint))
 
-    def _not_had(self, request: Request, told: str, code: str | None) -> RequestFailed:
-        """One question that the host would not have: it alone is at fault, unless many are in a row."""
-        self._in_a_row += 1
-        refusal = None
-        if self._in_a_row >= MOST_IN_A_ROW:
-            status = f"{told.removeprefix('http_')}{_aside(code)} to {self._in_a_row} questions in a row"
-            refusal = self._refusal(status, UNLIKED)
-        self.hopeless[request.key] = told
-        return RequestFailed(told, billed=False, again=False, refusal=refusal)
-
-    def _too_large(self, request: Request, error: TooLarge) -> RequestFailed:
-        """A reply that nobody can hold: the question is not sent again, and a host that sends many such is no host."""
-        self.hopeless[request.key] = "too_large"
-        return RequestFailed(
-            "too_large", billed=None, again=False, refusal=self.unanswered(f"replies of more than {error.most} bytes")
-        )
-
-    def answered(self) -> None:
+    def count_answered(self) -> None:
         """The host has answered a question."""
         self._in_a_row = 0
 
-    def unanswered(self, status: str) -> HostRefused | None:
+    def count_unanswered(self, status: str) -> HostRefused | None:
         """A question got no answer after all its tries: why no other is to be asked, where many are in a row."""
         self._in_a_row += 1
         if self._in_a_row < MOST_IN_A_ROW:
@@ -194,60 +218,117 @@ class Endpoint:
         return no_answers(self.profile, self.host, f"{self._in_a_row} questions in a row", status)
 
     def _refusal(self, status: str, hint: str) -> HostRefused:
-        return HostRefused(
-            f"{self.profile.alias} answers {status}: nothing more is sent",
-            where=f"{self.host}, model {self.profile.model}",
-            hint=hint,
-        )
+        return refusal(self.profile, self.host, f"answers {status}: nothing more is sent", hint)
+
+
+def refusal(profile: Profile, host: str, what: str, hint: str) -> HostRefused:
+    """What ends a run: `what` the host of a profile does."""
+    return HostRefused(f"{profile.alias} {what}", where=f"{host}, model {profile.model}", hint=hint)
 
 
 def redirected(profile: Profile, host: str, error: Redirected) -> HostRefused:
     """What ends a run whose questions would go to a host that nobody has named."""
-    return HostRefused(
-        f"{profile.alias} answers {error.status}, and sends to {error.to}: that is not followed; nothing more is sent",
-        where=f"{host}, model {profile.model}",
-        hint="look at base_url of the profile; where the other host is the right one, name it there",
+    return refusal(
+        profile,
+        host,
+        f"answers {error.status}, and sends to {error.to}: that is not followed; nothing more is sent",
+        "look at base_url of the profile; where the other host is the right one, name it there",
     )
 
 
 def no_answers(profile: Profile, host: str, which: str, status: str) -> HostRefused:
     """What ends a run that would else take a host that is down for rows without an answer."""
     longer = ", or give it longer ([llm] timeout; the judge of a run: [rewards] judge_timeout)"
-    return HostRefused(
-        f"{profile.alias} gives no answers: {which} ({status}); nothing more is sent",
-        where=f"{host}, model {profile.model}",
-        hint=f"try again later{longer if 'timeout' in status else ''}: what was answered is kept",
+    return refusal(
+        profile,
+        host,
+        f"gives no answers: {which} ({status}); nothing more is sent",
+        f"try again later{longer if 'timeout' in status else ''}: what was answered is kept",
     )
 
 
-def _billed(error: BaseException) -> bool | None:
-    """Of a request that nobody has taken nothing is owed; of another nobody knows."""
-    return False if type(error.__cause__).__name__ in _NEVER_SENT else None
-
-
-def _aside(code: str | None) -> str:
-    return f" ({code})" if code else ""
-
-
-def _code(body: bytes) -> str | None:
-    """The code of the error in a body."""
-    try:
-        return code_of(json.loads(body)["error"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+def reply_bytes(profile: Profile) -> int:
+    """How many bytes the longest reply of a model may have, with all that a host writes around it."""
+    return _AROUND_A_REPLY + _BYTES_A_TOKEN * LONGEST * profile.max_tokens
 
 
 def retry_after(headers: Any) -> float:
     """Seconds to wait: a number of them, or a date."""
-    told = headers.get("retry-after")
-    if told is None:
+    value = headers.get("retry-after")
+    if value is None:
         return 0.0
     try:
-        return max(0.0, float(told))
+        return max(0.0, float(value))
     except ValueError:
         try:
-            at = parsedate_to_datetime(told)
+            at = parsedate_to_datetime(value)
         except (ValueError, OverflowError):
             return 0.0
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
         return max(0.0, (at - datetime.now(UTC)).total_seconds())
+
+
+def response_hook(most: int, secret: str | None) -> "Callable[[Response], Awaitable[None]]":
+    """The hook for a client's responses. Their bodies are decoded as they are read, and count as what they decode to.
+
+    Args:
+        most: How many bytes a body may have; a file of results _MOST_OF_A_FILE.
+        secret: What is masked wherever it stands.
+
+    The hook raises Redirected, and reading the body TooLarge.
+    """
+    import httpx2
+
+    word = secret.encode() if secret and len(secret) >= _SHORTEST_KEY else b""
+
+    def masked(text: bytes) -> bytes:
+        return text.replace(word, _MASK) if word else text
+
+    class Body(httpx2.AsyncByteStream):
+        def __init__(self, inner: "Response", most: int) -> None:
+            self._inner, self._most = inner, most
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            taken, kept = 0, b""
+            async for chunk in self._inner.aiter_bytes():  # decoded, 1 MiB at a time at most
+                taken += len(chunk)
+                if taken > self._most:
+                    raise TooLarge(self._most)
+                text = masked(kept + chunk)
+                end = max(0, len(text) - len(word) + 1) if word else len(text)  # the key may have begun behind it
+                kept = text[end:]
+                if end:
+                    yield text[:end]
+            if kept:
+                yield kept
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    async def hook(response: "Response") -> None:
+        fields = [(name, masked(value)) for name, value in response.headers.raw]
+        response.headers = httpx2.Headers(fields)
+        if 300 <= response.status_code < 400 and "location" in response.headers:
+            raise Redirected(response.status_code, _named_host(response.headers["location"]))
+        inner = httpx2.Response(response.status_code, headers=fields, stream=response.stream, request=response.request)
+        response.headers = httpx2.Headers([field for field in fields if field[0].lower() not in _OF_THE_TRANSFER])
+        file = response.status_code == 200 and _FILE.search(response.request.url.path) is not None
+        response.stream = Body(inner, _MOST_OF_A_FILE if file else most)
+
+    return hook
+
+
+def _named_host(location: Any) -> str:
+    """Whose address it is; a path alone stays with the host that was asked."""
+    try:
+        parts = urlsplit(location)
+        if not parts.hostname:
+            return "another path of its own"
+        return parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+    except ValueError:
+        return "an address that is none"
+
+
+def _billed(error: BaseException) -> Literal[False] | None:
+    """Of a request that was never sent nothing is owed; of another nobody knows."""
+    return False if type(error.__cause__).__name__ in _NEVER_SENT else None

@@ -19,8 +19,8 @@ from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Exchange
 from pipelines.llm.payload import canonical, key_of
 from pipelines.llm.profiles import Profile, base_url, profile, profiles
-from pipelines.llm.progress import Progress, Told
-from pipelines.llm.providers.pending import PendingRequest, go_on, newest
+from pipelines.llm.progress import Progress, Tally
+from pipelines.llm.providers.ask import PendingRequest, go_on, newest
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
@@ -97,12 +97,12 @@ class ReplayClient:
                 where=self._path,
                 hint="ask them once (--provider openai), then gongqing ledger record FILE",
             )
-        told = Told(self._progress, stage, len(requests))
+        tally = Tally(self._progress, stage, len(requests))
         replies = []
         for pending in requests:
             assert pending.reply is not None
             replies.append(pending.reply)
-            told.reply(pending.reply, cached=True)
+            tally.reply(pending.reply, cached=True)
         return replies
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every client

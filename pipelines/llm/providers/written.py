@@ -14,7 +14,7 @@ from pipelines.errors import UnreadableFile
 from pipelines.llm.interface import Estimate, ModelEstimate
 from pipelines.llm.payload import Request, payload
 from pipelines.llm.profiles import profile, profiles
-from pipelines.llm.progress import Progress, Told
+from pipelines.llm.progress import Progress, Tally
 from pipelines.llm.questions import NOT_WRITTEN, InvalidReply, Provenance, Question, Reply, read
 from pipelines.settings import ROOT, Llm
 from schemas.ids import digest
@@ -43,12 +43,12 @@ class WrittenClient:
 
         Raises UnreadableFile where what was written is no reply to its question: the file is to be mended.
         """
-        replies, told = replies_to(stage), Told(self._progress, stage, len(questions))
-        told.now()
+        replies, tally = replies_to(stage), Tally(self._progress, stage, len(questions))
+        tally.report()
         found = []
         for question in questions:
             found.append(_reply(stage, question, replies.get(key_of(question))))
-            told.reply(found[-1], cached=True)  # no call is made
+            tally.reply(found[-1], cached=True)  # no call is made
         return found
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every client

@@ -1,6 +1,5 @@
 """An erasure from the request to the receipt. Killed at any point, the next one, or `resume`, finishes it."""
 
-import asyncio
 import datetime as dt
 import shutil
 from collections.abc import Iterator
@@ -140,7 +139,7 @@ def _forget_calls(home: Path, plan: Plan) -> list[AtHost]:
     with Ledger(Home(home).ledger) as ledger:
         ledger.forget(plan.forgotten)
         ledger.compact()
-        left = asyncio.run(ledger.batches.uncleared())
+        left = ledger.batches.uncleared()
     return [
         AtHost(batch.host, batch.vendor, [name for name in (batch.file, batch.output, batch.errors) if name])
         for batch in left

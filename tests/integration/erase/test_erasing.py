@@ -352,11 +352,11 @@ def test_a_question_in_a_batch_that_nobody_collected_comes_first(home):
     payload = canonical({"messages": [{"role": "user", "content": HERS}]})
     with Ledger(home / "ledger.sqlite") as ledger:
         call = Call(key_of(payload), "topics", "m", "m", payload)
-        planned = asyncio.run(ledger.batches.plan("m", "https://example.org", [call], [1], None))
+        planned = ledger.batches.plan("m", "https://example.org", [call], [1], None)
     with pytest.raises(LedgerBusy, match=f"batch {planned.batch.id}"):
         erase(home, ASKED)
     with Ledger(home / "ledger.sqlite") as ledger:
-        asyncio.run(ledger.batches.give_up(planned.batch.id))
+        ledger.batches.give_up(planned.batch.id)
     [receipt] = erase(home, ASKED)
     assert receipt.calls == 4
     assert traces(home, runs([HERS])) == {}

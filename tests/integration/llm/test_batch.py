@@ -16,17 +16,15 @@ import httpx2
 import pytest
 from asking_tools import vendor_as
 from batch_calls import MODEL, PATIENCE, PRICE, calls, client_of, payload
-from ledger_calls import answer, opened, run
+from ledger_calls import opened, run
 from openai import AsyncOpenAI
 
-from pipelines.errors import BudgetSpent, HostRefused, LedgerBusy, LedgerError, RequestError, UnknownName
+from pipelines.errors import BudgetSpent, HostRefused, LedgerBusy, RequestError, UnknownName
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.llm.ledger.records import Attempt, Call, Elsewhere, Recorded
-from pipelines.llm.money import NANO, Usage, amount, bound, worst_case
-from pipelines.llm.providers.batch import asking as batches
-from pipelines.llm.providers.batch import lines
-from pipelines.llm.providers.batch.asking import Failure, ask_batch, clear_files
-from pipelines.llm.providers.batch.lines import line, parts, results
+from pipelines.llm.ledger.records import Attempt, Call, InProgress, Recorded
+from pipelines.llm.money import NANO, amount, worst_case
+from pipelines.llm.providers import batch as batches
+from pipelines.llm.providers.batch import BatchSender, Failure, line, parts, results
 from pipelines.settings import ROOT
 from tests.doubles.vendor import Vendor
 
@@ -84,7 +82,7 @@ def asked(host: Host, ledger: Ledger, some: list[Call], cap: int = PLENTY, **fie
     async def ask() -> Any:
         async with client_of(host.vendor.base_url) as client:
             budget = opened(ledger, cap).id
-            return await ask_batch(client, ledger, MODEL, some, budget, **{"patience": PATIENCE} | fields)
+            return await BatchSender(client, ledger, MODEL, budget, **{"patience": PATIENCE} | fields).ask(some)
 
     return run(ask())
 
@@ -116,7 +114,7 @@ def test_a_batch_answers_all_at_half_the_price_and_a_second_time_nothing_is_aske
     more = asked(host, ledger, calls(range(101)))
     assert host.since("requests") == 101
     assert len(more) == 101
-    assert run(ledger.batches.open()) == []
+    assert ledger.batches.open() == []
     assert ledger.open_attempts() == []
 
 
@@ -138,20 +136,11 @@ def test_what_an_early_end_has_answered_is_kept(host, ledger, ends):
     if ends == "failed":
         with pytest.raises(HostRefused, match="refused batch 1"):
             asked(host, ledger, calls(range(40)))
-        assert len(ledger.known([call.key for call in calls(range(40))])) == 20
+        assert len(ledger.recorded([call.key for call in calls(range(40))]).keys()) == 20
         host.switch(answered=1.0)
     found = asked(host, ledger, calls(range(40)))
     assert all(isinstance(one, Recorded) for one in found.values())
     assert host.since("billed") == 40
-    is_paid_as_billed(host, ledger)
-
-
-def test_lines_that_were_flooded_are_asked_again(host, ledger):
-    host.switch(flooded=0.4)
-    found = asked(host, ledger, calls(range(50)), patience=replace(PATIENCE, tries=20))
-    assert all(isinstance(one, Recorded) for one in found.values())
-    assert len(host.batches) > 1
-    assert host.since("billed") == 50
     is_paid_as_billed(host, ledger)
 
 
@@ -211,33 +200,6 @@ def test_a_host_that_says_when_to_come_back_is_not_asked_before(host, ledger, sc
         asked(host, ledger, calls([77]), patience=replace(PATIENCE, sleep=sleep))
 
 
-@pytest.mark.parametrize(
-    ("usage", "prompt", "completion"),
-    [
-        ({"prompt_tokens": 10, "completion_tokens": None}, 10, None),
-        ({"completion_tokens": 5}, None, 5),
-        ({"prompt_tokens": -3, "completion_tokens": 5}, None, 5),
-    ],
-)
-def test_what_a_line_does_not_tell_of_its_usage_counts_as_its_share_of_the_reserve(ledger, usage, prompt, completion):
-    most = bound(payload(1))
-    body = json.dumps({"choices": [{"message": {"content": "好"}}], "usage": usage}).encode()
-
-    async def collected():
-        planned = await ledger.batches.plan("m", "h", calls([1]), [PLENTY], None)
-        async with client_of("http://127.0.0.1:9/v1") as client:
-            asking = batches._Asking(client, ledger, MODEL, None, PATIENCE)
-            [attempt] = (await ledger.batches.attempts(planned.batch)).values()
-            await asking._settle(attempt, {"response": {"status_code": 200, "body": json.loads(body)}})
-            await ledger.batches.ended(planned.batch, "completed")
-
-    run(collected())
-    [kept] = ledger.recorded([calls([1])[0].key]).values()
-    prompt, completion = prompt or most.prompt, completion or most.completion
-    assert kept.usage == Usage(prompt, 0, completion)
-    assert kept.cost == (2500 * prompt + 10_000 * completion) // 2
-
-
 @pytest.mark.drill("model host")
 def test_a_line_that_cost_more_than_it_could_ends_the_run_with_all_answers_kept(host, ledger, monkeypatch):
     """The profile allows fewer tokens than the host gives."""
@@ -251,7 +213,7 @@ def test_a_line_that_cost_more_than_it_could_ends_the_run_with_all_answers_kept(
     finally:
         host.vendor.change(greedy=False)
     assert "max_tokens and price" in caught.value.hint
-    assert ledger.known([small[0].key])
+    assert ledger.recorded([small[0].key]).keys()
     is_paid_as_billed(host, ledger)
 
 
@@ -260,12 +222,12 @@ def test_results_of_odd_types_are_no_error_of_ours(ledger):
     odd = [None, 3, "x", [], {"status_code": []}, {"status_code": "200"}, {"status_code": 200, "body": "\ud800"}]
 
     async def collected():
-        planned = await ledger.batches.plan("m", "h", calls(range(len(odd))), [5] * len(odd), None)
+        planned = ledger.batches.plan("m", "h", calls(range(len(odd))), [5] * len(odd), None)
         async with client_of("http://127.0.0.1:9/v1") as client:
-            asking = batches._Asking(client, ledger, MODEL, None, PATIENCE)
+            asking = BatchSender(client, ledger, MODEL, None, PATIENCE)
             for attempt, response in zip(planned.attempts, odd, strict=True):
-                await asking._settle(attempt, {"response": response, "error": response})
-            await ledger.batches.ended(planned.batch, "completed")
+                await asking.settle(attempt, {"response": response, "error": response})
+            ledger.batches.end(planned.batch, "completed")
 
     run(collected())
     assert len(list(ledger.exchanges())) == 1
@@ -287,7 +249,7 @@ def test_a_batch_that_cannot_be_made_owes_nothing_and_leaves_no_file(host, ledge
     assert host.files == files
     assert host.batches == []
     assert (ledger.budget("refresh").spent, ledger.budget("refresh").held) == (0, 0)
-    assert run(ledger.batches.open()) == []
+    assert ledger.batches.open() == []
 
 
 @pytest.mark.parametrize(
@@ -300,7 +262,7 @@ def test_a_file_whose_upload_nobody_heard_of_does_not_stay(host, ledger, uploads
     assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(5))).values())
     assert host.since("billed") == 5
     assert host.files == files
-    assert run(ledger.batches.uncleared()) == []
+    assert ledger.batches.uncleared() == []
 
 
 def test_a_file_that_was_kept_though_every_upload_failed_goes_as_well(host, ledger, caplog):
@@ -309,7 +271,7 @@ def test_a_file_that_was_kept_though_every_upload_failed_goes_as_well(host, ledg
     with pytest.raises(HostRefused, match="answers 503"):
         asked(host, ledger, calls(range(5)), patience=replace(PATIENCE, tries=3))
     assert host.files == files
-    assert run(ledger.batches.uncleared()) == []
+    assert ledger.batches.uncleared() == []
 
 
 def test_a_file_that_could_not_be_looked_for_is_the_next_runs(host, ledger, caplog):
@@ -319,17 +281,11 @@ def test_a_file_that_could_not_be_looked_for_is_the_next_runs(host, ledger, capl
         asked(host, ledger, calls(range(5)), patience=replace(PATIENCE, tries=1))
     assert len(host.files) == len(files) + 1
     assert "stays with" in caplog.text
-    left = run(ledger.batches.uncleared())
-    assert len(left) == 1
+    assert len(ledger.batches.uncleared()) == 1
     host.switch(unlisted=0)
-
-    async def clear():
-        async with client_of(host.vendor.base_url) as client:
-            await clear_files(client, ledger, MODEL, left, patience=PATIENCE)
-
-    run(clear())
+    clear(host, ledger)
     assert host.files == files
-    assert run(ledger.batches.uncleared()) == []
+    assert ledger.batches.uncleared() == []
 
 
 @pytest.mark.parametrize("where", ["uploaded", "waiting"])
@@ -341,7 +297,7 @@ def test_a_batch_that_is_asked_for_with_another_key_is_not_asked_again(host, tmp
         with pytest.raises(HostRefused, match="knows nothing of batch 1") as caught:
             asked(host, ledger, some)
         assert "key of the account" in caught.value.hint
-        assert len(run(ledger.batches.open())) == 1
+        assert len(ledger.batches.open()) == 1
         host.switch(forgetful=False)
         assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
     assert len(host.batches) == 1
@@ -355,7 +311,7 @@ def test_a_batch_that_the_host_has_forgotten_may_have_been_billed(host, tmp_path
     with Ledger(path) as ledger:
         old = replace(PATIENCE, gone=0.0, tries=1)
         asked(host, ledger, calls([]), patience=old)
-        assert run(ledger.batches.open()) == []
+        assert ledger.batches.open() == []
         assert ledger.budget("refresh").held == sum(worst_case(MODEL, payload(n), batch=True) for n in range(4))
         host.switch(forgetful=False)
         assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
@@ -369,7 +325,7 @@ def test_a_wrong_key_is_refused_and_owes_nothing(host, ledger):
     finally:
         host.vendor.change(key=None)
     assert (ledger.budget("refresh").spent, ledger.budget("refresh").held) == (0, 0)
-    assert run(ledger.batches.open()) == []
+    assert ledger.batches.open() == []
 
 
 # Deaths
@@ -395,10 +351,10 @@ def test_a_process_that_died_is_taken_over_and_nothing_is_run_twice(host, tmp_pa
     some = calls(range(60))
     with Ledger(path) as ledger:
         ledger.check()
-        before = ledger.known([call.key for call in some])
+        before = ledger.recorded([call.key for call in some]).keys()
         assert (len(before) > 0) == bool(kept)
         assert len(before) < 60
-        (batch,) = run(ledger.batches.open())
+        (batch,) = ledger.batches.open()
         assert (batch.vendor is None) == (where in {"stored", "uploaded", "made"})
         assert (batch.file is None) == (where == "stored")
         left = ledger.open_attempts()
@@ -411,7 +367,7 @@ def test_a_process_that_died_is_taken_over_and_nothing_is_run_twice(host, tmp_pa
         assert len(host.batches) == batches_in_all
         assert host.since("requests") == host.since("billed") == 60
         is_paid_as_billed(host, ledger)
-        assert run(ledger.batches.open()) == []
+        assert ledger.batches.open() == []
         ledger.check()
     assert host.files == files
 
@@ -442,15 +398,15 @@ def test_a_batch_whose_host_is_no_more_is_given_up(host, tmp_path):
             asked(moved, ledger, some)
         assert "gongqing ledger give-up-batch 1" in caught.value.hint
         with pytest.raises(UnknownName, match="open batch '2'"):
-            run(ledger.batches.give_up(2))
+            ledger.batches.give_up(2)
         held = ledger.budget("refresh").held
-        assert run(ledger.batches.give_up(1)) == 5
+        assert ledger.batches.give_up(1) == 5
         with pytest.raises(UnknownName):
-            run(ledger.batches.give_up(1))
+            ledger.batches.give_up(1)
         assert ledger.budget("refresh").held == held > 0
         assert [one.lost for one in ledger.open_attempts()] == [True] * 5
-        assert run(ledger.batches.open()) == []
-        assert [one.id for one in run(ledger.batches.uncleared())] == [1]
+        assert ledger.batches.open() == []
+        assert [one.id for one in ledger.batches.uncleared()] == [1]
         assert all(isinstance(one, Recorded) for one in asked(moved, ledger, some).values())
         assert ledger.budget("refresh").held == held
         ledger.check()
@@ -459,10 +415,10 @@ def test_a_batch_whose_host_is_no_more_is_given_up(host, tmp_path):
 def test_a_batch_that_somebody_waits_for_is_not_given_up(tmp_path):
     path = tmp_path / "ledger.sqlite"
     with Ledger(path) as first, Ledger(path) as second:
-        planned = run(first.batches.plan("m", "h", calls([1]), [5], None))
+        planned = first.batches.plan("m", "h", calls([1]), [5], None)
         with pytest.raises(LedgerBusy, match="alive waits for batch 1"):
-            run(second.batches.give_up(planned.batch.id))
-        assert run(first.batches.give_up(planned.batch.id)) == 1
+            second.batches.give_up(planned.batch.id)
+        assert first.batches.give_up(planned.batch.id) == 1
 
 
 def test_a_batch_is_collected_though_other_questions_are_asked_now(host, tmp_path):
@@ -470,7 +426,7 @@ def test_a_batch_is_collected_though_other_questions_are_asked_now(host, tmp_pat
     killed(host, path, 20, "waiting")
     with Ledger(path) as ledger:
         assert len(asked(host, ledger, calls(range(100, 105)))) == 5
-        assert len(ledger.known([call.key for call in calls(range(20))])) == 20
+        assert len(ledger.recorded([call.key for call in calls(range(20))]).keys()) == 20
         assert len(list(ledger.exchanges())) == 25
         is_paid_as_billed(host, ledger)
 
@@ -502,11 +458,11 @@ def test_a_second_process_leaves_the_batch_of_a_living_one_alone_and_gets_its_an
         with Ledger(path) as first, Ledger(path) as second:
             budget = opened(first, PLENTY).id
             async with client_of(host.vendor.base_url) as client:
-                one = asyncio.create_task(ask_batch(client, first, MODEL, some, budget, patience=PATIENCE))
+                one = asyncio.create_task(BatchSender(client, first, MODEL, budget, PATIENCE).ask(some))
                 while not host.batches:
                     await asyncio.sleep(0.01)
-                two = asyncio.create_task(ask_batch(client, second, MODEL, some, budget, patience=PATIENCE))
-                assert isinstance(await second.begin(some[0], reserve=1, budget=None), Elsewhere)
+                two = asyncio.create_task(BatchSender(client, second, MODEL, budget, PATIENCE).ask(some))
+                assert isinstance(await second.begin(some[0], reserve=1, budget=None), InProgress)
                 await asyncio.sleep(0.2)
                 host.switch(held=False)
                 return await asyncio.gather(one, two)
@@ -529,7 +485,7 @@ def test_who_gives_up_waiting_leaves_the_batch_to_the_next(host, tmp_path):
 
 async def _for_a_moment(host: Host, ledger: Ledger, some: list[Call]) -> None:
     async with client_of(host.vendor.base_url) as client:
-        await asyncio.wait_for(ask_batch(client, ledger, MODEL, some, None, patience=PATIENCE), 1)
+        await asyncio.wait_for(BatchSender(client, ledger, MODEL, None, PATIENCE).ask(some), 1)
 
 
 # Files with people's texts
@@ -538,7 +494,8 @@ async def _for_a_moment(host: Host, ledger: Ledger, some: list[Call]) -> None:
 def clear(host: Host, ledger: Ledger) -> None:
     async def clears() -> None:
         async with client_of(host.vendor.base_url) as client:
-            await clear_files(client, ledger, MODEL, await ledger.batches.uncleared(), patience=PATIENCE)
+            for batch in ledger.batches.uncleared():
+                await BatchSender(client, ledger, MODEL, None, PATIENCE).clear_left(batch)
 
     run(clears())
 
@@ -574,7 +531,7 @@ def test_a_file_that_cannot_be_deleted_is_a_warning_and_the_next_runs(host, ledg
     clear(host, ledger)
     assert host.files == files
     assert caplog.text.count("stays with") == 0
-    assert run(ledger.batches.uncleared()) == []
+    assert ledger.batches.uncleared() == []
 
 
 def test_files_that_another_accounts_host_does_not_know_are_not_given_up(host, ledger):
@@ -594,8 +551,8 @@ def test_what_died_between_the_last_answer_and_the_deletion_is_deleted_by_the_ne
     killed(host, path, 20, "clearing")
     assert len(host.files - files) == 2
     with Ledger(path) as ledger:
-        assert len(ledger.known([call.key for call in calls(range(20))])) == 20
-        assert run(ledger.batches.open()) == []
+        assert len(ledger.recorded([call.key for call in calls(range(20))]).keys()) == 20
+        assert ledger.batches.open() == []
         clear(host, ledger)
         assert host.files == files
         assert host.since("requests") == 20
@@ -630,9 +587,9 @@ def test_a_host_that_is_not_the_batchs_is_asked_for_nothing(host, ledger, caplog
     with Vendor() as other:
         clear(Host(other), ledger)
     assert "which nobody asks now" in caplog.text
-    assert len(run(ledger.batches.uncleared())) == 1
+    assert len(ledger.batches.uncleared()) == 1
     clear(host, ledger)
-    assert run(ledger.batches.uncleared()) == []
+    assert ledger.batches.uncleared() == []
 
 
 # Budget
@@ -656,7 +613,7 @@ def test_what_does_not_fit_is_said_and_what_did_is_kept(host, ledger):
     assert told.spent <= 2 * most
     assert told.held == 0
     assert caught.value.spent == amount(told.spent) > 0
-    kept = ledger.known([call.key for call in some])
+    kept = ledger.recorded([call.key for call in some]).keys()
     assert 2 <= len(kept) < 30
     assert host.since("billed") == len(kept)
     is_paid_as_billed(host, ledger)
@@ -668,7 +625,7 @@ def test_what_does_not_fit_is_said_and_what_did_is_kept(host, ledger):
 def test_a_price_without_a_share_is_refused_before_anything_leaves(host, ledger):
     dear = MODEL.model_copy(update={"price": PRICE.model_copy(update={"batch": None})})
     with pytest.raises(RequestError, match="costs in a batch"):
-        run(ask_batch(client_of(host.vendor.base_url), ledger, dear, calls([1]), None))
+        run(BatchSender(client_of(host.vendor.base_url), ledger, dear).ask(calls([1])))
     assert host.since("requests") == 0
 
 
@@ -686,7 +643,7 @@ def test_a_batch_that_the_host_refuses_is_named_by_codes_and_owes_nothing(host, 
 def test_a_host_that_is_not_there(tmp_path):
     async def ask(ledger: Ledger) -> None:
         async with client_of("http://127.0.0.1:9/v1") as client:
-            await ask_batch(client, ledger, MODEL, calls([1]), None, patience=replace(PATIENCE, tries=2))
+            await BatchSender(client, ledger, MODEL, None, replace(PATIENCE, tries=2)).ask(calls([1]))
 
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         with pytest.raises(HostRefused, match="cannot be reached"):
@@ -699,12 +656,12 @@ def test_a_host_that_has_no_batches_and_says_so_with_a_page(ledger):
         pages = httpx2.MockTransport(lambda _: httpx2.Response(200, text="<html>"))
         http = httpx2.AsyncClient(transport=pages)
         async with AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="k", http_client=http) as client:
-            await ask_batch(client, ledger, MODEL, calls([1]), None, patience=PATIENCE)
+            await BatchSender(client, ledger, MODEL, None, PATIENCE).ask(calls([1]))
 
     with pytest.raises(HostRefused, match="sends what has no id"):
         run(ask())
     assert ledger.open_attempts() == []
-    assert run(ledger.batches.open()) == []
+    assert ledger.batches.open() == []
 
 
 # Files
@@ -713,46 +670,26 @@ def test_a_host_that_has_no_batches_and_says_so_with_a_page(ledger):
 def test_files_are_cut_by_number_and_by_size(monkeypatch):
     some = calls(range(20))
     assert [len(part) for part in parts(some)] == [20]
-    monkeypatch.setattr(lines, "MOST_REQUESTS", 8)
+    monkeypatch.setattr(batches, "MOST_REQUESTS", 8)
     assert [len(part) for part in parts(some)] == [8, 8, 4]
     size = len(line(some[0].key, some[0].payload))
-    monkeypatch.setattr(lines, "MOST_BYTES", 3 * size + 10)
+    monkeypatch.setattr(batches, "MOST_BYTES", 3 * size + 10)
     cut = parts(some)
     assert all(sum(len(line(call.key, call.payload)) for call in part) <= 3 * size + 10 for part in cut)
     assert [call for part in cut for call in part] == some
-    monkeypatch.setattr(lines, "MOST_BYTES", size - 10)
+    monkeypatch.setattr(batches, "MOST_BYTES", size - 10)
     with pytest.raises(RequestError, match="too large"):
         parts(some)
 
 
 def test_several_files_are_asked_side_by_side(host, ledger, monkeypatch):
-    monkeypatch.setattr(lines, "MOST_REQUESTS", 8)
+    monkeypatch.setattr(batches, "MOST_REQUESTS", 8)
     found = asked(host, ledger, calls(range(20)))
     assert all(isinstance(one, Recorded) for one in found.values())
     assert [one["metadata"]["part"] for one in host.batches] == ["1", "2", "3"]
-
-
-def test_a_line_is_what_the_api_wants():
-    told = json.loads(line("ab", b'{"model":"m"}'))
-    assert told == {"custom_id": "ab", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m"}}
 
 
 def test_lines_of_results_that_cannot_be_read_are_counted_and_no_error(caplog):
     unread = (b"{not json", b"[]", b'"custom_id"', b'{"custom_id": []}', b"[" * 100_000)
     assert results([b'{"custom_id": "a", "response": "x\\u2028y"}', *unread]).keys() == {"a"}
     assert "5 lines of a batch's results cannot be read" in caplog.text
-
-
-def test_a_batch_with_calls_that_have_not_ended_is_not_over(ledger):
-    async def early() -> None:
-        planned = await ledger.batches.plan("m", "h", calls([1]), [5], None)
-        with pytest.raises(LedgerError, match="have not ended"):
-            await ledger.batches.ended(planned.batch, "completed")
-        (attempt,) = (await ledger.batches.attempts(planned.batch)).values()
-        await ledger.answered(attempt, answer(1))
-        await ledger.batches.ended(planned.batch, "completed")
-        again = await ledger.batches.plan("m", "h", calls([1]), [5], None)
-        assert again.batch is None
-        assert [one.key for one in again.recorded] == [calls([1])[0].key]
-
-    run(early())

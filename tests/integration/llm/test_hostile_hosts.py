@@ -16,7 +16,7 @@ from pipelines.llm.money import NANO, worst_case
 from pipelines.llm.payload import payload
 from pipelines.llm.profiles import profiles
 from pipelines.llm.providers import endpoint
-from pipelines.llm.providers.bodies import MOST_IN_A_ROW
+from pipelines.llm.providers.endpoint import MOST_IN_A_ROW
 from pipelines.llm.questions import InvalidReply
 
 pytestmark = [pytest.mark.usefixtures("short_waits"), pytest.mark.drill("model host")]
@@ -29,7 +29,7 @@ CAP = "1"
 
 @pytest.fixture(autouse=True)
 def _small_replies(monkeypatch):
-    monkeypatch.setattr(endpoint, "reply_bytes", lambda tokens: 1 << 20)
+    monkeypatch.setattr(endpoint, "reply_bytes", lambda profile: 1 << 20)
     monkeypatch.setenv("HOSTILE_KEY", KEY)
 
 

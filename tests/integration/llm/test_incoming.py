@@ -13,9 +13,8 @@ from hostile_host import BOMB, HostileHost, bomb
 from openai import AsyncOpenAI
 
 from pipelines.errors import HostRefused
-from pipelines.llm.providers.batch.host import BatchHost
-from pipelines.llm.providers.batch.lines import Lines
-from pipelines.llm.providers.incoming import Redirected, TooLarge, held
+from pipelines.llm.providers.batch import BatchHost, Lines
+from pipelines.llm.providers.endpoint import Redirected, TooLarge, response_hook
 from pipelines.settings import ROOT
 
 KEY = "sk-secretmarker"
@@ -32,7 +31,7 @@ async def fetched(pieces, most=1000, status=200, headers=None, path="/v1/chat/co
         return httpx2.Response(status, headers=headers or {}, content=sent())
 
     transport = httpx2.MockTransport(answer)
-    async with httpx2.AsyncClient(transport=transport, event_hooks={"response": [held(most, [KEY])]}) as client:
+    async with httpx2.AsyncClient(transport=transport, event_hooks={"response": [response_hook(most, KEY)]}) as client:
         response = await client.get(f"http://host{path}")
         return response.content, response.headers
 
@@ -97,7 +96,7 @@ def lines_of(pieces, most=10):
     for piece in pieces:
         lines.add(piece)
     lines.add(b"\n")
-    return lines.taken(), lines.left_out
+    return lines.pop(), lines.left_out
 
 
 def test_lines_are_put_together_from_pieces():
@@ -118,7 +117,7 @@ def test_a_file_of_results_is_read_line_by_line_and_a_line_without_end_fills_no_
     async def read(base_url):
         async with AsyncOpenAI(base_url=base_url, api_key="invented", max_retries=0) as client:
             host = BatchHost(client, MODEL, PATIENCE)
-            host._most = 1 << 20
+            host.longest_line = 1 << 20
             await host.read("file-x", take)
 
     packed = gzip.compress(b'{"a":1}\n' + b" " * (8 << 20) + b'\n{"b":2}\n')
@@ -130,9 +129,9 @@ def test_a_file_of_results_is_read_line_by_line_and_a_line_without_end_fills_no_
 @pytest.mark.drill("model host")
 def test_a_batch_host_whose_answers_are_too_long_is_refused():
     async def known(base_url):
-        client = httpx2.AsyncClient(event_hooks={"response": [held(1000, [])]})
+        client = httpx2.AsyncClient(event_hooks={"response": [response_hook(1000, None)]})
         async with AsyncOpenAI(base_url=base_url, api_key="invented", max_retries=0, http_client=client) as asked:
-            await BatchHost(asked, MODEL, PATIENCE).known("batch-x")
+            await BatchHost(asked, MODEL, PATIENCE).get("batch-x")
 
     with (
         HostileHost(lambda handler, _: handler.give(b" " * 1001)) as host,
@@ -151,7 +150,7 @@ from pathlib import Path
 sys.path[:0] = [sys.argv[3]]
 from asking_tools import questions
 from pipelines.errors import HostRefused
-from pipelines.llm.factory import open_client
+from pipelines.llm.interface import open_client
 from pipelines.settings import Llm
 
 def peak():

@@ -11,13 +11,12 @@ import pytest
 from asking_tools import IN_BATCHES, asking, keys, ledger_of, llm_for, question, questions, vendor_as
 
 from pipelines.errors import HostRefused, RequestError
-from pipelines.llm.factory import open_client
-from pipelines.llm.interface import BUDGET
+from pipelines.llm.interface import BUDGET, open_client
 from pipelines.llm.money import bound, worst_case
 from pipelines.llm.payload import payload
 from pipelines.llm.profiles import profiles
-from pipelines.llm.providers.batch import asking as batches
-from pipelines.llm.providers.bodies import MOST_IN_A_ROW
+from pipelines.llm.providers import batch as batches
+from pipelines.llm.providers.endpoint import MOST_IN_A_ROW
 from pipelines.llm.providers.replay import record
 
 GOOD = {
@@ -59,7 +58,7 @@ def test_a_host_that_is_down_ends_the_run_and_leaves_the_budget_open(tmp_path, f
         with ledger_of(tmp_path) as ledger:
             assert ledger.budget(BUDGET) is not None
             assert ledger.open_attempts() == []
-            assert len(ledger.known(keys(llm, questions(200)))) == 3
+            assert len(ledger.recorded(keys(llm, questions(200))).keys()) == 3
 
 
 def test_fewer_questions_without_an_answer_are_rows_and_an_answer_between_begins_anew(tmp_path):

@@ -23,11 +23,10 @@ from asking_tools import (
     vendor_as,
 )
 
-from pipelines.errors import BudgetSpent, NoKey, RequestError, UnknownName, UnknownPrice
-from pipelines.llm.factory import open_client
+from pipelines.errors import NoKey, RequestError, UnknownPrice
 from pipelines.llm.interface import BUDGET
 from pipelines.llm.questions import InvalidReply
-from pipelines.settings import ROOT, Llm
+from pipelines.settings import ROOT
 
 pytestmark = pytest.mark.usefixtures("short_waits")
 
@@ -56,14 +55,6 @@ def test_replies_come_in_the_order_of_the_questions(tmp_path, vendor):
     assert len({reply.provenance.request_key for reply in replies}) == 50
 
 
-def test_no_questions_are_no_trouble(tmp_path, vendor):
-    seen = Seen()
-    with asking(tmp_path, llm_for(tmp_path, vendor.base_url), None, progress=seen) as ask:
-        assert ask.ask("emotions", []) == []
-        assert ask.estimate("emotions", []).calls == 0
-    assert seen.told == [("emotions", 0, 0, 0, 0, Decimal(0))]
-
-
 def test_a_finished_stage_makes_no_call_and_one_row_more_makes_one(tmp_path, vendor, calls):
     llm = llm_for(tmp_path, vendor.base_url)
     with asking(tmp_path, llm) as ask:
@@ -87,33 +78,6 @@ def test_a_changed_prompt_asks_all_again_and_another_stage_none(tmp_path, vendor
         assert calls() == 20
         ask.ask("emotions", questions(20, prompt=changed))
     assert calls() == 40
-
-
-def test_a_changed_setting_that_decides_no_answer_asks_none(tmp_path, vendor, calls):
-    with asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
-        ask.ask("emotions", questions(20))
-    more = "concurrency = 3\nrequests_per_minute = 100\ntokens_per_minute = 100000"
-    other = llm_for(
-        tmp_path,
-        "http://127.0.0.1:9/v1",
-        profile=more,
-        price="input = 9\noutput = 9\n",
-        timeout=5,
-        attempts=2,
-        repairs=3,
-    )
-    with asking(tmp_path, other) as ask:
-        assert all(reply.value for reply in ask.ask("emotions", questions(20)))
-    assert calls() == 20
-
-
-def test_a_changed_model_asks_all_again(tmp_path, vendor, calls):
-    for model in ("one", "two"):
-        llm = llm_for(tmp_path, vendor.base_url, profile=f'model = "{model}"')
-        with asking(tmp_path, llm) as ask:
-            (reply,) = ask.ask("emotions", [question(1)])
-        assert reply.provenance.model_asked == model
-    assert calls() == 2
 
 
 def test_a_rerun_needs_no_sdk_no_key_and_no_loop(tmp_path, vendor):
@@ -143,13 +107,6 @@ def test_two_rows_of_one_payload_send_it_once(tmp_path, vendor, calls):
     assert calls() == 1
     assert [reply.question.row_id for reply in replies] == [one.row_id for one in asked]
     assert len({reply.value.emotion for reply in replies}) == 1
-
-
-def test_samples_of_one_payload_are_asked_apart(tmp_path, vendor, calls):
-    with asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
-        replies = ask.ask("emotions", [question(1, sample=i) for i in range(3)])
-    assert calls() == 3
-    assert len({reply.provenance.request_key for reply in replies}) == 3
 
 
 def test_what_is_sent_is_the_payload_and_no_more(tmp_path, vendor):
@@ -344,14 +301,6 @@ def test_two_currencies_do_not_share_a_budget(tmp_path, vendor, calls):
     assert calls() == 0
 
 
-def test_an_alias_without_a_profile_is_named(tmp_path, vendor):
-    with asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
-        with pytest.raises(UnknownName, match="did you mean 'stub'"):
-            ask.models(("stubb",))
-        with pytest.raises(UnknownName, match="gpt-4o"):
-            ask.ask("emotions", [question(1, model="gpt4o")])
-
-
 # The budget's life
 
 
@@ -417,13 +366,6 @@ def test_what_has_no_price_in_a_batch_is_asked_as_ever(tmp_path, vendor, calls):
     assert calls() == 5
 
 
-def test_a_batch_that_the_budget_does_not_allow_is_not_sent(tmp_path, vendor, calls):
-    llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES)
-    with asking(tmp_path, llm, "0.0001", batch=True) as ask, pytest.raises(BudgetSpent, match="5 questions wait"):
-        ask.ask("emotions", questions(5))
-    assert calls() == 0
-
-
 # What a post says
 
 
@@ -480,16 +422,6 @@ def test_a_value_that_the_parse_refuses_is_mended_by_asking_again(tmp_path, vend
     assert "the reply must be in Chinese" in repair
 
 
-def test_without_repairs_nothing_is_asked_twice(tmp_path, vendor, calls):
-    def refuses(text):
-        raise InvalidReply("language", "x")
-
-    llm = llm_for(tmp_path, vendor.base_url, repairs=0)
-    with asking(tmp_path, llm) as ask:
-        (reply,) = ask.ask("emotions", [question(1, parse=refuses)])
-    assert (reply.reason, reply.detail, calls()) == ("invalid_reply", "language", 1)
-
-
 def test_an_error_of_our_own_code_ends_the_run_with_all_that_was_answered_kept(tmp_path, vendor):
     def broken(text):
         raise ZeroDivisionError
@@ -514,9 +446,3 @@ def test_no_text_of_a_person_is_logged(tmp_path, vendor, caplog):
         vendor.change(faults={})
     assert "HTTP Request" in caplog.text  # there is a log to look at
     assert WORDS not in caplog.text
-
-
-def test_stages_open_no_provider_but_the_one_that_is_named(tmp_path):
-    with open_client(tmp_path, Llm(), "written") as ask:
-        assert ask.provider == "written"
-    assert not (tmp_path / "ledger.sqlite").exists()

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipelines.errors import BudgetSpent, RequestError, UnknownPrice
-from pipelines.llm.money import NANO, Told, Usage, amount, believed, bound, cost, fewest, nano, worst_case
+from pipelines.llm.money import NANO, ReportedUsage, Usage, amount, believed, bound, cost, fewest, nano, worst_case
 from pipelines.llm.profiles import Price, Profile, profiles
 
 
@@ -187,12 +187,12 @@ SAID = "我听见了" * 10
 @pytest.mark.parametrize(
     ("told", "believed_of_it"),
     [
-        (Told(20, 5, 5), Told(20, 5, 5)),
-        (Told(19, 5, 5), Told(None, 0, 5)),
-        (Told(0, 0, 0), Told(None, 0, None)),
-        (Told(20, 10**6, 4), Told(20, 10**6, None)),
-        (Told(None, 0, None), Told(None, 0, None)),
-        (Told(0, 0, 0, free=True), Told(0, 0, 0, free=True)),
+        (ReportedUsage(20, 5, 5), ReportedUsage(20, 5, 5)),
+        (ReportedUsage(19, 5, 5), ReportedUsage(None, 0, 5)),
+        (ReportedUsage(0, 0, 0), ReportedUsage(None, 0, None)),
+        (ReportedUsage(20, 10**6, 4), ReportedUsage(20, 10**6, None)),
+        (ReportedUsage(None, 0, None), ReportedUsage(None, 0, None)),
+        (ReportedUsage(0, 0, 0, free=True), ReportedUsage(0, 0, 0, free=True)),
     ],
 )
 def test_fewer_tokens_than_a_text_can_have_are_not_believed(told, believed_of_it):
@@ -200,9 +200,9 @@ def test_fewer_tokens_than_a_text_can_have_are_not_believed(told, believed_of_it
 
 
 def test_a_reply_without_a_word_may_take_no_token_and_one_that_nobody_can_read_takes_some():
-    assert believed(Told(20, 0, 0), ASKED, "").completion == 0
-    assert believed(Told(20, 0, 0), ASKED, None).completion is None
-    assert believed(Told(20, 0, 1), ASKED, None).completion == 1
+    assert believed(ReportedUsage(20, 0, 0), ASKED, "").completion == 0
+    assert believed(ReportedUsage(20, 0, 0), ASKED, None).completion is None
+    assert believed(ReportedUsage(20, 0, 1), ASKED, None).completion == 1
 
 
 @pytest.mark.parametrize(
@@ -223,4 +223,6 @@ def test_no_tokenizer_makes_fewer_tokens_of_a_text(text):
 @given(PAYLOADS)
 def test_what_a_host_bills_at_most_is_always_believed(payload):
     most = billed_at_most(payload)
-    assert believed(Told(most.prompt, 0, most.completion), payload, "") == Told(most.prompt, 0, most.completion)
+    assert believed(ReportedUsage(most.prompt, 0, most.completion), payload, "") == ReportedUsage(
+        most.prompt, 0, most.completion
+    )

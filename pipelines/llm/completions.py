@@ -5,16 +5,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.llm.money import MOST_TOKENS, Told, Usage
+from pipelines.llm.money import MOST_TOKENS, ReportedUsage
 from pipelines.llm.questions import TOO_LONG
 
 # HTTP statuses that may be about one request alone: its text, its length, its form.
 ABOUT_ONE = frozenset({400, 413, 422})
 _COME_BACK = frozenset({408, 409, 425, 429})
-# A host that says so to this many questions in a row, and answers none between them, does not mean the texts; one that
-# gives no answer to as many is down. Ours. Fewer, and a run of odd posts ends a refresh; each one more is one more call
-# that brings nothing.
-MOST_IN_A_ROW = 8
 
 # Vendors say in a 400 that a filter took offence at the text, or that it is too long, each in their own words. Both
 # are verdicts on this one text, which would be the same tomorrow, and no fault of the run.
@@ -31,62 +27,55 @@ _END_OF_THOUGHT = "</think>"
 _CODE = re.compile(r"[\w.-]{1,60}", re.ASCII)
 _HALF = re.compile("[\ud800-\udfff]")
 _MOST_NAME = 200
-
-
-class UnreadableBody(ValueError):
-    """Raised by `completion` for bytes that are no chat completion; `told` is what they tell of their usage."""
-
-    def __init__(self, what: str, told: Told) -> None:
-        super().__init__(what)
-        self.told = told
+_UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What matters of a body. `verdict` is set where the vendor gave one instead of a reply: `refused` or `too_long`.
-
-    `usage` is None where the vendor does not tell it whole, and `told` what it tells.
+    One that is not `readable` is no completion, and was paid for all the same.
     """
 
     content: str = ""
     reasoning: str | None = None
     finish_reason: str | None = None
     served: str | None = None
-    usage: Usage | None = None
     verdict: str | None = None
     detail: str | None = None
-    told: Told = field(default_factory=Told, compare=False)
+    usage: ReportedUsage = field(default_factory=ReportedUsage)
+    readable: bool = True
+
+    @property
+    def written(self) -> str | None:
+        """All that the model wrote; None where nobody can read it."""
+        return self.content + (self.reasoning or "") if self.readable else None
 
 
-def completion(body: bytes, *, thinks: bool = False) -> Completion:
-    """The completion in a body. Of a model that `thinks`, what stands before ``</think>`` is its chain, opened or not.
-
-    Raises UnreadableBody.
-    """
-    told = Told()
+def read_completion(body: bytes, *, thinks: bool = False) -> Completion:
+    """The completion in a body. Of a model that `thinks`, what is before ``</think>`` is its chain, opened or not."""
+    usage = ReportedUsage()
     try:
         answer = json.loads(body)
-        told = _told(answer.get("usage"))
+        usage = _usage(answer.get("usage"))
         if not answer.get("choices") and "error" in answer:
-            return _verdict(answer["error"], told)
+            return _verdict(answer["error"], usage)
         choice = answer["choices"][0]
         message = choice["message"]
-        content, reasoning = _apart(_text(message.get("content")), thinks)
+        content, reasoning = _split_thought(_text(message.get("content")), thinks)
         beside = _text(message.get("reasoning_content") or message.get("reasoning"))
         finish = _name(choice.get("finish_reason"))
-        refused = finish == "content_filter" or bool(message.get("refusal"))
+        filtered = finish == "content_filter"
         return Completion(
             content=content,
             reasoning="\n".join(part for part in (beside, reasoning) if part) or None,
             finish_reason=finish,
             served=_name(answer.get("model")),
-            usage=told.usage,
-            verdict="refused" if refused else None,
-            detail=None if not refused else "content_filter" if finish == "content_filter" else "refusal",
-            told=told,
+            verdict="refused" if filtered or message.get("refusal") else None,
+            detail="content_filter" if filtered else "refusal" if message.get("refusal") else None,
+            usage=usage,
         )
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableBody(f"not a chat completion: {type(error).__name__}, {len(body)} bytes", told) from None
+    except _UNREADABLE:
+        return Completion(usage=usage, readable=False)
 
 
 def verdict_of(body: bytes, *, lengthened: bool) -> bytes | None:
@@ -96,11 +85,10 @@ def verdict_of(body: bytes, *, lengthened: bool) -> bytes | None:
     What a vendor says to a reply `lengthened` beyond what it can give is one as well.
     """
     try:
-        error = json.loads(body)["error"]
-        told = json.dumps(error)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        error, told = {}, ""
-    if _FILTERED.search(told) or _TOO_LONG.search(told):
+        words = json.dumps(json.loads(body)["error"])
+    except _UNREADABLE:
+        words = ""
+    if _FILTERED.search(words) or _TOO_LONG.search(words):
         return body
     return b'{"error":{"code":"too_long"}}' if lengthened else None
 
@@ -110,34 +98,40 @@ def may_pass(status: int) -> bool:
     return status in _COME_BACK or status >= 500
 
 
+def error_code(body: bytes) -> str | None:
+    """The code of the error in a body."""
+    try:
+        return code_of(json.loads(body)["error"])
+    except _UNREADABLE:
+        return None
+
+
 def code_of(error: Any) -> str | None:
     """The code of an error, where it is a word. What else a host says may quote the text."""
     if not isinstance(error, dict):
         return None
-    found = _CODE.fullmatch(str(error.get("code") or error.get("type") or ""))
-    return found and found[0]
+    code = _CODE.fullmatch(str(error.get("code") or error.get("type") or ""))
+    return code and code[0]
 
 
-def _verdict(error: Any, told: Told) -> Completion:
-    """What a vendor says of a text in the place of a reply. It took nothing, unless a usage is told with it."""
+def _verdict(error: Any, usage: ReportedUsage) -> Completion:
+    """What a vendor says of a text in the place of a reply. It is free, unless a usage is reported with it."""
     words = json.dumps(error)
     refused = _FILTERED.search(words) is not None
     if not refused and not _TOO_LONG.search(words):
         raise ValueError("an error that says nothing of the text")
-    free = told == Told()
     return Completion(
         finish_reason="content_filter" if refused else "length",
-        usage=Usage(0, 0, 0) if free else told.usage,
         verdict="refused" if refused else "too_long",
         detail="content_filter" if refused else TOO_LONG,
-        told=Told(0, 0, 0, free=True) if free else told,
+        usage=ReportedUsage(0, 0, 0, free=True) if usage == ReportedUsage() else usage,
     )
 
 
-def _apart(content: str, thinks: bool) -> tuple[str, str | None]:
+def _split_thought(content: str, thinks: bool) -> tuple[str, str | None]:
     """The content without the chain at its head, and the chain."""
-    if found := _THOUGHT.match(content):
-        return content[found.end() :].strip(), found[1].strip()
+    if thought := _THOUGHT.match(content):
+        return content[thought.end() :].strip(), thought[1].strip()
     if thinks and _END_OF_THOUGHT in content:
         reasoning, _, rest = content.partition(_END_OF_THOUGHT)
         return rest.strip(), reasoning.strip()
@@ -160,15 +154,14 @@ def _name(value: Any) -> str | None:
     return _text(value).replace("\0", "")[:_MOST_NAME] if isinstance(value, str) else None
 
 
-def _told(usage: Any) -> Told:
-    """What is told of a usage, in whatever form."""
+def _usage(usage: Any) -> ReportedUsage:
     if not isinstance(usage, dict):
-        return Told()
+        return ReportedUsage()
     details = usage.get("prompt_tokens_details")
     cached = _count(usage.get("prompt_cache_hit_tokens"))
     if not cached and isinstance(details, dict):
         cached = _count(details.get("cached_tokens"))
-    return Told(_count(usage.get("prompt_tokens")), cached or 0, _count(usage.get("completion_tokens")))
+    return ReportedUsage(_count(usage.get("prompt_tokens")), cached or 0, _count(usage.get("completion_tokens")))
 
 
 def _count(value: Any) -> int | None:

@@ -1,0 +1,683 @@
+"""Asking in batches: OpenAI's Batch API, at a share of the price, within a day.
+
+What is to be asked stands in the ledger before anything leaves, and every line bears its key, so the next process can
+find and collect the batch of one that died: by its id or, where that was never received, by its label, which names the
+ledger. What a batch did not answer is asked again, in another; nothing that it answered is.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from pipelines.errors import BudgetSpent, HostRefused, RequestError
+from pipelines.llm.completions import ABOUT_ONE, code_of, may_pass, read_completion, verdict_of
+from pipelines.llm.failures import InvalidReplies
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Answer, Attempt, Batch, Call, Recorded
+from pipelines.llm.money import Usage, worst_case
+from pipelines.llm.profiles import Profile, price
+from pipelines.llm.progress import Tally
+from pipelines.llm.providers.ask import PendingRequest, answer_of, call_of, overrun
+from pipelines.llm.providers.endpoint import (
+    LONGEST_WAIT,
+    MOST_IN_A_ROW,
+    REFUSED_HINT,
+    Endpoint,
+    Redirected,
+    TooLarge,
+    no_answers,
+    redirected,
+    refusal,
+    reply_bytes,
+    retry_after,
+)
+from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+T = TypeVar("T")
+
+MOST_REQUESTS = 50_000  # in one file: the API's
+MOST_BYTES = 200_000_000
+# Of a file of results, in memory at once: ours.
+_LINES_AT_ONCE = 500
+_BYTES_AT_ONCE = 1 << 24
+_SETTLED_AT_ONCE = 500
+_CLEARING_TRIES = 2  # of one file in one run: ours
+_LISTED_AT_ONCE = 100
+_CLOCKS_DIFFER = 3600.0  # seconds between the host's clock and ours, at most
+_ENDPOINT: Final = "/v1/chat/completions"
+_ENDED = frozenset({"completed", "expired", "failed", "cancelled"})
+_REFUSED = {f"http_{status}" for status in ABOUT_ONE}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait, in seconds; the figures are ours.
+
+    first, longest: between two looks at a batch, doubling.
+    appears: how long a batch that was made, without an answer to us, may stay out of the host's list.
+    gone: how old a batch is that the host may have forgotten; one that is younger is asked for with the wrong key.
+    tries: how often a call is put into a batch, and how often the host is asked the same thing.
+    again: before the host is asked the same thing again, doubling.
+    """
+
+    first: float = 10.0
+    longest: float = 300.0
+    appears: float = 120.0
+    gone: float = 3 * 86400.0
+    tries: int = 6
+    again: float = 1.0
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that no batch has answered: the word for why, of the last try, and the `reason` of the reply for it."""
+
+    key: str
+    status: str
+    tries: int
+    reason: str = NO_ANSWER
+
+
+async def ask_in_batches(
+    stage: str,
+    requests: Sequence[PendingRequest[Any]],
+    endpoint: Endpoint,
+    ledger: Ledger,
+    budget: int | None,
+    tally: Tally,
+    counts: InvalidReplies,
+) -> None:
+    """Ends the requests of one model: each round in one go, and what has to be repaired in the next round.
+
+    Raises as `BatchSender.ask` does, HostRefused where the host refuses or answers none of many, and TooManyInvalid,
+    with all answers kept that came before.
+    """
+    profile = endpoint.profile
+    while requests:
+        calls = {pending.request.key: call_of(stage, pending.request, profile) for pending in requests}
+        results = await BatchSender(endpoint.client, ledger, profile, budget).ask(list(calls.values()))
+        tally.add_cost(sum(result.cost for result in results.values() if isinstance(result, Recorded)))
+        _require_some_answer(endpoint, results.values())
+        for pending in requests:
+            result = results[pending.request.key]
+            pending.called = True
+            if isinstance(result, Recorded):
+                pending.take(result.body)
+            elif result.status in _REFUSED and pending.request.lengthened:
+                pending.take(verdict_of(b"", lengthened=True) or b"")  # so long a reply is what it cannot give
+            elif result.reason == OVER_BUDGET:
+                pending.fail(result.status, result.reason)
+            else:
+                pending.fail(f"{result.status}, tries: {result.tries}", result.reason)
+            if pending.reply is not None:
+                tally.reply(pending.reply, cached=False)
+                counts.count(pending.reply)
+        counts.require()
+        requests = [pending for pending in requests if pending.reply is None]
+
+
+def _require_some_answer(endpoint: Endpoint, results: Collection[Recorded | Failure]) -> None:
+    """A host that refuses all of the questions does not mean their texts, and one that answers none is down (see
+    MOST_IN_A_ROW).
+    """
+    sent = [result for result in results if isinstance(result, Recorded) or result.reason != OVER_BUDGET]
+    statuses = {result.status for result in sent if isinstance(result, Failure)}
+    if len(sent) < MOST_IN_A_ROW or any(isinstance(result, Recorded) for result in sent):
+        return
+    which = f"all {len(sent)} questions of a batch"
+    if refused := statuses & _REFUSED:
+        codes = " and ".join(sorted(status.removeprefix("http_") for status in refused))
+        what = f"answers {codes} to {which}: nothing more is sent"
+        raise refusal(endpoint.profile, endpoint.host, what, REFUSED_HINT)
+    raise no_answers(endpoint.profile, endpoint.host, f"none to {which}", ", ".join(sorted(statuses)))
+
+
+class BatchSender:
+    """Sends the calls of one model in batches, and collects their answers. `client` is of the profile's host, with
+    `max_retries=0`.
+    """
+
+    def __init__(
+        self,
+        client: "AsyncOpenAI",
+        ledger: Ledger,
+        profile: Profile,
+        budget: int | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self._patience = patience or Patience()
+        self._host = BatchHost(client, profile, self._patience)
+        self._ledger, self._profile, self._budget = ledger, profile, budget
+        self._tries: Counter[str] = Counter()
+        self._last: dict[str, str] = {}  # of a call that failed: why
+        self._final: set[str] = set()  # calls that would fail again
+        self._too_expensive: dict[str, str] = {}  # of a call that no budget of this size allows: its figures
+        self._overrun: HostRefused | None = None  # by the first call that cost more than it could
+
+    async def ask(self, calls: Sequence[Call]) -> dict[str, Recorded | Failure]:
+        """The answers to all calls, by key; from the ledger where they are in it.
+
+        First it collects what earlier batches of this profile have left. Cancelled, it leaves its batches at the host:
+        the next one collects them. What does not fit into the budget waits until other batches have ended.
+
+        Raises:
+            UnknownPrice, RequestError: where the price, or its share in a batch, is not known.
+            BudgetSpent: where nothing that is left fits into what is left of the budget, with all answers kept that
+                came before. What would not fit into the whole of it is a Failure.
+            HostRefused: where the host refuses the batch as such.
+        """
+        if price(self._profile).batch is None:
+            raise RequestError(
+                f"nobody has said what {self._profile.alias} costs in a batch",
+                where=f"the model profile {self._profile.alias!r}",
+                hint="give its price a batch (0.5: half of it), or ask without --batch",
+            )
+        wanted = {call.key: call for call in calls}
+        for batch in self._ledger.batches.take_over(self._profile.alias, self._host.url):
+            await self._collect_left(batch)
+        results: dict[str, Recorded | Failure] = {}
+        delay = self._patience.first
+        while True:
+            results |= self._ledger.recorded([key for key in wanted if key not in results])
+            for key in wanted.keys() - results.keys():
+                if key in self._too_expensive:
+                    results[key] = Failure(key, self._too_expensive[key], 0, OVER_BUDGET)
+                elif key in self._final or self._tries[key] >= self._patience.tries:
+                    results[key] = Failure(key, self._last[key], self._tries[key])
+            waiting = [call for key, call in wanted.items() if key not in results]
+            if not waiting:
+                return {key: results[key] for key in wanted}
+            if not await self._round(waiting):  # other processes have sent all that is left
+                await self._patience.sleep(delay)
+                delay = min(2 * delay, self._patience.longest)
+
+    async def _round(self, waiting: Sequence[Call]) -> bool:
+        """Asks what waits, as far as the budget goes. False where nothing could be done."""
+        running: list[Batch] = []
+        moved = False
+        stopped: Exception | None = None
+        for part in parts(waiting):
+            try:
+                reserves = [worst_case(self._profile, json.loads(call.payload), batch=True) for call in part]
+                planned = self._ledger.batches.plan(self._profile.alias, self._host.url, part, reserves, self._budget)
+                self._too_expensive |= {key: error.figures for key, error in planned.too_expensive.items()}
+                moved = moved or planned.recorded or bool(planned.too_expensive)
+                if planned.batch is not None:
+                    running.append(await self._send(planned.batch, [attempt.call for attempt in planned.attempts]))
+            except Exception as error:  # noqa: BLE001 - raised when what has left is collected
+                stopped = error
+                break
+            if planned.refused is not None:
+                # A budget has room again once a batch has cost less than was set aside.
+                stopped = None if running and isinstance(planned.refused, BudgetSpent) else planned.refused
+                break
+        ends = await asyncio.gather(*map(self._collect, running), return_exceptions=True)
+        for end in (stopped, *ends):
+            if end is not None:
+                raise end
+        return moved or bool(running)
+
+    async def _send(self, batch: Batch, calls: Iterable[Call]) -> Batch:
+        """Uploads the file and makes the batch. The ledger knows of each step before the next."""
+        content = b"".join(line(call.key, call.payload) for call in calls)
+        try:
+            file = await self._host.upload(self._name(batch), content)
+            batch = self._ledger.batches.sent(batch, file=file)
+            vendor = await self._host.make(file, self._label(batch), batch.created)
+        except HostRefused as error:
+            await self._end(batch, "refused", billed=False)
+            raise error from None
+        return self._ledger.batches.sent(batch, vendor=vendor.id)
+
+    def _name(self, batch: Batch) -> str:
+        """What the host calls the batch's file: by this it is found where its id was never received."""
+        return f"gongqing-{self._ledger.id[:8]}-{batch.id}.jsonl"
+
+    def _label(self, batch: Batch) -> dict[str, str]:
+        """What the host's batch says of the ledger: by this it is found."""
+        return {"ledger": self._ledger.id, "part": str(batch.id)}
+
+    # Collecting
+
+    async def _collect_left(self, batch: Batch) -> None:
+        """A batch of a process that died."""
+        self._host.doubtful.add(self._name(batch))
+        if batch.vendor is not None:
+            await self._collect(batch, left=True)
+        elif batch.file is None:  # the process died before it could be made; its file may be there
+            await self._end(batch, "never_sent", billed=False)
+        elif (vendor := await self._host.find(self._label(batch), batch.created)) is not None:
+            await self._collect(self._ledger.batches.sent(batch, vendor=vendor.id), left=True)
+        elif await self._host.delete(batch.file):  # the file waited for it in vain
+            await self._end(batch, "never_sent", billed=False)
+        else:
+            await self._end_forgotten(batch)
+
+    async def _collect(self, batch: Batch, *, left: bool = False) -> None:
+        """Waits for a batch, keeps all that it brought, ends the rest.
+
+        One that failed ends the run, unless it was `left` by another process: why it failed may be mended by now.
+        """
+        vendor = await self._host.ended(str(batch.vendor))
+        if vendor is None:
+            await self._end_forgotten(batch)
+            return
+        batch = _with_results(batch, vendor)
+        unsettled = self._ledger.batches.attempts(batch)
+        self._tries.update(unsettled.keys())
+        for file in (batch.output, batch.errors):
+            if file is not None:
+                await self._keep(file, unsettled)
+        # What a batch that was broken off says nothing of was never begun; of one that says it is complete, who knows.
+        if vendor.status == "completed":
+            await self._end(batch, "missing", billed=None)
+        else:
+            await self._end(batch, vendor.status, billed=False)
+        if self._overrun is not None:
+            raise self._overrun
+        if vendor.status == "failed":
+            failed = self._failed(batch, vendor)
+            if not left:
+                raise failed
+            log.warning("%s; its questions are asked again", failed.what)
+
+    def _failed(self, batch: Batch, vendor: Any) -> HostRefused:
+        errors = (vendor.errors and vendor.errors.data) or ()
+        codes = (
+            ", ".join(sorted({code for one in errors if (code := code_of({"code": one.code}))})) or "no reason given"
+        )
+        lines = sorted({one.line for one in errors if one.line is not None})
+        return HostRefused(
+            f"{self._profile.alias} refused batch {batch.id}: {codes}" + (f" (lines {lines[:5]})" if lines else ""),
+            where=f"{self._host.url}, {vendor.id}",
+            hint="look at the profile and at the account's limits for batches, or ask without --batch",
+        )
+
+    async def _keep(self, file: str, unsettled: dict[str, Attempt]) -> None:
+        """Ends the calls that a file of results speaks of, and takes them out of `unsettled`."""
+
+        async def take(lines: list[bytes]) -> None:
+            ended = [(unsettled.pop(key), result) for key, result in results(lines).items() if key in unsettled]
+            await asyncio.gather(*(self.settle(attempt, result) for attempt, result in ended))
+
+        await self._host.read(file, take)
+
+    async def settle(self, attempt: Attempt, result: Mapping[str, Any]) -> None:
+        """One line: an answer, a verdict on its text, or a word for why there is none."""
+        response = result.get("response")
+        response = response if isinstance(response, dict) else {}
+        status = response.get("status_code")
+        status = status if isinstance(status, int) else None
+        body = json.dumps(response.get("body"), ensure_ascii=False).encode(errors="surrogatepass")
+        key = attempt.call.key
+        if status == 200:
+            # By its payload what a host reports of a usage is believed or not.
+            payload = self._ledger.batches.payload(attempt)
+            sent = None if payload is None else json.loads(payload)
+            answer = answer_of(body, read_completion(body), self._profile, attempt, sent, batch=True)
+            await self._ledger.answered(attempt, answer)
+            self._overrun = self._overrun or overrun(answer, attempt, self._profile, self._host.url)
+        elif status in ABOUT_ONE and (verdict := verdict_of(body, lengthened=False)) is not None:
+            free = Answer(verdict, None, None, Usage(0, 0, 0), 0, attempt.call.currency)
+            await self._ledger.answered(attempt, free)
+        else:
+            if status is None:  # never run: the batch ended first
+                self._last[key] = code_of(result.get("error")) or "missing"
+            else:
+                self._last[key] = f"http_{status}"
+                if not may_pass(status):
+                    self._final.add(key)
+            await self._ledger.failed(attempt, self._last[key], billed=False)
+
+    async def _end_forgotten(self, batch: Batch) -> None:
+        """Raises HostRefused where the host should know of a batch: else it is a batch of another account."""
+        if not self._may_be_forgotten(batch):
+            raise HostRefused(
+                f"the host of {self._profile.alias} knows nothing of batch {batch.id} of "
+                f"{batch.created:%Y-%m-%d %H:%M}",
+                where=f"{self._host.url}, {batch.vendor or batch.file}",
+                hint="ask with the key of the account that it was made with: else its answers are paid for again",
+            )
+        await self._end(batch, "gone", billed=None)
+
+    def _may_be_forgotten(self, batch: Batch) -> bool:
+        """Whether it is so old that the host may know nothing of it."""
+        return self._patience.clock() - batch.created.timestamp() >= self._patience.gone
+
+    async def _end(self, batch: Batch, status: str, *, billed: Literal[False] | None) -> None:
+        """Ends a batch, and what of it has not ended; then its files go."""
+        left = self._ledger.batches.attempts(batch)
+        self._last |= dict.fromkeys(left, status)
+        attempts = list(left.values())
+        for start in range(0, len(attempts), _SETTLED_AT_ONCE):
+            some = attempts[start : start + _SETTLED_AT_ONCE]
+            await asyncio.gather(*(self._ledger.failed(attempt, status, billed=billed) for attempt in some))
+        self._ledger.batches.end(batch, status)
+        await self._clear(batch, known=batch.file is not None or self._name(batch) not in self._host.doubtful)
+
+    # Clearing
+
+    async def clear_left(self, batch: Batch) -> None:
+        """Deletes the files of a batch that ended in an earlier run, also those that only the host can name."""
+        if batch.host != self._host.url:
+            log.warning("%s of batch %d stays with %s, which nobody asks now", batch.file, batch.id, batch.host)
+            return
+        if batch.file is None:
+            self._host.doubtful.add(self._name(batch))
+        vendor = None
+        if batch.vendor is not None:
+            try:
+                vendor = await self._host.get(batch.vendor, 1)
+            except HostRefused as error:
+                self._warn_of_files(batch, " and ".join(batch.files), error)
+                return
+        await self._clear(batch if vendor is None else _with_results(batch, vendor), known=vendor is not None)
+
+    async def _clear(self, batch: Batch, *, known: bool) -> None:
+        """Deletes the files of a batch that has ended: they hold what people wrote, and the ledger has all of it.
+
+        A file that cannot be deleted is a warning, and the next run's. So, without one, are files that the host does
+        not know, unless the batch is `known` to it: the host of another account says the same.
+        """
+        left = False
+        files = list(batch.files)
+        if (name := self._name(batch)) in self._host.doubtful:
+            try:
+                files += [file for file in await self._host.files_named(name) if file not in files]
+            except HostRefused as error:
+                left = True
+                self._warn_of_files(batch, name, error)
+        for file in files:
+            try:
+                known = await self._host.delete(file, _CLEARING_TRIES) or known
+            except HostRefused as error:
+                left = True
+                self._warn_of_files(batch, file, error)
+        if not left and (known or self._may_be_forgotten(batch)):
+            self._ledger.batches.cleared(batch)
+
+    def _warn_of_files(self, batch: Batch, files: str, error: HostRefused) -> None:
+        kind = type(error.__cause__ or error).__name__
+        log.warning(
+            "%s of batch %d stays with %s (%s); the next --batch tries again", files, batch.id, self._host.url, kind
+        )
+
+
+def _with_results(batch: Batch, vendor: Any) -> Batch:
+    """The batch with the files of its results, as its host names them."""
+    return replace(batch, output=vendor.output_file_id or batch.output, errors=vendor.error_file_id or batch.errors)
+
+
+class BatchHost:
+    """A host's Batch API, asked again where that may help, through the SDK's client (with `max_retries=0`).
+
+    Batches are the SDK's objects. Every method raises HostRefused: where the host cannot be reached, or answers nothing
+    but errors.
+    """
+
+    def __init__(self, client: "AsyncOpenAI", profile: Profile, patience: Patience) -> None:
+        self.longest_line = reply_bytes(profile)
+        self.url = str(client.base_url)
+        self._client, self._profile, self._patience = client, profile, patience
+        self.doubtful: set[str] = set()  # names of files that may be there more often than we know
+
+    async def upload(self, name: str, content: bytes) -> str:
+        """The id of a new file."""
+
+        async def unheard() -> None:
+            self.doubtful.add(name)
+
+        file = await self._again(
+            lambda: self._client.files.create(file=(name, content), purpose="batch"), None, unheard
+        )
+        return str(self._require(file, "id").id)
+
+    async def files_named(self, name: str) -> list[str]:
+        """The ids of the files for batches that have a name."""
+        page: Any = await self._again_or_none(lambda: self._client.files.list(purpose="batch"))
+        files: list[str] = []
+        while page is not None:
+            files += [file.id for file in page.data if file.filename == name]
+            page = await self._again(page.get_next_page) if page.has_next_page() else None
+        return files
+
+    async def make(self, file: str, label: Mapping[str, str], since: datetime) -> Any:
+        """A new batch of a file. It may have been made though no answer came: then it is found by its label."""
+        batch = await self._again(
+            lambda: self._client.batches.create(
+                input_file_id=file, endpoint=_ENDPOINT, completion_window="24h", metadata=dict(label)
+            ),
+            None,
+            lambda: self.find(label, since),
+        )
+        return self._require(batch, "id")
+
+    async def find(self, label: Mapping[str, str], since: datetime) -> Any | None:
+        """The batch with a label, made after `since`; None where there is none, and none can still appear."""
+        until = self._patience.clock() + self._patience.appears
+        while True:
+            last = self._patience.clock() >= until
+            async for batch in self._listed():
+                if batch.created_at < since.timestamp() - _CLOCKS_DIFFER:
+                    break
+                if (batch.metadata or {}) == label:
+                    return batch
+            if last:
+                return None
+            await self._patience.sleep(max(0.0, until - self._patience.clock()))
+
+    async def ended(self, batch_id: str) -> Any | None:
+        """A batch once it has ended, however it did; None where the host knows of none."""
+        delay = self._patience.first
+        while True:
+            batch = await self.get(batch_id)
+            if batch is None or batch.status in _ENDED:
+                return batch
+            await self._patience.sleep(delay)
+            delay = min(2 * delay, self._patience.longest)
+
+    async def get(self, batch_id: str, tries: int | None = None) -> Any | None:
+        """A batch as it stands; None where the host knows of none."""
+        batch = await self._again_or_none(lambda: self._client.batches.retrieve(batch_id), tries)
+        return None if batch is None else self._require(batch, "status")
+
+    async def read(self, file: str, take: Callable[[list[bytes]], Awaitable[None]]) -> None:
+        """Hands the lines of a file on as they come, some at a time, so that no file has to fit into memory; none where
+        the host does not know it. Where the connection breaks, it is read from its beginning: lines come again.
+
+        Split at line feeds alone: a text may hold other line breaks.
+        """
+        await self._again_or_none(lambda: self._stream(file, take))
+
+    async def _stream(self, file: str, take: Callable[[list[bytes]], Awaitable[None]]) -> None:
+        import httpx2
+        import openai
+
+        lines = Lines(self.longest_line)
+        try:
+            async with self._client.files.with_streaming_response.content(file) as response:
+                async for chunk in response.iter_bytes():
+                    lines.add(chunk)
+                    if lines.full:
+                        await take(lines.pop())
+        except httpx2.RequestError as error:  # the SDK's own errors end with the headers
+            raise openai.APIConnectionError(request=error.request) from error
+        lines.add(b"\n")
+        await take(lines.pop())
+        if lines.left_out:
+            log.warning("%d lines of a batch's results are longer than a reply may be", lines.left_out)
+
+    async def delete(self, file: str, tries: int | None = None) -> bool:
+        """Whether the host had a file; it has it no more."""
+        return await self._again_or_none(lambda: self._client.files.delete(file), tries) is not None
+
+    async def _listed(self) -> AsyncIterator[Any]:
+        """All batches, newest first."""
+
+        async def first_page() -> Any:
+            return await self._client.batches.list(limit=_LISTED_AT_ONCE)
+
+        page = await self._again(first_page)
+        while True:
+            for batch in page.data:
+                yield batch
+            if not page.has_next_page():
+                return
+            page = await self._again(page.get_next_page)
+
+    async def _again_or_none(self, ask: Callable[[], Awaitable[T]], tries: int | None = None) -> T | None:
+        """As `_again`, and None for what the host does not know."""
+        import openai
+
+        async def ask_for_known() -> T | None:
+            try:
+                return await ask()
+            except openai.NotFoundError:
+                return None
+
+        return await self._again(ask_for_known, tries)
+
+    async def _again(
+        self,
+        ask: Callable[[], Awaitable[T]],
+        tries: int | None = None,
+        unheard: Callable[[], Awaitable[T | None]] | None = None,
+    ) -> T:
+        """Asks until the host answers or refuses. `unheard` looks whether what was asked has happened all the same."""
+        import openai
+
+        delay = self._patience.again
+        for tries_left in range((tries or self._patience.tries) - 1, -1, -1):
+            try:
+                return await ask()
+            except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError) as error:
+                if unheard is not None and not isinstance(error, openai.RateLimitError):
+                    result = await unheard()
+                    if result is not None:
+                        return result
+                after = retry_after(error.response.headers) if isinstance(error, openai.APIStatusError) else 0.0
+                if not tries_left or after > LONGEST_WAIT:
+                    raise self._refused(error) from error
+                await self._patience.sleep(max(delay, after))
+                delay *= 2
+            except (openai.APIStatusError, Redirected, TooLarge) as error:
+                raise self._refused(error) from error
+        raise AssertionError("the last try returns or raises")
+
+    def _require(self, received: Any, name: str) -> Any:
+        """What came with status 200, where it has what it must have: the SDK does not look."""
+        if not isinstance(getattr(received, name, None), str):
+            raise self._refusal(f"sends what has no {name}")
+        return received
+
+    def _refused(self, error: Exception) -> HostRefused:
+        if isinstance(error, Redirected):
+            return redirected(self._profile, self.url, error)
+        if isinstance(error, TooLarge):
+            return self._refusal(f"sends {error}, which nobody reads")
+        status = getattr(error, "status_code", None)
+        return self._refusal(f"answers {status}" if status else "cannot be reached")
+
+    def _refusal(self, what: str) -> HostRefused:
+        return HostRefused(
+            f"the host of {self._profile.alias} {what}: no batch can be asked",
+            where=f"{self.url}, model {self._profile.model}",
+            hint="look at key, model and base_url of the profile; what has left is collected by the next --batch",
+        )
+
+
+# Files
+
+
+def parts(calls: Iterable[Call]) -> list[list[Call]]:
+    """The calls in files of at most MOST_REQUESTS and MOST_BYTES. Raises RequestError for one that no file can hold."""
+    cut: list[list[Call]] = []
+    room = 0
+    for call in calls:
+        size = len(line(call.key, call.payload))
+        if size > MOST_BYTES:
+            raise RequestError(f"a request of {size} bytes is too large for a batch", hint="ask without --batch")
+        if not cut or size > room or len(cut[-1]) == MOST_REQUESTS:
+            cut.append([])
+            room = MOST_BYTES
+        cut[-1].append(call)
+        room -= size
+    return cut
+
+
+def line(key: str, payload: bytes) -> bytes:
+    """The line of a call in a batch's file."""
+    named = json.dumps(key).encode()
+    return b'{"custom_id":%b,"method":"POST","url":"%b","body":%b}\n' % (named, _ENDPOINT.encode(), payload)
+
+
+class Lines:
+    """The lines of a file that comes in pieces: a line that is longer than `most` bytes is left out, and not held."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._begun = bytearray()  # of a line without its end
+        self._skipping = False
+        self._ready: list[bytes] = []
+        self._size = 0
+        self.left_out = 0
+
+    def add(self, chunk: bytes) -> None:
+        """One more piece."""
+        *ended, begun = chunk.split(b"\n")
+        for end in ended:
+            self._extend(end)
+            if not self._skipping and self._begun.strip():
+                self._ready.append(bytes(self._begun))
+                self._size += len(self._begun)
+            self._begun.clear()
+            self._skipping = False
+        self._extend(begun)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is enough to be taken."""
+        return len(self._ready) >= _LINES_AT_ONCE or self._size >= _BYTES_AT_ONCE
+
+    def pop(self) -> list[bytes]:
+        """The lines that are whole, once."""
+        ready, self._ready, self._size = self._ready, [], 0
+        return ready
+
+    def _extend(self, piece: bytes) -> None:
+        if self._skipping:
+            return
+        if len(self._begun) + len(piece) > self._most:
+            self._begun.clear()
+            self._skipping = True
+            self.left_out += 1
+        else:
+            self._begun += piece
+
+
+def results(lines: Iterable[bytes]) -> dict[str, Mapping[str, Any]]:
+    """Lines of a file of results by their key; of those that cannot be read the log says how many there are."""
+    by_key: dict[str, Mapping[str, Any]] = {}
+    unread = 0
+    for one in lines:
+        try:
+            result = json.loads(one)
+            by_key[result["custom_id"]] = result
+        except (ValueError, KeyError, TypeError, RecursionError):
+            unread += 1
+    if unread:
+        log.warning("%d lines of a batch's results cannot be read", unread)
+    return by_key

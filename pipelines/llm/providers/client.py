@@ -1,0 +1,440 @@
+"""Provider `openai`: any host of OpenAI's kind, asked once for each payload. What is in the ledger needs no call.
+
+A stage that was asked before is read from the ledger alone: no event loop, no SDK, no key.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from decimal import Decimal
+from operator import itemgetter
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+from pipelines.core.home import Home
+from pipelines.errors import BudgetSpent, RequestError
+from pipelines.llm.failures import InvalidReplies
+from pipelines.llm.interface import BUDGET, Estimate, ModelEstimate
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Budget
+from pipelines.llm.money import amount, bound, nano, worst_case
+from pipelines.llm.profiles import Profile, host, key, prices, profile, profiles
+from pipelines.llm.progress import Progress, Tally
+from pipelines.llm.providers.ask import PendingRequest, Sender, go_on, newest
+from pipelines.llm.providers.endpoint import Endpoint
+from pipelines.llm.questions import OVER_BUDGET, Question, Reply
+from pipelines.settings import Llm
+
+if TYPE_CHECKING:
+    from pipelines.llm.ledger.records import Batch
+
+T = TypeVar("T")
+
+# Bodies of so many questions are in memory at once.
+_AT_ONCE = 2000
+
+log = logging.getLogger(__name__)
+
+
+class OpenAIClient:
+    """Answers from the ledger, and from the models themselves what is not in it. The ledger's file is made when
+    something is to be sent: what only looks makes none.
+
+    Left in order, and with every stage asked to its end, it closes the budget `of` that name; broken off, the budget
+    stays open, and the next client goes on with what it had spent.
+    """
+
+    provider: Literal["openai"] = "openai"
+
+    def __init__(
+        self,
+        home: Path,
+        llm: Llm,
+        budget: Decimal | None,
+        *,
+        of: str = BUDGET,
+        batch: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        """Raises RequestError for a budget that is no amount, and for profiles that are none."""
+        if budget is not None:
+            nano(budget)
+        self._path, self._of = Home(home).ledger, of
+        self._llm, self._cap, self._batch, self._progress = llm, budget, batch, progress
+        self._profiles = profiles(llm.profiles)
+        self._opened: Ledger | None = None
+        self._runner: asyncio.Runner | None = None
+        self._endpoints: dict[str, Endpoint] = {}
+        self._budget: Budget | None = None
+        self._cleared = not batch
+        self._broken_off = False  # whether any stage was not asked to its end
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._end_budget()
+            if self._runner is not None:
+                self._run(self._close_endpoints())
+                _apart(self._runner.close)
+        finally:
+            self._close_ledger()
+
+    @property
+    def _ledger(self) -> Ledger:
+        """Made where it is missing. Raises LedgerError."""
+        if self._opened is None:
+            self._opened = Ledger(self._path)
+        return self._opened
+
+    @property
+    def _known_ledger(self) -> Ledger | None:
+        """None where the home has none yet."""
+        return self._ledger if self._opened is not None or self._path.exists() else None
+
+    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """The aliases, as they are. Raises UnknownName."""
+        return tuple(profile(self._profiles, alias).alias for alias in wanted)
+
+    def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
+        """The replies, in the order of the questions. One that alone may cost more than the whole budget is not asked,
+        and its reply says so (OVER_BUDGET).
+
+        What the ledger holds of a model that replied with too much that is no answer ([llm] failures) is no answer
+        either: those questions are asked again, as their next sample, and what came of that stands from then on.
+
+        Raises:
+            RequestError: where an answer would cost and there is no budget; NoHost, NoKey, UnknownPrice.
+            BudgetSpent: where the budget is used up, or is too small for every one of the questions.
+            HostRefused, TooManyInvalid, LedgerError: once what was in flight has come home, all answers kept.
+        """
+        tally = Tally(self._progress, stage, len(questions))
+        tally.report()
+        self._clear_files()
+        requests: dict[int, PendingRequest[Any]] = {}
+        for place, pending in self._pending(stage, questions):
+            requests[place] = pending
+            if pending.reply is not None:
+                tally.reply(pending.reply, cached=True)
+        in_order = [pending for _, pending in sorted(requests.items(), key=itemgetter(0))]
+        waiting = [pending for pending in in_order if pending.reply is None]
+        if waiting:
+            self._send(stage, waiting, tally)
+        replies = [pending.reply for pending in in_order if pending.reply is not None]
+        self._require_one_that_fits(waiting, replies)
+        return replies
+
+    def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:
+        """The worst case of what the ledger cannot answer. Sends nothing, needs no key. Raises UnknownPrice."""
+        counts: dict[str, Counter[str]] = {}
+        seen: set[str] = set()
+        unpriced: dict[str, Profile] = {}
+        for _, pending in self._pending(stage, questions):
+            count = counts.setdefault(pending.profile.alias, Counter())
+            if pending.reply is not None or pending.request.key in seen:
+                count["cached"] += 1
+                continue
+            seen.add(pending.request.key)
+            if pending.profile.price is None:
+                unpriced[pending.profile.alias] = pending.profile
+                continue
+            most = bound(pending.request.payload)
+            count.update(calls=1, tokens_in=most.prompt, tokens_out=most.completion, cost=self._worst_case(pending))
+        prices(unpriced.values())
+        costly = [alias for alias, count in counts.items() if count["cost"]]
+        by_model = {
+            alias: ModelEstimate(
+                count["calls"], count["cached"], count["tokens_in"], count["tokens_out"], amount(count["cost"])
+            )
+            for alias, count in counts.items()
+        }
+        return Estimate.of(by_model, self._currency(costly) or "USD")
+
+    def _worst_case(self, pending: PendingRequest[Any]) -> int:
+        batch = self._in_batch(pending.profile.alias)
+        return worst_case(pending.profile, pending.request.payload, batch=batch)
+
+    def _recorded_requests(self, questions: Sequence[Question[Any]]) -> list[PendingRequest[Any]]:
+        """A request a question, as far as the ledger leads it."""
+        requests = [
+            PendingRequest(question, profile(self._profiles, question.model), self.provider, self._llm.repairs)
+            for question in questions
+        ]
+        go_on(requests, self._recordings)
+        return requests
+
+    def _pending(self, stage: str, questions: Sequence[Question[Any]]) -> Iterator[tuple[int, PendingRequest[Any]]]:
+        """A request a question, with its place, as far as the ledger leads it; again from its beginning what has no
+        answer of a model that is beyond the limit of invalid replies.
+        """
+        counts = InvalidReplies(stage, self._llm.failures)
+        doubtful: list[tuple[int, PendingRequest[Any]]] = []
+        for start in range(0, len(questions), _AT_ONCE):
+            requests = newest(self._recorded_requests(questions[start : start + _AT_ONCE]), self._recordings)
+            for place, pending in enumerate(requests, start):
+                if pending.reply is not None:
+                    counts.count(pending.reply)
+                if pending.is_unusable:
+                    doubtful.append((place, pending))
+                else:
+                    yield place, pending
+        for place, pending in doubtful:
+            assert pending.reply is not None
+            if counts.doubts(pending.reply):
+                pending = pending.next_sample()  # noqa: PLW2901
+                go_on([pending], self._recordings)  # it may have been begun
+            yield place, pending
+
+    def _recordings(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        ledger = self._known_ledger
+        return {} if ledger is None else {key: one.body for key, one in ledger.recorded(keys).items()}
+
+    def _send(self, stage: str, requests: list[PendingRequest[Any]], tally: Tally) -> None:
+        """Ends the requests by asking. Everything that can be known to be wrong is said before anything leaves."""
+        aliases = list(dict.fromkeys(pending.profile.alias for pending in requests))
+        budget = self._open_budget(stage, aliases, len(requests))
+        finished = False
+        try:
+            self._run(self._send_all(stage, requests, aliases, budget, tally))
+            finished = True
+        except BudgetSpent as error:
+            raise error.with_waiting(sum(pending.reply is None for pending in requests)) from None
+        finally:
+            self._broken_off = self._broken_off or not finished
+
+    def _require_one_that_fits(self, requests: list[PendingRequest[Any]], replies: Sequence[Reply[Any]]) -> None:
+        """Raises BudgetSpent where not one of a stage's questions fits into the whole budget: it is not the texts that
+        are at fault then, and an empty table would stand for all of them.
+        """
+        if not requests or any(reply.reason != OVER_BUDGET for reply in replies):
+            return
+        self._broken_off = True
+        budget = self._budget
+        assert budget is not None
+        raise BudgetSpent(
+            spent=amount(budget.spent),
+            held=amount(budget.held),
+            wanted=amount(min(map(self._worst_case, requests))),
+            cap=amount(budget.cap),
+            currency=budget.currency,
+            waiting=len(requests),
+        )
+
+    async def _send_all(
+        self, stage: str, requests: list[PendingRequest[Any]], aliases: list[str], budget: int | None, tally: Tally
+    ) -> None:
+        from pipelines.llm.providers.batch import ask_in_batches
+
+        for alias in aliases:  # all of them first: a key that is missing is said before the other model is asked
+            self._endpoint(alias)
+        counts = InvalidReplies(stage, self._llm.failures, in_time=True)
+        sender = self._sender(stage, budget, tally, counts)
+        await sender.run([pending for pending in requests if not self._in_batch(pending.profile.alias)])
+        ends = await asyncio.gather(
+            *(
+                ask_in_batches(
+                    stage,
+                    [pending for pending in requests if pending.profile.alias == alias],
+                    self._endpoints[alias],
+                    self._ledger,
+                    budget,
+                    tally,
+                    InvalidReplies(stage, self._llm.failures),
+                )
+                for alias in aliases
+                if self._in_batch(alias)
+            ),
+            return_exceptions=True,
+        )
+        for end in ends:
+            if end is not None:
+                raise end
+
+    def _sender(self, stage: str, budget: int | None, tally: Tally, counts: InvalidReplies | None = None) -> Sender:
+        return Sender(
+            stage,
+            self._endpoints,
+            self._ledger,
+            budget=budget,
+            attempts=self._llm.attempts,
+            tally=tally,
+            counts=counts,
+        )
+
+    def _endpoint(self, alias: str) -> Endpoint:
+        """The endpoint of a model. Raises UnknownName, NoHost, NoKey, SettingsError."""
+        if alias not in self._endpoints:
+            self._endpoints[alias] = Endpoint(profile(self._profiles, alias), self._llm)
+        return self._endpoints[alias]
+
+    def _clear_files(self) -> None:
+        """Once in a run with batches: what those of earlier runs have left with their hosts is deleted there."""
+        if not self._cleared and (ledger := self._known_ledger) is not None:
+            self._cleared = True
+            self._run(self._clear(ledger.batches.uncleared()))
+
+    async def _clear(self, batches: "Sequence[Batch]") -> None:
+        from pipelines.llm.providers.batch import BatchSender
+
+        for batch in batches:
+            try:
+                endpoint = self._endpoint(batch.alias)
+            except RequestError as error:
+                log.warning("%s: stays with the host of %s: %s", ", ".join(batch.files), batch.alias, error.what)
+            else:
+                await BatchSender(endpoint.client, self._ledger, endpoint.profile).clear_left(batch)
+
+    def _open_budget(self, stage: str, aliases: list[str], waiting: int) -> int | None:
+        """The id of the budget to spend from; None where nothing costs."""
+        currency = self._currency(aliases)
+        if currency is None:
+            return None
+        if self._cap is None:
+            raise RequestError(
+                f"{waiting} questions of {stage} cost money, and there is no budget",
+                where=f"the models {', '.join(aliases)}",
+                hint=f"--budget AMOUNT, in {currency}; --estimate says how much it may take",
+            )
+        if self._budget is None:
+            self._budget = self._ledger.open_budget(self._cap, currency, self._of)
+        return self._budget.id
+
+    def _end_budget(self) -> None:
+        if self._cap is not None and not self._broken_off and (ledger := self._known_ledger) is not None:
+            ledger.close_budget(self._of)
+
+    def _currency(self, aliases: Sequence[str]) -> str | None:
+        """The currency of all that costs; None where nothing does. Raises UnknownPrice, RequestError for two."""
+        known = prices(self._profiles[alias] for alias in aliases)
+        currencies = sorted({one.currency for one in known if one.input or one.output})
+        if len(currencies) > 1:
+            raise RequestError(
+                f"the models are paid in {' and '.join(currencies)}, and a budget is in one currency",
+                where=f"the models {', '.join(aliases)}",
+                hint="give the prices of all in one currency, in a file of profiles of your own",
+            )
+        return currencies[0] if currencies else None
+
+    def _in_batch(self, alias: str) -> bool:
+        known = self._profiles[alias].price
+        return self._batch and known is not None and known.batch is not None
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs in the client's own loop, so that connections and limits outlive a stage."""
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        _apart(self._runner.run, work)
+
+    async def _close_endpoints(self) -> None:
+        endpoints, self._endpoints = list(self._endpoints.values()), {}
+        for endpoint in endpoints:
+            await endpoint.close()
+
+    def _close_ledger(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+
+class PersistentClient(OpenAIClient):
+    """Asks one stage's questions of one model, each as it comes, many of them under way at once: for a service, in its
+    event loop. A slow question holds back no other, as long as there is a place in flight.
+
+    What ends it (a spent budget, a host that refuses) is raised for every question from then on; what is in flight
+    comes home first. Left in order it closes its budget, as `OpenAIClient` does.
+    """
+
+    def __init__(
+        self, home: Path, llm: Llm, stage: str, model: str, budget: Decimal | None, *, of: str = BUDGET
+    ) -> None:
+        super().__init__(home, llm, budget, of=of)
+        self._stage, self._model = stage, model
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._bad: set[str] = set()  # keys of what came back to this process and is no answer
+
+    def require(self) -> None:
+        """Says all that can be known to be wrong before anything leaves, and opens nothing.
+
+        Raises RequestError where calls cost and there is no budget; UnknownName, NoHost, NoKey, UnknownPrice.
+        """
+        self.models([self._model])
+        if self._cap is None and (currency := self._currency([self._model])) is not None:
+            raise RequestError(
+                f"what {self._stage} asks costs money, and there is no budget",
+                where=f"the model {self._model}",
+                hint=f"--budget AMOUNT, in {currency}",
+            )
+        known = profile(self._profiles, self._model)
+        host(known)
+        key(known)
+
+    async def __aenter__(self) -> Self:
+        """Raises as `require`."""
+        self.require()
+        try:
+            budget = self._open_budget(self._stage, [self._model], 1)
+            self._endpoint(self._model)
+            self._sending = self._sender(self._stage, budget, Tally(None, self._stage, 0))
+        except BaseException:
+            self._close_ledger()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leaves what is in flight, which stands in the ledger as interrupted, and closes connections and ledger."""
+        try:
+            if kind is None:
+                self._end_budget()
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._close_endpoints()
+        finally:
+            self._close_ledger()
+
+    async def reply(self, question: Question[T]) -> Reply[T]:
+        """The reply to a question. A caller that stops waiting for it loses nothing: it is answered all the same, once.
+
+        What an earlier process had, and may come right (`Reply.may_come_right`), is drawn again, as the next sample: a
+        model that replied badly may have been mended since. What came back to this process is not asked for twice.
+
+        Raises BudgetSpent, HostRefused, LedgerError.
+        """
+        (pending,) = self._recorded_requests([question])
+        if pending.reply is None:
+            task = asyncio.create_task(self._sending.end(pending))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+            await asyncio.shield(task)
+            assert pending.reply is not None
+            if pending.reply.may_come_right:
+                self._bad.add(pending.request.key)
+        elif pending.reply.may_come_right and pending.request.key not in self._bad:
+            return await self.reply(replace(question, sample=question.sample + 1))
+        return pending.reply
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or task.exception() is not None:  # looked at here: else asyncio logs what nobody awaited
+            self._broken_off = True
+
+
+def _apart(run: Callable[..., Any], *args: Any) -> None:
+    """Runs it here or, where this thread has a running event loop (a notebook), in a thread that has none."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        run(*args)
+        return
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(run, *args).result()
