@@ -2,9 +2,8 @@
 
 import sys
 
-from pipelines.ingest.data_set import DataSet
 from pipelines.ingest.files import MAX_BYTES, MAX_FILE_BYTES
-from pipelines.ingest.records import MAX_RECORD_CHARS
+from pipelines.ingest.records import MAX_RECORD_CHARS, DataSet
 from pipelines.ingest.registry import READERS
 
 _HEAD = """\

@@ -1,104 +1,101 @@
 """AvaMERG (Zhang et al., 2025): EmpatheticDialogues with speech, talking faces and chains of empathy.
 
-A JSON list of conversations: `conversation_id`, `speaker_profile`, `listener_profile` and `topic` (training split),
-and `turns`. A turn is a *view* of the conversation: `context` (the situation), `dialogue_history` up to a speaker's
-utterance (`index`, `role`, `utterance`), `response` of the listener and `chain_of_empathy` (the test split has
-neither). The views of one conversation are laid over each other; where they contradict each other it is dropped.
+A JSON list of conversations. A turn is a *view* of the conversation: `context` (the situation), `dialogue_history` up
+to a speaker's utterance, `response` of the listener and `chain_of_empathy` (the test split has neither). The views of
+one conversation are laid over each other; a conversation whose views contradict each other is dropped.
 
 The clips are named by a rule and not in the JSON: ``dia<conversation_id>utt<index>_<profile ID>`` as .wav and .mp4.
 Where an utterance names its own files, those count.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from pipelines.ingest import jsons
-from pipelines.ingest.fields import Node, Unfit, flattened, rest
+from pipelines.ingest.forms import Form, Name, OptionalName, OptionalNumber, OptionalText, Unfit, fill, flattened
 from pipelines.ingest.records import Broken, Dialogue, Media, Record, Source, Utterance
 
 CLIP_LICENCE = "not stated"
 
-_AUDIO = ("audio", "audio_path", "audio_name", "wav")
-_VIDEO = ("video", "video_path", "video_name", "mp4")
-_TEXT = ("utterance", "text", "content")
-_CLIPS = (("wav", "audio"), ("mp4", "video"))
-_USED = ("conversation_id", "turns", "topic")
+
+class _Utterance(Form):
+    role: Name
+    text: Annotated[str, Field(validation_alias=AliasChoices("utterance", "text", "content"))]
+    index: OptionalNumber = None
+    audio: OptionalText = Field(None, validation_alias=AliasChoices("audio", "audio_path", "audio_name", "wav"))
+    video: OptionalText = Field(None, validation_alias=AliasChoices("video", "video_path", "video_name", "mp4"))
 
 
-class _Said(NamedTuple):
-    role: str
-    text: str
-    media: tuple[Media, ...]
+def _of_listener(response: object) -> object:
+    value = {"utterance": response} if isinstance(response, str) else response
+    return {**value, "role": "listener"} if isinstance(value, dict) else value
+
+
+class _View(Form):
+    dialogue_history: Annotated[list[_Utterance], Field(min_length=1)]
+    response: Annotated[_Utterance | None, BeforeValidator(_of_listener)] = None
+    chain_of_empathy: dict[str, Any] | None = None
+    context: OptionalText = None
+
+
+class _Profile(Form):
+    voice: OptionalName = Field(None, validation_alias=AliasChoices("ID", "id"))
+
+
+class _Conversation(Form, extra="allow"):
+    conversation_id: Name
+    turns: list[_View]
+    topic: OptionalText = None
 
 
 def read(source: Source) -> Iterator[Record | Broken]:
-    """The conversations of a JSON list."""
-    return jsons.records(source, _dialogue)
+    """Reads a JSON list of conversations; profiles, chains of empathy and what else they hold become attributes."""
+    return jsons.records(source, _Conversation, _dialogue)
 
 
-def _dialogue(where: str, record: Node) -> Dialogue:
-    record.needs("conversation_id", "turns")
-    name = record.name("conversation_id")
-    said: dict[int, _Said] = {}
+def _dialogue(where: str, record: _Conversation) -> Dialogue:
+    utterances: dict[int, Utterance] = {}
     emotions: dict[int, str] = {}
-    attributes: list[tuple[str, str]] = []
-    views = record.nodes("turns")
-    for view in views:
-        last = _lay(view, said, record, name)
-        chain = view.node("chain_of_empathy").value if view.has("chain_of_empathy") else {}
-        if isinstance(emotion := chain.get("speaker_emotion"), str) and emotion.strip():
+    attributes = [*flattened(record.model_extra)]
+    for n, view in enumerate(record.turns):
+        last = 0
+        for i, spoken in enumerate(view.dialogue_history):
+            last = i if spoken.index is None else spoken.index
+            _add(utterances, last, spoken, record, n)
+        if view.response is not None:
+            _add(utterances, last + 1, view.response, record, n)
+        chain = dict(view.chain_of_empathy or {})
+        emotion = chain.pop("speaker_emotion", None)
+        if isinstance(emotion, str) and emotion.strip():
             emotions[last] = emotion.strip()
-        others = {key: value for key, value in chain.items() if key != "speaker_emotion"}
-        attributes.extend(flattened(others, f"chain_of_empathy.{last}"))
-    if sorted(said) != list(range(len(said))):
+        attributes += flattened(chain, f"chain_of_empathy.{last}")
+    if sorted(utterances) != list(range(len(utterances))):
         raise Unfit("wrong_order", "the utterances are not numbered one by one from 0")
     return Dialogue(
         where,
-        tuple(
-            Utterance(one.role, one.text, emotion=emotions.get(index), media=one.media)
-            for index, one in sorted(said.items())
-        ),
-        source_id=name,
-        topic=record.maybe_text("topic"),
-        situation=next((text for view in views if (text := view.maybe_text("context"))), None),
-        attributes=(*rest(record, *_USED), *attributes),
+        tuple(utterances[index]._replace(emotion=emotions.get(index)) for index in sorted(utterances)),
+        source_id=record.conversation_id,
+        topic=record.topic,
+        situation=next((view.context for view in record.turns if view.context), None),
+        attributes=tuple(attributes),
     )
 
 
-def _lay(view: Node, said: dict[int, _Said], record: Node, name: str) -> int:
-    """Lays the view over what is there; returns the index of the last utterance of its history."""
-    history = view.nodes("dialogue_history")
-    if not history:
-        raise Unfit("missing_field", f"`{view.path}dialogue_history` is empty")
-    last = 0
-    for i, one in enumerate(history):
-        last = one.number("index") if one.has("index") else i
-        _put(view, said, last, _Said(one.name("role"), one.text(*_TEXT).strip(), _clips(one, record, name, last)))
-    if view.has("response"):
-        response, path = view.value["response"], f"{view.path}response"
-        one = Node({"utterance": response} if isinstance(response, str) else view.node("response").value, f"{path}.")
-        clips = _clips(Node({**one.value, "role": "listener"}), record, name, last + 1)
-        _put(view, said, last + 1, _Said("listener", one.text(*_TEXT).strip(), clips))
-    return last
+def _add(utterances: dict[int, Utterance], index: int, spoken: _Utterance, record: _Conversation, view: int) -> None:
+    utterance = Utterance(spoken.role, spoken.text.strip(), media=_clips(spoken, record, index))
+    known = utterances.setdefault(index, utterance)
+    if known[:2] != utterance[:2]:
+        raise Unfit("contradiction", f"`turns[{view}]` has another utterance {index} than the view before it")
 
 
-def _put(view: Node, said: dict[int, _Said], index: int, one: _Said) -> None:
-    there = said.setdefault(index, one)
-    if (there.role, there.text) != (one.role, one.text):
-        raise Unfit("contradiction", f"`{view.path.rstrip('.')}` has another utterance {index} than the view before it")
-
-
-def _clips(one: Node, record: Node, name: str, index: int) -> tuple[Media, ...]:
-    named = [
-        Media(uri, kind, licence=CLIP_LICENCE)
-        for kind, keys in (("audio", _AUDIO), ("video", _VIDEO))
-        if (uri := one.maybe_text(*keys))
-    ]
-    if named:
-        return tuple(named)
-    profile = f"{one.name('role')}_profile"
-    voice = record.node(profile).maybe_name("ID", "id") if record.has(profile) else None
-    if voice is None:
-        return ()
-    clip = f"dia{name}utt{index}_{voice}"
-    return tuple(Media(f"{clip}.{end}", kind, licence=CLIP_LICENCE) for end, kind in _CLIPS)
+def _clips(spoken: _Utterance, record: _Conversation, index: int) -> tuple[Media, ...]:
+    clips = [(spoken.audio, "audio"), (spoken.video, "video")]
+    key = f"{spoken.role}_profile"
+    profile = (record.model_extra or {}).get(key)
+    if not any(uri for uri, _ in clips) and profile is not None:
+        voice = fill(_Profile, profile, key).voice
+        clip = voice and f"dia{record.conversation_id}utt{index}_{voice}"
+        clips = [(clip and f"{clip}.wav", "audio"), (clip and f"{clip}.mp4", "video")]
+    return tuple(Media(uri, kind, licence=CLIP_LICENCE) for uri, kind in clips if uri)

@@ -1,29 +1,31 @@
-"""EmoLLM's dialogues: rounds of `input` and `output`, the first with a `system` prompt."""
+"""EmoLLM's dialogues: rounds of `input` (the seeker) and `output` (the supporter), the first with a `system` prompt."""
 
 from collections.abc import Iterator
 
 from pipelines.ingest import jsons
-from pipelines.ingest.fields import Node, rest
+from pipelines.ingest.forms import Form, OptionalText, flattened
 from pipelines.ingest.records import Broken, Dialogue, Record, Source, Utterance
 
 
+class _Round(Form):
+    input: str
+    output: str
+    system: OptionalText = None
+
+
+class _Dialogue(Form, extra="allow"):
+    conversation: list[_Round]
+
+
 def read(source: Source) -> Iterator[Record | Broken]:
-    """A JSON list of `conversation`: rounds of `input` (the seeker) and `output` (the supporter)."""
-    return jsons.records(source, _dialogue)
+    """Reads a JSON list of dialogues; what else they hold becomes attributes."""
+    return jsons.records(source, _Dialogue, _dialogue)
 
 
-def _dialogue(where: str, record: Node) -> Dialogue:
-    record.needs("conversation")
-    rounds = record.nodes("conversation")
-    for first in rounds[:1]:
-        first.needs("input", "output")
-    systems = [prompt for said in rounds if (prompt := said.maybe_text("system"))]
-    return Dialogue(
-        where,
-        tuple(
-            utterance
-            for said in rounds
-            for utterance in (Utterance("seeker", said.text("input")), Utterance("supporter", said.text("output")))
-        ),
-        attributes=(*(("system", prompt) for prompt in dict.fromkeys(systems)), *rest(record, "conversation")),
-    )
+def _dialogue(where: str, record: _Dialogue) -> Dialogue:
+    utterances: list[Utterance] = []
+    for one in record.conversation:
+        utterances += Utterance("seeker", one.input), Utterance("supporter", one.output)
+    systems = dict.fromkeys(one.system for one in record.conversation if one.system)
+    attributes = (*(("system", prompt) for prompt in systems), *flattened(record.model_extra))
+    return Dialogue(where, tuple(utterances), attributes=attributes)

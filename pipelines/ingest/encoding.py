@@ -1,4 +1,4 @@
-"""The text of a file: its encoding is detected by evidence, and where that is thin the file is refused.
+"""The text of a file: its encoding is detected by evidence, and a file with too little evidence is refused.
 
 A byte-order mark decides; then strict UTF-8. What is neither is decoded, strictly, as each encoding that Chinese
 files come in, and judged by how many of its characters are the language's most frequent ones. GB 18030 accepts
@@ -43,11 +43,10 @@ def decode(data: bytes, *, where: object, stated: str | None = None) -> Decoded:
     Args:
         data: The bytes of the whole file.
         where: The file, for the message.
-        stated: The encoding, where somebody knows it. It is taken at their word, and strictly.
+        stated: The encoding, where it is known: no other is tried.
 
     Raises:
-        UnreadableFile: for bytes in no known encoding or in several alike; it names the first bad byte and the
-            candidates.
+        UnreadableFile: for bytes in no known encoding or in several alike; names the first bad byte and the candidates.
     """
     if stated is not None:
         return _strictly(data, "utf-8-sig" if _is_utf8(stated) else stated, where)
@@ -75,7 +74,7 @@ def _strictly(data: bytes, encoding: str, where: object) -> Decoded:
     except LookupError as error:
         raise UnreadableFile(f"there is no encoding {encoding!r}", where=where, hint="name another") from error
     except UnicodeDecodeError as error:
-        raise _refused(f"the file is not the {encoding} that it is said to be", error, data, where) from error
+        raise _refused(f"the file is not {encoding}, as stated", error, data, where) from error
 
 
 def _wide_ascii(sample: bytes) -> str | None:
@@ -95,10 +94,8 @@ def _chinese(data: bytes, error: UnicodeDecodeError, where: object) -> Decoded:
     shares = {encoding: _frequent_share(data[:_SAMPLE], encoding) for encoding in CANDIDATES}
     best, second, *_ = sorted(shares, key=lambda encoding: -shares[encoding])
     if shares[best] < _MIN_SHARE or shares[best] < _MARGIN * shares[second]:
-        able = [encoding for encoding in CANDIDATES if shares[encoding] > 0]
-        guess = _second_opinion(data)
-        named = ", ".join(dict.fromkeys([*able, *([guess] if guess else [])])) or "none"
-        what = f"the file is not UTF-8, and no other encoding stands out (candidates: {named})"
+        able = ", ".join(encoding for encoding in CANDIDATES if shares[encoding] > 0) or "none"
+        what = f"the file is not UTF-8, and no other encoding stands out (candidates: {able})"
         raise _refused(what, error, data, where)
     return _strictly(data, best, where)
 
@@ -111,14 +108,6 @@ def _frequent_share(sample: bytes, encoding: str) -> float:
         return 0.0
     beyond_ascii = [char for char in text if not char.isascii()]
     return sum(char in _FREQUENT for char in beyond_ascii) / max(1, len(beyond_ascii))
-
-
-def _second_opinion(data: bytes) -> str | None:
-    """What charset-normalizer would guess: a hint for the message, never the decision."""
-    from charset_normalizer import from_bytes
-
-    match = from_bytes(data[:_SAMPLE]).best()
-    return None if match is None else match.encoding.replace("_", "-")
 
 
 def _refused(what: str, error: UnicodeDecodeError, data: bytes, where: object) -> UnreadableFile:

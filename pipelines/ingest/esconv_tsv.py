@@ -5,13 +5,13 @@ supporter, who alone has a strategy; index from 0). It ends with a supporter's u
 next one, so that windows overlap: in the shared file 2,985 of them hold 211 dialogues. A window whose last index is
 not above the one before it begins the next dialogue.
 
-A record is a dialogue found, or a line that is no window or fits nowhere. Seekers who write five lines and more push
+A record is a dialogue, or a line that is no window or fits nowhere. Seekers who write five lines and more push
 their first ones out of every window: such gaps (8 of the 211) stand in the attribute `missing_utterances`.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pipelines.ingest.records import Broken, Dialogue, Record, Source, Utterance
 
@@ -23,37 +23,34 @@ Window = dict[int, Utterance]
 
 
 @dataclass
-class _Dialogue:
+class _Windows:
+    """The windows of one dialogue."""
+
     where: str
-    said: Window = field(default_factory=dict)
-    latest: Window = field(default_factory=dict)
-    windows: int = 0
+    utterances: Window
+    latest: Window
+    count: int = 1
 
-    @property
-    def last(self) -> int:
-        return max(self.said)
-
-    def agrees(self, window: Window) -> bool:
-        return all(self.said.get(index, utterance) == utterance for index, utterance in window.items())
-
-    def add(self, window: Window) -> None:
-        self.said.update(window)
+    def takes(self, window: Window) -> bool:
+        """Adds `window`, unless it contradicts those before it."""
+        if any(self.utterances.get(index, utterance) != utterance for index, utterance in window.items()):
+            return False
+        self.utterances |= window
         self.latest = window
-        self.windows += 1
+        self.count += 1
+        return True
 
-    def record(self) -> Dialogue:
-        missing = [index for index in range(self.last) if index not in self.said]
-        gaps = (("missing_utterances", ", ".join(map(str, missing))),) if missing else ()
-        return Dialogue(
-            self.where,
-            tuple(self.said[index] for index in sorted(self.said)),
-            attributes=(("windows", str(self.windows)), *gaps),
-        )
+    def dialogue(self) -> Dialogue:
+        indexes = sorted(self.utterances)
+        missing = ", ".join(str(index) for index in range(indexes[-1]) if index not in self.utterances)
+        gaps = (("missing_utterances", missing),) if missing else ()
+        utterances = tuple(self.utterances[index] for index in indexes)
+        return Dialogue(self.where, utterances, attributes=(("windows", str(self.count)), *gaps))
 
 
 def read(source: Source) -> Iterator[Record | Broken]:
-    """The dialogues of a file of windows, and the lines that are of none."""
-    current: _Dialogue | None = None
+    """Reads the dialogues of a file of windows, and the lines that belong to none."""
+    current: _Windows | None = None
     for number, line in enumerate(source.text.split("\n"), start=1):
         where = f"{source.name}:{number}"
         if not line.strip():
@@ -61,34 +58,30 @@ def read(source: Source) -> Iterator[Record | Broken]:
         window = _window(line)
         if window is None:
             yield Broken(where, "wrong_form", "is no window: `weight role index text EOS …`")
-        elif current is None or (max(window) <= current.last and window != current.latest):
+        elif current is None or (max(window) <= max(current.utterances) and window != current.latest):
             if current is not None:
-                yield current.record()
-            current = _Dialogue(where)
-            current.add(window)
-        elif current.agrees(window):
-            current.add(window)
-        else:
+                yield current.dialogue()
+            current = _Windows(where, dict(window), window)
+        elif not current.takes(window):
             yield Broken(where, "unplaced_window", f"differs from the dialogue that begins at {current.where}")
     if current is not None:
-        yield current.record()
+        yield current.dialogue()
 
 
 def _window(line: str) -> Window | None:
-    found: Window = {}
+    window: Window = {}
     for part in _END.split(line):
         match = _UTTERANCE.fullmatch(part.strip())
         if match is None:
             return None
-        found[int(match["index"])] = _utterance(match["role"], match["text"])
-    first, last = min(found), max(found)
-    return found if list(found) == list(range(first, last + 1)) else None
+        window[int(match["index"])] = _utterance(match["role"], match["text"].strip())
+    return window if list(window) == list(range(min(window), max(window) + 1)) else None
 
 
 def _utterance(role: str, text: str) -> Utterance:
     if role == "0":
-        return Utterance("seeker", text.strip())
-    tagged = _STRATEGY.fullmatch(text.strip())
+        return Utterance("seeker", text)
+    tagged = _STRATEGY.fullmatch(text)
     if tagged is None:
-        return Utterance("supporter", text.strip())
+        return Utterance("supporter", text)
     return Utterance("supporter", tagged["text"].strip(), (tagged["strategy"].strip(),))

@@ -1,8 +1,8 @@
 """The files of an import: one file, a folder, a tar or a zip. Nothing is ever unpacked to disk.
 
-Whatever packs them, sizes are those of what comes out, counted while it does: an archive may hold thousands of times as
-much as it weighs. One file at a time is in memory, or small ones of _HELD together. With its text, of four bytes a
-character at most, once or twice, that is less than 10 GiB at the bounds below; what is kept of it comes on top.
+All sizes are unpacked sizes, counted during unpacking: an archive may hold thousands of times as much as it weighs. One
+file at a time is in memory, or small ones of _HELD together. With its text, of four bytes a character at most, once or
+twice, that is less than 10 GiB at the bounds below; the rows that are kept come on top.
 """
 
 import gzip
@@ -10,7 +10,7 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, cast
@@ -20,7 +20,7 @@ from pipelines.errors import UnreadableFile
 MAX_FILE_BYTES = 1 << 30  # of one file, unpacked
 MAX_BYTES = 4 << 30  # of all files of an import, unpacked
 MAX_FILES = 1_000_000
-MAX_PASSED = 16 << 30  # of all files of a tar that are none of a data set, unpacked: they are read, and passed over
+MAX_PASSED = 16 << 30  # of all other files of a tar, unpacked: they are read, and passed over
 
 _LONGEST_HEADER = 8 << 10  # of a name or the like beside a file of a tar: it is parsed in the square of its length
 _HELD = 256 << 20  # bytes of a tar that are held to be sorted
@@ -32,7 +32,7 @@ ARCHIVES = (*_TAR, ".zip")
 
 
 class Member(NamedTuple):
-    """A file by its name within what was given."""
+    """A file by its name within the import."""
 
     name: str
     data: bytes
@@ -49,7 +49,7 @@ def members(path: Path, suffixes: tuple[str, ...]) -> Iterator[Member]:
         raise UnreadableFile("there is no such file or folder", where=path, hint="check the path")
     try:
         reading = _Reading(path)
-        yield from _members(path, suffixes, reading)  # which holds none of them
+        yield from _members(path, suffixes, reading)
     except NotImplementedError as error:
         raise UnreadableFile(
             "the archive is packed by a method that cannot be read here", where=path, hint="unpack it first"
@@ -67,7 +67,9 @@ def members(path: Path, suffixes: tuple[str, ...]) -> Iterator[Member]:
 def _members(path: Path, suffixes: tuple[str, ...], reading: "_Reading") -> Iterator[Member]:
     name = path.name.lower()
     if path.is_dir():
-        yield from _folder(path, suffixes, reading)
+        names = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+        for each in sorted(each for each in names if _wanted(each, suffixes)):
+            yield _file(path / each, each, reading)
     elif name.endswith(_TAR):
         yield from _tar(path, suffixes, reading)
     elif name.endswith(".zip"):
@@ -78,14 +80,14 @@ def _members(path: Path, suffixes: tuple[str, ...], reading: "_Reading") -> Iter
 
 @dataclass(slots=True)
 class _Reading:
-    """How much an import has read so far, and how much more it may. All of its methods raise UnreadableFile."""
+    """How much an import has read so far. Its methods raise UnreadableFile for more than the bounds."""
 
     path: Path
     total: int = 0
     files: int = 0
 
     def data(self, name: str, stream: IO[bytes]) -> bytes:
-        """What a file holds; of a .gz what is packed in it."""
+        """The content of a file, a .gz unpacked."""
         return b"".join(self.pieces(name, stream))
 
     def pieces(self, name: str, stream: IO[bytes]) -> Iterator[bytes]:
@@ -100,11 +102,11 @@ class _Reading:
             yield from self._counted(name, stream)
 
     def require(self, name: str, size: int) -> None:
-        """For a file of this size."""
+        """Checks the size of one file."""
         require_size(str(self.path) if name == self.path.name else f"{self.path}: {name}", size)
 
     def require_all(self, size: int) -> None:
-        """For files of this size together."""
+        """Checks the size of all files together."""
         if size > MAX_BYTES:
             raise _too_large(self.path, "unpacked, all files together hold", _gib(MAX_BYTES))
 
@@ -118,71 +120,44 @@ class _Reading:
             yield piece
 
 
-def _folder(path: Path, suffixes: tuple[str, ...], reading: _Reading) -> Iterator[Member]:
-    names = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
-    for name in sorted(name for name in names if _wanted(name, suffixes)):
-        yield _file(path / name, name, reading)
-
-
 def _file(path: Path, name: str, reading: _Reading) -> Member:
     with path.open("rb") as stream:
         return Member(_unzipped(name), reading.data(name, stream))
 
 
-def _tar(path: Path, suffixes: tuple[str, ...], reading: _Reading) -> Iterator[Member]:
-    """A compressed tar can only be read forwards, in its own order. What is small is held until all of it can be
-    sorted; what is not is measured, and read again part by part.
+def _tar(path: Path, suffixes: tuple[str, ...], reading: "_Reading") -> Iterator[Member]:
+    """A compressed tar can only be read forwards, in its own order: it is measured first, and then read again part by
+    part of those that come next by name.
     """
-    held: list[Member] = []
-    found: list[tuple[str, int, int]] = []  # name, place and size
+    sizes: list[tuple[str, int, int]] = []  # name, place and size
     for place, (name, stream) in enumerate(_entries(path, suffixes, reading)):
-        size, pieces = 0, []
-        for piece in reading.pieces(name, stream):
-            size += len(piece)
-            pieces.append(piece)
-            if reading.total > _HELD:
-                held.clear()
-                pieces.clear()
-        found.append((_unzipped(name), place, size))
-        if reading.total <= _HELD:
-            held.append(Member(_unzipped(name), b"".join(pieces)))
-    if reading.total > _HELD:
-        for part in _parts(sorted(found)):
-            yield from _read_again(path, suffixes, part)
-        return
-    held.sort(reverse=True)
-    while held:
-        yield held.pop()
-
-
-def _parts(found: Sequence[tuple[str, int, int]]) -> Iterator[list[int]]:
-    """The places of files, in parts of _HELD bytes at most, or of one file."""
+        sizes.append((_unzipped(name), place, sum(map(len, reading.pieces(name, stream)))))
     part: list[int] = []
     total = 0
-    for _, place, size in found:
+    for _, place, size in sorted(sizes):
         if part and total + size > _HELD:
-            yield part
+            yield from _read_part(path, suffixes, part)
             part, total = [], 0
         part.append(place)
         total += size
-    yield part
+    if part:
+        yield from _read_part(path, suffixes, part)
 
 
-def _read_again(path: Path, suffixes: tuple[str, ...], part: list[int]) -> Iterator[Member]:
+def _read_part(path: Path, suffixes: tuple[str, ...], part: list[int]) -> Iterator[Member]:
     reading = _Reading(path)
-    wanted, last = frozenset(part), max(part)
     held: dict[int, Member] = {}
     for place, (name, stream) in enumerate(_entries(path, suffixes, reading)):
-        if place in wanted:
+        if place in part:
             held[place] = Member(_unzipped(name), reading.data(name, stream))
-        if place == last:
+        if len(held) == len(part):
             break
     for place in part:
         yield held.pop(place)
 
 
 def _entries(path: Path, suffixes: tuple[str, ...], reading: _Reading) -> Iterator[tuple[str, IO[bytes]]]:
-    """The files of a tar that are wanted, by name, in its own order."""
+    """The files of a tar to read, by name, in its own order."""
     entries = passed = 0
     with tarfile.open(path, tarinfo=_Entry) as archive:
         while (entry := archive.next()) is not None:
@@ -193,12 +168,10 @@ def _entries(path: Path, suffixes: tuple[str, ...], reading: _Reading) -> Iterat
             if not entry.isfile() or not _wanted(entry.name, suffixes):
                 passed += entry.size
                 if passed > MAX_PASSED:
-                    raise _too_large(path, "unpacked, files that are none of a data set hold", _gib(MAX_PASSED))
+                    raise _too_large(path, "unpacked, its other files hold", _gib(MAX_PASSED))
                 continue
             reading.require(entry.name, entry.size)
-            stream = archive.extractfile(entry)
-            if stream is not None:
-                yield entry.name, stream
+            yield entry.name, cast("IO[bytes]", archive.extractfile(entry))
 
 
 class _Entry(tarfile.TarInfo):
@@ -207,7 +180,7 @@ class _Entry(tarfile.TarInfo):
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         long = (*(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE), *tarfile.GNU_TYPES)
         if self.type in long and self.type != tarfile.GNUTYPE_SPARSE and self.size > _LONGEST_HEADER:
-            raise tarfile.ReadError("a header of a size that no name has")
+            raise tarfile.ReadError("a header too long for a name")
         return super()._proc_member(archive)  # type: ignore[misc,no-any-return]
 
 
@@ -239,7 +212,7 @@ def _too_large(where: object, what: str, most: str) -> UnreadableFile:
     return UnreadableFile(
         f"absurdly large: {what} more than {most}",
         where=where,
-        hint="look at what it is; what of it you want, import in parts, each under a name of its own",
+        hint="check what it is; import what you need of it in parts, each under its own name",
     )
 
 

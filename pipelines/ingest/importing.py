@@ -9,18 +9,27 @@ from pathlib import Path
 import polars as pl
 
 from pipelines.errors import RequestError, UnreadableFile
-from pipelines.ingest import forms, jsons
-from pipelines.ingest.data_set import DataSet
+from pipelines.ingest import jsons
 from pipelines.ingest.encoding import decode
-from pipelines.ingest.fields import Node
 from pipelines.ingest.files import ARCHIVES, members
-from pipelines.ingest.records import Broken, Post, Record, Source
+from pipelines.ingest.records import Broken, DataSet, Source
 from pipelines.ingest.registry import find
-from pipelines.ingest.rows import DialogueRows, PostRows
+from pipelines.ingest.rows import Rows
 from pipelines.store.reconciliation import Reconciliation, count, require_balance
 from schemas.table import Dropped
 
 _SOURCE = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+# The keys by which records of JSON are known, for the message when somebody names the wrong set; the first that fits.
+_KEYS = {
+    "psyqa": {"question", "answers"},
+    "esconv": {"dialog", "emotion_type"},
+    "avamerg": {"conversation_id", "turns"},
+    "emollm": {"conversation"},
+    "sharegpt": {"conversations"},
+    "soulchat": {"messages"},
+    "llama_factory": {"instruction", "output"},
+    "smile": {"role", "content"},
+}
 
 
 @dataclass(frozen=True)
@@ -66,57 +75,57 @@ def read(
         mapping: The mapping file, for `mapped` alone.
 
     Raises:
-        UnknownName: for a set that there is no reader of.
+        UnknownName: for a set without a reader.
         UnreadableFile: for a file that is missing, empty, in no known encoding, or of another form altogether.
         RequestError: for a mapping that is missing or not wanted, or a missing key.
         Unaccounted: if a record were lost.
     """
-    stated = _stated(name, mapping, author_key)
+    data_set_read = _data_set(name, mapping, author_key)
     source = data_set or name
     if not _SOURCE.fullmatch(source):
         raise RequestError(f"a data set cannot be called {source!r}", hint="use small letters, digits, _ . and -")
-    rows = (PostRows if stated.table == "imported_posts" else DialogueRows)(stated, source, author_key)
+    rows = Rows(data_set_read, source, author_key)
     encodings: set[str] = set()
     broken: list[Broken] = []
     n_records = 0
     first: Source | None = None
-    for file in _sources(stated, path):
+    for file in _sources(data_set_read, path):
         if isinstance(file, Broken):
             n_records += 1
             broken.append(file)
             continue
         encodings.add(file.encoding)
-        for record in stated.read(file):
+        for record in data_set_read.read(file):
             n_records += 1
-            broken.extend(_add(rows, record))
-        first = None if rows.ids else first or file  # looked at where nothing of it could be read
+            broken += [record] if isinstance(record, Broken) else rows.add(record)
+        first = None if rows.ids else first or file  # for the message, where nothing of it could be read
         del file  # before the next is read
     if not n_records:
         raise UnreadableFile("there is no record in it", where=path, hint="check that it is the right file")
-    if first is not None and all(one.reason == "wrong_form" for one in broken) and not rows.ids:
+    if first is not None and not rows.ids and all(one.reason == "wrong_form" for one in broken):
         raise _wrong_form(name, path, first, broken[0])
     imported = Imported(
-        table=stated.table,
+        table=data_set_read.table,
         kept=rows.frame(),
-        dropped=_dropped(broken, stated.table),
+        dropped=_dropped(broken, data_set_read.table),
         unknown_strategies=dict(rows.unknown_strategies.most_common()),
         encoding=", ".join(sorted(encodings)),
         n_records=n_records,
-        n_answers=rows.n_answers if isinstance(rows, PostRows) else 0,
+        n_answers=rows.n_answers,
         notes={note: count for note, count in sorted(rows.notes.items()) if count},
     )
-    _account(imported)
+    _reconcile(imported)
     return imported
 
 
-def _stated(name: str, mapping: Path | None, author_key: bytes | None) -> DataSet:
-    stated = find(name)
+def _data_set(name: str, mapping: Path | None, author_key: bytes | None) -> DataSet:
+    data_set = find(name)
     if author_key is not None and len(author_key) < 16:
         raise RequestError("the author key is too short", hint="use 16 bytes or more")
     if name != "mapped":
         if mapping is not None:
-            raise RequestError(f"{name} has a reader of its own: it takes no mapping file", hint="import `mapped`")
-        return stated
+            raise RequestError(f"{name} has a reader: it takes no mapping file", hint="import `mapped`")
+        return data_set
     if mapping is None:
         raise RequestError("`mapped` needs a mapping file", hint="say which field of the file goes where")
     from pipelines.ingest import mapped
@@ -132,17 +141,17 @@ def _stated(name: str, mapping: Path | None, author_key: bytes | None) -> DataSe
     return mapped.data_set(loaded)
 
 
-def _sources(stated: DataSet, path: Path) -> Iterator[Source | Broken]:
+def _sources(data_set: DataSet, path: Path) -> Iterator[Source | Broken]:
     """The files with their texts. One that is a record by itself and cannot be read is Broken, unless it is all."""
     alone = path.is_file() and not path.name.lower().endswith(ARCHIVES)
-    for name, data in members(path, stated.suffixes):
+    for name, data in members(path, data_set.suffixes):
         if name.lower().endswith(".parquet"):
             yield Source(name, data, "", "parquet")
             continue
         try:
-            text, encoding = decode(data, where=path if alone else f"{path}: {name}", stated=stated.encoding)
+            text, encoding = decode(data, where=path if alone else f"{path}: {name}", stated=data_set.encoding)
         except UnreadableFile as error:
-            if alone or not stated.record_a_file:
+            if alone or not data_set.record_a_file:
                 raise
             yield Broken(name, "unknown_encoding", error.what)
             continue
@@ -156,27 +165,16 @@ def _sources(stated: DataSet, path: Path) -> Iterator[Source | Broken]:
             yield Broken(name, "empty_file")
 
 
-def _add(rows: PostRows | DialogueRows, record: Record | Broken) -> list[Broken]:
-    if isinstance(record, Broken):
-        return [record]
-    if isinstance(rows, PostRows):
-        assert isinstance(record, Post)
-        return rows.add(record)
-    assert not isinstance(record, Post)
-    return rows.add(record)
-
-
 def _wrong_form(name: str, path: Path, first: Source, broken: Broken) -> UnreadableFile:
+    """Names the set that the file looks like, by the first of its records."""
     element = next(jsons.elements(first), None) if first.text.lstrip().startswith(("[", "{")) else None
     value = element.value if isinstance(element, jsons.Element) else None
-    found = forms.guess(Node(value)) if isinstance(value, dict) else None
-    if found is None or found[0] == name:
-        what = f"this is not {name}: the first record {broken.detail}"
-        return UnreadableFile(what, where=path, hint=f"{name} is {find(name).about}")
-    other, words = found
-    return UnreadableFile(
-        f"this looks like {other}, not {name}: {words}", where=path, hint=f"gongqing import {other} {path}"
-    )
+    for other, keys in _KEYS.items():
+        if other != name and isinstance(value, dict) and value.keys() >= keys:
+            what = f"this looks like {other}, not {name}: it has {' and '.join(f'`{key}`' for key in sorted(keys))}"
+            return UnreadableFile(what, where=path, hint=f"gongqing import {other} {path}")
+    what = f"this is not {name}: the first record {broken.detail}"
+    return UnreadableFile(what, where=path, hint=f"{name} is {find(name).about}")
 
 
 def _dropped(broken: list[Broken], table: str) -> pl.DataFrame:
@@ -190,7 +188,7 @@ def _dropped(broken: list[Broken], table: str) -> pl.DataFrame:
     return Dropped.validate(pl.DataFrame(rows, schema=Dropped.polars_schema()))
 
 
-def _account(imported: Imported) -> None:
+def _reconcile(imported: Imported) -> None:
     """Raises Unaccounted unless records and answers that came are those kept and those dropped."""
     units = Counter(imported.dropped["unit"])
     reconciliations = [Reconciliation("record", imported.n_records, imported.kept.height, units["record"])]

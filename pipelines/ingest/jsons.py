@@ -4,23 +4,23 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pipelines.ingest.fields import Node, Unfit, kind
+from pipelines.ingest.forms import FormT, Unfit, fill, kind
 from pipelines.ingest.records import MAX_RECORD_CHARS, Broken, Record, Source
 
-# A raw line break or tab within a string is what its writer meant; a NUL is found later, as `bad_unicode`.
+# A raw line break or tab within a string is what its writer meant; a NUL is dropped later, as `bad_unicode`.
 _DECODER = json.JSONDecoder(strict=False)
 _SPACE = re.compile(r"\s*")
 _NEAR = 1 << 16  # characters; nearly all records are shorter
-# What the nesting of a value follows from; a text is one of these, whatever stands in it.
+# The nesting of a value follows from these; a text is one of them, whatever its content.
 _MARKS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:(?P<closed>")|\Z)|[\[\]{}]', re.DOTALL)
-_SEVERAL_OBJECTS = re.compile(r"\{.*\n\{", re.DOTALL)  # at the margin: a printed object's own are indented
+_DEPTH = {"[": 1, "{": 1, "]": -1, "}": -1}
+_SEVERAL_OBJECTS = re.compile(r"\{.*\n\{", re.DOTALL)  # at the margin: those of a printed object are indented
 
 
 class _TooLong(Unfit):
-    """Raised for a value of more than MAX_RECORD_CHARS, of which nothing is decoded beyond."""
+    """Raised for a value of more than MAX_RECORD_CHARS, which is not decoded any further."""
 
     def __init__(self, at: int) -> None:
         super().__init__("too_long", f"more than {MAX_RECORD_CHARS:,} characters, from character {at}")
@@ -33,21 +33,33 @@ class Element(NamedTuple):
     value: object
 
 
-def records(source: Source, convert: Callable[[str, Node], Record]) -> Iterator[Record | Broken]:
-    """What `convert` makes of each object of the file; what is none, or unfit, is Broken."""
+def records(source: Source, form: type[FormT], convert: Callable[[str, FormT], Record]) -> Iterator[Record | Broken]:
+    """What `convert` makes of each object of the file, read into `form`; what does not fit is Broken."""
+    return objects(source, lambda where, value: convert(where, fill(form, value)))
+
+
+def objects(source: Source, convert: Callable[[str, dict[str, Any]], Record]) -> Iterator[Record | Broken]:
+    """What `convert` makes of each object of the file; anything else, and what does not fit, is Broken."""
+
+    def of_object(where: str, value: object) -> Record:
+        if not isinstance(value, dict):
+            raise Unfit("not_an_object", f"is {kind(value)}")
+        return convert(where, value)
+
     for element in elements(source):
-        if isinstance(element, Broken):
-            yield element
-        elif not isinstance(element.value, dict):
-            yield Broken(element.where, "not_an_object", f"is {kind(element.value)}")
-        else:
-            yield fitted(element.where, partial(convert, element.where, Node(element.value)))
+        yield element if isinstance(element, Broken) else converted(*element, of_object)
 
 
-def fitted(where: str, convert: Callable[[], Record]) -> Record | Broken:
-    """What `convert` makes, or the Broken record that its Unfit says."""
+def whole_file(source: Source, convert: Callable[[str, object], Record]) -> Iterator[Record | Broken]:
+    """What `convert` makes of a file that is one record."""
+    element = _only_value(source.text, source.name)
+    yield element if isinstance(element, Broken) else converted(*element, convert)
+
+
+def converted(where: str, value: Any, convert: Callable[[str, Any], Record]) -> Record | Broken:
+    """What `convert` makes of a value, or the Broken record of the Unfit that it raises."""
     try:
-        return convert()
+        return convert(where, value)
     except Unfit as unfit:
         return Broken(where, unfit.reason, unfit.detail)
 
@@ -55,85 +67,66 @@ def fitted(where: str, convert: Callable[[], Record]) -> Record | Broken:
 def elements(source: Source) -> Iterator[Element | Broken]:
     """The values of the file, each with its place: ``name[index]``, ``name:line``, or ``name`` for a single one.
 
-    A list is read up to the first value that cannot be read: what follows it has no known beginning. A value that is
-    too long is not read, and what follows it is.
+    A list is read up to the first value that cannot be read: the beginning of the next one is not known. A value that
+    is too long is skipped, and the next one is read.
     """
     begin = _skip(source.text, 0)
     if source.text.startswith("[", begin):
         yield from _list(source)
     elif source.name.lower().endswith((".jsonl", ".ndjson")) or _SEVERAL_OBJECTS.match(source.text, begin):
-        yield from _lines(source)
+        # Only a line feed ends a line: U+2028 and its like are part of what people wrote.
+        for number, line in enumerate(_lines(source.text), start=1):
+            if line.strip():
+                yield _only_value(line, f"{source.name}:{number}")
     else:
-        yield whole(source)
+        yield _only_value(source.text, source.name)
 
 
-def whole(source: Source) -> Element | Broken:
-    """The file as one value."""
+def _only_value(text: str, where: str) -> Element | Broken:
+    """A text as one value."""
     try:
-        if len(source.text) > MAX_RECORD_CHARS and len(source.text.strip()) > MAX_RECORD_CHARS:
+        if len(text) > MAX_RECORD_CHARS and len(text.strip()) > MAX_RECORD_CHARS:
             raise _TooLong(0)
-        value, end = _value(source.text, _skip(source.text, 0))
+        value, end = _value(text, _skip(text, 0))
     except Unfit as unfit:
-        return Broken(source.name, unfit.reason, unfit.detail)
-    if _skip(source.text, end) < len(source.text):
-        return Broken(source.name, "bad_json", f"text follows the value at character {end}")
-    return Element(source.name, value)
+        return Broken(where, unfit.reason, unfit.detail)
+    if _skip(text, end) < len(text):
+        return Broken(where, "bad_json", f"text follows the value at character {end}")
+    return Element(where, value)
 
 
 def _list(source: Source) -> Iterator[Element | Broken]:
     text = source.text
     at = _skip(text, _skip(text, 0) + 1)
-    index = 0
+    index, mark = 0, ","
     if text[at : at + 1] == "]":
-        at += 1
-    else:
-        while True:
-            where = f"{source.name}[{index}]"
-            try:
-                value, at = _value(text, at)
-            except _TooLong as unfit:
-                yield Broken(where, unfit.reason, unfit.detail)
-                at = _end(text, at, len(text)) or len(text)
-            except Unfit as unfit:
-                yield Broken(where, unfit.reason, f"{unfit.detail}; the list was read no further")
-                return
-            else:
-                yield Element(where, value)
-            index += 1
-            at = _skip(text, at)
-            mark = text[at : at + 1]
-            at = _skip(text, at + 1)
-            if mark == "]":
-                break
-            if mark != ",":
-                detail = "the file ends within the list" if not mark else f"no comma at character {at}"
-                yield Broken(f"{source.name}[{index}]", "bad_json", detail)
-                return
-    if _skip(text, at) < len(text):
-        yield Broken(f"{source.name}[{index}]", "bad_json", f"text follows the list at character {at}")
-
-
-def _lines(source: Source) -> Iterator[Element | Broken]:
-    # Only a line feed ends a line: U+2028 and its like are part of what people wrote.
-    for number, line in enumerate(_split(source.text), start=1):
-        where = f"{source.name}:{number}"
-        if not line.strip():
-            continue
+        at, mark = at + 1, "]"
+    while mark == ",":
+        where = f"{source.name}[{index}]"
         try:
-            if len(line) > MAX_RECORD_CHARS:
-                raise _TooLong(0)
-            value, end = _value(line, _skip(line, 0))
-        except Unfit as unfit:
+            value, at = _value(text, at)
+        except _TooLong as unfit:
             yield Broken(where, unfit.reason, unfit.detail)
-            continue
-        if _skip(line, end) < len(line):
-            yield Broken(where, "bad_json", f"text follows the value at column {end + 1}")
+            at = _end(text, at, len(text)) or len(text)
+        except Unfit as unfit:
+            yield Broken(where, unfit.reason, f"{unfit.detail}; the list was read no further")
+            return
         else:
             yield Element(where, value)
+        index += 1
+        at = _skip(text, at)
+        mark = text[at : at + 1]
+        at = _skip(text, at + 1)
+    where = f"{source.name}[{index}]"
+    if not mark:
+        yield Broken(where, "bad_json", "the file ends within the list")
+    elif mark != "]":
+        yield Broken(where, "bad_json", f"no comma before character {at}")
+    elif _skip(text, at) < len(text):
+        yield Broken(where, "bad_json", f"text follows the list at character {at}")
 
 
-def _split(text: str) -> Iterator[str]:
-    """The lines of a text, one at a time."""
+def _lines(text: str) -> Iterator[str]:
     at = 0
     while (end := text.find("\n", at)) >= 0:
         yield text[at:end]
@@ -142,57 +135,47 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _value(text: str, at: int) -> tuple[object, int]:
-    """The value that begins at a character, and where it ends. Of a long text no more is decoded than a record may
-    have: decoded, it takes many times the memory.
+    """The value that begins at `at`, and its end. No more is decoded than a record may have: decoded, a text takes many
+    times the memory.
     """
     part = text[at : at + _NEAR]
-    # What is wrong with a part that is cut is nothing to be told, and takes a look at all before it to tell.
-    with suppress(ValueError, RecursionError):
+    with suppress(ValueError, RecursionError):  # of a part that is cut off, an error says nothing
         value, length = _DECODER.raw_decode(part)
         if length < len(part) or at + length == len(text):
             return value, at + length
     part = text[at : at + MAX_RECORD_CHARS + 1]
-    whole = at + len(part) == len(text)
     try:
-        value, length = _decoded(part, at, text)
-    except Unfit:
-        if whole or _end(text, at, at + MAX_RECORD_CHARS) is not None:
-            raise
-        raise _TooLong(at) from None
+        value, length = _DECODER.raw_decode(part)
+    except (ValueError, RecursionError) as error:
+        cut_off = at + len(part) < len(text) and _end(text, at, at + MAX_RECORD_CHARS) is None
+        raise _TooLong(at) if cut_off else _bad_json(error, text, at) from error
     if length > MAX_RECORD_CHARS:
         raise _TooLong(at)
     return value, at + length
 
 
-def _decoded(part: str, at: int, text: str) -> tuple[object, int]:
-    """The value that a part of a text begins with, and how long it is. What is wrong is said of the whole text."""
-    try:
-        return _DECODER.raw_decode(part)
-    except json.JSONDecodeError as error:
-        line, column = text.count("\n", 0, at) + error.lineno, error.colno
-        if error.lineno == 1:
-            column += at - (text.rfind("\n", 0, at) + 1)
-        raise Unfit("bad_json", f"{error.msg.rstrip(': ')} at line {line}, column {column}") from error
-    except ValueError as error:
-        raise Unfit("bad_json", f"a number too long to read, after character {at}") from error
-    except RecursionError as error:
-        raise Unfit("bad_json", f"nested too deeply, after character {at}") from error
+def _bad_json(error: ValueError | RecursionError, text: str, at: int) -> Unfit:
+    if isinstance(error, json.JSONDecodeError):
+        place = at + error.pos
+        line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+        return Unfit("bad_json", f"{error.msg.rstrip(': ')} at line {line}, column {column}")
+    what = "nested too deeply" if isinstance(error, RecursionError) else "a number too long to read"
+    return Unfit("bad_json", f"{what}, after character {at}")
 
 
 def _end(text: str, at: int, last: int) -> int | None:
-    """Where the value that begins at a character ends, by its brackets and quotation marks alone; None where that is
-    not before `last`.
-    """
+    """Where the value at `at` ends, by its brackets and quotation marks alone; None if that is not before `last`."""
     depth = 0
     for mark in _MARKS.finditer(text, at, last):
         if mark[0][0] == '"' and mark["closed"] is None:
             return None
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark[0], 0)
+        depth += _DEPTH.get(mark[0], 0)
         if depth <= 0:
             return mark.end()
     return None
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    """`at`, or the first character after it that is no white space."""
+    space = _SPACE.match(text, at)
+    return space.end() if space else at

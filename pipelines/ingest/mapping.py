@@ -1,4 +1,4 @@
-"""The mapping file of a data set that has no reader of its own: what it is, and which field goes where (TOML).
+"""The mapping file of a data set without a reader: what the set is, and which field goes where (TOML).
 
 `docs/mapping.md` shows every key.
 """
@@ -21,7 +21,7 @@ class _Section(BaseModel):
 
 
 class Columns(_Section):
-    """The fields of a post or a dialogue. A post needs a title; `id` may be missing, then the words' hash stands in."""
+    """The fields of a post or a dialogue. A post needs a title; without an `id` the hash of the words is taken."""
 
     id: str | None = None
     lang: str | None = None
@@ -138,7 +138,7 @@ class Mapping(_Section):
 
     @property
     def zone(self) -> ZoneInfo:
-        """The zone of times that name none."""
+        """The zone of times without one."""
         return ZoneInfo(self.timezone)
 
     @property

@@ -1,18 +1,19 @@
 """MESC (Chu et al., 2024): the sessions of the TV series *In Treatment*, an utterance a row, with times of the video.
 
-Read is ``MESC.csv``: Utterance, Speaker (Client, Therapist), Emotion, Strategy (`undefined` for the client),
-Dialogue_ID, Utterance_ID, Season, Episode, StartTime, EndTime. The set's train, val and test.json are refused: to each
-text they append what a model said of the speaker's face, with nothing to tell the two apart.
+Read is ``MESC.csv``. The set's train, val and test.json are refused: to each text they append what a model said of the
+speaker's face, with nothing to tell the two apart.
 """
 
 import re
 from collections.abc import Iterator
-from functools import partial
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
 
 from pipelines.errors import UnreadableFile
 from pipelines.ingest.delimited import Delimited, Row
-from pipelines.ingest.fields import Unfit
-from pipelines.ingest.jsons import fitted
+from pipelines.ingest.forms import Form, Number, OptionalNumber, OptionalText, Unfit, fill
+from pipelines.ingest.jsons import converted
 from pipelines.ingest.records import Broken, Dialogue, Media, Record, Source, Utterance
 
 VIDEO_LICENCE = "all rights reserved (HBO); the video is not part of the set"
@@ -23,7 +24,7 @@ _COLUMNS = {
     "speaker": ("Speaker", "role"),
     "text": ("Utterance", "text"),
     "emotion": ("Emotion",),
-    "strategy": ("Strategy",),
+    "strategy": ("Strategy",),  # `undefined` for the client
     "season": ("Season",),
     "episode": ("Episode",),
     "start": ("StartTime", "start"),
@@ -33,73 +34,83 @@ _REQUIRED = ("dialogue", "utterance", "speaker", "text")
 _TIME = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})[,.](\d{3})")
 
 
+def _milliseconds(value: str) -> int | None:
+    if not value:
+        return None
+    time = _TIME.fullmatch(value)
+    if time is None:
+        raise Unfit("wrong_value", "is not a time of the form 00:00:00,000")
+    hours, minutes, seconds, milliseconds = map(int, time.groups())
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds
+
+
+def _text(value: str) -> str:
+    if not value:
+        raise Unfit("missing_field", "is empty")
+    return value
+
+
+_Time = Annotated[int | None, BeforeValidator(_milliseconds)]
+_Text = Annotated[str, BeforeValidator(_text)]
+
+
+class _Line(Form):
+    dialogue: _Text
+    utterance: Annotated[Number, Field(ge=0)]
+    speaker: str
+    text: _Text
+    emotion: OptionalText = None
+    strategy: OptionalText = None
+    season: OptionalNumber = None
+    episode: OptionalNumber = None
+    start: _Time = None
+    end: _Time = None
+
+
 def read(source: Source) -> Iterator[Record | Broken]:
-    """The dialogues of a CSV file; one of which a row cannot be read is Broken as a whole, a lost row is a gap."""
+    """Reads the dialogues of a CSV file; a dialogue with a row that does not fit is Broken, a lost row is a gap."""
     if source.text.lstrip().startswith(("[", "{")):
         raise UnreadableFile(
             "the JSON files of MESC mix a model's description of the video into what people say",
             where=source.name,
             hint="read MESC.csv",
         )
-    table = Delimited(source)
-    columns = table.columns(_COLUMNS, _REQUIRED)
     dialogues: dict[str, list[Row]] = {}
-    for row in table.rows():
+    for row in Delimited(source).named_rows(_COLUMNS, _REQUIRED):
         if isinstance(row, Broken):
             yield row
         else:
-            named = {ours: row.values[theirs].strip() for ours, theirs in columns.items()}
-            dialogues.setdefault(named["dialogue"], []).append(Row(row.where, row.line, named))
-    for name, rows in dialogues.items():
-        yield fitted(rows[0].where, partial(_dialogue, name, rows))
+            dialogues.setdefault(row.values["dialogue"].strip(), []).append(row)
+    for rows in dialogues.values():
+        yield converted(rows[0].where, rows, _dialogue)
 
 
-def _dialogue(name: str, rows: list[Row]) -> Dialogue:
-    if not name:
-        raise Unfit("missing_field", "no dialogue id")
-    ordered = {_number(row, "utterance"): row for row in rows}
-    if len(ordered) < len(rows):
+def _dialogue(where: str, rows: list[Row]) -> Dialogue:
+    lines = [fill(_Line, {key: value.strip() for key, value in row.values.items()}, f"line {row.line}") for row in rows]
+    ordered = {line.utterance: line for line in lines}
+    if len(ordered) < len(lines):
         raise Unfit("wrong_order", "two utterances have the same number")
-    first = rows[0].values
-    attributes = [(key, first[key]) for key in ("season", "episode") if first.get(key)]
+    first = lines[0]
+    attributes = [(key, str(value)) for key in ("season", "episode") if (value := getattr(first, key)) is not None]
     if missing := [str(number) for number in range(max(ordered)) if number not in ordered]:
         attributes.append(("missing_utterances", ", ".join(missing)))
-    said = tuple(_utterance(ordered[number]) for number in sorted(ordered))
-    return Dialogue(rows[0].where, said, source_id=name, attributes=tuple(attributes))
+    utterances = tuple(_utterance(ordered[number]) for number in sorted(ordered))
+    return Dialogue(where, utterances, source_id=first.dialogue, attributes=tuple(attributes))
 
 
-def _utterance(row: Row) -> Utterance:
-    values = row.values
-    if not values["text"]:
-        raise Unfit("missing_field", f"line {row.line} says nothing")
-    strategy = values.get("strategy", "")
+def _utterance(line: _Line) -> Utterance:
     return Utterance(
-        values["speaker"],
-        values["text"],
-        strategies=(strategy,) if strategy and strategy != "undefined" else (),
-        emotion=values.get("emotion") or None,
-        media=_clip(row),
+        line.speaker,
+        line.text,
+        strategies=(line.strategy,) if line.strategy and line.strategy != "undefined" else (),
+        emotion=line.emotion,
+        media=_clips(line),
     )
 
 
-def _clip(row: Row) -> tuple[Media, ...]:
+def _clips(line: _Line) -> tuple[Media, ...]:
     """The passage of the series that the utterance is, by season, episode and time."""
-    values = row.values
-    if not (values.get("season") and values.get("episode") and values.get("start") and values.get("end")):
+    if None in (line.season, line.episode, line.start, line.end):
         return ()
-    uri = f"in-treatment/s{_number(row, 'season'):02}e{_number(row, 'episode'):02}"
-    return (Media(uri, "video", None, _milliseconds(row, "start"), _milliseconds(row, "end"), VIDEO_LICENCE),)
-
-
-def _milliseconds(row: Row, key: str) -> int:
-    found = _TIME.fullmatch(row.values[key])
-    if found is None:
-        raise Unfit("wrong_value", f"line {row.line}: {key} is no time of the form 00:00:00,000")
-    hours, minutes, seconds, milliseconds = map(int, found.groups())
-    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds
-
-
-def _number(row: Row, key: str) -> int:
-    if not row.values[key].isdecimal():
-        raise Unfit("wrong_type", f"line {row.line}: {key} is not a whole number")
-    return int(row.values[key])
+    uri = f"in-treatment/s{line.season:02}e{line.episode:02}"
+    return (Media(uri, "video", None, line.start, line.end, VIDEO_LICENCE),)

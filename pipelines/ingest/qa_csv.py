@@ -18,16 +18,13 @@ _COLUMNS = {
 
 
 def read(source: Source) -> Iterator[Record | Broken]:
-    """The posts of a CSV file with a header; the description and the topic may be missing."""
-    table = Delimited(source)
-    columns = table.columns(_COLUMNS, ("title", "answer"))
+    """Reads the posts of a CSV file with a header; the description and the topic may be missing."""
     posts: dict[tuple[str, str], list[Row]] = {}
-    for row in table.rows():
+    for row in Delimited(source).named_rows(_COLUMNS, required=("title", "answer")):
         if isinstance(row, Broken):
             yield row
-            continue
-        values = {ours: row.values[theirs] for ours, theirs in columns.items()}
-        posts.setdefault((values["title"], values.get("description", "")), []).append(row._replace(values=values))
+        else:
+            posts.setdefault((row.values["title"], row.values.get("description", "")), []).append(row)
     for (title, description), rows in posts.items():
         topics = dict.fromkeys(topic for row in rows if (topic := row.values.get("topic", "").strip()))
         yield Post(

@@ -1,20 +1,20 @@
-"""What a reader is given, and what it yields: posts, dialogues, and what it could not read."""
+"""What a data set states of itself, what its reader gets, and what it yields: posts, dialogues, and broken records."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-# Of one record, whatever its form: a value of a JSON list or a line, a row of a CSV file, all texts of a dialogue that
-# is put together from rows. The longest real one that we have seen has 27,000. A longer one is dropped, `too_long`.
+# Of one record in any form: a value of a JSON list or a line, a row of a CSV file, all texts of a dialogue that is put
+# together from rows. The longest real one that we know has 27,000. A longer one is dropped, `too_long`.
 MAX_RECORD_CHARS = 2_000_000
+# Stands where only the mapping file of an import can say it.
+BY_MAPPING = "by mapping"
+JSON = (".json", ".jsonl", ".ndjson")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One file: its name within what was imported, and what it holds: the `data` of a Parquet file, of others the
-    `text`.
-    """
+class Source(NamedTuple):
+    """One file: its name within the import, and its content: `data` of a Parquet file, `text` of any other."""
 
     name: str
     data: bytes
@@ -22,8 +22,7 @@ class Source:
     encoding: str
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(NamedTuple):
     """What was not kept. `detail` names keys and places only: never what a person wrote."""
 
     where: str
@@ -40,9 +39,8 @@ class Span(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer as its set gives it; without `answer_id` it is named by the hash of its text."""
+class Answer(NamedTuple):
+    """An answer as its set gives it; one without `answer_id` is named by the hash of its text."""
 
     where: str
     text: str
@@ -54,15 +52,9 @@ class Answer:
     recommended: bool | None = None
     spans: tuple[Span, ...] = ()
 
-    def texts(self) -> Iterator[str]:
-        """Every text that came from the file."""
-        yield from filter(None, (self.text, self.answer_id, self.author))
-        yield from (span.source_strategy for span in self.spans)
 
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """A post as its set gives it; without `source_id` it is named by the hash of its words."""
+class Post(NamedTuple):
+    """A post as its set gives it; one without `source_id` is named by the hash of its words."""
 
     where: str
     title: str
@@ -78,17 +70,9 @@ class Post:
     posted_at_precision: str | None = None
     lang: str | None = None
 
-    def texts(self) -> Iterator[str]:
-        """Every text that came from the file."""
-        yield from filter(None, (self.title, self.description, self.source_id, self.url, self.topic, self.author))
-        yield from self.subtopics
-        for answer in self.answers:
-            yield from answer.texts()
 
-
-@dataclass(frozen=True, slots=True)
-class Media:
-    """A reference to a clip."""
+class Media(NamedTuple):
+    """A reference to a clip: nothing is ever fetched."""
 
     uri: str
     kind: str
@@ -98,8 +82,7 @@ class Media:
     licence: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Utterance:
+class Utterance(NamedTuple):
     """What one speaker says at once. `role` and `strategies` are the source's own names."""
 
     role: str
@@ -109,17 +92,9 @@ class Utterance:
     feedback: int | None = None
     media: tuple[Media, ...] = ()
 
-    def texts(self) -> Iterator[str]:
-        """Every text that came from the file."""
-        yield from filter(None, (self.role, self.text, self.emotion))
-        yield from self.strategies
-        for clip in self.media:
-            yield from filter(None, (clip.uri, clip.sha256, clip.licence))
 
-
-@dataclass(frozen=True, slots=True)
-class Dialogue:
-    """A dialogue as its set gives it; without `source_id` it is named by the hash of its joined turns."""
+class Dialogue(NamedTuple):
+    """A dialogue as its set gives it; one without `source_id` is named by the hash of its joined turns."""
 
     where: str
     utterances: tuple[Utterance, ...]
@@ -131,13 +106,49 @@ class Dialogue:
     lang: str | None = None
     attributes: tuple[tuple[str, str], ...] = ()
 
-    def texts(self) -> Iterator[str]:
-        """Every text that came from the file."""
-        yield from filter(None, (self.source_id, self.topic, self.situation, self.emotion))
-        for utterance in self.utterances:
-            yield from utterance.texts()
-        for name, value in self.attributes:
-            yield from (name, value)
-
 
 Record = Post | Dialogue
+Read = Callable[[Source], Iterator[Record | Broken]]
+
+
+class Origin(NamedTuple):
+    """Who wrote what the seeker and what the supporter says: human, model or unknown."""
+
+    seeker: str
+    supporter: str
+
+
+UNKNOWN_ORIGIN = Origin("unknown", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """A data set and the function that reads it.
+
+    Attributes:
+        name: What `gongqing import` calls it.
+        title: Its own name.
+        table: "imported_posts" or "imported_dialogues".
+        about: The form of its files, in a line.
+        read: The reader of one file.
+        licence: As its publisher states it, and "not stated" where there is no statement.
+        consent: One of `schemas.labels.CONSENTS`.
+        lineage: The sets it was made from, nearest first.
+        suffixes: The files to read in a folder or an archive.
+        record_a_file: Whether a file is one record, so that an unreadable file costs that record alone.
+        encoding: The encoding, where it is known; detected otherwise.
+    """
+
+    name: str
+    title: str
+    table: str
+    about: str
+    read: Read
+    licence: str = "not stated in the file: find out before use"
+    consent: str = "not_asked"
+    origin: Origin = UNKNOWN_ORIGIN
+    lineage: tuple[str, ...] = ()
+    lang: str = "zh"
+    suffixes: tuple[str, ...] = JSON
+    record_a_file: bool = False
+    encoding: str | None = None

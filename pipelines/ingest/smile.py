@@ -1,38 +1,40 @@
 """SMILE (Qiu et al., 2024): PsyQA posts that ChatGPT rewrote into dialogues. One file a dialogue."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import PurePosixPath
 
 from pipelines.ingest import jsons
-from pipelines.ingest.fields import Node, Unfit, kind
+from pipelines.ingest.forms import Form, Name, OptionalText, Unfit, fill, kind
 from pipelines.ingest.records import Broken, Dialogue, Record, Source, Utterance
 
 
+class _Note(Form):
+    label: OptionalText = None  # empty in all files of 2024
+
+
+class _Turn(Form):
+    role: Name
+    content: str
+    annotation: list[_Note] | None = None
+
+
+class _File(Form):
+    turns: list[_Turn]
+
+
 def read(source: Source) -> Iterator[Record | Broken]:
-    """``<number>.json``: a list of turns with `role` (client, counselor), `content` and, at times, `annotation`."""
-    element = jsons.whole(source)
-    if isinstance(element, Broken):
-        yield element
-    else:
-        yield jsons.fitted(source.name, partial(_dialogue, source.name, element.value))
+    """Reads ``<number>.json``: a list of turns of a client and a counselor."""
+    return jsons.whole_file(source, _dialogue)
 
 
 def _dialogue(where: str, turns: object) -> Dialogue:
     if not isinstance(turns, list):
         raise Unfit("wrong_form", f"is {kind(turns)}, not a list of turns")
-    record = Node({"turns": turns})
-    for turn in record.nodes("turns")[:1]:
-        turn.needs("role", "content")
     return Dialogue(
         where,
-        tuple(Utterance(turn.name("role"), turn.text("content"), _strategies(turn)) for turn in record.nodes("turns")),
+        tuple(
+            Utterance(turn.role, turn.content, tuple(note.label for note in turn.annotation or () if note.label))
+            for turn in fill(_File, {"turns": turns}).turns
+        ),
         source_id=PurePosixPath(where).stem,
     )
-
-
-def _strategies(turn: Node) -> tuple[str, ...]:
-    """The labels of the turn's sentences; empty ones, which is all there are in the files of 2024, say nothing."""
-    if not turn.has("annotation"):
-        return ()
-    return tuple(label for note in turn.nodes("annotation") if (label := note.maybe_text("label")))

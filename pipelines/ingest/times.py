@@ -1,9 +1,9 @@
-"""When something was posted: a time as a source writes it, in UTC, and how exact it is."""
+"""Times of posts: as a source writes them, in UTC, with their precision."""
 
 import re
 from datetime import UTC, date, datetime, tzinfo
 
-from pipelines.ingest.fields import Unfit
+from pipelines.ingest.forms import Unfit
 
 _WRITTEN = re.compile(
     r"(?P<year>\d{4})(?:[-/](?P<month>\d{1,2})(?:[-/](?P<day>\d{1,2})"
@@ -19,8 +19,8 @@ def read(value: object, zone: tzinfo, path: str) -> tuple[datetime, str]:
 
     Args:
         value: A text (``2025-03-04 21:15``, ISO 8601, or its first parts alone) or, from Parquet, a date or datetime.
-        zone: The zone of a time that names none.
-        path: The field, for the Unfit raised where it is no time.
+        zone: The zone of a time without one.
+        path: The field, for the Unfit that is raised for anything else.
     """
     if isinstance(value, datetime):
         return _utc(value, zone), "second"
@@ -28,7 +28,7 @@ def read(value: object, zone: tzinfo, path: str) -> tuple[datetime, str]:
         return _utc(datetime(value.year, value.month, value.day), zone), "day"
     written = _WRITTEN.fullmatch(value.strip()) if isinstance(value, str) else None
     if written is None:
-        raise Unfit("bad_time", f"`{path}` is no time of the form 2025-03-04 21:15")
+        raise Unfit("bad_time", f"`{path}` is not a time of the form 2025-03-04 21:15")
     precision = next(part for part in reversed(_PARTS) if written[part] is not None)
     year, month, day, hour, minute, second = (
         int(written[part] or least)

@@ -1,38 +1,26 @@
-"""From what was said, utterance by utterance, to turns in which seeker and supporter alternate."""
+"""From utterances to turns in which seeker and supporter alternate."""
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from pipelines.ingest.data_set import Origin
-from pipelines.ingest.fields import Unfit, shown
-from pipelines.ingest.records import Media, Utterance
+from pipelines.ingest.forms import Unfit, shown
+from pipelines.ingest.records import Origin, Utterance
 from schemas.labels import normalise_strategies
 
 ALIASES = {
-    "seeker": ("speaker", "user", "usr", "human", "client", "patient", "help-seeker", "来访者", "求助者", "用户"),
+    "seeker": "seeker speaker user usr human client patient help-seeker 来访者 求助者 用户",
     "supporter": (
-        "listener",
-        "assistant",
-        "sys",
-        "gpt",
-        "bot",
-        "model",
-        "therapist",
-        "counselor",
-        "counsellor",
-        "心理咨询师",
-        "咨询师",
-        "支持者",
+        "supporter listener assistant sys gpt bot model therapist counselor counsellor 心理咨询师 咨询师 支持者"
     ),
 }
-_ROLES = {alias: role for role, aliases in ALIASES.items() for alias in (role, *aliases)}
+_ROLES = {alias: role for role, aliases in ALIASES.items() for alias in aliases.split()}
 
 
 class Joined(NamedTuple):
-    """Turns as rows of `schemas.dialogues.TURN`, and what joining them set aside."""
+    """Turns as rows of `schemas.dialogues.TURN`, what joining them set aside, and the counts that an import reports."""
 
     turns: list[dict[str, Any]]
     attributes: list[tuple[str, str]]
@@ -56,33 +44,32 @@ def join(utterances: Sequence[Utterance], origin: Origin) -> Joined:
     Empty utterances are left out and counted. A joined turn has the strategies of all its utterances, the emotion
     that most of them have (the first of several alike) and the latest feedback; where they differ, all of them
     stand in the attributes. A dialogue of one side has turns but no round: it is for the filters to judge.
-    Raises Unfit for a role that stands for neither side, and where nobody says anything.
+    Raises Unfit for a role that stands for neither side, and where no utterance holds anything.
     """
     spoken = [(_role(utterance, i), utterance) for i, utterance in enumerate(utterances)]
-    said = [(role, utterance) for role, utterance in spoken if _visible(utterance.text)]
-    groups = [(role, [utterance for _, utterance in group]) for role, group in groupby(said, key=lambda pair: pair[0])]
+    visible = [(role, utterance) for role, utterance in spoken if _visible(utterance.text)]
+    groups = [(role, [one for _, one in group]) for role, group in groupby(visible, key=lambda pair: pair[0])]
     if not groups:
         raise Unfit("no_turns", "nobody says anything")
-    unknown = Counter(name for _, utterance in said for name in normalise_strategies([*utterance.strategies]).unknown)
+    unknown = Counter(name for _, one in visible for name in normalise_strategies([*one.strategies]).unknown)
     notes = Counter(
-        empty_turns=len(spoken) - len(said),
-        joined_turns=len(said) - len(groups),
+        empty_turns=len(spoken) - len(visible),
+        joined_turns=len(visible) - len(groups),
         opened_by_supporter=int(groups[0][0] == "supporter"),
         one_sided=int(len(groups) == 1),
     )
-    attributes = [
-        (f"turns.{i}.{what}", "|".join(labels))
-        for i, (_, group) in enumerate(groups)
-        for what, labels in (("emotions", _emotions(group)), ("feedback", _feedback(group)))
-        if len(set(labels)) > 1
-    ]
+    attributes = []
+    for i, (_, group) in enumerate(groups):
+        for what, labels in (("emotions", _emotions(group)), ("feedback", _feedback(group))):
+            if len(set(labels)) > 1:
+                attributes.append((f"turns.{i}.{what}", "|".join(map(str, labels))))
     if notes["empty_turns"]:
         attributes.append(("empty_turns", str(notes["empty_turns"])))
     return Joined([_turn(role, group, origin) for role, group in groups], attributes, notes, unknown)
 
 
 def _visible(text: str) -> bool:
-    """Whether anything is to be seen: not only white space, control and zero-width characters."""
+    """Whether `text` holds more than white space, control and zero-width characters."""
     return any(unicodedata.category(character)[0] not in "ZC" for character in text)
 
 
@@ -102,9 +89,9 @@ def _turn(role: str, group: list[Utterance], origin: Origin) -> dict[str, Any]:
         "strategies": normalise_strategies(strategies).known,
         "source_strategies": strategies,
         "emotion": Counter(emotions).most_common(1)[0][0] if emotions else None,
-        "feedback": int(feedback[-1]) if feedback else None,
+        "feedback": feedback[-1] if feedback else None,
         "origin": origin.seeker if role == "seeker" else origin.supporter,
-        "media": [_media(clip) for utterance in group for clip in utterance.media],
+        "media": [clip._asdict() | {"available": False} for utterance in group for clip in utterance.media],
     }
 
 
@@ -112,35 +99,5 @@ def _emotions(group: list[Utterance]) -> list[str]:
     return [utterance.emotion for utterance in group if utterance.emotion]
 
 
-def _feedback(group: list[Utterance]) -> list[str]:
-    return [str(utterance.feedback) for utterance in group if utterance.feedback is not None]
-
-
-def _media(clip: Media) -> dict[str, Any]:
-    """A clip as a row of `schemas.dialogues.MEDIA`: a reference; nothing is ever fetched."""
-    return {
-        "uri": clip.uri,
-        "kind": clip.kind,
-        "sha256": clip.sha256,
-        "start_ms": clip.start_ms,
-        "end_ms": clip.end_ms,
-        "licence": clip.licence,
-        "available": False,
-    }
-
-
-def labelled_lines(text: str, label_of: Callable[[str], tuple[str, str] | None]) -> list[Utterance]:
-    """Utterances of a text whose lines begin with a speaker's label; a line without one goes on with the last.
-
-    Raises Unfit for text before the first label: whose it is, nobody says.
-    """
-    found: list[tuple[str, list[str]]] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        labelled = label_of(line)
-        if labelled is not None:
-            found.append((labelled[0], [labelled[1]]))
-        elif found:
-            found[-1][1].append(line.rstrip("\r"))
-        elif line.strip():
-            raise Unfit("unlabelled_text", f"line {number} stands before the first speaker")
-    return [Utterance(role, "\n".join(lines).strip()) for role, lines in found]
+def _feedback(group: list[Utterance]) -> list[int]:
+    return [utterance.feedback for utterance in group if utterance.feedback is not None]

@@ -26,15 +26,10 @@ ENGLISH = "I cannot sleep; I think of tomorrow's meeting all night."
         (HANS, "utf-16", "utf-16"),
         (HANS, "utf-32", "utf-32"),
         (HANS, "gb18030", "gb18030"),
-        (HANS, "gbk", "gb18030"),
         (HANS, "utf-16-le", "utf-16-le"),
-        (HANS, "utf-16-be", "utf-16-be"),
-        (HANT, "utf-8", "utf-8"),
         (HANT, "big5", "big5hkscs"),
-        (HANT, "gb18030", "gb18030"),
         (HANT, "utf-16-be", "utf-16-be"),
         (ENGLISH, "ascii", "utf-8"),
-        (ENGLISH, "utf-16", "utf-16"),
         (ENGLISH, "utf-16-le", "utf-16-le"),
         (ENGLISH, "utf-16-be", "utf-16-be"),
         ("", "ascii", "utf-8"),
@@ -52,11 +47,10 @@ def test_a_mark_of_the_other_end() -> None:
     ("data", "says"),
     [
         (HANS.encode() + b"\xe6\x88" + HANS.encode(), "UTF-8 with a damaged byte; byte 90 "),
-        (codecs.BOM_UTF8 + b"ok\xff", "not the utf-8-sig that it is said to be; byte 5 "),
-        (HANS.encode("gb18030")[:-1], "not the gb18030 that it is said to be; byte 58 "),
+        (codecs.BOM_UTF8 + b"ok\xff", "not utf-8-sig, as stated; byte 5 "),
+        (HANS.encode("gb18030")[:-1], "not gb18030, as stated; byte 58 "),
         ("Il a été déçu à Noël.".encode("latin-1"), "no other encoding stands out"),
         ("こんにちは、世界。ありがとう。".encode("shift_jis"), "no other encoding stands out"),
-        (bytes(range(128, 256)), "no other encoding stands out"),
         ("龘".encode("gb18030"), "no other encoding stands out"),  # too little to tell
     ],
 )
@@ -71,7 +65,7 @@ def test_refused(data: bytes, says: str) -> None:
 def test_stated() -> None:
     assert decode(codecs.BOM_UTF8 + HANS.encode(), where="f", stated="UTF-8").text == HANS
     assert decode(HANS.encode("big5", "ignore"), where="f", stated="big5").encoding == "big5"
-    with pytest.raises(UnreadableFile, match="not the gb18030"):
+    with pytest.raises(UnreadableFile, match="not gb18030"):
         decode(b"\xff\xff", where="f", stated="gb18030")
     with pytest.raises(UnreadableFile, match="no encoding 'klingon'"):
         decode(b"x", where="f", stated="klingon")

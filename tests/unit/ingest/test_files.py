@@ -17,68 +17,6 @@ CONTENT = {"b/2.json": b"two", "a/1.json": b"one", "a/10.json": b"ten", "notes.t
 SORTED = [("a/1.json", b"one"), ("a/10.json", b"ten"), ("b/2.json", b"two")]
 
 
-def folder(path: Path) -> Path:
-    for name, data in CONTENT.items():
-        (path / "set" / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / "set" / name).write_bytes(data)
-    return path / "set"
-
-
-def tar(path: Path, mode: str = "w:gz", name: str = "set.tar.gz") -> Path:
-    with tarfile.open(path / name, mode) as archive:
-        for each, data in CONTENT.items():
-            entry = tarfile.TarInfo(each)
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
-        link = tarfile.TarInfo("a/0.json")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    return path / name
-
-
-def zipped(path: Path) -> Path:
-    with zipfile.ZipFile(path / "set.zip", "w") as archive:
-        for each, data in CONTENT.items():
-            archive.writestr(each, data)
-    return path / "set.zip"
-
-
-@pytest.mark.parametrize("make", [folder, tar, zipped])
-def test_members(tmp_path: Path, make: object) -> None:
-    path = make(tmp_path)  # type: ignore[operator]
-    before = sorted(tmp_path.rglob("*"))
-    assert [tuple(member) for member in members(path, (".json",))] == SORTED
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_plain_tar_and_gz(tmp_path: Path) -> None:
-    assert len(list(members(tar(tmp_path, "w", "set.tar"), (".json",)))) == 3
-    (tmp_path / "one.jsonl.gz").write_bytes(gzip.compress(b"{}"))
-    assert list(members(tmp_path / "one.jsonl.gz", (".json",))) == [("one.jsonl", b"{}")]
-    assert list(members(tmp_path, (".jsonl",))) == [("one.jsonl", b"{}")]
-
-
-def test_a_single_file_may_end_as_it_likes(tmp_path: Path) -> None:
-    (tmp_path / "set").write_bytes(b"x")
-    assert list(members(tmp_path / "set", (".json",))) == [("set", b"x")]
-
-
-@pytest.mark.drill("data")
-@pytest.mark.parametrize("name", ["cut.tar.gz", "cut.gz", "cut.zip", "cut.tar"])
-def test_damaged(tmp_path: Path, name: str) -> None:
-    whole = zipped(tmp_path) if name.endswith(".zip") else tar(tmp_path)
-    (tmp_path / name).write_bytes(whole.read_bytes()[:40])
-    with pytest.raises(UnreadableFile, match="damaged or cut short"):
-        list(members(tmp_path / name, (".json",)))
-
-
-def test_missing_and_empty(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="no such file"):
-        list(members(tmp_path / "none", (".json",)))
-    with pytest.raises(UnreadableFile, match="no file here ends in"):
-        list(members(folder(tmp_path), (".csv",)))
-
-
 def tar_of(path: Path, *members: tuple[str, bytes], mode: str = "w:gz") -> Path:
     with tarfile.open(path, mode) as archive:
         for name, data in members:
@@ -96,14 +34,57 @@ def zip_of(path: Path, *members: tuple[str, bytes]) -> Path:
 
 
 def folder_of(path: Path, *members: tuple[str, bytes]) -> Path:
-    path.mkdir()
     for name, data in members:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(data)
     return path
 
 
+@pytest.mark.parametrize(
+    ("make", "name"), [(folder_of, "set"), (tar_of, "set.tar.gz"), (zip_of, "set.zip")], ids=["folder", "tar", "zip"]
+)
+def test_members(tmp_path: Path, make: Any, name: str) -> None:
+    path = make(tmp_path / name, *CONTENT.items())
+    before = sorted(tmp_path.rglob("*"))
+    assert [tuple(member) for member in members(path, (".json",))] == SORTED
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_link_in_a_tar_is_not_followed(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "set.tar", "w") as archive:
+        link = tarfile.TarInfo("a.json")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    with pytest.raises(UnreadableFile, match="no file here ends in"):
+        list(members(tmp_path / "set.tar", (".json",)))
+
+
+def test_a_single_file_may_end_as_it_likes_and_be_packed(tmp_path: Path) -> None:
+    (tmp_path / "set").write_bytes(b"x")
+    assert list(members(tmp_path / "set", (".json",))) == [("set", b"x")]
+    (tmp_path / "one.jsonl.gz").write_bytes(gzip.compress(b"{}"))
+    assert list(members(tmp_path / "one.jsonl.gz", (".json",))) == [("one.jsonl", b"{}")]
+    assert list(members(tmp_path, (".jsonl",))) == [("one.jsonl", b"{}")]
+
+
+@pytest.mark.drill("data")
+@pytest.mark.parametrize("name", ["cut.tar.gz", "cut.gz", "cut.zip", "cut.tar"])
+def test_damaged(tmp_path: Path, name: str) -> None:
+    whole = (zip_of if name.endswith(".zip") else tar_of)(tmp_path / "whole", *CONTENT.items())
+    (tmp_path / name).write_bytes(whole.read_bytes()[:40])
+    with pytest.raises(UnreadableFile, match="damaged or cut short"):
+        list(members(tmp_path / name, (".json",)))
+
+
+def test_missing_and_empty(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="no such file"):
+        list(members(tmp_path / "none", (".json",)))
+    with pytest.raises(UnreadableFile, match="no file here ends in"):
+        list(members(folder_of(tmp_path / "set", *CONTENT.items()), (".csv",)))
+
+
 PLAIN = [(f"{i}.json", b"0" * 1000) for i in range(3)]
-PACKED = [(f"{i}.json.gz", gzip.compress(b"0" * 1000)) for i in range(3)]
+PACKED = [(f"{i}.json.gz", gzip.compress(b"0" * 1000)) for i in range(3)]  # a bomb, once more
 MADE = [(tar_of, "set.tar.gz"), (tar_of, "set.tar.xz"), (zip_of, "set.zip"), (folder_of, "set")]
 
 
@@ -129,12 +110,6 @@ def test_what_comes_out_is_counted_whatever_packs_it(
     assert "0.json" in str(caught.value.where)
 
 
-def test_no_more_files_than_anybody_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_FILES", 2)
-    with pytest.raises(UnreadableFile, match="more than 2 files"):
-        list(members(tar_of(tmp_path / "set.tar.gz", *PLAIN), (".json",)))
-
-
 @pytest.mark.parametrize("held", [0, 1, 25, 1000])
 def test_a_tar_too_large_to_be_held_is_read_again_in_the_same_order(
     tmp_path: Path, held: int, monkeypatch: pytest.MonkeyPatch
@@ -145,16 +120,6 @@ def test_a_tar_too_large_to_be_held_is_read_again_in_the_same_order(
     assert list(members(path, (".json",))) == whole
     monkeypatch.setattr(files, "_HELD", held)
     assert list(members(path, (".json",))) == whole
-
-
-@pytest.mark.parametrize("make", [tar, zipped])
-def test_absurd_sizes(tmp_path: Path, make: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_FILE_BYTES", 2)
-    with pytest.raises(UnreadableFile, match="absurdly large"):
-        list(members(make(tmp_path), (".json",)))  # type: ignore[operator]
-    (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"0" * 100))
-    with pytest.raises(UnreadableFile, match="absurdly large"):
-        list(members(tmp_path / "bomb.gz", (".json",)))
 
 
 @pytest.mark.drill("data")
@@ -180,7 +145,7 @@ def test_what_is_passed_over_in_a_tar_counts_as_well(tmp_path: Path, monkeypatch
     path = tar_of(tmp_path / "set.tar.gz", ("video.mp4", b"0" * 2000), ("a.json", b"1"))
     assert list(members(path, (".json",)))
     monkeypatch.setattr(files, "MAX_PASSED", 1999)
-    with pytest.raises(UnreadableFile, match="none of a data set"):
+    with pytest.raises(UnreadableFile, match="its other files hold"):
         list(members(path, (".json",)))
     monkeypatch.setattr(files, "MAX_PASSED", 2000)
     monkeypatch.setattr(files, "MAX_FILES", 1)

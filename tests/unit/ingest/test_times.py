@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pipelines.ingest import times
-from pipelines.ingest.fields import Unfit
+from pipelines.ingest.forms import Unfit
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 
