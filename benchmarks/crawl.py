@@ -2,7 +2,7 @@
 
     python benchmarks/crawl.py [--posts 400] [--repeat 3]
 
-The bare spider asks for the same pages, one at a time as ours does, and reads the same fields with plain selectors;
+The bare spider requests the same pages, one at a time as ours does, and reads the same fields with plain selectors;
 it has no cache, no journal, no pseudonyms, and none of our checks. Seconds between opening and closing of the spider;
 the runs take turns; median; the ratio is what counts.
 """
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +99,12 @@ def bare(url: str) -> None:
     process.crawl(crawler)
     process.start()
     stats = crawler.stats.get_stats()
-    found = {
+    figures = {
         "pages": stats["downloader/response_count"],
         "items": stats["item_scraped_count"],
         "seconds": stats["elapsed_time_seconds"],
     }
-    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.write(json.dumps(figures) + "\n")
 
 
 def main() -> None:
@@ -119,10 +120,12 @@ def main() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from samples.replica import Replica
+    from samples.replica import Replica, make_world
+    from samples.replica.server import Server
 
     ours, bares = [], []
-    with Replica(posts=options.posts, now=NOW) as replica, tempfile.TemporaryDirectory() as folder:
+    server = Server(make_world(options.posts, datetime.fromisoformat(NOW)))
+    with Replica(server) as replica, tempfile.TemporaryDirectory() as folder:
         _bare(replica.url)  # the replica renders every page once
         for number in range(options.repeat):
             bares.append(_bare(replica.url))

@@ -1,7 +1,7 @@
-"""When something was posted: a time as a page tells it, read against the time at which the page was fetched.
+"""When something was posted: a time as a page writes it, relative to the time at which the page was fetched.
 
 ==========================  =======  ===============================================================
-what a page says            gives    read as
+on the page                 gives    read as
 ==========================  =======  ===============================================================
 刚刚, N分钟前               minute   the fetch less N minutes
 N秒前                       second
@@ -27,10 +27,10 @@ from crawlers.records import Moment
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 # The clocks of a site and of ours may differ, and a site may keep another zone than we think: by a day at most.
 AHEAD = timedelta(days=1)
-EARLIEST_YEAR = 1990  # no forum is older: what says so is no date
+EARLIEST_YEAR = 1990  # no forum is older: an earlier year is no date
 
 _LONGEST = 60
-_SPOKEN_OF = re.compile(r"^(?:发表|发布|回答|回复|创建|發表|發佈|回覆)(?:于|於)[::]?\s*")
+_PREFIX = re.compile(r"^(?:发表|发布|回答|回复|创建|發表|發佈|回覆)(?:于|於)[::]?\s*")
 _CLOCK = r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?"
 _DATE = re.compile(
     r"(?:(?P<year>[0-9]{4})(?:[-/.]|年))?(?P<month>[0-9]{1,2})(?:[-/.]|月)(?P<day>[0-9]{1,2})日?"
@@ -52,7 +52,7 @@ _UNITS = {
     "个月": (timedelta(days=30), "month"),
     "年": (timedelta(days=365), "year"),
 }
-_BEGINNING = {
+_FLOORS = {
     "second": {"microsecond": 0},
     "minute": {"second": 0, "microsecond": 0},
     "hour": {"minute": 0, "second": 0, "microsecond": 0},
@@ -69,61 +69,58 @@ def moment(text: str, fetched_at: datetime) -> Moment:
         ValueError: `text` is no time that we know, can not be, or lies more than a day ahead of `fetched_at`. The
             message does not repeat it: on a page that has changed, anything may stand there.
     """
-    said = " ".join(text[: 4 * _LONGEST].split())  # also turns the &nbsp; of Discuz into a space
-    bare = _SPOKEN_OF.sub("", said)
-    if len(bare) > _LONGEST:
+    words = _PREFIX.sub("", " ".join(text[: 4 * _LONGEST].split()))  # split also takes the &nbsp; of Discuz
+    if len(words) > _LONGEST:
         raise ValueError("too long for a time")
     now = fetched_at.astimezone(SHANGHAI)
     try:
-        at, precision = _read(bare, now)
+        at, precision = _read(words, now)
         at = at.astimezone(UTC)
         ahead = at > now + AHEAD
     except (ValueError, OverflowError) as error:
         raise ValueError("no time that we know, or none that can be") from error
     if at.year < EARLIEST_YEAR or ahead:
         raise ValueError("a time that can not be when the page was fetched")
-    return Moment(at, precision, bare)
+    return Moment(at, precision, words)
 
 
 def names_a_date(moment: Moment) -> bool:
     """Whether the page named a date, year and all, so that the moment is the same whenever the page is fetched."""
-    return re.match(r"[0-9]{4}", moment.said) is not None
+    return re.match(r"[0-9]{4}", moment.text) is not None
 
 
-def _read(said: str, now: datetime) -> tuple[datetime, str]:
-    if said in {"刚刚", "剛剛"}:
-        return _beginning(now, "minute")
-    if ago := _AGO.fullmatch(said):
+def _read(words: str, now: datetime) -> tuple[datetime, str]:
+    if words in {"刚刚", "剛剛"}:
+        return _floor(now, "minute")
+    if ago := _AGO.fullmatch(words):
         return _ago(ago["count"], _TRADITIONAL.get(ago["unit"], ago["unit"]), now)
-    if named := _NAMED_DAY.fullmatch(said):
+    if named := _NAMED_DAY.fullmatch(words):
         return _at_clock(now - timedelta(days=_DAYS_BACK[named["name"]]), named)
-    if clock := _CLOCK_ALONE.fullmatch(said):
+    if clock := _CLOCK_ALONE.fullmatch(words):
         at, precision = _at_clock(now, clock)
         return (at if at <= now else at - timedelta(days=1)), precision
-    if _ISO.fullmatch(said):
-        return _beginning(datetime.fromisoformat(said), "second")
-    if date := _DATE.fullmatch(said):
+    if _ISO.fullmatch(words):
+        return _floor(datetime.fromisoformat(words), "second")
+    if date := _DATE.fullmatch(words):
         return _date(date, now)
     raise ValueError("no time that we know")
 
 
 def _ago(count: str, unit: str, now: datetime) -> tuple[datetime, str]:
     length, precision = _UNITS[unit]
-    if count == "半":
-        if unit != "小时":
-            raise ValueError("no time that we know")
-        return _beginning(now - length / 2, precision)
-    return _beginning(now - int(count) * length, precision)
+    if count == "半" and unit != "小时":
+        raise ValueError("no time that we know")
+    return _floor(now - (length / 2 if count == "半" else int(count) * length), precision)
 
 
-def _date(written: re.Match[str], now: datetime) -> tuple[datetime, str]:
-    month, day = int(written["month"]), int(written["day"])
-    if written["year"]:
-        return _at_clock(datetime(int(written["year"]), month, day, tzinfo=SHANGHAI), written)
+def _date(match: re.Match[str], now: datetime) -> tuple[datetime, str]:
+    month, day = int(match["month"]), int(match["day"])
+    if match["year"]:
+        return _at_clock(datetime(int(match["year"]), month, day, tzinfo=SHANGHAI), match)
     # Without a year: the latest that does not lie ahead. For 29 February that may be years ago.
     for year in range((now + AHEAD).year, now.year - 9, -1):
         try:
-            at, precision = _at_clock(datetime(year, month, day, tzinfo=SHANGHAI), written)
+            at, precision = _at_clock(datetime(year, month, day, tzinfo=SHANGHAI), match)
         except ValueError:
             continue
         if at <= now + AHEAD:
@@ -131,13 +128,13 @@ def _date(written: re.Match[str], now: datetime) -> tuple[datetime, str]:
     raise ValueError("a time that can not be")
 
 
-def _at_clock(day: datetime, written: re.Match[str]) -> tuple[datetime, str]:
-    """`day` at the hour, minute and second of `written`, or its beginning where those are not told."""
-    if written["hour"] is None:
-        return _beginning(day, "day")
-    at = day.replace(hour=int(written["hour"]), minute=int(written["minute"]), second=int(written["second"] or 0))
-    return _beginning(at, "second" if written["second"] else "minute")
+def _at_clock(day: datetime, match: re.Match[str]) -> tuple[datetime, str]:
+    """`day` at the hour, minute and second of `match`, or its beginning where those are missing."""
+    if match["hour"] is None:
+        return _floor(day, "day")
+    at = day.replace(hour=int(match["hour"]), minute=int(match["minute"]), second=int(match["second"] or 0))
+    return _floor(at, "second" if match["second"] else "minute")
 
 
-def _beginning(at: datetime, precision: str) -> tuple[datetime, str]:
-    return at.replace(**_BEGINNING[precision]), precision  # type: ignore[arg-type]
+def _floor(at: datetime, precision: str) -> tuple[datetime, str]:
+    return at.replace(**_FLOORS[precision]), precision  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""What a crawl can not do, and what to do about it.
+"""The errors of a crawl.
 
 CrawlError           exit 1: the crawl failed, or its folder is not as it should be
-└── RequestRefused   exit 2: the crawl was asked for wrongly, nothing was fetched
+└── RequestRefused   exit 2: the request was wrong, nothing was fetched
 """
 
 import difflib
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 
 class CrawlError(Exception):
-    """Base of all; `str()` gives what happened, where, and the hint. Never a text of a page."""
+    """Base of all; `str()` gives what happened, where, and the hint, never a text of a page."""
 
     exit_code = 1
 

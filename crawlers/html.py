@@ -1,6 +1,6 @@
-"""What a reader sees of a node: plain text with its line ends. Also the few questions that pages ask of a tree.
+"""Plain text of a node as a reader sees it, with its line ends; links and numbers of a page.
 
-Selectors are compiled once and asked of lxml's elements directly: ten answers a page are a hundred questions, and
+Selectors are compiled once and applied to lxml's elements directly: ten answers a page are a hundred queries, and
 through parsel they would cost as much as the fetching.
 """
 
@@ -48,11 +48,11 @@ def find(node: Node, css: str) -> list[Node]:
 
 
 def parsed(html: str) -> Selector:
-    """A page in HTML, read to its end.
+    """A page in HTML.
 
     Raises:
-        ValueError: The parser gave up before the end, as it does where tags stand too deeply within each other: what
-            it gave would look like a whole page that says less.
+        ValueError: The parser gave up before the end, as where tags are nested too deeply: its tree would look like
+            a whole, shorter page.
     """
     # parsel's own parser keeps its errors to itself.
     parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
@@ -66,11 +66,7 @@ def parsed(html: str) -> Selector:
 
 
 def fragment(html: str) -> Node:
-    """The tree of a piece of HTML, as JSON engines give it.
-
-    Raises:
-        ValueError: It can not be read to its end.
-    """
+    """The tree of a piece of HTML, as JSON engines give it; ValueError where it can not be read to its end."""
     root = parsed(html).root
     if any(isinstance(each.tag, str) for each in root.itersiblings()):  # another document begins behind </html>
         raise ValueError("markup that goes on behind its own end")
@@ -120,11 +116,10 @@ def followed(node: Node) -> bool:
 
 def number(text: str) -> int | None:
     """The first number in `text`: 3个回答, 1,204, 1.2万."""
-    found = _NUMBER.search(text)
-    if found is None:
+    match = _NUMBER.search(text)
+    if match is None:
         return None
-    whole = float(found[1].replace(",", "") + (found[2] or "")) * (10_000 if found[3] else 1)
-    return round(whole)
+    return round(float(match[1].replace(",", "") + (match[2] or "")) * (10_000 if match[3] else 1))
 
 
 def words(node: Node) -> str:
@@ -140,7 +135,7 @@ def readable(node: Node, drop: str | None = None, keep_lines: bool = False) -> s
 
     Args:
         node: The element.
-        drop: A selector of elements within it that are none of the writer's words: quotes, notes of an edit.
+        drop: A selector of elements within it that are not the writer's words: quotes, notes of an edit.
         keep_lines: Line ends of the source count too, as where a site shows what was typed in one block.
 
     Raises:
@@ -155,14 +150,14 @@ def readable(node: Node, drop: str | None = None, keep_lines: bool = False) -> s
 def _read(node: Node, drop: str | None, keep_lines: bool) -> str:
     dropped = frozenset(find(node, drop)) if drop else frozenset()
     lines = _Lines(keep_lines)
-    walk = etree.iterwalk(node, events=("start", "end", "comment", "pi"))
+    events = etree.iterwalk(node, events=("start", "end", "comment", "pi"))
     skipped: Node | None = None
-    for event, each in walk:
+    for event, each in events:
         block = each.tag in _BLOCKS
         if event == "start":
             if each in dropped or (each is not node and _hidden(each)):
                 skipped = each
-                walk.skip_subtree()
+                events.skip_subtree()
                 continue
             if block:
                 lines.edge()

@@ -1,15 +1,15 @@
-"""The folder of one window: what a crawl has, so that one that was killed goes on and fetches nothing twice.
+"""The folder of one window: what a crawl has fetched, so that one that was killed goes on and fetches nothing twice.
 
 ===================  ============================================================================================
-``job.json``         what was asked for; another request in the same folder is refused
+``job.json``         the request; another one in the same folder is refused
 ``pages.sqlite``     the pages, compressed (`crawlers.cache`)
 ``items.jsonl``      the journal: one finished post a line, and what the list showed of it, written at once
-``robots.txt``       the robots.txt of each host as it was found, with its SHA-256
+``robots.txt``       the robots.txt of each host as it came, with its SHA-256
 ``unknown/``         pages of a layout that nobody knows yet, compressed
 ``seen.jsonl``       for the next crawl: id, fingerprint, time of posting of what was listed; what was not read
 ``stopped.json``     how the last run ended, where it ended early
-``refused.json``     why the last run could not begin, in words
-``stats.json``       written last: the job is over, and is never gone on with
+``refused.json``     why the last run could not begin
+``stats.json``       written last: the job is over, and never continued
 ===================  ============================================================================================
 
 Scrapy's own JOBDIR is not used: killed, it has kept nothing of the posts; finished, it fetches nothing and says so
@@ -19,19 +19,16 @@ with success (spec/crawling.md §3.3).
 import contextlib
 import errno
 import gzip
-import hashlib
-import io
 import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from crawlers.errors import CrawlError, RequestRefused
-from crawlers.hosts import taken
+from crawlers.hosts import try_lock
 from crawlers.options import DAMAGED, Known, Options, read_known
 from schemas.ids import digest
 
@@ -40,7 +37,7 @@ _LOCK = ".lock"
 
 
 class Job:
-    """An open job folder. Only one process has it at a time; a killed one has let go of it."""
+    """An open job folder. Only one process has it at a time, until it closes it or dies."""
 
     def __init__(self, folder: Path, request: Mapping[str, object]) -> None:
         """Makes or opens `folder`.
@@ -50,10 +47,11 @@ class Job:
             CrawlError: for a job that is over, of another request, in use, or damaged.
         """
         self.folder = folder
+        self.pages, self.items = folder / "pages.sqlite", folder / "items.jsonl"
         with contextlib.ExitStack() as opened:
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if (lock := taken(folder / _LOCK)) is None:
+                if (lock := try_lock(folder / _LOCK)) is None:
                     raise CrawlError("another crawl is at work in this folder", where=folder, hint="wait for it")
                 opened.enter_context(lock)
                 self._check(request)
@@ -69,60 +67,37 @@ class Job:
                 ) from None
             self._opened = opened.pop_all()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @property
-    def pages(self) -> Path:
-        """Where the cache of this job stands."""
-        return self.folder / "pages.sqlite"
-
-    @property
-    def items(self) -> Path:
-        """Where the journal of this job stands."""
-        return self.folder / "items.jsonl"
-
-    def append(self, row: Mapping[str, Any], fingerprint: str | None = None) -> bool:
-        """Puts a finished post into the journal, at once; False where it is there already.
+    def append(self, row: Mapping[str, Any], fingerprint: str | None = None) -> None:
+        """Writes a finished post into the journal, at once.
 
         Args:
             row: of `schemas.posts.RawPosts`, as JSON has it.
             fingerprint: what the list showed of the post before it was fetched.
 
         Raises:
-            OSError: for a line that can not be written whole; nothing of it stands there.
+            OSError: for a line that can not be written whole; nothing of it is left.
         """
-        if row["source_id"] in self.had:
-            return False
-        said = {**row, "fingerprint": fingerprint}
-        line = json.dumps(said, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        entry = {**row, "fingerprint": fingerprint}
+        line = json.dumps(entry, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         # One unbuffered write: a process that is killed leaves a whole line, or half of the last.
         whole = line.encode("utf-8", "surrogatepass")
         before = os.fstat(self._journal.fileno()).st_size
         if self._journal.write(whole) != len(whole):
-            # On a disk that is all but full a write takes what there is room for, and is no error.
+            # On a disk that is almost full a write takes what there is room for, and is no error.
             self._journal.truncate(before)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.items))
-        self.had[row["source_id"]] = read_known(said)
-        return True
+        self.had[row["source_id"]] = read_known(entry)
 
-    def keep_robots(self, url: str, body: bytes, status: int, at: datetime) -> str:
-        """Keeps a robots.txt as it was found, once a content; gives its SHA-256."""
-        sha256 = hashlib.sha256(body).hexdigest()
+    def keep_robots(self, url: str, body: bytes, status: int, sha256: str, at: datetime) -> None:
+        """Keeps a robots.txt as it came, once a content."""
         path = self.folder / "robots.txt"
         mark = f"# gongqing: {url} sha256={sha256} status={status}".encode()
         if mark not in (path.read_bytes() if path.exists() else b""):
             with path.open("ab") as file:
                 file.write(mark + f" fetched_at={at.isoformat()}\n".encode() + body.rstrip(b"\n") + b"\n\n")
-        return sha256
 
     def keep_page(self, url: str, body: bytes) -> Path:
-        """Saves a page that could not be read, for whoever writes the next layout."""
+        """Saves a page that could not be read, for the author of the next layout."""
         folder = self.folder / "unknown"
         folder.mkdir(exist_ok=True)
         path = folder / f"{digest(url)}.gz"
@@ -132,26 +107,23 @@ class Job:
 
     def finish(self, seen: Iterable[Mapping[str, object]], stats: Mapping[str, object]) -> None:
         """Writes what the next crawl is to know, and then that this one is over."""
-        lines = io.StringIO()
-        for row in seen:
-            lines.write(json.dumps(row, ensure_ascii=False) + "\n")
-        write_whole(self.folder / "seen.jsonl", lines.getvalue().encode("utf-8", "surrogatepass"))
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in seen)
+        write_whole(self.folder / "seen.jsonl", lines.encode("utf-8", "surrogatepass"))
         os.fsync(self._journal.fileno())
         write_whole(self.folder / "stats.json", _json(stats))
 
     def stop(self, stats: Mapping[str, object]) -> None:
-        """Notes how a run ended that can be gone on with."""
+        """Notes how a run ended that can be continued."""
         write_whole(self.folder / "stopped.json", _json(stats))
 
     def close(self) -> None:
-        """Lets go of the folder."""
+        """Closes the journal and unlocks the folder."""
         self._opened.close()
 
     def _check(self, request: Mapping[str, object]) -> None:
-        over = self.folder / "stats.json"
-        if over.exists():
+        if (self.folder / "stats.json").exists():
             raise CrawlError(
-                "this job is over: it is never gone on with", where=self.folder, hint="give the crawl a new folder"
+                "this job is over: it is never continued", where=self.folder, hint="give the crawl a new folder"
             )
         path = self.folder / "job.json"
         if not path.exists():
@@ -159,12 +131,12 @@ class Job:
             return
         try:
             before = json.loads(path.read_bytes())
-        except ValueError:
+            other = sorted(name for name, value in request.items() if before.get(name) != value)
+        except DAMAGED:
             raise CrawlError(
-                "what the job was asked for can not be read", where=path, hint="begin anew elsewhere"
+                "the request of the job can not be read", where=path, hint="use a new folder for the job"
             ) from None
-        if before != json.loads(_json(request)):
-            other = sorted(name for name in {*before, *request} if before.get(name) != request.get(name))
+        if other:
             raise CrawlError(
                 f"the folder belongs to another request: {', '.join(other)} differ",
                 where=self.folder,
@@ -173,10 +145,9 @@ class Job:
 
     def _read_journal(self) -> dict[str, Known]:
         path = self.items
-        if not path.exists():
-            return {}
         had: dict[str, Known] = {}
         whole = 0
+        path.touch()
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
@@ -186,7 +157,9 @@ class Job:
                     had[row["source_id"]] = read_known(row)
                 except DAMAGED:
                     raise CrawlError(
-                        "a line of the journal is damaged", where=f"{path}:{number}", hint="begin anew elsewhere"
+                        "a line of the journal is damaged",
+                        where=f"{path}:{number}",
+                        hint="use a new folder for the job",
                     ) from None
                 whole += len(line)
         if path.stat().st_size > whole:
@@ -195,52 +168,38 @@ class Job:
 
 
 def request_of(options: Options) -> dict[str, object]:
-    """What makes a job another one: source, window, place, bounds."""
+    """The part of the options that a job is bound to: source, window, address, bounds."""
     return {
         "source": options.site.name,
         "base_url": options.base_url,
         "from": options.window.first.isoformat(),
         "until": options.window.last.isoformat(),
-        "max_items": options.max_items,
-        "since_id": options.since_id,
-        "sample": options.sample,
+        "max_items": options.args.max_items,
     }
 
 
-def expire(jobs: Path, older_than: datetime) -> int:
-    """Deletes what people wrote from the jobs below `jobs` that nobody has touched since `older_than`.
+def expire(folder: Path, older_than: datetime) -> None:
+    """Deletes what people wrote from a job's folder that nobody has touched since `older_than`.
 
-    What was asked for, the robots.txt, what the next crawl is to know and the figures stay; a job that a crawl is at
-    work on stays whole. Gives how many jobs had something left to delete.
+    The request, the robots.txt, what the next crawl is to know and the figures stay; so does all of a job at work.
     """
-    cleared = 0
-    for request in sorted(jobs.rglob("job.json")):
-        if lock := taken(request.parent / _LOCK):
-            with lock:
-                cleared += _emptied(request.parent, older_than.timestamp())
-    return cleared
-
-
-def _emptied(folder: Path, older_than: float) -> bool:
-    raw = [*folder.glob("pages.sqlite*"), folder / "items.jsonl", folder / "unknown"]
-    left = [path for path in raw if path.exists()]
-    touched = max(path.stat().st_mtime for path in folder.iterdir() if path.name != _LOCK)
-    if not left or touched >= older_than:
-        return False
-    for path in left:
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    return True
+    lock = try_lock(folder / _LOCK)
+    if lock is None:
+        return
+    with lock:
+        touched = max(path.stat().st_mtime for path in folder.iterdir() if path.name != _LOCK)
+        if touched < older_than.timestamp():
+            for path in (*folder.glob("pages.sqlite*"), folder / "items.jsonl"):
+                path.unlink(missing_ok=True)
+            shutil.rmtree(folder / "unknown", ignore_errors=True)
 
 
 def note_refusal(folder: Path, error: CrawlError) -> None:
-    """Notes in a job's folder, where there is one, why a run could not begin: its words reach whoever started it."""
+    """Notes in a job's folder, where there is one, why a run could not begin, for the process that started it."""
     if folder.is_dir():
-        said = {"what": error.what, "where": error.where, "hint": error.hint, "exit_code": error.exit_code}
+        reason = {"what": error.what, "where": error.where, "hint": error.hint, "exit_code": error.exit_code}
         with contextlib.suppress(OSError):  # a folder that cannot be written may be the very reason
-            write_whole(folder / "refused.json", _json(said))
+            write_whole(folder / "refused.json", _json(reason))
 
 
 def _json(value: Mapping[str, object]) -> bytes:

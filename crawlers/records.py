@@ -1,4 +1,4 @@
-"""What a page says: the records that `crawlers.pages` reads and the spiders put together.
+"""The records that `crawlers.pages` reads from a page and the spider puts together.
 
 They hold no avatar, no link to a profile and no province of an IP address: what is not here can not be stored.
 """
@@ -13,7 +13,7 @@ class Moment:
 
     at: datetime  # aware, UTC; the beginning of the second, minute … that the page names
     precision: str  # one of schemas.labels.PRECISIONS
-    said: str  # as it stands on the page
+    text: str  # as it stands on the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,7 @@ class ListPage:
 
     posts: tuple[Listed, ...]
     next_url: str | None
-    layout: str
-    refused: int = (
-        0  # links where posts stand that lead to another host, a file, a script: to be counted, never followed
-    )
+    refused: int = 0  # links of posts that lead to another host, a file, a script: counted, never followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +47,13 @@ class Answer:
     author_role: str  # one of schemas.labels.AUTHOR_ROLES
     text: str
     posted: Moment | None
-    likes: int | None
-    recommended: bool | None
+    likes: int | None = None
+    recommended: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the seeker asked."""
+    """The seeker's post."""
 
     source_id: str
     url: str
@@ -74,11 +71,10 @@ class PostPage:
 
     question: Question | None
     answers: tuple[Answer, ...]
-    next_url: str | None
+    next_urls: tuple[str, ...]  # the further pages that this one names
     layout: str
     n_answers: int | None = None  # as the page states it
-    n_found: int = 0  # answers that stand on this page, also those without text: an image alone, hidden, removed
-    more_ids: tuple[str, ...] = ()  # Discourse: posts of the topic that are still to be asked for
+    n_found: int = 0  # answers on this page, also those without text: an image alone, hidden, removed
 
 
 class PageError(ValueError):
@@ -91,4 +87,4 @@ class PageError(ValueError):
 
 
 class UnknownLayout(PageError):
-    """Raised by `crawlers.pages`: no layout of ours, so the page is to be kept for whoever writes the next one."""
+    """Raised by `crawlers.pages`: no layout of ours, so the page is kept for the author of the next one."""

@@ -1,4 +1,4 @@
-"""The row of `schemas.posts.RawPosts` that a post becomes: here authors turn into pseudonyms, at the door.
+"""The row of `schemas.posts.RawPosts` that a post becomes, with pseudonyms in the place of authors.
 
 Written as JSON: times are ISO 8601 in UTC, absent values null.
 """
@@ -19,20 +19,19 @@ def row_of(
     """The row of one post with all its answers, each once.
 
     Args:
-        site: where it stood: its name is the source, its terms become the post's.
+        site: its name is the source, its terms become the post's.
         question: the seeker's part.
         answers: of all pages, in order; an answer that moved to the next page between two requests comes twice.
         key: of the pseudonyms.
         fetched_at: aware; when the first page was fetched.
         layout: the name of the page layout.
-        topic: our main topic of the board, where the site's file gives it one; it goes before what the page says.
+        topic: our main topic of the board, where the site's file has one; otherwise the page's counts.
     """
     post_id = source_row_id(site.name, question.source_id)
     rows: dict[str, Mapping[str, Any]] = {}
     for answer in answers:
         name = f"{post_id}/{answer.source_id}" if answer.source_id else answer_id(post_id, answer.text)
         rows.setdefault(name, _answer(site, answer, name, key))
-    said = question.topic
     return {
         "post_id": post_id,
         "source": site.name,
@@ -40,7 +39,7 @@ def row_of(
         "url": question.url,
         "title": question.title,
         "description": question.description,
-        "topic": topic or (None if said is None else site.topics.get(said, said)),
+        "topic": topic or (site.topics.get(question.topic, question.topic) if question.topic else None),
         "subtopics": list(question.subtopics),
         "author": _author(site, question.author, key),
         "posted_at": _time(question.posted),

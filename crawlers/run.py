@@ -1,9 +1,8 @@
-"""The one entry of a crawl, in and out of Dagster: `python -m crawlers.run SOURCE --from D --until D --job FOLDER`.
+"""The entry point of a crawl, in and out of Dagster: `python -m crawlers.run SOURCE --from D --until D --job FOLDER`.
 
 One crawl a process, because Twisted's reactor starts only once. Progress goes to the log, on standard error and, where
 Dagster started us, to its own; at the end one line of JSON with the figures stands on standard output, and in the job's
-folder. Exit codes: 0 done, 1 failed, blocked or stopped (the same command goes on where it stopped), 2 the request was
-wrong.
+folder. Exit codes: 0 done, 1 failed, blocked or stopped (the same command continues), 2 the request was wrong.
 """
 
 import argparse
@@ -24,12 +23,13 @@ from scrapy.settings import Settings
 from crawlers import settings as project
 from crawlers.errors import CrawlError
 from crawlers.job import DONE, note_refusal
+from crawlers.options import Arguments
 from crawlers.sites import find_site
 from crawlers.spiders.loader import spider_of
 
 
 class _Forward(logging.Handler):
-    """Our own log lines, to another log."""
+    """Forwards our own log lines to another log."""
 
     def __init__(self, to: logging.Logger) -> None:
         super().__init__(logging.INFO)
@@ -40,8 +40,8 @@ class _Forward(logging.Handler):
 
 
 @contextmanager
-def _heard_by_dagster() -> Iterator[None]:
-    """Where Dagster started this process and its small library is there, the log of its run has our lines too."""
+def _logged_by_dagster() -> Iterator[None]:
+    """Where Dagster started this process and its Pipes library is installed, the log of its run has our lines too."""
     if "DAGSTER_PIPES_CONTEXT" not in os.environ or find_spec("dagster_pipes") is None:
         yield
         return
@@ -52,27 +52,27 @@ def _heard_by_dagster() -> Iterator[None]:
         yield
 
 
-def crawl(source: str, said: Mapping[str, str | None], settings: Settings) -> dict[str, Any]:
+def crawl(source: str, args: Mapping[str, str | None], settings: Settings) -> dict[str, Any]:
     """Crawls one window of `source`; gives the summary of `stats.json`.
 
     Args:
         source: the name of a site, or the path of its TOML file.
-        said: arguments of the spider, by `crawlers.options.NAMES`.
+        args: of the spider, by the names of `crawlers.options.Arguments`.
         settings: of Scrapy, the project's among them.
 
     Raises:
-        CrawlError: for a request that can not be, and for a folder that can not be used.
+        CrawlError: for a wrong request, and for a folder that can not be used.
     """
     spider = spider_of(find_site(source))
-    # At INFO our own lines tell how the crawl goes; Scrapy's, what it is made of.
+    # At INFO our own lines show how the crawl goes; Scrapy's, what it is made of.
     quiet = settings.get("LOG_LEVEL") == "INFO"
     logging.disable(logging.INFO if quiet else logging.NOTSET)
-    process = AsyncCrawlerProcess(settings)  # says its versions, and sets the levels of its loggers
+    process = AsyncCrawlerProcess(settings)  # logs its versions, and sets the levels of its loggers
     logging.disable(logging.NOTSET)
     if quiet:
         logging.getLogger("scrapy").setLevel(logging.WARNING)
     crawler = process.create_crawler(spider)
-    task: asyncio.Task[None] = process.crawl(crawler, **said)
+    task: asyncio.Task[None] = process.crawl(crawler, **args)
     process.start()
     if task.done() and not task.cancelled() and (error := task.exception()) is not None:
         raise error
@@ -80,18 +80,18 @@ def crawl(source: str, said: Mapping[str, str | None], settings: Settings) -> di
     return summary or {"source": source, "finish_reason": "killed"}
 
 
-def attempt(source: str, said: Mapping[str, str | None], settings: Settings) -> tuple[int, dict[str, Any]]:
-    """Crawls as `crawl` does; gives the exit code and the summary, empty where nothing began. Says errors in words."""
+def attempt(source: str, args: Mapping[str, str | None], settings: Settings) -> tuple[int, dict[str, Any]]:
+    """Crawls as `crawl` does; gives the exit code and the summary, empty where nothing began. Prints errors."""
     os.umask(0o077)  # what people wrote is for nobody else on this machine
     try:
-        summary = crawl(source, said, settings)
+        summary = crawl(source, args, settings)
     except CrawlError as error:
-        heard = logging.getLogger("crawlers")
-        if heard.handlers:  # by Dagster; elsewhere the words below are enough
-            heard.error("%s", error.what)
+        logger = logging.getLogger("crawlers")
+        if logger.handlers:  # Dagster's; elsewhere the lines below are enough
+            logger.error("%s", error.what)
         sys.stderr.write(f"error: {error}\n")
-        if said.get("job"):
-            note_refusal(Path(str(said["job"])), error)
+        if args.get("job"):
+            note_refusal(Path(str(args["job"])), error)
         return error.exit_code, {}
     if summary["finish_reason"] in DONE:
         return 0, summary
@@ -102,13 +102,13 @@ def attempt(source: str, said: Mapping[str, str | None], settings: Settings) -> 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; gives the exit code."""
-    said = vars(_parser().parse_args(arguments))
-    source, level = said.pop("source"), said.pop("log_level")
+    args = vars(_parser().parse_args(arguments))
+    source, level = args.pop("source"), args.pop("log_level")
     settings = Settings()
     settings.setmodule(project, priority="project")
     settings.set("LOG_LEVEL", level, priority="cmdline")
-    with _heard_by_dagster():
-        code, summary = attempt(source, said, settings)
+    with _logged_by_dagster():
+        code, summary = attempt(source, args, settings)
     if summary:
         sys.stdout.write(json.dumps(summary, ensure_ascii=False) + "\n")
     return code
@@ -117,21 +117,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m crawlers.run", description="Crawls one window of a site.")
     parser.add_argument("source", help="a site of crawlers/sites, or the path of a TOML file like those")
-    parser.add_argument(
-        "--from", dest="from_date", metavar="DAY", help="first day of posting (Shanghai); default: the last"
-    )
-    parser.add_argument("--until", dest="until_date", metavar="DAY", help="last day of posting; default: today")
-    parser.add_argument("--job", required=True, metavar="FOLDER", help="folder of this window; the same one to go on")
-    parser.add_argument("--base-url", metavar="URL", help="another address of the site: its replica's")
-    parser.add_argument("--max-items", metavar="N", help="posts at most")
-    parser.add_argument("--since-id", metavar="ID", help="the last id that is known: nothing at or below it")
-    parser.add_argument("--sample", metavar="SHARE", help="a share of the posts, in (0, 1], chosen by their ids")
-    parser.add_argument("--seen", metavar="FILE", help="seen.jsonl of earlier jobs: unchanged posts are not fetched")
-    parser.add_argument("--takedown", metavar="FILE", help="ids that are never fetched, one source:id a line")
-    parser.add_argument("--keep-pages-days", metavar="N", help="how long raw pages stay in the job; default: 7")
-    parser.add_argument("--contact", metavar="WHO", help="mail address or URL; default: GONGQING_CRAWL_CONTACT")
-    parser.add_argument("--now", metavar="TIME", help="a clock that stands still (tests)")
-    parser.add_argument("--delays", choices=("on", "off"), help="off: on this machine alone")
+    for name, field in Arguments.model_fields.items():
+        option = f"--{name.removesuffix('_date').replace('_', '-')}"
+        parser.add_argument(option, dest=name, help=field.description, required=name == "job")
     parser.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return parser
 

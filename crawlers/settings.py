@@ -23,7 +23,7 @@ CRAWL_LOST_SHARE = 0.2  # so many, and this share of the posts that were to be f
 CRAWL_LIST_PAGES_MAX = 2000
 CRAWL_POST_PAGES_MAX = 200
 
-# Nothing that a page says may reach another host, a file, or our memory.
+# Nothing on a page may make us reach another host, read a file, or fill our memory.
 DOWNLOAD_HANDLERS = {"file": None, "data": None, "s3": None, "ftp": None}
 DOWNLOAD_MAXSIZE = 8 * 1024 * 1024
 DOWNLOAD_WARNSIZE = 0
@@ -34,9 +34,9 @@ METAREFRESH_ENABLED = False
 REFERER_ENABLED = True
 RETRY_TIMES = 3
 RETRY_PRIORITY_ADJUST = 0  # at once, after the delay: retries put off would all fail in a row at the end of a list page
-RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"  # we say it ourselves, by the address that we asked for
+RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"  # we log it ourselves, by the address that was requested
 
-# A callback gives few things, and gives them in order: no pool of workers, no look into its source for each page.
+# A callback yields few things, in order: no pool of workers, no inspection of its source for each page.
 CONCURRENT_ITEMS = 1
 WARN_ON_GENERATOR_RETURN_VALUE = False
 
@@ -44,7 +44,7 @@ WARN_ON_GENERATOR_RETURN_VALUE = False
 REMOTE_CONTROL_ENABLED = False
 TELNETCONSOLE_ENABLED = False
 
-# Every post is asked for once because its id is; Scrapy's filter would drop a redirect in silence.
+# Every post is requested once because its id is; Scrapy's filter would drop a redirect in silence.
 DUPEFILTER_CLASS = "scrapy.dupefilters.BaseDupeFilter"
 
 # Raw pages are kept for a job to go on with, for some days (`keep_pages_days` of a crawl).
@@ -55,7 +55,7 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "crawlers.extensions.fence.Fence": 50,
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-    "crawlers.extensions.blocked.NoRobotsNoCrawl": 100,
+    "crawlers.extensions.robots.StrictRobotsTxt": 100,
     "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,
     # Below the retries, above the decompression: the cache sees pages as they are read, and no challenge.
     "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware": 560,
@@ -64,17 +64,14 @@ DOWNLOADER_MIDDLEWARES = {
     "crawlers.extensions.fence.SameSiteRedirects": 600,
 }
 SPIDER_MIDDLEWARES = {"scrapy.spidermiddlewares.depth.DepthMiddleware": None}
-ITEM_PIPELINES = {"crawlers.extensions.journal.Journal": 100}
 EXTENSIONS = {
-    "crawlers.extensions.robots.Robots": 10,
-    "crawlers.extensions.robots.BackOff": 20,
-    "crawlers.extensions.progress.Progress": 30,
+    "crawlers.extensions.log.Progress": 30,
     "scrapy.extensions.logstats.LogStats": None,
     "scrapy.extensions.memusage.MemoryUsage": None,
 }
 
 FEED_EXPORT_ENCODING = "utf-8"
 LOG_LEVEL = "INFO"
-LOG_FORMATTER = "crawlers.extensions.quiet.QuietLogs"
+LOG_FORMATTER = "crawlers.extensions.log.QuietLogs"
 STATS_DUMP = False
-CRAWL_PROGRESS_SECONDS = 5.0
+LOGSTATS_INTERVAL = 5.0

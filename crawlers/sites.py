@@ -5,10 +5,11 @@ not a delay of nothing.
 """
 
 import tomllib
+from collections.abc import Iterable
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
@@ -23,26 +24,28 @@ _EXAMPLES = "see an example in crawlers/sites/"
 Engine = Literal["xinli001", "discuz", "discourse", "nodebb", "douban_group"]
 
 
+def _one_of(known: Iterable[str], value: str) -> str:
+    if value not in known:
+        raise ValueError(f"{value!r} is not known; {nearest(value, known)}")
+    return value
+
+
+_Topic = Annotated[str, AfterValidator(partial(_one_of, TAXONOMY))]
+
+
 class _Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Board(_Closed):
-    """One list of a forum: its id in the engine's URLs, and our main topic for what stands there, where one fits."""
+    """One list of a forum: its id in the engine's URLs, and our main topic for its posts, where one fits."""
 
     id: str = Field(min_length=1)
-    topic: str | None = None
-
-    @field_validator("topic")
-    @classmethod
-    def _is_a_topic_of_ours(cls, topic: str | None) -> str | None:
-        if topic is not None and topic not in TAXONOMY:
-            raise ValueError(f"{topic!r} is no main topic of schemas.taxonomy; {nearest(topic, TAXONOMY)}")
-        return topic
+    topic: _Topic | None = None
 
 
 class Robots(_Closed):
-    """What was known of the site's robots.txt when the file was written. A crawl asks for the real one."""
+    """What was known of the site's robots.txt when the file was written. A crawl fetches the real one."""
 
     known: bool
     note: str = ""
@@ -54,23 +57,17 @@ class Politeness(_Closed):
     delay: Annotated[float, Field(ge=1.0, le=120.0)] = 2.0
 
 
-def _one_of(known: tuple[str, ...], value: str) -> str:
-    if value not in known:
-        raise ValueError(f"{value!r}: {nearest(value, known)}")
-    return value
-
-
 class Site(_Closed):
     """A site that may be crawled. Its name is the `source` of its posts."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     title: str
-    example: bool = False  # shows how a file is written, and is crawled by nobody's schedule
+    example: bool = False  # shows how a file is written; no schedule crawls it
     engine: Engine
     base_url: str = Field(pattern=r"^https?://")
     boards: tuple[Board, ...] = ()
     rewritten_urls: bool = False  # Discuz: forum-2-1.html and not forum.php?mod=forumdisplay…
-    charset: str | None = None  # only where the pages do not say it, or say it wrongly
+    charset: str | None = None  # only where the pages do not declare it, or declare a wrong one
     licence: str = Field(min_length=1)
     consent: Annotated[str, AfterValidator(partial(_one_of, CONSENTS))]
     lang: Annotated[str, AfterValidator(partial(_one_of, LANGUAGES))] = "zh"
@@ -78,7 +75,7 @@ class Site(_Closed):
     lineage: tuple[str, ...] = ()
     robots: Robots
     politeness: Politeness = Politeness()
-    topics: dict[str, str] = {}  # the site's name of a topic → ours
+    topics: dict[str, _Topic] = {}  # the site's name of a topic → ours
     overrides: dict[str, str] = {}  # CSS selectors by name, for skins
 
     @field_validator("charset")
@@ -91,27 +88,17 @@ class Site(_Closed):
                 raise ValueError(f"{value!r} is no encoding that Python knows") from None
         return value
 
-    @field_validator("topics")
-    @classmethod
-    def _are_topics_of_ours(cls, topics: dict[str, str]) -> dict[str, str]:
-        for theirs, ours in topics.items():
-            if ours not in TAXONOMY:
-                raise ValueError(f"{theirs!r} is mapped to {ours!r}, no main topic of ours; {nearest(ours, TAXONOMY)}")
-        return topics
-
     @field_validator("overrides")
     @classmethod
     def _are_selectors_of_the_engine(cls, overrides: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         if overrides and "engine" in info.data:  # it is not where it is wrong itself
-            engine = info.data["engine"]
-            known = import_module(f"crawlers.pages.{engine}").SELECTORS
-            for name in overrides.keys() - known.keys():
-                raise ValueError(f"{name!r} is no selector of {engine}; {nearest(name, known)}")
+            for name in overrides:
+                _one_of(import_module(f"crawlers.pages.{info.data['engine']}").SELECTORS, name)
         return overrides
 
     @property
     def host(self) -> str:
-        """The host that one pool of runs is for."""
+        """The name of the host, for which Dagster has a pool of runs."""
         return urlsplit(self.base_url).hostname or ""
 
 
@@ -119,41 +106,36 @@ def read_site(path: Path) -> Site:
     """The site that the TOML file at `path` describes.
 
     Raises:
-        RequestRefused: for a file that can not be read, is no TOML, or has a key or a value that can not be.
+        RequestRefused: for a file that can not be read, is no TOML, or has a wrong key or value.
     """
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise RequestRefused(f"the site's file can not be read: {error}", where=path, hint=_EXAMPLES) from error
     try:
-        return Site.model_validate(said)
+        return Site.model_validate(fields)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
-        where = problem["loc"]
-        key = ".".join(str(part) for part in where)
+        key = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            hint = nearest(str(where[-1]), _keys(where))
+            known = {name for model in (Site, Board, Robots, Politeness) for name in model.model_fields}
+            hint = nearest(str(problem["loc"][-1]), known)
             raise RequestRefused(f"there is no key {key!r} in a site's file", where=path, hint=hint) from None
         raise RequestRefused(
             f"{key}: {problem['msg'].removeprefix('Value error, ')}", where=path, hint=_EXAMPLES
         ) from None
 
 
-def _keys(where: tuple[Any, ...]) -> set[str]:
-    inner: dict[object, type[BaseModel]] = {"boards": Board, "robots": Robots, "politeness": Politeness}
-    return set(inner.get(where[0] if len(where) > 1 else None, Site).model_fields)
-
-
 @cache
 def sites() -> dict[str, Site]:
     """Every site of the repository, by name."""
-    found = {}
+    by_name = {}
     for path in sorted(FOLDER.glob("*.toml")):
         site = read_site(path)
         if site.name != path.stem:
             raise RequestRefused(f"the site is called {site.name!r}", where=path, hint="name the file after the site")
-        found[site.name] = site
-    return found
+        by_name[site.name] = site
+    return by_name
 
 
 def find_site(source: str) -> Site:

@@ -36,7 +36,7 @@ class Days:
     @classmethod
     def of(cls, moment: Moment) -> "Days":
         """The days that `moment` allows: one where the page names the day, more where it was rounded."""
-        if not moment.said.endswith("前") and moment.precision not in ("month", "year"):
+        if not moment.text.endswith("前") and moment.precision not in ("month", "year"):
             return cls(day_of(moment.at), day_of(moment.at))
         rounding = _ROUNDING.get(moment.precision, timedelta(minutes=1))
         return cls(day_of(moment.at - rounding), day_of(moment.at + rounding))
@@ -61,7 +61,7 @@ class Window:
         """The window between two ISO days. Without `last` it ends `today`; without `first` it is one day long.
 
         Raises:
-            RequestRefused: for a day that is none, and for a window that ends before it begins, or has not begun.
+            RequestRefused: for text that is no day, and for a window that ends before it begins, or has not begun.
         """
         until = _day(last, "--until") if last else today
         window = cls(_day(first, "--from") if first else until, until)

@@ -1,11 +1,11 @@
-"""When a site does not want us: the crawl stops, asks nothing more, and fails loudly. No challenge is ever solved.
+"""When a site does not want us: the crawl stops, requests nothing more, and fails. No challenge is ever solved.
 
 ===============  =========================================================================================
 sign             seen as
 ===============  =========================================================================================
 ``challenge``    a page that computes ``arg1`` for ``acw_sc__v2``/``v3``, ``u_atoken`` in an address, a header of
                  Cloudflare's, the name of a check in the title
-``captcha``      a redirect to a host or a path that asks for proof of being human
+``captcha``      a redirect to a host or a path that demands proof of being human
 ``login``        a redirect to a login page
 ``overload``     redirects to 503-error.html, after a few retries
 ``refusals``     403, 429 or 503 several times in a row
@@ -20,21 +20,17 @@ Where not even a connection came about, nobody has refused us: the crawl ends as
 
 import logging
 import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Self
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.exceptions import (
-    CannotResolveHostError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
-    IgnoreRequest,
-)
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
-from scrapy.robotstxt import RobotParser
 from scrapy.utils.defer import _schedule_coro
 
 logger = logging.getLogger(__name__)
@@ -52,15 +48,13 @@ _TOKENS = frozenset({"u_atoken", "u_asession", "u_asig", "u_aref"})
 _CAPTCHA = re.compile(r"^(?:sec|wappass)\.|^[^/]*captcha|/(?:captcha|punish|sec|misc/sorry)(?:\.\w+)?(?:/|$)", re.I)
 _LOGIN = re.compile(r"^(?:accounts|login|passport)\.|/(?:login|signin|passport)(?:\.\w+)?(?:/|$)", re.I)
 _POST = re.compile(r"/[0-9]+(?:\.\w+)?(?:/|$)")  # a wall has no number, a post of the title "login" has
-_NO_ANSWER = (
-    *(CannotResolveHostError, DownloadConnectionRefusedError, DownloadFailedError, DownloadTimeoutError),
-    OSError,
-)
 _REFUSALS = frozenset({403, 429, 503})
+_BACK_OFF = frozenset({429, 503})
+LONGEST_DELAY = 300.0  # seconds; a Crawl-delay of an hour is a refusal in other words, and we then crawl this slowly
 
 
 class Blocked(IgnoreRequest):
-    """A page that says that we are not wanted; `sign` says how."""
+    """Raised for a page that says that we are not wanted; `sign` says how."""
 
     def __init__(self, sign: str) -> None:
         self.sign = sign
@@ -68,14 +62,24 @@ class Blocked(IgnoreRequest):
 
 
 def block(crawler: Crawler, sign: str, url: str, reason: str = "blocked") -> Blocked:
-    """Ends the crawl with `reason`, once; gives the exception for whoever waits for the page."""
+    """Ends the crawl with `reason`, once; gives the exception for the caller to raise."""
     if crawler.stats.get_value("blocked/sign") is None:
         crawler.stats.set_value("blocked/sign", sign)
-        crawler.stats.set_value("blocked/url", url)
-        crawler.stats.set_value("blocked/reason", reason)
         logger.error("%s (%s) at %s: the crawl stops", reason, sign, url)
         _schedule_coro(crawler.engine.close_spider_async(reason=reason))
     return Blocked(sign)
+
+
+@contextmanager
+def stop_where_unwritten(crawler: Crawler, path: Path) -> Iterator[None]:
+    """Ends the crawl as `unwritten` where the block can not write or read the file at `path`, as on a full disk.
+
+    Raises nothing: what comes after the block must stand the file's absence.
+    """
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        block(crawler, getattr(error, "strerror", None) or str(error), str(path), "unwritten")
 
 
 def challenge_of_url(url: str) -> str | None:
@@ -100,12 +104,21 @@ def challenge_of_page(response: Response) -> str | None:
     return None
 
 
+def longer_delay(delay: float, retry_after: bytes | None) -> float:
+    """The delay in seconds after a refusal: twice as long, or as long as `retry_after` says (a date in it not read)."""
+    wanted = float(retry_after) if retry_after is not None and retry_after.isdigit() else 0.0
+    return min(max(2 * delay, wanted, 1.0), LONGEST_DELAY)
+
+
 class StopWhereBlocked:
-    """Reads every answer before it is cached, and lets nothing out once the crawl is blocked."""
+    """Reads every answer before it is cached, slows down after a refusal, and sends nothing once the crawl is blocked.
+
+    Scrapy's throttle shortens the delay again.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._limit: int = crawler.settings.getint("CRAWL_REFUSALS_MAX")
+        self._limit = crawler.settings.getint("CRAWL_REFUSALS_MAX")
         self._refusals = 0
 
     @classmethod
@@ -125,45 +138,25 @@ class StopWhereBlocked:
             return response
         sign = challenge_of_page(response)
         if sign is not None:
-            raise block(self._crawler, sign, asked_url(request))
+            raise block(self._crawler, sign, first_url(request))
+        if response.status in _BACK_OFF and self._crawler.settings.getbool("CRAWL_DELAYS"):
+            slot = self._crawler.engine.downloader.slots.get(request.meta.get("download_slot", ""))
+            if slot is not None:
+                slot.delay = longer_delay(slot.delay, response.headers.get("Retry-After"))
         if response.status == 403 and request.meta.get("unread_before"):
-            return response  # of this post it is known; of the crawl it says nothing
+            return response  # known of this post; it says nothing of the crawl
         self._refusals = self._refusals + 1 if response.status in _REFUSALS else 0
         if self._refusals >= self._limit:
-            raise block(self._crawler, "refusals", asked_url(request))
+            raise block(self._crawler, "refusals", first_url(request))
         return response
 
 
-class NoRobotsNoCrawl(RobotsTxtMiddleware):
-    """A robots.txt that did not come, or that can not be read, allows nothing. Scrapy takes it to allow everything."""
-
-    async def robot_parser(self, request: Request) -> RobotParser:
-        """What the robots.txt of the host of `request` says; raises Blocked where there is nothing that it said."""
-        # A bomb and a loop of redirects are found out on a response's way, where `process_exception` hears nothing.
-        parser = await super().robot_parser(request)
-        if parser is None:
-            raise block(self.crawler, "robots", urljoin(request.url, "/robots.txt"))
-        return parser
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        """Gives the answer on, unless it is a failing robots.txt after its retries."""
-        if is_robots(request) and response.status >= 500:
-            raise block(self.crawler, "robots", asked_url(request))
-        return response
-
-    def process_exception(self, request: Request, exception: Exception) -> None:
-        """Ends the crawl where robots.txt could not be fetched."""
-        if is_robots(request) and not isinstance(exception, Blocked):
-            reason = "unreachable" if isinstance(exception, _NO_ANSWER) else "blocked"
-            raise block(self.crawler, "robots", asked_url(request), reason)
-
-
-def asked_url(request: Request) -> str:
-    """The address that we asked for: the one that a redirect led to may have the words of a title in it."""
+def first_url(request: Request) -> str:
+    """The address that was requested first: the one that a redirect led to may have the words of a title in it."""
     url: str = request.meta.get("redirect_urls", [request.url])[0]
     return url
 
 
 def is_robots(request: Request) -> bool:
-    """Whether Scrapy asks for a robots.txt by `request`."""
+    """Whether Scrapy requests a robots.txt by `request`."""
     return bool(request.meta.get("dont_obey_robotstxt"))

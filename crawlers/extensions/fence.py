@@ -1,4 +1,4 @@
-"""The fence around a site: nothing but its own host is asked, whatever a page links or redirects to."""
+"""The fence around a site: no request leaves its own host, whatever a page links or redirects to."""
 
 from typing import Self
 from urllib.parse import urljoin, urlsplit
@@ -11,11 +11,11 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from w3lib.url import safe_url_string
 
-from crawlers.extensions.blocked import asked_url, block, challenge_of_url, is_robots
+from crawlers.extensions.blocked import block, challenge_of_url, first_url, is_robots
 
 
 class Refused(IgnoreRequest):
-    """A request that we do not make, or an answer that we do not take; `reason` is counted."""
+    """Raised for a request that we do not make, or an answer that we do not take; `reason` is counted."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -23,7 +23,7 @@ class Refused(IgnoreRequest):
 
 
 def outside(url: str, host: str) -> str | None:
-    """Why `url` may not be asked by a crawl of `host` (with its port); None where it may."""
+    """Why a crawl of `host` (with its port) may not request `url`; None where it may."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         return "scheme"
@@ -49,7 +49,7 @@ class Fence:
 
 
 class SameSiteRedirects(RedirectMiddleware):
-    """Follows a redirect within the site alone, a few times; what a redirect elsewhere means is read from it."""
+    """Follows a redirect within the site alone, a few times; a redirect to a wall against crawlers ends the crawl."""
 
     def process_response(
         self,
@@ -72,14 +72,14 @@ class SameSiteRedirects(RedirectMiddleware):
             again = get_retry_request(request, spider=here, reason="overload")
             if again is not None:
                 return again
-            raise block(self.crawler, "overload", asked_url(request))
+            raise block(self.crawler, "overload", first_url(request))
         sign = challenge_of_url(target)
         if sign is not None:
-            raise block(self.crawler, sign, asked_url(request))
+            raise block(self.crawler, sign, first_url(request))
         reason = outside(target, here.options.host)  # type: ignore[attr-defined]
         if reason is not None:
-            if is_robots(request):  # what we may not follow can not tell us what is allowed
-                raise block(self.crawler, "robots", asked_url(request))
+            if is_robots(request):  # rules that we may not follow a link to allow nothing
+                raise block(self.crawler, "robots", first_url(request))
             raise Refused(f"redirect_{reason}")
         try:
             return super().process_response(request, response)

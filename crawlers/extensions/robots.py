@@ -1,64 +1,80 @@
-"""robots.txt beyond Scrapy: its Crawl-delay is applied, and it is kept as it was found."""
+"""robots.txt beyond Scrapy: one that did not come forbids everything, its Crawl-delay is applied, and it is kept."""
 
 import hashlib
 import logging
 from datetime import UTC, datetime
-from typing import Self
+from urllib.parse import urljoin
 
 from scrapy import Request, signals
-from scrapy.core.downloader import Slot
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+)
 from scrapy.extensions.throttle import AutoThrottle
 from scrapy.http import Response
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.httpobj import urlparse_cached
 
-from crawlers.extensions.blocked import is_robots
-from crawlers.extensions.unwritten import stop_where_unwritten
+from crawlers.extensions.blocked import LONGEST_DELAY, Blocked, block, first_url, is_robots, stop_where_unwritten
 
 logger = logging.getLogger(__name__)
 
-_LONGEST = 300.0  # a Crawl-delay of an hour is a refusal in other words; we then ask this slowly
-_BACKED_OFF = frozenset({429, 503})
+_NO_ANSWER = (
+    *(CannotResolveHostError, DownloadConnectionRefusedError, DownloadFailedError, DownloadTimeoutError),
+    OSError,
+)
 
 
-class Robots:
-    """Raises the delay of a host to its Crawl-delay, and keeps the robots.txt that every run found."""
+class StrictRobotsTxt(RobotsTxtMiddleware):
+    """A robots.txt that did not come, or that can not be read, allows nothing. Scrapy takes it to allow everything."""
 
     def __init__(self, crawler: Crawler) -> None:
-        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
-            raise NotConfigured
-        self._crawler = crawler
-        crawler.signals.connect(self._parsed, signal=signals.robots_parsed)
-        crawler.signals.connect(self._received, signal=signals.response_received)
+        super().__init__(crawler)
+        crawler.signals.connect(self._apply_delay, signal=signals.robots_parsed)
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy makes its extensions."""
-        return cls(crawler)
+    async def robot_parser(self, request: Request) -> RobotParser:
+        """The rules of the host of `request`; raises Blocked where there are none."""
+        # A bomb and a loop of redirects fail on a response's way, where `process_exception` is not called.
+        parser = await super().robot_parser(request)
+        if parser is None:
+            raise block(self.crawler, "robots", urljoin(request.url, "/robots.txt"))
+        return parser
 
-    def _received(self, response: Response, request: Request) -> None:
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Keeps a robots.txt as it came; raises Blocked where the server failed, after its retries."""
         if not is_robots(request):
-            return
-        job = self._crawler.spider.job  # type: ignore[union-attr]
+            return response
+        if response.status >= 500:
+            raise block(self.crawler, "robots", first_url(request))
         digest = hashlib.sha256(response.body).hexdigest()
-        self._crawler.stats.set_value("robots/sha256", digest)
-        self._crawler.stats.set_value("robots/status", response.status)
-        logger.info("robots.txt of %s: status %s, sha256 %s", request.url, response.status, digest)
+        self.crawler.stats.set_value("robots/sha256", digest)
+        self.crawler.stats.set_value("robots/status", response.status)
+        logger.info("robots.txt of %s: status %s, sha256 %s", response.url, response.status, digest)
+        job = self.crawler.spider.job  # type: ignore[union-attr]
         if job is not None:
-            with stop_where_unwritten(self._crawler, job.folder / "robots.txt"):
-                job.keep_robots(request.url, response.body, response.status, datetime.now(UTC))
+            with stop_where_unwritten(self.crawler, job.folder / "robots.txt"):
+                job.keep_robots(response.url, response.body, response.status, digest, datetime.now(UTC))
+        return response
 
-    def _parsed(self, robotparser: RobotParser, request: Request) -> None:
-        delay = robotparser.crawl_delay(self._crawler.settings["USER_AGENT"])
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Ends the crawl where robots.txt could not be fetched."""
+        if is_robots(request) and not isinstance(exception, Blocked):
+            reason = "unreachable" if isinstance(exception, _NO_ANSWER) else "blocked"
+            raise block(self.crawler, "robots", first_url(request), reason)
+
+    def _apply_delay(self, robotparser: RobotParser, request: Request) -> None:
+        settings, stats = self.crawler.settings, self.crawler.stats
+        delay = robotparser.crawl_delay(settings["USER_AGENT"])
         if delay is None or delay <= 0:
             return
-        self._crawler.stats.set_value("robots/crawl_delay", delay)
-        if not self._crawler.settings.getbool("CRAWL_DELAYS"):
-            return
-        delay = min(max(delay, self._crawler.settings.getfloat("DOWNLOAD_DELAY")), _LONGEST)
-        raise_delay(self._crawler, urlparse_cached(request).hostname or "", delay)
+        stats.set_value("robots/crawl_delay", delay)
+        if settings.getbool("CRAWL_DELAYS"):
+            least = min(max(delay, settings.getfloat("DOWNLOAD_DELAY")), LONGEST_DELAY)
+            raise_delay(self.crawler, urlparse_cached(request).hostname or "", least)
 
 
 def raise_delay(crawler: Crawler, host: str, delay: float) -> None:
@@ -72,32 +88,3 @@ def raise_delay(crawler: Crawler, host: str, delay: float) -> None:
     if throttle is not None:
         throttle.mindelay = max(throttle.mindelay, delay)
         throttle.maxdelay = max(throttle.maxdelay, delay)
-    crawler.stats.set_value("crawl/least_delay", delay)
-
-
-class BackOff:
-    """Waits longer after 429 and 503: twice as long, or as long as Retry-After says. The throttle comes down again."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        if not crawler.settings.getbool("CRAWL_DELAYS"):
-            raise NotConfigured
-        self._crawler = crawler
-        # Every answer that reaches us, also those that are retried.
-        crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy makes its extensions."""
-        return cls(crawler)
-
-    def _downloaded(self, response: Response, request: Request) -> None:
-        if response.status in _BACKED_OFF:
-            slot: Slot | None = self._crawler.engine.downloader.slots.get(request.meta.get("download_slot", ""))
-            if slot is not None:
-                slot.delay = longer(slot.delay, response.headers.get("Retry-After"))
-
-
-def longer(delay: float, retry_after: bytes | None) -> float:
-    """The delay in seconds after a refusal; `retry_after` as the header has it, a date in it not read."""
-    asked = float(retry_after) if retry_after is not None and retry_after.isdigit() else 0.0
-    return min(max(2 * delay, asked, 1.0), _LONGEST)

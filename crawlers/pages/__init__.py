@@ -1,1 +1,8 @@
-"""Pure functions from a page to records: no input, no output, no clock."""
+"""How the pages of each engine are read, one module an engine.
+
+A module has `list_urls(site, base_url)` (board and first page of each list); `list_page` and `post_page`, which read
+the records of `crawlers.records`, or raise UnknownLayout for another page and PageError for one in which something is
+missing, stands twice, or ran into another part of the page; `SELECTORS` (CSS by name, which a site may override);
+`JSON` (whether the engine answers in JSON) and `ORDERED` (whether its lists are in the order of posting, not of the
+last answer).
+"""

@@ -1,21 +1,23 @@
 """Discourse, in JSON: `latest.json` and `c/….json` list topics, `t/{id}.json` and `t/{id}/posts.json` hold posts.
 
-The first page of a topic has the ids of all its posts and the text of the first twenty; the others are asked for by id
-(`PostPage.more_ids`). The topic of a question is the id of its category: the JSON does not name it.
+The first page of a topic has the ids of all its posts and the text of the first twenty; the others are requested by id.
+The topic of a question is the id of its category: the JSON does not name it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from crawlers.pages import guard
-from crawlers.pages.guard import NO_OVERRIDES
 from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
+from crawlers.sites import Board, Site
 
 LAYOUT = "discourse"
 SELECTORS: Mapping[str, str] = {}  # JSON has no skins
+JSON = True
+ORDERED = False
 
 # Where the forum begins, which may be a folder of its host.
 _FORUM = re.compile(r"(.*?)/(?:latest|new|top|hot|c|t|tag|tags|posts)(?:[/.].*)?")
@@ -23,25 +25,28 @@ _TOPIC_PATH = re.compile(r".*/t/(?:[^/]{1,300}/)?([0-9]{1,18})(?:/[0-9]{1,9}|/po
 
 _SLUG = re.compile(r"[^/?#\s]{1,300}")
 
+_BATCH = 20  # posts of one request, as many as a first page has
 _BY_A_PERSON = 1  # post_type: 2 is a moderator's note, 3 a small action (closed, moved), 4 a whisper
 _LIKE = 2  # its id among the actions
 # In a post, but not its writer's words: quotes, previews of links, captions of files.
-_NOT_SAID = "aside.quote, aside.onebox, .lightbox-wrapper .meta, .lightbox .meta, .poll, .d-modal"
+_NOT_WRITTEN = "aside.quote, aside.onebox, .lightbox-wrapper .meta, .lightbox .meta, .poll, .d-modal"
 
 
-def list_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> ListPage:
-    """The topics of a list; a topic's address is that of its JSON.
+def list_urls(site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
+    """The categories (`slug/id` or `id`), or the latest of all of them."""
+    for board in site.boards:
+        yield board, f"{base_url}/c/{board.id}.json"
+    if not site.boards:
+        yield None, f"{base_url}/latest.json"
 
-    Raises:
-        PageError: A field is missing or of another type.
-        UnknownLayout: No list of topics.
-    """
-    guard.selectors(SELECTORS, overrides)
+
+def list_page(body: object, url: str, fetched_at: datetime) -> ListPage:
+    """The topics of a list; a topic's address is that of its JSON."""
     if not isinstance(body, dict) or not isinstance(body.get("topic_list"), dict):
         raise UnknownLayout("no `topic_list`", url)
     topics = body["topic_list"]
-    posts = guard.once(_listed(topic, url, fetched_at) for topic in guard.get(topics, "topics", list, url))
-    return ListPage(posts, _next_url(guard.get_or_none(topics, "more_topics_url", str, url), url), LAYOUT)
+    listed = (_listed(topic, url, fetched_at) for topic in guard.get(topics, "topics", list, url))
+    return guard.list_page(listed, _next_url(guard.get_or_none(topics, "more_topics_url", str, url), url))
 
 
 def _listed(topic: object, url: str, fetched_at: datetime) -> Listed:
@@ -58,14 +63,8 @@ def _listed(topic: object, url: str, fetched_at: datetime) -> Listed:
     )
 
 
-def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> PostPage:
-    """A topic, or more posts of one.
-
-    Raises:
-        PageError: A field is missing or of another type, or a post stands twice.
-        UnknownLayout: No posts.
-    """
-    guard.selectors(SELECTORS, overrides)
+def post_page(body: object, url: str, fetched_at: datetime) -> PostPage:
+    """A topic, or more posts of one."""
     if not isinstance(body, dict) or not isinstance(body.get("post_stream"), dict):
         raise UnknownLayout("no `post_stream`", url)
     source_id = guard.own_id(body, "id", _TOPIC_PATH, url)
@@ -75,20 +74,21 @@ def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[s
     guard.distinct(ids, "a post", url)
     more = [guard.number_id({"id": each}, "id", url) for each in guard.get_or_none(stream, "stream", list, url) or []]
     guard.distinct(more, "an id of a post", url)
+    complete = bool(more)
+    more = [each for each in more if each not in set(ids)]
     numbers = [guard.count(post, "post_number", url) for post in posts]
     guard.distinct([str(number) for number in numbers], "a number of a post", url)
-    if more and 1 not in numbers:
+    if complete and 1 not in numbers:
         raise PageError("a topic without its first post", url)
     answers = [_answer(post, url, fetched_at) for post, number in zip(posts, numbers, strict=True) if number != 1]
     return guard.page(
         PostPage(
             question=_question(body, posts[numbers.index(1)], source_id, url, fetched_at) if 1 in numbers else None,
             answers=tuple(answer for answer in answers if answer is not None and answer.text),
-            next_url=None,
+            next_urls=tuple(_posts_url(source_id, more[k : k + _BATCH], url) for k in range(0, len(more), _BATCH)),
             layout=LAYOUT,
             n_answers=guard.count_of_answers(body, "posts_count", url),
             n_found=len(answers),
-            more_ids=tuple(each for each in more if each not in set(ids)),
         ),
         url,
     )
@@ -137,7 +137,7 @@ def _shown(post: object, url: str) -> bool:
 
 
 def _text(post: object, url: str) -> str:
-    return guard.html_text(guard.get(post, "cooked", str, url), _NOT_SAID, "a post", url)
+    return guard.html_text(guard.get(post, "cooked", str, url), _NOT_WRITTEN, "a post", url)
 
 
 def _author(post: object, url: str) -> str | None:
@@ -146,7 +146,7 @@ def _author(post: object, url: str) -> str | None:
 
 
 def _likes(post: object, url: str) -> int | None:
-    """How often a post was liked; a post that says of its actions and not of likes has none."""
+    """How often a post was liked; a post that lists its actions, and no likes among them, has none."""
     actions = guard.get_or_none(post, "actions_summary", list, url)
     if actions is None:
         return None
@@ -162,11 +162,11 @@ def _tag(tag: object, url: str) -> str:
 
 def _forum(url: str) -> str:
     """The address at which the forum begins, without a slash at its end."""
-    parts = urlsplit(url)
-    found = _FORUM.fullmatch(parts.path)
-    if found is None:
-        raise PageError("no address of a forum on Discourse", url)
-    return f"{parts.scheme}://{parts.netloc}{found[1]}"
+    return guard.forum_of(url, _FORUM, "Discourse")
+
+
+def _posts_url(topic: str, ids: list[str], url: str) -> str:
+    return f"{_forum(url)}/t/{topic}/posts.json?{urlencode([('post_ids[]', i) for i in ids])}"
 
 
 def _next_url(more: str | None, url: str) -> str | None:

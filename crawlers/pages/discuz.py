@@ -6,7 +6,7 @@ the notes that Discuz adds (last edited by …) are not its writer's words. What
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -15,10 +15,12 @@ from parsel import Selector
 from crawlers import dates, html
 from crawlers.html import Node
 from crawlers.pages import guard
-from crawlers.pages.guard import NO_OVERRIDES
 from crawlers.records import Answer, Listed, ListPage, Moment, PageError, PostPage, Question, UnknownLayout
+from crawlers.sites import Board, Site
 
 LAYOUT = "discuz_x3"
+JSON = False
+ORDERED = False  # the last message first, stuck threads on top
 
 _REWRITTEN = re.compile(r"/thread-([0-9]{1,18})-([0-9]{1,9})-[0-9]{1,9}\.html")
 _NOT_THE_THREAD = frozenset({"extra", "page", "sid", "fromuid", "ordertype", "mobile", "highlight", "from"})
@@ -37,7 +39,7 @@ _PARTS = (
     "[id^='post_'], [id^='postmessage_'], [id^='comment_'], [id^='authorposton'], [id^='postnum']"
 )
 # In a message, but not its writer's words.
-_NOT_SAID = (
+_NOT_WRITTEN = (
     "div.locked, div.quote, i.pstatus, .attach_nopermission, .aimg_tip, .tip, .pattl, .attnm, ignore_js_op, .sign, .ad"
 )
 
@@ -64,22 +66,22 @@ SELECTORS: Mapping[str, str] = {
 }
 
 
-def list_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> ListPage:
-    """The threads of a board, those stuck on top first.
+def list_urls(site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
+    """The boards, in the form of address that the site uses."""
+    form = "forum-{}-1.html" if site.rewritten_urls else "forum.php?mod=forumdisplay&fid={}&page=1"
+    for board in site.boards:
+        yield board, f"{base_url}/{form.format(board.id)}"
 
-    Raises:
-        PageError: The board answers with a message (it is closed, or for members), or a thread has two links.
-        UnknownLayout: No list of threads.
-    """
-    css = guard.selectors(SELECTORS, overrides)
+
+def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> ListPage:
+    """The threads of a board, those stuck on top first."""
     top = guard.root(body, url)
     if not html.find(top, css["list"]):
         raise _nothing(top, css, "no list of threads", url)
     base = html.base(top, url)
     rows = [(row, kind[1]) for row in html.find(top, css["list_post"]) if (kind := _ROW.fullmatch(row.get("id")))]
     listed = [_listed(row, kind == "stick", css, url, base, fetched_at) for row, kind in rows]
-    posts = guard.once(post for post in listed if post is not None)
-    return ListPage(posts, guard.next_link(top, css["next"], url), LAYOUT, refused=listed.count(None))
+    return guard.list_page(listed, guard.next_link(top, css["next"], url))
 
 
 def _listed(
@@ -104,15 +106,8 @@ def _listed(
     return Listed(thread[0], thread[1], fingerprint, posted, active, pinned)
 
 
-def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> PostPage:
-    """A page of a thread; its first message is the question.
-
-    Raises:
-        PageError: The board answers with a message, the question is hidden from guests, or something needed is
-            missing, stands twice, or ran into another part of the page.
-        UnknownLayout: No thread.
-    """
-    css = guard.selectors(SELECTORS, overrides)
+def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> PostPage:
+    """A page of a thread; its first message is the question."""
     top = guard.root(body, url)
     if not html.find(top, css["title"]) or not html.find(top, css["post"]):
         raise _nothing(top, css, "no thread", url)
@@ -129,9 +124,8 @@ def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     answers = tuple(message for message in messages[first:] if message.text)
     counts = html.find(top, css["counts"])
     n_answers = html.number(html.words(counts[1])) if len(counts) == 2 else None
-    following = guard.next_link(top, css["next"], url)
-    n_found = len(messages[first:])
-    return guard.page(PostPage(question, answers, following, LAYOUT, n_answers, n_found=n_found), url)
+    next_urls = guard.next_links(top, css["next"], url)
+    return guard.page(PostPage(question, answers, next_urls, LAYOUT, n_answers, len(messages[first:])), url)
 
 
 def _posts(top: Node, css: Mapping[str, str], url: str) -> list[Node]:
@@ -160,18 +154,15 @@ def _message(post: Node, css: Mapping[str, str], url: str, fetched_at: datetime)
         raise PageError("a message with parts of another", url)
     if stamp is not None and not _POSTED.match(html.words(stamp)):
         raise PageError("a message without the words before its time: another language, or a wrong encoding", url)
-    people = {found[1] for each in html.find(post, css["author"]) if (found := _PERSON.search(each.get("href")))}
-    if len(people) > 1:
-        raise PageError("a message with two writers", url)
+    people = guard.one_person(html.find(post, css["author"]), _PERSON, "the writer of a message", url)
     likes = next((html.number(html.words(each)) for each in html.find(post, css["likes"])), None)
     return Answer(
         source_id=source_id,
-        author=next(iter(people), None),
+        author=people[0] if people else None,
         author_role="member" if people else "unknown",
-        text="" if text is None else guard.text(text, _PARTS, "a message", url, drop=_NOT_SAID),
+        text="" if text is None else guard.text(text, _PARTS, "a message", url, drop=_NOT_WRITTEN),
         posted=None if stamp is None else _when_of(stamp, fetched_at),
         likes=likes,
-        recommended=None,
     )
 
 

@@ -4,7 +4,7 @@ Since 2022 the site shows the writer's province behind the time: it is cut off a
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from urllib.parse import urlsplit, urlunsplit
 
@@ -13,10 +13,12 @@ from parsel import Selector
 from crawlers import html
 from crawlers.html import Node
 from crawlers.pages import guard
-from crawlers.pages.guard import NO_OVERRIDES
 from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
+from crawlers.sites import Board, Site
 
 LAYOUT = "douban_group"
+JSON = False
+ORDERED = False  # the last comment first
 
 _TOPIC = re.compile(r"(.*/group/topic/)([0-9]{1,18})/?")
 _PERSON = re.compile(r"/people/([^/?#]{1,64})(?:[/?#]|$)")
@@ -50,14 +52,14 @@ SELECTORS: Mapping[str, str] = {
 }
 
 
-def list_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> ListPage:
-    """The topics of a group, that with the latest comment first.
+def list_urls(site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
+    """The groups."""
+    for board in site.boards:
+        yield board, f"{base_url}/group/{board.id}/discussion?start=0"
 
-    Raises:
-        PageError: A topic without a link of its own.
-        UnknownLayout: No list of topics.
-    """
-    css = guard.selectors(SELECTORS, overrides)
+
+def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> ListPage:
+    """The topics of a group, that with the latest comment first."""
     top = guard.root(body, url)
     if not html.find(top, css["list"]):
         raise UnknownLayout("no list of topics", url)
@@ -66,8 +68,7 @@ def list_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     listed = [_listed(row, css, url, base, fetched_at) for row in rows]
     if rows and not any(html.find(row, css["list_link"]) for row in rows):
         raise UnknownLayout("topics in a list without links", url)
-    posts = guard.once(post for post in listed if post is not None)
-    return ListPage(posts, guard.next_link(top, css["next"], url), LAYOUT, refused=listed.count(None))
+    return guard.list_page(listed, guard.next_link(top, css["next"], url))
 
 
 def _listed(row: Node, css: Mapping[str, str], url: str, base: str, fetched_at: datetime) -> Listed | None:
@@ -89,14 +90,8 @@ def _listed(row: Node, css: Mapping[str, str], url: str, base: str, fetched_at: 
     return Listed(*topic, fingerprint, None, active, pinned, replies)
 
 
-def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> PostPage:
-    """A page of a topic; the question comes with the first page alone.
-
-    Raises:
-        PageError: Something needed is missing, stands twice, or ran into another part of the page.
-        UnknownLayout: No topic.
-    """
-    css = guard.selectors(SELECTORS, overrides)
+def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> PostPage:
+    """A page of a topic; the question comes with the first page alone."""
     top = guard.root(body, url)
     if not html.find(top, css["topic"]) and not html.find(top, css["answers"]):
         raise UnknownLayout("no topic", url)
@@ -115,8 +110,8 @@ def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     answers = [_answer(row, css, url, fetched_at) for row in rows]
     guard.distinct([answer.source_id or "" for answer in answers], "a comment", url)
     kept = tuple(answer for answer in answers if answer.text)
-    following = guard.next_link(top, css["next"], url)
-    return guard.page(PostPage(question, kept, following, LAYOUT, n_found=len(answers)), url)
+    next_urls = guard.next_links(top, css["next"], url)
+    return guard.page(PostPage(question, kept, next_urls, LAYOUT, n_found=len(answers)), url)
 
 
 def _question(top: Node, topic: tuple[str, str], css: Mapping[str, str], url: str, fetched_at: datetime) -> Question:
@@ -131,7 +126,7 @@ def _question(top: Node, topic: tuple[str, str], css: Mapping[str, str], url: st
         description=guard.text(text, _PARTS, "the topic's text", url),
         topic=None,
         subtopics=(),
-        author=_person(html.find(top, css["author"]), "the topic", url),
+        author=next(iter(guard.one_person(html.find(top, css["author"]), _PERSON, "the topic", url)), None),
         posted=guard.moment(_time(posted), fetched_at, "the topic", url),
     )
 
@@ -143,7 +138,7 @@ def _answer(row: Node, css: Mapping[str, str], url: str, fetched_at: datetime) -
     text = guard.one(row, css["answer_text"], "the text of a comment", url)
     posted = guard.at_most_one(row, css["answer_posted"], "the time of a comment", url)
     likes = guard.at_most_one(row, css["likes"], "the votes of a comment", url)
-    author = _person(html.find(row, css["answer_author"]), "a comment", url)
+    author = next(iter(guard.one_person(html.find(row, css["answer_author"]), _PERSON, "a comment", url)), None)
     return Answer(
         source_id=source_id,
         author=author,
@@ -151,27 +146,19 @@ def _answer(row: Node, css: Mapping[str, str], url: str, fetched_at: datetime) -
         text=guard.text(text, _PARTS, "a comment", url, keep_lines=True),
         posted=None if posted is None else guard.moment_or_none(_time(posted), fetched_at),
         likes=None if likes is None else html.number(html.words(likes)) or 0,  # 赞 without a number: none yet
-        recommended=None,
     )
 
 
 def _topic(url: str) -> tuple[str, str] | None:
     """The id of a topic and the address of its first page."""
     parts = urlsplit(url)
-    found = _TOPIC.fullmatch(parts.path)
-    if found is None:
+    match = _TOPIC.fullmatch(parts.path)
+    if match is None:
         return None
-    return found[2], urlunsplit((parts.scheme, parts.netloc, f"{found[1]}{found[2]}/", "", ""))
+    return match[2], urlunsplit((parts.scheme, parts.netloc, f"{match[1]}{match[2]}/", "", ""))
 
 
 def _time(node: Node) -> str:
     """The time in `node` alone: what stands behind it is the writer's province."""
-    found = _TIME.match(html.words(node))
-    return found.group() if found else ""
-
-
-def _person(links: list[Node], what: str, url: str) -> str | None:
-    people = {found[1] for link in links if (found := _PERSON.search(link.get("href", "")))}
-    if len(people) > 1:
-        raise PageError(f"{what}: two writers", url)
-    return next(iter(people), None)
+    match = _TIME.match(html.words(node))
+    return match.group() if match else ""

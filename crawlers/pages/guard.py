@@ -1,14 +1,13 @@
-"""What every page is held to, whatever its engine: a right record, or an error that says what is wrong and where.
+"""Checks of every page, whatever its engine: a right record, or an error that says what is wrong and where.
 
 A page that lost a tag still parses: two posts become one, a button's label joins an answer. So each text is taken from
-a node that holds no other part of the page, that something follows (a page cut off within it ends there), and whose
-words are in the encoding that they were written in.
+a node that holds no other part of the page, that something follows (a page cut off within it ends there), and that was
+decoded in its own encoding.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -17,9 +16,7 @@ from parsel import Selector
 
 from crawlers import dates, html
 from crawlers.html import Node
-from crawlers.records import Listed, Moment, PageError, PostPage, UnknownLayout
-
-NO_OVERRIDES: Mapping[str, str] = MappingProxyType({})
+from crawlers.records import Listed, ListPage, Moment, PageError, PostPage, UnknownLayout
 
 _FEW = 50  # characters to each one that could not be decoded: a slip of the writer's, no wrong encoding
 _HAN = r"\u3400-\u9fff"
@@ -37,25 +34,12 @@ def root(body: object, url: str) -> Node:
     return node
 
 
-def selectors(defaults: Mapping[str, str], overrides: Mapping[str, str]) -> Mapping[str, str]:
-    """The selectors of a skin: the engine's own, some of them replaced by the site's.
-
-    Raises:
-        KeyError: An override that names no selector of the engine.
-    """
-    if unknown := overrides.keys() - defaults.keys():
-        raise KeyError(
-            f"no selectors of this engine: {', '.join(sorted(unknown))}; known: {', '.join(sorted(defaults))}"
-        )
-    return {**defaults, **overrides}
-
-
 def one(node: Node, css: str, what: str, url: str) -> Node:
     """The one element that `css` matches; PageError where there is none, or several."""
-    found = html.find(node, css)
-    if len(found) != 1:
-        raise PageError(f"{what}: {len(found)} on the page, not one", url)
-    return found[0]
+    matches = html.find(node, css)
+    if len(matches) != 1:
+        raise PageError(f"{what}: {len(matches)} on the page, not one", url)
+    return matches[0]
 
 
 def at_most_one(node: Node, css: str, what: str, url: str) -> Node | None:
@@ -79,20 +63,20 @@ def text(node: Node, foreign: str, what: str, url: str, drop: str | None = None,
         raise PageError(f"{what}: {error}", url) from error
 
 
-def moment_or_none(said: str | None, fetched_at: datetime) -> Moment | None:
-    """The moment named, or None where that can not be read: of an answer it is not worth the answer."""
+def moment_or_none(words: str | None, fetched_at: datetime) -> Moment | None:
+    """The moment that `words` name, or None where that can not be read: an answer is kept without it."""
     try:
-        return None if said is None else dates.moment(said, fetched_at)
+        return None if words is None else dates.moment(words, fetched_at)
     except ValueError:
         return None
 
 
-def moment(said: str | None, fetched_at: datetime, what: str, url: str) -> Moment:
-    """The moment named; PageError where that can not be read: a question without one belongs to no day."""
-    found = moment_or_none(said, fetched_at)
-    if found is None:
+def moment(words: str | None, fetched_at: datetime, what: str, url: str) -> Moment:
+    """The moment that `words` name; PageError where that can not be read: a question without one belongs to no day."""
+    at = moment_or_none(words, fetched_at)
+    if at is None:
         raise PageError(f"{what}: no time that can be read", url)
-    return found
+    return at
 
 
 def title_of(raw: str, url: str) -> str:
@@ -104,38 +88,51 @@ def title_of(raw: str, url: str) -> str:
 
 
 def page(result: PostPage, url: str) -> PostPage:
-    """The page itself, once its ids stand once each and its words are in their own encoding; PageError otherwise."""
-    ids = [answer.source_id for answer in result.answers if answer.source_id is not None]
-    if len(set(ids)) != len(ids):
-        raise PageError("an answer that stands twice", url)
-    said = [answer.text for answer in result.answers]
+    """The page itself; PageError where its words were decoded in another encoding than their own."""
+    texts = [answer.text for answer in result.answers]
     if result.question is not None:
-        said += [result.question.title, result.question.description]
-    if garbled("\n".join(said)):
+        texts += [result.question.title, result.question.description]
+    if garbled("\n".join(texts)):
         raise PageError("decoded in a wrong encoding", url)
     return result
 
 
-def once(posts: Iterable[Listed]) -> tuple[Listed, ...]:
-    """Each post of a list once, where it stands first: a list that moves on may show one twice."""
-    kept: dict[str, Listed] = {}
-    for post in posts:
-        kept.setdefault(post.source_id, post)
-    return tuple(kept.values())
+def list_page(listed: Iterable[Listed | None], next_url: str | None) -> ListPage:
+    """The page of a list: each post once, though a list that moves on may show one twice; None leads elsewhere."""
+    posts: dict[str, Listed] = {}
+    refused = 0
+    for post in listed:
+        if post is None:
+            refused += 1
+        else:
+            posts.setdefault(post.source_id, post)
+    return ListPage(tuple(posts.values()), next_url, refused)
 
 
-def garbled(said: str) -> bool:
+def garbled(text: str) -> bool:
     """Whether a text was decoded in another encoding than its own: UTF-8, GBK and Latin-1 mistaken for each other."""
-    if said.count("\N{REPLACEMENT CHARACTER}") * _FEW > len(said):
+    if text.count("\N{REPLACEMENT CHARACTER}") * _FEW > len(text):
         return True
-    if len(_C1.findall(said)) >= 2:
+    if len(_C1.findall(text)) >= 2:
         return True
-    latin = len(_LATIN.findall(said))
-    if latin >= 4 and latin * 3 > len(said) and latin > len(_ANY_HAN.findall(said)):
+    latin = len(_LATIN.findall(text))
+    if latin >= 4 and latin * 3 > len(text) and latin > len(_ANY_HAN.findall(text)):
         return True
     # UTF-8 read as GBK gives rare characters; written back, they are Han in UTF-8 again, as a real text is for no more
     # than a few characters (联通).
-    return _UTF8_HAN.search(said.encode("gb18030", "replace")) is not None
+    return _UTF8_HAN.search(text.encode("gb18030", "replace")) is not None
+
+
+def one_person(links: Iterable[Node], pattern: re.Pattern[str], what: str, url: str) -> tuple[str, ...]:
+    """The groups of the one match of `pattern` among the addresses of `links`; none where nothing matches.
+
+    Raises:
+        PageError: The links lead to two people.
+    """
+    people = {match.groups() for link in links if (match := pattern.search(link.get("href", "")))}
+    if len(people) > 1:
+        raise PageError(f"{what}: two people", url)
+    return next(iter(people), ())
 
 
 def plain_url(url: str, without: Collection[str]) -> str:
@@ -152,7 +149,7 @@ def parameter(url: str, name: str) -> int | None:
 
 
 def same_host(link: str, url: str) -> bool:
-    """Whether a link of the page at `url` stays with its host: a post that stands elsewhere is none of the site's."""
+    """Whether a link of the page at `url` stays with its host: a post elsewhere is not the site's."""
     return urlsplit(link).netloc == urlsplit(url).netloc
 
 
@@ -168,6 +165,18 @@ def next_link(top: Node, css: str, url: str, label: str | None = None) -> str | 
     if len(targets) > 1 or None in targets:
         raise PageError("the link to the next page leads nowhere, or to two places", url)
     return next(iter(targets), None)
+
+
+def next_links(top: Node, css: str, url: str, label: str | None = None) -> tuple[str, ...]:
+    """As `next_link`, for a page of a post."""
+    target = next_link(top, css, url, label)
+    return (target,) if target else ()
+
+
+def distinct(values: Sequence[object], what: str, url: str) -> None:
+    """PageError where one of `values` stands twice."""
+    if len(set(values)) != len(values):
+        raise PageError(f"{what} that stands twice", url)
 
 
 # JSON engines
@@ -200,22 +209,21 @@ def number_id(record: object, key: str, url: str) -> str:
 
 
 def own_id(record: object, key: str, path: re.Pattern[str], url: str) -> str:
-    """The id of the post that an answer in JSON is about.
-
-    Args:
-        record: The answer.
-        key: Where its id stands.
-        path: The path of a post's address, its id in group 1.
-        url: Where the answer comes from.
-
-    Raises:
-        PageError: It is about another post than was asked for.
-    """
-    found = number_id(record, key, url)
+    """The id of a topic; PageError where it is not the one in group 1 of its address's `path`."""
+    source_id = number_id(record, key, url)
     address = path.fullmatch(urlsplit(url).path)
-    if address is None or address[1] != found:
+    if address is None or address[1] != source_id:
         raise PageError("the topic's id is not that of its address", url)
-    return found
+    return source_id
+
+
+def forum_of(url: str, path: re.Pattern[str], engine: str) -> str:
+    """The address at which a forum begins (group 1 of `path`), without a slash at its end."""
+    parts = urlsplit(url)
+    match = path.fullmatch(parts.path)
+    if match is None:
+        raise PageError(f"no address of a forum on {engine}", url)
+    return f"{parts.scheme}://{parts.netloc}{match[1]}"
 
 
 def count_of_answers(record: object, key: str, url: str) -> int | None:
@@ -230,12 +238,6 @@ def count(record: object, key: str, url: str) -> int:
     if value < 0:
         raise PageError(f"`{key}` is no number of things", url)
     return value
-
-
-def distinct(values: Sequence[str], what: str, url: str) -> None:
-    """PageError where one of `values` stands twice."""
-    if len(set(values)) != len(values):
-        raise PageError(f"{what} that stands twice", url)
 
 
 def html_text(markup: str, drop: str, what: str, url: str) -> str:

@@ -1,35 +1,39 @@
 """NodeBB, in JSON: `/api/category/{cid}` lists topics, `/api/topic/{tid}` holds posts; both count pages from 1."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from crawlers.pages import guard
-from crawlers.pages.guard import NO_OVERRIDES
 from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
+from crawlers.sites import Board, Site
 
 LAYOUT = "nodebb"
 SELECTORS: Mapping[str, str] = {}  # JSON has no skins
+JSON = True
+ORDERED = False
 
 _FORUM = re.compile(r"(.*?)/api/(?:category|topic|recent|tags)(?:/.*)?")
 _TOPIC_PATH = re.compile(r".*/api/topic/([0-9]{1,18})(?:/.*)?")
 # In a post, but not its writer's words.
-_NOT_SAID = "blockquote, .plugin-quote"
+_NOT_WRITTEN = "blockquote, .plugin-quote"
 
 
-def list_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> ListPage:
-    """The topics of a category; a topic's address is that of its JSON.
+def list_urls(site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
+    """The categories, or what is recent in all of them."""
+    for board in site.boards:
+        yield board, f"{base_url}/api/category/{board.id}"
+    if not site.boards:
+        yield None, f"{base_url}/api/recent"
 
-    Raises:
-        PageError: A field is missing or of another type.
-        UnknownLayout: No list of topics.
-    """
-    guard.selectors(SELECTORS, overrides)
+
+def list_page(body: object, url: str, fetched_at: datetime) -> ListPage:
+    """The topics of a category; a topic's address is that of its JSON."""
     if not isinstance(body, dict) or not isinstance(body.get("topics"), list):
         raise UnknownLayout("no `topics`", url)
     shown = [topic for topic in body["topics"] if not _flag(topic, "deleted", url)]
-    return ListPage(guard.once(_listed(topic, url, fetched_at) for topic in shown), _next_url(body, url), LAYOUT)
+    return guard.list_page((_listed(topic, url, fetched_at) for topic in shown), _next_url(body, url))
 
 
 def _listed(topic: object, url: str, fetched_at: datetime) -> Listed:
@@ -45,14 +49,8 @@ def _listed(topic: object, url: str, fetched_at: datetime) -> Listed:
     )
 
 
-def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> PostPage:
-    """A page of a topic; the question is the topic's main post.
-
-    Raises:
-        PageError: A field is missing or of another type, or a post stands twice.
-        UnknownLayout: No posts.
-    """
-    guard.selectors(SELECTORS, overrides)
+def post_page(body: object, url: str, fetched_at: datetime) -> PostPage:
+    """A page of a topic; the question is the topic's main post."""
     if not isinstance(body, dict) or not isinstance(body.get("posts"), list):
         raise UnknownLayout("no `posts`", url)
     source_id = guard.own_id(body, "tid", _TOPIC_PATH, url)
@@ -68,12 +66,13 @@ def post_page(body: object, url: str, fetched_at: datetime, overrides: Mapping[s
         for pid, post in posts.items()
         if pid != main and not _flag(post, "deleted", url)
     ]
+    following = _next_url(body, url)
     return guard.page(
         PostPage(
             # The main post may be repeated on every page.
             question=_question(body, posts[main], source_id, url, fetched_at) if first else None,
             answers=tuple(answer for answer in answers if answer.text),
-            next_url=_next_url(body, url),
+            next_urls=(following,) if following else (),
             layout=LAYOUT,
             n_answers=guard.count_of_answers(body, "postcount", url),
             n_found=len(posts.keys() - {main}),
@@ -108,12 +107,11 @@ def _answer(post: object, source_id: str, url: str, fetched_at: datetime) -> Ans
         text=_text(post, url),
         posted=guard.moment_or_none(guard.get_or_none(post, "timestampISO", str, url), fetched_at),
         likes=guard.count(post, "upvotes", url) if isinstance(post, dict) and "upvotes" in post else None,
-        recommended=None,
     )
 
 
 def _text(post: object, url: str) -> str:
-    return guard.html_text(guard.get(post, "content", str, url), _NOT_SAID, "a post", url)
+    return guard.html_text(guard.get(post, "content", str, url), _NOT_WRITTEN, "a post", url)
 
 
 def _author(post: object, url: str) -> str | None:
@@ -131,11 +129,7 @@ def _flag(record: object, key: str, url: str) -> bool:
 
 
 def _forum(url: str) -> str:
-    parts = urlsplit(url)
-    found = _FORUM.fullmatch(parts.path)
-    if found is None:
-        raise PageError("no address of a forum on NodeBB", url)
-    return f"{parts.scheme}://{parts.netloc}{found[1]}"
+    return guard.forum_of(url, _FORUM, "NodeBB")
 
 
 def _next_url(body: dict[str, object], url: str) -> str | None:

@@ -1,4 +1,4 @@
-"""壹心理 (xinli001.com), questions and answers: the layouts of 2020 and 2023, told apart by where the title stands.
+"""壹心理 (xinli001.com), questions and answers: the layouts of 2020 and 2023, which differ in where the title stands.
 
 =======  ==========================  ===========================
 layout   title in a list             title of a question
@@ -11,7 +11,7 @@ The rest is the same in both (spec/crawling.md §1.2). Ten answers a page; the n
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -20,19 +20,23 @@ from parsel import Selector
 from crawlers import html
 from crawlers.html import Node
 from crawlers.pages import guard
-from crawlers.pages.guard import NO_OVERRIDES
 from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
+from crawlers.sites import Board, Site
 from schemas.taxonomy import TAXONOMY
 
+JSON = False
+ORDERED = True  # sorted by id, which is the order of posting
 LAYOUT_2020 = "xinli001_2020"
 LAYOUT_2023 = "xinli001_2023"
 
+# What the site's own "newest" tab asks for, without its note of where the reader came from.
+_NEWEST = "/qa?page=1&type=question&object_name=last&title=&level2_tag=0&sort=id"
 # Where a reader came from, and the page of the answers: none of it names the post.
 _NOT_THE_POST = frozenset({"from", "source", "page"})
 _POST = re.compile(r"/qa/([0-9]{1,18})/?")
 _PERSON = re.compile(r"/(user|expert)/([0-9]{1,18})(?:[/?#]|$)")
 _ANSWER = re.compile(r"/qa/answer-([0-9]{1,18})(?:[/?#]|$)")
-# `回答 2 · 有用 0   2025-03-14`: the number of answers, and the time after the number of readers who found them useful.
+# `回答 2 · 有用 0   2025-03-14`: the number of answers, and the time after the number of 有用.
 _LABEL = re.compile(r"回答\s*([0-9]{1,9})\s*·\s*有用\s*[0-9]{1,9}(?:\s+(.{1,40}))?")
 
 # What no text of a person holds; where it does, a tag between them is missing.
@@ -54,7 +58,7 @@ SELECTORS: Mapping[str, str] = {
     "title_2023": "div.title > h1",
     "asker": "p.title > a[href], div.title > a[href]",
     "n_answers": "p.title > strong, div.title > strong",
-    "asked": "p.read-capacity > span:first-child",
+    "posted": "p.read-capacity > span:first-child",
     "body": "p.text",
     "tags": "ul.detail-tag li",
     "answers": "ul.content-ans",
@@ -70,14 +74,13 @@ SELECTORS: Mapping[str, str] = {
 }
 
 
-def list_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> ListPage:
-    """A list of questions, newest first.
+def list_urls(_site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
+    """The list of newest questions."""
+    yield None, base_url + _NEWEST
 
-    Raises:
-        PageError: A question without a link, or links in both layouts' ways.
-        UnknownLayout: No list of ours.
-    """
-    css = guard.selectors(SELECTORS, overrides)
+
+def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> ListPage:
+    """A list of questions, newest first."""
     top = guard.root(body, url)
     if not html.find(top, css["list"]):
         raise UnknownLayout("no list of questions", url)
@@ -91,44 +94,37 @@ def list_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     way = used[0] if used else "list_link_2023"
     base = html.base(top, url)
     listed = [_listed(row, css, way, url, base, fetched_at) for row in rows]
-    posts = guard.once(post for post in listed if post is not None)
-    return ListPage(posts, guard.next_link(top, css["next"], url, "»"), ways[way], refused=listed.count(None))
+    return guard.list_page(listed, guard.next_link(top, css["next"], url, "»"))
 
 
 def _listed(row: Node, css: Mapping[str, str], way: str, url: str, base: str, fetched_at: datetime) -> Listed | None:
     links = [(each, html.link(each.get("href"), base)) for each in html.find(row, css[way])]
     # In 2020 the picture, the title and 去回答 lead to the same question, each with another note of where from.
     targets = {
-        (found[1], guard.plain_url(link, _NOT_THE_POST))
+        (match[1], guard.plain_url(link, _NOT_THE_POST))
         for _, link in links
-        if link and (found := _post(link)) and guard.same_host(link, url)
+        if link and (match := _post(link)) and guard.same_host(link, url)
     }
     if not targets:
         return None
     if len(targets) > 1 or not html.followed(links[0][0]):
-        raise PageError("a question in a list without a link of its own", url)
+        raise PageError("a question in a list without a link", url)
     ((source_id, target),) = targets
     label = guard.at_most_one(row, css["list_label"], "the line under a question in a list", url)
-    told = None if label is None else _LABEL.fullmatch(html.words(label))
-    if told is None:
+    match = None if label is None else _LABEL.fullmatch(html.words(label))
+    if match is None:
         return Listed(source_id, target)
-    return Listed(source_id, target, fingerprint=told[1], posted=guard.moment_or_none(told[2], fetched_at))
+    return Listed(source_id, target, fingerprint=match[1], posted=guard.moment_or_none(match[2], fetched_at))
 
 
-def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping[str, str] = NO_OVERRIDES) -> PostPage:
-    """A question with the answers of one page; the question comes with the first page alone.
-
-    Raises:
-        PageError: Something needed is missing, stands twice, or ran into another part of the page.
-        UnknownLayout: No page of a question as of 2020 or 2023.
-    """
-    css = guard.selectors(SELECTORS, overrides)
+def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> PostPage:
+    """A question with the answers of one page; the question comes with the first page alone."""
     top = guard.root(body, url)
     box = html.find(top, css["question"])
     titles = {
-        layout: found
+        layout: matches
         for layout, name in ((LAYOUT_2020, "title_2020"), (LAYOUT_2023, "title_2023"))
-        if (found := [title for each in box for title in html.find(each, css[name])])
+        if (matches := [title for each in box for title in html.find(each, css[name])])
     }
     if not titles:
         raise UnknownLayout("no title of a question", url)
@@ -143,7 +139,7 @@ def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
     result = PostPage(
         question=question if first else None,
         answers=tuple(answer for answer in answers if answer.text),
-        next_url=guard.next_link(top, css["next"], url, "»"),
+        next_urls=guard.next_links(top, css["next"], url, "»"),
         layout=layout,
         n_answers=n_answers,
         n_found=len(answers),
@@ -152,8 +148,8 @@ def post_page(body: Selector, url: str, fetched_at: datetime, overrides: Mapping
 
 
 def _n_answers(box: Node, css: Mapping[str, str], url: str) -> int:
-    said = html.words(guard.one(box, css["n_answers"], "the number of answers", url))
-    number = re.fullmatch(r"([0-9]{1,9})\s*个回答", said)
+    words = html.words(guard.one(box, css["n_answers"], "the number of answers", url))
+    number = re.fullmatch(r"([0-9]{1,9})\s*个回答", words)
     if number is None:
         raise PageError("the number of answers can not be read", url)
     return int(number[1])
@@ -168,7 +164,7 @@ def _question(
     address = _post(url)
     if address is None or address[1] != source_id:
         raise PageError("the question's id is not that of its address", url)
-    asked = guard.one(box, css["asked"], "the time of the question", url)
+    posted = guard.one(box, css["posted"], "the time of the question", url)
     tags = [guard.text(tag, f"li, {_PARTS}", "a tag", url) for tag in html.find(box, css["tags"])]
     topic, subtopics = _topics([" ".join(tag.split()) for tag in tags])
     return Question(
@@ -179,7 +175,7 @@ def _question(
         topic=topic,
         subtopics=subtopics,
         author=_person(html.find(box, css["asker"]), "the asker", url)[0],
-        posted=guard.moment(html.words(asked), fetched_at, "the question", url),
+        posted=guard.moment(html.words(posted), fetched_at, "the question", url),
     )
 
 
@@ -212,7 +208,7 @@ def _answer(row: Node, css: Mapping[str, str], url: str, fetched_at: datetime, l
         raise PageError(f"an answer with {len(texts)} texts", url)
     marks = html.find(row, css["answer_id"])
     ids = {mark.get("data-answer-id") for mark in marks}
-    ids |= {found[1] for each in html.find(row, css["answer_link"]) if (found := _ANSWER.search(each.get("href")))}
+    ids |= {match[1] for each in html.find(row, css["answer_link"]) if (match := _ANSWER.search(each.get("href")))}
     source_id = ids.pop() if len(ids) == 1 else None
     if (
         source_id is None
@@ -221,7 +217,7 @@ def _answer(row: Node, css: Mapping[str, str], url: str, fetched_at: datetime, l
     ):
         raise PageError("an answer without an id, or with two", url)
     author, role = _person(html.find(row, css["answerer"]), "the writer of an answer", url)
-    likes = guard.at_most_one(row, css["likes"], "the number of readers who found an answer useful", url)
+    likes = guard.at_most_one(row, css["likes"], "the number of 有用 of an answer", url)
     answered = guard.at_most_one(row, css["answered"], "the time of an answer", url)
     recommended = bool(html.find(row, css["recommended"]))
     return Answer(
@@ -245,12 +241,10 @@ def _person(links: list[Node], what: str, url: str) -> tuple[str | None, str]:
 
     A link to /expert/ is a counsellor's as the site has it. No licence follows from it.
     """
-    people = {found.groups() for link in links if (found := _PERSON.search(link.get("href", "")))}
-    if len(people) > 1:
-        raise PageError(f"{what}: two people", url)
-    if not people:
+    person = guard.one_person(links, _PERSON, what, url)
+    if not person:
         return None, "unknown"
-    ((kind, number),) = people
+    kind, number = person
     # The two are numbered apart.
     return (number, "member") if kind == "user" else (f"expert/{number}", "professional")
 

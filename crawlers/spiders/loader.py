@@ -1,20 +1,18 @@
 """One spider class for every site: `scrapy crawl NAME` knows each file of `crawlers/sites/`, and any path to one."""
 
-from importlib import import_module
 from typing import Self
 
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.settings import BaseSettings
 
 from crawlers.errors import RequestRefused
 from crawlers.sites import Site, find_site, sites
+from crawlers.spiders.base import ForumSpider
 
 
-def spider_of(site: Site) -> type[Spider]:
-    """The spider class of `site`: its engine's, under its own name."""
-    name = f"{site.engine.title().replace('_', '')}Spider"  # douban_group: DoubanGroupSpider
-    engine: type[Spider] = getattr(import_module(f"crawlers.spiders.{site.engine}"), name)
-    return type(engine.__name__, (engine,), {"name": site.name, "site": site, "__doc__": site.title})
+def spider_of(site: Site) -> type[ForumSpider]:
+    """The spider class of `site`, under its name."""
+    return type("SiteSpider", (ForumSpider,), {"name": site.name, "site": site, "__doc__": site.title})
 
 
 class SiteLoader:
@@ -25,7 +23,7 @@ class SiteLoader:
         """As Scrapy makes it."""
         return cls()
 
-    def load(self, spider_name: str) -> type[Spider]:
+    def load(self, spider_name: str) -> type[ForumSpider]:
         """The spider of a site. Raises KeyError, as Scrapy expects it, for a name that no site has."""
         try:
             return spider_of(find_site(spider_name))

@@ -1,7 +1,7 @@
-"""After a crawl: what it brought is laid over what stands, day by day.
+"""After a crawl: its posts are merged into `raw_posts`, day by day.
 
 A post that has not changed keeps its first `fetched_at`, one that has (a late answer) makes a new version of its day,
-and what the crawl did not ask for stays, unless the takedown list names it.
+and a post that the crawl did not request stays, unless the takedown list names it.
 """
 
 import datetime as dt
@@ -17,8 +17,7 @@ from crawlers.options import read_takedown
 from crawlers.sites import sites
 from pipelines.core.code_version import code_version
 from pipelines.core.home import Home
-from pipelines.crawl.files import lines, make_private, write_lines
-from pipelines.crawl.jobs import COLLECTED, Job
+from pipelines.crawl.jobs import COLLECTED, Job, make_private, read_lines, write_lines
 from pipelines.errors import CrawlFailed, RequestError
 from pipelines.store.store import Store, Version
 from pipelines.store.suppression import SuppressionList, require_no_erasure
@@ -28,8 +27,8 @@ from schemas.posts import RawPosts
 log = logging.getLogger(__name__)
 
 TABLE = "raw_posts"
-_AGAIN = "run it again: it goes on where it was"
-_REMEDIES = {
+_AGAIN = "run it again: it continues where it was"
+_HINTS = {
     "blocked": "leave the site alone for a day, then run it again; no challenge is ever solved",
     "unreachable": f"look whether the site and the network are there, then {_AGAIN}",
     "too_many_lost": f"the site fails to give its posts: look at it, wait an hour, then {_AGAIN}",
@@ -51,75 +50,74 @@ def collect(
     warn: Callable[[str], object] = log.warning,
     exit_code: int | None = None,
 ) -> list[Version]:
-    """Writes what a finished crawl has brought; gives a version for each day that it has posts of, earliest first.
+    """Writes the posts of a finished crawl; gives a version for each day that it has posts of, earliest first.
 
-    Posts that the takedown list names by now are not written, and of the days that are written those that stand there
-    are taken out; `warn` is told of them, by id.
+    Posts that the takedown list names by now are not written, and are taken out of the days that are written; `warn`
+    gets a message with their ids.
 
-    Raises CrawlFailed where the crawl was blocked, was broken off, or failed, and what it brought waits in its folder;
-    RequestError where it was asked for wrongly and did not begin. `exit_code` is that of its process, where known.
+    Raises CrawlFailed where the crawl was blocked, was broken off, or failed, and its posts wait in its folder;
+    RequestError where the request was wrong and it did not begin. `exit_code` is that of its process, where known.
     """
     if not job.stats:
         raise _failed(job, exit_code)
-    gone = pl.col("source_id").is_in(list(taken_down(home, job.source)))
-    came = brought(job.folder / "items.jsonl").filter(~gone)
+    suppressed = pl.col("source_id").is_in(list(taken_down(home, job.source)))
+    new = read_journal(job).filter(~suppressed)
     versions, taken_out = [], []
     with Home(home).lock(f"crawl-{job.source}"), Home(home).lock("incoming"):
         require_no_erasure(home)
-        came, _ = SuppressionList(home).sift(came, TABLE)
-        stand = days_of(store, job.source)
-        fresh = came.join(stand, on="post_id", how="left").with_columns(
-            # A post stays on the day where it was first put, however a page may round its date later on.
+        new, _ = SuppressionList(home).sift(new, TABLE)
+        dated = new.join(days_of(store, job.source), on="post_id", how="left").with_columns(
+            # A post stays on its first day, however a page may round its date later on.
             day=pl.coalesce("day", _day_of(pl.col("posted_at"), pl.col("fetched_at")))
         )
-        for (day,), rows in sorted(fresh.partition_by("day", as_dict=True).items()):
+        for (day,), rows in sorted(dated.partition_by("day", as_dict=True).items()):
             place = partition(job.source, day)
-            before = standing(store, place)
-            taken_out += before.filter(gone)["post_id"].to_list()
-            versions.append(_write(store, job, place, _merged(before.filter(~gone), rows.drop("day"))))
+            before = stored(store, place)
+            taken_out += before.filter(suppressed)["post_id"].to_list()
+            versions.append(_write(store, job, place, _merge(before.filter(~suppressed), rows.drop("day"))))
         _remember(Home(home).crawl / job.source / "seen.jsonl", job)
         (job.folder / COLLECTED).touch(mode=0o600)
     if taken_out:
-        told = "1 post" if len(taken_out) == 1 else f"{len(taken_out):,} posts"
+        n_posts = "1 post" if len(taken_out) == 1 else f"{len(taken_out):,} posts"
         names = ", ".join(taken_out)
-        warn(f"{told} of takedown.txt taken out of {TABLE}; older versions still have what was there: {names}")
+        warn(f"{n_posts} of takedown.txt taken out of {TABLE}; older versions still have what was there: {names}")
     return versions
 
 
 def taken_down(home: Path, source: str) -> frozenset[str]:
-    """The ids of the source that are never fetched, and not kept. The list is made where it is missing."""
+    """The ids of the source that are never fetched, and not kept. An empty list is made where there is none."""
     path = Home(home).takedown
     make_private(home)
     path.touch(mode=0o600)
     return read_takedown(path, source, sites())
 
 
-def standing(store: Store, place: str) -> pl.DataFrame:
+def stored(store: Store, place: str) -> pl.DataFrame:
     """The rows of a partition; none where it was never written."""
     if store.pointer(TABLE, place) is None:
         return RawPosts.create_empty()
     return store.read(TABLE, partition=place).collect()
 
 
-def brought(journal: Path) -> pl.DataFrame:
-    """The posts of a journal, the last of each id. What else a line has (what the list showed) is the crawl's own."""
-    rows = {row["post_id"]: row for row in lines(journal, "post_id", _timed)}
+def read_journal(job: Job) -> pl.DataFrame:
+    """The posts of a job, the last of each id, without what else a line has (what the list showed)."""
+    rows = {row["post_id"]: row for row in read_lines(job.folder / "items.jsonl", "post_id", _parse_times)}
     return RawPosts.cast(pl.DataFrame(list(rows.values()), schema=RawPosts.polars_schema(), orient="row"))
 
 
 def days_of(store: Store, source: str) -> pl.DataFrame:
-    """`post_id`, `day`: where each post of the source stands."""
-    found = [pl.DataFrame(schema={"post_id": pl.String, "day": pl.Date})]
+    """`post_id`, `day`: the partition of each post of the source."""
+    frames = [pl.DataFrame(schema={"post_id": pl.String, "day": pl.Date})]
     for place in store.partitions(TABLE):
-        of, _, day = place.rpartition("@")
-        if of == source and store.pointer(TABLE, place) is not None:
+        name, _, day = place.rpartition("@")
+        if name == source and store.pointer(TABLE, place) is not None:
             ids = store.read(TABLE, partition=place).select("post_id").collect()
-            found.append(ids.with_columns(day=pl.lit(dt.date.fromisoformat(day))))
-    return pl.concat(found)
+            frames.append(ids.with_columns(day=pl.lit(dt.date.fromisoformat(day))))
+    return pl.concat(frames)
 
 
 def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
-    """Why a crawl has no end, and what to do about it."""
+    """The error of a crawl that did not come to its end."""
     stopped, refused = job.stopped, job.refused
     if refused and not stopped and exit_code in (None, refused.get("exit_code")):
         kind = RequestError if refused.get("exit_code") == RequestError.exit_code else CrawlFailed
@@ -129,9 +127,10 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
             hint=refused.get("hint") or _AGAIN,
         )
     if not stopped:
-        how = "" if exit_code is None else f" (its process ended with {_ended_with(exit_code)})"
+        end = f"exit code {exit_code}" if exit_code is None or exit_code >= 0 else f"signal {-exit_code}"
+        how = "" if exit_code is None else f" (its process ended with {end})"
         return CrawlFailed(
-            f"the crawl of {job.source} was broken off, or could not begin{how}: its last words stand on standard "
+            f"the crawl of {job.source} was broken off, or could not begin{how}: its last lines are on standard "
             "error; in Dagster, under the step's stderr",
             where=job.folder,
             hint=_AGAIN,
@@ -142,31 +141,27 @@ def _failed(job: Job, exit_code: int | None) -> CrawlFailed | RequestError:
         f"the crawl of {job.source} ended early: {reason}{sign}, after {stopped.get('pages', 0):,} pages and "
         f"{stopped.get('items', 0):,} posts",
         where=job.folder,
-        hint=_REMEDIES.get(reason, _AGAIN),
+        hint=_HINTS.get(reason, _AGAIN),
     )
 
 
-def _ended_with(exit_code: int) -> str:
-    return f"exit code {exit_code}" if exit_code >= 0 else f"signal {-exit_code}"
-
-
-def _merged(before: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a day once `rows` are laid over those that stood there."""
+def _merge(before: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a day once `rows` have replaced those of `before`."""
     known = before.join(rows.select("post_id"), on="post_id", how="semi").select(
-        "post_id", first="fetched_at", said_at="posted_at", said_precision="posted_at_precision"
+        "post_id", first="fetched_at", first_at="posted_at", first_precision="posted_at_precision"
     )
-    # What stands may be the newer: a job that was broken off is gone on with after the next one.
+    # A stored row may be the newer: a job that was broken off is continued after the next one.
     newer = rows.join(known, on="post_id", how="left").filter(
         pl.col("first").is_null() | (pl.col("first") <= pl.col("fetched_at"))
     )
     # As posts grow old pages round their dates ("3 天前"): the finer date stays.
-    finer = pl.col("said_at").is_not_null() & (_coarseness("said_precision") < _coarseness("posted_at_precision"))
-    # And with the first date and the first `fetched_at` a row that says the same is the same row.
+    finer = pl.col("first_at").is_not_null() & (_coarseness("first_precision") < _coarseness("posted_at_precision"))
+    # With the first date and the first `fetched_at` an unchanged row is equal to the stored one.
     first_seen = newer.with_columns(
         latest=pl.col("fetched_at"),
         fetched_at=pl.coalesce("first", "fetched_at"),
-        posted_at=pl.when(finer).then("said_at").otherwise("posted_at"),
-        posted_at_precision=pl.when(finer).then("said_precision").otherwise("posted_at_precision"),
+        posted_at=pl.when(finer).then("first_at").otherwise("posted_at"),
+        posted_at_precision=pl.when(finer).then("first_precision").otherwise("posted_at_precision"),
     )
     same = first_seen.select(before.columns).join(before, on=before.columns, how="semi", nulls_equal=True)
     changed = first_seen.filter(~pl.col("post_id").is_in(same["post_id"].implode())).with_columns(fetched_at="latest")
@@ -175,7 +170,7 @@ def _merged(before: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _coarseness(precision: str) -> pl.Expr:
-    """How coarse a date is: 0 for one to the second. Where nothing is said of it, it is the coarsest."""
+    """How coarse a date is: 0 for one to the second; an unknown precision is the coarsest."""
     ranks = {name: rank for rank, name in enumerate(PRECISIONS)}
     return pl.col(precision).cast(pl.String).replace_strict(ranks, default=len(ranks), return_dtype=pl.Int8)
 
@@ -191,9 +186,9 @@ def _write(store: Store, job: Job, place: str, rows: pl.DataFrame) -> Version:
     )
 
 
-def _timed(item: dict[str, Any]) -> dict[str, Any]:
+def _parse_times(item: dict[str, Any]) -> dict[str, Any]:
     times = {name: item[name] for name in ("posted_at", "fetched_at") if isinstance(item.get(name), str)}
-    return item | {name: dt.datetime.fromisoformat(said) for name, said in times.items()}
+    return item | {name: dt.datetime.fromisoformat(time) for name, time in times.items()}
 
 
 def _day_of(posted_at: pl.Expr, fetched_at: pl.Expr) -> pl.Expr:
@@ -202,17 +197,17 @@ def _day_of(posted_at: pl.Expr, fetched_at: pl.Expr) -> pl.Expr:
 
 
 def _remember(path: Path, job: Job) -> None:
-    """What the lists of a job showed, unless a job that began later has looked at the same post.
+    """Adds what the lists of a job showed, unless a job that began later has read the same post.
 
-    What the job itself was told goes with it: where that is gone, all is remembered already.
+    What the job itself was given is deleted last: where that is missing, all is remembered already.
     """
-    told = job.folder / "seen-before.jsonl"
-    if not told.exists():
+    given = job.folder / "seen-before.jsonl"
+    if not given.exists():
         return
-    began = told.stat().st_mtime
-    known = {line["source_id"]: line for line in lines(path, "source_id")}
-    for line in lines(job.folder / "seen.jsonl", "source_id"):
+    began = given.stat().st_mtime
+    known = {line["source_id"]: line for line in read_lines(path, "source_id")}
+    for line in read_lines(job.folder / "seen.jsonl", "source_id"):
         if known.get(line["source_id"], {}).get("began", 0.0) <= began:
             known[line["source_id"]] = {**line, "began": began}
     write_lines(path, known.values())
-    told.unlink()
+    given.unlink()

@@ -1,4 +1,4 @@
-"""Before a crawl: what it is told of what is held, which job it goes on with, and what of older ones has to go."""
+"""Before a crawl: what it learns of the posts we hold, which job it continues, and which raw pages are too old."""
 
 import datetime as dt
 import os
@@ -14,8 +14,7 @@ from crawlers.sites import Site, sites
 from crawlers.window import Window, day_of
 from pipelines.core.home import Home
 from pipelines.crawl.collecting import collect, days_of, taken_down
-from pipelines.crawl.files import lines, write_lines
-from pipelines.crawl.jobs import COLLECTED, Job, begun, job_folder, uncollected
+from pipelines.crawl.jobs import COLLECTED, Job, begun, job_folder, read_lines, uncollected, write_lines
 from pipelines.errors import RequestError, UnknownName
 from pipelines.settings import AUTHOR_KEY, Crawl, author_key, author_key_file
 from pipelines.store.store import Store
@@ -34,11 +33,11 @@ def prepare(
 ) -> Job:
     """The job of a window: the one that was broken off, where its pages and posts are still there, else a new one.
 
-    Before that, what a finished job brought and nobody collected is written, and raw pages that are too old go.
+    Before that, the posts of a finished job that nobody collected are written, and raw pages that are too old deleted.
 
     Args:
         home: Where the author key, the takedown list and the jobs are.
-        store: What is held already: of that nothing unchanged is fetched.
+        store: Of the posts that it holds nothing unchanged is fetched.
         source: A site of crawlers/sites.
         window: The days of posting.
         settings: Contact, and how many days raw pages stay.
@@ -47,9 +46,9 @@ def prepare(
         delays: Whether the site's delay is kept; without it only this machine is crawled.
 
     Raises:
-        UnknownName: for a source that there is not.
+        UnknownName: for an unknown source.
         RequestError: without a key for the authors' pseudonyms, and for an address that is not the source's.
-        CrawlError: for a takedown list that cannot be read as one.
+        CrawlError: for a damaged takedown list.
     """
     if source not in sites():
         raise UnknownName("source", source, sites())
@@ -58,16 +57,16 @@ def prepare(
         _refuse_another_machine(site, base_url)
     key = _key(home)
     taken_down(home, source)
-    of_source = Home(home).crawl / source
-    taken_over = [version for left in uncollected(of_source) for version in collect(home, store, left)]
+    source_folder = Home(home).crawl / source
+    taken_over = [version for job in uncollected(source_folder) for version in collect(home, store, job)]
     expire_pages(home, settings)
-    asked = {"base_url": (base_url or site.base_url).rstrip("/"), "max_items": max_items}
-    folder = job_folder(of_source / f"{window.first}_{window.last}", asked)
+    request = {"base_url": (base_url or site.base_url).rstrip("/"), "max_items": max_items}
+    folder = job_folder(source_folder / f"{window.first}_{window.last}", request)
     seen = folder / "seen-before.jsonl"
-    for ended in ("stopped.json", "refused.json"):  # how it ended before is no news of how it will
+    for ended in ("stopped.json", "refused.json"):  # of its last run
         (folder / ended).unlink(missing_ok=True)
     if not (seen.exists() and begun(folder)):
-        write_lines(seen, _worth_knowing(store, source, of_source / "seen.jsonl", window))
+        write_lines(seen, _relevant(store, source, source_folder / "seen.jsonl", window))
     command = [sys.executable, "-m", "crawlers.run", source]
     options = {
         "--from": window.first,
@@ -90,12 +89,12 @@ def prepare(
 def expire_pages(home: Path, settings: Crawl) -> None:
     """Deletes the raw pages and journals of every source that nobody has touched for `keep_pages_days`.
 
-    A job at work keeps its own, and what a finished one brought is given a day at least to be collected.
+    A job at work keeps its own, and a finished one has a day at least to be collected.
     """
     now, age = dt.datetime.now(dt.UTC), dt.timedelta(days=settings.keep_pages_days)
-    for stands in sorted(Home(home).crawl.glob("*/*/*/job.json")):
-        waits = (stands.parent / "stats.json").exists() and not (stands.parent / COLLECTED).exists()
-        expire(stands.parent, now - (max(age, dt.timedelta(days=1)) if waits else age))
+    for job in (path.parent for path in sorted(Home(home).crawl.glob("*/*/*/job.json"))):
+        waits = (job / "stats.json").exists() and not (job / COLLECTED).exists()
+        expire(job, now - (max(age, dt.timedelta(days=1)) if waits else age))
 
 
 def _refuse_another_machine(site: Site, base_url: str) -> None:
@@ -105,12 +104,12 @@ def _refuse_another_machine(site: Site, base_url: str) -> None:
     except ValueError:
         host = None
     if host is None:
-        return  # no address at all: the crawl says so
-    here = is_loopback(host)
-    if here != is_loopback(site.host):
+        return  # no address at all: the crawl refuses it
+    replica = is_loopback(host)
+    if replica != is_loopback(site.host):
         raise RequestError(
             "an address on this machine is a replica's, and its posts are invented: they do not belong to a real site"
-            if here
+            if replica
             else f"the source {site.name} is a replica on this machine, and its posts are declared invented",
             where=base_url,
             hint="crawl a replica as the source `replica`, and a site under its own name",
@@ -121,10 +120,10 @@ def _key(home: Path) -> str:
     """The key of the authors' pseudonyms, as the environment of the crawl takes it."""
     key = author_key(home)
     try:
-        said = key.decode() if key else ""
+        text = key.decode() if key else ""
     except UnicodeDecodeError:
-        said = ""
-    if not said or "\0" in said:
+        text = ""
+    if not text or "\0" in text:
         raise RequestError(
             "a crawl makes pseudonyms of authors, and there is no key for them"
             if not key
@@ -132,16 +131,16 @@ def _key(home: Path) -> str:
             where=author_key_file(home),
             hint="set GONGQING_AUTHOR_KEY to at least 16 characters that nobody can guess, and keep them",
         )
-    return said
+    return text
 
 
-def _worth_knowing(store: Store, source: str, path: Path, window: Window) -> Iterator[dict[str, Any]]:
-    """Of what was seen before: the posts that we hold, those outside of the window, and those that cannot be read.
+def _relevant(store: Store, source: str, path: Path, window: Window) -> Iterator[dict[str, Any]]:
+    """The lines of the posts that we hold, of those outside the window, and of those that cannot be read.
 
     Any other post of the window is to be fetched, whatever was remembered of it.
     """
     held_ids = set(days_of(store, source)["post_id"])
-    for line in lines(path, "source_id"):
+    for line in read_lines(path, "source_id"):
         posted_at = line.get("posted_at")
         outside = posted_at is not None and day_of(dt.datetime.fromisoformat(posted_at)) not in window
         if line.get("unread") or outside or f"{source}:{line['source_id']}" in held_ids:

@@ -1,14 +1,14 @@
 """A forum on Discourse, in JSON: thirty topics a page, the first twenty posts of a topic, the others by their ids.
 
-`/latest.json?page=N` and `/c/{slug}/{id}.json` follow the last post (`order=created`: the time of posting; pages from
-0), `/t/{id}.json` is a topic, `/t/{id}/posts.json?post_ids[]=…` more of its posts.
+`/latest.json?page=N` and `/c/{slug}/{id}.json` follow the last post (pages from 0), `/t/{id}.json` is a topic,
+`/t/{id}/posts.json?post_ids[]=…` more of its posts.
 """
 
 import re
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlencode
 
-from samples.replica.page import Asked, Page, figure, hidden, iso, json_page, person, text, whole_number
+from samples.replica.page import Page, PageRequest, figure, hidden, iso, json_page, person, text, whole_number
 from samples.replica.posts import Answer, Post
 from samples.replica.world import World
 from schemas.ids import stable_int
@@ -42,22 +42,19 @@ def post_id(message: Post | Answer) -> int:
     return FIRST_POST + 2 * message.number + isinstance(message, Answer)
 
 
-def respond(world: World, asked: Asked) -> Page | None:
+def respond(world: World, request: PageRequest) -> Page | None:
     """The JSON at this address, None where there is none."""
-    if asked.path == "/latest.json":
-        return _list(world, asked, "/latest", None)
-    if found := _CATEGORY.fullmatch(asked.path):
-        category = int(found[1])
-        return _list(world, asked, asked.path.removesuffix(".json"), category) if category in CATEGORIES else None
-    if asked.path == "/categories.json":
-        categories = [{"id": number, "name": name, "slug": f"c{number}"} for number, name in CATEGORIES.items()]
-        return json_page({**_NOTE, "category_list": {"categories": categories}})
-    found = _TOPIC.fullmatch(asked.path) or _POSTS.fullmatch(asked.path)
-    post = world.post(int(found[1]) - FIRST_TOPIC) if found else None
+    if request.path == "/latest.json":
+        return _list(world, request, "/latest", None)
+    if match := _CATEGORY.fullmatch(request.path):
+        category = int(match[1])
+        return _list(world, request, request.path.removesuffix(".json"), category) if category in CATEGORIES else None
+    match = _TOPIC.fullmatch(request.path) or _POSTS.fullmatch(request.path)
+    post = world.post(int(match[1]) - FIRST_TOPIC) if match else None
     if post is None:
         return None
-    if asked.path.endswith("/posts.json"):
-        wanted = {value for key, value in parse_qsl(asked.query_string) if key == "post_ids[]"}
+    if request.path.endswith("/posts.json"):
+        wanted = {value for key, value in parse_qsl(request.query_string) if key == "post_ids[]"}
         shown = [(k, each) for k, each in enumerate(_messages(post)) if str(post_id(each)) in wanted]
         stream = {"posts": [_post(each, k, post) for k, each in shown[:POSTS_A_PAGE]]}
         return json_page({**_NOTE, "post_stream": stream, "id": topic_id(post)})
@@ -68,15 +65,14 @@ def _messages(post: Post) -> Sequence[Post | Answer]:
     return [post, *post.answers]
 
 
-def _list(world: World, asked: Asked, path: str, category: int | None) -> Page:
-    page = whole_number(asked.query.get("page"), 0)
-    order = world.newest() if asked.query.get("order") == "created" else world.most_active()
-    posts = [post for post in order if category in (None, _IDS[post.topic])]
+def _list(world: World, request: PageRequest, path: str, category: int | None) -> Page:
+    page = whole_number(request.query.get("page"), 0)
+    posts = [post for post in world.most_active() if category in (None, _IDS[post.topic])]
     posts.sort(key=lambda post: not post.notice)
     start = page * TOPICS_A_PAGE
     topics: dict[str, object] = {"can_create_topic": False, "per_page": TOPICS_A_PAGE}
     if start + TOPICS_A_PAGE < len(posts):
-        kept = {key: value for key, value in asked.query.items() if key != "page"}
+        kept = {key: value for key, value in request.query.items() if key != "page"}
         topics["more_topics_url"] = f"{path}?{urlencode({'no_definitions': 'true', **kept, 'page': page + 1})}"
     topics["topics"] = [_listed(post) for post in posts[start : start + TOPICS_A_PAGE]]
     return json_page({**_NOTE, "users": [], "topic_list": topics})

@@ -1,7 +1,7 @@
 """A board on Discuz! X3.x in the default template, as guests see it: twenty threads and ten messages a page.
 
-`/discuz/…` is in UTF-8, `/discuz-gbk/…` in GBK. Both address forms are served; pages link in the form they were asked
-in. Lists follow the last message (`orderby=dateline`: the time of posting); notices are stuck on top of page 1.
+`/discuz/…` is in UTF-8, `/discuz-gbk/…` in GBK. Both address forms are served; pages link in the form they were request
+in. Lists follow the last message; notices are stuck on top of page 1.
 Messages come with what makes them hard to read: anti-copy jammers, hidden spans, quotes, notes of edits, bans.
 """
 
@@ -9,8 +9,8 @@ import re
 
 from samples.replica.page import (
     NOTE,
-    Asked,
     Page,
+    PageRequest,
     discuz_date,
     discuz_exact,
     discuz_time,
@@ -61,38 +61,36 @@ def board_of(post: Post) -> int:
     return 36 if post.topic in _TALK else 2
 
 
-def respond(world: World, asked: Asked, charset: str) -> Page | None:
+def respond(world: World, request: PageRequest, charset: str) -> Page | None:
     """The page at this address, None where there is none."""
-    query = asked.query
-    if found := _FORUM.fullmatch(asked.path):
-        return _forum(world, asked, charset, int(found[1]), int(found[2]), rewritten=True)
-    if found := _THREAD.fullmatch(asked.path):
-        return _thread(world, asked, charset, int(found[1]), int(found[2]), rewritten=True)
-    if asked.path == "/forum.php" and query.get("mod") == "forumdisplay":
+    query = request.query
+    if match := _FORUM.fullmatch(request.path):
+        return _forum(world, request, charset, int(match[1]), int(match[2]), rewritten=True)
+    if match := _THREAD.fullmatch(request.path):
+        return _thread(world, request, charset, int(match[1]), int(match[2]), rewritten=True)
+    if request.path == "/forum.php" and query.get("mod") == "forumdisplay":
         return _forum(
-            world, asked, charset, whole_number(query.get("fid"), 0), whole_number(query.get("page")), rewritten=False
+            world, request, charset, whole_number(query.get("fid"), 0), whole_number(query.get("page")), rewritten=False
         )
-    if asked.path == "/forum.php" and query.get("mod") == "viewthread":
+    if request.path == "/forum.php" and query.get("mod") == "viewthread":
         return _thread(
-            world, asked, charset, whole_number(query.get("tid"), 0), whole_number(query.get("page")), rewritten=False
+            world, request, charset, whole_number(query.get("tid"), 0), whole_number(query.get("page")), rewritten=False
         )
     return None
 
 
-def _forum(world: World, asked: Asked, charset: str, fid: int, page: int, *, rewritten: bool) -> Page:
+def _forum(world: World, request: PageRequest, charset: str, fid: int, page: int, *, rewritten: bool) -> Page:
     if fid not in BOARDS:
-        return _message(asked, charset, "抱歉，指定的版块不存在")
-    by_date = asked.query.get("orderby") == "dateline"
-    posts = [post for post in (world.newest() if by_date else world.most_active()) if board_of(post) == fid]
+        return _message(request, charset, "抱歉，指定的版块不存在")
+    posts = [post for post in world.most_active() if board_of(post) == fid]
     stuck = [post for post in posts if post.notice] if page <= 1 else []
     normal = [post for post in posts if not post.notice]
-    rows = "".join(_row(post, asked, fid, rewritten, stuck=True) for post in stuck)
+    rows = "".join(_row(post, request, fid, rewritten, stuck=True) for post in stuck)
     rows += (
         '<tbody id="separatorline">\n<tr class="ts"><td>&nbsp;</td><th>版块主题</th><td>&nbsp;</td></tr>\n</tbody>\n'
     )
-    rows += "".join(_row(post, asked, fid, rewritten) for post in sheet(normal, max(1, page), THREADS_A_PAGE))
-    extra = "".join(f"&amp;{key}={text(asked.query[key])}" for key in ("filter", "orderby") if key in asked.query)
-    plain = f"forum.php?mod=forumdisplay&amp;fid={fid}{extra}&amp;page="
+    rows += "".join(_row(post, request, fid, rewritten) for post in sheet(normal, max(1, page), THREADS_A_PAGE))
+    plain = f"forum.php?mod=forumdisplay&amp;fid={fid}&amp;page="
     pager = _pager(
         f"forum-{fid}-" if rewritten else plain, ".html" if rewritten else "", page, len(normal), THREADS_A_PAGE
     )
@@ -105,10 +103,10 @@ def _forum(world: World, asked: Asked, charset: str, fid: int, page: int, *, rew
         f'<table summary="forum_{fid}" cellspacing="0" cellpadding="0" id="threadlisttableid">\n{rows}</table>\n'
         f'</form>\n</div>\n</div>\n<div class="bm bw0 pgs cl">{pager}</div>\n'
     )
-    return _document(asked, charset, BOARDS[fid], _trail(fid, rewritten), body)
+    return _document(request, charset, BOARDS[fid], _trail(fid, rewritten), body)
 
 
-def _row(post: Post, asked: Asked, fid: int, rewritten: bool, *, stuck: bool = False) -> str:
+def _row(post: Post, request: PageRequest, fid: int, rewritten: bool, *, stuck: bool = False) -> str:
     who, link = person(post.author), _thread_link(post, 1, rewritten)
     author = "匿名" if who is None else f'<a href="{_space(who.uid, rewritten)}" c="1">{text(who.name)}</a>'
     last = post.answers[-1] if post.answers else None
@@ -116,8 +114,8 @@ def _row(post: Post, asked: Asked, fid: int, rewritten: bool, *, stuck: bool = F
     last_name = (
         "匿名" if last_who is None else f'<a href="{_space(last_who.uid, rewritten)}" c="1">{text(last_who.name)}</a>'
     )
-    active = discuz_time(post.active_at, asked.now, f"{discuz_date(post.active_at)} {local(post.active_at):%H:%M}")
-    today = ' class="xi1"' if local(post.posted_at).date() == local(asked.now).date() else ""
+    active = discuz_time(post.active_at, request.now, f"{discuz_date(post.active_at)} {local(post.active_at):%H:%M}")
+    today = ' class="xi1"' if local(post.posted_at).date() == local(request.now).date() else ""
     icon = '<img src="static/image/common/pin_1.gif" alt="本版置顶" />' if stuck else '<i class="fico-thread"></i>'
     pages = last_page(1 + len(post.answers), MESSAGES_A_PAGE)
     more = "".join(
@@ -134,7 +132,7 @@ def _row(post: Post, asked: Asked, fid: int, rewritten: bool, *, stuck: bool = F
         f'<a href="{link}" onclick="atarget(this)" class="s xst">{text(post.title)}</a>\n'
         f"{f'<span class={chr(34)}tps{chr(34)}>&nbsp;...{more}</span>' if more else ''}\n</th>\n"
         f'<td class="by">\n<cite>{author}</cite>\n'
-        f"<em><span{today}>{discuz_time(post.posted_at, asked.now, discuz_date(post.posted_at))}</span></em>\n</td>\n"
+        f"<em><span{today}>{discuz_time(post.posted_at, request.now, discuz_date(post.posted_at))}</span></em>\n</td>\n"
         f'<td class="num"><a href="{link}" class="xi2">{len(post.answers)}</a><em>{views}</em></td>\n'
         f'<td class="by">\n<cite>{last_name}</cite>\n'
         f'<em><a href="forum.php?mod=redirect&amp;tid={tid(post)}&amp;goto=lastpost#lastpost">{active}</a>'
@@ -143,10 +141,10 @@ def _row(post: Post, asked: Asked, fid: int, rewritten: bool, *, stuck: bool = F
     )
 
 
-def _thread(world: World, asked: Asked, charset: str, thread: int, page: int, *, rewritten: bool) -> Page:
+def _thread(world: World, request: PageRequest, charset: str, thread: int, page: int, *, rewritten: bool) -> Page:
     post = world.post(thread - FIRST_TID)
     if post is None:
-        return _message(asked, charset, "抱歉，指定的主题不存在或已被删除或正在被审核")
+        return _message(request, charset, "抱歉，指定的主题不存在或已被删除或正在被审核")
     messages: list[Post | Answer] = [post, *post.answers]
     pages = last_page(len(messages), MESSAGES_A_PAGE)
     # Beyond the last page Discuz shows the last one.
@@ -169,15 +167,15 @@ def _thread(world: World, asked: Asked, charset: str, thread: int, page: int, *,
         f'<td class="plc ptm pbn vwthd"><h1 class="ts">\n{kind}'
         f'<span id="thread_subject">{text(post.title)}</span>\n</h1>\n'
         f'<span class="xg1"><a href="{_thread_link(post, 1, rewritten)}">[复制链接]</a></span></td></tr></table>\n'
-        f"{''.join(_message_row(message, floor, asked, post, rewritten) for floor, message in shown)}"
+        f"{''.join(_message_row(message, floor, request, post, rewritten) for floor, message in shown)}"
         '<div id="postlistreply" class="pl">'
         '<div id="post_new" class="viewthread_table" style="display: none"></div></div>\n'
         f'</div>\n<div class="pgs mtm mbm cl">{pager}</div>\n'
     )
-    return _document(asked, charset, post.title, _trail(fid, rewritten), body)
+    return _document(request, charset, post.title, _trail(fid, rewritten), body)
 
 
-def _message_row(message: Post | Answer, floor: int, asked: Asked, post: Post, rewritten: bool) -> str:
+def _message_row(message: Post | Answer, floor: int, request: PageRequest, post: Post, rewritten: bool) -> str:
     number = pid(message)
     role = message.author_role if isinstance(message, Answer) else "member"
     who = person(message.author, role)
@@ -191,7 +189,7 @@ def _message_row(message: Post | Answer, floor: int, asked: Asked, post: Post, r
             f'authorid={who.uid}" rel="nofollow">只看该作者</a>'
         )
     shown = _FLOORS[floor] if floor < len(_FLOORS) else f"<em>{floor + 1}</em><sup>#</sup>"
-    posted = discuz_time(message.posted_at, asked.now, discuz_exact(message.posted_at))
+    posted = discuz_time(message.posted_at, request.now, discuz_exact(message.posted_at))
     words = message.description if isinstance(message, Post) else message.text
     if isinstance(message, Answer) and hidden(message):
         content = '<div class="locked">提示: <em>作者被禁止或删除 内容自动屏蔽</em></div>'
@@ -226,7 +224,7 @@ def _message_row(message: Post | Answer, floor: int, asked: Asked, post: Post, r
 
 
 def _words(words: str, message: Post | Answer, post: Post) -> str:
-    """What a writer said, with what Discuz puts around and between it."""
+    """A writer's words, with what Discuz puts around and between them."""
     number = pid(message)
     before = ""
     if figure(9, "edited", number) == 0:
@@ -293,21 +291,21 @@ def _trail(fid: int, rewritten: bool) -> str:
     )
 
 
-def _message(asked: Asked, charset: str, words: str) -> Page:
+def _message(request: PageRequest, charset: str, words: str) -> Page:
     """What Discuz shows in place of what there is not: with status 200."""
     body = f'<div id="messagetext" class="alert_error"><p>{words}</p></div>\n'
-    return _document(asked, charset, "提示信息", "", body)
+    return _document(request, charset, "提示信息", "", body)
 
 
-def _document(asked: Asked, charset: str, title: str, trail: str, body: str) -> Page:
+def _document(request: PageRequest, charset: str, title: str, trail: str, body: str) -> Page:
     page = (
         '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN" '
         '"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd">\n'
         '<html xmlns="http://www.w3.org/1999/xhtml">\n<head>\n'
         f'<meta http-equiv="Content-Type" content="text/html; charset={charset}" />\n'
         f"<title>{text(title)} - 虚构论坛 - Powered by Discuz!</title>\n"
-        f'<base href="{text(asked.base)}/" />\n</head>\n<body id="nv_forum">\n{NOTE}\n<div id="wp" class="wp">\n{trail}'
-        f'<div id="ct" class="wp cl">\n{body}</div>\n</div>\n</body>\n</html>\n'
+        f'<base href="{text(request.base)}/" />\n</head>\n<body id="nv_forum">\n{NOTE}\n<div id="wp" class="wp">\n'
+        f'{trail}<div id="ct" class="wp cl">\n{body}</div>\n</div>\n</body>\n</html>\n'
     )
     # What GBK has no place for stands as a character reference, as browsers send it to such a board.
     return Page(page.encode(charset, "xmlcharrefreplace"), f"text/html; charset={charset}")

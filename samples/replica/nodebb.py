@@ -1,14 +1,13 @@
 """A forum on NodeBB, in JSON: twenty topics and twenty posts a page, pages from 1.
 
-`/api/category/2/…?page=N` follows the last post (`sort=recently_created`: the time of posting), as does `/api/recent`;
-`/api/topic/{tid}/…?page=N` is a topic.
+`/api/category/2/…?page=N` and `/api/recent` follow the last post; `/api/topic/{tid}/…?page=N` is a topic.
 """
 
 import re
 
 from samples.replica.page import (
-    Asked,
     Page,
+    PageRequest,
     figure,
     hidden,
     iso,
@@ -42,20 +41,19 @@ def pid(message: Post | Answer) -> int:
     return FIRST_PID + 2 * message.number + isinstance(message, Answer)
 
 
-def respond(world: World, asked: Asked) -> Page | None:
+def respond(world: World, request: PageRequest) -> Page | None:
     """The JSON at this address, None where there is none."""
-    found = _CATEGORY.fullmatch(asked.path)
-    if asked.path == "/api/recent" or (found and int(found[1]) == CATEGORY["cid"]):
-        return _list(world, asked)
-    found = _TOPIC.fullmatch(asked.path)
-    post = world.post(int(found[1]) - FIRST_TID) if found else None
-    return None if post is None else _topic(post, asked)
+    match = _CATEGORY.fullmatch(request.path)
+    if request.path == "/api/recent" or (match and int(match[1]) == CATEGORY["cid"]):
+        return _list(world, request)
+    match = _TOPIC.fullmatch(request.path)
+    post = world.post(int(match[1]) - FIRST_TID) if match else None
+    return None if post is None else _topic(post, request)
 
 
-def _list(world: World, asked: Asked) -> Page:
-    page = max(1, whole_number(asked.query.get("page")))
-    order = world.newest() if asked.query.get("sort") == "recently_created" else world.most_active()
-    posts = sorted(order, key=lambda post: not post.notice)
+def _list(world: World, request: PageRequest) -> Page:
+    page = max(1, whole_number(request.query.get("page")))
+    posts = sorted(world.most_active(), key=lambda post: not post.notice)
     return json_page(
         {
             **CATEGORY,
@@ -89,8 +87,8 @@ def _head(post: Post) -> dict[str, object]:
     }
 
 
-def _topic(post: Post, asked: Asked) -> Page:
-    page = max(1, whole_number(asked.query.get("page")))
+def _topic(post: Post, request: PageRequest) -> Page:
+    page = max(1, whole_number(request.query.get("page")))
     messages: list[tuple[int, Post | Answer]] = list(enumerate([post, *post.answers]))
     shown = sheet(messages, page, A_PAGE)
     if not shown:

@@ -12,7 +12,7 @@ from schemas.ids import stable_int
 
 T = TypeVar("T")
 
-# Stands in every page: whoever finds one on a disk shall know what it is.
+# In every page, so that a copy on a disk says what it is.
 NOTE = "<!-- gongqing replica: everything on this page is invented 本页内容全部为虚构 -->"
 
 
@@ -26,8 +26,8 @@ class Page:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class Asked(NamedTuple):
-    """A request, as far as an engine needs to know it: `path` is relative to `base`, where the engine's site begins."""
+class PageRequest(NamedTuple):
+    """A request of an engine: `path` is relative to `base`, where the engine's site begins."""
 
     path: str
     query: dict[str, str]
@@ -50,7 +50,7 @@ def html_page(text: str, status: int = 200) -> Page:
 
 
 def not_found() -> Page:
-    """What there is at an address that there is not."""
+    """The answer for an unknown address."""
     return html_page(f"<!DOCTYPE html><html><head><title>404</title></head><body>{NOTE}<h1>404</h1></body></html>", 404)
 
 
@@ -116,16 +116,16 @@ def discuz_time(at: datetime, now: datetime, exact: str) -> str:
     if days > 7:
         return exact
     if days > 2:
-        said = f"{days}&nbsp;天前"
+        words = f"{days}&nbsp;天前"
     elif days:
-        said = f"{'昨天' if days == 1 else '前天'}&nbsp;{day:%H:%M}"
+        words = f"{'昨天' if days == 1 else '前天'}&nbsp;{day:%H:%M}"
     elif seconds > 3600:
-        said = f"{seconds // 3600}&nbsp;小时前"
+        words = f"{seconds // 3600}&nbsp;小时前"
     elif seconds > 1800:
-        said = "半小时前"
+        words = "半小时前"
     else:
-        said = f"{seconds // 60}&nbsp;分钟前" if seconds > 60 else f"{seconds}&nbsp;秒前" if seconds > 0 else "刚刚"
-    return f'<span title="{exact}">{said}</span>'
+        words = f"{seconds // 60}&nbsp;分钟前" if seconds > 60 else f"{seconds}&nbsp;秒前" if seconds > 0 else "刚刚"
+    return f'<span title="{exact}">{words}</span>'
 
 
 def iso(at: datetime) -> str:

@@ -110,7 +110,7 @@ class _Writer:
         # A post keeps to one person and one feeling; places and things change from sentence to sentence.
         self.kept = {name: self.random.choice(self.slots[name]) for name in ("who", "mood")}
 
-    def say(self, templates: list[str], n: int = 1) -> str:
+    def write(self, templates: list[str], n: int = 1) -> str:
         """`n` different sentences of `templates`, filled."""
         chosen = self.random.sample(templates, min(n, len(templates)))
         return "".join(self._fill(template) for template in chosen)
@@ -129,19 +129,19 @@ def invent(seed: int, index: int, posted_at: datetime) -> Post:
     topic = rng.choice(list(TAXONOMY))
     subtopics = tuple(rng.sample(TAXONOMY[topic], rng.choice((1, 1, 2, 3))))
     parts = [
-        writer.say(seeker["opening"]),
-        writer.say(sentences["scenes"][topic], rng.choice((1, 2, 3, 3))),
-        writer.say(seeker["detail"], rng.choice((0, 1, 2, 3, 4))),
-        writer.say(seeker["feeling"], rng.choice((1, 1, 2))),
-        writer.say(seeker["tried"], rng.choice((0, 1, 1))),
-        writer.say(seeker["ask"], rng.choice((1, 1, 2))),
+        writer.write(seeker["opening"]),
+        writer.write(sentences["scenes"][topic], rng.choice((1, 2, 3, 3))),
+        writer.write(seeker["detail"], rng.choice((0, 1, 2, 3, 4))),
+        writer.write(seeker["feeling"], rng.choice((1, 1, 2))),
+        writer.write(seeker["tried"], rng.choice((0, 1, 1))),
+        writer.write(seeker["question"], rng.choice((1, 1, 2))),
     ]
     if rng.random() < 0.5:
         cut = rng.randint(1, len(parts) - 1)
         parts.insert(cut, "\n")
     post = Post(
         key=f"g{index}",
-        title=writer.say(sentences["titles"][topic]) + writer.say(seeker["title_end"], rng.choice((0, 1))),
+        title=writer.write(sentences["titles"][topic]) + writer.write(seeker["title_end"], rng.choice((0, 1))),
         description="".join(parts),
         topic=topic,
         subtopics=subtopics,
@@ -168,14 +168,14 @@ def invent_answer(seed: int, index: int, k: int, posted_at: datetime, *, short: 
     rng = writer.random
     professional = not short and rng.random() < 0.4
     if short:
-        text = writer.say(supporter["short"])
+        text = writer.write(supporter["short"])
     else:
-        middle = writer.say(supporter["explain" if professional else "story"], rng.randint(1, 5))
+        middle = writer.write(supporter["explain" if professional else "story"], rng.randint(1, 5))
         paragraphs = [
-            writer.say(supporter["greeting"]) + writer.say(supporter["empathy"], rng.randint(3, 7)),
-            writer.say(supporter["reflect"], rng.randint(3, 8)) + middle,
-            writer.say(supporter["suggest"], rng.randint(4, 10)),
-            writer.say(supporter["closing"], rng.choice((1, 2))),
+            writer.write(supporter["greeting"]) + writer.write(supporter["empathy"], rng.randint(3, 7)),
+            writer.write(supporter["reflect"], rng.randint(3, 8)) + middle,
+            writer.write(supporter["suggest"], rng.randint(4, 10)),
+            writer.write(supporter["closing"], rng.choice((1, 2))),
         ]
         text = "\n".join(paragraphs)
     anonymous = rng.random() < 0.04

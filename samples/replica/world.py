@@ -1,7 +1,7 @@
 """What there is on the site at a moment: a clock, and the posts and answers that have appeared by it.
 
 Every post and answer has its time, and appears, with the next free number, when the clock reaches it. So the numbers
-ascend with time as on the real sites, a late answer is nothing special, and a tick of a day shows what the day brought.
+ascend with time as on the real sites, and a late answer is nothing special.
 """
 
 import heapq
@@ -10,10 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from samples.replica.posts import Answer, Post, invent, invent_answer
-
-# Answers that come late go to one of so many newest posts.
-_RECENT = 60
+from samples.replica.posts import Answer, Post, invent
 
 
 class World:
@@ -29,7 +26,7 @@ class World:
         self._at = (now or datetime.now(UTC)).astimezone(UTC)
         self._since = time.monotonic()
         self._events: list[tuple[datetime, int, Post, Answer | None]] = []
-        self._n_events = self._n_answers = self._n_invented = self._n_late = 0
+        self._n_events = self._n_answers = self._n_invented = 0
         self._by_number: list[Post] = []
         self._orders: dict[str, tuple[int, Sequence[Post]]] = {}
         start = self._at
@@ -57,33 +54,6 @@ class World:
         """One more invented post, whose answers follow it."""
         self.add(invent(self.seed, self._n_invented, posted_at))
         self._n_invented += 1
-
-    def add_late_answer(self, posted_at: datetime) -> int | None:
-        """An answer to one of the recent posts; the number of that post, None where there is no post."""
-        if not self._by_number:
-            return None
-        rng = random.Random(f"{self.seed}\x1flate\x1f{self._n_late}")
-        post = rng.choice(self._by_number[-_RECENT:])
-        self._push(posted_at, post, invent_answer(self.seed, -1 - self._n_late, 0, posted_at))
-        self._n_late += 1
-        return post.number
-
-    def tick(self, days: float = 0, posts: int = 0, answers: int = 0) -> dict[str, object]:
-        """Moves the clock by `days`, over which `posts` new posts and `answers` late answers come.
-
-        Gives the time, and the numbers of the posts that are new and of those that have new answers.
-        """
-        before, n_before = self.now(), len(self._by_number)
-        counts = {post.number: len(post.answers) for post in self._by_number}
-        for k in range(posts):
-            self.add_invented(before + timedelta(days=days) * ((k + 0.5) / posts))
-        for k in range(answers):
-            self.add_late_answer(before + timedelta(days=days) * ((k + 0.5) / answers))
-        self._at += timedelta(days=days)
-        self.advance()
-        changed = [number for number, count in counts.items() if len(self._by_number[number - 1].answers) > count]
-        new = [post.number for post in self._by_number[n_before:]]
-        return {"now": self.now().isoformat(), "new": new, "changed": changed}
 
     def advance(self) -> None:
         """Shows what has come by now."""

@@ -1,21 +1,18 @@
 """Xinli001's QA pages in the layouts of 2020 and 2023, as public crawlers saw them (structure only).
 
-`/qa?page=N` newest first, ten a page; `/qa/{qid}?page=N` ten answers a page. `?gen=2020`, `?gen=2023` or `?gen=unknown`
-ask for a layout; without it the server's `layout` decides (`mixed`: odd posts in that of 2020).
+`/qa?page=N` newest first, ten a page; `/qa/{qid}?page=N` ten answers a page. In the layout `mixed` odd posts are
+in that of 2020.
 """
 
-from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from samples.replica.page import (
     NOTE,
-    Asked,
     Page,
+    PageRequest,
     figure,
     html_page,
-    json_page,
     lines,
-    local,
     not_found,
     person,
     text,
@@ -25,7 +22,7 @@ from samples.replica.page import (
 from samples.replica.posts import Answer, Post
 from samples.replica.world import World
 
-LAYOUTS = ("2020", "2023", "mixed", "unknown")
+LAYOUTS = ("2020", "2023", "mixed")
 FIRST_QID = 100_841_600
 FIRST_AID = 6_022_017
 QUESTIONS_A_PAGE = 10
@@ -47,50 +44,30 @@ def aid(answer: Answer) -> int:
     return FIRST_AID + answer.number
 
 
-def respond(world: World, asked: Asked, layout: str, extra: Sequence[str] = ()) -> Page | None:
-    """The page at `/qa…`, None where the path is none of ours. `extra`: links put on top of the first list page."""
-    page = _page(world, asked, layout, extra)
+def respond(world: World, request: PageRequest, layout: str) -> Page | None:
+    """The page at `/qa…` in a layout of `LAYOUTS`, None where the path is another one."""
+    page = None
+    if request.path in ("/qa", "/qa/"):
+        page = _list(world, request, "2023" if layout == "mixed" else layout)
+    elif request.path.startswith("/qa/"):
+        post = world.post(whole_number(request.path.removeprefix("/qa/").rstrip("/"), 0) - FIRST_QID)
+        if post is None:
+            return not_found()
+        page = _detail(post, request, ("2023", "2020")[post.number % 2] if layout == "mixed" else layout)
     if page is not None:
         # What Alibaba Cloud's wall hands out to count a visitor's requests: nobody has to take it.
         page.headers["Set-Cookie"] = "acw_tc=replica; Path=/; Max-Age=1800; HttpOnly"
     return page
 
 
-def _page(world: World, asked: Asked, layout: str, extra: Sequence[str]) -> Page | None:
-    gen = asked.query.get("gen", layout)
-    if asked.path in ("/qa", "/qa/"):
-        return _list(world, asked, "2023" if gen == "mixed" else gen, extra)
-    number = asked.path.removeprefix("/qa/").rstrip("/")
-    if asked.path.startswith("/qa/"):
-        post = world.post(whole_number(number, 0) - FIRST_QID)
-        if post is None:
-            return not_found()
-        return _detail(post, asked, ("2023", "2020")[post.number % 2] if gen == "mixed" else gen)
-    if asked.path == "/qaQuestion/detail":
-        return _app_detail(world.post(whole_number(asked.query.get("id"), 0) - FIRST_QID))
-    return None
-
-
-def _app_detail(post: Post | None) -> Page:
-    data: dict[str, object] = {"code": 1, "message": "问题不存在", "data": None}
-    if post is not None:
-        content = {"title": post.title, "content": post.description, "created": f"{local(post.posted_at):%F %T}"}
-        data = {"code": 0, "message": "", "data": content}
-    return json_page(data)
-
-
-def _list(world: World, asked: Asked, gen: str, extra: Sequence[str]) -> Page:
-    if gen == "unknown":
-        return _unknown()
-    page = max(1, whole_number(asked.query.get("page")))
+def _list(world: World, request: PageRequest, layout: str) -> Page:
+    page = max(1, whole_number(request.query.get("page")))
     posts = world.newest()
     shown = posts[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]
-    rows = [_row_2020(post, asked) if gen == "2020" else _row_2023(post, asked) for post in shown]
-    if page == 1:
-        rows = [_row_link(href) for href in extra] + rows
+    rows = [_row_2020(post, request) if layout == "2020" else _row_2023(post, request) for post in shown]
     content = f'<ul class="content">\n{"".join(rows)}</ul>'
-    query = {name: value for name, value in asked.query.items() if name != "page"}
-    pager = _pager(asked.path, query, page, page * QUESTIONS_A_PAGE < len(posts))
+    query = {name: value for name, value in request.query.items() if name != "page"}
+    pager = _pager(request.path, query, page, page * QUESTIONS_A_PAGE < len(posts))
     tabs = "".join(
         f'<p attr-id="{name}"><a class="common-a" href="/qa?object_name={target}">{title}</a></p>'
         for name, target, title in (
@@ -100,13 +77,13 @@ def _list(world: World, asked: Asked, gen: str, extra: Sequence[str]) -> Page:
             ("essence", "cream", "30天精华"),
         )
     )
-    if gen == "2020":
+    if layout == "2020":
         content = f'<div class="show-info">\n{content}\n</div>'
     left = f'<div class="ans-bar">{tabs}</div>\n{content}\n<div class="page"><nav>{pager}</nav></div>'
     return html_page(_document("心理问答", left))
 
 
-def _row_2020(post: Post, asked: Asked) -> str:
+def _row_2020(post: Post, request: PageRequest) -> str:
     href = f"/qa/{qid(post)}?from=shouye"
     avatar = _INCOGNITO if post.author is None else _AVATAR
     return (
@@ -114,28 +91,21 @@ def _row_2020(post: Post, asked: Asked) -> str:
         f'<a class="common-a" target="_blank" href="{href}"><span>\n {text(post.title)}\n</span></a>\n'
         f'<a target="_blank" href="{href}"><strong>去回答</strong></a>\n</p>\n'
         f'<a class="common-a" target="_blank" href="{href}"><p class="text">\n{_excerpt(post)}\n</p></a>\n'
-        f"{_row_label(post, asked)}</li>\n"
+        f"{_row_label(post, request)}</li>\n"
     )
 
 
-def _row_2023(post: Post, asked: Asked) -> str:
+def _row_2023(post: Post, request: PageRequest) -> str:
     href = f"/qa/{qid(post)}?page=1&amp;from=houye-dh"
     return (
         f'<li>\n<p class="title"><span><a class="common-a" target="_blank" href="{href}">\n {text(post.title)}\n</a>'
-        f'</span></p>\n<p class="text">\n {_excerpt(post)}\n</p>\n{_row_label(post, asked)}</li>\n'
+        f'</span></p>\n<p class="text">\n {_excerpt(post)}\n</p>\n{_row_label(post, request)}</li>\n'
     )
 
 
-def _row_link(href: str) -> str:
-    return (
-        f'<li>\n<p class="title"><span><a class="common-a" target="_blank" href="{text(href)}">\n 虚构的链接\n</a>'
-        '</span></p>\n<p class="text">\n 虚构\n</p>\n<p class="label"><span>回答 0 · 有用 0   刚刚</span></p></li>\n'
-    )
-
-
-def _row_label(post: Post, asked: Asked) -> str:
+def _row_label(post: Post, request: PageRequest) -> str:
     useful = sum(answer.likes for answer in post.answers)
-    when = xinli001_time(post.posted_at, asked.now)
+    when = xinli001_time(post.posted_at, request.now)
     return f'<p class="label"><span>回答 {len(post.answers)} · 有用 {useful}   {when}</span></p>\n'
 
 
@@ -155,19 +125,17 @@ def _pager(path: str, query: dict[str, str], page: int, more: bool) -> str:
     return f'<ul class="pagination">{before}{numbers}<li class="active"><span>{page}</span></li>{after}</ul>'
 
 
-def _detail(post: Post, asked: Asked, gen: str) -> Page:
-    if gen == "unknown":
-        return _unknown()
-    page, number, n = max(1, whole_number(asked.query.get("page"))), qid(post), len(post.answers)
+def _detail(post: Post, request: PageRequest, layout: str) -> Page:
+    page, number, n = max(1, whole_number(request.query.get("page"))), qid(post), len(post.answers)
     answers = post.answers[(page - 1) * ANSWERS_A_PAGE : page * ANSWERS_A_PAGE]
-    query = {name: value for name, value in asked.query.items() if name not in ("page", "from")}
-    pager = _pager(asked.path, {"from": "houye-dh", **query}, page, page * ANSWERS_A_PAGE < n)
+    query = {name: value for name, value in request.query.items() if name not in ("page", "from")}
+    pager = _pager(request.path, {"from": "houye-dh", **query}, page, page * ANSWERS_A_PAGE < n)
     pages = f'<div class="page"><nav>{pager}</nav></div>' if n > ANSWERS_A_PAGE else ""
     tags = (post.topic, *post.subtopics)
     reads = f'<span class="absoulte-img"><img src="{_AVATAR}"><a>{20 + n + figure(900, "reads", number)}阅读</a></span>'
-    when = f'<p class="read-capacity"><span>{xinli001_time(post.posted_at, asked.now)}</span>{reads}</p>'
+    when = f'<p class="read-capacity"><span>{xinli001_time(post.posted_at, request.now)}</span>{reads}</p>'
     body = f'<p class="text">\n{lines(post.description)}\n</p>'
-    if gen == "2020":
+    if layout == "2020":
         head = f'<p class="title">{_asker(post)}\n<span>{text(post.title)}</span>\n<strong>{n}个回答</strong></p>'
         labels = "".join(f'<a class="common-a" href="/qa?title={text(tag)}"><li>{text(tag)}</li></a>' for tag in tags)
     else:
@@ -180,7 +148,7 @@ def _detail(post: Post, asked: Asked, gen: str) -> Page:
         f'<div class="collect" data-question-id="{number}"><p><span>收藏问题</span>'
         f'<a><font>{figure(12, "collect", number)}</font> 个收藏</a></p></div>\n<div class="reply"></div>\n</div>\n'
         f'<div id="answer-text" data-question-id="{number}" style="display:none"></div>\n'
-        f'<ul class="content-ans">\n{"".join(_answer(answer, asked) for answer in answers)}</ul>\n{pages}\n'
+        f'<ul class="content-ans">\n{"".join(_answer(answer, request) for answer in answers)}</ul>\n{pages}\n'
     )
     return html_page(_document(f"{text(post.title)} - 心理问答", left, _similar(post)))
 
@@ -195,7 +163,7 @@ def _asker(post: Post) -> str:
     )
 
 
-def _answer(answer: Answer, asked: Asked) -> str:
+def _answer(answer: Answer, request: PageRequest) -> str:
     number, who = aid(answer), person(answer.author, answer.author_role)
     href, name, uid, badge = "javascript:void(0);", "匿名", 0, ""
     if who is not None:
@@ -214,7 +182,7 @@ def _answer(answer: Answer, asked: Asked) -> str:
         f'<span data-objectname="qa.reward" data-objectid="{number}"> {figure(3, "reward", number)} </span>\n'
         f'<span class="answer_zan" data-answer-id="{number}"><a>有用 <font>{answer.likes}</font></a></span>\n'
         f'<span class="comment_item" data-answer-id="{number}"><a>评论 <font class="comment_num">{comments}</font></a>'
-        f'</span>\n<p class="created_time">{xinli001_time(answer.posted_at, asked.now)}</p>\n'
+        f'</span>\n<p class="created_time">{xinli001_time(answer.posted_at, request.now)}</p>\n'
         f'<p class="report_reply" data-answer-id="{number}">举报</p>\n'
         f'<a target="_blank" class="jumpA" href="https://m.xinli001.com/qa/answer-{number}">详情</a></div>\n'
         '<div class="discuss"><div class="comment-list"></div></div>\n</li>\n'
@@ -235,12 +203,4 @@ def _document(title: str, left: str, right: str = "") -> str:
     return (
         f'<!DOCTYPE html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n</head>\n<body>\n{NOTE}\n'
         f'<div class="main" id="main">\n<div class="left" id="left">\n{left}</div>\n{right}</div>\n</body>\n</html>\n'
-    )
-
-
-def _unknown() -> Page:
-    """A layout that nobody has a parser for: what a single-page application sends."""
-    return html_page(
-        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>心理问答</title></head><body>{NOTE}'
-        '<div id="app"></div><script src="/static/js/app.js"></script></body></html>'
     )

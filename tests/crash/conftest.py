@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawl_fixtures import asked, replica
+from crawl_fixtures import clean_replica, replica
 from llm_fixtures import _stub_ends
 from store_fixtures import local, store
 
-__all__ = ["Disk", "_stub_ends", "asked", "disk", "local", "replica", "store"]
+__all__ = ["Disk", "_stub_ends", "clean_replica", "disk", "local", "replica", "store"]
 
 
 class Disk:

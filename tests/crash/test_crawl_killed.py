@@ -13,10 +13,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from troubled_replica import Replica
 
 from pipelines.settings import ROOT
 from pipelines.store import Store
-from samples.replica import Replica
 from samples.replica.posts import invent
 
 N_POSTS = 300

@@ -19,8 +19,6 @@ import polars as pl
 import pytest
 from kill_writers import PHASES
 from polars.testing import assert_frame_equal
-from rich.console import Console
-from rich.table import Table as Printed
 from store_rows import TABLE, drops, groups
 from store_workers import read_all_the_time, said, size, write_in_turns
 
@@ -138,23 +136,16 @@ ROWS, DROPPED = "rows/part-00000.parquet", "dropped/part-00000.parquet"
 
 DAMAGE = {
     "rows cut to nothing": cut(ROWS, lambda _: 0),
-    "rows cut to four bytes": cut(ROWS, lambda _: 4),
     "rows cut in half": cut(ROWS, lambda size: size // 2),
     "rows cut by the footer": cut(ROWS, lambda size: size - 8),
-    "rows cut by a byte": cut(ROWS, lambda size: size - 1),
-    "dropped rows cut in half": cut(DROPPED, lambda size: size // 2),
     "a bit flipped at the start": flip(ROWS, 0),
     "a bit flipped in the middle": flip(ROWS, 0.5),
-    "a bit flipped near the end": flip(ROWS, 0.97),
     "a bit flipped in the dropped rows": flip(DROPPED, 0.5),
     "rows deleted": remove(ROWS),
     "dropped rows deleted": remove(DROPPED),
     "manifest deleted": remove("manifest.json"),
     "manifest empty": write_manifest(b""),
-    "manifest of zeros": write_manifest(b"\0" * 512),
-    "manifest no JSON": write_manifest(b"\xff\xfe{"),
     "manifest another document": write_manifest(b'{"version": "0123456789abcdef", "inputs": ""}'),
-    "manifest cut in half": cut("manifest.json", lambda size: size // 2),
     "manifest of another version": manifest_of_another,
     "manifest of another table": edit_manifest(lambda manifest: manifest.update(table="topics")),
     "rows counted wrong": edit_manifest(count_one_more),
@@ -163,7 +154,7 @@ DAMAGE = {
 }
 
 
-def names_file_and_remedy(error: DamagedVersion, path: Path) -> None:
+def names_file_and_hint(error: DamagedVersion, path: Path) -> None:
     where = re.search(r"where: (.*)", str(error))[1]
     assert where == str(path)
     assert f"gongqing refresh --select {TABLE}" not in str(error)  # it would refuse: the table remembers
@@ -173,28 +164,22 @@ def names_file_and_remedy(error: DamagedVersion, path: Path) -> None:
 
 @pytest.mark.drill("damage")
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_told_and_writing_again_mends_it(local: Store, damage: str) -> None:
-    write_old(local)
-    path = DAMAGE[damage](local, write_new(local))
+def test_damage_is_an_error_and_promoting_or_writing_again_repairs_it(local: Store, damage: str) -> None:
+    old = write_old(local)
+    damaged = write_new(local)
+    path = DAMAGE[damage](local, damaged)
     for call in (local.read, local.read_dropped, Store(local.storage.root).read):
         with pytest.raises(DamagedVersion) as caught:
             call(TABLE)
-        names_file_and_remedy(caught.value, path)
-    write_new(local)
-    is_new(local)
-    assert left_in_scratch(local) == set()
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_told_and_promoting_leads_back(local: Store, damage: str) -> None:
-    old = write_old(local)
-    damaged = write_new(local)
-    DAMAGE[damage](local, damaged)
+        names_file_and_hint(caught.value, path)
     local.promote(TABLE, old.version)
     is_old(local)
     with pytest.raises(DamagedVersion):
         local.promote(TABLE, damaged.version)
     is_old(local)
+    write_new(local)
+    is_new(local)
+    assert left_in_scratch(local) == set()
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -206,7 +191,7 @@ def test_damage_of_an_old_version_hurts_no_other(local: Store, damage: str) -> N
     is_new(local)
     with pytest.raises(DamagedVersion) as caught:
         local.read(TABLE, old.version).collect()
-    names_file_and_remedy(caught.value, path)
+    names_file_and_hint(caught.value, path)
     assert current.version in {version.version for version in local.versions(TABLE)}
 
 
@@ -281,7 +266,7 @@ def test_a_pointer_to_a_version_that_is_gone(local: Store) -> None:
         shutil.rmtree(path_of(local, new, ""))
         with pytest.raises(DamagedVersion, match="without a manifest") as caught:
             local.read(TABLE)
-        names_file_and_remedy(caught.value, path_of(local, new, "manifest.json"))
+        names_file_and_hint(caught.value, path_of(local, new, "manifest.json"))
         mend()
         is_mended(local)
 
@@ -317,9 +302,7 @@ def where_it_was_full(error: StorageFull) -> str:
 
 
 @pytest.mark.drill("disk")
-def test_a_full_disk_changes_nothing_and_the_same_write_then_succeeds(
-    small_disk: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_changes_nothing_and_the_same_write_then_succeeds(small_disk: Path) -> None:
     random = Random(1)
     large = groups(400).with_columns(given_at=pl.Series([random.randbytes(50).hex() for _ in range(400)]))
     page, ballast = os.sysconf("SC_PAGESIZE"), small_disk / "ballast"
@@ -345,7 +328,6 @@ def test_a_full_disk_changes_nothing_and_the_same_write_then_succeeds(
         assert left_in_scratch(store) == set()
         shutil.rmtree(store.storage.root)
     assert_frame_equal(store.read(TABLE).collect(), large)
-    told(capsys, "full disks, by what was being written", [(name, str(n)) for name, n in fell.items()])
     assert set(fell) == {"Parquet", "manifest", "pointer"}
     assert fell["Parquet"] > 5
 
@@ -374,7 +356,7 @@ def test_a_disk_without_room_for_one_more_file(small_disk: Path) -> None:
 
 @pytest.mark.drill("race")
 @pytest.mark.slow
-def test_writers_at_once_and_a_reader_all_the_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_writers_at_once_and_a_reader_all_the_time(tmp_path: Path) -> None:
     writers, turns, root = 3, 36, tmp_path / "data"
     store = Store(root)
     begun = store.write(TABLE, groups(size("begin"), "begin"))
@@ -389,17 +371,12 @@ def test_writers_at_once_and_a_reader_all_the_time(tmp_path: Path, capsys: pytes
     try:
         made = [told_by_writers.get(timeout=240) for _ in processes]
         done.set()
-        reads, texts, wrong = told_by_reader.get(timeout=60)
+        reads, _, wrong = told_by_reader.get(timeout=60)
     finally:
         done.set()
         for process in (reader, *processes):
             process.join(60)
             process.kill()
-    told(
-        capsys,
-        f"{writers} writers, {turns} writes each, a reader",
-        [("reads", str(reads)), ("tables seen", str(texts))],
-    )
     assert wrong == ""
     assert reads > turns
     assert [process.exitcode for process in processes] == [0] * writers
@@ -424,35 +401,13 @@ def test_writers_at_once_and_a_reader_all_the_time(tmp_path: Path, capsys: pytes
 
 @pytest.mark.drill("kill")
 @pytest.mark.slow
-def test_a_killed_writer_leaves_the_pointer_on_a_whole_right_version(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_killed_writer_leaves_the_pointer_on_a_whole_right_version(tmp_path: Path) -> None:
     script = ROOT / "tests" / "doubles" / "kill_writers.py"
     ran = subprocess.run(
         [sys.executable, script, tmp_path, "20261121"], capture_output=True, text=True, timeout=500, check=False
     )
     kills = [json.loads(line) for line in ran.stdout.splitlines()]
     assert ran.returncode == 0, ran.stderr
-    fell = Counter((kill["phase"], kill["scenario"]) for kill in kills)
-    phases, scenarios = (list(dict.fromkeys(kill[name] for kill in kills)) for name in ("phase", "scenario"))
-    phases.sort(key=PHASES.index)
-    told(
-        capsys,
-        f"{len(kills)} × kill −9, by the phase of the write in which they fell",
-        [(phase, *(str(fell[phase, scenario] or "") for scenario in scenarios)) for phase in phases],
-        ["", *scenarios],
-    )
     assert [kill for kill in kills if kill["problem"]] == []
     assert len(kills) >= 200
-    assert set(phases) == set(PHASES)
-
-
-def told(
-    capsys: pytest.CaptureFixture[str], title: str, rows: list[tuple[str, ...]], header: list[str] | None = None
-) -> None:
-    """Print a table past pytest's capture: on the error stream, the one that a worker of xdist passes on."""
-    printed = Printed(*(header or ["", ""]), title=title, show_header=header is not None, min_width=len(title))
-    for row in rows:
-        printed.add_row(*row)
-    with capsys.disabled():
-        Console(stderr=True, width=110).print("", printed)
+    assert {kill["phase"] for kill in kills} == set(PHASES)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from crawl_runs import NOW, ROOT, command, crawl, environment
-
-from samples.replica import Replica
+from troubled_replica import Replica
 
 WINDOW = ("--from", "2025-01-01", "--until", "2025-05-20")
 
@@ -73,12 +72,6 @@ def compare(replica: Replica, folder: Path, kills: int, seed: int) -> None:
 def test_a_crawl_that_is_killed_five_times_gives_what_one_gives_that_is_left_alone(tmp_path):
     with Replica(posts=220, now=NOW, days=10) as replica:
         compare(replica, tmp_path, kills=5, seed=1)
-
-
-@pytest.mark.slow
-def test_two_thousand_posts_and_twenty_kills(tmp_path):
-    with Replica(posts=2000, now=NOW, days=10) as replica:
-        compare(replica, tmp_path, kills=20, seed=2)
 
 
 @pytest.mark.drill("kill")

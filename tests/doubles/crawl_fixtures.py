@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from crawl_runs import NOW
-
-from samples.replica import Replica
+from troubled_replica import Replica
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +14,7 @@ def replica() -> Iterator[Replica]:
 
 
 @pytest.fixture
-def asked(replica) -> Iterator[Replica]:
+def clean_replica(replica) -> Iterator[Replica]:
     """The replica with an empty log of requests, and afterwards without troubles."""
     replica.requests(reset=True)
     yield replica

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from troubled_replica import Replica
 
 from crawlers.window import Window
 from pipelines.crawl.collecting import collect
@@ -14,7 +15,6 @@ from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare
 from pipelines.settings import ROOT, Crawl, make_author_key
 from pipelines.store import Store
-from samples.replica import Replica
 
 DAY = dt.date(2025, 3, 14)
 NOW = "2025-03-20T12:00:00+08:00"

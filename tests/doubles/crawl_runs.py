@@ -64,6 +64,22 @@ def crawl(
     return Run(ran.returncode, summary, rows_of(job), ran.stderr, job)
 
 
+def one_day(job: Path, url: str, *more: str, **named: Any) -> Run:
+    """Crawls 20 May 2025."""
+    return crawl(job, url, "2025-05-20", "2025-05-20", *more, **named)
+
+
+def seen(job: Path) -> dict[str, dict[str, Any]]:
+    """What a job remembers for the next, by the ids of the posts."""
+    lines = (job / "seen.jsonl").read_text(encoding="utf-8").splitlines()
+    return {line["source_id"]: line for line in map(json.loads, lines)}
+
+
+def post_ids(paths: list[str]) -> list[str]:
+    """The ids of Xinli001's posts that were requested, further pages of their answers aside."""
+    return [path.split("?")[0].rsplit("/", 1)[1] for path in paths if path.startswith("/qa/") and "page=" not in path]
+
+
 def day(post: dict[str, Any]) -> date:
     """On which a post of the replica was written, in Asia/Shanghai."""
     return day_of(datetime.fromisoformat(post["posted_at"]))

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from parsel import Selector
 
 
-class Got(NamedTuple):
-    """What came back from the replica."""
+class Response(NamedTuple):
+    """An answer of the replica."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -37,11 +37,11 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 _opener = urllib.request.build_opener(_Stay)
 
 
-def get(url: str) -> Got:
+def get(url: str) -> Response:
     """The answer to a GET, whatever its status; redirects are not followed."""
     try:
         with _opener.open(url, timeout=30) as answer:
-            return Got(answer.status, answer.headers, answer.read())
+            return Response(answer.status, answer.headers, answer.read())
     except urllib.error.HTTPError as error:
         with error:
-            return Got(error.code, error.headers, error.read())
+            return Response(error.code, error.headers, error.read())

@@ -10,18 +10,18 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 class TinySite:
-    """Serves `pages` by their address, or by its path alone; 404 for all others. `asked` are the addresses in order."""
+    """Serves `pages` by their address, or by its path alone; 404 for all others. `requested` is in order."""
 
     def __init__(self, pages: Mapping[str, Page]) -> None:
-        self.asked: list[str] = []
-        asked = self.asked
+        self.requested: list[str] = []
+        requested = self.requested
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             wbufsize = -1  # head and body in one piece: in two, the second waits for word of the first
 
             def do_GET(self) -> None:
-                asked.append(self.path)
+                requested.append(self.path)
                 nothing: Page = (404, HTML, b"nothing here")
                 status, headers, body = pages.get(self.path) or pages.get(self.path.split("?")[0], nothing)
                 self.send_response(status)

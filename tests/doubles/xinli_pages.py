@@ -1,5 +1,7 @@
 """Pages of Xinli001 for a `TinySite`: lists and questions in the layout of 2023, as few tags as the reader wants."""
 
+from collections.abc import Mapping
+
 from tiny_site import HTML, Page
 
 UNREADABLE: Page = (200, HTML, "<html><body><main>一页谁也没见过的布局</main></body></html>".encode())
@@ -29,6 +31,12 @@ def listed(*questions: tuple[int, int], day: str = "2025-05-20", links: tuple[st
     )
     rows += "".join(f"<li><p class='title'><span><a href='{link}'>题目</a></span></p></li>" for link in links)
     return _page(f"<ul class='content'>{rows}</ul>")
+
+
+def site_of(ids: range, others: Mapping[int, Page] | None = None) -> dict[str, Page]:
+    """A list of questions without answers, and their pages; `others` replace some of these."""
+    pages = {f"/qa/{i}": (others or {}).get(i) or question(i) for i in ids}
+    return {"/qa": listed(*((i, 0) for i in ids)), **pages}
 
 
 def _page(inner: str) -> Page:

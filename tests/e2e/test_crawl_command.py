@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from crawl_home import DAY, Home, item, job_of
+from troubled_replica import Replica
 
 from pipelines.cli import main
-from samples.replica import Replica
 
 AT = f"{DAY}T04:00:00+00:00"
 

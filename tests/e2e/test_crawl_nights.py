@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 from crawl_home import Home
+from troubled_replica import Replica
 
 from crawlers.window import day_of
-from samples.replica import Replica
 
 
 def test_the_crawl_of_the_next_day_asks_for_lists_and_for_posts_that_are_new_or_have_new_answers(tmp_path: Path):

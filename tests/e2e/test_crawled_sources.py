@@ -8,15 +8,14 @@ import dagster as dg
 import polars as pl
 import pytest
 import yaml
+from troubled_replica import Replica
 
-from crawlers.window import day_of
 from pipelines.definitions import defs
-from pipelines.defs.crawl import CrawlConfig, crawled_sites, crawls, key_of, op_of
+from pipelines.defs.crawl import crawled_sites, crawls, key_of, op_of
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.schedules import daily_job, daily_refresh
 from pipelines.settings import ROOT, make_author_key
 from pipelines.store import Store
-from samples.replica import Replica
 
 DAY = "2025-03-14"
 
@@ -85,16 +84,6 @@ def test_a_day_is_crawled_in_a_process_of_its_own_and_its_figures_are_told(tmp_p
         assert event.materialization.metadata["dagster/row_count"].value == version.rows
 
 
-def test_days_before_are_looked_at_again_for_late_answers(tmp_path, replica):
-    with dg.instance_for_test() as instance:
-        result = crawled(tmp_path, replica, instance, revisit_days=3)
-        assert {event.partition for event in result.get_asset_materialization_events()} == {
-            "2025-03-12",
-            "2025-03-13",
-            DAY,
-        }
-
-
 def test_a_late_answer_makes_a_new_version_of_its_day_with_an_event_of_its_own(tmp_path):
     place, store = f"replica@{DAY}", Store(tmp_path / "data")
     with Replica(now="2025-03-16 02:40") as replica, dg.instance_for_test() as instance:
@@ -117,24 +106,6 @@ def test_a_late_answer_makes_a_new_version_of_its_day_with_an_event_of_its_own(t
     grown = joined.filter(pl.col("answers_after").list.len() > pl.col("answers").list.len())
     assert late <= set(grown["source_id"])
     assert store.read("raw_posts", before.version, place).collect().equals(posts), "the old version is readable"
-
-
-def test_a_back_fill_is_one_run_a_day_and_each_day_has_its_posts(tmp_path, replica):
-    days = ["2025-03-12", "2025-03-13", "2025-03-14"]
-    with dg.instance_for_test() as instance:
-        assert all(crawled(tmp_path, replica, instance, day).success for day in days)
-        assert instance.get_materialized_partitions(key_of("replica")) == set(days)
-        assert len(instance.get_runs()) == len(days)
-    store = Store(tmp_path / "data")
-    assert store.partitions("raw_posts") == [f"replica@{day}" for day in days]
-    for day in days:
-        rows = store.read("raw_posts", partition=f"replica@{day}").collect()
-        truth = {post["ids"]["xinli001"] for post in replica.posts() if day_of_shanghai(post["posted_at"]) == day}
-        assert set(rows["source_id"]) == truth
-
-
-def day_of_shanghai(at: str) -> str:
-    return day_of(dt.datetime.fromisoformat(at)).isoformat()
 
 
 def test_runs_of_one_host_wait_for_each_other(tmp_path, replica):
@@ -238,7 +209,3 @@ def test_the_daily_refresh_crawls_yesterday_and_makes_what_costs_nothing():
     assert "raw_posts/replica" not in selected
     assert daily_refresh.default_status == dg.DefaultScheduleStatus.STOPPED
     assert "All or nothing" in daily_refresh.description
-
-
-def test_a_plain_run_looks_at_its_day_alone():
-    assert CrawlConfig().revisit_days == 1

@@ -11,11 +11,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from crawl_home import DAY, NOW, Home, item, job_of
+from troubled_replica import Replica
 
 from crawlers.errors import CrawlError
 from pipelines.crawl.collecting import partition
 from pipelines.settings import ROOT
-from samples.replica import Replica
 
 AT = "2025-03-14T04:00:00+00:00"
 
@@ -87,16 +87,6 @@ def test_a_late_answer_makes_a_new_version_beside_the_old_one(home: Home):
     assert home.store.version("raw_posts", partition=place).version == new.version
 
 
-def test_ids_of_the_takedown_list_are_never_asked_for(home: Home):
-    [gone, *_] = samples("2025-03-14", "2025-03-14")
-    source_id = str(100841600 + int(gone[1:]))
-    (home.folder / "takedown.txt").write_text(f"replica:{source_id}\n", encoding="utf-8")
-    home.crawl(DAY, DAY)
-    assert source_id not in set(home.rows()["source_id"])
-    assert home.replica is not None
-    assert not any(source_id in path for path in home.replica.requests()["paths"])
-
-
 def test_a_list_that_shows_how_such_a_post_begins_is_not_kept_among_the_pages(home: Home):
     [gone, *_] = samples("2025-03-14", "2025-03-14")
     source_id = str(100841600 + int(gone[1:]))
@@ -112,15 +102,6 @@ def test_a_list_that_shows_how_such_a_post_begins_is_not_kept_among_the_pages(ho
     assert kept[""][1] > 0, "a list names it"
     assert kept[source_id][0] > 0
     assert kept[source_id][1] == 0
-
-
-def test_a_post_that_was_seen_but_is_not_held_is_fetched(home: Home):
-    """What lists showed is a memory of no weight: without the rows it is worth nothing."""
-    home.crawl(DAY, DAY)
-    held = home.rows()
-    for path in (home.folder / "data").rglob("current.json"):
-        path.unlink()
-    assert home.crawl(DAY, DAY)["items"] == held.height
 
 
 def test_without_what_was_seen_every_post_of_the_window_is_fetched_anew(home: Home):
@@ -191,7 +172,8 @@ def test_what_a_crawl_brought_before_its_parent_was_killed_is_taken_over_by_the_
     job_of(home, item("1", "一", AT))  # and nobody collects it
     assert home.store.partitions("raw_posts") == []
     later = DAY + dt.timedelta(days=1)
-    home.prepare(later)
+    assert [version.partition for version in home.prepare(later).taken_over] == [partition("replica", DAY)]
+    assert home.prepare(later).taken_over == ()
     assert home.rows()["title"].to_list() == ["一"]
     assert len(home.store.versions("raw_posts", partition("replica", DAY))) == 1
 
@@ -220,28 +202,12 @@ def test_a_date_that_a_page_rounds_as_it_grows_old_does_not_replace_the_finer_on
     assert (row["title"], row["posted_at"], row["posted_at_precision"]) == ("改", dt.datetime.fromisoformat(AT), finer)
 
 
-def test_a_finer_date_replaces_the_coarser_one(tmp_path: Path):
-    home = Home(tmp_path)
-    home.collect(job_of(home, item("1", "一", "2025-03-13T16:00:00+00:00", posted_at_precision="day")))
-    later = {"fetched_at": "2025-03-18T08:00:00+00:00", "posted_at_precision": "minute"}
-    home.collect(job_of(home, item("1", "一", AT, **later)))
-    [row] = home.rows().to_dicts()
-    assert (row["posted_at"], row["posted_at_precision"]) == (dt.datetime.fromisoformat(AT), "minute")
-
-
 def test_a_post_of_which_nothing_but_the_rounding_has_changed_is_the_same(tmp_path: Path):
     home = Home(tmp_path)
     [first] = home.collect(job_of(home, item("1", "一", AT, posted_at_precision="minute")))
     later = {"fetched_at": "2025-03-18T08:00:00+00:00", "posted_at_precision": "day"}
     [second] = home.collect(job_of(home, item("1", "一", "2025-03-13T16:00:00+00:00", **later)))
     assert second.version == first.version
-
-
-def test_what_the_list_showed_of_a_post_is_no_part_of_its_row(tmp_path: Path):
-    home = Home(tmp_path)
-    home.collect(job_of(home, item("1", "一", AT, fingerprint="3"), item("2", "二", AT, fingerprint=None)))
-    assert home.rows().height == 2
-    assert "fingerprint" not in home.rows().columns
 
 
 # --- posts whose writers want them gone
@@ -253,7 +219,7 @@ def take_down(home: Home, *lines: str) -> None:
 
 def test_a_post_that_was_named_after_it_was_fetched_is_not_written(tmp_path: Path):
     home = Home(tmp_path)
-    job = job_of(home, item("1", "一", AT), item("2", "二", AT))
+    job = job_of(home, item("1", "一", AT, fingerprint="3"), item("2", "二", AT, fingerprint=None))
     take_down(home, "replica:1")
     home.collect(job)
     assert home.rows()["source_id"].to_list() == ["2"]

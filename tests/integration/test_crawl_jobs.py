@@ -10,7 +10,6 @@ import pytest
 from crawl_home import DAY, Home, end_of, item, job_of
 
 from crawlers.window import Window
-from pipelines.crawl.coverage import coverage
 from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import expire_pages, prepare
 from pipelines.errors import CrawlFailed, RequestError, UnknownName
@@ -71,22 +70,20 @@ def test_a_crawl_that_could_not_even_begin_again_does_not_tell_how_it_ended_befo
 def test_a_job_that_was_broken_off_is_gone_on_with_and_a_finished_one_is_not(tmp_path: Path):
     home = Home(tmp_path)
     first = job_of(home, how=None)
-    assert home.prepare().folder == first.folder
+    assert home.prepare().folder == first.folder == home.prepare().folder
     assert home.prepare(max_items=3).folder != first.folder, "another request"
 
 
-def test_a_job_that_was_emptied_is_not_gone_on_with(tmp_path: Path):
+@pytest.mark.parametrize("how", ["finished", "emptied"])
+def test_a_job_that_is_over_is_not_continued(tmp_path: Path, how: str):
     home = Home(tmp_path)
-    first = job_of(home, how=None)
-    (first.folder / "items.jsonl").unlink()
-    assert home.prepare().folder != first.folder
-
-
-def test_a_finished_job_is_not_gone_on_with(tmp_path: Path):
-    home = Home(tmp_path)
-    first = job_of(home)
-    assert first.folder.name == "0001"
-    assert home.prepare().folder == first.folder.with_name("0002")
+    first = job_of(home, how="finished" if how == "finished" else None)
+    if how == "emptied":
+        (first.folder / "items.jsonl").unlink()
+    job = home.prepare(settings=Crawl(keep_pages_days=3))
+    assert job.folder == first.folder.with_name("0002")
+    assert job.command[job.command.index("--keep-pages-days") + 1] == "3"
+    assert job.environment["GONGQING_AUTHOR_KEY"] not in repr(job)
 
 
 def test_folders_of_somebody_else_are_left_alone(tmp_path: Path):
@@ -145,11 +142,6 @@ def test_what_a_job_was_told_goes_when_it_is_collected_and_collecting_again_chan
     assert b'"fingerprint": "3"' in before
     assert [one.version for one in home.collect(job)] == [one.version for one in first]
     assert remembered.read_bytes() == before
-
-
-def test_the_crawl_is_told_how_long_pages_stay(tmp_path: Path):
-    command = Home(tmp_path).prepare(settings=Crawl(keep_pages_days=3)).command
-    assert command[command.index("--keep-pages-days") + 1] == "3"
 
 
 # --- what is damaged
@@ -237,14 +229,6 @@ def test_what_a_finished_crawl_brought_waits_a_day_to_be_collected(tmp_path: Pat
     assert raw(job) == set()
 
 
-def test_coverage_of_a_job_that_was_emptied_is_not_judged(tmp_path: Path):
-    home = Home(tmp_path)
-    job = job_of(home, item("1", "一", AT))
-    home.collect(job)
-    (job.folder / "items.jsonl").unlink()
-    assert all(one.holds for one in coverage(home.store, job))
-
-
 # --- what is refused
 
 
@@ -272,28 +256,3 @@ def test_a_replicas_invented_posts_do_not_become_a_real_sites(tmp_path: Path, ur
 def test_a_real_sites_posts_do_not_become_invented(tmp_path: Path):
     with pytest.raises(RequestError, match="declared invented"):
         Home(tmp_path).prepare(base_url="https://www.xinli001.com")
-
-
-def test_a_real_site_may_stand_at_another_real_address(tmp_path: Path):
-    home, url = Home(tmp_path), "https://m.xinli001.com"
-    job = prepare(tmp_path, home.store, "xinli001", Window(DAY, DAY), Crawl(), base_url=url)
-    assert job.command[job.command.index("--base-url") + 1] == url
-
-
-def test_a_request_that_was_refused_leaves_no_folder_behind_it_for_each_try(tmp_path: Path):
-    home = Home(tmp_path)
-    folders = {home.prepare().folder for _ in range(3)}
-    assert [folder.name for folder in folders] == ["0001"]
-
-
-def test_what_an_earlier_crawl_brought_is_named_so_that_it_can_be_told(tmp_path: Path):
-    home = Home(tmp_path)
-    job_of(home, item("1", "一", "2025-03-14T04:00:00+00:00"))  # and nobody collects it
-    later = home.prepare(DAY + dt.timedelta(days=1))
-    assert [version.partition for version in later.taken_over] == ["replica@2025-03-14"]
-    assert home.prepare(DAY + dt.timedelta(days=2)).taken_over == ()
-
-
-def test_a_job_does_not_show_the_key_of_the_pseudonyms(tmp_path: Path):
-    job = Home(tmp_path).prepare()
-    assert job.environment["GONGQING_AUTHOR_KEY"] not in repr(job)

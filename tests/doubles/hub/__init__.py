@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from samples.process import ServerProcess
+from tests.doubles.process import ServerProcess
 
 
 class Hub(ServerProcess):

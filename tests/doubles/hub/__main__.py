@@ -4,10 +4,10 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from samples.process import say, told_to_end
 from tests.doubles.hub import Hub
 from tests.doubles.hub.repositories import Repositories
 from tests.doubles.hub.server import Server, serve
+from tests.doubles.process import say, told_to_end
 
 
 def _arguments() -> argparse.Namespace:

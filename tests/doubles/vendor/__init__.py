@@ -8,7 +8,7 @@ with Vendor(latency=0.05, faults={"429": 0.1, "malformed": 0.05}) as vendor:
 import json
 from typing import Any
 
-from samples.process import ServerProcess
+from tests.doubles.process import ServerProcess
 
 
 class Vendor(ServerProcess):

@@ -5,7 +5,7 @@ import asyncio
 import importlib
 import json
 
-from samples.process import say, told_to_end
+from tests.doubles.process import say, told_to_end
 from tests.doubles.vendor.replies import Answers
 from tests.doubles.vendor.server import FAULTS, Script, Server, serve
 

@@ -1,5 +1,5 @@
 """One replica for all tests of a module."""
 
-from crawl_fixtures import asked, replica
+from crawl_fixtures import clean_replica, replica
 
-__all__ = ["asked", "replica"]
+__all__ = ["clean_replica", "replica"]

@@ -1,78 +1,52 @@
 """Broken pages in a crawl: each gives a right record or is counted, the crawl goes on, and no other post suffers."""
 
-import http.client
 import json
 import random
 import re
 import subprocess
 import sys
-import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
-from urllib.parse import urlsplit
+from typing import Any
 
 import pytest
 from crawl_runs import NOW, ROOT, environment, rows_of, site_file
 from mutations import mutated
+from troubled_replica import Replica
 
-from samples.replica import Replica
-
-SEED = 20250520
-SHARE = 0.5  # of the pages that are chosen for it
+SHARE = 0.5  # of the pages of a kind are broken
 
 
-class BrokenSite:
-    """Stands in front of a replica and breaks a share of the pages whose address `which` matches, always in one way."""
+@contextmanager
+def broken_pages(replica: Replica, which: str, seed: int) -> Iterator[dict[str, str]]:
+    """Breaks a share of the pages whose address `which` matches, each always in one way; gives how, by the address."""
+    broken: dict[str, str] = {}
+    server, whole_page = replica.server, replica.server.page
 
-    def __init__(self, replica: Replica, which: re.Pattern[str]) -> None:
-        self.broken: dict[str, str] = {}  # what was done, by the address
-        host, broken = urlsplit(replica.url).netloc, self.broken
+    def page(request: Any) -> Any:
+        whole = whole_page(request)
+        rng = random.Random(f"{seed}\x1f{request.raw_path}")
+        if whole.status != 200 or not re.search(which, request.raw_path) or rng.random() >= SHARE:
+            return whole
+        is_json = "json" in whole.content_type
+        broken[request.raw_path], body = mutated(whole.body.decode(), rng, is_json=is_json)
+        # A half of a pair, which JSON may escape, UTF-8 can not write.
+        return replace(whole, body=(body if isinstance(body, str) else json.dumps(body)).encode("utf-8", "replace"))
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-
-            def do_GET(self) -> None:
-                behind = http.client.HTTPConnection(host)
-                behind.request("GET", self.path, headers={"Host": self.headers["Host"]})
-                answer = behind.getresponse()
-                body, kind = answer.read(), answer.headers["Content-Type"]
-                behind.close()
-                rng = random.Random(f"{SEED}\x1f{self.path}")
-                if answer.status == 200 and which.search(self.path) and rng.random() < SHARE:
-                    broken[self.path], page = mutated(body.decode(), rng, is_json="json" in kind)
-                    # A half of a pair, which JSON may escape, UTF-8 can not write.
-                    body = (page if isinstance(page, str) else json.dumps(page)).encode("utf-8", "replace")
-                self.send_response(answer.status)
-                for name, value in {"Content-Type": kind, "Content-Length": str(len(body))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Says nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    server.page = page  # type: ignore[method-assign]
+    try:
+        yield broken
+    finally:
+        del server.page
 
 
 def crawled(job: Path, source: str, url: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
     """A crawl that no number of unreadable posts in a row stops; the process, and its figures."""
-    said = {"job": str(job), "base_url": url, "now": NOW, "delays": "off", "from_date": "2025-01-01"}
-    arguments = [part for name, value in said.items() for part in ("-a", f"{name}={value}")]
+    args = {"job": str(job), "base_url": url, "now": NOW, "delays": "off", "from_date": "2025-01-01"}
+    arguments = [part for name, value in args.items() for part in ("-a", f"{name}={value}")]
     command = [Path(sys.executable).with_name("scrapy"), "crawl", source, *arguments, "-s", "CRAWL_UNREAD_MAX=100000"]
     ran = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
     figures = [path for name in ("stats.json", "stopped.json") if (path := job / name).exists()]
@@ -85,13 +59,12 @@ def bare(text: str) -> str:
     return re.sub(r"[\s\d]+", "", text)
 
 
-# Engine, folder of the replica, lines of the site's file, and the addresses of posts.
+# Engine, folder of the replica, lines of the site's file, and the addresses of lists and of posts.
 ENGINES = {
-    "xinli001": ("", {}, r"^/qa/\d+"),
-    "discuz": ("/discuz", {"boards": '[{ id = "2" }, { id = "36" }]'}, r"viewthread"),
-    "discourse": ("/discourse", {}, r"/t/\d+"),
+    "xinli001": ("", {}, r"^/qa\?", r"^/qa/\d+"),
+    "discuz": ("/discuz", {"boards": '[{ id = "2" }, { id = "36" }]'}, "forumdisplay", "viewthread"),
+    "discourse": ("/discourse", {}, r"latest\.json", r"/t/\d+"),
 }
-LISTS = {"xinli001": r"^/qa\?", "discuz": "forumdisplay", "discourse": r"latest\.json"}
 
 
 @pytest.fixture(scope="module")
@@ -102,14 +75,11 @@ def replica():
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_broken_post_is_a_right_record_or_a_counted_error(replica, tmp_path, engine):
-    folder, keys, which = ENGINES[engine]
-    with BrokenSite(replica, re.compile(which)) as site:
-        source = site_file(tmp_path, engine, **keys)
-        ran, summary = crawled(tmp_path / "job", source, site.url + folder)
-        broken = dict(site.broken)
+    folder, keys, _, posts = ENGINES[engine]
+    with broken_pages(replica, posts, 20250520) as broken:
+        ran, summary = crawled(tmp_path / "job", site_file(tmp_path, engine, **keys), replica.url + folder)
     truth = {post["ids"][engine]: post for post in replica.posts()}
     rows = {row["source_id"]: row for row in rows_of(tmp_path / "job")}
-    print(f"{engine}: {len(broken)} broken pages, {dict(Counter(broken.values()))}; {summary['posts']}")  # noqa: T201
 
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert "Traceback" not in ran.stderr
@@ -117,12 +87,12 @@ def test_each_broken_post_is_a_right_record_or_a_counted_error(replica, tmp_path
     assert len(broken) > 100
     assert len(set(broken.values())) > 2
 
-    # Every post is accounted for, and what was lost is an error.
-    fates = Counter(summary["posts"])
-    assert fates.pop("listed") == len(truth) == sum(fates.values())
-    assert set(fates) <= {"fetched", "lost", "gone", "outside"}
-    assert sum(summary["errors"].values()) + sum(summary["refused"].values()) == fates["lost"] > 0
-    assert fates["fetched"] == len(rows) == summary["items"]
+    # Every post is counted, and a lost one is an error.
+    outcomes = Counter(summary["posts"])
+    assert outcomes.pop("listed") == len(truth) == sum(outcomes.values())
+    assert set(outcomes) <= {"fetched", "lost", "gone", "outside"}
+    assert sum(summary["errors"].values()) + sum(summary["refused"].values()) == outcomes["lost"] > 0
+    assert outcomes["fetched"] == len(rows) == summary["items"]
     # Those none of whose pages was touched are there, and some of the others.
     touched = {source_id for path in broken for source_id in re.findall(r"\d+", path)}
     assert truth.keys() - touched <= rows.keys()
@@ -137,13 +107,11 @@ def test_each_broken_post_is_a_right_record_or_a_counted_error(replica, tmp_path
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("seed", range(2))
-def test_a_broken_list_ends_the_crawl_with_a_reason_or_costs_nothing(replica, tmp_path, monkeypatch, engine, seed):
-    folder, keys, _ = ENGINES[engine]
-    monkeypatch.setattr(sys.modules[__name__], "SEED", seed)
-    with BrokenSite(replica, re.compile(LISTS[engine])) as site:
-        ran, summary = crawled(tmp_path / "job", site_file(tmp_path, engine, **keys), site.url + folder)
-        assert site.broken
+def test_a_broken_list_ends_the_crawl_with_a_reason_or_costs_nothing(replica, tmp_path, engine):
+    folder, keys, lists, _ = ENGINES[engine]
+    with broken_pages(replica, lists, 1) as broken:
+        ran, summary = crawled(tmp_path / "job", site_file(tmp_path, engine, **keys), replica.url + folder)
+    assert broken
     assert "Traceback" not in ran.stderr
     truth = {post["ids"][engine] for post in replica.posts()}
     assert {row["source_id"] for row in rows_of(tmp_path / "job")} <= truth

@@ -8,10 +8,10 @@ import sys
 import pytest
 from crawl_runs import NOW, ROOT, command, crawl, environment, site_file
 from tiny_site import HTML, TinySite
+from troubled_replica import Replica
 
 from crawlers import settings
 from crawlers.extensions.fence import outside
-from samples.replica import Replica
 
 _MOST = 400 << 20  # bytes in memory, of which Python and Scrapy take about a hundred million
 
@@ -42,7 +42,7 @@ def test_hostile_pages_are_refused_and_counted_and_every_other_post_is_there(tmp
     assert not any("root:" in line or "/etc/" in line for line in map(str, rows))
     unit = 1 if sys.platform == "darwin" else 1024
     assert int(ran.stderr.split()[-1]) * unit < _MOST
-    # The loop was followed a few times, and everything else asked for once, or once again where it could not be read.
+    # The loop was followed a few times, and everything else requested once, or once again where it could not be read.
     hostile = [path for path in log["paths"] if "/qa/9" in path]
     assert len(hostile) < 30
 
@@ -86,7 +86,7 @@ def test_what_is_no_page_is_no_post(tmp_path, kind):
     )
     with TinySite({"/qa": (200, {"Content-Type": kind}, entity)}) as site:
         run = crawl(tmp_path, site.url, code=1)
-        assert {path.split("?")[0] for path in site.asked} == {"/robots.txt", "/qa"}
+        assert {path.split("?")[0] for path in site.requested} == {"/robots.txt", "/qa"}
     assert run.rows == []
     host = os.uname().nodename
     assert host not in run.log

@@ -10,7 +10,7 @@ import pytest
 from crawl_runs import ROOT, command, crawl, environment
 
 from crawlers.errors import CrawlError
-from crawlers.hosts import take_turn
+from crawlers.hosts import lock_host
 
 WINDOW = ("--from", "2025-01-01", "--until", "2025-05-20")
 
@@ -24,50 +24,52 @@ def room(tmp_path, monkeypatch):
 
 
 @pytest.mark.drill("race")
-def test_of_two_crawls_of_a_host_one_is_refused_before_it_asks_for_a_page(asked, tmp_path):
-    asked.slow(0.05)
+def test_of_two_crawls_of_a_host_one_is_refused_before_it_asks_for_a_page(clean_replica, tmp_path):
+    clean_replica.slow(0.05)
     with ThreadPoolExecutor(2) as pool:
         days = ("2025-05-18", "2025-05-20")
-        runs = list(pool.map(lambda name: crawl(tmp_path / name, asked.url, *days, code=None), ("one", "other")))
+        runs = list(
+            pool.map(lambda name: crawl(tmp_path / name, clean_replica.url, *days, code=None), ("one", "other"))
+        )
     done, refused = sorted(runs, key=lambda run: run.code)
     assert (done.code, refused.code) == (0, 1)
-    assert "another crawl is asking 127.0.0.1" in refused.log
+    assert "another crawl is fetching from 127.0.0.1" in refused.log
     assert not refused.job.exists()
-    log = asked.requests()
+    log = clean_replica.requests()
     assert log["most_at_once"] == 1
     assert log["paths"].count("/robots.txt") == 1
 
 
 @pytest.mark.drill("kill")
-def test_a_killed_crawl_has_let_go_of_its_host(asked, tmp_path):
-    asked.slow(0.2)
+def test_a_killed_crawl_has_let_go_of_its_host(clean_replica, tmp_path):
+    clean_replica.slow(0.2)
     process = subprocess.Popen(
-        command(tmp_path / "killed", asked.url, *WINDOW), cwd=ROOT, env=environment(), stderr=subprocess.DEVNULL
+        command(tmp_path / "killed", clean_replica.url, *WINDOW), cwd=ROOT, env=environment(), stderr=subprocess.DEVNULL
     )
     deadline = time.monotonic() + 20
-    while asked.requests()["count"] < 3 and time.monotonic() < deadline:
+    while clean_replica.requests()["count"] < 3 and time.monotonic() < deadline:
         time.sleep(0.02)
     with pytest.raises(CrawlError, match=f"process {process.pid}"):
-        take_turn(asked.url)
+        lock_host(clean_replica.url)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    take_turn(asked.url).close()
+    lock_host(clean_replica.url).close()
 
 
 def test_the_lock_is_that_of_a_host_and_a_port():
-    with take_turn("https://bbs.example.org"):
+    with lock_host("https://bbs.example.org"):
         for other in ("https://bbs.example.org:8443", "https://www.example.org", "http://bbs.example.org"):
-            take_turn(other).close()
+            lock_host(other).close()
         for same in ("https://BBS.example.org:443/forum", "http://bbs.example.org:443"):
             with pytest.raises(CrawlError, match="another crawl") as refused:
-                take_turn(same)
+                lock_host(same)
             assert refused.value.exit_code == 1
             assert f"process {os.getpid()}" in str(refused.value)
-    take_turn("https://bbs.example.org").close()
+    lock_host("https://bbs.example.org").close()
 
 
 def test_the_locks_are_in_a_folder_of_this_user_alone(room):
-    take_turn("http://[::1]:8765").close()
+    lock_host("http://[::1]:8765").close()
     assert room.stat().st_mode & 0o777 == 0o700
     assert [path.name for path in room.iterdir()] == ["__1_8765.lock"]
 
@@ -76,10 +78,10 @@ def test_a_folder_that_another_may_have_made_is_not_used(tmp_path, room):
     (tmp_path / "elsewhere").mkdir()
     room.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(CrawlError, match="not ours"):
-        take_turn("http://127.0.0.1:8765")
+        lock_host("http://127.0.0.1:8765")
 
 
 def test_where_there_is_no_room_for_locks_there_is_no_crawl(tmp_path, room):
     room.write_text("", encoding="utf-8")
     with pytest.raises(CrawlError, match="no folder for the locks"):
-        take_turn("http://127.0.0.1:8765")
+        lock_host("http://127.0.0.1:8765")

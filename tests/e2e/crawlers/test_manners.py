@@ -1,4 +1,4 @@
-"""How a site is treated, and when the crawl stops: never a challenge solved, never a page asked for after it."""
+"""How a site is treated, and when the crawl stops: never a challenge solved, never a page requested after it."""
 
 import gzip
 import re
@@ -10,25 +10,24 @@ from scrapy.http import HtmlResponse
 from tiny_site import HTML, TinySite
 from xinli_pages import listed
 
-from crawlers.extensions.blocked import challenge_of_page, challenge_of_url
-from crawlers.extensions.robots import longer
+from crawlers.extensions.blocked import challenge_of_page, challenge_of_url, longer_delay
 
 
-def test_one_request_at_a_time_with_an_honest_name_and_no_cookies(asked, tmp_path):
-    crawl(tmp_path, asked.url, "2025-05-19", "2025-05-20", "--contact", "crawl@example.org")
-    log = asked.requests()
+def test_one_request_at_a_time_with_an_honest_name_and_no_cookies(clean_replica, tmp_path):
+    crawl(tmp_path, clean_replica.url, "2025-05-19", "2025-05-20", "--contact", "crawl@example.org")
+    log = clean_replica.requests()
     assert log["most_at_once"] == 1
     assert log["with_cookies"] == 0
     assert len(log["user_agents"]) == 1
     assert re.fullmatch(r"gongqing/[0-9.]+ \(\+crawl@example\.org\)", log["user_agents"][0])
 
 
-def test_the_crawl_delay_of_robots_is_applied(asked, tmp_path):
-    asked.robots(crawl_delay=1.5)
+def test_the_crawl_delay_of_robots_is_applied(clean_replica, tmp_path):
+    clean_replica.robots(crawl_delay=1.5)
     site = site_file(tmp_path, "discourse", politeness="{ delay = 1.0 }")
-    run = crawl(tmp_path / "job", asked.url + "/discourse", "2025-05-19", "2025-05-20",
+    run = crawl(tmp_path / "job", clean_replica.url + "/discourse", "2025-05-19", "2025-05-20",
                 "--max-items", "1", "--delays", "on", source=site)  # fmt: skip
-    times = asked.requests()["times"]
+    times = clean_replica.requests()["times"]
     assert len(times) >= 3
     assert all(later - sooner >= 1.45 for sooner, later in pairwise(times))
     assert run.summary["robots"]["crawl_delay"] == 1.5
@@ -43,23 +42,23 @@ def test_the_crawl_delay_of_robots_is_applied(asked, tmp_path):
     ],
 )
 def test_after_a_refusal_the_crawl_waits_longer_within_bounds(delay, retry_after, longest):
-    assert longer(delay, retry_after) == longest
+    assert longer_delay(delay, retry_after) == longest
 
 
-def test_robots_is_kept_with_its_hash(asked, tmp_path):
-    asked.robots(crawl_delay=3)
-    run = crawl(tmp_path, asked.url, "2025-05-20", "2025-05-20", "--max-items", "1")
+def test_robots_is_kept_with_its_hash(clean_replica, tmp_path):
+    clean_replica.robots(crawl_delay=3)
+    run = crawl(tmp_path, clean_replica.url, "2025-05-20", "2025-05-20", "--max-items", "1")
     kept = (tmp_path / "robots.txt").read_text(encoding="utf-8")
     assert "Crawl-delay: 3" in kept
     assert run.summary["robots"]["sha256"] in kept
-    assert asked.url + "/robots.txt" in kept
+    assert clean_replica.url + "/robots.txt" in kept
 
 
-def test_what_robots_forbids_is_not_asked_for_and_counted(asked, tmp_path):
-    forbidden = [post["ids"]["xinli001"] for post in asked.posts()[:4]]
-    asked.robots(disallow=",".join(f"/qa/{i}" for i in forbidden))
-    run = crawl(tmp_path, asked.url, "2025-05-19", "2025-05-20")
-    paths = asked.requests()["paths"]
+def test_what_robots_forbids_is_not_requested_and_counted(clean_replica, tmp_path):
+    forbidden = [post["ids"]["xinli001"] for post in clean_replica.posts()[:4]]
+    clean_replica.robots(disallow=",".join(f"/qa/{i}" for i in forbidden))
+    run = crawl(tmp_path, clean_replica.url, "2025-05-19", "2025-05-20")
+    paths = clean_replica.requests()["paths"]
     assert not any(i in path for path in paths for i in forbidden)
     assert run.summary["refused"] == {"robots": 4}
     assert run.summary["robots"]["refusals"] == 4
@@ -67,18 +66,18 @@ def test_what_robots_forbids_is_not_asked_for_and_counted(asked, tmp_path):
     assert run.summary["posts"]["lost"] == 4
 
 
-def test_where_robots_forbids_the_list_the_run_fails(asked, tmp_path):
-    asked.robots(disallow="/qa")
-    run = crawl(tmp_path, asked.url, code=1)
+def test_where_robots_forbids_the_list_the_run_fails(clean_replica, tmp_path):
+    clean_replica.robots(disallow="/qa")
+    run = crawl(tmp_path, clean_replica.url, code=1)
     assert run.summary["finish_reason"] == "robots_forbidden"
-    assert asked.requests()["paths"] == ["/robots.txt"]
+    assert clean_replica.requests()["paths"] == ["/robots.txt"]
 
 
 @pytest.mark.drill("site")
 def test_a_robots_that_the_server_fails_to_give_allows_nothing(tmp_path):
     with TinySite({"/robots.txt": (500, HTML, b"failed")}) as site:
         run = crawl(tmp_path, site.url, code=1)
-        assert set(site.asked) == {"/robots.txt"}
+        assert set(site.requested) == {"/robots.txt"}
     assert (run.summary["finish_reason"], run.summary["blocked"]) == ("blocked", "robots")
 
 
@@ -99,7 +98,7 @@ PLAIN = {"Content-Type": "text/plain"}
 def test_a_robots_that_can_not_be_read_allows_nothing(tmp_path, robots):
     with TinySite({"/robots.txt": robots, "/qa": listed()}) as site:
         run = crawl(tmp_path, site.url, code=1)
-        assert {path.split("?")[0] for path in site.asked} == {"/robots.txt"}
+        assert {path.split("?")[0] for path in site.requested} == {"/robots.txt"}
     assert (run.summary["finish_reason"], run.summary["blocked"]) == ("blocked", "robots")
     assert "Traceback" not in run.log
 
@@ -119,7 +118,7 @@ def test_a_site_that_can_not_be_reached_has_not_refused_us(tmp_path):
 def test_a_robots_that_leads_to_another_host_allows_nothing(tmp_path):
     with TinySite({"/robots.txt": (302, {"Location": "http://192.0.2.1/robots.txt"}, b"")}) as site:
         run = crawl(tmp_path, site.url, code=1)
-        assert site.asked == ["/robots.txt"]
+        assert site.requested == ["/robots.txt"]
     assert (run.summary["finish_reason"], run.summary["blocked"]) == ("blocked", "robots")
 
 
@@ -128,35 +127,35 @@ def test_a_robots_that_leads_to_another_host_allows_nothing(tmp_path):
     [("arg1", "challenge"), ("503", "overload"), ("captcha", "captcha"),
      ("429", "refusals"), ("empty", "emptiness")],
 )  # fmt: skip
-def test_a_wall_stops_the_crawl_loudly(asked, tmp_path, kind, sign):
-    asked.challenge(kind=kind)
-    run = crawl(tmp_path, asked.url, code=1)
+def test_a_wall_stops_the_crawl_loudly(clean_replica, tmp_path, kind, sign):
+    clean_replica.challenge(kind=kind)
+    run = crawl(tmp_path, clean_replica.url, code=1)
     assert (run.summary["finish_reason"], run.summary["blocked"]) == ("blocked", sign)
     assert f"blocked ({sign})" in run.log
     assert run.rows == []
-    assert asked.requests()["count"] <= 6
+    assert clean_replica.requests()["count"] <= 6
     assert not (tmp_path / "stats.json").exists()
 
 
 @pytest.mark.parametrize("kind", ["arg1", "403"])
-def test_a_wall_in_the_middle_keeps_what_there_is_and_the_crawl_goes_on_later(asked, tmp_path, kind):
-    asked.challenge(kind=kind, after=30)
-    run = crawl(tmp_path, asked.url, code=1)
+def test_a_wall_in_the_middle_keeps_what_there_is_and_the_crawl_goes_on_later(clean_replica, tmp_path, kind):
+    clean_replica.challenge(kind=kind, after=30)
+    run = crawl(tmp_path, clean_replica.url, code=1)
     assert run.summary["finish_reason"] == "blocked"
     assert 20 < len(run.rows) <= 30
-    count = asked.requests(reset=True)["count"]
+    count = clean_replica.requests(reset=True)["count"]
     # Nothing after the wall; single posts may be refused, five in a row are one too many.
     assert 1 + 30 + 1 <= count <= 1 + 30 + (5 if kind == "403" else 1)
-    asked.reset()
-    whole = crawl(tmp_path, asked.url)
-    assert len(whole.rows) == len(whole.by_id) == len(asked.posts())
-    # The pages from before the wall are not asked for again, and none of the wall's was kept.
-    assert asked.requests()["count"] + count < 1.15 * (len(asked.posts()) + 60)
+    clean_replica.reset()
+    whole = crawl(tmp_path, clean_replica.url)
+    assert len(whole.rows) == len(whole.by_id) == len(clean_replica.posts())
+    # The pages from before the wall are not requested again, and none of the wall's was kept.
+    assert clean_replica.requests()["count"] + count < 1.15 * (len(clean_replica.posts()) + 60)
     assert whole.summary["errors"] == {}
 
 
-def test_the_doors_into_the_process_are_closed(asked, tmp_path):
-    log = crawl(tmp_path, asked.url, "2025-05-20", "2025-05-20", "--max-items", "1", "--log-level", "DEBUG").log
+def test_the_doors_into_the_process_are_closed(clean_replica, tmp_path):
+    log = crawl(tmp_path, clean_replica.url, "2025-05-20", "2025-05-20", "--max-items", "1", "--log-level", "DEBUG").log
     enabled = log.partition("Enabled addons")[2]
     assert "Enabled extensions" in enabled
     assert not re.search(r"RemoteControl'|TelnetConsole'|CookiesMiddleware|HttpAuth|MetaRefresh", enabled)

@@ -1,6 +1,5 @@
 """What one crawl leaves for the next: late answers, pages that can not be read, lists that were empty for a while."""
 
-import json
 import os
 import signal
 import sqlite3
@@ -10,24 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawl_runs import NOW, ROOT, Run, command, crawl, environment, rows_of
-from tiny_site import HTML, Page, TinySite
-from xinli_pages import UNREADABLE, listed, question
+from crawl_runs import NOW, ROOT, Run, command, crawl, environment, post_ids, rows_of, seen
+from tiny_site import HTML, TinySite
+from troubled_replica import Replica
+from xinli_pages import UNREADABLE, listed, question, site_of
 
 from crawlers import settings
-from samples.replica import Replica
 
 IDS = range(100841600, 100841620)
-
-
-def seen(job: Path) -> dict[str, dict[str, Any]]:
-    lines = (job / "seen.jsonl").read_text(encoding="utf-8").splitlines()
-    return {line["source_id"]: line for line in map(json.loads, lines)}
-
-
-def details(paths: list[str]) -> set[str]:
-    """The ids of the posts that were asked for."""
-    return {path.split("?")[0].rsplit("/", 1)[1] for path in paths if path.startswith("/qa/")}
 
 
 def night(folder: Path, url: str, number: int, **named: Any) -> Run:
@@ -57,7 +46,7 @@ def killed_in_its_work(job: Path, url: str) -> None:
 @pytest.mark.drill("kill")
 @pytest.mark.parametrize("keep_pages_days", ["7", "30"])
 def test_an_answer_that_came_before_a_killed_job_went_on_is_fetched_by_the_next_crawl(tmp_path, keep_pages_days):
-    """With their pages too old, the lists that are read anew show the answer; with them kept, the next crawl's do."""
+    """With their pages too old, the lists that are read again show the answer; with them kept, the next crawl's do."""
     with Replica(posts=120, now=NOW, days=10) as replica:
         replica.slow(0.1)
         killed_in_its_work(tmp_path / "0", replica.url)
@@ -80,7 +69,7 @@ def test_an_answer_that_came_before_a_killed_job_went_on_is_fetched_by_the_next_
 
 
 def test_a_page_that_is_older_than_the_list_does_not_count_as_read_by_it(tmp_path):
-    """The page was kept and the post not written; the list, read anew, shows an answer that the page has not."""
+    """The page was kept and the post not written; the list, read again, shows an answer that the page has not."""
     source_id = IDS[0]
     pages = {"/qa": listed((source_id, 1)), f"/qa/{source_id}": question(source_id, n_answers=1)}
     with TinySite(pages) as site:
@@ -107,26 +96,19 @@ def test_pages_of_a_job_are_gone_after_the_days_that_they_are_kept_for(tmp_path)
             crawl(job, site.url, "2025-05-20", "2025-05-20")
             (job / "stats.json").unlink()
             (job / "items.jsonl").unlink()
-            site.asked.clear()
+            site.requested.clear()
             crawl(job, site.url, "2025-05-20", "2025-05-20", "--keep-pages-days", days, now=later)
-            assert len(site.asked) == 1 + asked, days
+            assert len(site.requested) == 1 + asked, days
 
 
 # Pages that can not be read.
 
 
-def site_of_posts(unreadable: set[int], answers: int = 0) -> dict[str, Page]:
-    pages = {"/qa": listed(*((source_id, answers) for source_id in IDS))}
-    return pages | {
-        f"/qa/{i}": UNREADABLE if i in unreadable else question(i, n_answers=answers) for i in IDS
-    }  # fmt: skip
-
-
-def test_posts_that_could_not_be_read_are_asked_for_every_night_and_spoil_none(tmp_path):
+def test_posts_that_could_not_be_read_are_requested_every_night_and_spoil_none(tmp_path):
     """Five posts among fifteen good ones; in the quiet night they are all that there is to fetch."""
     broken = set(IDS[::4])
     assert len(broken) == 5
-    with TinySite(pages := site_of_posts(broken)) as site:
+    with TinySite(pages := site_of(IDS, dict.fromkeys(broken, UNREADABLE))) as site:
         first = night(tmp_path, site.url, 0)
         assert first.summary["errors"] == {"unknown_layout": 5}
         assert first.summary["posts"] == {"listed": 20, "fetched": 15, "lost": 5}
@@ -134,14 +116,14 @@ def test_posts_that_could_not_be_read_are_asked_for_every_night_and_spoil_none(t
         assert {i for i, line in known.items() if line.get("unread")} == {str(i) for i in broken}
 
         for number in (1, 2):
-            site.asked.clear()
+            site.requested.clear()
             quiet = night(tmp_path, site.url, number)
             assert quiet.summary["finish_reason"] == "finished"
             assert quiet.summary["nothing_new"] is True
             assert quiet.summary["errors"] == quiet.summary["refused"] == {}
             assert quiet.summary["posts"] == {"listed": 20, "unchanged": 15, "unread_before": 5}
-            assert details(site.asked) == {str(i) for i in broken}
-            assert len(site.asked) == 1 + 1 + 5
+            assert set(post_ids(site.requested)) == {str(i) for i in broken}
+            assert len(site.requested) == 1 + 1 + 5
 
         healed = min(broken)
         pages[f"/qa/{healed}"] = question(healed)
@@ -152,7 +134,7 @@ def test_posts_that_could_not_be_read_are_asked_for_every_night_and_spoil_none(t
 
 
 def test_a_post_that_can_not_be_read_is_an_error_again_once_an_answer_came(tmp_path):
-    with TinySite(pages := site_of_posts({IDS[0]})) as site:
+    with TinySite(pages := site_of(IDS, {IDS[0]: UNREADABLE})) as site:
         night(tmp_path, site.url, 0)
         pages["/qa"] = listed((IDS[0], 9), *((i, 0) for i in IDS[1:]))
         second = night(tmp_path, site.url, 1)
@@ -172,7 +154,7 @@ def test_posts_that_are_refused_every_night_spoil_none_either(tmp_path, refusal,
     """More of them than refusals in a row make a wall: in the first night others stand between them."""
     refused = set(IDS[::3])
     assert len(refused) > 5
-    pages = site_of_posts(set()) | {f"/qa/{i}": refusal for i in refused}
+    pages = site_of(IDS, dict.fromkeys(refused, refusal))
     with TinySite(pages) as site:
         first = night(tmp_path, site.url, 0)
         assert {**first.summary["errors"], **first.summary["refused"]} == {counted: len(refused)}
@@ -183,16 +165,15 @@ def test_posts_that_are_refused_every_night_spoil_none_either(tmp_path, refusal,
 
 
 def test_what_was_not_read_is_remembered_by_a_crawl_that_did_not_look_at_it(tmp_path):
-    with TinySite(site_of_posts({IDS[0]})) as site:
+    with TinySite(site_of(IDS, {IDS[0]: UNREADABLE})) as site:
         night(tmp_path, site.url, 0)
-        crawl(tmp_path / "1", site.url, "2025-05-20", "2025-05-20",
-              "--seen", str(tmp_path / "0" / "seen.jsonl"), "--sample", "0.0001")  # fmt: skip
+        crawl(tmp_path / "1", site.url, "2025-05-19", "2025-05-19", "--seen", str(tmp_path / "0" / "seen.jsonl"))
     line = seen(tmp_path / "1")[str(IDS[0])]
     assert line == {"source_id": str(IDS[0]), "fingerprint": "0", "posted_at": None, "unread": True}
 
 
 def test_a_post_that_can_be_read_at_last_and_is_none_of_the_window_is_unread_no_more(tmp_path):
-    with TinySite(pages := site_of_posts({IDS[0]})) as site:
+    with TinySite(pages := site_of(IDS, {IDS[0]: UNREADABLE})) as site:
         night(tmp_path, site.url, 0)
         pages[f"/qa/{IDS[0]}"] = question(IDS[0], day="2025-05-18")
         second = night(tmp_path, site.url, 1)
@@ -217,7 +198,7 @@ def test_a_page_may_end_in_capitals(tmp_path):
 def test_a_link_that_no_request_can_be_made_of_costs_one_post(tmp_path):
     status, headers, body = question(IDS[0], more=True)
     broken = body.replace(f"/qa/{IDS[0]}?page=2".encode(), b"http://a:b/")
-    pages = site_of_posts(set()) | {f"/qa/{IDS[0]}": (status, headers, broken)}
+    pages = site_of(IDS, {IDS[0]: (status, headers, broken)})
     with TinySite(pages) as site:
         run = night(tmp_path, site.url, 0)
     assert run.summary["posts"] == {"listed": 20, "fetched": 19, "lost": 1}
@@ -228,7 +209,7 @@ def test_a_link_that_no_request_can_be_made_of_costs_one_post(tmp_path):
 
 
 def test_links_of_a_list_that_lead_elsewhere_are_counted_and_spoil_no_quiet_night(tmp_path):
-    pages = site_of_posts(set())
+    pages = site_of(IDS)
     pages["/qa"] = listed(*((i, 0) for i in IDS), links=("http://192.0.2.1/qa/1", "javascript:void(0)"))
     with TinySite(pages) as site:
         night(tmp_path, site.url, 0)
@@ -238,12 +219,12 @@ def test_links_of_a_list_that_lead_elsewhere_are_counted_and_spoil_no_quiet_nigh
 
 
 @pytest.mark.parametrize("on_the_way", ["empty", "good"])
-def test_a_list_that_was_empty_is_asked_for_again_by_the_next_run_of_the_same_job(tmp_path, on_the_way):
+def test_a_list_that_was_empty_is_requested_again_by_the_next_run_of_the_same_job(tmp_path, on_the_way):
     good = {"/qa": listed((IDS[0], 0)), f"/qa/{IDS[0]}": question(IDS[0])}
     with TinySite(pages := {**good, "/qa": listed()}) as site:
         blocked = night(tmp_path, site.url, 0, code=1)
         assert (blocked.summary["finish_reason"], blocked.summary["blocked"]) == ("blocked", "emptiness")
-        assert len(site.asked) == 3  # robots.txt, and the list twice
+        assert len(site.requested) == 3  # robots.txt, and the list twice
         if on_the_way == "empty":
             night(tmp_path, site.url, 0, code=1)
         pages |= good
@@ -262,7 +243,7 @@ def test_a_list_that_ends_before_anything_older_than_the_window_is_said_to(tmp_p
 
 
 def test_a_thread_without_end_is_cut_and_given(tmp_path):
-    """Each page of answers leads to one more: as many are read as may be, and the next night they are not read anew."""
+    """Each page of answers leads to one more: as many are read as may be, and the next night none is."""
     source_id, most = IDS[0], settings.CRAWL_POST_PAGES_MAX
     address = f"/qa/{source_id}"
     pages = {"/qa": listed((source_id, 2)), address: question(source_id, n_answers=2, more=True)}
@@ -271,10 +252,10 @@ def test_a_thread_without_end_is_cut_and_given(tmp_path):
     }  # fmt: skip
     with TinySite(pages) as site:
         run = night(tmp_path, site.url, 0)
-        assert len(site.asked) == 1 + 1 + most
-        site.asked.clear()
+        assert len(site.requested) == 1 + 1 + most
+        site.requested.clear()
         quiet = night(tmp_path, site.url, 1)
-        assert len(site.asked) == 1 + 1
+        assert len(site.requested) == 1 + 1
     assert run.summary["posts"] == {"listed": 1, "cut": 1}
     assert run.summary["errors"] == {}
     assert [len(row["answers"]) for row in run.rows] == [2 * most]

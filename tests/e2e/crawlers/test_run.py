@@ -7,21 +7,12 @@ import subprocess
 import sys
 import time
 from datetime import date
-from pathlib import Path
 
 import pytest
-from crawl_runs import NOW, ROOT, command, crawl, day, environment, rows_of
+from crawl_runs import NOW, ROOT, command, crawl, day, environment, post_ids, rows_of
 from tiny_site import HTML, TinySite
+from troubled_replica import Replica
 from xinli_pages import UNREADABLE, listed
-
-from samples.replica import Replica
-
-
-def details(paths: list[str]) -> list[str]:
-    """The ids of the posts that were asked for, the pages of their answers aside."""
-    return [
-        found[1] for path in paths if (found := re.fullmatch(r"/qa/(\d+)", path.split("?")[0])) and "page=" not in path
-    ]
 
 
 def lists(paths: list[str]) -> list[str]:
@@ -33,20 +24,20 @@ def words(*texts: str) -> list[str]:
     return " ".join(texts).split()
 
 
-def test_a_window_gives_the_posts_of_its_days_and_no_others(asked, tmp_path):
-    truth = {post["ids"]["xinli001"]: day(post) for post in asked.posts()}
-    run = crawl(tmp_path, asked.url, "2025-05-14", "2025-05-16")
+def test_a_window_gives_the_posts_of_its_days_and_no_others(clean_replica, tmp_path):
+    truth = {post["ids"]["xinli001"]: day(post) for post in clean_replica.posts()}
+    run = crawl(tmp_path, clean_replica.url, "2025-05-14", "2025-05-16")
     wanted = {i for i, posted in truth.items() if date(2025, 5, 14) <= posted <= date(2025, 5, 16)}
     assert len(wanted) > 10
     assert set(run.by_id) == wanted
-    # What the list itself dates outside is not asked for: at most the posts beside the window are.
-    paths = asked.requests()["paths"]
-    assert len(details(paths)) <= len(wanted) + 25
+    # What the list itself dates outside is not requested: at most the posts beside the window are.
+    paths = clean_replica.requests()["paths"]
+    assert len(post_ids(paths)) <= len(wanted) + 25
     assert len(lists(paths)) < len(truth) / 10
 
 
-def test_an_empty_window_says_that_there_is_nothing_new(asked, tmp_path):
-    run = crawl(tmp_path, asked.url, "2024-05-14", "2024-05-16")
+def test_an_empty_window_says_that_there_is_nothing_new(clean_replica, tmp_path):
+    run = crawl(tmp_path, clean_replica.url, "2024-05-14", "2024-05-16")
     assert run.code == 0
     assert run.rows == []
     assert run.summary["nothing_new"] is True
@@ -65,9 +56,9 @@ def test_a_crawl_a_day_later_asks_for_lists_and_new_or_changed_posts_alone(tmp_p
         second = crawl(tmp_path / "second", replica.url, "2025-01-01", "2025-05-21", "--seen", str(seen), now=now)
         paths = replica.requests()["paths"]
     answers = [path for path in paths if path.startswith("/qa/") and "page=" in path]
-    counts = f"{len(lists(paths))} lists, {len(details(paths))} posts, {len(answers)} further pages of answers"
+    counts = f"{len(lists(paths))} lists, {len(post_ids(paths))} posts, {len(answers)} further pages of answers"
     print(f"day N+1 of {len(truth)} posts: {len(paths)} requests: robots.txt, {counts}")  # noqa: T201
-    assert sorted(details(paths)) == sorted(expected)
+    assert sorted(post_ids(paths)) == sorted(expected)
     assert len(expected) >= 10
     assert len(paths) == 1 + len(lists(paths)) + len(expected) + len(answers)
     assert len(lists(paths)) == second.summary["list_pages"] <= len(truth) / 10 + 1
@@ -84,32 +75,24 @@ def test_a_crawl_a_day_later_asks_for_lists_and_new_or_changed_posts_alone(tmp_p
     assert len(set(truth.values()) - known) <= 1
 
 
-def test_ids_to_be_taken_down_are_never_asked_for(asked, tmp_path):
-    gone = [post["ids"]["xinli001"] for post in asked.posts()[3:9]]
+def test_ids_to_be_taken_down_are_never_requested(clean_replica, tmp_path):
+    gone = [post["ids"]["xinli001"] for post in clean_replica.posts()[3:9]]
     takedown = tmp_path / "takedown.txt"
     takedown.write_text("\n".join(f"xinli001:{i}" for i in gone), encoding="utf-8")
-    run = crawl(tmp_path / "job", asked.url, "2025-05-18", "2025-05-20", "--takedown", str(takedown))
-    paths = asked.requests()["paths"]
+    run = crawl(tmp_path / "job", clean_replica.url, "2025-05-18", "2025-05-20", "--takedown", str(takedown))
+    paths = clean_replica.requests()["paths"]
     assert run.rows
     assert not any(i in path for path in paths for i in gone)
     assert run.summary["posts"]["takedown"] == len(gone)
 
 
-def test_a_bound_on_the_posts_is_kept_and_is_an_end_like_another(asked, tmp_path):
-    run = crawl(tmp_path, asked.url, "2025-01-01", "2025-05-20", "--max-items", "7")
+def test_a_bound_on_the_posts_is_kept_and_is_an_end_like_another(clean_replica, tmp_path):
+    run = crawl(tmp_path, clean_replica.url, "2025-01-01", "2025-05-20", "--max-items", "7")
     assert (run.code, len(run.rows), run.summary["finish_reason"]) == (0, 7, "max_items")
     fates = run.summary["posts"]
     assert fates["fetched"] == run.summary["items"] == 7
     assert fates["left"] == fates["listed"] - 7
-    assert len(asked.requests()["paths"]) < 20
-
-
-def test_a_finished_job_is_refused(asked, tmp_path):
-    crawl(tmp_path, asked.url, "2025-05-20", "2025-05-20", "--max-items", "1")
-    asked.requests(reset=True)
-    again = crawl(tmp_path, asked.url, "2025-05-20", "2025-05-20", "--max-items", "1", code=1)
-    assert "never gone on with" in again.log
-    assert asked.requests()["count"] == 0
+    assert len(clean_replica.requests()["paths"]) < 20
 
 
 @pytest.mark.parametrize(
@@ -120,10 +103,10 @@ def test_a_finished_job_is_refused(asked, tmp_path):
         ({}, ("--base-url", "http://192.0.2.1", "--delays", "on"), "GONGQING_CRAWL_CONTACT"),
     ],
 )
-def test_a_wrong_request_ends_with_two_and_asks_for_nothing(asked, tmp_path, variables, more, words):
+def test_a_wrong_request_ends_with_two_and_asks_for_nothing(clean_replica, tmp_path, variables, more, words):
     window = ("--from", "2025-05-20", "--until", "2025-05-20")
     ran = subprocess.run(
-        command(tmp_path, asked.url, *window, *more),
+        command(tmp_path, clean_replica.url, *window, *more),
         cwd=ROOT, env=environment(**variables), capture_output=True, text=True,
     )  # fmt: skip
     assert ran.returncode == 2
@@ -131,37 +114,22 @@ def test_a_wrong_request_ends_with_two_and_asks_for_nothing(asked, tmp_path, var
     assert ran.stderr.startswith("error: ")  # and nothing before it, of Scrapy's or anyone's
     assert "Traceback" not in ran.stderr
     assert ran.stdout == ""
-    assert asked.requests()["count"] == 0
+    assert clean_replica.requests()["count"] == 0
 
 
-@pytest.mark.parametrize("what", ["a file", "below a file", "unwritable"])
-def test_a_job_that_can_be_no_folder_is_refused_in_words(asked, tmp_path, what):
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    folder = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "job", "unwritable": Path("/proc/job")}
-    refused = crawl(folder[what], asked.url, "2025-05-20", "2025-05-20", code=2)
-    assert refused.log.startswith("error: the job's folder can not be used")
-    assert str(folder[what]) in refused.log
-
-
-def test_pages_that_are_no_store_are_refused_in_words(asked, tmp_path):
-    (tmp_path / "pages.sqlite").write_bytes(b"no database" * 1000)
-    assert crawl(tmp_path, asked.url, code=1).log.startswith("error: the pages can not be opened")
-    assert asked.requests()["count"] == 0
-
-
-def test_what_people_wrote_is_for_nobody_else_on_the_machine(asked, tmp_path):
+def test_what_people_wrote_is_for_nobody_else_on_the_machine(clean_replica, tmp_path):
     job = tmp_path / "jobs" / "job"
-    crawl(job, asked.url, "2025-05-20", "2025-05-20", "--max-items", "2")
+    crawl(job, clean_replica.url, "2025-05-20", "2025-05-20", "--max-items", "2")
     modes = {path.name: path.stat().st_mode & 0o777 for path in (job.parent, job, *job.iterdir())}
     assert {"items.jsonl", "pages.sqlite", "robots.txt", "seen.jsonl", "stats.json"} <= set(modes)
     assert {mode for name, mode in modes.items() if name in ("jobs", "job")} == {0o700}
     assert {mode for name, mode in modes.items() if name not in ("jobs", "job")} == {0o600}
 
 
-def test_stopped_in_order_and_gone_on_with(asked, tmp_path):
-    asked.slow(0.02)
+def test_stopped_in_order_and_gone_on_with(clean_replica, tmp_path):
+    clean_replica.slow(0.02)
     window = ("--from", "2025-01-01", "--until", "2025-05-20")
-    arguments = command(tmp_path, asked.url, *window)
+    arguments = command(tmp_path, clean_replica.url, *window)
     process = subprocess.Popen(arguments, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     deadline = time.monotonic() + 20
     while len(rows_of(tmp_path) if (tmp_path / "items.jsonl").exists() else ()) < 20 and time.monotonic() < deadline:
@@ -171,22 +139,22 @@ def test_stopped_in_order_and_gone_on_with(asked, tmp_path):
     assert process.returncode == 1
     assert json.loads(output)["finish_reason"] == "shutdown"
     stopped = json.loads((tmp_path / "stopped.json").read_bytes())
-    asked.slow(0)
-    run = crawl(tmp_path, asked.url)
+    clean_replica.slow(0)
+    run = crawl(tmp_path, clean_replica.url)
     assert stopped.keys() == run.summary.keys()
-    assert len(run.rows) == len(run.by_id) == len(asked.posts())
+    assert len(run.rows) == len(run.by_id) == len(clean_replica.posts())
     assert not (tmp_path / "stopped.json").exists()
 
 
-def test_broken_pages_are_asked_for_again_and_cost_no_post(asked, tmp_path):
-    asked.broken(0.08, "mixed")
-    run = crawl(tmp_path, asked.url)
+def test_broken_pages_are_requested_again_and_cost_no_post(clean_replica, tmp_path):
+    clean_replica.broken(0.08, "mixed")
+    run = crawl(tmp_path, clean_replica.url)
     assert run.summary["retries"] > 0
     lost = sum(run.summary["errors"].values())
-    assert len(run.rows) == len(asked.posts()) - lost
-    # One page in twelve is broken: a server's error is asked for four times, a page that was cut twice.
+    assert len(run.rows) == len(clean_replica.posts()) - lost
+    # One page in twelve is broken: a server's error is requested four times, a page that was cut twice.
     assert lost == run.summary["posts"].get("lost", 0) <= 2
-    truth = {post["ids"]["xinli001"]: post for post in asked.posts()}
+    truth = {post["ids"]["xinli001"]: post for post in clean_replica.posts()}
     for source_id, row in run.by_id.items():
         post = truth[source_id]
         assert words(row["title"], row["description"]) == words(post["title"], post["description"])
@@ -204,23 +172,23 @@ def test_an_unknown_layout_is_an_error_with_the_page_saved_and_never_an_empty_ro
     assert not (tmp_path / "stats.json").exists()
 
 
-def test_posts_in_an_unknown_layout_stop_the_crawl_before_the_whole_list_was_asked_for(tmp_path):
+def test_posts_in_an_unknown_layout_stop_the_crawl_before_the_whole_list_was_requested(tmp_path):
     ids = range(100841600, 100841610)
     pages = {"/qa": listed(*((i, 2) for i in ids))} | {f"/qa/{i}": UNREADABLE for i in ids}
     with TinySite(pages) as site:
         run = crawl(tmp_path, site.url, code=1)
-        assert len(details(site.asked)) <= 12  # five posts of ten, each asked for twice, and what was under way
+        assert len(post_ids(site.requested)) <= 12  # five posts of ten, each requested twice, and what was under way
     assert run.summary["finish_reason"] == "unknown_layout"
     assert run.rows == []
     assert len(list((tmp_path / "unknown").iterdir())) >= 5
 
 
-def test_inside_dagster_the_log_of_the_run_has_the_lines_of_progress(asked, tmp_path):
+def test_inside_dagster_the_log_of_the_run_has_the_lines_of_progress(clean_replica, tmp_path):
     code = f"""
 import dagster as dg
 @dg.asset
 def posts(context: dg.AssetExecutionContext, pipes: dg.PipesSubprocessClient):
-    command = {command(tmp_path / "job", asked.url, "--from", "2025-05-19", "--until", "2025-05-20")!r}
+    command = {command(tmp_path / "job", clean_replica.url, "--from", "2025-05-19", "--until", "2025-05-20")!r}
     return pipes.run(command=command, context=context, cwd={str(ROOT)!r}).get_materialize_result()
 if __name__ == "__main__":
     dg.materialize([posts], resources={{"pipes": dg.PipesSubprocessClient()}})
@@ -254,9 +222,9 @@ sys.exit(run.main(sys.argv[1:]))
 """
 
 
-def test_a_crawl_whose_figures_could_not_be_written_does_not_exit_with_zero(asked, tmp_path):
+def test_a_crawl_whose_figures_could_not_be_written_does_not_exit_with_zero(clean_replica, tmp_path):
     patch = "Job.finish = once(Job.finish)"
-    arguments = command(tmp_path / "job", asked.url, "--from", "2025-05-19", "--until", "2025-05-20")[3:]
+    arguments = command(tmp_path / "job", clean_replica.url, "--from", "2025-05-19", "--until", "2025-05-20")[3:]
     ran = subprocess.run(
         [sys.executable, "-c", BROKEN.format(patch=patch), *arguments],
         cwd=ROOT, env=environment(), capture_output=True, text=True,
@@ -265,7 +233,7 @@ def test_a_crawl_whose_figures_could_not_be_written_does_not_exit_with_zero(aske
     assert not (tmp_path / "job" / "stats.json").exists()
     assert json.loads(ran.stdout)["finish_reason"] == "unwritten"
     assert "Traceback" not in ran.stderr
-    again = crawl(tmp_path / "job", asked.url, "2025-05-19", "2025-05-20")
+    again = crawl(tmp_path / "job", clean_replica.url, "2025-05-19", "2025-05-20")
     assert again.summary["posts"]["had"] == len(again.rows) > 0
 
 

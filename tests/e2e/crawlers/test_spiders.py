@@ -8,10 +8,9 @@ from datetime import datetime
 import polars as pl
 import pytest
 from crawl_runs import KEY, NOW, crawl, site_file
+from troubled_replica import Replica
 
 from crawlers.window import day_of
-from samples.replica import Replica
-from schemas.ids import pseudonym
 from schemas.posts import RawPosts
 
 BOARDS = '[{ id = "2", topic = "情绪" }, { id = "36" }]'
@@ -92,8 +91,3 @@ def test_the_rows_are_those_of_raw_posts_and_hold_nothing_of_their_writers(repli
     assert KEY not in run.log
     log_and_stats = run.log + (run.job / "stats.json").read_text(encoding="utf-8")
     assert not any(row["title"] in log_and_stats for row in run.rows)
-
-
-def test_a_pseudonym_depends_on_the_key_and_the_site():
-    names = {pseudonym(source, "1", key) for source in ("a", "b") for key in (b"k" * 16, b"l" * 16)}
-    assert len(names) == 4

@@ -1,21 +1,17 @@
-"""The replica, running, for tests that ask it over HTTP."""
+"""The replica, running, for tests that request its pages over HTTP."""
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import Any
 
 import pytest
-from replica_http import Got, get
-
-from samples.replica import Replica
-
-NOW = datetime.fromisoformat("2025-05-27T12:00:00+08:00")
+from replica_http import Response, get
+from troubled_replica import Replica
 
 
 @pytest.fixture(scope="session")
 def replica() -> Iterator[Replica]:
-    """A replica of 640 posts whose clock stands still. Shared: read only, and switches are switched back."""
-    with Replica(posts=640, now=NOW) as running:
+    """A replica of 640 posts whose clock stands still. Shared: read only, and troubles are switched off again."""
+    with Replica(posts=640, now="2025-05-27T12:00:00+08:00") as running:
         yield running
 
 
@@ -26,13 +22,8 @@ def posts(replica: Replica) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def troubled(replica: Replica) -> Iterator[Replica]:
-    """The shared replica, for one test that switches troubles on."""
-    yield replica
+def fetch(replica: Replica) -> Iterator[Callable[[str], Response]]:
+    """GET of a path of the shared replica, whose troubles are switched off afterwards."""
+    yield lambda path: get(replica.url + path)
     replica.reset()
-
-
-@pytest.fixture
-def ask(replica: Replica) -> Callable[[str], Got]:
-    """GET of a path of the shared replica."""
-    return lambda path: get(replica.url + path)
+    replica.layout("2023")

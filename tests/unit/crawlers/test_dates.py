@@ -76,16 +76,6 @@ def test_error_does_not_repeat_the_words():
     assert "难过" not in str(error.value)
 
 
-def test_day_begins_at_midnight_in_shanghai():
-    assert moment("2020-04-11", FETCHED).at == datetime(2020, 4, 10, 16, tzinfo=UTC)
-
-
-def test_yesterday_is_that_of_shanghai():
-    just_after_midnight = datetime(2025, 3, 13, 16, 5, tzinfo=UTC)
-    assert moment("昨天 23:50", just_after_midnight).at == shanghai(2025, 3, 13, 23, 50)
-    assert moment("半小时前", just_after_midnight).at == shanghai(2025, 3, 13, 23)
-
-
 def test_named_dates_are_the_same_whenever_the_page_is_fetched():
     assert names_a_date(moment("2020-04-11", FETCHED))
     assert not names_a_date(moment("12-30 22:40", FETCHED))

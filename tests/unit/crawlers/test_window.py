@@ -18,18 +18,6 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-@pytest.mark.parametrize(
-    ("said", "day"),
-    [
-        ("2025-03-13T15:59:59Z", "2025-03-13"),
-        ("2025-03-13T16:00:00Z", "2025-03-14"),
-        ("2025-03-14T00:00+08:00", "2025-03-14"),
-    ],
-)
-def test_a_day_begins_at_midnight_in_shanghai(said, day):
-    assert day_of(at(said)).isoformat() == day
-
-
 def test_both_ends_are_inside():
     window = Window.parse("2025-03-01", "2025-03-02", TODAY)
     assert [date(2025, 3, day) in window for day in (1, 2, 3)] == [True, True, False]

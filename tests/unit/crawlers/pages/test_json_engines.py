@@ -47,16 +47,6 @@ def test_next_page_elsewhere_is_an_error(more):
         read("discourse_latest", body)
 
 
-def test_posts_that_are_still_to_be_asked_for_are_named():
-    assert page_named("discourse_topic").gives["more_ids"] == ["5031", "5032"]
-    assert page_named("discourse_posts").gives["more_ids"] == []
-
-
-def test_what_no_person_wrote_or_the_community_hid_is_no_answer():
-    said = {answer["source_id"] for answer in page_named("discourse_topic").gives["answers"]}
-    assert said == {"5002"}  # 5003: a small action, 5004: hidden, 5005: an image
-
-
 def test_hidden_question_is_an_error():
     body = body_of("discourse_topic")
     body["post_stream"]["posts"][0]["hidden"] = True
@@ -113,12 +103,6 @@ def test_a_post_too_deep_or_too_long_makes_the_page_unread(cooked, words):
     body["post_stream"]["posts"][1]["cooked"] = cooked
     with pytest.raises(PageError, match=words):
         read("discourse_topic", body)
-
-
-def test_nodebb_counts_pages_and_leaves_out_what_was_removed():
-    page = page_named("nodebb_category")
-    assert page.gives["next_url"] == "https://bb.example.org/api/category/4?page=2"
-    assert [post["source_id"] for post in page.gives["posts"]] == ["31", "2"]
 
 
 def test_main_post_of_nodebb_is_no_answer_on_later_pages():

@@ -47,12 +47,6 @@ def test_body_that_is_no_page(engine, read, body):
         getattr(engine, read)(body, "https://www.example.org/", NOW)
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
-def test_selector_that_the_engine_does_not_have(engine):
-    with pytest.raises(KeyError, match="titel"):
-        engine.list_page({}, "https://www.example.org/", NOW, {"titel": "h1"})
-
-
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page.read == "list_page" and not page.is_json], ids=lambda page: page.name
 )

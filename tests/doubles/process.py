@@ -1,4 +1,4 @@
-"""The two ends of a stub that runs in a process of its own: whoever starts it, and the server itself."""
+"""The two ends of a stub that runs in a separate process: its parent, and the server itself."""
 
 import asyncio
 import json
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 60
 _STOP_SECONDS = 10
 
 
 class ServerProcess:
-    """A stub in a process of its own, on a port of 127.0.0.1, in a session of its own.
+    """A stub in a process and session of its own, on a port of 127.0.0.1.
 
     It ends with `stop`, with the `with` block, or when this process dies, however that happens.
     """
@@ -82,8 +82,8 @@ class ServerProcess:
 
     def _answer(self, path: str, body: bytes | None = None) -> Any:
         """The JSON that the server gives for a path: by POST where there is a body, by GET without."""
-        request = urllib.request.Request(f"{self.url}/{path}", data=body)  # noqa: S310 - always http://127.0.0.1
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        request = urllib.request.Request(f"{self.url}/{path}", data=body)
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
 

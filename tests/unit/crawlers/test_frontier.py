@@ -1,0 +1,196 @@
+"""Which posts of a list are fetched, and where the list ends."""
+
+from collections import Counter
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from crawlers.frontier import ListFrontier
+from crawlers.options import KEY_VARIABLE, Known, Options, read_options
+from crawlers.records import Listed, ListPage, Moment
+from crawlers.sites import find_site
+
+NOW = "2025-03-20T12:00+08:00"
+
+
+@pytest.fixture
+def window(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Options of a window, 10 to 12 March unless said otherwise."""
+    monkeypatch.setenv(KEY_VARIABLE, "k" * 16)
+
+    def options(first: str = "2025-03-10", last: str = "2025-03-12", **more: str) -> Options:
+        days = {"from_date": first, "until_date": last, "now": NOW, "base_url": "http://127.0.0.1:1"}
+        return read_options(find_site("xinli001"), {**days, **more})
+
+    return options
+
+
+def day(number: int) -> date:
+    return date(2025, 3, number)
+
+
+def moment(number: int) -> Moment:
+    return Moment(datetime(2025, 3, number, 4, tzinfo=UTC), "day", f"2025-03-{number:02d}")
+
+
+def frontier_of(
+    options: Options, *, ordered: bool = True, had: dict[str, Known] | None = None
+) -> tuple[ListFrontier, Counter[str]]:
+    outcomes: Counter[str] = Counter()
+    return ListFrontier(options, had or {}, outcomes, {}, ordered=ordered), outcomes
+
+
+def page(*posts: Listed, last: bool = False) -> ListPage:
+    return ListPage(posts, None if last else "http://127.0.0.1:1/next")
+
+
+def names(posts: list[Listed]) -> list[str]:
+    return [post.source_id for post in posts]
+
+
+def dated(*days: int) -> list[Listed]:
+    return [Listed(f"{number}", f"/{number}", posted=moment(number)) for number in days]
+
+
+def undated(*ids: str) -> list[Listed]:
+    return [Listed(name, f"/{name}") for name in ids]
+
+
+def test_posts_of_the_window_are_fetched_and_no_others(window):
+    frontier, outcomes = frontier_of(window())
+    assert names(frontier.read(page(*dated(14, 12, 11, 10, 9)), "1")) == ["12", "11", "10"]
+    assert outcomes == {"fetch": 3, "outside": 2}
+
+
+def test_the_list_ends_with_a_page_that_is_older_as_a_whole(window):
+    frontier, _ = frontier_of(window())
+    frontier.read(page(*dated(12, 9)), "1")
+    frontier.settle("12", day(12))
+    assert frontier.settled
+    assert not frontier.ended
+    assert frontier.read(page(*dated(9, 8)), "2") == []
+    assert frontier.settled
+    assert frontier.ended
+
+
+def test_a_thread_stuck_on_top_does_not_end_it_nor_keep_it_going(window):
+    frontier, _ = frontier_of(window())
+    old = Listed("1", "/1", posted=moment(1), pinned=True)
+    frontier.read(page(old, *dated(11)), "1")
+    assert not frontier.ended
+    new = Listed("2", "/2", posted=moment(12), pinned=True)
+    frontier.read(page(new, *dated(8)), "2")
+    assert frontier.ended
+
+
+def test_pages_in_front_of_the_window_cost_one_post_each_on_a_list_without_dates(window):
+    frontier, outcomes = frontier_of(window())
+    assert names(frontier.read(page(*undated("9", "8", "7")), "1")) == ["7"]
+    assert frontier.settle("7", day(15)) == []
+    assert frontier.settled
+    assert not frontier.ended
+    assert names(frontier.read(page(*undated("6", "5", "4")), "2")) == ["4"]
+    assert names(frontier.settle("4", day(11))) == ["6", "5"]
+    assert not frontier.settled
+    frontier.settle("6", day(13))
+    frontier.settle("5", day(12))
+    assert frontier.settled
+    assert outcomes["outside"] == 2
+
+
+def test_behind_the_window_the_first_post_tells_for_its_page(window):
+    frontier, outcomes = frontier_of(window("2025-03-10", "2025-03-20"))
+    frontier.read(page(*undated("9", "8")), "1")
+    frontier.settle("9", day(10))
+    frontier.settle("8", day(9))
+    assert names(frontier.read(page(*undated("7", "6", "5")), "2")) == ["7"]
+    frontier.settle("7", day(8))
+    assert frontier.settled
+    assert frontier.ended
+    assert outcomes["outside"] == 2
+
+
+def test_where_the_one_that_tells_can_not_be_read_all_are_fetched(window):
+    frontier, _ = frontier_of(window())
+    assert names(frontier.read(page(*undated("9", "8", "7")), "1")) == ["7"]
+    assert names(frontier.settle("7", None)) == ["9", "8"]
+
+
+def test_a_list_by_last_answer_ends_by_the_last_answers_and_not_by_old_threads_on_top(window):
+    frontier, outcomes = frontier_of(window(), ordered=False)
+    bumped = [Listed(f"{n}", f"/{n}", posted=moment(1), active=moment(19)) for n in range(3)]
+    assert frontier.read(page(*bumped), "1") == []
+    assert outcomes == {"outside": 3}
+    assert not frontier.ended
+    quiet = [Listed("8", "/8", posted=moment(1), active=moment(9)), Listed("9", "/9", active=moment(8))]
+    assert frontier.read(page(*quiet), "2") == []
+    assert frontier.ended
+
+
+def test_unchanged_posts_are_not_fetched_and_changed_ones_are(window, tmp_path):
+    seen = tmp_path / "seen.jsonl"
+    line = '{"source_id": "%s", "fingerprint": %s, "posted_at": "2025-03-11T04:00:00+00:00"}\n'
+    seen.write_text("".join(line % pair for pair in [("1", '"2"'), ("2", '"2"'), ("3", "null")]), encoding="utf-8")
+    frontier, outcomes = frontier_of(window(seen=str(seen)))
+    posts = [Listed("1", "/1", "2"), Listed("2", "/2", "3"), Listed("3", "/3", None)]
+    assert names(frontier.read(page(*posts), "1")) == ["2", "3"]
+    assert outcomes == {"unchanged": 1, "fetch": 2}
+
+
+def test_posts_that_could_not_be_read_are_fetched_though_the_list_shows_them_as_they_were(window, tmp_path):
+    seen = tmp_path / "seen.jsonl"
+    seen.write_text('{"source_id": "1", "fingerprint": "2", "posted_at": null, "unread": true}\n', encoding="utf-8")
+    frontier, outcomes = frontier_of(window(seen=str(seen)))
+    assert names(frontier.read(page(Listed("1", "/1", "2")), "1")) == ["1"]
+    assert outcomes == {"fetch": 1}
+
+
+def test_a_post_whose_day_an_earlier_crawl_knows_is_not_fetched_outside_the_window(window, tmp_path):
+    seen = tmp_path / "seen.jsonl"
+    seen.write_text('{"source_id": "1", "fingerprint": null, "posted_at": "2025-03-01T04:00:00+00:00"}\n', "utf-8")
+    frontier, outcomes = frontier_of(window(seen=str(seen)))
+    assert frontier.read(page(*undated("1")), "1") == []
+    assert frontier.ended
+    assert outcomes == {"outside": 1}
+
+
+def test_what_is_taken_down_or_had_is_not_fetched(window, tmp_path):
+    takedown = tmp_path / "takedown.txt"
+    takedown.write_text("# asked for on 1 March\nxinli001:1\n2  # bare\nreplica:3\n", encoding="utf-8")
+    frontier, outcomes = frontier_of(window(takedown=str(takedown)), had={"4": Known(None, day(11), None)})
+    assert names(frontier.read(page(*undated("1", "2", "3", "4")), "1")) == ["3"]
+    assert outcomes == {"takedown": 2, "fetch": 1, "had": 1}
+
+
+def test_a_post_that_moved_to_the_next_page_is_fetched_once(window):
+    frontier, outcomes = frontier_of(window("2025-03-01", "2025-03-20"))
+    assert names(frontier.read(page(*undated("3", "2")), "1")) == ["3", "2"]
+    assert names(frontier.read(page(*undated("2", "1")), "2")) == ["1"]
+    assert outcomes == {"fetch": 3, "repeated": 1}
+
+
+def test_a_list_whose_next_page_leads_back_ends(window):
+    frontier, _ = frontier_of(window())
+    frontier.read(ListPage(tuple(dated(12)), "http://a/1"), "http://a/1")
+    frontier.settle("12", day(12))
+    assert frontier.ended
+
+
+@pytest.mark.parametrize(("oldest", "first"), [(9, False), (10, True)])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_list_that_ends_before_anything_older_than_the_window_was_met(window, oldest, first, ordered):
+    frontier, _ = frontier_of(window(), ordered=ordered)
+    assert not frontier.ended_first  # nothing was read yet
+    posts = dated(12, oldest) if ordered else [Listed("1", "/1", posted=moment(1), active=moment(oldest))]
+    for post in frontier.read(page(*posts, last=True), "1"):
+        assert not frontier.ended_first  # something is still under way
+        frontier.settle(post.source_id, day(int(post.source_id)))
+    assert frontier.ended
+    assert frontier.ended_first is first
+
+
+def test_a_list_without_a_page_did_not_end_first(window):
+    frontier, _ = frontier_of(window())
+    frontier.read(page(), "1")
+    assert not frontier.ended_first
