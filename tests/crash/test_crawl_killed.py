@@ -40,8 +40,8 @@ def some_posts(path: Path) -> Path:
             | {"posted_at": one.posted_at.isoformat()}
             for one in post.coming
         ]
-        said = {name: getattr(post, name) for name in ("title", "description", "topic", "subtopics", "author")}
-        lines.append({"id": post.key, **said, "posted_at": post.posted_at.isoformat(), "answers": answers})
+        fields = {name: getattr(post, name) for name in ("title", "description", "topic", "subtopics", "author")}
+        lines.append({"id": post.key, **fields, "posted_at": post.posted_at.isoformat(), "answers": answers})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
 
@@ -59,8 +59,8 @@ def start(home: Path, url: str) -> subprocess.Popen[bytes]:
 
 def crawled(home: Path, url: str) -> None:
     process = start(home, url)
-    _, said = process.communicate()
-    assert process.returncode == 0, said.decode()
+    _, words = process.communicate()
+    assert process.returncode == 0, words.decode()
 
 
 def killed(home: Path, url: str, when: Callable[[], bool], seconds: float) -> bool:
@@ -110,9 +110,9 @@ def test_a_command_that_is_killed_at_any_moment_gives_the_table_of_one_that_is_l
         crawled(home, replica.url)
         disturbed = replica.requests()["count"]
 
-    found = table(home)
-    assert found["post_id"].is_unique().all()
-    assert found.equals(table(alone))
+    killed_table = table(home)
+    assert killed_table["post_id"].is_unique().all()
+    assert killed_table.equals(table(alone))
     places = Store(alone / "data").partitions("raw_posts")
     assert Store(home / "data").partitions("raw_posts") == places
     assert len(places) == 10

@@ -1,4 +1,4 @@
-"""Killed with SIGKILL at any moment and started again: the same posts, none twice, little asked for twice."""
+"""Killed with SIGKILL at any moment and started again: the same posts, none twice, little requested twice."""
 
 import os
 import random

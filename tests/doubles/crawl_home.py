@@ -73,9 +73,9 @@ def item(
 
 def answer(number: int, **more: Any) -> dict[str, Any]:
     """One of the answers of an item."""
-    told = {"author": "a", "posted_at": "2025-03-14T09:00:00+00:00", "likes": 0}
+    fields = {"author": "a", "posted_at": "2025-03-14T09:00:00+00:00", "likes": 0}
     return {"answer_id": str(number), "author_role": "member", "text": "答", "recommended": None, "spans": [],
-            **told, **more}  # fmt: skip
+            **fields, **more}  # fmt: skip
 
 
 def end_of(job: Job, *rows: dict[str, Any], how: str | None = "finished", **figures: Any) -> Job:

@@ -33,9 +33,9 @@ class Run:
 
 def command(job: Path, url: str, *more: str, source: str = "xinli001", now: str | None = NOW) -> list[str]:
     """The command of a crawl without delays."""
-    said = ["--base-url", url, "--job", str(job), "--delays", "off", "--log-level", "INFO"]
+    options = ["--base-url", url, "--job", str(job), "--delays", "off", "--log-level", "INFO"]
     clock = ["--now", now] if now else []
-    return [sys.executable, "-m", "crawlers.run", source, *said, *clock, *more]
+    return [sys.executable, "-m", "crawlers.run", source, *options, *clock, *more]
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -50,8 +50,8 @@ class ServerProcess:
         ready, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
         self.url = process.stdout.readline().decode().strip() if ready else ""
         if not self.url:
-            said = self._end()
-            raise RuntimeError(f"it did not start ({' '.join(self._command)}): {said or 'no answer in time'}")
+            words = self._end()
+            raise RuntimeError(f"it did not start ({' '.join(self._command)}): {words or 'no answer in time'}")
         return self
 
     def stop(self) -> None:
@@ -104,6 +104,6 @@ def _end_with(pipe: int, over: asyncio.Event) -> None:
 
 
 def say(url: str) -> None:
-    """Tells whoever started the server where it is."""
+    """Prints the address for the parent."""
     sys.stdout.write(f"{url}\n")
     sys.stdout.flush()

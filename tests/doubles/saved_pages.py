@@ -50,9 +50,9 @@ def saved_pages() -> list[SavedPage]:
     pages = []
     for path in sorted(FOLDER.glob("*.json")):
         if not path.name.endswith(".page.json"):
-            said = json.loads(path.read_text(encoding="utf-8"))
-            said["fetched_at"] = datetime.fromisoformat(said["fetched_at"])
-            pages.append(SavedPage(path.stem, **said))
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            fields["fetched_at"] = datetime.fromisoformat(fields["fetched_at"])
+            pages.append(SavedPage(path.stem, **fields))
     return pages
 
 

@@ -1,4 +1,4 @@
-"""`gongqing crawl` for whoever types it: what is refused, what is told, what else is done on the way."""
+"""`gongqing crawl` on the command line: refusals, messages, and what else it does."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def test_a_key_of_the_environment_is_enough_for_a_home_that_is_not_there_yet(tmp
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "new"))
     monkeypatch.setenv("GONGQING_AUTHOR_KEY", "a key for the tests alone")
     code, message = fails(capsys, monkeypatch, "crawl", "xinli001")
-    assert (code, "nothing was crawled" in message) == (2, True), message  # without a contact no site is asked
+    assert (code, "nothing was crawled" in message) == (2, True), message  # no contact
     assert "hint: set GONGQING_CRAWL_CONTACT" in message
 
 

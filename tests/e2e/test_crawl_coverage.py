@@ -14,12 +14,12 @@ from pipelines.crawl.jobs import Job
 AT = "T04:00:00+00:00"
 
 
-def found(home: Home, job: Job) -> dict[str, Coverage]:
+def coverage_of(home: Home, job: Job) -> dict[str, Coverage]:
     return {one.field: one for one in coverage(home.store, job)}
 
 
 def lost(home: Home, job: Job) -> set[str]:
-    return {name for name, one in found(home, job).items() if not one.holds}
+    return {name for name, one in coverage_of(home, job).items() if not one.holds}
 
 
 def days_before(home: Home, days: int, a_day: int = 5, **more: object) -> None:
@@ -51,7 +51,7 @@ def test_a_week_of_ordinary_nights_passes_and_a_lost_selector_fails(tmp_path: Pa
         home = Home(tmp_path, replica)
         home.crawl(start - dt.timedelta(days=8), start - dt.timedelta(days=1), now=f"{start}T02:40:00+08:00")
         for first, last, now in nights(home, replica, 7):
-            night = found(home, home.run(first, last, now))
+            night = coverage_of(home, home.run(first, last, now))
             assert all(one.before is not None for one in night.values()), f"judged: {night}"
             assert all(one.holds for one in night.values()), night
         for field, selector in {"topic": "tags", "author": "asker", "answers.likes": "likes"}.items():
@@ -71,7 +71,7 @@ def test_a_field_that_was_lost_is_told_with_both_shares(tmp_path: Path):
     job = job_of(home, *posts(20, title=""))
     home.collect(job)
     assert lost(home, job) == {"title"}
-    assert str(found(home, job)["title"]) == "0% (the week before: 100%)"
+    assert str(coverage_of(home, job)["title"]) == "0% (the week before: 100%)"
 
 
 @pytest.mark.parametrize(("brought", "days"), [(19, 3), (20, 2)])
@@ -81,7 +81,7 @@ def test_too_little_is_not_judged(tmp_path: Path, brought: int, days: int):
     job = job_of(home, *posts(brought, title=""))
     home.collect(job)
     assert not lost(home, job)
-    assert {str(one) for one in found(home, job).values()} == {"too few to judge"}
+    assert {str(one) for one in coverage_of(home, job).values()} == {"too few to judge"}
 
 
 def test_answers_are_counted_as_answers_and_young_posts_may_have_few(tmp_path: Path):
@@ -90,10 +90,10 @@ def test_answers_are_counted_as_answers_and_young_posts_may_have_few(tmp_path: P
     young = job_of(home, *posts(25))
     home.collect(young)
     assert not lost(home, young), "no answers yet is no lost field"
-    assert str(found(home, young)["answers.likes"]) == "too few to judge"
+    assert str(coverage_of(home, young)["answers.likes"]) == "too few to judge"
     later = job_of(home, *posts(10, answers=[answer(1), answer(2, likes=None)], title=""))
     home.collect(later)
-    assert str(found(home, later)["answers.likes"]) == "50% (the week before: 100%)"
+    assert str(coverage_of(home, later)["answers.likes"]) == "50% (the week before: 100%)"
     assert lost(home, later) == {"answers.likes"}, "ten posts are too few to judge, their twenty answers are not"
 
 
@@ -115,4 +115,4 @@ def test_the_days_after_the_window_and_before_the_week_have_no_say(tmp_path: Pat
         home.collect(job_of(home, item(f"{n}", "一", f"{day}{AT}"), first=day))
     job = job_of(home, *posts(20, title=""))
     home.collect(job)
-    assert str(found(home, job)["title"]) == "too few to judge"
+    assert str(coverage_of(home, job)["title"]) == "too few to judge"

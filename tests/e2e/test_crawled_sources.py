@@ -63,19 +63,19 @@ def test_a_day_is_crawled_in_a_process_of_its_own_and_its_figures_are_told(tmp_p
         result = crawled(tmp_path, replica, instance)
         assert result.success
         (event,) = result.get_asset_materialization_events()
-        told = event.materialization
+        made = event.materialization
         version = Store(tmp_path / "data").version("raw_posts", partition=f"replica@{DAY}")
-        assert (told.asset_key, told.partition) == (key_of("replica"), DAY)
-        assert told.metadata["dagster/row_count"].value == version.rows > 0
-        assert told.metadata["items"].value == version.rows
-        assert told.metadata["finish_reason"].value == "finished"
-        assert told.tags["dagster/data_version"] == version.version
+        assert (made.asset_key, made.partition) == (key_of("replica"), DAY)
+        assert made.metadata["dagster/row_count"].value == version.rows > 0
+        assert made.metadata["items"].value == version.rows
+        assert made.metadata["finish_reason"].value == "finished"
+        assert made.tags["dagster/data_version"] == version.version
         evaluations = {one.check_name: one.passed for one in result.get_asset_check_evaluations()}
         assert evaluations == {"items": True, "coverage": True}
         (coverage,) = (one for one in result.get_asset_check_evaluations() if one.check_name == "coverage")
         assert coverage.metadata["answers.likes"].value == "too few to judge"
         lines = [entry.user_message for entry in instance.all_logs(result.run_id)]
-        assert any(line.startswith(f"pages {told.metadata['pages'].value}, cached 0") for line in lines), lines
+        assert any(line.startswith(f"pages {made.metadata['pages'].value}, cached 0") for line in lines), lines
         again = crawled(tmp_path, replica, instance)
         assert again.success, "nothing new is no failure"
         (event,) = again.get_asset_materialization_events()
@@ -99,9 +99,9 @@ def test_a_late_answer_makes_a_new_version_of_its_day_with_an_event_of_its_own(t
         assert result.success
         after = store.version("raw_posts", partition=place)
         assert after.version != before.version
-        told = {event.partition: event.materialization for event in result.get_asset_materialization_events()}
-        assert told[DAY].tags["dagster/data_version"] == after.version
-        assert told[DAY].metadata["dagster/row_count"].value == after.rows
+        events = {event.partition: event.materialization for event in result.get_asset_materialization_events()}
+        assert events[DAY].tags["dagster/data_version"] == after.version
+        assert events[DAY].metadata["dagster/row_count"].value == after.rows
     joined = posts.join(store.read("raw_posts", partition=place).collect(), on="post_id", suffix="_after")
     grown = joined.filter(pl.col("answers_after").list.len() > pl.col("answers").list.len())
     assert late <= set(grown["source_id"])
@@ -109,7 +109,7 @@ def test_a_late_answer_makes_a_new_version_of_its_day_with_an_event_of_its_own(t
 
 
 def test_runs_of_one_host_wait_for_each_other(tmp_path, replica):
-    """While another run has the only slot of the host's pool, nothing is asked for."""
+    """While another run has the only slot of the host's pool, nothing is requested."""
     (asset,) = (one for one in crawls if key_of("replica") in one.keys)
     limits = yaml.safe_load((ROOT / "dagster.yaml").read_text(encoding="utf-8"))["concurrency"]
     assert limits == {"pools": {"default_limit": 1}}
@@ -137,12 +137,12 @@ def test_a_blocked_crawl_fails_with_its_reason_and_its_figures_and_writes_nothin
         result = crawled(tmp_path, replica, instance)
         assert not result.success
         (failed,) = result.get_step_failure_events()
-        told = failed.step_failure_data.user_failure_data
-        assert "the crawl of replica ended early: blocked (challenge)" in told.description
-        assert "leave the site alone for a day" in told.description
-        assert told.metadata["finish_reason"].value == "blocked"
-        assert told.metadata["blocked"].value == "challenge"
-        assert told.metadata["pages"].value >= 3
+        failure = failed.step_failure_data.user_failure_data
+        assert "the crawl of replica ended early: blocked (challenge)" in failure.description
+        assert "leave the site alone for a day" in failure.description
+        assert failure.metadata["finish_reason"].value == "blocked"
+        assert failure.metadata["blocked"].value == "challenge"
+        assert failure.metadata["pages"].value >= 3
         assert Store(tmp_path / "data").partitions("raw_posts") == []
         assert not [event for event in result.all_events if event.is_step_up_for_retry]
 
@@ -156,7 +156,7 @@ def why_it_failed(result: dg.ExecuteInProcessResult) -> str:
 
 @pytest.mark.drill("site")
 def test_a_crawl_that_cannot_begin_fails_in_the_crawlers_own_words(tmp_path, replica):
-    """Nobody has said who crawls, or said it wrongly; a setting that is none; a robots.txt that forbids it."""
+    """No contact, a wrong contact, an unknown setting."""
     with dg.instance_for_test() as instance:
         nobody = why_it_failed(crawled_from("xinli001", tmp_path, instance))
         assert "could not begin, nothing was crawled: www.xinli001.com is not crawled without saying who" in nobody

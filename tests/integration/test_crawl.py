@@ -55,11 +55,11 @@ def test_a_second_crawl_fetches_no_post_and_makes_no_version(home: Home):
     home.crawl(DAY, DAY)
     before = home.store.versions("raw_posts", partition("replica", DAY))
     assert home.replica is not None
-    asked = len(home.replica.requests()["paths"])
+    n_before = len(home.replica.requests()["paths"])
     figures = home.crawl(DAY, DAY, now="2025-03-21T12:00:00+08:00")
     assert figures["items"] == 0
     assert figures["nothing_new"]
-    paths = home.replica.requests()["paths"][asked:]
+    paths = home.replica.requests()["paths"][n_before:]
     assert all("/qa/" not in path for path in paths), paths
     assert [one.version for one in home.store.versions("raw_posts", partition("replica", DAY))] == [
         one.version for one in before
@@ -225,17 +225,17 @@ def test_a_post_that_was_named_after_it_was_fetched_is_not_written(tmp_path: Pat
     assert home.rows()["source_id"].to_list() == ["2"]
 
 
-def test_a_standing_post_that_is_named_goes_as_its_day_is_written_and_is_told_by_its_id(tmp_path: Path):
-    home, told = Home(tmp_path), []
+def test_a_standing_post_that_is_named_goes_as_its_day_is_written_and_is_named_by_its_id(tmp_path: Path):
+    home, warnings = Home(tmp_path), []
     day_before = "2025-03-13T04:00:00+00:00"
     [_, first] = home.collect(job_of(home, item("0", "零", day_before), item("1", "一", AT), item("2", "二", AT)))
-    take_down(home, "replica:0  # asked on Monday", "replica:1", "xinli001:2")
-    [second] = home.collect(job_of(home, item("3", "三", AT)), warn=told.append)
+    take_down(home, "replica:0  # by letter", "replica:1", "xinli001:2")
+    [second] = home.collect(job_of(home, item("3", "三", AT)), warn=warnings.append)
     rows = home.store.read("raw_posts", partition=second.partition).collect()
     assert sorted(rows["source_id"]) == ["2", "3"], "an id of another source is another post"
     assert "0" in set(home.rows()["source_id"]), "its day was not written"
     assert home.store.read("raw_posts", first.version, first.partition).collect().height == 2, "older versions: erase"
-    [warning] = told
+    [warning] = warnings
     assert warning.startswith("1 post ")
     assert warning.endswith(": replica:1")
 

@@ -1,4 +1,4 @@
-"""The job of a window: which folder it takes, what it is told, who may look into it, and how long it stays."""
+"""The job of a window: which folder it takes, what it learns of earlier ones, and how long it stays."""
 
 import datetime as dt
 import fcntl
@@ -104,7 +104,7 @@ def test_a_job_of_which_nobody_can_read_what_it_was_asked_for_is_not_gone_on_wit
     assert home.prepare().folder != job.folder
 
 
-# --- what it is told
+# --- what it learns of earlier ones
 
 
 def seen(home: Home, **line: object) -> None:
@@ -113,7 +113,7 @@ def seen(home: Home, **line: object) -> None:
     path.write_text(json.dumps(line) + "\n", encoding="utf-8")
 
 
-def told(job: Job) -> list[str]:
+def given(job: Job) -> list[str]:
     lines = (job.folder / "seen-before.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line)["source_id"] for line in lines]
 
@@ -121,17 +121,17 @@ def told(job: Job) -> list[str]:
 def test_a_post_of_the_window_that_we_do_not_hold_is_new_whatever_was_seen_of_it(tmp_path: Path):
     home = Home(tmp_path)
     seen(home, source_id="1", fingerprint="3", posted_at=AT)
-    assert told(home.prepare(DAY)) == []
-    assert told(home.prepare(NEXT)) == ["1"], "there it says that the post is of another day"
+    assert given(home.prepare(DAY)) == []
+    assert given(home.prepare(NEXT)) == ["1"], "the post is of another day"
 
 
-def test_a_post_that_could_not_be_read_is_told_always(tmp_path: Path):
+def test_a_post_that_could_not_be_read_is_always_given(tmp_path: Path):
     home = Home(tmp_path)
     seen(home, source_id="1", fingerprint="3", posted_at=None, unread=True)
-    assert told(home.prepare(DAY)) == ["1"]
+    assert given(home.prepare(DAY)) == ["1"]
 
 
-def test_what_a_job_was_told_goes_when_it_is_collected_and_collecting_again_changes_nothing(tmp_path: Path):
+def test_what_a_job_was_given_goes_when_it_is_collected_and_collecting_again_changes_nothing(tmp_path: Path):
     home = Home(tmp_path)
     job = job_of(home, item("1", "一", AT))
     remembered = home.folder / "crawl" / "replica" / "seen.jsonl"

@@ -1,4 +1,4 @@
-"""One crawl a host at a time, whoever started it."""
+"""One crawl a host at a time on this machine."""
 
 import os
 import signal

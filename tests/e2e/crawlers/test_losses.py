@@ -89,7 +89,7 @@ DEEP = "<div>" * 20_000 + "说了很多" + "</div>" * 20_000
 @pytest.mark.drill("site")
 @pytest.mark.parametrize(("number", "cooked"), [(0, DEEP), (1, "<p>前</p></html><p>后</p>")], ids=["deep", "goes on"])
 def test_a_post_of_which_the_parser_leaves_words_away_is_unread_and_no_row(tmp_path, cooked, number):
-    """Question or answer: what is left would look like all that was said."""
+    """Question or answer: what is left would look like the whole text."""
     status, headers, body = discourse(2, 1, 2)
     topic = json.loads(body)
     topic["post_stream"]["posts"][number]["cooked"] = cooked

@@ -91,14 +91,14 @@ def test_pages_of_a_job_are_gone_after_the_days_that_they_are_kept_for(tmp_path)
     pages = {"/qa": listed((source_id, 0)), f"/qa/{source_id}": question(source_id)}
     later = "2025-05-22T13:00+08:00"  # two days and an hour
     with TinySite(pages) as site:
-        for days, asked in (("3", 0), ("2", 2)):
+        for days, n_pages in (("3", 0), ("2", 2)):
             job = tmp_path / days
             crawl(job, site.url, "2025-05-20", "2025-05-20")
             (job / "stats.json").unlink()
             (job / "items.jsonl").unlink()
             site.requested.clear()
             crawl(job, site.url, "2025-05-20", "2025-05-20", "--keep-pages-days", days, now=later)
-            assert len(site.requested) == 1 + asked, days
+            assert len(site.requested) == 1 + n_pages, days
 
 
 # Pages that can not be read.

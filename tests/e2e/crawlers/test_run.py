@@ -70,7 +70,7 @@ def test_a_crawl_a_day_later_asks_for_lists_and_new_or_changed_posts_alone(tmp_p
     both = {**first.by_id, **second.by_id}
     assert set(both) == set(truth.values())
     known = {json.loads(line)["source_id"] for line in (second.job / "seen.jsonl").read_text("utf-8").splitlines()}
-    # Of a post that may be of either of two days ("2 hours ago", past midnight) the next crawl is told nothing.
+    # Of a post that may be of either of two days ("2 hours ago", past midnight) the next crawl learns nothing.
     assert known <= set(truth.values())
     assert len(set(truth.values()) - known) <= 1
 

@@ -1,4 +1,4 @@
-"""Times as pages tell them, read against the time of the fetch in Shanghai."""
+"""Times as pages write them, read against the time of the fetch in Shanghai."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -20,7 +20,7 @@ def shanghai(*parts: int) -> datetime:
 
 
 @pytest.mark.parametrize(
-    ("said", "at", "precision"),
+    ("text", "at", "precision"),
     [
         ("刚刚", shanghai(2025, 3, 14, 10, 33), "minute"),
         ("30秒前", shanghai(2025, 3, 14, 10, 33, 10), "second"),
@@ -53,21 +53,21 @@ def shanghai(*parts: int) -> datetime:
         ("2025-03-12T23:30:11+08:00", datetime(2025, 3, 12, 15, 30, 11, tzinfo=UTC), "second"),
     ],
 )
-def test_what_sites_say(said, at, precision):
-    found = moment(said, FETCHED)
-    assert (found.at, found.precision) == (at, precision)
-    assert found.at.utcoffset() == timedelta(0)
+def test_times_as_sites_write_them(text, at, precision):
+    time = moment(text, FETCHED)
+    assert (time.at, time.precision) == (at, precision)
+    assert time.at.utcoffset() == timedelta(0)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     ["", "不久", "昨天昨天", "25:00", "2025-13-01", "2025-02-30", "02-30", "半分钟前", "2025-03-16", "2099-01-01",
      "1889-01-01", "999999年前", "2025-03-14 24:00", "２０２５-03-01", "x" * 500, "9999-12-31 23:59",
      "0001-01-01T00:00:00+14:00", "0000-01-01"],
 )  # fmt: skip
-def test_what_is_no_time(said):
+def test_what_is_no_time(text):
     with pytest.raises(ValueError, match="time"):
-        moment(said, FETCHED)
+        moment(text, FETCHED)
 
 
 def test_error_does_not_repeat_the_words():
@@ -83,13 +83,13 @@ def test_named_dates_are_the_same_whenever_the_page_is_fetched():
 
 
 @given(st.text(max_size=40), fetches)
-def test_any_text_is_a_time_or_a_value_error(said, fetched_at):
+def test_any_text_is_a_time_or_a_value_error(text, fetched_at):
     try:
-        found = moment(said, fetched_at)
+        time = moment(text, fetched_at)
     except ValueError:
         return
-    assert found.precision in PRECISIONS
-    assert found.at <= fetched_at + AHEAD
+    assert time.precision in PRECISIONS
+    assert time.at <= fetched_at + AHEAD
 
 
 @given(
@@ -99,11 +99,11 @@ def test_any_text_is_a_time_or_a_value_error(said, fetched_at):
 )
 def test_what_was_ago_lies_behind(form, count, fetched_at):
     try:
-        found = moment(form.format(count), fetched_at)
+        time = moment(form.format(count), fetched_at)
     except ValueError:  # before there were forums
         return
-    assert found.at <= fetched_at
-    assert found.precision in PRECISIONS
+    assert time.at <= fetched_at
+    assert time.precision in PRECISIONS
 
 
 @given(st.datetimes(datetime(2005, 1, 1), datetime(2035, 1, 1)), st.integers(0, 363 * 24 * 60), st.booleans())
@@ -111,16 +111,16 @@ def test_month_and_day_belong_to_the_year_before_the_fetch(posted, minutes, padd
     """Posted within a year before the fetch (less the day by which clocks may differ), a date needs no year."""
     posted = posted.replace(second=0, microsecond=0, tzinfo=SHANGHAI)
     fetched_at = (posted + timedelta(minutes=minutes)).astimezone(UTC)
-    said = f"{posted:%m-%d %H:%M}" if padded else f"{posted.month}-{posted.day} {posted.hour}:{posted.minute:02}"
-    assert moment(said, fetched_at).at == posted
+    text = f"{posted:%m-%d %H:%M}" if padded else f"{posted.month}-{posted.day} {posted.hour}:{posted.minute:02}"
+    assert moment(text, fetched_at).at == posted
 
 
 @given(st.datetimes(datetime(1995, 1, 1), datetime(2035, 1, 1)), st.booleans(), st.sampled_from(["-", "/", "."]))
 def test_named_dates_come_back_padded_or_not(posted, padded, between):
     posted = posted.replace(microsecond=0, tzinfo=SHANGHAI)
     form = f"%Y{between}%m{between}%d %H:%M:%S" if padded else f"%Y{between}%-m{between}%-d %-H:%M:%S"
-    found = moment(posted.strftime(form), (posted + timedelta(days=1)).astimezone(UTC))
-    assert (found.at, found.precision) == (posted, "second")
+    time = moment(posted.strftime(form), (posted + timedelta(days=1)).astimezone(UTC))
+    assert (time.at, time.precision) == (posted, "second")
 
 
 @given(st.dates(date(1995, 1, 1), date(2034, 1, 1)), fetches)

@@ -22,7 +22,7 @@ def bare(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
-def said(record: Any) -> set[tuple[str | None, str]]:
+def texts_of(record: Any) -> set[tuple[str | None, str]]:
     """The ids of a page, each with its text."""
     pairs = {(post.source_id, "") for post in getattr(record, "posts", ())}
     pairs |= {(answer.source_id, bare(answer.text)) for answer in getattr(record, "answers", ())}
@@ -37,7 +37,7 @@ PAGES = saved_pages()
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_broken_page_gives_a_right_record_or_an_error_of_ours(page: SavedPage):
-    whole = said(page.parse(page.source()))
+    whole = texts_of(page.parse(page.source()))
     texts = {text for _, text in whole}
     numbers = {source_id for source_id, _ in whole} | set(ID.findall(page.source()))
     outcomes = {"record": 0, "error": 0}
@@ -50,7 +50,7 @@ def test_broken_page_gives_a_right_record_or_an_error_of_ours(page: SavedPage):
             outcomes["error"] += 1
             continue
         outcomes["record"] += 1
-        pairs = said(record)
+        pairs = texts_of(record)
         if name == "with_doubled_ids":
             # An id that took another's place everywhere makes a page without fault.
             right = {text for _, text in pairs} <= texts and {source_id for source_id, _ in pairs} <= numbers

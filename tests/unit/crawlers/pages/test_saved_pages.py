@@ -52,6 +52,6 @@ def test_body_that_is_no_page(engine, read, body):
 )
 def test_links_of_a_list_that_all_lead_to_another_host_are_counted(page: SavedPage):
     elsewhere = re.sub(r'href="(?:https?://[^/"]+)?/?', 'href="https://elsewhere.example.net/', page.source())
-    found = page.parse(elsewhere)
-    assert found.posts == ()
-    assert found.refused >= len(page.gives["posts"])
+    page_list = page.parse(elsewhere)
+    assert page_list.posts == ()
+    assert page_list.refused >= len(page.gives["posts"])

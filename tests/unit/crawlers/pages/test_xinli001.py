@@ -21,7 +21,7 @@ def changed(name: str, old: str, new: str, times: int = 1):
 
 
 def test_each_answer_has_its_own_text_and_none_of_the_page():
-    """A public crawler asked `//div[@class="text"]` within each answer: every row had the text of the whole page."""
+    """A public crawler used `//div[@class="text"]` within each answer: every row had the text of the whole page."""
     page = page_named("xinli001_2023_question")
     everything = Selector(text=page.source()).xpath('//*[@id="left"]/ul/li').xpath('//div[@class="text"]')
     assert len(everything) == 2 * 2  # the trap is set
