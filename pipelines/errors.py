@@ -1,42 +1,6 @@
 """Every error that a person may meet, each saying what, where, and what to do.
 
-GongqingError                exit 1: the work failed
-├── RequestError             exit 2: the request was wrong
-│   ├── SettingsError        a setting that does not exist or cannot be
-│   ├── UnknownName          a table, data set, version, split … that does not exist
-│   ├── UnreadableFile       a file that is not there or not what it was said to be
-│   ├── NoHost               a model that nobody has said where to ask
-│   ├── NoKey                a host whose key is not in the environment
-│   └── UnknownPrice         a model whose calls cannot be counted in money
-├── StoreError               reading or writing a version failed
-│   ├── NoVersion            a table that has no version yet
-│   ├── DamagedVersion       files that do not match their manifest
-│   ├── InvalidRows          rows that break their table's schema
-│   ├── DamagedRelease       a release whose files do not match its manifest
-│   ├── OlderSchema          a version in columns that the table has no more
-│   ├── NewerHome            files of a home that a newer gongqing has written
-│   ├── StorageFull          no room left on the device
-│   ├── StorageDenied        a place that may not be read or written: its rights, or a read-only file system
-│   └── StorageBroken        a device that does not read or write what it should
-├── ReleaseRefused           a release with something to mend first
-├── PrivateText              an export that would repeat what may not be published
-├── HubError                 the Hub, or the way to it, failed
-│   ├── HubMoved             somebody else has changed the repository
-│   └── TagTaken             a tag that stands for something else
-├── LlmError                 asking a model failed
-│   ├── BudgetSpent          the next call might pass the cap
-│   ├── HostRefused          a host that refuses whatever it is asked, gives no answers, or bills what it cannot
-│   ├── TooManyInvalid       a model whose replies are no answers, more often than is borne
-│   └── LedgerError          the ledger cannot be read or written
-│       ├── DamagedLedger    a file that is damaged, foreign, or of a newer version
-│       ├── LedgerFull       no room left on its device
-│       └── LedgerBusy       another process holds it, or has a question under way that only it can answer for
-├── Shrunk                   a table that other answers alone would halve
-├── TrainingFailed           a run of a trainer that ended before its last step
-├── CrawlFailed              a crawl that was blocked, broken off, or failed
-├── Unaccounted              a step whose rows in are not its rows kept and dropped
-├── Interrupted              somebody ended the work
-└── Busy                     another process holds what is needed
+A GongqingError ends a command with exit code 1: the work failed. A RequestError ends it with 2: the request was wrong.
 """
 
 import difflib
@@ -137,7 +101,7 @@ class NewerHome(StoreError):
 
 
 class StorageFull(StoreError):
-    """Raised by `Store.write`, and by whatever else writes, when the device is full: what stood there still does."""
+    """Raised by `Store.write`, and by other writers, when the device is full: what stood there still does."""
 
 
 class StorageDenied(StoreError):
@@ -156,9 +120,9 @@ class ReleaseRefused(GongqingError):
 
     def __init__(self, name: str, findings: Sequence[Any]) -> None:
         self.findings = tuple(findings)
-        told = "; ".join(one.what for one in self.findings if one.severity == "refuse")
+        refusals = "; ".join(one.what for one in self.findings if one.severity == "refuse")
         super().__init__(
-            f"the release {name} is refused, and nothing was written: {told}",
+            f"the release {name} is refused, and nothing was written: {refusals}",
             hint="mend what the findings name, each with its hint, then run the same command again",
         )
 
@@ -175,7 +139,7 @@ class BudgetSpent(LlmError):
 
     `spent`, `held` (by calls in flight and by calls of which nobody knows whether they were billed), `wanted` (by the
     call that was refused) and `cap` are amounts of `currency`. `waiting` is how many questions have no answer yet,
-    where whoever raises it on knows.
+    where the caller knows.
     """
 
     def __init__(
@@ -210,14 +174,8 @@ class BudgetSpent(LlmError):
 
     def with_waiting(self, waiting: int) -> "BudgetSpent":
         """The same, with how many questions wait."""
-        return BudgetSpent(
-            spent=self.spent,
-            held=self.held,
-            wanted=self.wanted,
-            cap=self.cap,
-            currency=self.currency,
-            waiting=waiting,
-        )
+        again: BudgetSpent = self.__reduce__()[0](waiting=waiting)
+        return again
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Its arguments are named ones, which pickling does not know of by itself."""
@@ -230,7 +188,7 @@ class HostRefused(LlmError):
 
 
 class TooManyInvalid(LlmError):
-    """Raised by `pipelines.llm.failures` where more of a model's replies are no answers than [llm] failures bears."""
+    """Raised by `pipelines.llm.failures` where more of a model's replies are invalid than [llm] failures allows."""
 
 
 class LedgerError(LlmError):
@@ -264,10 +222,6 @@ class Shrunk(GongqingError):
             "makes it all the same, without asking again what was answered (in Dagster: allow_shrink of the resource "
             "clients)",
         )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Its arguments are not its message, which pickling would hand it."""
-        return Shrunk, (self.table, self.before, self.after)
 
 
 class TrainingFailed(GongqingError):

@@ -3,33 +3,12 @@
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 T = TypeVar("T")
-
-
-class Shown(Protocol):
-    """Whatever shows progress: told of questions (`pipelines.llm.progress.Progress`), and of stages."""
-
-    def __enter__(self) -> Self:
-        """Begins to show."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Shows no more."""
-
-    def over(self, outcomes: Iterable[T], total: int) -> Iterator[T]:
-        """The outcomes of `total` stages as they come."""
-
-    def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
-        """Where the questions of a stage stand."""
-
-    def moved(self, what: str, done: int, total: int) -> None:
-        """How many bytes of an upload or a download have arrived."""
 
 
 class Bars:
@@ -40,7 +19,7 @@ class Bars:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[told]}"),
+            TextColumn("{task.fields[counts]}"),
             TimeRemainingColumn(),
             console=console,
             transient=True,
@@ -59,7 +38,7 @@ class Bars:
 
     def over(self, outcomes: Iterable[T], total: int) -> Iterator[T]:
         """The outcomes of `total` stages as they come, a step each."""
-        stages = self._progress.add_task("refresh", total=total, told="")
+        stages = self._progress.add_task("refresh", total=total, counts="")
         for outcome in outcomes:
             self._progress.advance(stages)
             yield outcome
@@ -69,12 +48,12 @@ class Bars:
         if self._questions is None or self._questions[0] != stage:
             if self._questions is not None:
                 self._progress.remove_task(self._questions[1])
-            self._questions = (stage, self._progress.add_task(stage, total=total, told=""))
-        told = f"{cached:,} without a call, {failed:,} failed, spent {spent:.2f}"
-        self._progress.update(self._questions[1], completed=done, total=total, told=told)
+            self._questions = (stage, self._progress.add_task(stage, total=total, counts=""))
+        counts = f"{cached:,} without a call, {failed:,} failed, spent {spent:.2f}"
+        self._progress.update(self._questions[1], completed=done, total=total, counts=counts)
 
     def moved(self, what: str, done: int, total: int) -> None:
         """Moves the bar of an upload or a download, in kilobytes."""
         if self._moving is None:
-            self._moving = self._progress.add_task(what, total=total // 1000, told="kB")
+            self._moving = self._progress.add_task(what, total=total // 1000, counts="kB")
         self._progress.update(self._moving, completed=done // 1000, total=total // 1000)

@@ -4,10 +4,11 @@ What people and models wrote is drawn as it is and does nothing: its control cha
 markup.
 """
 
+import datetime as dt
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 from rich.console import Console, Group, RenderableType
@@ -35,8 +36,7 @@ _SHOWN = 10  # ids of a finding
 _COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
 
-# What is told of a step, by verl's names.
-# What says how a run of training went, by the trainers' names (`pipelines.train.trainers`).
+# The figure that says how a run of training went, by the trainers' names (`pipelines.train.trainers`).
 SHOWN = {"critic/score/mean": "mean reward", "train/loss": "loss"}
 
 # What moves the cursor, clears the screen or turns the order of characters (Unicode's Bidi_Control).
@@ -49,7 +49,15 @@ _SHOWN_AS = _ESCAPED | {point: chr(0x2400 + point) for point in _C0} | {0x7F: "â
 
 
 class _Table(Table):
-    """A table whose cells are texts, not markup."""
+    """A table whose cells are texts, not markup. Columns fold, and stand left but for those of `right`."""
+
+    def __init__(
+        self, *columns: str, right: Collection[str] = (), no_wrap: Collection[str] = (), **options: Any
+    ) -> None:
+        super().__init__(**options)
+        for name in columns:
+            justify: Literal["left", "right"] = "right" if name in right else "left"
+            self.add_column(name, justify=justify, no_wrap=name in no_wrap, overflow="fold")
 
     def add_row(self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False) -> None:
         shown = (_text(cell) if isinstance(cell, str) else cell for cell in cells)
@@ -92,28 +100,30 @@ def versions(
     """A table of tables, narrow enough for a terminal: of a version as much as every command understands, and its
     state. Those that wait and were never made, and those that are `damaged`, by table and partition, stand last.
     """
-    table, states = _Table(), states or {}
-    for name in ("table", "version", "rows", "dropped", "made", "current" if all_versions else "state"):
-        table.add_column(name, justify="right" if name in {"rows", "dropped"} else "left", no_wrap=name != "state")
+    states = states or {}
+    names = ("table", "version", "rows", "dropped", "made")
+    table = _Table(*names, "current" if all_versions else "state", right={"rows", "dropped"}, no_wrap=names)
     days = {} if all_versions else _days(found)
     for source, of_source in days.items():
         rows, dropped = (sum(counts) for counts in zip(*((one.rows, one.dropped) for one in of_source), strict=True))
-        made = max(one.manifest.runs[-1].at for one in of_source).astimezone().strftime("%Y-%m-%d %H:%M")
+        made = _minute(max(one.manifest.runs[-1].at for one in of_source))
         table.add_row(f"raw_posts/{source}", f"{len(of_source)} days", f"{rows:,}", f"{dropped:,}", made)
     for one in found:
         if days and one.table == "raw_posts":
             continue
-        made = one.manifest.runs[-1].at.astimezone().strftime("%Y-%m-%d %H:%M")
+        made = _minute(one.manifest.runs[-1].at)
         mark = ("yes" if one.current else "") if all_versions else states.get(one.table, "")
         table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, mark)
-    missing = [
-        name for name in states if name not in {one.table for one in found} | {name for name, _ in damaged or ()}
-    ]
-    for name in missing:
+    listed = {one.table for one in found} | {name for name, _ in damaged or ()}
+    for name in (name for name in states if name not in listed):
         table.add_row(name, "", "", "", "never", states[name])
     for place in damaged or ():
         table.add_row("/".join(filter(None, place)), _text("damaged", "red"))
     return table
+
+
+def _minute(when: dt.datetime) -> str:
+    return when.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def made(version: Version, seconds: float | None = None) -> str:
@@ -172,13 +182,9 @@ def _item(item: dict[str, Any]) -> RenderableType:
 
 def paper_table(found: PaperTable) -> Table:
     """A table of a paper with our figures; what cannot be right is marked with *."""
-    table = _Table(
-        title=found.title,
-        caption="\n".join([*found.notes, *["* cannot be right"] * bool(found.impossible)]),
-        caption_justify="left",
-    )
-    for place, name in enumerate(found.columns):
-        table.add_column(name, justify="left" if place == 0 else "right")
+    notes = [*found.notes, *["* cannot be right"] * bool(found.impossible)]
+    table = _Table(*found.columns, right=found.columns[1:], title=found.title, caption="\n".join(notes))
+    table.caption_justify = "left"
     for row_place, values in enumerate(found.rows):
         cells = [
             ("â€“" if value is None else f"{value:,}") + ("*" if (row_place, place) in found.impossible else "")
@@ -192,22 +198,17 @@ def paper_table(found: PaperTable) -> Table:
 
 def events(found: list[Event]) -> Table:
     """The life of a row."""
-    table = _Table()
-    for name in ("table", "row", "what", "reason", "detail"):
-        table.add_column(name, no_wrap=name == "table", overflow="fold")
+    table = _Table("table", "row", "what", "reason", "detail", no_wrap={"table"})
     for event in found:
         where = event.table if event.partition is None else f"{event.table}/{event.partition}"
-        style = "red" if event.what == "dropped" else "green"
-        what = _text(event.what, style)
+        what = _text(event.what, "red" if event.what == "dropped" else "green")
         table.add_row(where, event.row_id, what, event.reason or "", event.detail or "")
     return table
 
 
 def findings(found: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
     """What the checks of a release found, and what of it somebody allowed."""
-    table = _Table(show_lines=True)
-    for name in ("check", "", "what", "to do", "ids"):
-        table.add_column(name, overflow="fold")
+    table = _Table("check", "", "what", "to do", "ids", show_lines=True)
     for one in found:
         refused = Text("allowed", "yellow") if one.check in allowed else Text("refused", "red")
         mark = refused if one.severity == "refuse" else Text("warning", "yellow")
@@ -231,22 +232,18 @@ def release_record(release: Release, current: Release | None) -> dict[str, Any]:
 
 def releases(found: list[Release], current: Release | None) -> Table:
     """A table of releases."""
-    table = _Table()
-    for name in ("release", "made", "sets", "rows", "content", "allowed", "current"):
-        table.add_column(name, justify="right" if name in {"sets", "rows"} else "left", no_wrap=True)
+    names = ("release", "made", "sets", "rows", "content", "allowed", "current")
+    table = _Table(*names, right={"sets", "rows"}, no_wrap=names)
     for one in found:
-        made = one.made_at.astimezone().strftime("%Y-%m-%d %H:%M")
         rows = sum(map(one.rows, one.configs))
         marks = ", ".join(one.allowed), "yes" if one == current else ""
-        table.add_row(one.name, made, str(len(one.configs)), f"{rows:,}", one.content, *marks)
+        table.add_row(one.name, _minute(one.made_at), str(len(one.configs)), f"{rows:,}", one.content, *marks)
     return table
 
 
 def differences(found: list[Difference]) -> Table:
     """What of a recipe's configuration is not as in its paper."""
-    table = _Table(title="not as in the paper")
-    for name in ("setting", "paper", "here"):
-        table.add_column(name, overflow="fold")
+    table = _Table("setting", "paper", "here", title="not as in the paper")
     for one in found:
         table.add_row(one.key, str(one.paper), str(one.here))
     return table
@@ -259,16 +256,13 @@ def arms(found: Sequence[ArmResult]) -> Table:
     told = [f"{f'{one.recipe} {one.arm}'.strip()}: {one.measured}" for one in found]
     if fewer := [one for one in found if one.asked_rows is not None and one.rows < one.asked_rows]:
         told.insert(0, f"{fewer[0].asked_rows:,} rows were asked for, and the release has {fewer[0].rows:,}")
-    table = _Table(title="arms, on equal rows and seeds", caption=visible("\n".join(told)), caption_justify="left")
     figures = list(dict.fromkeys(one.figure for one in found))
     validations = list(dict.fromkeys(one.validation_figure for one in found if one.validation_figure))
-    for name in ("recipe", "arm", "seeds", "rows", "steps"):
-        table.add_column(name, overflow="fold", justify="left" if name in ("recipe", "arm") else "right")
-    for figure in figures:
-        table.add_column(f"{figure}, first", justify="right")
-        table.add_column(f"{figure}, last", justify="right")
-    for figure in validations:
-        table.add_column(f"validation, {figure}", justify="right")
+    counts = ["seeds", "rows", "steps", *(f"{figure}, {when}" for figure in figures for when in ("first", "last"))]
+    counts += [f"validation, {figure}" for figure in validations]
+    caption = visible("\n".join(told))
+    table = _Table("recipe", "arm", *counts, right=counts, title="arms, on equal rows and seeds", caption=caption)
+    table.caption_justify = "left"
     for one in found:
         cells = [one.recipe, one.arm, str(one.seeds), f"{one.rows:,}", f"{one.steps:,}"]
         for figure in figures:
@@ -311,9 +305,9 @@ def budget_record(budget: Budget) -> dict[str, Any]:
 
 def estimates(found: list[tuple[str, Estimate | str]]) -> Table:
     """What the questions of each stage would take, by model; at most, for every reply is counted at its longest."""
-    table = _Table(caption="as the tables stand now; replies counted at their longest, repairs on top")
-    for name in ("stage", "model", "calls", "in the ledger", "tokens in", "tokens out", "money"):
-        table.add_column(name, justify="left" if name in {"stage", "model"} else "right", no_wrap=True)
+    caption = "as the tables stand now; replies counted at their longest, repairs on top"
+    counts = ("calls", "in the ledger", "tokens in", "tokens out", "money")
+    table = _Table("stage", "model", *counts, right=counts, no_wrap=("stage", "model", *counts), caption=caption)
     for stage, taken in found:
         if isinstance(taken, str):
             table.add_row(stage, taken)
@@ -332,9 +326,8 @@ def estimates(found: list[tuple[str, Estimate | str]]) -> Table:
 
 def diversity(figures: pl.DataFrame) -> Table:
     """Figures of dialogues before and after they were rewritten."""
-    table = _Table(caption="D a copy, R rewritten, P rewritten to a persona; the same dialogues in every column")
-    for name in figures.columns:
-        table.add_column(name, justify="left" if name in {"lang", "figure"} else "right")
+    caption = "D a copy, R rewritten, P rewritten to a persona; the same dialogues in every column"
+    table = _Table(*figures.columns, right=set(figures.columns) - {"lang", "figure"}, caption=caption)
     for lang, figure, *values in figures.iter_rows():
         form = ",.0f" if figure in {"dialogues", "turns"} else ".3f"
         table.add_row(lang, figure, *("" if one is None else format(one, form) for one in values))
@@ -343,36 +336,32 @@ def diversity(figures: pl.DataFrame) -> Table:
 
 def spend(found: list[Spend]) -> Table:
     """What was asked of models, and what it cost."""
-    table = _Table(caption="at risk: calls of which nobody knows whether they were billed")
-    names = ("stage", "model", "answered by", "day", "calls", "tries failed", "open", "in", "out", "money", "at risk")
-    for place, name in enumerate(names):
-        table.add_column(name, justify="left" if place < 4 else "right", overflow="fold")
+    caption = "at risk: calls of which nobody knows whether they were billed"
+    counts = ("calls", "tries failed", "open", "in", "out", "money", "at risk")
+    table = _Table("stage", "model", "answered by", "day", *counts, right=counts, caption=caption)
     for one in found:
         table.add_row(
             one.stage,
             one.alias,
             one.model_served or "",
             one.day,
-            *(f"{count:,}" for count in (one.calls, one.failed, one.unsettled, one.tokens_in, one.tokens_out)),
+            *(f"{getattr(one, name):,}" for name in _COUNTS),
             f"{one.cost:.4f} {one.currency}",
             f"{one.at_risk:.4f}",
         )
     table.add_section()
     for currency in dict.fromkeys(one.currency for one in found):
         of_it = [one for one in found if one.currency == currency]
-        counts = (sum(getattr(one, name) for one in of_it) for name in _COUNTS)
+        sums = [f"{sum(getattr(one, name) for one in of_it):,}" for name in _COUNTS]
         money, at_risk = sum(one.cost for one in of_it), sum(one.at_risk for one in of_it)
-        table.add_row(
-            "all", "", "", "", *(f"{count:,}" for count in counts), f"{money:.4f} {currency}", f"{at_risk:.4f}"
-        )
+        table.add_row("all", "", "", "", *sums, f"{money:.4f} {currency}", f"{at_risk:.4f}")
     return table
 
 
 def open_attempts(found: list[OpenAttempt]) -> Table:
     """Calls without an end, the oldest first."""
-    table = _Table()
-    for name in ("stage", "model", "since", "set aside", "what", "key"):
-        table.add_column(name, no_wrap=name != "key", overflow="fold")
+    names = ("stage", "model", "since", "set aside", "what")
+    table = _Table(*names, "key", no_wrap=names)
     for one in found:
         what = "lost" if one.lost else "in a batch" if one.batch is not None else "under way"
         since = one.started.astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -382,9 +371,8 @@ def open_attempts(found: list[OpenAttempt]) -> Table:
 
 def budgets(found: list[Budget]) -> Table:
     """Budgets with what was spent from them, the oldest first."""
-    table = _Table(caption="set aside: for calls that are in flight, or of which nobody knows whether they were billed")
-    for name in ("budget", "since", "cap", "spent", "set aside"):
-        table.add_column(name, overflow="fold")
+    caption = "set aside: for calls that are in flight, or of which nobody knows whether they were billed"
+    table = _Table("budget", "since", "cap", "spent", "set aside", caption=caption)
     for one in map(budget_record, found):
         money = (f"{one[name]:.4f} {one['currency']}" for name in ("cap", "spent", "held"))
         table.add_row(one["budget"], one["since"].astimezone().strftime("%Y-%m-%d %H:%M:%S"), *money)
@@ -400,9 +388,8 @@ def erasure_plan(plan: Plan) -> Group:
 
 def erasure(receipt: Receipt) -> Group:
     """What an erasure took away, and what is left to do elsewhere."""
-    table = _Table(caption=f"receipt: erasures/{receipt.erasure}.json")
-    for name in ("place", "rows", "dropped rows", "changed rows"):
-        table.add_column(name, justify="left" if name == "place" else "right", overflow="fold")
+    counts = ("rows", "dropped rows", "changed rows")
+    table = _Table("place", *counts, right=counts, caption=f"receipt: erasures/{receipt.erasure}.json")
     for lost in receipt.lost:
         table.add_row(lost.place, *(f"{count:,}" for count in (lost.rows, lost.dropped, lost.changed)))
     told = [

@@ -1,13 +1,13 @@
 """The home of a corpus: where everything lies in it, and its locks. Nobody else spells these paths.
 
-Locks are files that a process holds with flock. Who waits for several takes them in this order, so that no two
+Locks are files that a process holds with flock. A process that takes several takes them in this order, so that no two
 processes wait for each other:
 
-    refresh     whoever makes tables, releases or erases: one process at a time, the command line's and Dagster's alike
+    refresh     tables are made, a release, an erasure: one process at a time, the command line's and Dagster's alike
     crawl       a source's, while what a crawl brought is collected
-    incoming    whoever imports or collects, so that no erasure begins between a look at its list and the writing
-    training    shared by all who train; an erasure holds it alone
-    giving      shared by all who give a release away; an erasure holds it alone
+    incoming    an import or a collection, so that no erasure begins between a look at its list and the writing
+    training    shared by all runs of training; an erasure holds it alone
+    giving      shared by all exports of a release; an erasure holds it alone
     allowance, instance   for a moment: what runs in Dagster may spend, Dagster's first tables
     ui          the process that serves the web UI
 
@@ -41,71 +41,35 @@ _LOOK_AGAIN = 0.2  # seconds between two looks at a lock that another process ho
 _mine = threading.local()  # `refreshing`: the homes whose refresh lock a thread holds
 
 
-@dataclass(frozen=True, slots=True)
+class _Path:
+    """A path below the folder of a home."""
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+
+    def __get__(self, home: "Home", _: type["Home"]) -> Path:
+        return home.folder.joinpath(*self._parts)
+
+
+@dataclass(frozen=True)
 class Home:
     """The paths and locks of one folder."""
 
     folder: Path
 
-    @property
-    def data(self) -> Path:
-        """The tables (`pipelines.store`)."""
-        return self.folder / "data"
-
-    @property
-    def releases(self) -> Path:
-        """The releases, and what is known of their copies elsewhere."""
-        return self.folder / "releases"
-
-    @property
-    def training(self) -> Path:
-        """A folder a run of training."""
-        return self.folder / "training"
-
-    @property
-    def crawl(self) -> Path:
-        """A folder a source, in it one a window, in it one a job."""
-        return self.folder / "crawl"
-
-    @property
-    def erasures(self) -> Path:
-        """Plans, receipts, and the list of what never comes back."""
-        return self.folder / "erasures"
-
-    @property
-    def index(self) -> Path:
-        """An index of near-duplicates, which earlier versions kept."""
-        return self.folder / "index"
-
-    @property
-    def dagster(self) -> Path:
-        """Dagster's state."""
-        return self.folder / ".dagster"
-
-    @property
-    def under_way(self) -> Path:
-        """An empty file a command that runs a run of Dagster, by its process id."""
-        return self.dagster / "under_way"
-
-    @property
-    def dagster_yaml(self) -> Path:
-        """How Dagster is to keep it."""
-        return self.folder / "dagster.yaml"
-
-    @property
-    def ledger(self) -> Path:
-        """Every call of a model."""
-        return self.folder / "ledger.sqlite"
-
-    @property
-    def takedown(self) -> Path:
-        """Posts that are never fetched, nor released: `source:id`, or an id alone, one a line; `#` begins a remark."""
-        return self.folder / "takedown.txt"
-
-    @property
-    def allowance(self) -> Path:
-        """What the runs in Dagster were allowed to spend."""
-        return self.folder / "allowance.json"
+    data = _Path("data")  # the tables (`pipelines.store`)
+    releases = _Path("releases")  # the releases, and what is known of their copies elsewhere
+    training = _Path("training")  # a folder a run of training
+    crawl = _Path("crawl")  # a folder a source, in it one a window, in it one a job
+    erasures = _Path("erasures")  # plans, receipts, and the suppression list
+    index = _Path("index")  # an index of near-duplicates, which earlier versions kept
+    dagster = _Path(".dagster")  # Dagster's state
+    under_way = _Path(".dagster", "under_way")  # an empty file a command that runs a run of Dagster, by its process id
+    dagster_yaml = _Path("dagster.yaml")  # how Dagster is to keep its state
+    ledger = _Path("ledger.sqlite")  # every call of a model
+    # Posts that are never fetched, nor released: `source:id`, or an id alone, one a line; `#` begins a remark.
+    takedown = _Path("takedown.txt")
+    allowance = _Path("allowance.json")  # what the runs in Dagster were allowed to spend
 
     def lock_file(self, name: str) -> Path:
         """The file of a lock: one of those above; a crawl's is `crawl-SOURCE`."""
@@ -140,7 +104,7 @@ class Home:
                 refreshing.remove(place)
 
     def _take_refresh(self, stack: ExitStack, waits: Callable[[str], None] | None) -> None:
-        path, told = self.lock_file("refresh"), False
+        path, reported = self.lock_file("refresh"), False
         while True:
             try:
                 lock = stack.enter_context(self.lock("refresh", wait=False))
@@ -150,9 +114,9 @@ class Home:
                 what = f"a refresh, a release or an erasure is at work: {holder}"
                 if waits is None:
                     raise Busy(what, where=path, hint="wait for it, or end that process") from error
-                if not told:
+                if not reported:
                     waits(what)
-                told = True
+                reported = True
                 time.sleep(_LOOK_AGAIN)
         lock.truncate(0)
         since = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from pipelines.defs.allowance import allow
 from pipelines.defs.metadata import records
-from pipelines.defs.pictures import drawn
+from pipelines.defs.plots import drawn
 from pipelines.defs.releases import release
 from pipelines.defs.resources import HomeResource, under_way
 from pipelines.settings import ROOT

@@ -5,8 +5,6 @@ import multiprocessing
 import os
 import re
 import shutil
-import subprocess
-import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -17,13 +15,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from kill_writers import PHASES
 from polars.testing import assert_frame_equal
 from store_rows import TABLE, drops, groups
 from store_workers import read_all_the_time, said, size, write_in_turns
 
 from pipelines.errors import DamagedVersion, NoVersion, StorageFull
-from pipelines.settings import ROOT
 from pipelines.store import Store, Version
 from schemas.tables import TABLES
 
@@ -64,51 +60,23 @@ def left_in_scratch(store: Store) -> set[str]:
     return {path.name for path in Path(store.storage.uri(".tmp")).iterdir()} - {"alone"}
 
 
-# Damage. Each function does one, to the current version, and gives the file that a message must name.
+# Damage: changes the bytes of a file of a version (None: deletes it), and gives the file that a message must name.
+
+ROWS, DROPPED, MANIFEST = "rows/part-00000.parquet", "dropped/part-00000.parquet", "manifest.json"
+Change = Callable[[bytes], bytes | None]
 
 
-def cut(file: str, keep: Callable[[int], int]) -> Callable[[Store, Version], Path]:
-    def damage(store: Store, version: Version) -> Path:
-        path = path_of(store, version, file)
-        os.truncate(path, keep(path.stat().st_size))
-        return path
-
-    return damage
+def flipped(at: float) -> Change:
+    return lambda content: bytes(byte ^ (n == int(at * len(content))) for n, byte in enumerate(content))
 
 
-def flip(file: str, at: float) -> Callable[[Store, Version], Path]:
-    def damage(store: Store, version: Version) -> Path:
-        path = path_of(store, version, file)
-        content = bytearray(path.read_bytes())
-        content[int(at * len(content))] ^= 1
-        path.write_bytes(content)
-        return path
-
-    return damage
-
-
-def remove(file: str) -> Callable[[Store, Version], Path]:
-    def damage(store: Store, version: Version) -> Path:
-        path = path_of(store, version, file)
-        path.unlink()
-        return path
-
-    return damage
-
-
-def edit_manifest(change: Callable[[dict[str, Any]], Any], named: str = "manifest.json") -> Callable[..., Path]:
-    def damage(store: Store, version: Version) -> Path:
-        path = path_of(store, version, "manifest.json")
-        manifest = json.loads(path.read_text())
+def edited(change: Callable[[dict[str, Any]], Any]) -> Change:
+    def edit(content: bytes) -> bytes:
+        manifest = json.loads(content)
         change(manifest)
-        path.write_text(json.dumps(manifest))
-        return path_of(store, version, named)
+        return json.dumps(manifest).encode()
 
-    return damage
-
-
-def count_one_more(manifest: dict[str, Any]) -> None:
-    manifest["rows"] += 1
+    return edit
 
 
 def count_one_more_everywhere(manifest: dict[str, Any]) -> None:
@@ -116,42 +84,33 @@ def count_one_more_everywhere(manifest: dict[str, Any]) -> None:
     manifest["files"][0]["rows"] += 1
 
 
-def write_manifest(content: bytes) -> Callable[[Store, Version], Path]:
-    def damage(store: Store, version: Version) -> Path:
-        path = path_of(store, version, "manifest.json")
-        path.write_bytes(content)
-        return path
-
-    return damage
-
-
-def manifest_of_another(store: Store, version: Version) -> Path:
-    other = next(one for one in store.versions(TABLE) if one.version != version.version)
-    path = path_of(store, version, "manifest.json")
-    path.write_bytes(path_of(store, other, "manifest.json").read_bytes())
-    return path
-
-
-ROWS, DROPPED = "rows/part-00000.parquet", "dropped/part-00000.parquet"
-
-DAMAGE = {
-    "rows cut to nothing": cut(ROWS, lambda _: 0),
-    "rows cut in half": cut(ROWS, lambda size: size // 2),
-    "rows cut by the footer": cut(ROWS, lambda size: size - 8),
-    "a bit flipped at the start": flip(ROWS, 0),
-    "a bit flipped in the middle": flip(ROWS, 0.5),
-    "a bit flipped in the dropped rows": flip(DROPPED, 0.5),
-    "rows deleted": remove(ROWS),
-    "dropped rows deleted": remove(DROPPED),
-    "manifest deleted": remove("manifest.json"),
-    "manifest empty": write_manifest(b""),
-    "manifest another document": write_manifest(b'{"version": "0123456789abcdef", "inputs": ""}'),
-    "manifest of another version": manifest_of_another,
-    "manifest of another table": edit_manifest(lambda manifest: manifest.update(table="topics")),
-    "rows counted wrong": edit_manifest(count_one_more),
-    "rows counted wrong everywhere": edit_manifest(count_one_more_everywhere, ROWS),
-    "dropped rows counted wrong": edit_manifest(lambda manifest: manifest.update(dropped=0)),
+DAMAGE: dict[str, tuple[str, Change]] = {
+    "rows cut to nothing": (ROWS, lambda _: b""),
+    "rows cut in half": (ROWS, lambda content: content[: len(content) // 2]),
+    "rows cut by the footer": (ROWS, lambda content: content[:-8]),
+    "a bit flipped at the start": (ROWS, flipped(0)),
+    "a bit flipped in the middle": (ROWS, flipped(0.5)),
+    "a bit flipped in the dropped rows": (DROPPED, flipped(0.5)),
+    "rows deleted": (ROWS, lambda _: None),
+    "dropped rows deleted": (DROPPED, lambda _: None),
+    "manifest deleted": (MANIFEST, lambda _: None),
+    "manifest another document": (MANIFEST, lambda _: b'{"version": "0123456789abcdef", "inputs": ""}'),
+    "manifest of another version": (MANIFEST, edited(lambda manifest: manifest.update(version="0" * 16))),
+    "manifest of another table": (MANIFEST, edited(lambda manifest: manifest.update(table="topics"))),
+    "rows counted wrong": (MANIFEST, edited(lambda manifest: manifest.update(rows=manifest["rows"] + 1))),
+    "rows counted wrong everywhere": (MANIFEST, edited(count_one_more_everywhere)),
+    "dropped rows counted wrong": (MANIFEST, edited(lambda manifest: manifest.update(dropped=0))),
 }
+
+
+def harm(store: Store, version: Version, damage: str) -> Path:
+    file, change = DAMAGE[damage]
+    path = path_of(store, version, file)
+    if (changed := change(path.read_bytes())) is None:
+        path.unlink()
+    else:
+        path.write_bytes(changed)
+    return path_of(store, version, ROWS) if damage == "rows counted wrong everywhere" else path
 
 
 def names_file_and_hint(error: DamagedVersion, path: Path) -> None:
@@ -164,10 +123,9 @@ def names_file_and_hint(error: DamagedVersion, path: Path) -> None:
 
 @pytest.mark.drill("damage")
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_an_error_and_promoting_or_writing_again_repairs_it(local: Store, damage: str) -> None:
-    old = write_old(local)
-    damaged = write_new(local)
-    path = DAMAGE[damage](local, damaged)
+def test_damage_is_reported_and_repaired_and_hurts_no_other_version(local: Store, damage: str) -> None:
+    old, damaged = write_old(local), write_new(local)
+    path = harm(local, damaged, damage)
     for call in (local.read, local.read_dropped, Store(local.storage.root).read):
         with pytest.raises(DamagedVersion) as caught:
             call(TABLE)
@@ -177,33 +135,24 @@ def test_damage_is_an_error_and_promoting_or_writing_again_repairs_it(local: Sto
     with pytest.raises(DamagedVersion):
         local.promote(TABLE, damaged.version)
     is_old(local)
+    assert old.version in {version.version for version in local.versions(TABLE)}
+    with pytest.raises(DamagedVersion) as caught:
+        local.read(TABLE, damaged.version).collect()
+    names_file_and_hint(caught.value, path)
     write_new(local)
     is_new(local)
     assert left_in_scratch(local) == set()
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_of_an_old_version_hurts_no_other(local: Store, damage: str) -> None:
-    write_new(local)
-    old = write_old(local)
-    current = write_new(local)
-    path = DAMAGE[damage](local, old)
-    is_new(local)
-    with pytest.raises(DamagedVersion) as caught:
-        local.read(TABLE, old.version).collect()
-    names_file_and_hint(caught.value, path)
-    assert current.version in {version.version for version in local.versions(TABLE)}
-
-
-def test_mending_loses_no_run(local: Store) -> None:
-    remove(ROWS)(local, write_new(local))
-    mended = local.write(TABLE, NEW, drops("p1", "p2"), code="3")
-    assert [run.code for run in mended.manifest.runs] == ["2", "3"]
-    remove(DROPPED)(local, mended)
+def test_a_repair_loses_no_run(local: Store) -> None:
+    harm(local, write_new(local), "rows deleted")
+    repaired = local.write(TABLE, NEW, drops("p1", "p2"), code="3")
+    assert [run.code for run in repaired.manifest.runs] == ["2", "3"]
+    harm(local, repaired, "dropped rows deleted")
     assert [run.code for run in write_new(local).manifest.runs] == ["3", "2"]  # the last that made it stands last
 
 
-def test_a_manifest_of_another_partition_is_told_and_mended(local: Store) -> None:
+def test_a_manifest_of_another_partition_is_reported_and_repaired(local: Store) -> None:
     rows, manifests = TABLES["imported_posts"].sample(3), []
     local.write("imported_posts", rows.head(2), partition="over here")
     for name, folder in (("there", "there"), ("over here", "over%20here")):
@@ -232,13 +181,18 @@ POINTERS = {
 
 @pytest.mark.drill("damage")
 @pytest.mark.parametrize("content", POINTERS)
-def test_a_damaged_pointer_is_told_and_mended(local: Store, content: str) -> None:
+def test_a_damaged_pointer_is_reported_and_repaired(local: Store, content: str) -> None:
     old, new = write_old(local), write_new(local)
     for mend, is_mended in (
         (lambda: write_new(local), is_new),
         (lambda: local.promote(TABLE, old.version[:8]), is_old),
     ):
         pointer_of(local).write_bytes(POINTERS[content])
+        assert_frame_equal(local.read(TABLE, old.version).collect(), OLD)  # it hides no version that is named
+        assert {(one.version, one.current) for one in local.versions(TABLE)} == {
+            (old.version, False),
+            (new.version, False),
+        }
         for call in (local.read, local.version, local.current):
             with pytest.raises(DamagedVersion) as caught:
                 call(TABLE)
@@ -248,14 +202,6 @@ def test_a_damaged_pointer_is_told_and_mended(local: Store, content: str) -> Non
             assert new.version in str(caught.value)
         mend()
         is_mended(local)
-
-
-@pytest.mark.parametrize("content", POINTERS)
-def test_a_damaged_pointer_hides_no_version_that_is_named(local: Store, content: str) -> None:
-    old, new = write_old(local), write_new(local)
-    pointer_of(local).write_bytes(POINTERS[content])
-    assert_frame_equal(local.read(TABLE, old.version).collect(), OLD)
-    assert [(one.version, one.current) for one in local.versions(TABLE)] == [(old.version, False), (new.version, False)]
 
 
 @pytest.mark.drill("damage")
@@ -357,21 +303,20 @@ def test_a_disk_without_room_for_one_more_file(small_disk: Path) -> None:
 @pytest.mark.drill("race")
 @pytest.mark.slow
 def test_writers_at_once_and_a_reader_all_the_time(tmp_path: Path) -> None:
-    writers, turns, root = 3, 36, tmp_path / "data"
+    writers, turns, root = 3, 18, tmp_path / "data"
     store = Store(root)
     begun = store.write(TABLE, groups(size("begin"), "begin"))
-    start, done, told_by_writers, told_by_reader = spawn.Barrier(writers), spawn.Event(), spawn.Queue(), spawn.Queue()
-    reader = spawn.Process(target=read_all_the_time, args=(root, done, told_by_reader))
+    start, done, written, was_read = spawn.Barrier(writers), spawn.Event(), spawn.Queue(), spawn.Queue()
+    reader = spawn.Process(target=read_all_the_time, args=(root, done, was_read))
     processes = [
-        spawn.Process(target=write_in_turns, args=(root, writer, turns, start, told_by_writers))
-        for writer in range(writers)
+        spawn.Process(target=write_in_turns, args=(root, writer, turns, start, written)) for writer in range(writers)
     ]
     for process in (reader, *processes):
         process.start()
     try:
-        made = [told_by_writers.get(timeout=240) for _ in processes]
+        made = [written.get(timeout=240) for _ in processes]
         done.set()
-        reads, _, wrong = told_by_reader.get(timeout=60)
+        reads, _, wrong = was_read.get(timeout=60)
     finally:
         done.set()
         for process in (reader, *processes):
@@ -394,20 +339,3 @@ def test_writers_at_once_and_a_reader_all_the_time(tmp_path: Path) -> None:
     last = {said(writer, turns - 1) for writer in range(writers)}
     assert store.version(TABLE).version in {by_text[text] for text in last}
     assert left_in_scratch(store) == set()
-
-
-# kill −9
-
-
-@pytest.mark.drill("kill")
-@pytest.mark.slow
-def test_a_killed_writer_leaves_the_pointer_on_a_whole_right_version(tmp_path: Path) -> None:
-    script = ROOT / "tests" / "doubles" / "kill_writers.py"
-    ran = subprocess.run(
-        [sys.executable, script, tmp_path, "20261121"], capture_output=True, text=True, timeout=500, check=False
-    )
-    kills = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert ran.returncode == 0, ran.stderr
-    assert [kill for kill in kills if kill["problem"]] == []
-    assert len(kills) >= 200
-    assert {kill["phase"] for kill in kills} == set(PHASES)

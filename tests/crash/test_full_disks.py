@@ -3,8 +3,7 @@
 import shutil
 
 import pytest
-from failing import failed
-from killing import IMPORT_POSTS, broken, current, done, home_with, leftovers
+from killing import IMPORT_POSTS, broken, current, done, failed, home_with, leftovers
 
 from pipelines.store.releases import Releases
 

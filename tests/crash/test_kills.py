@@ -1,92 +1,195 @@
-"""Killed with SIGKILL at any moment and started again: the same posts, none twice, little requested twice."""
+"""SIGKILL at any step: the next command finishes, and what there is then is what an undisturbed one makes."""
 
+import datetime as dt
+import json
 import os
 import random
-import signal
+import shutil
 import subprocess
-import time
+import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from crawl_runs import NOW, ROOT, command, crawl, environment
+from crash_writers import WRITERS
+from killing import (
+    IMPORT_POSTS,
+    broken,
+    creates_a_run,
+    current,
+    done,
+    home_with,
+    killed,
+    leftovers,
+    open_runs,
+    prints,
+    publishes,
+    starts,
+    versions,
+    writes,
+)
 from troubled_replica import Replica
 
-WINDOW = ("--from", "2025-01-01", "--until", "2025-05-20")
+from pipelines.flow.stages import STAGES
+from pipelines.settings import ROOT
+from pipelines.store import Store
+from samples.replica.posts import invent
+from schemas.tables import TABLES
+
+pytestmark = [pytest.mark.slow, pytest.mark.drill("kill"), pytest.mark.timeout(1200)]
 
 
-def killed(job: Path, url: str, written: float, seconds: float) -> bool:
-    """Starts the crawl, kills it `seconds` after its journal has grown by so many bytes; False: it was done before."""
-    journal = job / "items.jsonl"
-    target = _size(journal) + written
-    process = subprocess.Popen(
-        command(job, url, *WINDOW), cwd=ROOT, env=environment(), start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    while _size(journal) < target and process.poll() is None:
-        time.sleep(0.005)
-    time.sleep(seconds)
-    if process.poll() is not None:
-        return False
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    return True
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_writer_that_is_killed_at_any_of_its_steps(tmp_path, writer):
+    ran = subprocess.run(
+        [sys.executable, ROOT / "tests" / "doubles" / "crash_drill.py", writer, tmp_path],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'doubles'}"},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    kills = [json.loads(line) for line in ran.stdout.splitlines()]
+    wanted = WRITERS[writer]
+    assert len(kills) > 0.7 * max(wanted.spread, wanted.functions)
+    assert len({kill["place"] for kill in kills}) > 0.7 * wanted.functions
+    assert [kill for kill in kills if kill["problem"] or kill["differs"]] == []
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+# Whole commands, killed from outside when a fact is there and some random milliseconds later: (fact, seconds at most).
 
 
-def in_order(rows: list[dict]) -> list[dict]:
-    return sorted(rows, key=lambda row: row["source_id"])
+def kill_and_finish(home: Path, command: tuple[str, ...], moments) -> list[dict[str, str]]:
+    """Kills the command at each of the moments, then lets it finish; what was current after each kill."""
+    chance, after_kills = random.Random(15), []
+    for fact, at_most in moments:
+        killed(home, *command, when=fact, seconds=chance.uniform(0, at_most))
+        after_kills.append(current(home))
+    done(home, *command)
+    return after_kills
 
 
-def compare(replica: Replica, folder: Path, kills: int, seed: int) -> None:
-    """A crawl that is left alone, and one that is killed so often, each from nothing."""
-    replica.requests(reset=True)
-    alone = crawl(folder / "alone", replica.url)
-    undisturbed = replica.requests(reset=True)["count"]
-    assert {row["source_id"] for row in alone.rows} == {post["ids"]["xinli001"] for post in replica.posts()}
-
-    chance = random.Random(seed)
-    job = folder / "killed"
-    whole = _size(alone.job / "items.jsonl")
-    sizes = []
-    for number in range(kills):
-        # One in five as it starts, the others anywhere in their work.
-        early = number % 5 == 4
-        written = 0.0 if early else chance.uniform(0, 1.6 * whole / kills)
-        assert killed(job, replica.url, written, chance.uniform(0, 1.2 if early else 0.03)), "done before all kills"
-        sizes.append(_size(job / "items.jsonl"))
-    again = crawl(job, replica.url)
-    disturbed = replica.requests()["count"]
-
-    assert len(again.rows) == len(again.by_id)
-    assert in_order(again.rows) == in_order(alone.rows)
-    assert sizes == sorted(sizes)
-    assert len(set(sizes)) > kills / 2  # the kills did fall into the work
-    assert disturbed <= 1.3 * undisturbed, (disturbed, undisturbed)
-    print(f"requests: {undisturbed} undisturbed, {disturbed} with {kills} kills, {disturbed / undisturbed:.3f} ×")  # noqa: T201
+def require_undisturbed(home: Path, wanted: dict[str, str], after_kills: list[dict[str, str]]) -> None:
+    """The wanted versions and no others; no kill made a wrong one current or took one away; nothing is left."""
+    assert versions(home) == {place: [one] for place, one in wanted.items()}
+    for before, after in pairwise([*after_kills, wanted]):
+        assert before.items() <= after.items()
+    assert broken(home) == []
+    assert leftovers(home) == []
+    assert open_runs(home) == {}, "Dagster would show it as coming, or at work, for ever"
 
 
-@pytest.mark.drill("kill")
-def test_a_crawl_that_is_killed_five_times_gives_what_one_gives_that_is_left_alone(tmp_path):
-    with Replica(posts=220, now=NOW, days=10) as replica:
-        compare(replica, tmp_path, kills=5, seed=1)
+@pytest.mark.xdist_group("killed imports")
+def test_an_import_command(sample_home, tmp_path):
+    home, place = tmp_path / "home", "imported_posts/sample"
+    home.mkdir()
+    shutil.copy(sample_home / "author.key", home)  # the pseudonyms, and so the version, follow from it
+    moments = [(creates_a_run, 0.0), (publishes("imported_posts"), 0.02)]
+    after_kills = kill_and_finish(home, IMPORT_POSTS, moments)
+    require_undisturbed(home, {place: current(sample_home)[place]}, after_kills)
 
 
-@pytest.mark.drill("kill")
-def test_killed_while_a_post_is_written_the_post_is_fetched_again(tmp_path):
-    with Replica(posts=40, now=NOW, days=10) as replica:
-        alone = crawl(tmp_path / "alone", replica.url)
-        job = tmp_path / "job"
-        crawl(job, replica.url)
-        # As the process would have left it: whole lines, half a line, not over.
-        (job / "stats.json").unlink()
-        journal = job / "items.jsonl"
-        lines = journal.read_bytes().splitlines(keepends=True)
-        journal.write_bytes(b"".join(lines[:20]) + lines[20][: len(lines[20]) // 2])
-        replica.requests(reset=True)
-        again = crawl(job, replica.url)
-        assert replica.requests()["paths"] == ["/robots.txt"]  # the pages were there
-    assert in_order(again.rows) == in_order(alone.rows)
-    assert journal.read_bytes().splitlines(keepends=True)[:20] == lines[:20]
+SOURCES = ("imported_posts", "imported_dialogues")
+MADE_EARLY = ("clean", "unique", "sample", "annotate")  # groups of stages; all others are late
+SETTINGS = """
+[rewrite]
+variants = ["D", "R", "P"]
+[annotate]
+human_answers = false
+"""  # labels_made.LABELLED, so that every training set has rows
+EARLY = [
+    (starts, 3.0),
+    (writes, 0.0),
+    (creates_a_run, 0.0),
+    (publishes("splits"), 0.02),  # three tables are made by one stage, and this one is kept for ever
+    (prints("ecot_chains"), 1.5),
+]
+LATE = [
+    (publishes("persona_fits"), 0.02),  # kept for ever as well
+    (prints("personas"), 2.0),
+    (publishes("sft_coe"), 0.02),
+    (publishes("rm_unified"), 0.0),  # the last of all: nothing is left to make
+]
+
+
+def tables_of(groups: tuple[str, ...]) -> list[str]:
+    return [table for stage in STAGES if stage.group in groups for table in stage.tables]
+
+
+@pytest.mark.xdist_group("killed early")
+def test_a_refresh_command_in_its_early_stages(sample_home, tmp_path):
+    home = home_with(sample_home, tmp_path / "home", SOURCES)
+    command = ("refresh", *(word for group in MADE_EARLY for word in ("--select", group)))
+    tables = {*SOURCES, *tables_of(MADE_EARLY)}
+    wanted = {place: one for place, one in current(sample_home).items() if place.split("/")[0] in tables}
+    require_undisturbed(home, wanted, kill_and_finish(home, command, EARLY))
+
+
+@pytest.mark.xdist_group("killed late")
+def test_a_refresh_command_in_its_late_stages(labelled_store, tmp_path):
+    whole = labelled_store.storage.root.parent
+    home = home_with(whole, tmp_path / "home", [*SOURCES, *tables_of(MADE_EARLY), "cer_labels"])
+    (home / "gongqing.toml").write_text(SETTINGS, encoding="utf-8")
+    wanted = {place: one for place, one in current(whole).items() if place.split("/")[0] in TABLES}
+    require_undisturbed(home, wanted, kill_and_finish(home, ("refresh",), LATE))
+
+
+# A crawl: parent and child
+
+N_POSTS, FIRST, LAST = 200, dt.date(2025, 3, 1), dt.date(2025, 3, 10)
+# The command itself, but without delays: it has no such option, for no site is ever crawled without.
+CRAWL = (
+    "import sys; from pipelines.settings import home; from pipelines.cli.pipeline import crawl_window; "
+    "crawl_window(home(), 'replica', *sys.argv[1:3], base_url=sys.argv[3], delays=False)"
+)
+
+
+def posts_of_ten_days(path: Path) -> Path:
+    """Long enough ago for the pages to give each post a whole date, whenever they are read."""
+    chance, lines = random.Random(7), []
+    start = dt.datetime.combine(FIRST, dt.time(), tzinfo=dt.timezone(dt.timedelta(hours=8)))
+    for index in range(N_POSTS):
+        post = invent(7, index, start + dt.timedelta(days=10 * chance.random()))
+        answers = [
+            {name: getattr(one, name) for name in ("text", "author", "author_role", "likes", "recommended")}
+            | {"posted_at": one.posted_at.isoformat()}
+            for one in post.coming
+        ]
+        fields = {name: getattr(post, name) for name in ("title", "description", "topic", "subtopics", "author")}
+        lines.append({"id": post.key, **fields, "posted_at": post.posted_at.isoformat(), "answers": answers})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def journal_bytes(home: Path) -> int:
+    """Of all posts that were fetched."""
+    return sum(path.stat().st_size for path in home.glob("crawl/replica/*/*/items.jsonl"))
+
+
+def test_a_crawl_command_gives_each_post_once_and_asks_for_few_pages_twice(tmp_path):
+    alone, home, chance = tmp_path / "alone", tmp_path / "killed", random.Random(3)
+    alone.mkdir()
+    home.mkdir()
+    with Replica(file=posts_of_ten_days(tmp_path / "posts.jsonl")) as replica:
+        window = (str(FIRST), str(LAST), replica.url)
+        how = {"program": (sys.executable, "-c", CRAWL), "GONGQING_AUTHOR_KEY": "a key for the tests alone"}
+        done(alone, *window, **how)
+        undisturbed, whole = replica.requests(reset=True)["count"], journal_bytes(alone)
+        killed(home, *window, when=starts, seconds=chance.uniform(0, 2), **how)
+        for _ in range(4):
+            target = journal_bytes(home) + chance.uniform(0, whole / 4)
+            fetches = lambda _, target=target: journal_bytes(home) > target  # noqa: E731
+            killed(home, *window, when=fetches, seconds=chance.uniform(0, 0.05), **how)
+        has_ended = lambda _: any(home.glob("crawl/replica/*/*/stats.json"))  # noqa: E731
+        killed(home, *window, when=has_ended, seconds=chance.uniform(0, 0.2), **how)
+        done(home, *window, **how)
+        disturbed = replica.requests()["count"]
+    tables = [
+        Store(one / "data").read("raw_posts").collect().drop("fetched_at").sort("post_id") for one in (home, alone)
+    ]
+    assert tables[0]["post_id"].is_unique().all()
+    assert tables[0].height == N_POSTS
+    assert tables[0].equals(tables[1])
+    places = Store(home / "data").partitions("raw_posts")
+    assert len(places) == 10
+    assert places == Store(alone / "data").partitions("raw_posts")
+    assert undisturbed < disturbed <= 1.3 * undisturbed

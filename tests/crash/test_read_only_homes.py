@@ -1,8 +1,7 @@
 """A home on a disk that is mounted for reading: what only looks works, whatever else says why it does not."""
 
 import pytest
-from failing import failed
-from killing import IMPORT_POSTS, done, home_with, started
+from killing import IMPORT_POSTS, done, failed, home_with, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.drill("disk"), pytest.mark.timeout(1200)]
 

@@ -12,9 +12,10 @@ import sqlite3
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from answered import GONGQING
 
@@ -35,13 +36,13 @@ _PATIENCE = 300.0  # seconds until a fact must have come
 class Command:
     """A command of gongqing on a home, in a session of its own. What it prints can be read while it works."""
 
-    def __init__(self, home: Path, *arguments: str, **environment: str) -> None:
+    def __init__(self, home: Path, *arguments: str, program: Sequence[str] = GONGQING, **environment: str) -> None:
         self.home = home
-        self._log = home.with_name(f"{home.name}-{arguments[0]}-{time.monotonic_ns()}.log")
+        self._log = home.with_name(f"{home.name}-{Path(arguments[0]).name}-{time.monotonic_ns()}.log")
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("GONGQING_", "DAGSTER_"))}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*GONGQING, *arguments],
+                [*program, *arguments],
                 cwd=ROOT,
                 env={**ours, "GONGQING_HOME": str(home), **environment},
                 start_new_session=True,
@@ -71,9 +72,9 @@ class Command:
 
 
 @contextmanager
-def started(home: Path, *arguments: str, **environment: str) -> Iterator[Command]:
+def started(home: Path, *arguments: str, **options: Any) -> Iterator[Command]:
     """A command that is killed, if it still works, where this ends."""
-    command = Command(home, *arguments, **environment)
+    command = Command(home, *arguments, **options)
     try:
         yield command
     finally:
@@ -81,11 +82,24 @@ def started(home: Path, *arguments: str, **environment: str) -> Iterator[Command
             command.kill()
 
 
-def done(home: Path, *arguments: str, **environment: str) -> str:
+def done(home: Path, *arguments: str, **options: Any) -> str:
     """What a command printed that was left alone; it succeeded."""
-    with started(home, *arguments, **environment) as command:
+    with started(home, *arguments, **options) as command:
         assert command.wait() == 0, command.printed
         return command.printed
+
+
+def failed(home: Path, *arguments: str) -> str:
+    """The message of a command that fails: ours, with a place and a hint, and the exit code of failed work."""
+    with started(home, *arguments) as command:
+        code, printed = command.wait(), command.printed
+    assert code == 1, printed
+    message = printed[printed.rindex("gongqing: ") :]
+    for part in ("\n  where: ", "\n  hint: "):
+        assert part in message, printed
+    for part in ("report it", "Traceback"):
+        assert part not in message, printed
+    return message
 
 
 def wait_until(holds: Callable[[Command], bool], *commands: Command) -> None:
@@ -97,9 +111,9 @@ def wait_until(holds: Callable[[Command], bool], *commands: Command) -> None:
         time.sleep(0.001)
 
 
-def killed(home: Path, *arguments: str, when: Callable[[Command], bool], seconds: float = 0) -> None:
+def killed(home: Path, *arguments: str, when: Callable[[Command], bool], seconds: float = 0, **options: Any) -> None:
     """Starts a command and kills it so long after `when` holds: in the middle of its work, or the drill is none."""
-    with started(home, *arguments) as command:
+    with started(home, *arguments, **options) as command:
         wait_until(when, command)
         time.sleep(seconds)
         assert command.works(), f"it was done before: {command.printed}"
@@ -159,22 +173,26 @@ def open_runs(home: Path) -> Counter[str]:
     return Counter({state: count for state, count in run_states(home).items() if state not in OVER})
 
 
+def _places(home: Path) -> Iterator[tuple[str, str | None, list[str]]]:
+    """Every table, or part of one: where, the current version, and the others."""
+    store = Store(home / "data")
+    for table in TABLES:
+        for partition in store.partitions(table) if table in PARTITIONED else [None]:
+            pointer = store.pointer(table, partition)
+            current = pointer.version if pointer else None
+            others = [one for one in store.version_ids(table, partition) if one != current]
+            yield f"{table}/{partition}" if partition else table, current, others
+
+
 def versions(home: Path) -> dict[str, list[str]]:
     """All versions of every table, or of every part of one, the current one first."""
-    store, found = Store(home / "data"), {}
-    for table in TABLES:
-        for place in store.partitions(table) if table in PARTITIONED else [None]:
-            pointer = store.pointer(table, place)
-            current = [pointer.version] if pointer else []
-            others = [one for one in store.version_ids(table, place) if one not in current]
-            if current or others:
-                found[f"{table}/{place}" if place else table] = current + others
-    return found
+    found = {place: [*([current] if current else []), *others] for place, current, others in _places(home)}
+    return {place: ids for place, ids in found.items() if ids}
 
 
 def current(home: Path) -> dict[str, str]:
     """The current version of every table, or of every part of one."""
-    return {place: ids[0] for place, ids in versions(home).items()}
+    return {place: current for place, current, _ in _places(home) if current}
 
 
 def leftovers(home: Path) -> list[str]:

@@ -99,17 +99,6 @@ def test_a_stage_that_is_asked_for_all_the_same_says_what_is_missing(made):
         run_stage(MAKERS["topics"], store(made), Settings())
 
 
-def test_what_the_samples_had_written_is_made_when_it_is_named_and_stands_afterwards(made, tmp_path):
-    """Nothing goes back to waiting because somebody forgot to say who answers."""
-    shutil.copytree(made[0] / "data", tmp_path / "data")
-    with ClientPool(tmp_path, Settings().llm, provider="written") as clients:
-        done = list(refresh(tmp_path, Settings(), clients=clients))
-    assert not any(outcome.waits for outcome in done)
-    copied = Store(tmp_path / "data")
-    assert copied.read("coherent_dialogues").collect()["provider"].unique().to_list() == ["written"]
-    assert not any(outcome.ran or outcome.waits for outcome in refresh(tmp_path, Settings()))
-
-
 def test_a_table_that_rules_made_once_is_read_and_waits(made, tmp_path):
     shutil.copytree(made[0] / "data", tmp_path / "data")
     old, stage = Store(tmp_path / "data"), MAKERS["topics"]

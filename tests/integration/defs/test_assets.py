@@ -3,7 +3,9 @@
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import dagster as dg
 import polars as pl
@@ -53,8 +55,28 @@ def _event(result: dg.ExecuteInProcessResult, table: str) -> dg.AssetMaterializa
     )
 
 
-def test_an_import_is_one_partition_with_the_stores_version(instance, home):
-    result = _import_posts(instance, home)
+class Refreshed(NamedTuple):
+    """A home of which the posts were imported, and every table that needs no model made, by Dagster."""
+
+    home: HomeResource
+    instance: dg.DagsterInstance
+    imported: dg.ExecuteInProcessResult
+    job: dg.JobDefinition
+    made: dg.ExecuteInProcessResult
+
+
+@pytest.fixture(scope="module")
+def refreshed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refreshed]:
+    home = HomeResource(path=str(tmp_path_factory.mktemp("refreshed")))
+    (home.folder / "author.key").write_text("5" * 64)
+    with dg.DagsterInstance.ephemeral() as instance:
+        imported = _import_posts(instance, home)
+        job = build_definitions({"home": home}).resolve_job_def("refresh_free_tables")
+        yield Refreshed(home, instance, imported, job, job.execute_in_process(instance=instance))
+
+
+def test_an_import_is_one_partition_with_the_stores_version(refreshed):
+    home, result = refreshed.home, refreshed.imported
     made = _event(result, "imported_posts")
     version = home.store().version("imported_posts", partition="sample")
     assert made.partition == "sample"
@@ -70,10 +92,8 @@ def test_an_import_is_one_partition_with_the_stores_version(instance, home):
     )
 
 
-def test_the_whole_job_runs_and_its_checks_pass(instance, home):
-    _import_posts(instance, home)
-    job = build_definitions({"home": home}).resolve_job_def("refresh_free_tables")
-    result = job.execute_in_process(instance=instance)
+def test_the_whole_job_runs_and_its_checks_pass(refreshed):
+    home, job, result = refreshed.home, refreshed.job, refreshed.made
     assert result.success
     evaluations = result.get_asset_check_evaluations()
     assert {evaluation.check_name for evaluation in evaluations} == {"schema", "reconciliation", "size"}
@@ -133,14 +153,13 @@ def _refuse(*_, **__):
     raise dy.exc.ValidationError("as if a rule were broken")
 
 
-def test_what_nobody_should_read_does_not_reach_dagsters_metadata(instance, home):
+def test_what_nobody_should_read_does_not_reach_dagsters_metadata(refreshed):
     """All events of an import and a refresh: ten cleaned rows a table, and nothing else that people wrote.
 
     No personal data; and not the beginning of any post or answer that was dropped, shows signs of risk, or was
     written by somebody below 18.
     """
-    _import_posts(instance, home)
-    build_definitions({"home": home}).resolve_job_def("refresh_free_tables").execute_in_process(instance=instance)
+    home, instance = refreshed.home, refreshed.instance
     logged = "".join(
         entry.to_json() if hasattr(entry, "to_json") else repr(entry)
         for run in instance.get_runs()

@@ -11,7 +11,7 @@ import pytest
 from pipelines.core.stage import Stage
 from pipelines.errors import UnreadableFile
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.runner import _prepared, is_stale, run_stage
+from pipelines.flow.runner import _prepared, is_stale, run_stage, waits_for_model
 from pipelines.flow.stages import STAGES
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.providers import written
@@ -66,6 +66,11 @@ def test_every_label_is_of_a_candidate_of_the_samples_and_is_taught(store: Store
 def test_every_table_has_rows(store: Store):
     empty = {table for stage in STAGES for table in stage.tables if not store.version(table).rows}
     assert not empty
+
+
+def test_what_was_written_stands_where_nobody_says_again_who_answers(store: Store):
+    """Nothing goes back to waiting for a model."""
+    assert not any(waits_for_model(stage, store, Settings()) or is_stale(stage, store, Settings()) for stage in STAGES)
 
 
 @pytest.mark.parametrize("stage", WRITTEN, ids=lambda stage: stage.name)

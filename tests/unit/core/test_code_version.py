@@ -138,5 +138,5 @@ def test_a_stage_follows_its_rules_its_lexicons_and_its_prompts(monkeypatch: pyt
 
 def test_a_stage_does_not_follow_another_room(monkeypatch: pytest.MonkeyPatch):
     [stage] = [stage for stage in STAGES if stage.name == "sampled_turns"]
-    for path in ("pipelines/trainsets/prompt_sets.py", "pipelines/cli/making.py", "pipelines/text/lexicons/risk.toml"):
+    for path in ("pipelines/trainsets/prompt_sets.py", "pipelines/cli/app.py", "pipelines/text/lexicons/risk.toml"):
         assert version_if(monkeypatch, path, (stage.function.__module__,)) == code_of(stage)

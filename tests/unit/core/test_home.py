@@ -83,7 +83,7 @@ def test_a_thread_that_holds_it_goes_on_and_another_does_not(home: Home):
     assert len(refused) == 1
 
 
-def test_a_lock_that_is_held_is_refused_to_whoever_does_not_wait(home: Home):
+def test_a_lock_that_is_held_is_refused_to_a_process_that_does_not_wait(home: Home):
     refused = pytest.raises(BlockingIOError)
     with home.lock("giving", shared=True), home.lock("giving", shared=True), refused, home.lock("giving", wait=False):
         pass
@@ -93,7 +93,7 @@ def test_a_lock_that_is_held_is_refused_to_whoever_does_not_wait(home: Home):
 
 def test_every_path_is_private(home: Home):
     """What `doctor` looks at, and a home closes to others, is all that a path names; what the user writes is his."""
-    named = [name for name, value in vars(Home).items() if isinstance(value, property)]
+    named = [name for name in vars(Home) if isinstance(getattr(home, name), Path)]
     assert named
     for name in named:
         path: Path = getattr(home, name)

@@ -1,4 +1,4 @@
-"""Pictures, where they say more than numbers: lengths, topics, rounds, splits; clusters; what was dropped and whose.
+"""Plots, where they say more than numbers: lengths, topics, rounds, splits; clusters; what was dropped and whose.
 
 Labels are English: a machine without Chinese fonts would draw empty boxes. A legend asks for its "best" place by name:
 as a default, matplotlib warns where a busy machine takes long to find it.
@@ -6,7 +6,8 @@ as a default, matplotlib warns where a busy machine takes long to find it.
 
 import base64
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
@@ -22,26 +23,32 @@ _MOST_BYTES = 50_000  # it stays in Dagster's event log for ever
 _MOST_BARS = 12
 
 
-def picture(name: str, table: str, rows: pl.DataFrame, dropped: pl.DataFrame) -> str | None:
-    """A picture of a table as Markdown with a PNG inside, or None where there is nothing to draw.
-
-    Args:
-        name: A key of `PICTURES`.
-        table: Whose rows.
-        rows: The rows that were kept.
-        dropped: The rows that were not.
-    """
-    draw = PICTURES[name](table, rows, dropped)
-    return None if draw is None else drawn(draw)
+Draw = Callable[["Axes"], None]
 
 
-def drawn(draw: "Draw") -> str | None:
+def plots(table: str, rows: pl.DataFrame, dropped: pl.DataFrame) -> dict[str, str]:
+    """The plots of a table by name, as Markdown with a PNG inside: of its rows, its clusters, and what it dropped."""
+    draws: dict[str, Draw] = {}
+    if table in _OF_ROWS and rows.height:
+        draws["picture"] = partial(_OF_ROWS[table], rows=rows)
+    if "cluster_size" in rows.columns and rows.height:
+        draws["cluster_sizes"] = partial(_clusters, rows=rows)
+    if dropped.height:
+        draws["drops_by_source"] = partial(_drops, dropped=dropped)
+    return {name: made for name, draw in draws.items() if (made := drawn(draw)) is not None}
+
+
+def drawn(draw: Draw) -> str | None:
     """What `draw` draws, as Markdown with a PNG inside; None where that is too large to be kept for ever."""
     file, title = png(draw, (6.4, 3.2), dpi=80)
     return None if len(file) > _MOST_BYTES else f"![{title}](data:image/png;base64,{base64.b64encode(file).decode()})"
 
 
-def _histogram(column: str, title: str, label: str) -> Callable[["Axes", pl.DataFrame], None]:
+class _OfRows(Protocol):
+    def __call__(self, axes: "Axes", rows: pl.DataFrame) -> None: ...
+
+
+def _histogram(column: str, title: str, label: str) -> _OfRows:
     def draw(axes: "Axes", rows: pl.DataFrame) -> None:
         axes.hist(rows[column].to_list(), bins=min(40, max(5, rows[column].n_unique())), color="#4c72b0")
         axes.set(title=title, xlabel=label, ylabel="rows")
@@ -149,7 +156,7 @@ def diversity_bars(axes: "Axes", figures: pl.DataFrame, lang: str) -> None:
     axes.legend(loc="best", fontsize="small")
 
 
-_OF_ROWS: dict[str, Callable[["Axes", pl.DataFrame], None]] = {
+_OF_ROWS: dict[str, _OfRows] = {
     "clean_posts": _histogram("n_chars", "Lengths of posts", "characters"),
     "clean_dialogues": _histogram("n_rounds", "Rounds a dialogue", "rounds"),
     "unique_posts": _topics,
@@ -160,25 +167,4 @@ _OF_ROWS: dict[str, Callable[["Axes", pl.DataFrame], None]] = {
     "grpo_ecot": _prompt_lengths,
     "grpo_coe": _prompt_lengths,
     "grpo_cer": _prompt_lengths,
-}
-
-Draw = Callable[["Axes"], None]
-
-
-def _of_rows(table: str, rows: pl.DataFrame, _: pl.DataFrame) -> Draw | None:
-    return (lambda axes: _OF_ROWS[table](axes, rows)) if table in _OF_ROWS and rows.height else None
-
-
-def _of_clusters(_: str, rows: pl.DataFrame, __: pl.DataFrame) -> Draw | None:
-    return (lambda axes: _clusters(axes, rows)) if "cluster_size" in rows.columns and rows.height else None
-
-
-def _of_drops(_: str, __: pl.DataFrame, dropped: pl.DataFrame) -> Draw | None:
-    return (lambda axes: _drops(axes, dropped)) if dropped.height else None
-
-
-PICTURES: dict[str, Callable[[str, pl.DataFrame, pl.DataFrame], Draw | None]] = {
-    "picture": _of_rows,
-    "cluster_sizes": _of_clusters,
-    "drops_by_source": _of_drops,
 }

@@ -3,15 +3,12 @@
 import datetime as dt
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from release_rows import made, triplets
 
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
-from pipelines.settings import ROOT
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases, require_name
 
@@ -140,15 +137,3 @@ def test_a_manifest_reads_back_as_it_was(tmp_path):
     assert release.rows("rm_triplets") == 3
     assert release.rows("rm_triplets", "test") == 1
     assert release.rows("sft_coe") == 0
-
-
-@pytest.mark.drill("kill")
-@pytest.mark.slow
-def test_killed_anywhere_a_release_is_whole_or_not_there(tmp_path):
-    script = ROOT / "tests" / "doubles" / "kill_releasers.py"
-    told = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True)
-    assert told.returncode == 0, told.stderr
-    kills = [json.loads(line) for line in told.stdout.splitlines()]
-    assert len(kills) > 25
-    assert {kill["found"] for kill in kills} == {"nothing", "published", "current"}
-    assert [kill for kill in kills if kill["problem"]] == []

@@ -1,0 +1,214 @@
+"""The writers that `crash_drill` kills, a line each in WRITERS; imported without starting a worker of polars."""
+
+import datetime as dt
+import hashlib
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from crash_drill import Writer
+from crawl_home import DAY, end_of, item
+from crawl_home import Home as CrawlHome
+from erase_home import HIS, OF_ERASED, OTHER_TALK, QUOTED, TO_HIM, frame, make_home
+from every_byte import runs, traces
+from killing import current, leftovers
+from ledger_calls import key_of, opened, run
+from ledger_worker import is_sound, work
+from release_rows import made, triplets
+from store_rows import TABLE, drops, groups
+
+from pipelines.flow.refresh import refresh
+from pipelines.ingest.import_file import import_file
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.operations.erase.erasing import erase, resume
+from pipelines.operations.erase.request import Request
+from pipelines.settings import ROOT, Settings
+from pipelines.store.releases import Releases
+from pipelines.store.store import Store
+from pipelines.store.suppression import SuppressionList
+from schemas.tables import PARTITIONED, TABLES
+
+# What holds of any home
+
+
+def tables(home: Path) -> dict[str, Any]:
+    """Every version with its runs and a digest of its rows, read and verified; the current ones; and what is left."""
+    store, found = Store(home / "data"), {"current": current(home), "left": leftovers(home)}
+    for table in TABLES:
+        for partition in store.partitions(table) if table in PARTITIONED else [None]:
+            for version in store.versions(table, partition):
+                store.verify(version)
+                where = (table, version.version, partition)
+                parts = [read(*where).collect() for read in (store.read, store.read_dropped)]
+                rows = "".join(part.drop("detail", strict=False).write_ndjson() for part in parts)
+                codes = [run.code for run in version.manifest.runs]
+                found[" ".join(map(str, where))] = [hashlib.sha256(rows.encode()).hexdigest(), codes]
+    return found
+
+
+def whole(home: Path) -> None:
+    """No current version is damaged, whatever was killed."""
+    store = Store(home / "data")
+    for place in current(home):
+        table, _, partition = place.partition("/")
+        store.verify(store.version(table, partition=partition or None))
+
+
+# A version of a table
+
+
+def write_old(home: Path) -> None:
+    Store(home / "data").write(TABLE, groups(60, "old"), drops("p1"), code="1")
+
+
+def write_new(home: Path, code: str = "2") -> None:
+    Store(home / "data").write(TABLE, groups(90, "new"), drops("p1", "p2"), code=code)
+
+
+def write_both(home: Path) -> None:
+    """The new content is known, and the old one current."""
+    write_new(home)
+    write_old(home)
+
+
+def write_and_damage(home: Path) -> None:
+    """The new content is current, and cut short."""
+    write_both(home)
+    write_new(home)
+    store = Store(home / "data")
+    version = store.version(TABLE)
+    path = Path(store.storage.uri(f"{TABLE}/{version.version}/{version.manifest.files[0].path}"))
+    path.write_bytes(path.read_bytes()[:100])
+
+
+# Rows that come in
+
+
+def import_posts(home: Path) -> None:
+    posts = ROOT / "samples" / "posts.jsonl"
+    import_file(Store(home / "data"), home, "mapped", posts, data_set="sample", mapping=posts.with_suffix(".toml"))
+
+
+def keep_key(home: Path) -> None:
+    (home / "author.key").write_text("5" * 64)
+
+
+def crawl_two_days(home: Path) -> None:
+    """A crawl has ended, and nobody has collected it."""
+    rows = [
+        item(str(n), f"第{n}篇", (DAY + dt.timedelta(days=n % 2)).isoformat() + "T09:00:00+00:00") for n in range(6)
+    ]
+    end_of(CrawlHome(home).prepare(DAY, DAY + dt.timedelta(days=1)), *rows)
+
+
+def collect_crawl(home: Path) -> None:
+    """As the command that crawls the next window begins."""
+    CrawlHome(home).prepare(DAY + dt.timedelta(days=9))
+
+
+# A refresh
+
+
+COHERENT = {
+    **{"group_id": "g0", "script": "simplified", "cluster_id": "s:x", "cluster_size": 1, "verdict": "keep", "why": "w"},
+    **{"provider": "openai", "model_asked": "m", "prompt_version": "p@1", "request_key": "k"},
+}
+
+
+def home_to_refresh(home: Path) -> None:
+    """Two dialogues, and posts, whose stages load no dictionary and no kernel: these would be loaded in every fork."""
+    store = make_home(home)
+    talks = store.read("imported_dialogues").collect().to_dicts()
+    store.write("coherent_dialogues", frame("coherent_dialogues", *({**one, **COHERENT} for one in talks)))
+
+
+def refresh_some(home: Path) -> None:
+    for _ in refresh(home, Settings(), select=["sampled_turns", "grpo_ecot", "grpo_cer"]):
+        pass
+
+
+# A release
+
+ROWS = {"rm_triplets": [(f"s:{number}/a", ("train", "test")[number % 2]) for number in range(40)]}
+
+
+def release(home: Path) -> None:
+    """As `pipelines.release.assemble` goes about it: written, published, then pointed to."""
+    if "v1" not in Releases(home):
+        made(home, "v1", {name: triplets(*rows) for name, rows in ROWS.items()})
+    Releases(home).promote("v1")
+
+
+def released(home: Path) -> dict[str, Any]:
+    found = Releases(home).current()
+    return {"names": Releases(home).names(), "content": found.content if found else None, "left": leftovers(home)}
+
+
+def release_or_none(home: Path) -> None:
+    for name in Releases(home).names():
+        Releases(home).read(name)
+
+
+# An erasure
+
+REQUEST = Request(rows=("s:a", "s:x"))
+
+
+def home_to_erase_in(home: Path) -> None:
+    make_home(home)
+    SuppressionList(home).mask("s:a/1")  # by a key that is drawn once: all copies have the same
+
+
+def erase_or_resume(home: Path) -> None:
+    begun = any(path.suffix in (".plan", ".json") for path in (home / "erasures").glob("*"))
+    if begun:
+        resume(home)
+    else:
+        erase(home, REQUEST)
+
+
+def erased(home: Path) -> dict[str, Any]:
+    """The tables, and the files in which a byte of what was erased is left."""
+    wanted = runs([*OF_ERASED, QUOTED]) - runs([HIS, TO_HIM, *OTHER_TALK])
+    return tables(home) | {"traces": traces(home, wanted)}
+
+
+# The ledger
+
+CALLS, AT_ONCE, CAP = 6, 3, 1000
+
+
+def ask(home: Path) -> None:
+    log = os.open(home / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with Ledger(home / "ledger.sqlite") as ledger:
+        run(work(ledger, log, range(CALLS), AT_ONCE, 0.002, opened(ledger, CAP).id))
+
+
+def in_flight(home: Path) -> Counter[str]:
+    return is_sound(home, AT_ONCE, CALLS)
+
+
+def answered(home: Path) -> dict[str, Any]:
+    in_flight(home)
+    sessions = [path.name for path in (home / "ledger.sqlite-sessions").iterdir()]
+    with Ledger(home / "ledger.sqlite") as ledger:
+        known = ledger.recorded([key_of(number) for number in range(CALLS)])
+        return {"known": len(known), "spent": str(sum(one.cost for one in ledger.spend())), "sessions": sessions}
+
+
+STORE, FILES = ("store/",), ("store/", "core/files.py")
+# Not the loops over strings and cells: they change nothing, and would be most of the steps.
+ERASING = tuple(f"operations/erase/{name}.py" for name in ("erasing", "crawled", "databases", "releases"))
+# How many kills: over all steps, over the first steps of functions, and at random times.
+WRITERS = {
+    "a version": Writer(write_old, write_new, tables, STORE, 30, 60, 10, whole),
+    "a run of a known version": Writer(write_both, lambda home: write_new(home, "3"), tables, STORE, 15, 20, 5, whole),
+    "a version that was damaged": Writer(write_and_damage, write_new, tables, STORE, 15, 10),
+    "an import": Writer(keep_key, import_posts, tables, ("ingest/import_file.py", *FILES), 5, 15, 3, whole),
+    "a crawl that is collected": Writer(crawl_two_days, collect_crawl, tables, ("crawl/", *FILES), 10, 25, 3, whole),
+    "a refresh": Writer(home_to_refresh, refresh_some, tables, ("flow/", *FILES), 10, 20, 3, whole),
+    "a release": Writer(write_old, release, released, (*FILES, "release/shards.py"), 15, 25, 5, release_or_none),
+    "an erasure": Writer(home_to_erase_in, erase_or_resume, erased, (*ERASING, "llm/ledger/", *FILES), 10, 12),
+    "the ledger": Writer(lambda home: None, ask, answered, ("llm/ledger/",), 25, 10, 10, in_flight),
+}
