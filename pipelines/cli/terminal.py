@@ -63,6 +63,6 @@ def working(what: str) -> AbstractContextManager[Any]:
 def progress() -> Any:
     """Progress: bars on a terminal, lines elsewhere."""
     from pipelines.cli.progress import Bars
-    from pipelines.llm.progress_log import Lines
+    from pipelines.llm.progress import Lines
 
     return Bars(console()) if sys.stdout.isatty() else Lines(line)

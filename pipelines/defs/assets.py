@@ -17,7 +17,7 @@ from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import code_of
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
-from pipelines.llm.progress_log import Lines
+from pipelines.llm.progress import Lines
 from pipelines.store import Version
 from pipelines.store.home_lock import alone
 from schemas.tables import TABLES

@@ -1,11 +1,8 @@
 """When answers have failed too often to go on: beyond a share, and by more than chance.
 
 One mechanism for the judge of a run of training (`pipelines.judge.service`) and for every stage that asks
-(`InvalidReplies`).
-
-A refused text is no failure: the vendor's filter took exception to what was said, or it is longer than the model reads.
-That is an answer about one text. It is kept in the ledger and comes again with the same row, so a run that stopped at
-it would stop there for ever.
+(`InvalidReplies`). A refused text is no failure: a filter does not let it pass, or it is longer than the model reads.
+That is an answer about one text; it comes again with the same row, so a run that stopped at it would stop there again.
 """
 
 from collections import Counter, deque
@@ -20,7 +17,7 @@ Outcome = Literal["judged", "failed", "refused"]
 
 # All ours. An outage is more than half of the last judgements; a judge that is much worse than it should be shows in
 # many, and one that is a little worse in all of them.
-LATELY, LONG = 20, 1000
+RECENT, LONG = 20, 1000
 OUTAGE = 0.5
 # From how many judgements on. A host that gives no answers at all says so itself, with its name, after eight.
 LEAST = 10
@@ -41,17 +38,17 @@ class Excess(NamedTuple):
 
 
 class Failures:
-    """Counts judgements, and tells when it is enough."""
+    """Counts judgements, and says when to stop."""
 
     def __init__(self, limit: float, *, least: int = LEAST, in_time: bool = True) -> None:
-        """`limit`: the share of failures that is borne, 0–1, among the judgements that were not refused; it holds from
+        """`limit`: the share of failures that is allowed, 0–1, among the judgements that were not refused, from
         `least` of them on. `in_time`: they come in the order in which they were made, so the last ones tell of now.
         """
         self.limit = limit
         self.asked = self.failed = self.refused = 0
         self._least, self._in_time = least, in_time
-        self._lately, self._long, self._all = _Last(LATELY), _Last(LONG), _Last(None)
-        self._refused = _Last(LONG if in_time else None)
+        self._recent, self._long, self._all = _Window(RECENT), _Window(LONG), _Window(None)
+        self._refused = _Window(LONG if in_time else None)
 
     def count(self, outcome: Outcome) -> None:
         """One more judgement."""
@@ -60,44 +57,35 @@ class Failures:
         self.refused += outcome == "refused"
         self._refused.add(outcome == "refused")
         if outcome != "refused":
-            for last in (self._lately, self._long, self._all):
-                last.add(outcome == "failed")
-
-    @property
-    def too_many_failed(self) -> Excess | None:
-        """More than the limit, None for going on."""
-        if self._all.of < self._least:
-            return None
-        windows = [self._long, self._all] if self._in_time else [self._all]
-        if self._in_time and self._lately.hits > OUTAGE * self._lately.of:
-            windows.insert(0, self._lately)
-        last = next((one for one in windows if one.above(self.limit)), None)
-        return None if last is None else Excess("failed", last.hits, last.of)
-
-    @property
-    def too_many_refused(self) -> Excess | None:
-        """More than half, None for going on."""
-        above = self.asked >= self._least and self._refused.above(MOST_REFUSED)
-        return Excess("refused", self._refused.hits, self._refused.of) if above else None
+            for window in (self._recent, self._long, self._all):
+                window.add(outcome == "failed")
 
     @property
     def excess(self) -> Excess | None:
-        """Why to stop, None for going on."""
-        return self.too_many_failed or self.too_many_refused
+        """Why to stop, None for going on: more than the limit failed, or more than half was refused."""
+        if self._all.of >= self._least:
+            windows = [self._long, self._all] if self._in_time else [self._all]
+            if self._in_time and self._recent.hits > OUTAGE * self._recent.of:
+                windows.insert(0, self._recent)
+            for window in windows:
+                if window.above(self.limit):
+                    return Excess("failed", window.hits, window.of)
+        if self.asked >= self._least and self._refused.above(MOST_REFUSED):
+            return Excess("refused", self._refused.hits, self._refused.of)
+        return None
 
 
 class InvalidReplies:
-    """Counts the replies that a stage gets, by model, and raises where too many of them are no answer.
+    """Counts the replies that a stage gets, by model, and raises where too many of them are not answers.
 
-    Invalid and cut short replies count: the model has replied, for money, with what no row can be made of. What a
-    filter refused or is longer than the model reads counts apart: it is an answer about one text, until it is that
-    about most of them. What got no answer does not count: a host that is down says so itself, and such rows are asked
-    for again.
+    Invalid and cut short replies count: the model has replied, for money, with what no row can be made of. Refused
+    texts count apart (see above), until they are most of them. A reply that never came does not count: a host that is
+    down says so itself, and such rows are asked for again.
     """
 
     def __init__(self, stage: str, limit: float, *, in_time: bool = False) -> None:
-        """`limit`: the share of invalid replies that is borne, 0–1. `in_time`: as in `Failures`; not so in a batch, nor
-        in the order of rows.
+        """`limit`: the share of invalid replies that is allowed, 0–1. `in_time`: as in `Failures`; not so in a batch,
+        nor in the order of rows.
         """
         self._stage, self._limit, self._in_time = stage, limit, in_time
         self._by_model: dict[str, Failures] = {}
@@ -116,13 +104,9 @@ class InvalidReplies:
             details = self._details.setdefault((model, outcome), Counter())
             details[reply.detail or str(reply.reason)] += 1
 
-    def beyond(self, model: str) -> bool:
-        """Whether a model has replied with too much that is no answer."""
-        return model in self._by_model and self._by_model[model].excess is not None
-
     def doubts(self, reply: Reply[Any]) -> bool:
         """Whether a reply is of the kind of which its model has given too many."""
-        excess = self._by_model[reply.question.model].excess if reply.question.model in self._by_model else None
+        excess = self._excess(reply.question.model)
         if excess is None:
             return False
         return reply.may_come_right if excess.kind == "failed" else reply.is_of_the_text
@@ -130,12 +114,13 @@ class InvalidReplies:
     def require(self, models: Iterable[str] | None = None) -> None:
         """Raises TooManyInvalid for the first of the models, all where none are named, that is beyond the limit."""
         for model in self._by_model if models is None else models:
-            if self.beyond(model):
-                raise self._error(model)
+            if (excess := self._excess(model)) is not None:
+                raise self._error(model, excess)
 
-    def _error(self, model: str) -> TooManyInvalid:
-        excess = self._by_model[model].excess
-        assert excess is not None
+    def _excess(self, model: str) -> Excess | None:
+        return self._by_model[model].excess if model in self._by_model else None
+
+    def _error(self, model: str, excess: Excess) -> TooManyInvalid:
         [(detail, _)] = self._details[model, excess.kind].most_common(1)
         failed = excess.kind == "failed"
         how = "are invalid after all repairs" if failed else "refuse the text, or cannot read it whole"
@@ -146,12 +131,12 @@ class InvalidReplies:
             "nothing more is sent, and the table stays as it was",
             where=f"the model {model}",
             hint="look at what its host replies (gongqing ledger record FILE), and at model and base_url of the "
-            "profile, then run the same command again: what was answered is kept, and what was invalid is asked anew. "
+            "profile, then run the same command again: what was answered is kept, and what was invalid is asked again. "
             "Where the model can do no better: another model, or a larger [llm] failures",
         )
 
 
-class _Last:
+class _Window:
     """The last judgements, `most` of them or all, and how many of them were hits: failed, or refused."""
 
     def __init__(self, most: int | None) -> None:
@@ -176,7 +161,7 @@ class _Last:
 def surprise(hits: int, of: int, limit: float) -> float:
     """How surprising it is that so many are hits if each is one with the probability `limit`.
 
-    −log of Chernoff's bound, P(at least so many) ≤ exp(−n·KL(share ‖ limit)): what it finds unlikely is. 0 for a share
+    −log of Chernoff's bound, P(at least so many) ≤ exp(−n·KL(share ‖ limit)): it overstates no surprise. 0 for a share
     within the limit.
     """
     if hits <= limit * of:

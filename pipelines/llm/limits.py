@@ -24,14 +24,13 @@ _LEAST_WAIT = 1e-4  # seconds: a sum of floats may fall short of a period by les
 
 class Concurrency:
     """A semaphore whose size follows the vendor: halved once per storm of 429, one more after every GROWS_AFTER good
-    answers, between 1 and `most` (additive increase, multiplicative decrease).
+    answers, between 1 and `most`.
 
-    To a storm belong all the 429 to requests that were sent before the halving: they tell what is known already.
+    To a storm belong all the 429 to requests that were sent before the halving.
     """
 
     def __init__(self, most: int) -> None:
-        self.most = most
-        self.limit = most
+        self.most = self.limit = most
         self.in_flight = 0
         self._storm = 0
         self._grown = 0  # good answers since the limit last moved
@@ -60,7 +59,7 @@ class Concurrency:
         self._wake()
 
     def flooded(self, storm: int) -> None:
-        """A request that entered after `storm` was told to come back later."""
+        """A request that entered after `storm` got a 429."""
         if storm != self._storm:
             return
         self._bad += 1
@@ -94,11 +93,11 @@ class Concurrency:
 
 
 class Window:
-    """The law: in any period, wherever it begins, no more than `requests` pass, and no more than `tokens` with them.
+    """In any period, wherever it begins, no more than `requests` pass, and no more than `tokens` with them.
 
     What has passed is remembered for a period, so that a host is asked as fast as it allows, from the first moment. (A
     leaky bucket that is as large as the limit lets through nearly twice the limit in its first period; a smaller one
-    cannot hold a long text.) Who came first passes first. None: there is no such limit.
+    cannot hold a long text.) First come, first served. None: there is no such limit.
     """
 
     def __init__(
@@ -114,13 +113,12 @@ class Window:
         self._requests, self._tokens, self._period = requests, tokens, period
         self._clock, self._sleep = clock, sleep
         self._passed: deque[tuple[float, int]] = deque()  # when, and how many tokens
-        self._sum = 0
         self._turn = asyncio.Lock()
 
     async def enter(self, tokens: int) -> tuple[float, int]:
         """Waits until one more request of so many tokens may leave. What is greater than the limit passes alone.
 
-        Gives what `give_back` wants to know of one that did not leave after all.
+        Gives what `give_back` needs for one that did not leave after all.
         """
         if self._requests is None and self._tokens is None:
             return self._clock(), 0
@@ -129,31 +127,28 @@ class Window:
         async with self._turn:
             while (wait := self._wait(tokens)) > 0:
                 await self._sleep(wait)
-            passed = (self._clock(), tokens)
-            self._passed.append(passed)
-            self._sum += tokens
-            return passed
+            self._passed.append((self._clock(), tokens))
+            return self._passed[-1]
 
     def give_back(self, passed: tuple[float, int]) -> None:
         """Forgets a request that never left."""
         if passed in self._passed:
             self._passed.remove(passed)
-            self._sum -= passed[1]
 
     def _wait(self, tokens: int) -> float:
         """Seconds until the oldest of those in the way is a period old; 0 where none is in the way."""
         now = self._clock()
         while self._passed and now - self._passed[0][0] >= self._period:
-            self._sum -= self._passed.popleft()[1]
+            self._passed.popleft()
         full = self._requests is not None and len(self._passed) >= self._requests
-        if full or (self._tokens is not None and self._sum + tokens > self._tokens):
+        if full or (self._tokens is not None and sum(n for _, n in self._passed) + tokens > self._tokens):
             return max(self._passed[0][0] + self._period - now, _LEAST_WAIT)
         return 0.0
 
 
 @dataclass(slots=True)
 class Place:
-    """A place in flight. `storm`: what `Concurrency.flooded` wants to know. `used`: whether a request left from it."""
+    """A place in flight. `storm`: for `Concurrency.flooded`. `used`: whether a request left from it."""
 
     storm: int
     used: bool = True

@@ -11,10 +11,10 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipelines.errors import RequestError, UnknownPrice
-from pipelines.llm.profiles import NANO_A_TOKEN, Price, Profile, price
+from pipelines.llm.profiles import NANO_A_TOKEN, Profile, price
 
 NANO = 10**9
 
@@ -60,9 +60,12 @@ def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
 
     Raises UnknownPrice.
     """
-    rates = _rates(price(profile), batch=batch)
+    known = price(profile)
+    share = (known.batch if batch else None) or Decimal(1)
+    cached_price = known.input if batch or known.cached_input is None else known.cached_input
     cached = min(usage.cached, usage.prompt)
-    return (usage.prompt - cached) * rates.input + cached * rates.cached + usage.completion * rates.output
+    per_million = (usage.prompt - cached) * known.input + cached * cached_price + usage.completion * known.output
+    return int(per_million * NANO_A_TOKEN * share)
 
 
 def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = False) -> int:
@@ -193,17 +196,3 @@ def amount(nano: int) -> Decimal:
     """Nano-units as an amount of the currency, exactly and without trailing zeros."""
     whole = (Decimal(nano) / NANO).normalize()
     return whole.quantize(Decimal(1)) if whole == whole.to_integral_value() else whole
-
-
-class _Rates(NamedTuple):
-    """Nano-units a token."""
-
-    input: int
-    cached: int
-    output: int
-
-
-def _rates(price: Price, *, batch: bool) -> _Rates:
-    share = (price.batch if batch else None) or Decimal(1)
-    cached = price.input if batch or price.cached_input is None else price.cached_input
-    return _Rates(*(int(value * NANO_A_TOKEN * share) for value in (price.input, cached, price.output)))

@@ -68,8 +68,8 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
         "model": "written" if profile is None else profile.model,
         "messages": [
             {"role": "system", "content": prompt.text},
-            *(message for exchange in question.before for message in _exchanged(exchange)),
-            _asked(question.inputs),
+            *(message for exchange in question.before for message in _messages(exchange)),
+            _user_message(question.inputs),
         ],
     }
     if profile is None:
@@ -98,20 +98,20 @@ def repaired(payload: Payload, content: str, sentence: str, language: str) -> Pa
     quote the reply.
     """
     language = language if language in _NOTHING else "zh"
-    told = load(_REPAIRS / f"{language}.md").filled(problem=json.dumps(sentence, ensure_ascii=False))
+    repair = load(_REPAIRS / f"{language}.md").filled(problem=json.dumps(sentence, ensure_ascii=False))
     turns = [
         {"role": "assistant", "content": content if content.strip() else _NOTHING[language]},
-        {"role": "user", "content": told.text},
+        {"role": "user", "content": repair.text},
     ]
     return payload | {"messages": [*payload["messages"], *turns]}
 
 
-def _asked(inputs: Mapping[str, Any]) -> dict[str, str]:
+def _user_message(inputs: Mapping[str, Any]) -> dict[str, str]:
     return {"role": "user", "content": json.dumps(inputs, ensure_ascii=False)}
 
 
-def _exchanged(exchange: Exchange) -> tuple[dict[str, str], dict[str, str]]:
-    return _asked(exchange.inputs), {"role": "assistant", "content": exchange.reply}
+def _messages(exchange: Exchange) -> tuple[dict[str, str], dict[str, str]]:
+    return _user_message(exchange.inputs), {"role": "assistant", "content": exchange.reply}
 
 
 def _response_format(schema: type[BaseModel], structured: str, prompt: Prompt) -> dict[str, Any]:

@@ -132,11 +132,11 @@ def profiles(extra: Path | None = None) -> dict[str, Profile]:
     tables: dict[str, dict[str, Any]] = {}
     for path in sorted(SHIPPED.glob("*.toml")):
         tables |= _tables(path)
-    found = {alias: _profile(alias, table, SHIPPED) for alias, table in tables.items()}
+    known = {alias: _profile(alias, table, SHIPPED) for alias, table in tables.items()}
     if extra is not None:
         for alias, table in _tables(extra).items():
-            found[alias] = _profile(alias, _over(alias, tables.get(alias, {}), table, extra), extra)
-    return found
+            known[alias] = _profile(alias, _merged(alias, tables.get(alias, {}), table, extra), extra)
+    return known
 
 
 def shapes(profile: Profile) -> dict[str, Any]:
@@ -202,16 +202,11 @@ def price(profile: Profile) -> Price:
     return prices([profile])[0]
 
 
-def prices(asked: Iterable[Profile]) -> list[Price]:
+def prices(profiles: Iterable[Profile]) -> list[Price]:
     """What each costs. Raises UnknownPrice, which names all of which nobody has said."""
-    known: list[Price] = []
-    unknown: dict[str, None] = {}
-    for one in asked:
-        if one.price is None:
-            unknown[one.alias] = None
-        else:
-            known.append(one.price)
-    if unknown:
+    priced = {profile.alias: profile.price for profile in profiles}
+    known = [price for price in priced.values() if price is not None]
+    if unknown := [alias for alias, price in priced.items() if price is None]:
         tables = ", ".join(f"[{_toml_key(alias)}.price]" for alias in unknown)
         raise UnknownPrice(
             f"nobody has said what {' and '.join(unknown)} cost{'s' if len(unknown) == 1 else ''}",
@@ -224,7 +219,7 @@ def prices(asked: Iterable[Profile]) -> list[Price]:
 
 def _tables(path: Path) -> dict[str, dict[str, Any]]:
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnreadableFile(
             f"the model profiles cannot be read: {error}", where=path, hint="name a TOML file with a table a profile"
@@ -239,7 +234,7 @@ def _tables(path: Path) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def _over(alias: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _merged(alias: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The fields of ours with those of the user's over them."""
     kept = dict(ours)
     if theirs.keys() & _OF_A_HOST:
@@ -261,32 +256,19 @@ def _profile(alias: str, table: Mapping[str, Any], where: Path) -> Profile:
             f"the model profile {alias!r} says that its alias is another", where=where, hint="leave alias out"
         )
     try:
-        return Profile.model_validate({name: _plain(name, value) for name, value in table.items()} | {"alias": alias})
+        return Profile.model_validate({**table, "alias": alias})
     except ValidationError as error:
         first = error.errors()[0]
         named = [str(part) for part in first["loc"]]
         section = Price if named[:1] == ["price"] else Profile
         if first["type"] == "extra_forbidden":
             near = difflib.get_close_matches(named[-1], list(section.model_fields), n=1, cutoff=0.0)
-            told, hint = f"has no key {'.'.join(named)!r}", f"did you mean {near[0]!r}?"
+            what, hint = f"has no key {'.'.join(named)!r}", f"did you mean {near[0]!r}?"
         elif first["type"] == "missing":
-            told, hint = f"lacks {'.'.join(named)!r}", "add it"
+            what, hint = f"lacks {'.'.join(named)!r}", "add it"
         else:
-            told, hint = f"cannot have this {'.'.join(named) or 'content'}: {first['msg']}", "correct the value"
-        raise SettingsError(f"the model profile {alias!r} {told}", where=where, hint=hint) from error
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Decimals, which prices are read as, back to floats where a value is sent as JSON."""
-    if name == "price":
-        return value
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, dict):
-        return {key: _plain(key, inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain("", inner) for inner in value]
-    return value
+            what, hint = f"cannot have this {'.'.join(named) or 'content'}: {first['msg']}", "correct the value"
+        raise SettingsError(f"the model profile {alias!r} {what}", where=where, hint=hint) from error
 
 
 def _toml_key(alias: str) -> str:

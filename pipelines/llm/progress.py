@@ -1,11 +1,17 @@
-"""How far a stage is with its questions."""
+"""How far a stage is with its questions, or an upload with its bytes."""
 
 import time
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 from pipelines.llm.money import amount
 from pipelines.llm.questions import Reply
+
+T = TypeVar("T")
+
+_EVERY = 5.0  # seconds between two lines
 
 
 class Progress(Protocol):
@@ -49,3 +55,58 @@ class Tally:
         if self._done == self._total or now - self._reported_at >= self.EVERY:
             self._reported_at = now
             self._progress.update(self._stage, self._total, self._done, self._cached, self._failed, amount(self._nano))
+
+
+class Lines:
+    """Lines about the questions of a stage, some seconds apart: figures, never a text."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+        self._stage = ""
+        self._logged_at = self._since = 0.0
+        self._before = 0  # replies that were there when the first call was made
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def over(self, outcomes: Iterable[T], total: int) -> Iterator[T]:  # noqa: ARG002 - of the protocol
+        """The outcomes, as they are: `update` logs them."""
+        yield from outcomes
+
+    def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
+        """Logs where a stage stands, now and then, and at its end where anything was called."""
+        now = time.monotonic()
+        if stage != self._stage:
+            self._stage, self._logged_at = stage, now
+        if done == cached:
+            self._since, self._before = now, done
+        if (done == total and done > cached) or now - self._logged_at >= _EVERY:
+            self._logged_at = now
+            called = done - self._before
+            left = (
+                f", {_duration((total - done) * (now - self._since) / called)} left" if called and done < total else ""
+            )
+            self._log(
+                f"{stage}: {done:,} of {total:,} done, {cached:,} of them without a call, {failed:,} failed, "
+                f"spent {spent:.4f}{left}"
+            )
+
+    def moved(self, what: str, done: int, total: int) -> None:
+        """Logs how far an upload or a download is, now and then, and at its end."""
+        now = time.monotonic()
+        if done == total or now - self._logged_at >= _EVERY:
+            self._logged_at = now
+            self._log(f"{what}: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB")
+
+
+def _duration(seconds: float) -> str:
+    """The greatest unit of a time, rounded: 40 s, 12 min, 3 h."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -29,7 +29,7 @@ NOT_SAMPLED = "not_sampled"  # the size of the stage has no room for it; nobody 
 ASKED_AGAIN = (NO_ANSWER, OVER_BUDGET)  # by the next refresh: another day, or another budget, may bring a reply
 TOO_LONG = "too_long_for_the_model"  # the detail of a text that is; what else is cut short is the model's own reply
 
-# How many errors of a record a model is told of at once.
+# How many errors of a record a repair names at once.
 _MOST_ERRORS = 5
 
 
@@ -37,7 +37,7 @@ class InvalidReply(ValueError):
     """Raised by a question's `parse` for a reply that is not what was asked for.
 
     `problem` is a short word for the detail of a drop and holds nothing of the reply; `sentence` (also `str()`) is
-    for the model that is asked to mend it, and for nobody else.
+    for the model that is to repair it, and for nobody else.
     """
 
     def __init__(self, problem: str, sentence: str) -> None:
@@ -78,11 +78,6 @@ class Question(Generic[T]):
     sample: int = 0
     before: Sequence[Exchange] = field(default=(), repr=False)
     about: str | None = None
-
-    @property
-    def told(self) -> Mapping[str, Any]:
-        """What is asked about: `inputs`, and the exchanges before them under `before`, where there are any."""
-        return {**self.inputs, "before": self.before} if self.before else self.inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +143,9 @@ def why_invalid(
         return error
     if isinstance(error, FormatError):
         return InvalidReply(f"{error.problem}:{error.tag}", str(error))
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    first = found[0]
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    first = errors[0]
     top = str(first["loc"][0]) if first["loc"] else ""
     named = f":{top}" if schema is not None and top in schema.model_fields else ""
-    told = [".".join(map(str, one["loc"])) + ": " + one["msg"] if one["loc"] else one["msg"] for one in found]
-    return InvalidReply(first["type"] + named, "; ".join(told[:_MOST_ERRORS]))
+    sentences = [": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in errors[:_MOST_ERRORS]]
+    return InvalidReply(first["type"] + named, "; ".join(sentences))

@@ -1,7 +1,7 @@
 """Reading the text of a reply: strictly, for a post may have talked the model into anything.
 
 What a task accepts is one JSON object, or our tags, and nothing around them. Whatever else comes is an InvalidReply,
-whose problem is a word of ours and whose sentence the model is told when it is asked to mend its reply.
+whose problem is a word of ours and whose sentence goes to the model that is asked to repair its reply.
 """
 
 import json
@@ -30,7 +30,7 @@ Reason = Annotated[str, AfterValidator(_reason)]
 
 
 class OneOf:
-    """Metadata of a string field: only these words may stand there. Structured output is told of them as an enum."""
+    """Metadata of a string field: only these words may stand there: an enum for structured output."""
 
     def __init__(self, *words: str) -> None:
         self.words = words
@@ -56,8 +56,8 @@ def read_json(text: str, record: type[Record]) -> Record:
     except InvalidReply:
         raise
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits, and brackets without end
-        told = "the reply must be one JSON object, without a code fence or words around it"
-        raise InvalidReply("not_json", told) from error
+        sentence = "the reply must be one JSON object, without a code fence or words around it"
+        raise InvalidReply("not_json", sentence) from error
     return record.model_validate(value)
 
 
@@ -80,10 +80,10 @@ def require_length(section: str, text: str, characters: range) -> None:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise InvalidReply("doubled_name", "a name stands in the object twice; each may stand there once")
-    return found
+    return fields
 
 
 def _no_number(_: str) -> NoReturn:

@@ -1,6 +1,6 @@
 """What a task is to the rest: questions, what was dropped before asking, and what becomes of the replies.
 
-A plan is pure: it asks nobody and reads no file. Whoever runs a stage asks its questions and hands the replies back.
+A plan is pure: it sends nothing and reads no file. The runner of a stage asks its questions and hands the replies back.
 
     made = ecot.plan(posts, splits, topics, client.models((settings.annotate.ecot,)))
     kept, dropped = made.finish(client.ask("ecot_chains", made.questions))
@@ -20,7 +20,7 @@ from schemas.table import Table
 
 Result = tuple[pl.DataFrame, pl.DataFrame]
 Replies = Sequence[Reply[Any]]
-# Of texts, and of all that their writer was told: the kinds of personal data that only the text holds, None for none.
+# Of texts, and of all that their writer had read: the kinds of personal data that only the text holds, None for none.
 Guard = Callable[[Sequence[str], Sequence[str]], list[str | None]]
 
 
@@ -53,9 +53,9 @@ def sampled(plan: Plan, size: int | None, seed: int) -> Plan:
     chosen = set(subjects[:size])
 
     def finish(replies: Replies) -> Result:
-        found = iter(replies)
+        received = iter(replies)
         return plan.finish(
-            [next(found) if subject(one) in chosen else _unasked(one, f"at most {size:,}") for one in plan.questions]
+            [next(received) if subject(one) in chosen else _unasked(one, f"at most {size:,}") for one in plan.questions]
         )
 
     return Plan([one for one in plan.questions if subject(one) in chosen], plan.dropped, finish)
@@ -106,33 +106,28 @@ def planned(
             else:
                 kept.append((question, made | reply.provenance.columns()))
         if written:
-            kept, unkept = _without_personal_data(kept, unkept)
+            kinds = _personal_data(kept, written, guard)
+            unkept += [
+                Lost(_unit(question), question.row_id, "personal_data", kind)
+                for (question, _), kind in zip(kept, kinds, strict=True)
+                if kind
+            ]
+            kept = [one for one, kind in zip(kept, kinds, strict=True) if not kind]
         if grounds:
-            for (_, row), held in zip(kept, _held(kept, [grounds], guard), strict=True):
-                row[grounds] = f"withheld: {held}" if held else row[grounds]
+            for (_, row), kind in zip(kept, _personal_data(kept, [grounds], guard), strict=True):
+                row[grounds] = f"withheld: {kind}" if kind else row[grounds]
         return rows(table, [row for _, row in kept]), gather(before, dropped(stage, unkept))
 
     def _unit(question: Question[Any]) -> str:
         return unit if isinstance(unit, str) else unit(question)
 
-    def _without_personal_data(
-        kept: list[tuple[Question[Any], Row]], unkept: list[Lost]
-    ) -> tuple[list[tuple[Question[Any], Row]], list[Lost]]:
-        found = _held(kept, written, guard)
-        out = [
-            Lost(_unit(question), question.row_id, "personal_data", held)
-            for (question, _), held in zip(kept, found, strict=True)
-            if held
-        ]
-        return [one for one, held in zip(kept, found, strict=True) if not held], [*unkept, *out]
-
     return Plan(questions, before, finish)
 
 
-def _held(kept: Sequence[tuple[Question[Any], Row]], columns: Sequence[str], guard: Guard) -> list[str | None]:
+def _personal_data(kept: Sequence[tuple[Question[Any], Row]], columns: Sequence[str], guard: Guard) -> list[str | None]:
     """What personal data these columns hold that the question's inputs do not, row by row."""
-    told = [json.dumps(question.inputs, ensure_ascii=False) for question, _ in kept]
-    return guard(["\n".join(row[name] for name in columns) for _, row in kept], told)
+    inputs = [json.dumps(question.inputs, ensure_ascii=False) for question, _ in kept]
+    return guard(["\n".join(row[name] for name in columns) for _, row in kept], inputs)
 
 
 def in_order(questions: Sequence[Question[Any]], replies: Replies) -> list[tuple[Question[Any], Reply[Any]]]:

@@ -95,7 +95,7 @@ def unpacked(body: bytes) -> bytes:
 
 
 class LedgerFile:
-    """An open file: one connection that writes, in one thread, and one that reads."""
+    """An open file: one connection that writes, for one thread at a time, and one that reads."""
 
     def __init__(self, path: Path) -> None:
         """Opens it, makes it where it is missing. Raises LedgerError."""

@@ -14,7 +14,7 @@ answered is lost. Several processes may share the file, on a local disk.
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -36,7 +36,7 @@ from pipelines.llm.ledger.records import (
     Recorded,
     Spend,
 )
-from pipelines.llm.ledger.writer import Begin, End, Writer, recorded, to_recorded, utc
+from pipelines.llm.ledger.writer import Begin, End, Writer, open_budgets, recorded, to_recorded, utc
 from pipelines.llm.money import amount, nano
 
 T = TypeVar("T")
@@ -209,7 +209,7 @@ class Ledger:
         """
         limit = nano(cap)
         with self._writer.transaction() as db:
-            budget = next(iter(_open_budgets(db, of)), None)
+            budget = _named(open_budgets(db), of)
             if budget is None:
                 query = "INSERT INTO budget (of, cap, currency, opened) VALUES (?, ?, ?, ?)"
                 db.execute(query, (of, limit, currency, time.time()))
@@ -220,16 +220,19 @@ class Ledger:
                 )
             else:
                 db.execute("UPDATE budget SET cap = ? WHERE id = ?", (limit, budget.id))
-            return _open_budgets(db, of)[0]
+            budget = _named(open_budgets(db), of)
+            assert budget is not None
+            return budget
 
     def budget(self, of: str) -> Budget | None:
         """The open budget of a name, as it stands."""
-        return next((budget for budget in self.budgets() if budget.of == of), None)
+        with self._reads() as db:
+            return _named(open_budgets(db), of)
 
     def budgets(self) -> list[Budget]:
         """All open budgets, oldest first: those in use, and those of runs that were broken off."""
         with self._reads() as db:
-            return _open_budgets(db)
+            return list(open_budgets(db).values())
 
     def taken(self, of: str) -> Decimal:
         """What was spent from the budgets of a name, open and closed, with what is still held of them."""
@@ -306,13 +309,8 @@ class Ledger:
             yield self._file.reads
 
 
-def _open_budgets(db: Connection, of: str | None = None) -> list[Budget]:
-    rows = db.execute(
-        "SELECT id, of, cap, currency, spent, held, opened FROM budget"
-        " WHERE closed IS NULL AND (?1 IS NULL OR of = ?1) ORDER BY id",
-        (of,),
-    )
-    return [Budget(*(*row[:-1], utc(row[-1]))) for row in rows]
+def _named(budgets: Mapping[int, Budget], of: str) -> Budget | None:
+    return next((budget for budget in budgets.values() if budget.of == of), None)
 
 
 def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -10,9 +10,9 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from sqlite3 import Connection
@@ -20,7 +20,7 @@ from typing import Any
 
 from pipelines.errors import BudgetSpent, GongqingError, LedgerBusy, LedgerError, RequestError
 from pipelines.llm.ledger.file import LedgerFile, packed, unpacked
-from pipelines.llm.ledger.records import Answer, Attempt, Call, InProgress, Recorded
+from pipelines.llm.ledger.records import Answer, Attempt, Budget, Call, InProgress, Recorded
 from pipelines.llm.money import Usage, amount
 
 Begun = Attempt | Recorded | InProgress
@@ -172,7 +172,7 @@ class Writer:
             return []
         keys = [job.call.key for job in jobs]
         known: dict[str, Begun | GongqingError] = {**self._in_progress(db, keys), **recorded(db, keys)}
-        budgets = _budgets(db, {job.budget for job in jobs if job.budget is not None})
+        budgets = open_budgets(db)
         number = db.execute("SELECT coalesce(max(id), 0) FROM attempt").fetchone()[0]
         results: list[Begun | GongqingError] = []
         rows, requests = [], []
@@ -206,7 +206,7 @@ class Writer:
             db.execute(f"INSERT INTO attempt ({_BEGUN}) VALUES {_marks(rows)}", _flat(rows))  # noqa: S608 - ours
             db.execute(f"INSERT OR IGNORE INTO request VALUES {_marks(requests)}", _flat(requests))  # noqa: S608
         for budget in budgets.values():
-            db.execute("UPDATE budget SET held = held + ? WHERE id = ?", (budget.taken, budget.id))
+            db.execute("UPDATE budget SET held = ? WHERE id = ?", (budget.held, budget.id))
         return results
 
     def _in_progress(self, db: Connection, keys: Sequence[str]) -> dict[str, InProgress | LedgerBusy]:
@@ -252,46 +252,41 @@ def utc(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-@dataclass(slots=True)
-class _Account:
-    """A budget, and what a group of jobs takes from it."""
-
-    id: int
-    cap: int
-    currency: str
-    spent: int
-    held: int
-    closed: float | None
-    taken: int = 0
+def open_budgets(db: Connection) -> dict[int, Budget]:
+    """The budgets that are open, by id, oldest first."""
+    rows = db.execute(
+        "SELECT id, of, cap, currency, spent, held, opened FROM budget WHERE closed IS NULL ORDER BY id"
+    ).fetchall()
+    return {row[0]: Budget(*(*row[:-1], utc(row[-1]))) for row in rows}
 
 
-def _budgets(db: Connection, ids: Collection[int]) -> dict[int, _Account]:
-    query = "SELECT id, cap, currency, spent, held, closed FROM budget WHERE id IN (SELECT value FROM json_each(?))"
-    return {row[0]: _Account(*row) for row in db.execute(query, (json.dumps(list(ids)),))}
+def budget_spent(budget: Budget, wanted: int, waiting: int | None = None) -> BudgetSpent:
+    """Why a call that may cost so many nano-units is not sent."""
+    return BudgetSpent(
+        spent=amount(budget.spent),
+        held=amount(budget.held),
+        wanted=amount(wanted),
+        cap=amount(budget.cap),
+        currency=budget.currency,
+        waiting=waiting,
+    )
 
 
-def _refused(job: Begin, budgets: dict[int, _Account]) -> GongqingError | None:
-    """Why the job's reserve cannot be set aside; None: it is."""
+def _refused(job: Begin, budgets: dict[int, Budget]) -> GongqingError | None:
+    """Why the job's reserve cannot be set aside; None: it is, in `budgets`."""
     if job.budget is None:
         return None
     budget = budgets.get(job.budget)
-    if budget is None or budget.closed is not None:
+    if budget is None:
         return RequestError(f"there is no open budget {job.budget}", hint="open one")
     if job.call.currency != budget.currency:
         return RequestError(
             f"{job.call.alias} is paid in {job.call.currency}, and the budget is in {budget.currency}",
             hint=f"give its price in {budget.currency}, or a budget in {job.call.currency}",
         )
-    held = budget.held + budget.taken
-    if budget.spent + held + job.reserve > budget.cap:
-        return BudgetSpent(
-            spent=amount(budget.spent),
-            held=amount(held),
-            wanted=amount(job.reserve),
-            cap=amount(budget.cap),
-            currency=budget.currency,
-        )
-    budget.taken += job.reserve
+    if budget.spent + budget.held + job.reserve > budget.cap:
+        return budget_spent(budget, job.reserve)
+    budgets[job.budget] = replace(budget, held=budget.held + job.reserve)
     return None
 
 

@@ -34,6 +34,8 @@ Recordings = Callable[[Sequence[str]], Mapping[str, bytes]]  # the bodies that a
 _NEXT_SAMPLE = 1000
 # More questions are at work than may be in flight, so that one that waits to ask again leaves no place empty: ours.
 _WORKERS_A_PLACE = 2
+# Seconds between tries where the host names none: doubling from the first to the longest, and up to the jitter more.
+BACKOFF = {"wait_initial": 0.5, "wait_max": 60.0, "wait_jitter": 1.0}
 # Seconds between looks at what another process has in flight.
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 2.0
 
@@ -173,15 +175,6 @@ def overrun(answer: Answer, attempt: Attempt, profile: Profile, host: str) -> Ho
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
-    """Seconds between tries where the host names none: doubling from `first` to `longest`, and up to `jitter` more."""
-
-    first: float = 0.5
-    longest: float = 60.0
-    jitter: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class RequestResult:
     """What came of a request: a body, or why none did and the `reason` of the reply for it. `sent`: whether anything
     left for it. `final`: it is not to be sent again in this run.
@@ -218,7 +211,7 @@ class Sender:
         # stamina would log every retry as a warning. The ledger has them all, and a progress bar is no place for them.
         stamina.instrumentation.set_on_retry_hooks(())
         self._stage, self._endpoints, self._ledger, self._tally = stage, endpoints, ledger, tally
-        self._budget, self._attempts, self._backoff = budget, attempts, Backoff()
+        self._budget, self._attempts = budget, attempts
         self._counts = counts
         self._error: Exception | None = None
         self._stopping = asyncio.Event()
@@ -311,12 +304,7 @@ class Sender:
         tries = 0
         try:
             async for attempt in stamina.retry_context(
-                on=_worth_another,
-                attempts=self._attempts,
-                timeout=None,
-                wait_initial=self._backoff.first,
-                wait_max=self._backoff.longest,
-                wait_jitter=self._backoff.jitter,
+                on=_worth_another, attempts=self._attempts, timeout=None, **BACKOFF
             ):
                 tries = attempt.num
                 with attempt:

@@ -587,7 +587,7 @@ class BatchHost:
         if isinstance(error, Redirected):
             return redirected(self._profile, self.url, error)
         if isinstance(error, TooLarge):
-            return self._refusal(f"sends {error}, which nobody reads")
+            return self._refusal(f"sends more than {error.most} bytes, which nobody reads")
         status = getattr(error, "status_code", None)
         return self._refusal(f"answers {status}" if status else "cannot be reached")
 

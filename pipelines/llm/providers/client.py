@@ -21,6 +21,7 @@ from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.interface import BUDGET, Estimate, ModelEstimate
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Budget
+from pipelines.llm.ledger.writer import budget_spent
 from pipelines.llm.money import amount, bound, nano, worst_case
 from pipelines.llm.profiles import Profile, host, key, prices, profile, profiles
 from pipelines.llm.progress import Progress, Tally
@@ -217,16 +218,8 @@ class OpenAIClient:
         if not requests or any(reply.reason != OVER_BUDGET for reply in replies):
             return
         self._broken_off = True
-        budget = self._budget
-        assert budget is not None
-        raise BudgetSpent(
-            spent=amount(budget.spent),
-            held=amount(budget.held),
-            wanted=amount(min(map(self._worst_case, requests))),
-            cap=amount(budget.cap),
-            currency=budget.currency,
-            waiting=len(requests),
-        )
+        assert self._budget is not None
+        raise budget_spent(self._budget, min(map(self._worst_case, requests)), len(requests))
 
     async def _send_all(
         self, stage: str, requests: list[PendingRequest[Any]], aliases: list[str], budget: int | None, tally: Tally

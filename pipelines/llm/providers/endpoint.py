@@ -7,6 +7,7 @@ handed on. A hook of the HTTP client sees to it, so that it holds for calls, bat
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -59,22 +60,22 @@ _HINTS = {
 REFUSED_HINT = "look at the profile of the model: model, structured, limit_field, max_tokens, extra_body"
 
 
+@dataclass(eq=False)
 class TooLarge(Exception):
-    """Raised while a body is read that is longer than it may be."""
+    """Raised while a body is read that has more than `most` bytes."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"more than {most} bytes")
-        self.most = most
+    most: int
 
 
+@dataclass(eq=False)
 class Redirected(Exception):
     """Raised for an answer that sends elsewhere: `to` is the host, never path or query, which may hold anything."""
 
-    def __init__(self, status: int, to: str) -> None:
-        super().__init__(f"{status} to {to}")
-        self.status, self.to = status, to
+    status: int
+    to: str
 
 
+@dataclass(eq=False)
 class RequestFailed(Exception):
     """A request that got no answer.
 
@@ -85,18 +86,11 @@ class RequestFailed(Exception):
     refusal: what ends the whole run, None where other questions may be answered.
     """
 
-    def __init__(
-        self,
-        status: str,
-        *,
-        billed: Literal[False] | None,
-        after: float = 0.0,
-        again: bool = True,
-        refusal: HostRefused | None = None,
-    ) -> None:
-        super().__init__(status)
-        self.status, self.billed, self.after = status, billed, after
-        self.again, self.refusal = again and refusal is None, refusal
+    status: str
+    billed: Literal[False] | None
+    after: float = 0.0
+    again: bool = True
+    refusal: HostRefused | None = None
 
 
 class Endpoint:

@@ -1,16 +1,16 @@
 """Provider `replay`: recordings of real answers, each with its provenance. A miss is an error, never a call.
 
-A recording is a JSONL file, one call a line: `key`, `sample`, `stage`, `alias`, `request` (the payload), `response`
-(the body), and `provenance` with `recorded_at`, `host` and `served`. `gongqing ledger record FILE` writes one.
+A recording is a JSONL file, one call a line. `gongqing ledger record FILE` writes one.
 """
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict
 
 from pipelines.core.files import writing
 from pipelines.errors import RequestError, UnreadableFile
@@ -25,8 +25,11 @@ from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Origin(_Record):
     """Where a recording is from: when (ISO 8601, UTC), which host, and the model that it says answered."""
 
     recorded_at: str
@@ -34,9 +37,8 @@ class Origin:
     served: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """One call as it was answered once."""
+class Recording(_Record):
+    """One call as it was answered once: the payload and the body."""
 
     key: str
     sample: int
@@ -46,21 +48,6 @@ class Recording:
     response: dict[str, Any]
     provenance: Origin
 
-    @classmethod
-    def read(cls, line: str) -> Self:
-        """The recording of a line. Raises ValueError, KeyError, TypeError or RecursionError where it is none."""
-        fields = json.loads(line)
-        found = cls(**{**fields, "provenance": Origin(**fields["provenance"])})
-        if found.key != key_of(canonical(found.request), found.sample):
-            raise ValueError("the key is not that of the request")
-        canonical(found.response)
-        return found
-
-    @property
-    def body(self) -> bytes:
-        """The response, as a host would send it."""
-        return canonical(self.response)
-
 
 class ReplayClient:
     """Answers from recordings."""
@@ -68,7 +55,7 @@ class ReplayClient:
     provider: Literal["replay"] = "replay"
 
     def __init__(self, llm: Llm, progress: Progress | None = None) -> None:
-        """Raises RequestError where no recordings are named, UnreadableFile where they are none."""
+        """Raises RequestError where no recordings are named, UnreadableFile where they cannot be read."""
         if llm.recordings is None:
             raise RequestError(
                 "provider replay has nothing to replay",
@@ -79,7 +66,7 @@ class ReplayClient:
         self._repairs = llm.repairs
         self._profiles = profiles(llm.profiles)
         self._progress = progress
-        self._bodies = {one.key: one.body for one in recordings(llm.recordings)}
+        self._bodies = recorded_bodies(llm.recordings)
 
     def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """The aliases, as they are. Raises UnknownName."""
@@ -88,8 +75,8 @@ class ReplayClient:
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions. Raises RequestError for one that was not recorded."""
         requests = self._pending(questions)
-        missing = [pending for pending in requests if pending.reply is None]
-        if missing:
+        replies = [pending.reply for pending in requests if pending.reply is not None]
+        if missing := [pending for pending in requests if pending.reply is None]:
             first = missing[0]
             raise RequestError(
                 f"{len(missing)} of {len(requests)} questions of {stage} are not in the recordings; the first is "
@@ -98,56 +85,55 @@ class ReplayClient:
                 hint="ask them once (--provider openai), then gongqing ledger record FILE",
             )
         tally = Tally(self._progress, stage, len(requests))
-        replies = []
-        for pending in requests:
-            assert pending.reply is not None
-            replies.append(pending.reply)
-            tally.reply(pending.reply, cached=True)
+        for reply in replies:
+            tally.reply(reply, cached=True)
         return replies
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every client
         """Nothing is sent: `calls` are the questions that are missing in the recordings."""
-        made: dict[str, Counter[str]] = {}
+        counts: dict[str, Counter[str]] = {}
         for pending in self._pending(questions):
-            made.setdefault(pending.profile.alias, Counter())["calls" if pending.reply is None else "cached"] += 1
-        by_model = {alias: ModelEstimate(calls=of["calls"], cached=of["cached"]) for alias, of in made.items()}
-        return Estimate.of(by_model)
+            counts.setdefault(pending.profile.alias, Counter())["calls" if pending.reply is None else "cached"] += 1
+        return Estimate.of({alias: ModelEstimate(of["calls"], of["cached"]) for alias, of in counts.items()})
 
     def _pending(self, questions: Sequence[Question[Any]]) -> list[PendingRequest[Any]]:
         requests = [
             PendingRequest(question, profile(self._profiles, question.model), self.provider, self._repairs)
             for question in questions
         ]
-        go_on(requests, self._found)
-        return newest(requests, self._found)
+        go_on(requests, self._recordings)
+        return newest(requests, self._recordings)
 
-    def _found(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+    def _recordings(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         return {key: self._bodies[key] for key in keys if key in self._bodies}
 
 
-def recordings(path: Path) -> list[Recording]:
-    """The recordings of a file. Raises UnreadableFile, which names the line."""
+def recorded_bodies(path: Path) -> dict[str, bytes]:
+    """The bodies of a file of recordings, by key. Raises UnreadableFile, which names the line."""
     try:
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(
             f"the recordings cannot be read: {error}", where=path, hint="name a file that is there"
         ) from error
-    found = []
+    bodies: dict[str, bytes] = {}
     for number, line in enumerate(lines, 1):
         try:
-            found.append(Recording.read(line))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            recording = Recording.model_validate_json(line)
+            if recording.key != key_of(canonical(recording.request), recording.sample):
+                raise ValueError("the key is not that of the request")
+            bodies[recording.key] = canonical(recording.response)
+        except (ValueError, RecursionError) as error:
             raise UnreadableFile(
                 f"no recording: {type(error).__name__}",
                 where=f"{path}, line {number}",
                 hint="recordings are not written by hand: gongqing ledger record FILE",
             ) from error
-    return found
+    return bodies
 
 
 def record(ledger: Ledger, path: Path, stages: Sequence[str] | None = None, *, extra: Path | None = None) -> int:
-    """Writes what stands in the ledger, of some stages or of all, to a file of recordings; gives how many there are.
+    """Writes what is in the ledger, of some stages or of all, to a file of recordings; gives how many there are.
 
     The file holds people's texts, as the ledger does: it is for its owner alone. It is written whole or not at all.
     Which host answered is not in the ledger: it is the one that the profiles (`extra`: the user's) name now.
@@ -157,44 +143,39 @@ def record(ledger: Ledger, path: Path, stages: Sequence[str] | None = None, *, e
     known = profiles(extra)
     n = 0
     with writing(path) as file:
-        for one in ledger.exchanges(stages):
-            recorded = json.dumps(asdict(_recording(one, known)), ensure_ascii=False, sort_keys=True, allow_nan=False)
-            file.write(f"{recorded}\n".encode())
-            n += 1
+        for n, exchange in enumerate(ledger.exchanges(stages), 1):  # noqa: B007 - how many there were
+            fields = _recording(exchange, known).model_dump()
+            file.write(json.dumps(fields, ensure_ascii=False, sort_keys=True, allow_nan=False).encode() + b"\n")
         if not n:
             of = f" of {', '.join(stages)}" if stages else ""
             raise RequestError(
                 f"the ledger has no answers{of}: a file of none could not be replayed",
                 where=path,
-                hint="ask first (gongqing refresh --provider openai); gongqing ledger tells what was asked",
+                hint="ask first (gongqing refresh --provider openai); gongqing ledger shows what was asked",
             )
     return n
 
 
-def _recording(one: Exchange, known: Mapping[str, Profile]) -> Recording:
-    answer = one.answer
-    named = known.get(answer.alias)
-    address = None if named is None else base_url(named)
+def _recording(exchange: Exchange, known: Mapping[str, Profile]) -> Recording:
+    answer = exchange.answer
+    address = base_url(known[answer.alias]) if answer.alias in known else None
+    host = (urlsplit(address).hostname if address else None) or "unknown"
     return Recording(
-        answer.key,
-        one.sample,
-        one.stage,
-        answer.alias,
-        json.loads(one.payload),
-        _response(answer.body),
-        Origin(
-            answer.at.isoformat(timespec="seconds"),
-            (urlsplit(address).hostname if address else None) or "unknown",
-            answer.served,
-        ),
+        key=answer.key,
+        sample=exchange.sample,
+        stage=exchange.stage,
+        alias=answer.alias,
+        request=json.loads(exchange.payload),
+        response=_response(answer.body),
+        provenance=Origin(recorded_at=answer.at.isoformat(timespec="seconds"), host=host, served=answer.served),
     )
 
 
 def _response(body: bytes) -> dict[str, Any]:
-    """A body as JSON; what is no object, or cannot be written as one (NaN), was no completion, and is none here."""
+    """A body as JSON; what is not an object, or cannot be written as one (NaN), was no completion."""
     try:
-        read = json.loads(body)
-        canonical(read)
+        response = json.loads(body)
+        canonical(response)
     except (ValueError, RecursionError):
-        read = None
-    return read if isinstance(read, dict) else {"unreadable": body.decode(errors="replace")}
+        response = None
+    return response if isinstance(response, dict) else {"unreadable": body.decode(errors="replace")}

@@ -1,12 +1,12 @@
 """Provider `written`: replies that people wrote to the questions of the samples, in the place of a model's.
 
-They lie in `samples/written/<stage>.jsonl`, a line each: `task`, `row_id`, `alias`, `sample`, `inputs` (a digest) and
+They are in `samples/written/<stage>.jsonl`, a line each: `task`, `row_id`, `alias`, `sample`, `inputs` (a digest) and
 `reply`. A reply belongs to what was asked about, not to how: a better prompt does not lose it, and the same text under
 another id finds it. A question without one is `not_written`: its row is counted as dropped, and asked of nobody.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -35,7 +35,7 @@ class WrittenClient:
         self._progress = progress
 
     def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """The aliases, as they are: each has a hand of its own. Raises UnknownName."""
+        """The aliases, as they are: each has its own replies. Raises UnknownName."""
         return tuple(profile(self._profiles, alias).alias for alias in wanted)
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
@@ -45,11 +45,10 @@ class WrittenClient:
         """
         replies, tally = replies_to(stage), Tally(self._progress, stage, len(questions))
         tally.report()
-        found = []
-        for question in questions:
-            found.append(_reply(stage, question, replies.get(key_of(question))))
-            tally.reply(found[-1], cached=True)  # no call is made
-        return found
+        made = [_reply(stage, question, replies.get(key_of(question))) for question in questions]
+        for reply in made:
+            tally.reply(reply, cached=True)  # no call is made
+        return made
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every client
         """Nothing: it costs nothing."""
@@ -57,13 +56,10 @@ class WrittenClient:
 
 
 def key_of(question: Question[Any]) -> Key:
-    """What a written reply is found by: the task, whose hand it is, which of several draws, and the inputs."""
-    return question.task, question.model, question.sample, inputs_digest(question.told)
-
-
-def inputs_digest(inputs: Mapping[str, Any]) -> str:
-    """A digest of what is asked about, whatever the prompt."""
-    return digest(json.dumps(inputs, ensure_ascii=False, sort_keys=True), 16)
+    """What a written reply is found by: the task, the alias, which of several draws, and a digest of the inputs."""
+    inputs = {**question.inputs, "before": question.before} if question.before else question.inputs
+    inputs_digest = digest(json.dumps(inputs, ensure_ascii=False, sort_keys=True), 16)
+    return question.task, question.model, question.sample, inputs_digest
 
 
 @cache
@@ -72,18 +68,18 @@ def replies_to(stage: str) -> dict[Key, str]:
     path = FOLDER / f"{stage}.jsonl"
     if not path.exists():
         return {}
-    found: dict[Key, str] = {}
+    replies: dict[Key, str] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
             one = json.loads(line)
-            found[one["task"], one["alias"], one["sample"], one["inputs"]] = one["reply"]
+            replies[one["task"], one["alias"], one["sample"], one["inputs"]] = one["reply"]
         except (ValueError, KeyError, TypeError) as error:
             raise UnreadableFile(
                 f"no written reply: {type(error).__name__}",
                 where=f"{path}, line {number}",
                 hint="each line has task, row_id, alias, sample, inputs and reply",
             ) from error
-    return found
+    return replies
 
 
 def _reply(stage: str, question: Question[Any], text: str | None) -> Reply[Any]:

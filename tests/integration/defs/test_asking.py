@@ -221,7 +221,7 @@ def test_an_asset_waits_for_whoever_makes_tables_and_says_so(instance, home):
 
 def test_dagster_is_told_how_far_an_asset_is_and_how_long_it_will_take(instance, home, monkeypatch):
     """Also where the command line runs it, whose own bars are told as well."""
-    monkeypatch.setattr("pipelines.llm.progress_log._EVERY", 0.2)
+    monkeypatch.setattr("pipelines.llm.progress._EVERY", 0.2)
     with Vendor(latency=0.4) as slow:
         models = PROFILE.format(url=slow.base_url).replace("max_tokens = 300", "max_tokens = 300\nconcurrency = 8")
         (home / "models.toml").write_text(models, encoding="utf-8")

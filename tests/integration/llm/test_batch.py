@@ -144,15 +144,6 @@ def test_what_an_early_end_has_answered_is_kept(host, ledger, ends):
     is_paid_as_billed(host, ledger)
 
 
-def test_what_is_never_answered_is_a_failure_in_the_end(host, ledger):
-    host.switch(flooded=1.0)
-    found = asked(host, ledger, calls(range(3)), patience=replace(PATIENCE, tries=2))
-    assert set(found.values()) == {Failure(call.key, "http_429", 2) for call in calls(range(3))}
-    assert len(host.batches) == 2
-    told = ledger.budget("refresh")
-    assert (told.spent, told.held) == (0, 0)
-
-
 def test_lines_that_went_wrong_each_in_a_way_of_its_own(host, ledger, caplog):
     some = calls(range(12))
     kinds = ["filtered", "wrong", "unreadable", "silent", "missing", "unread"]
@@ -252,9 +243,7 @@ def test_a_batch_that_cannot_be_made_owes_nothing_and_leaves_no_file(host, ledge
     assert ledger.batches.open() == []
 
 
-@pytest.mark.parametrize(
-    "uploads", [["unheard"], ["unheard", "unheard"], ["unheard", "sick"], ["unheard", "busy"], ["sick", "busy"]]
-)
+@pytest.mark.parametrize("uploads", [["unheard", "unheard"], ["unheard", "busy"], ["sick", "busy"]])
 def test_a_file_whose_upload_nobody_heard_of_does_not_stay(host, ledger, uploads):
     """It holds what people wrote: of those that bear its name only the one that the batch is made of may be there."""
     files = host.files
@@ -421,16 +410,6 @@ def test_a_batch_that_somebody_waits_for_is_not_given_up(tmp_path):
         assert first.batches.give_up(planned.batch.id) == 1
 
 
-def test_a_batch_is_collected_though_other_questions_are_asked_now(host, tmp_path):
-    path = tmp_path / "ledger.sqlite"
-    killed(host, path, 20, "waiting")
-    with Ledger(path) as ledger:
-        assert len(asked(host, ledger, calls(range(100, 105)))) == 5
-        assert len(ledger.recorded([call.key for call in calls(range(20))]).keys()) == 20
-        assert len(list(ledger.exchanges())) == 25
-        is_paid_as_billed(host, ledger)
-
-
 def test_a_batch_whose_making_nobody_heard_of_is_found_and_not_made_again(host, ledger):
     host.switch(creates=["unheard"], hidden=0.15)
     found = asked(host, ledger, calls(range(10)))
@@ -470,22 +449,6 @@ def test_a_second_process_leaves_the_batch_of_a_living_one_alone_and_gets_its_an
     first, second = run(both())
     assert first == second
     assert len(host.batches) == 1
-
-
-def test_who_gives_up_waiting_leaves_the_batch_to_the_next(host, tmp_path):
-    path, some = tmp_path / "ledger.sqlite", calls(range(8))
-    host.switch(held=True)
-    with pytest.raises(TimeoutError), Ledger(path) as ledger:
-        run(_for_a_moment(host, ledger, some))
-    host.switch(held=False)
-    with Ledger(path) as ledger:
-        assert all(isinstance(one, Recorded) for one in asked(host, ledger, some).values())
-    assert len(host.batches) == 1
-
-
-async def _for_a_moment(host: Host, ledger: Ledger, some: list[Call]) -> None:
-    async with client_of(host.vendor.base_url) as client:
-        await asyncio.wait_for(BatchSender(client, ledger, MODEL, None, PATIENCE).ask(some), 1)
 
 
 # Files with people's texts
@@ -640,17 +603,6 @@ def test_a_batch_that_the_host_refuses_is_named_by_codes_and_owes_nothing(host, 
     assert len(asked(host, ledger, calls([1]))) == 1
 
 
-def test_a_host_that_is_not_there(tmp_path):
-    async def ask(ledger: Ledger) -> None:
-        async with client_of("http://127.0.0.1:9/v1") as client:
-            await BatchSender(client, ledger, MODEL, None, replace(PATIENCE, tries=2)).ask(calls([1]))
-
-    with Ledger(tmp_path / "ledger.sqlite") as ledger:
-        with pytest.raises(HostRefused, match="cannot be reached"):
-            run(ask(ledger))
-        assert ledger.open_attempts() == []
-
-
 def test_a_host_that_has_no_batches_and_says_so_with_a_page(ledger):
     async def ask() -> None:
         pages = httpx2.MockTransport(lambda _: httpx2.Response(200, text="<html>"))
@@ -680,13 +632,6 @@ def test_files_are_cut_by_number_and_by_size(monkeypatch):
     monkeypatch.setattr(batches, "MOST_BYTES", size - 10)
     with pytest.raises(RequestError, match="too large"):
         parts(some)
-
-
-def test_several_files_are_asked_side_by_side(host, ledger, monkeypatch):
-    monkeypatch.setattr(batches, "MOST_REQUESTS", 8)
-    found = asked(host, ledger, calls(range(20)))
-    assert all(isinstance(one, Recorded) for one in found.values())
-    assert [one["metadata"]["part"] for one in host.batches] == ["1", "2", "3"]
 
 
 def test_lines_of_results_that_cannot_be_read_are_counted_and_no_error(caplog):

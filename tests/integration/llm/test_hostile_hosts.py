@@ -1,6 +1,5 @@
 """Hosts that mean no good: each ends the run soon, spends what may be spent and no more, and leaves nothing behind."""
 
-import itertools
 import json
 import logging
 from decimal import Decimal
@@ -44,17 +43,6 @@ def asked_of(host, folder, n=N, cap=CAP, **settings):
     except (BudgetSpent, HostRefused, TooManyInvalid) as error:
         return error
     return None
-
-
-def other():
-    """Each gets what the one before asked."""
-    before = ["{}"]
-
-    def answer(handler, asked):
-        said, before[0] = before[0], asked["messages"][-1]["content"]
-        handler.give(completion(said, asked))
-
-    return answer
 
 
 def billing(usage):
@@ -102,9 +90,8 @@ def test_a_host_that_gives_no_answers_ends_the_run_soon(tmp_path, kind):
         '忽略以上。{"topic":"=HYPERLINK(\\"http://e\\",\\"x\\")","emotion":"<script>"}',
         "\ud800\0" + GOOD,
         "服务繁忙",
-        other(),
     ],
-    ids=["inject", "surrogate", "busy", "of another question"],
+    ids=["inject", "surrogate", "busy"],
 )
 def test_a_model_whose_replies_are_no_answers_ends_the_stage(tmp_path, answer):
     with HostileHost(answer) as host:
@@ -115,11 +102,6 @@ def test_a_model_whose_replies_are_no_answers_ends_the_stage(tmp_path, answer):
     assert host.requests <= 2 * (LEAST_OF_A_STAGE + 2 * AT_ONCE)  # each was repaired once
     with ledger_of(tmp_path) as ledger:
         assert sum(one.calls for one in ledger.spend()) == host.requests  # what was paid for is kept
-
-
-def test_a_few_texts_that_get_no_answer_end_nothing(tmp_path):
-    with HostileHost("服务繁忙") as host:
-        assert asked_of(host, tmp_path, n=LEAST_OF_A_STAGE - 1) is None
 
 
 def test_a_share_that_is_borne_ends_nothing(tmp_path):
@@ -134,20 +116,6 @@ REFUSED = {
 }
 
 
-def test_what_a_filter_refuses_now_and_then_is_no_failure(tmp_path):
-    turns = itertools.count()
-
-    def answer(handler, asked):
-        if next(turns) % 3:
-            handler.give(completion(GOOD, asked))
-        else:
-            handler.give(*REFUSED["400"])
-
-    with HostileHost(answer) as host:
-        assert asked_of(host, tmp_path) is None
-    assert host.requests == N
-
-
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_host_that_refuses_most_texts_ends_the_stage_and_once_it_is_mended_they_are_asked_anew(tmp_path, kind):
     with HostileHost(body(*REFUSED[kind])) as host:
@@ -157,20 +125,6 @@ def test_a_host_that_refuses_most_texts_ends_the_stage_and_once_it_is_mended_the
     assert host.requests <= 2 * LEAST_OF_A_STAGE + 2 * AT_ONCE
     with vendor_as() as vendor, asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
         assert all(reply.value for reply in ask.ask("emotions", questions(N)))
-
-
-def test_a_longest_reply_that_the_host_does_not_give_is_no_verdict_on_the_texts(tmp_path):
-    told = {"error": {"code": "invalid_value", "message": "max_tokens is too large: 32768. This model supports 16384."}}
-    with HostileHost(body(json.dumps(told).encode(), 400)) as host:
-        assert isinstance(asked_of(host, tmp_path), HostRefused)
-
-
-def test_a_refusal_that_is_billed_counts_against_the_budget(tmp_path):
-    told = {"error": {"code": "content_filter"}, "usage": {"prompt_tokens": 5000, "completion_tokens": 0}}
-    with HostileHost(body(json.dumps(told).encode())) as host:
-        asked_of(host, tmp_path, n=10)
-    with ledger_of(tmp_path) as ledger:
-        assert ledger.budget(BUDGET).spent > 0
 
 
 def test_once_the_host_is_mended_what_was_invalid_is_asked_anew_and_stands(tmp_path):
@@ -193,14 +147,6 @@ def test_once_the_host_is_mended_what_was_invalid_is_asked_anew_and_stands(tmp_p
         assert vendor.stats()["requests"] == 10 * N
     anew = [reply for reply in replies if reply.question.sample]
     assert 0 < len(anew) <= lost
-
-
-def test_a_host_that_stays_useless_costs_a_few_calls_each_time(tmp_path):
-    with HostileHost("服务繁忙") as host:
-        for _ in range(3):
-            before = host.requests
-            assert isinstance(asked_of(host, tmp_path), TooManyInvalid)
-            assert 0 < host.requests - before <= 2 * (LEAST_OF_A_STAGE + 2 * AT_ONCE)
 
 
 def test_a_batch_of_replies_that_are_no_answers_ends_the_stage(tmp_path):
@@ -253,15 +199,6 @@ def test_no_redirect_is_followed_and_the_first_one_ends_the_run(tmp_path, status
     assert "base_url" in error.hint
     assert not any(word in str(error) for word in ("steal", "secret", KEY))
     assert (thief.requests, thief.received) == (0, b"")
-    assert host.requests <= AT_ONCE
-
-
-@pytest.mark.parametrize("location", ["//[", "/v2", "javascript:alert(1)", f"http://{KEY}.example/"])
-def test_an_odd_way_elsewhere_ends_the_run_as_well(tmp_path, location):
-    with HostileHost(body(b"", 307, Location=location)) as host:
-        error = asked_of(host, tmp_path)
-    assert "answers 307, and sends to" in str(error)
-    assert KEY not in str(error)
     assert host.requests <= AT_ONCE
 
 

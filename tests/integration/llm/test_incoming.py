@@ -12,7 +12,6 @@ from batch_calls import MODEL, PATIENCE
 from hostile_host import BOMB, HostileHost, bomb
 from openai import AsyncOpenAI
 
-from pipelines.errors import HostRefused
 from pipelines.llm.providers.batch import BatchHost, Lines
 from pipelines.llm.providers.endpoint import Redirected, TooLarge, response_hook
 from pipelines.settings import ROOT
@@ -99,10 +98,6 @@ def lines_of(pieces, most=10):
     return lines.pop(), lines.left_out
 
 
-def test_lines_are_put_together_from_pieces():
-    assert lines_of([b"on", b"e\ntwo\n\n  \nthr", b"ee"]) == ([b"one", b"two", b"three"], 0)
-
-
 def test_a_line_that_is_too_long_is_left_out_and_the_next_one_is_not():
     assert lines_of([b"x" * 8, b"x" * 8, b"x" * 8, b"\nshort\n", b"y" * 11, b"\nend"]) == ([b"short", b"end"], 2)
 
@@ -124,21 +119,6 @@ def test_a_file_of_results_is_read_line_by_line_and_a_line_without_end_fills_no_
     with HostileHost(lambda handler, _: handler.give(packed, Content_Encoding="gzip")) as host:
         asyncio.run(read(host.base_url))
     assert taken == [b'{"a":1}', b'{"b":2}']
-
-
-@pytest.mark.drill("model host")
-def test_a_batch_host_whose_answers_are_too_long_is_refused():
-    async def known(base_url):
-        client = httpx2.AsyncClient(event_hooks={"response": [response_hook(1000, None)]})
-        async with AsyncOpenAI(base_url=base_url, api_key="invented", max_retries=0, http_client=client) as asked:
-            await BatchHost(asked, MODEL, PATIENCE).get("batch-x")
-
-    with (
-        HostileHost(lambda handler, _: handler.give(b" " * 1001)) as host,
-        pytest.raises(HostRefused, match="more than 1000 bytes"),
-    ):
-        asyncio.run(known(host.base_url))
-    assert host.requests == 1
 
 
 # Memory

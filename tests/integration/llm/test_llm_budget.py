@@ -99,16 +99,6 @@ def test_a_question_dearer_than_the_whole_budget_costs_no_other(tmp_path, batch,
         assert vendor.stats()["billed"] == 12
 
 
-@pytest.mark.parametrize("batch", [False, True], ids=["line", "batch"])
-def test_many_of_them_are_no_host_that_gives_no_answers(tmp_path, batch):
-    with vendor_as() as vendor:
-        llm = llm_for(tmp_path, vendor.base_url, price=IN_BATCHES)
-        dear = [question(100 + i, text=LONG) for i in range(20)]
-        with asking(tmp_path, llm, "0.05", batch=batch) as ask:
-            replies = ask.ask("emotions", [*dear, *questions(2)])
-        assert [reply.reason for reply in replies] == ["over_budget"] * 20 + [None] * 2
-
-
 def test_where_no_question_fits_the_budget_is_too_small_and_nothing_is_used_up(tmp_path):
     with vendor_as() as vendor:
         llm = llm_for(tmp_path, vendor.base_url)
@@ -125,16 +115,6 @@ def test_where_no_question_fits_the_budget_is_too_small_and_nothing_is_used_up(t
             *replies, dear = ask.ask("emotions", [*questions(9), question(99, text=LONG)])
         assert all(reply.value for reply in replies)
         assert dear.reason == "over_budget"
-
-
-def test_a_cap_below_one_call_sends_nothing(tmp_path):
-    with vendor_as() as vendor:
-        with (
-            asking(tmp_path, llm_for(tmp_path, vendor.base_url), "0.0001") as ask,
-            pytest.raises(BudgetSpent, match="10 questions wait"),
-        ):
-            ask.ask("emotions", questions(10))
-        assert vendor.stats()["requests"] == 0
 
 
 def test_what_nobody_knows_of_counts_against_the_cap(tmp_path):

@@ -143,16 +143,6 @@ def test_what_is_no_completion_is_bought_once_and_ends_invalid(tmp_path, body, h
         assert ask.ask("emotions", [question(0)])[0].reason == "invalid_reply"
 
 
-def test_a_host_that_sends_no_completions_at_all_ends_the_run(tmp_path):
-    with vendor_as() as vendor:
-        vendor.change(bodies=["<html>"] * 100)
-        llm = llm_for(tmp_path, vendor.base_url, concurrency=1)
-        said = r"8 questions in a row \(unreadable\)"
-        with asking(tmp_path, llm) as ask, pytest.raises(HostRefused, match=said):
-            ask.ask("emotions", questions(50))
-        assert vendor.stats()["requests"] == MOST_IN_A_ROW
-
-
 def test_a_call_that_cost_more_than_it_could_is_booked_as_told_and_ends_the_run(tmp_path):
     with vendor_as() as vendor:
         vendor.change(bodies=[told(usage={"prompt_tokens": 10, "completion_tokens": 10**6})])

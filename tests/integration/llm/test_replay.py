@@ -66,14 +66,6 @@ def test_a_miss_is_an_error_that_says_what_and_how_to_record(recorded):
     assert "gongqing ledger record FILE" in str(caught.value)
 
 
-def test_an_estimate_says_how_many_are_missing(recorded):
-    llm, _, _ = recorded
-    with open_client(None, llm, "replay") as ask:
-        found = ask.estimate("emotions", [question(0), question(500)])
-        assert ask.models(("stub", "stub")) == ("stub", "stub")
-    assert (found.calls, found.cached, found.cost) == (1, 1, 0)
-
-
 @pytest.mark.parametrize(
     "mend",
     [
@@ -107,12 +99,6 @@ def test_a_text_with_line_breaks_of_unicode_is_one_line(tmp_path):
         assert record(ledger, path) == 1
     assert json.loads(path.read_text(encoding="utf-8"))["provenance"]["host"] == "unknown"  # nobody named the profile
     assert replayed(llm.model_copy(update={"recordings": path}), [asked])[0].value == reply.value
-
-
-def test_recordings_that_are_not_there_are_said_to_be_so(tmp_path):
-    llm = llm_for(tmp_path, "http://127.0.0.1:9/v1", recordings=tmp_path / "none.jsonl")
-    with pytest.raises(UnreadableFile, match=r"none\.jsonl"):
-        replayed(llm, [question(1)])
 
 
 def test_recordings_are_for_their_owner_alone_as_the_ledger_is(recorded):

@@ -7,14 +7,14 @@ import pytest
 from rich.console import Console
 
 from pipelines.cli.progress import Bars
-from pipelines.llm.progress_log import Lines
+from pipelines.llm.progress import Lines
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A clock that stands still until it is moved."""
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr("pipelines.llm.progress_log.time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr("pipelines.llm.progress.time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 

@@ -1,10 +1,9 @@
 """A question in the midst of a conversation: what came before is sent and in the key, and else nothing changes."""
 
 import json
-from dataclasses import replace
 
 from asking_tools import PROMPT, asking, llm_for, question, vendor_as
-from test_payload import INJECTIONS, PROFILE, key
+from test_payload import PROFILE, key
 
 from pipelines.llm.payload import payload
 from pipelines.llm.questions import Exchange
@@ -28,17 +27,6 @@ def test_it_is_in_the_key_and_nothing_before_changes_none():
     }
     assert len(keys) == 5
     assert key(question(1, before=())) == key(question(1))
-
-
-def test_what_people_said_before_is_data_too():
-    for text in INJECTIONS:
-        sent = payload(question(1, before=(Exchange({"text": text}, "好"),)), PROFILE)["messages"]
-        assert json.loads(sent[1]["content"]) == {"text": text}
-        assert "\n" not in sent[1]["content"]
-
-
-def test_no_traceback_quotes_it():
-    assert "before" not in repr(replace(question(1), before=BEFORE))
 
 
 def test_a_host_gets_the_conversation_and_its_answer_is_kept(tmp_path):

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from pipelines.errors import TooManyInvalid
 from pipelines.judge.service import stop_reason
-from pipelines.llm.failures import LATELY, LEAST, LONG, Failures, InvalidReplies, surprise
+from pipelines.llm.failures import LEAST, LONG, RECENT, Failures, InvalidReplies, surprise
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.questions import TOO_LONG, Provenance, Question, Reply
 
@@ -42,21 +42,6 @@ def test_long_runs_at_half_the_limit_are_never_stopped(limit):
     assert [stopped(drawn(seed, limit / 2, LONG_RUN), limit) for seed in range(5)] == [None] * 5
 
 
-def test_what_comes_in_groups_stops_no_run():
-    """The four outputs of a prompt fail together, once in 100 prompts, and are judged one after the other."""
-    draw = Random(1)
-    outcomes = [one for _ in range(LONG_RUN // 4) for one in ["failed" if draw.random() < 0.01 else "judged"] * 4]
-    assert stopped(outcomes) is None
-
-
-def test_some_odd_replies_at_the_beginning_stop_nothing():
-    assert stopped(["failed"] * 3 + ["judged"] * 30) is None
-
-
-def test_a_limit_of_1_bears_everything():
-    assert stopped(["failed"] * 3000, 1.0) is None
-
-
 # What is not
 
 
@@ -74,18 +59,7 @@ def test_a_little_more_than_the_limit_stops_a_run_in_the_end(seed):
 def test_an_outage_stops_a_run_within_20_judgements(good):
     counts = Failures(LIMIT)
     assert stopped(["judged"] * good, counts=counts) is None
-    assert stopped(["failed"] * LATELY, counts=counts) == (LATELY // 2 + 1 if good else LEAST)
-
-
-def test_a_judge_that_grows_worse_is_not_excused_by_its_past():
-    counts = Failures(LIMIT)
-    assert stopped(drawn(3, 0.005, LONG_RUN), counts=counts) is None
-    assert stopped(drawn(4, 0.2, LONG_RUN), counts=counts) < LONG
-
-
-def test_a_limit_of_0_bears_nothing_once_there_is_enough_to_look_at():
-    assert stopped(["failed"] + ["judged"] * 30, 0.0) == LEAST
-    assert stopped(["judged"] * 30 + ["failed"], 0.0) == 31
+    assert stopped(["failed"] * RECENT, counts=counts) == (RECENT // 2 + 1 if good else LEAST)
 
 
 def test_it_says_what_happened_and_what_to_do():
@@ -107,10 +81,6 @@ def test_refused_texts_are_no_failures():
     assert (counts.asked, counts.failed, counts.refused) == (57_600, 0, 4_800)
 
 
-def test_refused_texts_hide_no_outage():
-    assert stopped(["refused", "failed"] * 20) <= 2 * LEAST
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_a_judge_that_refuses_most_texts_stops_the_run_and_says_what_helps(seed):
     counts = Failures(LIMIT)
@@ -129,19 +99,6 @@ def test_a_judge_that_refuses_most_texts_stops_the_run_and_says_what_helps(seed)
 def test_what_is_found_unlikely_is(of, share, limit):
     hits = round(share * of)
     assert binom.sf(hits - 1, of, limit) <= exp(-surprise(hits, of, limit)) * (1 + 1e-9) + 1e-300
-
-
-@given(st.lists(st.sampled_from(["judged", "failed", "refused"]), max_size=120), st.floats(0, 1))
-def test_what_was_refused_is_counted_and_decides_nothing_about_failures(outcomes, limit):
-    counts, without = Failures(limit), Failures(limit)
-    for outcome in outcomes:
-        counts.count(outcome)
-        if outcome != "refused":
-            without.count(outcome)
-    assert counts.asked == len(outcomes)
-    assert (counts.failed, counts.refused) == (outcomes.count("failed"), outcomes.count("refused"))
-    if counts.refused <= counts.asked / 2 or without.excess:
-        assert counts.excess == without.excess
 
 
 # Replies to a stage
@@ -186,10 +143,6 @@ def test_what_is_of_the_text_ends_nothing_as_long_as_others_are_answered(reason)
 def test_what_is_said_of_most_texts_is_of_the_host(reason):
     with pytest.raises(TooManyInvalid, match="refuse the text, or cannot read it whole"):
         counted(*replies(*[reason] * 300, *[None] * 100)).require()
-
-
-def test_what_never_came_ends_nothing():
-    counted(*replies(*["no_answer:http_500, tries: 6"] * 1000), limit=0.0).require()
 
 
 def test_one_model_of_two_is_enough():

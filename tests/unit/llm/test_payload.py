@@ -1,6 +1,5 @@
 """What is sent and the key of it: only what decides the answer is in it, and a post stays inside its JSON."""
 
-import hashlib
 import json
 from dataclasses import replace
 from datetime import date
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from pipelines.errors import UnreadableFile
-from pipelines.llm.payload import Request, canonical, key_of, lengthened, payload, repaired, strict_schema
+from pipelines.llm.payload import Request, canonical, lengthened, payload, repaired, strict_schema
 from pipelines.llm.profiles import Price, Profile
 from pipelines.llm.prompts import load
 
@@ -61,14 +60,6 @@ def test_the_key_is_the_one_that_it_was():
     assert key(question(1)) == "ec9a07b1e3000f31d143048f8f54d67b98cf36b86d4975be5b315a1595392b4b"
 
 
-def test_the_key_is_the_hash_of_the_canonical_payload_and_the_sample():
-    sent = payload(question(1), PROFILE)
-    written = json.dumps(sent, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
-    assert canonical(sent) == written
-    assert key_of(written, 3) == hashlib.sha256(written + b"\n3").hexdigest()
-    assert canonical(dict(reversed(sent.items()))) == written
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -111,14 +102,6 @@ def test_prompt_inputs_and_sample_are_in_the_key():
     assert key(question(1, prompt=replace(PROMPT, version="9"))) == key(one)  # a number alone is not sent
 
 
-def test_structure_as_far_as_the_profile_can():
-    assert payload(question(1), PROFILE.model_copy(update={"structured": "json_object"}))["response_format"] == {
-        "type": "json_object"
-    }
-    assert "response_format" not in payload(question(1), PROFILE.model_copy(update={"structured": "none"}))
-    assert "response_format" not in payload(question(1, schema=None), PROFILE)
-
-
 def test_a_prompt_that_wants_json_and_never_says_so_is_refused():
     silent = question(1, prompt=replace(PROMPT, text="说出情绪"))
     with pytest.raises(ValueError, match="never says JSON"):
@@ -142,16 +125,6 @@ def test_how_a_reply_is_drawn(profile, hints, temperature, max_tokens):
     assert sent["max_tokens"] == max_tokens
 
 
-def test_the_extra_body_is_merged_in():
-    sent = payload(question(1), PROFILE.model_copy(update={"extra_body": {"thinking": {"type": "disabled"}}}))
-    assert sent["thinking"] == {"type": "disabled"}
-
-
-def test_who_is_no_model_is_told_of_nothing_but_the_question():
-    sent = payload(question(1), None)
-    assert list(sent) == ["model", "messages"]
-
-
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=40) | st.lists(st.text(max_size=9), max_size=3)))
 def test_inputs_are_data_whatever_they_say(inputs):
     sent = payload(replace(question(1), inputs=inputs), PROFILE)
@@ -159,13 +132,6 @@ def test_inputs_are_data_whatever_they_say(inputs):
     assert [one["role"] for one in again["messages"]] == ["system", "user"]
     assert json.loads(again["messages"][1]["content"]) == inputs
     assert again["messages"][0]["content"] == PROMPT.text
-
-
-@pytest.mark.parametrize("text", INJECTIONS)
-def test_a_post_that_gives_orders_stays_in_its_place(text):
-    sent = json.loads(canonical(payload(question(1, text=text), PROFILE)))
-    assert [one["role"] for one in sent["messages"]] == ["system", "user"]
-    assert json.loads(sent["messages"][1]["content"])["text"] == text
 
 
 def test_a_reply_is_lengthened_twice_over_and_no_further():
@@ -231,12 +197,6 @@ def test_front_matter_may_hint_at_how_it_is_asked(tmp_path):
     assert (found.temperature, found.max_tokens) == (0.3, 500)
     assert found.text == "请读 这段"
     assert found.name.startswith("p@2-")
-
-
-def test_front_matter_without_hints_has_none(tmp_path):
-    found = load(prompt_file(tmp_path, ""))
-    assert (found.language, found.model, found.schema) == ("zh", None, None)
-    assert (found.temperature, found.max_tokens) == (None, None)
 
 
 @pytest.mark.parametrize("line", ["temperature: warm\n", "max_tokens: 1.5\n"])

@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from decimal import Decimal
@@ -156,19 +155,6 @@ def test_an_answer_is_kept_though_its_caller_was_cancelled(ledger):
     with Ledger(ledger.path) as again:
         assert again.recorded([key_of(1)]).keys() == {key_of(1)}
         assert again.open_attempts() == []
-
-
-def test_several_loops_in_several_threads_share_a_ledger(ledger):
-    async def some(first: int) -> None:
-        await asyncio.gather(*(ask(ledger, number) for number in range(first, first + 50)))
-
-    threads = [threading.Thread(target=run, args=(some(30 * place),)) for place in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(ledger.recorded([key_of(number) for number in range(140)]).keys()) == 140
-    assert sum(one.calls for one in ledger.spend()) == 140
 
 
 def test_what_is_under_way_at_the_end_is_lost_and_stays_set_aside(ledger, path):
@@ -489,15 +475,6 @@ def test_sums_that_are_not_those_of_the_calls_are_noticed(path):
     db.close()
     with Ledger(path) as ledger, pytest.raises(DamagedLedger, match="sums of budget"):
         ledger.check()
-
-
-def test_a_folder_or_a_closed_door_is_an_error_of_ours(tmp_path):
-    (tmp_path / "ledger.sqlite").mkdir()
-    with pytest.raises(LedgerError):
-        Ledger(tmp_path / "ledger.sqlite")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(LedgerError, match="cannot be used"):
-        Ledger(tmp_path / "file" / "ledger.sqlite")
 
 
 def test_a_process_that_was_stopped_while_it_writes_is_named_in_the_end(path, monkeypatch):
