@@ -117,7 +117,7 @@ def export_to_hub(
 
     with terminal.progress() as shown:
         exported, found = to_hub(
-            home(), release, repo, public=public, told=lambda done, total: shown.moved("upload", done, total)
+            home(), release, repo, public=public, progress=lambda done, total: shown.moved("upload", done, total)
         )
     _withheld(exported)
     terminal.line(f"{repo}: {found.tag} is {'' if found.new else 'already '}there, commit {found.commit[:12]}")
@@ -175,7 +175,7 @@ def import_release(repo: str, revision: str) -> None:
 
     with terminal.progress() as shown:
         release = fetch(
-            releases_to_give(home()), repo, revision, told=lambda done, total: shown.moved("fetch", done, total)
+            releases_to_give(home()), repo, revision, progress=lambda done, total: shown.moved("fetch", done, total)
         )
     terminal.line(f"{release.name}: {sum(map(release.rows, release.configs)):,} rows of {len(release.configs)} configs")
 

@@ -23,7 +23,7 @@ from pipelines.llm.ledger.records import Budget, OpenAttempt, Spend
 from pipelines.llm.money import amount
 from pipelines.operations.erase.documents import Plan, Receipt
 from pipelines.operations.lineage import Event
-from pipelines.operations.paper_tables import PaperTable
+from pipelines.release.publish.card import PaperTable
 from pipelines.store import Version
 from pipelines.store.release_manifest import Finding, Release
 from pipelines.train.alarms import Alarm

@@ -5,10 +5,8 @@ from pipelines.errors import NoVersion, StoreError
 from pipelines.flow.runner import is_stale, waits_for_model
 from pipelines.flow.stages import MAKERS
 from pipelines.settings import Settings
-from pipelines.store.manifest import Run
+from pipelines.store.emptiness import why_empty
 from pipelines.store.store import Store
-
-_REASONS = 2  # for which most rows were dropped
 
 
 def states(store: Store, settings: Settings) -> dict[str, str]:
@@ -33,24 +31,9 @@ def _state(table: str, stage: Stage, store: Store, settings: Settings, before: d
         if not made:
             return next((before[one] for one in stage.parents if before.get(one, "").startswith("waits")), None)
         stale = "stale; " if is_stale(stage, store, settings) else ""
-        return stale + (_why_empty(table, stage, store) or ("" if stale else "up to date"))
+        empty = why_empty(store, store.version(table))
+        return stale + (f"empty: {empty}" if empty else "" if stale else "up to date")
     except NoVersion:
         return "stale"
     except StoreError:  # `gongqing tables` itself says what is wrong with it
         return None
-
-
-def _why_empty(table: str, stage: Stage, store: Store) -> str:
-    """Why a table has no rows; nothing where it has some."""
-    version = store.version(table)
-    if version.rows:
-        return ""
-    if reasons := sorted(version.manifest.reasons.items(), key=lambda one: -one[1])[:_REASONS]:
-        return "empty: " + ", ".join(f"{name} {rows:,}" for name, rows in reasons)
-    run: Run = version.manifest.runs[-1]
-    for parent in stage.parents:
-        if parent == "cer_labels" and parent not in run.parents:
-            return "empty: people have labelled nothing (docs/training-sets.md)"
-        if parent in run.parents and not store.version(parent, run.parents[parent]).rows:
-            return f"empty: so is {parent}"
-    return "empty: there was nothing to make it from"

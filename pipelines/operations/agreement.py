@@ -4,7 +4,7 @@ A candidate is no prediction of the reference: several strategies may be right a
 beside what chance would give (Cohen's kappa), and against other models, never as a score to be raised.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import polars as pl
@@ -36,11 +36,11 @@ def agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         A frame of AGREEMENT, sorted; a field that a source does not label has no line. Emotions are compared by the
-        closed set `EMOTIONS`: a word of a candidate that is none of its names agrees with nothing.
+        closed set `EMOTIONS`: another word of a candidate agrees with nothing.
     """
     labels = turns.select("dialogue_id", "round", "source", "strategies", labelled_emotion="emotion")
     joined = candidates.join(labels, on=["dialogue_id", "round"], how="inner", maintain_order="left")
-    said: dict[tuple[str, str, str], list[tuple[str, list[str]]]] = {}
+    pairs: defaultdict[tuple[str, str, str], list[tuple[str, list[str]]]] = defaultdict(list)
     for row in joined.iter_rows(named=True):
         emotion = _emotion(row["labelled_emotion"] or "")
         for field, word, true in (
@@ -48,8 +48,8 @@ def agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
             ("emotion", _emotion(row["emotion"]) or row["emotion"], [emotion] if emotion else []),
         ):
             if true:
-                said.setdefault((row["source"], row["model_asked"], field), []).append((word, true))
-    lines = [(*key, *_measured(pairs)) for key, pairs in sorted(said.items())]
+                pairs[row["source"], row["model_asked"], field].append((word, true))
+    lines = [(*key, *_measured(of_key)) for key, of_key in sorted(pairs.items())]
     return pl.DataFrame(lines, schema=AGREEMENT, orient="row")
 
 

@@ -38,24 +38,24 @@ def diversity(dialogues: pl.DataFrame, rewritten: pl.DataFrame) -> pl.DataFrame:
         "source": dialogues.filter(pl.col("dialogue_id").is_in(rewritten["source_dialogue_id"].unique().implode())),
         **{str(name): rows for (name,), rows in sorted(rewritten.group_by("variant"))},
     }
-    found: list[Row] = []
+    lines: list[Row] = []
     for lang in LANGUAGES:
         of_lang = {name: rows.filter(lang=lang) for name, rows in columns.items()}
         if of_lang["source"].height:
             figures = {name: dict(_figures(rows, lang)) for name, rows in of_lang.items()}
             for figure in dict.fromkeys(figure for column in figures.values() for figure in column):
-                found.append({"lang": lang, "figure": figure} | {name: figures[name].get(figure) for name in columns})
+                lines.append({"lang": lang, "figure": figure} | {name: figures[name].get(figure) for name in columns})
     schema = {"lang": pl.String, "figure": pl.String} | dict.fromkeys(columns, pl.Float64)
-    return pl.DataFrame(found, schema=schema)
+    return pl.DataFrame(lines, schema=schema)
 
 
 def _figures(rows: pl.DataFrame, lang: str) -> Iterator[tuple[str, float]]:
     talks = rows["turns"].to_list()
     yield "dialogues", float(len(talks))
     yield "turns", float(sum(map(len, talks)))
-    said = [_words(turn["text"], lang) for turns in talks for turn in turns]
-    yield "distinct-1", _distinct([word for words in said for word in words])
-    yield "distinct-2", _distinct([pair for words in said for pair in pairwise(words)])
+    spoken = [_words(turn["text"], lang) for turns in talks for turn in turns]
+    yield "distinct-1", _distinct([word for words in spoken for word in words])
+    yield "distinct-2", _distinct([pair for words in spoken for pair in pairwise(words)])
     if len(talks) > 1:
         yield "self-similarity", likeness(["\n".join(turn["text"] for turn in turns) for turns in talks])
     labels = Counter(label for turns in talks for turn in turns for label in turn["strategies"])

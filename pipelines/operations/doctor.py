@@ -50,17 +50,20 @@ def examine(home: Path) -> Iterator[Finding]:
     yield _permissions(home)
     yield _settings(home)
     yield _dagster(home)
-    key = author_key(home)
-    yield Finding(
-        "author key",
-        "ok" if key and len(key) >= 16 else "warning",
-        ("set" if len(key) >= 16 else "too short: 16 bytes or more are needed")
-        if key
-        else "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)",
-    )
+    yield _author_key(home)
     yield from _erasures(home)
     yield from _ledger(home)
     yield from _versions(Store(Home(home).data))
+
+
+def _author_key(home: Path) -> Finding:
+    key = author_key(home)
+    if not key:
+        missing = "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)"
+        return Finding("author key", "warning", missing)
+    if len(key) < 16:
+        return Finding("author key", "warning", "too short: 16 bytes or more are needed")
+    return Finding("author key", "ok", "set")
 
 
 def _erasures(home: Path) -> Iterator[Finding]:
@@ -98,12 +101,12 @@ def _home(home: Path) -> Finding:
 
 def _permissions(home: Path) -> Finding:
     """What in the home another user of this machine may read, change or enter."""
-    found = open_to_others(home)
-    if not found:
+    counts = open_to_others(home)
+    if not counts:
         return Finding("permissions", "ok", "what lies in the home is for you alone")
-    paths = [shlex.quote(str(path)) for path in found]
+    paths = [shlex.quote(str(path)) for path in counts]
     named = ", ".join(paths[:_FEW]) + (", …" if len(paths) > _FEW else "")
-    count = sum(found.values())
+    count = sum(counts.values())
     return Finding(
         "permissions",
         "warning",
@@ -131,8 +134,8 @@ def _dagster(home: Path) -> Finding:
     if not isinstance(loaded, dict | None):
         return Finding("dagster.yaml", "broken", f"{path} is no table of settings; remove it: the next run writes one")
     missing = {"storage", "local_artifact_storage", "compute_logs"} - set(loaded or {})
-    told = f"{path} does not say where {', '.join(sorted(missing))} go: state would be lost" if missing else str(path)
-    return Finding("dagster.yaml", "broken" if missing else "ok", told)
+    detail = f"{path} does not say where {', '.join(sorted(missing))} go: state would be lost" if missing else str(path)
+    return Finding("dagster.yaml", "broken" if missing else "ok", detail)
 
 
 def _ledger(home: Path) -> Iterator[Finding]:
@@ -158,9 +161,9 @@ def _versions(store: Store) -> Iterator[Finding]:
         for place in places:
             name = table if place is None else f"{table}/{place}"
             ids = store.version_ids(table, place)
-            looks: list[Callable[[], object]] = [partial(store.pointer, table, place)]
-            looks += [partial(_verify, store, table, one, place) for one in ids]
-            broken = [error for look in looks if (error := _error_of(look)) is not None]
+            errors = [_error_of(partial(store.pointer, table, place))]
+            errors += [_error_of(partial(_verify, store, table, one, place)) for one in ids]
+            broken = [error for error in errors if error is not None]
             older = _error_of(partial(_require_todays, store, table, place)) if ids and not broken else None
             if older is not None:
                 yield Finding(name, "warning" if isinstance(older, OlderSchema) else "broken", str(older))
@@ -179,9 +182,9 @@ def _require_todays(store: Store, table: str, place: str | None) -> None:
         store.require_todays(store.version(table, partition=place))
 
 
-def _error_of(look: Callable[[], object]) -> GongqingError | None:
+def _error_of(call: Callable[[], object]) -> GongqingError | None:
     try:
-        look()
+        call()
     except GongqingError as error:
         return error
     return None

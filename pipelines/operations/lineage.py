@@ -13,7 +13,7 @@ from schemas.tables import TABLES
 
 # What stands between a row's id and a part of it: a round, an answer or a speaker, a rewriting.
 _MARKS = ("#", "/", "~")
-_TOLD = ("cluster_id", "cluster_name", "variant", "persona_id", "group_id", "split")
+_SHOWN = ("cluster_id", "cluster_name", "variant", "persona_id", "group_id", "split")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ def _of_version(store: Store, version: Version, row_id: str) -> Iterator[Event]:
     where = (version.table, version.version, version.partition)
     kept = store.read(*where)
     for ids, marks in _ids(version.table):
-        found = kept.select(id=ids, detail=marks).explode("id", empty_as_null=False)
-        for name, detail in found.filter(_concerns(pl.col("id"), row_id)).collect().iter_rows():
+        rows = kept.select(id=ids, detail=marks).explode("id", empty_as_null=False)
+        for name, detail in rows.filter(_concerns(pl.col("id"), row_id)).collect().iter_rows():
             yield Event(version.table, version.partition, version.version, name, "kept", None, detail)
     dropped = store.read_dropped(*where).filter(_concerns(pl.col("row_id"), row_id)).collect()
     for row in dropped.iter_rows(named=True):
@@ -70,10 +70,10 @@ def _of_version(store: Store, version: Version, row_id: str) -> Iterator[Event]:
 
 
 def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
-    """The ids of a table's rows as lists, and what is worth telling beside them."""
+    """The ids of a table's rows as lists, and a detail of each row."""
     columns = TABLES[table].column_names()
-    told = [pl.format(f"{name} {{}}", pl.col(name)) for name in _TOLD if name in columns]
-    marks = pl.concat_str(told, separator=", ", ignore_nulls=True) if told else pl.lit(None, dtype=pl.String)
+    shown = [pl.format(f"{name} {{}}", pl.col(name)) for name in _SHOWN if name in columns]
+    marks = pl.concat_str(shown, separator=", ", ignore_nulls=True) if shown else pl.lit(None, dtype=pl.String)
     if {"dialogue_id", "round"} <= set(columns):
         candidate = "candidate" in columns
         parts = ["dialogue_id", "round", *(["candidate"] if candidate else [])]

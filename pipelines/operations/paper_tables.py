@@ -3,13 +3,12 @@ the labels of their sources.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from pipelines.operations.agreement import agreement
 from pipelines.operations.diversity import diversity
+from pipelines.release.publish.card import PaperTable
 from pipelines.store import Store, Version
 from pipelines.text import keys
 from schemas.taxonomy import CATEGORIES, CATEGORY_OF
@@ -49,34 +48,12 @@ def dialogue_diversity(store: Store, version: Version) -> pl.DataFrame:
     return diversity(store.read("coherent_dialogues", source).collect(), rewritten)
 
 
-@dataclass(frozen=True)
-class PaperTable:
-    """A table of a paper with our figures in it. A figure of the paper that cannot be right is in `impossible`."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
-    impossible: set[tuple[int, int]]  # (row, column)
-    notes: list[str]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return {
-            "title": self.title,
-            "rows": [dict(zip(self.columns, row, strict=True)) for row in self.rows],
-            "impossible": [
-                {"row": self.rows[row][0], "column": self.columns[column]} for row, column in sorted(self.impossible)
-            ],
-            "notes": self.notes,
-        }
-
-
 def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """Rows of `unique_posts`, with the topic that `topics` gives where their source gives none of the taxonomy's."""
-    given = topics.select(post_id="row_id", judged="topic")
+    judged = topics.select(post_id="row_id", judged="topic")
     ours = pl.when(pl.col("topic").is_in(list(CATEGORY_OF))).then("topic")
     return (
-        posts.join(given, on="post_id", how="left", maintain_order="left")
+        posts.join(judged, on="post_id", how="left", maintain_order="left")
         .with_columns(topic=pl.coalesce(ours, "judged", "topic"))
         .drop("judged")
     )
@@ -116,11 +93,11 @@ def paper_tables(
     posts = read("unique_posts")
     if there("topics"):
         posts = with_topics(posts, read("topics"))
-    found = {name: make(posts) for name, make in (("M", m_table_1), ("E", e_table_1)) if name in wanted}
+    tables = {name: make(posts) for name, make in (("M", m_table_1), ("E", e_table_1)) if name in wanted}
     if "C" in wanted and (against or there("cer_candidates")):
         candidates, turns = read("cer_candidates"), read("sampled_turns")
-        found["C"] = c_agreement(candidates, turns)
-    return found
+        tables["C"] = c_agreement(candidates, turns)
+    return tables
 
 
 def m_table_1(posts: pl.DataFrame) -> PaperTable:

@@ -6,11 +6,11 @@ from tempfile import TemporaryDirectory
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.operations.paper_tables import paper_tables
-from pipelines.release.publish.client import Told, hub_client, nobody, require_repo
+from pipelines.release.publish.client import Progress, hub_client, require_repo
 from pipelines.release.publish.folder import export_folder
 from pipelines.release.publish.hub import Published, publish
 from pipelines.release.publish.public import is_public
-from pipelines.release.publish.published import UNKNOWN, remember
+from pipelines.release.publish.published import UNKNOWN, note_publication
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
@@ -18,9 +18,9 @@ from pipelines.store.suppression import require_no_erasure
 
 
 def releases_to_give(home: Path) -> Releases:
-    """The releases of a home, to give away or to add to.
+    """The releases of a home, to publish or to add to.
 
-    Raises Busy while an erasure is unfinished: what it takes away must not leave the house meanwhile.
+    Raises Busy while an erasure is unfinished: what it removes must not leave the home meanwhile.
     """
     require_no_erasure(home)
     return Releases(home)
@@ -56,24 +56,24 @@ def export(home: Path, name: str | None, target: Path, repo: str = "") -> Releas
 
 
 def to_hub(
-    home: Path, name: str | None, repo: str, *, public: bool = False, told: Told = nobody
+    home: Path, name: str | None, repo: str, *, public: bool = False, progress: Progress | None = None
 ) -> tuple[Release, Published]:
-    """Put what may be published of a release, or of the current one, on the Hub, and note where it stands.
+    """Put what may be published of a release, or of the current one, on the Hub, and note where it is published.
 
     Returns the release as it is published, and where. Raises what `export` and `publish` do.
     """
-    require_repo(repo)  # this and the token before anything is looked at, which takes a while
+    require_repo(repo)  # this and the token first: the rest takes a while
     hub_client()
     with Home(home).lock("giving", shared=True), TemporaryDirectory() as scratch:
         folder = Path(scratch) / "release"
         release = export(home, name, folder, repo)
-        found = publish(
+        published = publish(
             release,
             folder,
             repo,
             private=not public,
-            told=told,
-            begun=lambda: remember(home, repo, release.name, UNKNOWN),
+            progress=progress,
+            before_commit=lambda: note_publication(home, repo, release.name, UNKNOWN),
         )
-        remember(home, found.repo, found.tag, found.commit)
-    return release, found
+        note_publication(home, published.repo, published.tag, published.commit)
+    return release, published

@@ -7,6 +7,7 @@ from pipelines.core.home import Home
 from pipelines.flow.runner import is_stale
 from pipelines.flow.stages import STAGES
 from pipelines.release.assemble import assemble, require_request
+from pipelines.release.checks.released import finding
 from pipelines.settings import Settings
 from pipelines.store.home_lock import alone
 from pipelines.store.release_manifest import Finding, Release
@@ -25,22 +26,12 @@ def release(home: Path, name: str, *, allow: Collection[str] = (), strict: bool 
 
 
 def _stale(store: Store, settings: Settings) -> list[Finding]:
-    """The tables that a refresh would make again. One that was never made is none: its set is left out and told."""
+    """The tables that a refresh would make again, but for those that were never made: their sets are left out."""
     tables = [
         table
         for stage in STAGES
         if any(store.version_ids(table) for table in stage.tables) and is_stale(stage, store, settings)
         for table in stage.tables
     ]
-    if not tables:
-        return []
-    return [
-        Finding(
-            check="stale",
-            severity="refuse",
-            count=len(tables),
-            what=f"tables are not up to date: {', '.join(tables)}",
-            hint="gongqing refresh",
-            examples=tables,
-        )
-    ]
+    what = f"tables are not up to date: {', '.join(tables)}"
+    return [finding("stale", what, "gongqing refresh", tables)] if tables else []

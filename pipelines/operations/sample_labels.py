@@ -43,7 +43,7 @@ class InventedLabel(BaseModel):
 
 
 def write_sample_labels(store: Store, settings: Settings, path: Path = LABELS) -> Version:
-    """Put the invented labels into `cer_labels`, in the place of those put there before; what people said stays.
+    """Put the invented labels into `cer_labels`, replacing earlier invented ones; people's labels stay.
 
     Raises UnreadableFile, and NoVersion before there are candidates.
     """
@@ -56,23 +56,23 @@ def write_sample_labels(store: Store, settings: Settings, path: Path = LABELS) -
 
 
 def sample_labels(
-    candidates: pl.DataFrame, turns: pl.DataFrame, aliases: tuple[str, ...], said: list[InventedLabel]
+    candidates: pl.DataFrame, turns: pl.DataFrame, aliases: tuple[str, ...], labels: list[InventedLabel]
 ) -> pl.DataFrame:
     """Rows of `cer_labels`, each with the hash of its candidate as it stands.
 
-    A label is left out where there is no candidate, or one by somebody else (provider): it was not said of that one.
+    A label is left out where there is no candidate, or one by another provider.
 
     Args:
         candidates: Rows of `cer_candidates`.
         turns: Rows of `sampled_turns`.
-        aliases: Who was asked, in the order of the candidates.
-        said: The labels.
+        aliases: The models that were asked, in the order of the candidates.
+        labels: The labels.
     """
     written = candidates.filter(provider=WRITTEN)
     candidate_of = {tuple(row[name] for name in _KEY): row for row in written.iter_rows(named=True)}
     turn_of = {(row["dialogue_id"], row["round"]): row for row in turns.iter_rows(named=True)}
     rows = []
-    for label in said:
+    for label in labels:
         number = aliases.index(label.alias) + 1 if label.alias in aliases else None
         candidate = candidate_of.get((label.dialogue_id, label.round, number))
         if candidate is not None:
@@ -82,8 +82,8 @@ def sample_labels(
 
 
 def read_labels(path: Path = LABELS) -> list[InventedLabel]:
-    """The labels of a file. Raises UnreadableFile, which names the line, where one is none or says it a second time."""
-    found: dict[tuple[str, int, str], InventedLabel] = {}
+    """The labels of a file. Raises UnreadableFile, with the line, for a wrong label or a second of a candidate."""
+    labels: dict[tuple[str, int, str], InventedLabel] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
             label = InventedLabel.model_validate_json(line)
@@ -92,10 +92,10 @@ def read_labels(path: Path = LABELS) -> list[InventedLabel]:
             problem = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
             raise _unreadable(problem, path, number) from error
         key = label.dialogue_id, label.round, label.alias
-        if key in found:
+        if key in labels:
             raise _unreadable("the candidate has a label already", path, number)
-        found[key] = label
-    return list(found.values())
+        labels[key] = label
+    return list(labels.values())
 
 
 def _unreadable(problem: str, path: Path, number: int) -> UnreadableFile:

@@ -1,6 +1,7 @@
 """A release from the tables of a home as they stand: pinned, checked, written."""
 
 import datetime as dt
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -38,15 +39,15 @@ def assemble(
 ) -> Release:
     """Make the release `name` of the current version of every table, and make it the current one.
 
-    A name that is there already stays what it is: where the same versions are current it is given back as it stands.
+    A release that is there already never changes: where the same versions are current it is returned as it is.
 
     Args:
         home: The home.
         name: Of the release: small letters, figures, points, hyphens, underscores.
-        allow: Checks out of ALLOWABLE that may find what they find: the release says so.
-        strict: Whether what those of STRICT find refuses too.
+        allow: Checks out of ALLOWABLE whose findings are allowed: the release says so.
+        strict: Whether findings of the checks in STRICT refuse too.
         settings: All settings of the home.
-        stale: What is to be mended already, by `pipelines.operations.release`.
+        stale: Findings of `pipelines.operations.release`.
 
     Raises:
         ReleaseRefused: The checks found something to mend; nothing was written.
@@ -61,12 +62,12 @@ def assemble(
     if name not in releases:
         made = _made(releases, Released(home, store, pins, settings), name, allow, strict, stale)
         return releases.promote(made.name)
-    standing = releases.read(name)
-    if standing.pins != _versions(pins):
+    there = releases.read(name)
+    if there.pins != _versions(pins):
         raise name_is_taken(name)
     current = releases.current()
-    # Whoever made it may have been killed before it became the current one.
-    return releases.promote(name) if current is None or current.made_at < standing.made_at else standing
+    # The process that made it may have been killed before it became the current one.
+    return releases.promote(name) if current is None or current.made_at < there.made_at else there
 
 
 def require_request(name: str, allow: Collection[str]) -> None:
@@ -79,10 +80,10 @@ def require_request(name: str, allow: Collection[str]) -> None:
 def _made(
     releases: Releases, released: Released, name: str, allow: Collection[str], strict: bool, stale: Sequence[Finding]
 ) -> Release:
-    found = [*stale, *findings(released, strict=strict)]
-    refused = {one.check for one in found if one.severity == "refuse"}
+    listed = [*stale, *findings(released, strict=strict)]
+    refused = {finding.check for finding in listed if finding.severity == "refuse"}
     if refused - set(allow):
-        raise ReleaseRefused(name, [one for one in found if one.check not in allow])
+        raise ReleaseRefused(name, [finding for finding in listed if finding.check not in allow])
     with releases.staging() as folder:
         release = Release(
             name=name,
@@ -96,7 +97,7 @@ def _made(
             prompts=used_prompts(released),
             spend=_spend(Home(released.home).ledger),
             sources=sources(released),
-            findings=found,
+            findings=listed,
             allowed=sorted(refused & set(allow)),
         )
         return releases.publish(folder, release)
@@ -107,12 +108,12 @@ def _versions(pins: Mapping[str, Version]) -> dict[str, str]:
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
-    """The settings, without what tells of the machine or of who runs it; of paths their last part."""
-    told: dict[str, Any] = settings.model_dump(mode="json", exclude=_PRIVATE)
+    """The settings, without those about the machine or its user; of paths their last part."""
+    public: dict[str, Any] = settings.model_dump(mode="json", exclude=_PRIVATE)
     for section, key in _PATHS:
-        if told[section][key] is not None:
-            told[section][key] = Path(told[section][key]).name
-    return told
+        if public[section][key] is not None:
+            public[section][key] = Path(public[section][key]).name
+    return public
 
 
 def _spend(path: Path) -> list[Spend]:
@@ -121,18 +122,17 @@ def _spend(path: Path) -> list[Spend]:
         return []
     with Ledger(path) as ledger:
         days = ledger.spend()
-    calls: dict[tuple[str, str, str], int] = {}
-    cost: dict[tuple[str, str, str], Decimal] = {}
+    calls: Counter[tuple[str, str, str]] = Counter()
+    cost: defaultdict[tuple[str, str, str], Decimal] = defaultdict(Decimal)
     for day in days:
         key = (day.stage, day.model_asked, day.currency)
-        calls[key] = calls.get(key, 0) + day.calls
-        cost[key] = cost.get(key, Decimal(0)) + day.cost
+        calls[key] += day.calls
+        cost[key] += day.cost
     return [
-        Spend(
-            stage=stage,
-            model=model,
-            calls=count,
-            usd=f"{cost[stage, model, currency]:f}" + ("" if currency == "USD" else f" {currency}"),
-        )
+        Spend(stage=stage, model=model, calls=count, usd=_amount(cost[stage, model, currency], currency))
         for (stage, model, currency), count in sorted(calls.items())
     ]
+
+
+def _amount(cost: Decimal, currency: str) -> str:
+    return f"{cost:f}" + ("" if currency == "USD" else f" {currency}")

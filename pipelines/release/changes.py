@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from pipelines.release.checks.texts import texts_of
 from pipelines.store.diff import diff
-from pipelines.store.release_forms import in_form, leaves, shared
+from pipelines.store.forms import in_schema
 from pipelines.store.release_manifest import Release, Spend
 from pipelines.store.releases import Releases
 from schemas.labels import SPLITS
@@ -18,6 +18,7 @@ from schemas.tables import TABLES
 
 Pair = tuple[Any, Any]  # before, after; None where there was none
 _KEY = ["row_id"]  # of every set
+_Schema = Mapping[str, Any]  # column → polars' type
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,7 @@ class Changes:
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`: pairs are lists, names of several parts joined by a slash."""
-        told = asdict(self)
-        return {key: _plain(value) for key, value in told.items()}
+        return {key: _plain(value) for key, value in asdict(self).items()}
 
 
 def changes(home: Path, a: str, b: str) -> Changes:
@@ -109,7 +109,7 @@ def changes(home: Path, a: str, b: str) -> Changes:
         settings=_differing(_flat(before.settings), _flat(after.settings)),
         spend=_differing(_by_stage(before.spend), _by_stage(after.spend)),
         sources=_differing({one.name: one for one in before.sources}, {one.name: one for one in after.sources}),
-        findings=_differing(_told(before), _told(after)),
+        findings=_differing(_findings(before), _findings(after)),
     )
 
 
@@ -125,9 +125,9 @@ class _Contents:
         return self.releases.frame(self.release.name, config, split).collect()
 
     def read(self, config: str) -> pl.DataFrame | None:
-        """The rows of a set in the form that it has today; None where they have no such form."""
+        """The rows of a set in today's schema; None where that is impossible."""
         try:
-            return in_form(self.rows(config), TABLES[config].polars_schema()) if config in TABLES else None
+            return in_schema(self.rows(config), TABLES[config].polars_schema()) if config in TABLES else None
         except pl.exceptions.SchemaError:
             return None
 
@@ -143,7 +143,7 @@ class _Contents:
         return dict(pl.concat(sets).unique("row_id").drop_nulls().group_by("topic").len().sort("topic").iter_rows())
 
     def lengths(self) -> dict[tuple[str, str], Lengths]:
-        found = {}
+        lengths = {}
         for config in self.release.configs:
             if (rows := self.read(config)) is None:
                 continue
@@ -154,8 +154,8 @@ class _Contents:
                 .agg(pl.len(), mean=length.mean(), median=length.median(), p95=length.quantile(0.95, "linear"))
             )
             for part, texts, *figures in measured.sort("part").iter_rows():
-                found[config, part] = Lengths(texts, *(round(figure, 1) for figure in figures))
-        return found
+                lengths[config, part] = Lengths(texts, *(round(figure, 1) for figure in figures))
+        return lengths
 
 
 def _rows(before: _Contents, after: _Contents) -> Iterator[Rows]:
@@ -163,22 +163,53 @@ def _rows(before: _Contents, after: _Contents) -> Iterator[Rows]:
         for split in SPLITS:
             one, other = before.rows(config, split), after.rows(config, split)
             if one.height and other.height:
-                form = shared(one.schema, other.schema)
-                one, other = (in_form(rows, form) for rows in (one, other))
-            found = diff(one, other, _KEY)
+                schema = _common(one.schema, other.schema)
+                one, other = (in_schema(rows, schema) for rows in (one, other))
+            difference = diff(one, other, _KEY)
             if one.height or other.height:
-                kept = one.height - found.removed.height
-                yield Rows(config, split, found.added.height, found.removed.height, kept, found.changed.height)
+                added, removed, changed = (
+                    rows.height for rows in (difference.added, difference.removed, difference.changed)
+                )
+                yield Rows(config, split, added, removed, one.height - removed, changed)
 
 
 def _columns(before: _Contents, after: _Contents) -> dict[str, Pair]:
-    found: dict[str, Pair] = {}
+    columns: dict[str, Pair] = {}
     for config in before.release.configs:
         one, other = before.rows(config), after.rows(config)
         if one.height and other.height and one.schema != other.schema:
-            told = _differing(leaves(one.schema), leaves(other.schema))
-            found |= {f"{config}.{name}": pair for name, pair in told.items()}
-    return found
+            pairs = _differing(_leaves(one.schema), _leaves(other.schema))
+            columns |= {f"{config}.{name}": pair for name, pair in pairs.items()}
+    return columns
+
+
+def _common(one: _Schema, other: _Schema) -> dict[str, Any]:
+    """The columns that both have, with the fields that both have; those of two types are left out."""
+    common = {name: _common_type(dtype, other[name]) for name, dtype in one.items() if name in other}
+    return {name: dtype for name, dtype in common.items() if dtype is not None}
+
+
+def _common_type(one: Any, other: Any) -> Any:
+    if isinstance(one, pl.List) and isinstance(other, pl.List):
+        inner = _common_type(one.inner, other.inner)
+        return None if inner is None else pl.List(inner)
+    if isinstance(one, pl.Struct) and isinstance(other, pl.Struct):
+        fields = _common(one.to_schema(), other.to_schema())
+        return pl.Struct(fields) if fields else None
+    return one if one == other else None
+
+
+def _leaves(schema: _Schema) -> dict[str, str]:
+    """The innermost columns: `column.field` → type; the members of a list are `column[]`."""
+    leaves: dict[str, str] = {}
+    for name, dtype in schema.items():
+        if isinstance(dtype, pl.List):
+            leaves |= _leaves({f"{name}[]": dtype.inner})
+        elif isinstance(dtype, pl.Struct):
+            leaves |= _leaves({f"{name}.{field}": inner for field, inner in dtype.to_schema().items()})
+        else:
+            leaves[name] = str(dtype)
+    return leaves
 
 
 def _differing(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> dict[Any, Pair]:
@@ -206,9 +237,9 @@ def _by_stage(spend: Iterable[Spend]) -> dict[tuple[str, str], Spend]:
     return {(one.stage, " ".join([one.model, *one.usd.split()[1:]])): one for one in spend}
 
 
-def _told(release: Release) -> dict[str, list[str]]:
-    told: dict[str, list[str]] = {}
-    for one in release.findings:
-        allowed = " (allowed)" if one.check in release.allowed else ""
-        told.setdefault(one.check, []).append(one.what + allowed)
-    return told
+def _findings(release: Release) -> dict[str, list[str]]:
+    findings: dict[str, list[str]] = {}
+    for finding in release.findings:
+        allowed = " (allowed)" if finding.check in release.allowed else ""
+        findings.setdefault(finding.check, []).append(finding.what + allowed)
+    return findings

@@ -1,7 +1,7 @@
-"""Rows in the form that their table had when they were written, and in the one that it has today.
+"""Rows in the schema that their table had when they were written, and in today's.
 
-A column, or a field within one, that has come since and may be null is filled with null. Any other difference changes
-what rows mean: they are read as they were written, and nothing is made from them.
+A column, or a field within one, that was added since and may be null is filled with null. Any other difference changes
+the meaning of rows: they are read as they were written, and nothing is made from them.
 """
 
 from collections.abc import Mapping
@@ -14,33 +14,42 @@ from schemas.table import Table
 
 
 def filled(rows: pl.LazyFrame, schema: type[Table]) -> pl.LazyFrame:
-    """Rows with the columns of today where they only lack what may be null; any others as they are."""
-    found, wanted = rows.collect_schema(), schema.polars_schema()
-    if found == wanted or differing(found, schema):
+    """Rows with today's columns where they only lack some that may be null; any others as they are."""
+    columns, wanted = rows.collect_schema(), schema.polars_schema()
+    if columns == wanted or differing(columns, schema):
         return rows
-    return rows.select(
-        pl.col(name).cast(dtype) if name in found else pl.lit(None, dtype=dtype).alias(name)
-        for name, dtype in wanted.items()
+    return rows.match_to_schema(wanted, missing_columns="insert", missing_struct_fields="insert")
+
+
+def in_schema(rows: pl.DataFrame, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Rows of a release with exactly these columns and fields: others left out, null where there was none.
+
+    Raises polars' SchemaError where a column holds values of another type.
+    """
+    return rows.match_to_schema(
+        schema,
+        missing_columns="insert",
+        missing_struct_fields="insert",
+        extra_columns="ignore",
+        extra_struct_fields="ignore",
     )
 
 
-def differing(found: Mapping[str, pl.DataType], schema: type[Table]) -> list[str]:
-    """The columns for which rows cannot be brought into the form of today, sorted by name; none where they can."""
-    columns = schema.columns()
-    return sorted(
-        name for name in {*found, *columns} if name not in columns or not _fits(found.get(name), columns[name])
-    )
+def differing(columns: Mapping[str, pl.DataType], schema: type[Table]) -> list[str]:
+    """The columns for which rows cannot be brought into today's schema, sorted by name; none where they can."""
+    today = schema.columns()
+    return sorted(name for name in {*columns, *today} if name not in today or not _fits(columns.get(name), today[name]))
 
 
-def _fits(found: Any, column: dy.Column) -> bool:
-    """Whether a column as it was found is one of today, but for fields that it lacks and that may be null."""
-    if found is None:
+def _fits(dtype: Any, column: dy.Column) -> bool:
+    """Whether a column of this type is today's, but for fields that it lacks and that may be null."""
+    if dtype is None:
         return column.nullable
-    if isinstance(column, dy.List) and isinstance(found, pl.List):
-        return _fits(found.inner, column.inner)
-    if isinstance(column, dy.Struct) and isinstance(found, pl.Struct):
-        fields = {field.name: field.dtype for field in found.fields}
+    if isinstance(column, dy.List) and isinstance(dtype, pl.List):
+        return _fits(dtype.inner, column.inner)
+    if isinstance(column, dy.Struct) and isinstance(dtype, pl.Struct):
+        fields = dtype.to_schema()
         return set(fields) <= set(column.inner) and all(
             _fits(fields.get(name), inner) for name, inner in column.inner.items()
         )
-    return bool(found == column.dtype)
+    return bool(dtype == column.dtype)

@@ -13,14 +13,17 @@ from schemas.ids import digest
 Json = Annotated[dict[str, Any], BeforeValidator(to_jsonable_python)]
 
 
-class _Document(BaseModel):
+class Document(BaseModel):
+    """A part of a manifest, or a whole one."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def to_bytes(self) -> bytes:
+        """As it lies on disk."""
         return (json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n").encode()
 
 
-class File(_Document):
+class File(Document):
     """One Parquet file of a version, relative to the version's folder."""
 
     path: str
@@ -29,7 +32,7 @@ class File(_Document):
     sha256: str
 
 
-class Run(_Document):
+class Run(Document):
     """One run that produced the version. Two runs with the same `inputs` need not both be made."""
 
     parents: dict[str, str] = Field(default_factory=dict)  # table or table/partition -> version
@@ -45,7 +48,7 @@ class Run(_Document):
         return digest(decisive)
 
 
-class Column(_Document):
+class Column(Document):
     """A column as it was declared when the version was written."""
 
     name: str
@@ -53,11 +56,11 @@ class Column(_Document):
     description: str
 
 
-class Tombstone(_Document):
-    """That rows of a version were erased after it was made. It names none of them (`pipelines.operations.erase`).
+class Tombstone(Document):
+    """A note that rows of a version were erased. It names none of them (`pipelines.operations.erase`).
 
-    `rows` and `dropped` were erased of each part, `changed` lost a part of themselves: an answer, a hash. `content` is
-    what is left hashes to; empty where the columns were declared otherwise than today.
+    `rows` and `dropped` were erased of each part, `changed` rows lost a part: an answer, a hash. `content` is the hash
+    of what is left; empty where the schema is no longer today's.
     """
 
     erasure: str
@@ -68,8 +71,8 @@ class Tombstone(_Document):
     content: str
 
 
-class Manifest(_Document):
-    """All about one version. It is written last: a folder without it is no version."""
+class Manifest(Document):
+    """One version. It is written last: a folder without it is no version."""
 
     table: str
     partition: str | None
@@ -93,11 +96,11 @@ class Manifest(_Document):
         return any(tombstone.erasure == erasure for tombstone in self.erasures)
 
     def dropped_for(self, *reasons: str) -> int:
-        """How many rows, of whatever unit, were dropped for one of `reasons`."""
+        """How many rows, of any unit, were dropped for one of `reasons`."""
         return sum(rows for name, rows in self.reasons.items() if name.partition(": ")[2] in reasons)
 
 
-class Pointer(_Document):
+class Pointer(Document):
     """Which version of a table is the current one, and the inputs that were last brought up to date.
 
     `inputs` stays when a person promotes an older version, so that a refresh does not undo the choice until

@@ -1,16 +1,16 @@
 """What a release says of itself: `manifest.json` in its folder.
 
-A release pins the version of every table, and lists its own files with their digests. So it can be told whether it is
-whole, whether another one holds the same, and what each of its rows was made from.
+A release pins the version of every table, and lists its own files with their digests. So it can be checked whether it
+is whole, whether another one holds the same, and what each of its rows was made from.
 """
 
 import datetime as dt
 import json
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, Field
 
-from pipelines.store.manifest import Json
+from pipelines.store.manifest import Document, File, Json
 from schemas.ids import digest
 
 MEDIA = "media"  # the check that counts what is lost with sound and pictures
@@ -18,21 +18,13 @@ MEDIA = "media"  # the check that counts what is lost with sound and pictures
 Severity = Literal["refuse", "warn"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Shard(File):
+    """One Parquet file of a release, relative to the release's folder."""
 
-
-class Shard(_Part):
-    """One Parquet file of a release: `path` is relative to the release's folder."""
-
-    path: str
     split: str
-    rows: int
-    bytes: int
-    sha256: str
 
 
-class Spend(_Part):
+class Spend(Document):
     """What a stage has asked a model so far, by the ledger of the home. `usd` is a decimal number, never a float."""
 
     stage: str
@@ -41,7 +33,7 @@ class Spend(_Part):
     usd: str
 
 
-class Source(_Part):
+class Source(Document):
     """A data set or site that the released rows come from.
 
     `consent` is one of `schemas.labels.CONSENTS`, the weakest that any of its rows has; `licence` is empty where the
@@ -57,11 +49,10 @@ class Source(_Part):
     collected: str
 
 
-class Finding(_Part):
-    """What a check found: `refuse` keeps a release from being made unless it is allowed, `warn` is told with it.
+class Finding(Document):
+    """A finding of a check: `refuse` stops a release unless it is allowed, `warn` is published with it.
 
-    `count` rows (or pairs, or values: `what` names the unit), of which ids stand in `examples`, up to a thousand, never
-    a text.
+    `count` rows (or pairs, or values: `what` names the unit); `examples` are ids of up to a thousand, never a text.
     """
 
     check: str
@@ -72,7 +63,7 @@ class Finding(_Part):
     examples: list[str] = Field(default_factory=list)
 
 
-class Erasure(_Part):
+class Erasure(Document):
     """What an erasure took out of a release: whole rows, and parts of `changed` others. It says nothing of whom."""
 
     erasure: str
@@ -80,7 +71,7 @@ class Erasure(_Part):
     changed: int
 
 
-class Release(_Part):
+class Release(Document):
     """A release. `pins`: `table` or `table/partition` → version; `prompts`: id → id@version."""
 
     name: str
@@ -107,12 +98,8 @@ class Release(_Part):
         """Rows of a config, or of a split of it; 0 for one that is not there."""
         return sum(shard.rows for shard in self.configs.get(config, []) if split in (None, shard.split))
 
-    def to_bytes(self) -> bytes:
-        """As it lies on disk."""
-        return (json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n").encode()
-
 
 def text_only(release: Release) -> str:
     """What a card and a run say of it: the rounds that lacked media, or that none did."""
-    told = [one.what for one in release.findings if one.check == MEDIA]
-    return told[0] if told else "text only: no round lacked media"
+    findings = (finding.what for finding in release.findings if finding.check == MEDIA)
+    return next(findings, "text only: no round lacked media")

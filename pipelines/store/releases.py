@@ -7,8 +7,8 @@
     <home>/releases/<name>/<config>/<split>-00000-of-0000N.parquet
 
 A release is built in a scratch folder, made durable, and published at once, so a folder that is there is whole. It is
-never changed afterwards; to go back to an earlier one is to move the pointer. What stands in these files is for the
-owner of the home alone: they may hold what people wrote and never allowed anybody to print.
+never changed afterwards; the pointer may be moved back. These files are for the owner of the home alone: they may hold
+what people wrote and allowed nobody to publish.
 """
 
 import re
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.core.home import Home
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
-from pipelines.store.release_manifest import Release, Shard
+from pipelines.store.release_manifest import Release
 from pipelines.store.storage import LocalFolder
 from pipelines.store.verified import Verified
 
@@ -56,16 +56,16 @@ class Releases:
         return name in self._there()
 
     def read(self, name: str) -> Release:
-        """What a release says of itself, once its files are found to be what it says.
+        """The manifest of a release, once its files are checked against it.
 
         Raises:
             UnknownName: There is none of this name.
             DamagedRelease: A file is missing or another; each is read once per process.
         """
         release = self._manifest(name)
-        for shards in release.configs.values():
-            for shard in shards:
-                self._check(name, shard)
+        for shard in (shard for shards in release.configs.values() for shard in shards):
+            if problem := self._verified.fault(f"{name}/{shard.path}", shard):
+                raise self._damaged(problem, name, shard.path)
         return release
 
     def current(self) -> Release | None:
@@ -136,7 +136,9 @@ class Releases:
         return [name for name in self.storage.children("") if _NAME.fullmatch(name)]
 
     def _manifest(self, name: str) -> Release:
-        content = self.storage.get(f"{self.folder(name).name}/{MANIFEST}")
+        if name not in self:
+            raise UnknownName("release", name, self.names())
+        content = self.storage.get(f"{name}/{MANIFEST}")
         try:
             release = Release.model_validate_json(content or b"")
         except ValidationError as error:
@@ -146,15 +148,10 @@ class Releases:
         return release
 
     def _age(self, name: str) -> float:
-        content = self.storage.get(f"{name}/{MANIFEST}")
         try:
-            return Release.model_validate_json(content or b"").made_at.timestamp()
-        except ValidationError:
+            return self._manifest(name).made_at.timestamp()
+        except DamagedRelease:
             return 0.0
-
-    def _check(self, name: str, shard: Shard) -> None:
-        if problem := self._verified.fault(f"{name}/{shard.path}", shard):
-            raise self._damaged(problem, name, shard.path)
 
     def _lost(self, problem: str) -> DamagedRelease:
         there = ", ".join(self.names())
@@ -165,7 +162,7 @@ class Releases:
         return DamagedRelease(
             problem,
             where=self.storage.uri(f"{name}/{file}"),
-            hint="restore the folder from a backup or from the Hub, or move it away and release anew",
+            hint="restore the folder from a backup or from the Hub, or move it away and release again",
         )
 
 
@@ -180,7 +177,7 @@ def require_name(name: str) -> None:
 
 
 def name_is_taken(name: str) -> RequestError:
-    """What is raised where a release of this name is there and holds something else."""
+    """The error where a release of this name is there and holds something else."""
     return RequestError(
         f"there is a release {name} already, and it holds something else",
         where="releases",

@@ -1,11 +1,10 @@
-"""Who asked to be erased never comes back: by a crawl, an import, or a journal that nobody had collected.
+"""The suppression list: what was erased never comes back, by a crawl, an import or a journal not yet collected.
 
     <home>/erasures/key        the key of the codes below, made once, for its owner alone
     <home>/erasures/kept-out   a line for each row, each author and each text that was erased: a code, no id
 
-The list says what is kept out without saying whom: a code is an HMAC, and leads to a row only where somebody has the
-key and the row's id, or all its words, at once. By its words a row is known at another address, and in a file that was
-given another name.
+The list names nobody: a code is an HMAC, and leads to a row only for somebody who has the key and the row's id, or all
+its words. By its words a row is recognised at another address, and in a file of another name.
 """
 
 import hashlib
@@ -37,7 +36,7 @@ class SuppressionList:
         self._codes = frozenset(self._path.read_text(encoding="ascii").split()) if self._path.exists() else frozenset()
 
     def __contains__(self, name: object) -> bool:
-        """Whether a row of this id, or an author of this pseudonym, is kept out."""
+        """Whether a row of this id, or an author of this pseudonym, is suppressed."""
         return bool(self._codes) and isinstance(name, str) and self.code(name) in self._codes
 
     def code(self, name: str) -> str:
@@ -45,7 +44,7 @@ class SuppressionList:
         return hmac.new(self._key, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
     def mask(self, row_id: str) -> str:
-        """An id that says that a row was erased, and not which; the same for the same row."""
+        """What replaces the id of an erased row: it does not say which; the same for the same row."""
         return f"{REASON}:{self.code(row_id)[:16]}"
 
     def wording(self, words: str | None) -> str | None:
@@ -53,15 +52,13 @@ class SuppressionList:
         return None if words is None else self.code(f"\n{words}")  # no id begins so
 
     def add(self, names: Iterable[str], wordings: Iterable[str] = ()) -> None:
-        """From here on rows of these ids, of these authors, and of these codes of words are kept out. Durable when it
-        returns.
-        """
+        """Suppress rows of these ids, of these authors, and of these codes of words. Durable when it returns."""
         codes = self._codes | {self.code(name) for name in names} | set(wordings)
         write_whole(self._path, "".join(f"{code}\n" for code in sorted(codes)).encode())
         self._codes = codes
 
     def sift(self, rows: pl.DataFrame, table: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The rows that may come in, without the answers that may not; and what was kept out, by code.
+        """The rows that may come in, without the answers that may not; and what was suppressed, by code.
 
         Args:
             rows: Posts or dialogues, as they came.
@@ -70,30 +67,28 @@ class SuppressionList:
         if not self._codes:
             return rows, Dropped.create_empty()
         key = "post_id" if "post_id" in rows.columns else "dialogue_id"
-        names = [name for name in (key, "author") if name in rows.columns]
-        out = self._says(rows)
-        for name in names:
-            out |= self._is_out(rows[name])
+        out = self._has_words(rows)
+        for name in (name for name in (key, "author") if name in rows.columns):
+            out |= self._is_listed(rows[name])
         kept = rows.filter(~out)
-        told = [self._told(rows.filter(out)[key], table, "record")]
+        dropped = [self._drops(rows.filter(out)[key], table, "record")]
         if "answers" in rows.columns:
             answers = kept.select(key, answer="answers").explode("answer", empty_as_null=False).unnest("answer")
-            is_out = self._is_out(answers["answer_id"]) | self._is_out(answers["author"]) | self._says(answers)
-            away = answers.filter(is_out)
-            named = away["answer_id"].implode()
-            left = pl.element().filter(~pl.element().struct.field("answer_id").is_in(named))
+            listed = self._is_listed(answers["answer_id"]) | self._is_listed(answers["author"])
+            away = answers.filter(listed | self._has_words(answers))["answer_id"]
+            left = pl.element().filter(~pl.element().struct.field("answer_id").is_in(away.implode()))
             kept = kept if away.is_empty() else kept.with_columns(pl.col("answers").list.eval(left))
-            told.append(self._told(away["answer_id"], table, "answer"))
-        return kept, gather(*told)
+            dropped.append(self._drops(away, table, "answer"))
+        return kept, gather(*dropped)
 
-    def _is_out(self, names: pl.Series) -> pl.Series:
+    def _is_listed(self, names: pl.Series) -> pl.Series:
         return pl.Series([name in self for name in names], dtype=pl.Boolean)
 
-    def _says(self, rows: pl.DataFrame) -> pl.Series:
-        """Which of some posts, answers or dialogues are kept out by their words."""
+    def _has_words(self, rows: pl.DataFrame) -> pl.Series:
+        """Which of some posts, answers or dialogues are suppressed by their words."""
         return pl.Series([self.wording(words) in self._codes for words in words_of(rows)], dtype=pl.Boolean)
 
-    def _told(self, ids: pl.Series, table: str, unit: str) -> pl.DataFrame:
+    def _drops(self, ids: pl.Series, table: str, unit: str) -> pl.DataFrame:
         masked = pl.DataFrame({"row_id": [self.mask(row) for row in ids]}, schema={"row_id": pl.String})
         return drops(masked, table, unit, "row_id", pl.lit(REASON), pl.lit(None))
 
@@ -111,8 +106,7 @@ def words_of(rows: pl.DataFrame) -> list[str | None]:
     A post is known by its description alone, where that says enough: its title may have been changed.
     """
     if "turns" in rows.columns:
-        said = [[turn["text"] for turn in turns] for turns in rows["turns"]]
-        return [_words(*texts) for texts in said]
+        return [_words(*(turn["text"] for turn in turns)) for turns in rows["turns"]]
     if "description" in rows.columns:
         posts = rows.select("title", "description").iter_rows()
         return [_words(description) or _words(title, description) for title, description in posts]

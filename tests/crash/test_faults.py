@@ -162,7 +162,7 @@ def test_a_manifest_of_another_partition_is_reported_and_repaired(local: Store) 
     with pytest.raises(DamagedVersion, match="speaks of imported_posts there") as caught:
         local.read("imported_posts")
     assert str(manifests[1]) in str(caught.value)
-    assert "import it anew: gongqing import NAME PATH --as 'over here'; or go back" in str(caught.value)
+    assert "import it again: gongqing import NAME PATH --as 'over here'; or go back" in str(caught.value)
     assert "tables promote imported_posts VERSION --partition 'over here'" in str(caught.value)
     local.write("imported_posts", rows, partition="over here")
     assert local.read("imported_posts").collect().height == 6

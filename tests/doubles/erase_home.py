@@ -16,7 +16,7 @@ from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Attempt, Call
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import canonical, key_of
-from pipelines.release.publish.published import remember
+from pipelines.release.publish.published import note_publication
 from pipelines.store.release_manifest import Finding, Release, Shard
 from pipelines.store.store import Store
 from schemas.table import Dropped, to_arrow
@@ -252,7 +252,7 @@ def _release(home: Path, store: Store) -> None:
         allowed=[],
     )
     (folder / "manifest.json").write_bytes(release.to_bytes())
-    remember(home, "team/set", "v1", "c0ffee")
+    note_publication(home, "team/set", "v1", "c0ffee")
 
 
 def _state_of_dagster(folder: Path) -> None:

@@ -50,8 +50,8 @@ def put(folder, repo, **options):
         release,
         Path(folder),
         repo,
-        told=lambda done, total: told.append([done, total]),
-        begun=lambda: BEGUN.append(repo),
+        progress=lambda done, total: told.append([done, total]),
+        before_commit=lambda: BEGUN.append(repo),
         **options,
     )
     return {**published._asdict(), "told": told}

@@ -212,7 +212,7 @@ def test_damaged_splits_say_that_they_cannot_be_made_anew(store):
     (file,) = (Path(store.storage.uri("splits")) / store.version("splits").version / "rows").glob("*.parquet")
     file.write_bytes(file.read_bytes()[:50])
     fresh = Store(store.storage.uri(""))
-    with pytest.raises(DamagedVersion, match="cannot be made anew") as error:
+    with pytest.raises(DamagedVersion, match="cannot be made again") as error:
         run_stage(BY_NAME["unique"], fresh, Settings())
     assert "may train" in error.value.hint
 

@@ -154,7 +154,7 @@ def test_a_damaged_import_is_seen_although_nothing_is_stale(home, damage):
     with pytest.raises(DamagedVersion, match="imported_posts/sample is damaged: a file") as caught:
         refreshed(home)
     assert f"where: {file}" in str(caught.value)
-    assert "hint: import it anew: gongqing import NAME PATH --as sample" in str(caught.value)
+    assert "hint: import it again: gongqing import NAME PATH --as sample" in str(caught.value)
     assert not any(one.ran for one in refreshed(home, "topics").values()), "what does not read it goes on"
 
 
@@ -191,7 +191,7 @@ def test_one_that_lacks_more_says_to_import_it_anew(home):
     shutil.rmtree(home / "data" / "clean_dialogues")
     with pytest.raises(OlderSchema, match="imported_dialogues/sample was written by an older gongqing") as caught:
         refreshed(home, "clean_dialogues")
-    assert "import it anew: gongqing import" in str(caught.value)
+    assert "import it again: gongqing import" in str(caught.value)
 
 
 @pytest.mark.drill("upgrade")

@@ -1,10 +1,10 @@
 """What is made from a row belongs to the row's group, and a group to one split (DESIGN §2.8)."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import polars as pl
 
-from pipelines.release.checks.released import Released, origin, some
+from pipelines.release.checks.released import Released, finding, origin
 from pipelines.store.release_manifest import Finding
 
 # Tables that are made of training rows alone, each with the column that leads to what a row was made from.
@@ -25,31 +25,22 @@ _REFRESH = "an older version was promoted, or a table was edited: gongqing refre
 
 
 def descendants(released: Released) -> Iterator[Finding]:
-    """Rows that nothing in the tables is the origin of, rows of another split than their group, rows that hold an
-    answer of another split, and what was made from held-out rows for training.
+    """Rows without an origin in the tables, rows of another split than their group, rows that hold an answer of another
+    split, and what was made from held-out rows for training.
     """
     split_of = released.table("splits").select("group_id", of_group="split")
     rows = released.rows.join(split_of, on="group_id", how="left")
-    orphans = rows.filter(pl.col("of_group").is_null())
-    if orphans.height:
-        yield _refused(
-            orphans.height, "rows come from no post or dialogue that has a group and a split", orphans["row_id"]
-        )
-    astray = rows.filter(pl.col("split") != pl.col("of_group"))
-    if astray.height:
-        yield _refused(astray.height, "rows have another split than the group that they come from", astray["row_id"])
-    strange = _drawn(released).join(_answers(released, split_of), on="answer_id", how="left")
-    strange = strange.filter(~pl.col("splits").list.contains(pl.col("split")).fill_null(value=False))
-    if strange.height:
-        ids = strange["row_id"].unique()
-        yield _refused(len(ids), "rows hold an answer to a question of another split, or to none", ids)
-    held_out = released.sources.join(split_of, on="group_id").filter(pl.col("of_group") != "train")
-    barred = set(held_out["origin"])
+    no_group = rows.filter(pl.col("of_group").is_null())
+    yield from _refused(no_group["row_id"], "rows come from no post or dialogue that has a group and a split")
+    moved = rows.filter(pl.col("split") != pl.col("of_group"))
+    yield from _refused(moved["row_id"], "rows have another split than the group that they come from")
+    answers = _drawn(released).join(_answers(released, split_of), on="answer_id", how="left")
+    foreign = answers.filter(~pl.col("splits").list.contains(pl.col("split")).fill_null(value=False))
+    yield from _refused(foreign["row_id"].unique(), "rows hold an answer to a question of another split, or to none")
+    held_out = set(released.sources.join(split_of, on="group_id").filter(pl.col("of_group") != "train")["origin"])
     for table, column in MADE_OF_TRAINING_ROWS.items():
-        made = released.table(table).get_column(column)
-        found = [row_id for row_id in made if origin(row_id, barred) is not None]
-        if found:
-            yield _refused(len(found), f"rows of {table} were made from held-out rows", found)
+        ids = [row_id for row_id in released.table(table)[column] if origin(row_id, held_out) is not None]
+        yield from _refused(ids, f"rows of {table} were made from held-out rows")
 
 
 def _drawn(released: Released) -> pl.DataFrame:
@@ -78,35 +69,21 @@ def _answers(released: Released, split_of: pl.DataFrame) -> pl.DataFrame:
 
 
 def groups(released: Released) -> Iterator[Finding]:
-    """Groups that stand in two splits: by their rows, or by what ties rows to them."""
+    """Groups in two splits: by their rows, or by a group key that they share."""
     torn = _torn(released.rows.drop_nulls("group_id"), "group_id")
-    links = released.table("splits").select("split", link="members", group_id="group_id").explode("link")
-    shared = links.filter(pl.col("link").is_in(_torn(links.drop_nulls("link"), "link").implode()))
-    found = some(pl.concat([torn, shared["group_id"]]))
-    if found:
-        count = pl.concat([torn, shared["group_id"]]).n_unique()
-        yield Finding(
-            check="groups",
-            severity="refuse",
-            count=count,
-            what=f"{count:,} groups stand in two splits",
-            hint=_REFRESH,
-            examples=found,
-        )
+    keys = released.table("splits").select("split", key="members", group_id="group_id").explode("key")
+    shared = keys.filter(pl.col("key").is_in(_torn(keys.drop_nulls("key"), "key").implode()))
+    ids = pl.concat([torn, shared["group_id"]]).unique()
+    if ids.len():
+        yield finding("groups", f"{ids.len():,} groups stand in two splits", _REFRESH, ids)
 
 
 def _torn(rows: pl.DataFrame, by: str) -> pl.Series:
-    """What stands in more than one split."""
+    """The values of a column that are in more than one split."""
     counted = rows.group_by(by).agg(splits=pl.col("split").n_unique())
     return counted.filter(pl.col("splits") > 1).get_column(by)
 
 
-def _refused(count: int, what: str, ids: pl.Series | list[str]) -> Finding:
-    return Finding(
-        check="descendants",
-        severity="refuse",
-        count=count,
-        what=f"{count:,} {what}",
-        hint=_REFRESH,
-        examples=some(ids),
-    )
+def _refused(ids: Collection[str] | pl.Series, what: str) -> Iterator[Finding]:
+    if len(ids):
+        yield finding("descendants", f"{len(ids):,} {what}", _REFRESH, ids)

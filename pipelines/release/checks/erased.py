@@ -1,4 +1,4 @@
-"""Rows that somebody wanted gone: none is released, whatever version of a table it stands in."""
+"""Erased rows: none is released, whatever version of a table holds it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from pipelines.core.home import Home
-from pipelines.release.checks.released import Released, some
+from pipelines.release.checks.released import Released, finding
 from pipelines.store.release_manifest import Finding
 from pipelines.store.suppression import SuppressionList
 
@@ -15,23 +15,18 @@ def erased(released: Released) -> Iterator[Finding]:
     """Rows of posts and dialogues that the takedown list names, or that were erased.
 
     An erasure rewrites every version that is there. A version that comes back afterwards, from a backup or another
-    home, holds the row again under a name that stands.
+    home, holds the row again.
     """
-    gone, kept_out = _taken_down(Home(released.home).takedown), SuppressionList(released.home)
+    listed, suppression = _takedown(Home(released.home).takedown), SuppressionList(released.home)
+    origins = [name for name in released.rows["origin"].unique() if name in suppression]
     source_id = pl.col("origin").str.splitn(":", 2).struct.field("field_1")
-    erased = [origin for origin in released.rows["origin"].unique() if origin in kept_out]
-    rows = released.rows.filter(pl.col("origin").is_in(gone) | source_id.is_in(gone) | pl.col("origin").is_in(erased))
+    rows = released.rows.filter(pl.col("origin").is_in([*listed, *origins]) | source_id.is_in(listed))
     if rows.height:
-        yield Finding(
-            check="erased",
-            severity="refuse",
-            count=rows.height,
-            what=f"{rows.height:,} rows come from what was erased, or is to be taken down",
-            hint="erase it from the versions that hold it (gongqing erase ROW_ID), then gongqing refresh",
-            examples=some(rows["row_id"]),
-        )
+        what = f"{rows.height:,} rows come from what was erased, or is to be taken down"
+        hint = "erase it from the versions that hold it (gongqing erase ROW_ID), then gongqing refresh"
+        yield finding("erased", what, hint, rows["row_id"])
 
 
-def _taken_down(path: Path) -> list[str]:
+def _takedown(path: Path) -> list[str]:
     lines = path.read_text(encoding="utf-8-sig").splitlines() if path.exists() else []
     return [name for line in lines if (name := line.split("#", 1)[0].strip())]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from pipelines.release.checks.released import Released, some
+from pipelines.release.checks.released import Released, finding
 from pipelines.store.release_manifest import MEDIA, Finding
 from schemas.ids import round_id
 
@@ -18,12 +18,7 @@ def media(released: Released) -> Iterator[Finding]:
     rounds = released.table("sampled_turns")
     lacking = rounds.filter(pl.col("needs_media")).select("dialogue_id", "round")
     if lacking.height:
-        yield Finding(
-            check=MEDIA,
-            severity="warn",
-            count=lacking.height,
-            what=f"text only: {lacking.height:,} of {rounds.height:,} rounds ({lacking.height / rounds.height:.1%}) "
-            "lacked media, and are left out",
-            hint="nothing is lost but these: clips are not read here",
-            examples=some([round_id(*one) for one in lacking.iter_rows()]),
-        )
+        share = f"{lacking.height:,} of {rounds.height:,} rounds ({lacking.height / rounds.height:.1%})"
+        what = f"text only: {share} lacked media, and are left out"
+        ids = [round_id(*row) for row in lacking.iter_rows()]
+        yield finding(MEDIA, what, "nothing is lost but these: clips are not read here", ids, severity="warn")

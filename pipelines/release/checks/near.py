@@ -1,4 +1,4 @@
-"""Texts of one split that nearly stand in another: what was learnt by heart would pass for understanding."""
+"""Near-duplicates across splits: what was learnt by heart would pass for understanding."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from pipelines.dedup.duplicates import find_duplicates
 from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.links import LONG, TELLING
 from pipelines.dedup.ties import SIMILAR
-from pipelines.release.checks.released import EXAMPLES, Released
+from pipelines.release.checks.released import Released, finding
 from pipelines.release.checks.texts import answers_alone, folded
 from pipelines.store.release_manifest import Finding
 from pipelines.text import keys
@@ -19,28 +19,25 @@ from pipelines.text import keys
 def near_duplicates(released: Released) -> Iterator[Finding]:
     """Pairs of texts of different splits whose shingles are at least as alike as those of one cluster.
 
-    Compared is what seekers say first, and whatever is long enough to be nobody's formula; texts that nobody said to
-    anybody (labels, sentences that stand for generic answers) are not. Punctuation, pictures and script do not count.
+    Compared are the openings of seekers, and all texts too long for a formula; labels and generic sentences are not.
+    Punctuation, pictures and script do not count.
     """
-    told = _told(released.texts)
-    distinct = told.select("text").unique().sort("text")
+    compared = _compared(released.texts)
+    distinct = compared.select("text").unique().sort("text")
     clusters = find_duplicates(distinct["text"], SIMILAR, mode="fast")
-    told = told.join(distinct.with_columns(clusters.select("row", "cluster_id")), on="text")
-    torn = told.filter(pl.col("split").n_unique().over("cluster_id") > 1)
+    clustered = compared.join(distinct.with_columns(clusters.select("row", "cluster_id")), on="text")
+    torn = clustered.filter(pl.col("split").n_unique().over("cluster_id") > 1)
     pairs = [pair for cluster in torn.partition_by("cluster_id") for pair in _pairs(cluster)]
     if pairs:
-        yield Finding(
-            check="near_duplicates",
-            severity="refuse",
-            count=len(pairs),
-            what=f"{len(pairs):,} pairs of (nearly) equal texts stand in different splits",
-            hint="gongqing refresh puts such rows into one group, an older version that was promoted may tear them; "
-            "those that differ in script or punctuation: have one of each pair erased (gongqing erase ROW_ID)",
-            examples=sorted(pairs)[:EXAMPLES],
+        hint = (
+            "gongqing refresh puts such rows into one group, an older version that was promoted may tear them; "
+            "those that differ in script or punctuation: have one of each pair erased (gongqing erase ROW_ID)"
         )
+        what = f"{len(pairs):,} pairs of (nearly) equal texts stand in different splits"
+        yield finding("near_duplicates", what, hint, pairs)
 
 
-def _told(texts: pl.DataFrame) -> pl.DataFrame:
+def _compared(texts: pl.DataFrame) -> pl.DataFrame:
     """`row_id`, `split`, `text` (folded) of what is compared."""
     spoken = texts.filter(~pl.col("part").is_in(["label", "generic"])).with_columns(text=answers_alone(pl.col("text")))
     length = keys.key(pl.col("text")).str.len_chars()

@@ -1,10 +1,10 @@
-"""Rows that no model made or judged; nothing to train on, or to be warned of, unless somebody says so."""
+"""Rows that no model made or judged: refused unless allowed, or a warning."""
 
 from collections.abc import Collection, Iterable, Iterator
 
 import polars as pl
 
-from pipelines.release.checks.released import Released, origin, some
+from pipelines.release.checks.released import Released, finding, origin
 from pipelines.store.release_manifest import Finding
 from schemas.table import NO_MODEL
 from schemas.tables import PARTITIONED, TABLES
@@ -26,63 +26,54 @@ def not_from_a_model(released: Released) -> Iterator[Finding]:
     """
     known = set(released.sources["origin"])
     profiles = _origins(released.table("disc_profiles"), known)
-    by_nobody = {table: _origins(released.table(table), known, profiles) for table in _answered(released)}
-    found: dict[str, set[str]] = {}
+    of_no_model = {table: _origins(released.table(table), known, profiles) for table in _with_provider(released)}
+    ids: dict[str, set[str]] = {}
     tables: set[str] = set()
     for config in released.configs:
-        before = {table: origins for table, origins in by_nobody.items() if table in ancestors(released, config)}
-        of_nobody = set().union(*before.values())
+        before = {table: origins for table, origins in of_no_model.items() if table in ancestors(released, config)}
         rows = released.rows.filter(config=config)
-        of_one = rows.filter(pl.col("origin").is_in(list(of_nobody)))
+        inherited = rows.filter(pl.col("origin").is_in(list(set().union(*before.values()))))
         own = rows.filter(pl.col("row_id").is_in(_own(released.configs[config]).implode()))
-        if of_one.height or own.height:
-            found[config] = {*of_one["row_id"], *own["row_id"]}
-            tables |= {table for table, origins in before.items() if not origins.isdisjoint(of_one["origin"])}
+        if inherited.height or own.height:
+            ids[config] = {*inherited["row_id"], *own["row_id"]}
+            tables |= {table for table, origins in before.items() if not origins.isdisjoint(inherited["origin"])}
             tables |= {config} if own.height else set()
-    if found:
-        told = ", ".join(f"{config} {len(ids):,}" for config, ids in found.items())
-        yield Finding(
-            check=NOT_FROM_A_MODEL,
-            severity="refuse",
-            count=sum(map(len, found.values())),
-            what=f"rows rest on what no model made or judged ({', '.join(sorted(tables))}): " + told,
-            hint="have a model make them (gongqing refresh --provider openai --budget USD), or release them marked "
-            "as such (--allow not_from_a_model)",
-            examples=some([row_id for ids in found.values() for row_id in ids]),
+    if ids:
+        counts = ", ".join(f"{config} {len(rows):,}" for config, rows in ids.items())
+        what = f"rows rest on what no model made or judged ({', '.join(sorted(tables))}): {counts}"
+        hint = (
+            "have a model make them (gongqing refresh --provider openai --budget USD), or release them marked "
+            "as such (--allow not_from_a_model)"
         )
+        yield finding(NOT_FROM_A_MODEL, what, hint, [row_id for rows in ids.values() for row_id in rows])
 
 
 def unjudged(released: Released) -> Iterator[Finding]:
     """Prompts of posts that the rules doubted, and that no model has judged (`--strict` refuses them)."""
-    doubted = [
+    ids = [
         row_id
         for rows in released.configs.values()
         if "extra_info" in rows.columns
         for row_id in rows.filter(pl.col("extra_info").struct.field("unjudged"))["row_id"]
     ]
-    if doubted:
-        yield Finding(
-            check=UNJUDGED,
-            severity="warn",
-            count=len(doubted),
-            what=f"{len(doubted):,} prompts are of posts that may not ask for help: no model has judged them",
-            hint="gongqing refresh --select topics --provider openai --budget USD",
-            examples=some(doubted),
-        )
+    if ids:
+        what = f"{len(ids):,} prompts are of posts that may not ask for help: no model has judged them"
+        hint = "gongqing refresh --select topics --provider openai --budget USD"
+        yield finding(UNJUDGED, what, hint, ids, severity="warn")
 
 
 def ancestors(released: Released, table: str) -> set[str]:
     """The tables that the pinned version of a table was made from, however far back; not the table itself."""
-    found: set[str] = set()
+    above: set[str] = set()
     waiting = [table]
     while waiting:
         for version in (one for one in released.pins.values() if one.table == waiting[-1]):
             parents = {parent.partition("/")[0] for parent in version.manifest.runs[-1].parents}
-            new = parents - found - PARTITIONED
-            found |= new
+            new = parents - above - PARTITIONED
+            above |= new
             waiting[:0] = sorted(new)
         waiting.pop()
-    return found
+    return above
 
 
 def _own(rows: pl.DataFrame) -> pl.Series:
@@ -92,8 +83,8 @@ def _own(rows: pl.DataFrame) -> pl.Series:
     return rows.filter(pl.col("providers").list.eval(pl.element().is_in(NO_MODEL)).list.any())["row_id"]
 
 
-def _answered(released: Released) -> Iterable[str]:
-    """The pinned tables whose rows say who answered."""
+def _with_provider(released: Released) -> Iterable[str]:
+    """The pinned tables whose rows have a provider."""
     pinned = {version.table for version in released.pins.values()}
     return (table for table in TABLES if table in pinned and "provider" in TABLES[table].column_names())
 
@@ -101,10 +92,10 @@ def _answered(released: Released) -> Iterable[str]:
 def _origins(rows: pl.DataFrame, known: set[str], profiles: Collection[str] = ()) -> set[str]:
     """The posts and dialogues that rows of no model speak of, or that were rewritten to a persona out of `profiles`."""
     lead = next(name for name in _LEADS if name in rows.columns)
-    found = set()
+    origins = set()
     for row in rows.select(lead, "provider", *(name for name in _PERSONAS if name in rows.columns)).iter_rows():
         row_id, provider, *personas = row
-        drawn = (origin(one, known) for one in personas if one is not None)
-        if provider in NO_MODEL or any(one in profiles for one in drawn):
-            found.add(origin(row_id, known))
-    return {one for one in found if one is not None}
+        of_personas = (origin(one, known) for one in personas if one is not None)
+        if provider in NO_MODEL or any(one in profiles for one in of_personas):
+            origins.add(origin(row_id, known))
+    return {one for one in origins if one is not None}

@@ -10,6 +10,7 @@ import polars as pl
 
 from pipelines.release.checks.texts import texts_of
 from pipelines.settings import Settings
+from pipelines.store.release_manifest import Finding, Severity
 from pipelines.store.store import Store, Version
 from schemas.tables import TABLES
 
@@ -20,7 +21,7 @@ CONFIGS = (
 )
 EXAMPLES = 1_000  # ids that a finding holds at most: enough to mend by
 
-_PARTS = re.compile(r"\W")  # what may stand between the id of a post or a dialogue and a part of it
+_MARKS = re.compile(r"\W")  # what may stand between the id of a post or a dialogue and a part of it
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Released:
     @cached_property
     def configs(self) -> dict[str, pl.DataFrame]:
         """The rows of each config that has any."""
-        found = {config: self.table(config) for config in CONFIGS}
-        return {config: rows for config, rows in found.items() if rows.height}
+        tables = {config: self.table(config) for config in CONFIGS}
+        return {config: rows for config, rows in tables.items() if rows.height}
 
     @cached_property
     def rows(self) -> pl.DataFrame:
@@ -62,13 +63,13 @@ class Released:
         """Every post and dialogue that the tables hold: `origin` (its id), `unit`, `group_id`, `source`, `licence`,
         `consent`, `lineage`, `under_18`, `risk` (whether it has any signs), and of posts `posted_at` and `fetched_at`.
         """
-        told = ("group_id", "source", "licence", "consent", "lineage", "under_18")
+        common = ("group_id", "source", "licence", "consent", "lineage", "under_18")
         risk = pl.col("risk").list.len() > 0
         posts = self.table("unique_posts").select(
-            *told, "posted_at", "fetched_at", origin="post_id", unit=pl.lit("post"), risk=risk
+            *common, "posted_at", "fetched_at", origin="post_id", unit=pl.lit("post"), risk=risk
         )
         dialogues = self.table("unique_dialogues").select(
-            *told, origin="dialogue_id", unit=pl.lit("dialogue"), risk=risk
+            *common, origin="dialogue_id", unit=pl.lit("dialogue"), risk=risk
         )
         return pl.concat([posts, dialogues], how="diagonal")
 
@@ -87,10 +88,20 @@ class Released:
 
 def origin(row_id: str, known: Collection[str]) -> str | None:
     """The id out of `known` that a row's id begins with, as a whole: the longest; None where there is none."""
-    ends = [len(row_id), *(found.start() for found in reversed(list(_PARTS.finditer(row_id))))]
+    ends = [len(row_id), *(mark.start() for mark in reversed(list(_MARKS.finditer(row_id))))]
     return next((row_id[:end] for end in ends if row_id[:end] in known), None)
 
 
-def some(ids: pl.Series | list[str]) -> list[str]:
-    """The first of some ids, sorted: what a finding holds."""
-    return sorted(set(ids))[:EXAMPLES]
+def finding(
+    check: str,
+    what: str,
+    hint: str,
+    ids: Collection[str] | pl.Series,
+    *,
+    severity: Severity = "refuse",
+    count: int | None = None,
+) -> Finding:
+    """A finding of a check: `count` (default: as many as there are `ids`), and the first of the ids, sorted."""
+    count = len(ids) if count is None else count
+    examples = sorted(set(ids))[:EXAMPLES]
+    return Finding(check=check, severity=severity, count=count, what=what, hint=hint, examples=examples)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from pipelines.release.checks.released import Released, some
+from pipelines.release.checks.released import Released, finding
 from pipelines.store.release_manifest import Finding
 from pipelines.text.minors import under_18
 from pipelines.text.risk import risk
@@ -16,24 +16,18 @@ _LEFT_OUT = "gongqing refresh leaves them out; a row that it does not see: gongq
 def risks(released: Released) -> Iterator[Finding]:
     """Rows with signs of risk: by the tables' own flags, by the second opinion of `topics`, by the rules read again.
 
-    A warning where the settings allow such rows. What supporters and models say is not looked at: it is their office
-    to ask whether somebody is in danger.
+    A warning where the settings allow such rows. Texts of supporters and models are not checked: they have to ask
+    whether somebody is in danger.
     """
     opinions = released.table("topics").filter(pl.col("risk").list.len() > 0)
     flagged = released.sources.filter("risk")["origin"].to_list() + opinions["row_id"].to_list()
     texts = released.texts.filter(pl.col("part").is_in(["seeker", "answer"]))
     again = texts.filter(risk(pl.col("text")).list.len() > 0)
-    found = _rows(released, flagged, again)
-    if found:
+    if ids := _rows(released, flagged, again):
         allowed = released.settings.prompts.allow_risk
-        yield Finding(
-            check="risk",
-            severity="warn" if allowed else "refuse",
-            count=len(found),
-            what=f"{len(found):,} rows show signs of risk to life or limb",
-            hint="the setting prompts.allow_risk lets them train" if allowed else _LEFT_OUT,
-            examples=some(found),
-        )
+        what = f"{len(ids):,} rows show signs of risk to life or limb"
+        hint = "the setting prompts.allow_risk lets them train" if allowed else _LEFT_OUT
+        yield finding("risk", what, hint, ids, severity="warn" if allowed else "refuse")
 
 
 def minors(released: Released) -> Iterator[Finding]:
@@ -45,21 +39,11 @@ def minors(released: Released) -> Iterator[Finding]:
     spoken = released.texts.filter(pl.col("part").is_in(["seeker", "answer"])).sort("place")
     # A seeker is one person, whose turns are read together; of answers each has a writer of its own.
     alone = pl.when(pl.col("part") == "answer").then("place").otherwise(-1)
-    told = spoken.group_by("config", "row_id", "part", alone=alone, maintain_order=True).agg(
-        pl.col("text").str.join("\n")
-    )
-    told = told.join(when, on=["config", "row_id"], how="left")
-    again = told.filter(under_18(as_simplified(pl.col("text")), pl.col("posted_at")))
-    found = _rows(released, flagged, again)
-    if found:
-        yield Finding(
-            check="minors",
-            severity="refuse",
-            count=len(found),
-            what=f"{len(found):,} rows are by writers who say to be younger than 18",
-            hint=_LEFT_OUT,
-            examples=some(found),
-        )
+    by_writer = spoken.group_by("config", "row_id", "part", alone=alone, maintain_order=True)
+    writers = by_writer.agg(pl.col("text").str.join("\n")).join(when, on=["config", "row_id"], how="left")
+    again = writers.filter(under_18(as_simplified(pl.col("text")), pl.col("posted_at")))
+    if ids := _rows(released, flagged, again):
+        yield finding("minors", f"{len(ids):,} rows are by writers who say to be younger than 18", _LEFT_OUT, ids)
 
 
 def _rows(released: Released, origins: list[str], again: pl.DataFrame) -> list[str]:

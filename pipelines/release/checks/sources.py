@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from pipelines.release.checks.released import Released, some
+from pipelines.release.checks.released import Released, finding
 from pipelines.store.release_manifest import Finding, Source
 from pipelines.text.keys import key_of
 
@@ -28,10 +28,10 @@ def sources(released: Released) -> list[Source]:
     """The sources of the released rows, by name."""
     rows = released.rows.join(released.sources, on="origin", how="inner")
     imported = _imported(released)
-    found = []
+    listed = []
     for (name,), part in rows.sort("source").group_by("source", maintain_order=True):
         consents, licences = set(part["consent"]), sorted(set(part["licence"]))
-        found.append(
+        listed.append(
             Source(
                 name=str(name),
                 licence="" if any(map(_is_none, licences)) else "; ".join(licences),
@@ -41,7 +41,7 @@ def sources(released: Released) -> list[Source]:
                 collected=imported.get(str(name)) or _days(part["fetched_at"]),
             )
         )
-    return found
+    return listed
 
 
 def licences(released: Released) -> Iterator[Finding]:
@@ -49,41 +49,31 @@ def licences(released: Released) -> Iterator[Finding]:
     known = sources(released)
     bare = [one for one in known if not one.licence]
     if bare:
-        yield Finding(
-            check="licence",
-            severity="refuse",
-            count=len(bare),
-            what=f"no licence is known of {', '.join(one.name for one in bare)}",
-            hint="find out under what licence it stands, and import it with a mapping file that says so "
-            "(docs/mapping.md)",
-            examples=some([one.name for one in bare]),
-        )
+        what = f"no licence is known of {', '.join(one.name for one in bare)}"
+        hint = "find out its licence, and import it with a mapping file that names it (docs/mapping.md)"
+        yield finding("licence", what, hint, [one.name for one in bare])
     withheld = [one for one in known if one.consent in _WITHHELD]
     if withheld:
         named = ", ".join(f"{one.name} ({one.consent})" for one in withheld)
-        yield Finding(
-            check="consent",
-            severity="warn",
-            count=sum(one.rows for one in withheld),
-            what=f"rows of writers who did not consent to be published: {named}",
-            hint="nothing to do: an export holds ids, labels and annotations of these alone, no text",
-            examples=some([one.name for one in withheld]),
-        )
+        what = f"rows of writers who did not consent to be published: {named}"
+        hint = "nothing to do: an export holds ids, labels and annotations of these alone, no text"
+        count, names = sum(one.rows for one in withheld), [one.name for one in withheld]
+        yield finding("consent", what, hint, names, severity="warn", count=count)
 
 
 def _is_none(licence: str) -> bool:
-    said = key_of(licence, "form")
-    return _LICENCE.sub("", said) in _NONE or _FIND_OUT in said
+    text = key_of(licence, "form")
+    return _LICENCE.sub("", text) in _NONE or _FIND_OUT in text
 
 
 def _imported(released: Released) -> dict[str, str]:
-    """The days (UTC) on which each imported set was read; of its files no name, for it may be somebody's."""
+    """The days (UTC) on which each set was imported; no name of a file: it may be somebody's."""
     days: dict[str, set[str]] = {}
     for one in released.pins.values():
         run = one.manifest.runs[-1]
         if one.partition is not None and "file" in run.note:
             days.setdefault(one.partition, set()).add(f"{run.at:%Y-%m-%d}")
-    return {source: f"imported {', '.join(sorted(found))}" for source, found in days.items()}
+    return {source: f"imported {', '.join(sorted(dates))}" for source, dates in days.items()}
 
 
 def _days(fetched: pl.Series) -> str:

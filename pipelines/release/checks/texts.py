@@ -1,4 +1,4 @@
-"""The texts of released rows, one a line, each with who says it: what the checks read."""
+"""The texts of released rows, one per line, each with its speaker: what the checks read."""
 
 import json
 import re
@@ -21,18 +21,18 @@ def texts_of(config: str, rows: pl.DataFrame) -> pl.DataFrame:
     Returns:
         `config`, `row_id`, `split`, `part`, `place` (among those of its part in the row, from 0) and `text`. Parts are
         seeker, supporter, answer, model, judged (what a judge is shown besides the dialogue), generic (nobody's) and
-        label. An answer at the end of a chain (`sft_coe`) is told as `answer`, and in the chain once more, as `model`.
+        label. An answer at the end of a chain (`sft_coe`) counts as `answer`, and in the chain again as `model`.
         System prompts are left out: they are ours, and the same in every row.
     """
     if config.startswith("grpo_"):
         # A round of a dialogue is answered by its supporter, a post by whoever read it.
-        found = _prompts(rows, "supporter" if config == "grpo_cer" else "answer")
+        parts = _prompts(rows, "supporter" if config == "grpo_cer" else "answer")
     elif config == "rm_triplets":
-        found = _triplets(rows)
+        parts = _triplets(rows)
     else:
-        found = _chats(config, rows)
-    told = pl.concat(found).filter(pl.col("text").str.len_chars() > 0)
-    return told.select(pl.lit(config).alias("config"), *_COLUMNS[1:])
+        parts = _chats(config, rows)
+    texts = pl.concat(part.select(_COLUMNS[1:]) for part in parts)
+    return texts.filter(pl.col("text").str.len_chars() > 0).select(pl.lit(config).alias("config"), *_COLUMNS[1:])
 
 
 def answers_alone(words: pl.Expr) -> pl.Expr:
@@ -50,10 +50,10 @@ def _prompts(rows: pl.DataFrame, answerer: str) -> list[pl.DataFrame]:
     dialogue = _each(rows, extra.field("dialogue")).with_columns(
         part=pl.col("text").struct.field("role"), text=pl.col("text").struct.field("text")
     )
-    # The same turns again; where somebody changed the one and not the other, both are read.
-    asked = _each(rows, pl.col("prompt")).unnest("text").filter(pl.col("role") != "system").rename({"content": "text"})
-    asked = asked.with_columns(part=pl.when(role="user").then(pl.lit("seeker")).otherwise(pl.lit("supporter")))
-    asked = asked.join(dialogue, on=["row_id", "text"], how="anti")
+    # The same turns again; where the two differ, both are read.
+    prompt = _each(rows, pl.col("prompt")).unnest("text").filter(pl.col("role") != "system").rename({"content": "text"})
+    prompt = prompt.with_columns(part=pl.when(role="user").then(pl.lit("seeker")).otherwise(pl.lit("supporter")))
+    prompt = prompt.join(dialogue, on=["row_id", "text"], how="anti")
     answers = _each(rows, extra.field("references")).with_columns(part=pl.lit(answerer))
     drawn = pl.col("reward_model").struct.field("ground_truth")
     truth = rows.filter(~extra.field("references").list.contains(drawn)).select(
@@ -61,11 +61,8 @@ def _prompts(rows: pl.DataFrame, answerer: str) -> list[pl.DataFrame]:
     )
     label = rows.select("row_id", "split", place=pl.lit(0, pl.Int64), text=extra.field("topic")).drop_nulls("text")
     return [
-        _ordered(dialogue),
-        _ordered(asked),
-        _ordered(answers),
-        _ordered(truth.with_columns(part=pl.lit(answerer))),
-        _ordered(label.with_columns(part=pl.lit("label"))),
+        *(dialogue, prompt, answers),
+        *(truth.with_columns(part=pl.lit(answerer)), label.with_columns(part=pl.lit("label"))),
     ]
 
 
@@ -73,26 +70,25 @@ def _triplets(rows: pl.DataFrame) -> list[pl.DataFrame]:
     generic = pl.when(pl.col("kind") == "generic").then(pl.lit("generic")).otherwise(pl.lit("answer"))
     parts = {"query": pl.lit("seeker"), "positive": pl.lit("answer"), "negative": generic}
     return [
-        _ordered(rows.select("row_id", "split", place=pl.lit(0, pl.Int64), text=name, part=part))
-        for name, part in parts.items()
+        rows.select("row_id", "split", place=pl.lit(0, pl.Int64), text=name, part=part) for name, part in parts.items()
     ]
 
 
 def _chats(config: str, rows: pl.DataFrame) -> list[pl.DataFrame]:
-    """In the order in which they are said; who a message quotes says what is quoted."""
-    told = [
+    """In the order of the messages; a quotation counts as its speaker's."""
+    spoken = [
         (row_id, split, part, words)
         for row_id, split, messages in rows.select("row_id", "split", "messages").iter_rows()
         for message in messages
-        for part, words in _said(config, message["role"], message["content"])
+        for part, words in _spoken(config, message["role"], message["content"])
     ]
-    said = pl.DataFrame(told, schema=dict.fromkeys(("row_id", "split", "part", "text"), pl.String), orient="row")
+    texts = pl.DataFrame(spoken, schema=dict.fromkeys(("row_id", "split", "part", "text"), pl.String), orient="row")
     place = pl.int_range(pl.len(), dtype=pl.Int64).over("row_id", "part")
-    return [_ordered(said.with_columns(place=place))]
+    return [texts.with_columns(place=place)]
 
 
-def _said(config: str, role: str, content: str) -> Iterator[tuple[str, str]]:
-    """The part and the text of all that a message says; nothing of a system prompt."""
+def _spoken(config: str, role: str, content: str) -> Iterator[tuple[str, str]]:
+    """Speaker and text of the parts of a message; nothing of a system prompt."""
     if role == "assistant":
         yield "model", content
         if config == "sft_coe" and (answer := re.search(_ANSWER, content)):
@@ -104,15 +100,13 @@ def _said(config: str, role: str, content: str) -> Iterator[tuple[str, str]]:
         yield from ((turn["role"], turn["text"]) for turn in turns)
 
 
-def _shown(asked: str) -> Iterator[tuple[str, str]]:
-    """What a judge is shown (`release.judge_turns`): the turns of the dialogue, and the rest, a line a text: the quotes
-    and names around are nobody's words.
-    """
+def _shown(content: str) -> Iterator[tuple[str, str]]:
+    """The input of a judge (`judge.turns`): the turns of the dialogue, and the rest, a line per text."""
     try:
-        shown = json.loads(asked)
+        shown = json.loads(content)
         dialogue = [(turn["role"], turn["text"]) for turn in shown.pop("dialogue", [])]
     except (ValueError, AttributeError, TypeError, KeyError):
-        yield "judged", asked  # not of our writing
+        yield "judged", content  # not in our form
         return
     yield from dialogue
     yield "judged", "\n".join(strings(shown))
@@ -122,7 +116,3 @@ def _each(rows: pl.DataFrame, texts: pl.Expr) -> pl.DataFrame:
     """`row_id`, `split`, `place` and `text` of every member of a list."""
     places = pl.int_ranges(texts.list.len(), dtype=pl.Int64)
     return rows.select("row_id", "split", place=places, text=texts).explode("place", "text").drop_nulls("place")
-
-
-def _ordered(texts: pl.DataFrame) -> pl.DataFrame:
-    return texts.select(_COLUMNS[1:])

@@ -4,14 +4,20 @@ The front matter is what the Hub and `datasets` read (`spec/llm.md` §E); the re
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from pipelines.release.publish.features import arrow_bytes, described, features
-from pipelines.release.publish.measures import Measures
-from pipelines.release.publish.pictures import LENGTHS, TOPICS
+import dataframely as dy
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.release.markdown import render
+from pipelines.release.publish.client import set_environment
+from pipelines.release.publish.measures import LENGTHS, TOPICS, Measures
 from pipelines.release.publish.private import PUBLISHABLE
+from pipelines.release.publish.public import WITHHELD, WITHHELD_MEANS
 from pipelines.settings import ROOT
 from pipelines.store.release_manifest import MEDIA, Finding, Release, Source, text_only
 from schemas.labels import SPLITS
@@ -51,26 +57,29 @@ _GATE_FIELDS = {
     "I will not try to identify anybody": "checkbox",
     "I will not offer a model trained on this as a crisis service": "checkbox",
 }
+_TYPES = {"double": "float64", "halffloat": "float16", "float": "float32"}  # Arrow's names, in those of `datasets`
 
 
-class PaperTable(Protocol):
-    """A table of a paper with our figures in it (`pipelines.operations.paper_tables.PaperTable`)."""
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of a paper with our figures in it. A figure of the paper that cannot be right is in `impossible`."""
 
-    @property
-    def title(self) -> str:
-        """What it shows."""
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    impossible: set[tuple[int, int]]  # (row, column)
+    notes: list[str]
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
-
-    @property
-    def rows(self) -> list[tuple[Any, ...]]:
-        """Its rows."""
-
-    @property
-    def notes(self) -> list[str]:
-        """What to know beside it."""
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "title": self.title,
+            "rows": [dict(zip(self.columns, row, strict=True)) for row in self.rows],
+            "impossible": [
+                {"row": self.rows[row][0], "column": self.columns[column]} for row, column in sorted(self.impossible)
+            ],
+            "notes": self.notes,
+        }
 
 
 def is_sensitive(release: Release) -> bool:
@@ -85,65 +94,84 @@ def licences(release: Release) -> str:
     """
     if _licence(release.sources) != "other":
         return ""
-    lines = [
-        f"# Licences of {release.name}",
-        "",
-        "The licence of a row is that of its source, which its `row_id` begins with. Whoever uses rows of several "
-        "sources together has to keep to all of their licences, and so to the strictest. What a model wrote about a "
-        "text is a work made from it.",
-        "",
-        "| source | licence |",
-        "|---|---|",
-        *(f"| {_cell(source.name)} | {_cell(source.licence or 'not stated')} |" for source in release.sources),
-    ]
-    return "\n".join(lines) + "\n"
+    sources = [(source.name, source.licence or "not stated") for source in release.sources]
+    return render("licences", name=release.name, sources=sources)
 
 
 def card(
-    release: Release, folder: Path, found: Measures, tables: Sequence[PaperTable], pictures: Iterable[str], repo: str
+    release: Release, folder: Path, measures: Measures, tables: Sequence[PaperTable], pictures: Iterable[str], repo: str
 ) -> str:
     """The card of a release.
 
     Args:
         release: What is published, as its manifest says.
         folder: Where its shards lie.
-        found: Measures of its rows.
+        measures: Of its rows.
         tables: The papers' tables over the home that it was made in.
         pictures: Paths of the pictures beside the card.
         repo: Its name on the Hub, for the lines that load it.
     """
-    import yaml
-
-    front = yaml.safe_dump(_front(release, folder, found), allow_unicode=True, sort_keys=False, width=120)
-    sections = (
-        _what(release, found),
-        _of_no_model(release, found),
-        _loading(release, repo),
-        _configs(release),
-        _sources(release),
-        _papers(tables),
-        _pictures(pictures),
-        _limits(release),
-        _risk(release),
-        _taking_out(repo),
-        _crisis(),
+    first = next(iter(release.configs))
+    titles = {LENGTHS: "Lengths of rows by config", TOPICS: "Prompts by primary category"}
+    body = render(
+        "card",
+        release=release,
+        repo=repo,
+        total=_total(release),
+        languages=", ".join(f"{name} {rows:,}" for name, rows in measures.languages.most_common()),
+        text_only=text_only(release).capitalize(),
+        of_no_model=_of_no_model(release, measures),
+        first={"config": first, "split": _splits(release, first)[0]},
+        configs={
+            "head": ["config", *SPLITS, "what it is"],
+            "rows": [
+                (f"`{config}`", *(release.rows(config, split) for split in SPLITS), _description(config))
+                for config in release.configs
+            ],
+        },
+        schemas=_schemas(release),
+        sources=[
+            (
+                *(source.name, source.rows, source.licence or "not stated", _CONSENTS[source.consent]),
+                *(source.collected, " ← ".join(source.lineage)),
+            )
+            for source in release.sources
+        ],
+        withholds=any(source.consent not in PUBLISHABLE for source in release.sources),
+        lacking=_lacking(release),
+        papers=tables,
+        pictures=[(titles[path], path) for path in pictures],
+        findings=[
+            _with_count(finding)
+            for finding in release.findings
+            if finding.check not in ("withheld", "left_out", "consent", MEDIA)
+        ],
+        allows_risk=(release.settings.get("prompts") or {}).get("allow_risk"),
+        crisis=_crisis_lines(),
     )
-    return f"---\n{front}---\n\n" + "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+    return f"---\n{_front(release, folder, measures)}\n---\n\n{body}"
 
 
-def _front(release: Release, folder: Path, found: Measures) -> dict[str, Any]:
-    total = sum(release.rows(config) for config in release.configs)
+def _front(release: Release, folder: Path, measures: Measures) -> str:
+    set_environment()
+    from huggingface_hub import DatasetCardData
+
+    total = _total(release)
     tasks = dict.fromkeys(task for config in release.configs for task in _TASKS[config.partition("_")[0]])
     licence = _licence(release.sources)
-    front: dict[str, Any] = {
-        "pretty_name": f"gongqing 共情 ({release.name})",
-        "language": sorted(found.languages, reverse=True),
-        "license": licence,
-        **({"license_name": "by-source", "license_link": LICENCES} if licence == "other" else {}),
-        "task_categories": list(tasks),
-        "size_categories": [next((name for most, name in _SIZES if total < most), "10M<n<100M")],
-        "tags": ["empathy", "emotional-support", "mental-health", "chain-of-empathy", "gongqing"],
-        "configs": [
+    extra: dict[str, Any] = {}
+    if licence == "other":
+        extra |= {"license_name": "by-source", "license_link": LICENCES}
+    if is_sensitive(release):
+        extra |= {"extra_gated_prompt": _GATE, "extra_gated_fields": _GATE_FIELDS}
+    data = DatasetCardData(
+        pretty_name=f"gongqing 共情 ({release.name})",
+        language=sorted(measures.languages, reverse=True),
+        license=licence,
+        task_categories=list(tasks),
+        size_categories=[next((name for most, name in _SIZES if total < most), "10M<n<100M")],
+        tags=["empathy", "emotional-support", "mental-health", "chain-of-empathy", "gongqing"],
+        configs=[
             {
                 "config_name": config,
                 "data_files": [
@@ -152,19 +180,18 @@ def _front(release: Release, folder: Path, found: Measures) -> dict[str, Any]:
             }
             for config in release.configs
         ],
-        "dataset_info": [_info(release, folder, config) for config in release.configs],
-    }
-    if is_sensitive(release):
-        front |= {"extra_gated_prompt": _GATE, "extra_gated_fields": _GATE_FIELDS}
-    return front
+        dataset_info=[_info(release, folder, config) for config in release.configs],
+        **extra,
+    )
+    return str(data.to_yaml())
 
 
 def _info(release: Release, folder: Path, config: str) -> dict[str, Any]:
     shards = release.configs[config]
-    sizes = {shard: arrow_bytes(folder / shard.path) for shard in shards}
+    sizes = {shard: _arrow_bytes(folder / shard.path) for shard in shards}
     return {
         "config_name": config,
-        "features": features(folder / shards[0].path),
+        "features": [_feature(column) for column in pq.read_schema(folder / shards[0].path)],
         "splits": [
             {
                 "name": split,
@@ -178,226 +205,95 @@ def _info(release: Release, folder: Path, config: str) -> dict[str, Any]:
     }
 
 
+def _arrow_bytes(shard: Path) -> int:
+    """What `datasets` takes for the size of a shard: that of its rows in Arrow, not of the file."""
+    with pq.ParquetFile(shard) as file:
+        return sum(batch.nbytes for batch in file.iter_batches())
+
+
+def _feature(column: pa.Field) -> dict[str, Any]:
+    return {"name": column.name, **_kind(column.type)}
+
+
+def _kind(kind: pa.DataType) -> dict[str, Any]:
+    """A type in the form of `datasets`."""
+    if pa.types.is_list(kind):
+        inner = _kind(kind.value_type)
+        return {"list": inner.get("struct", inner.get("dtype", inner))}
+    if pa.types.is_struct(kind):
+        return {"struct": [_feature(inner) for inner in kind]}
+    if pa.types.is_timestamp(kind):
+        return {"dtype": f"timestamp[{kind.unit}, tz={kind.tz}]"}
+    return {"dtype": _TYPES.get(str(kind), str(kind))}
+
+
+def _total(release: Release) -> int:
+    return sum(release.rows(config) for config in release.configs)
+
+
 def _splits(release: Release, config: str) -> list[str]:
     there = {shard.split for shard in release.configs[config]}
     return [split for split in SPLITS if split in there]
 
 
 def _licence(sources: Sequence[Source]) -> str:
-    named = {_REMARK.sub("", source.licence).casefold().replace(" ", "-") for source in sources}
-    return named.pop() if len(named) == 1 and named <= set(_LICENCES) else "other"
+    names = {_REMARK.sub("", source.licence).casefold().replace(" ", "-") for source in sources}
+    return names.pop() if len(names) == 1 and names <= set(_LICENCES) else "other"
 
 
-def _what(release: Release, found: Measures) -> list[str]:
-    total = sum(release.rows(config) for config in release.configs)
-    languages = ", ".join(f"{name} {rows:,}" for name, rows in found.languages.most_common())
-    return [
-        f"# gongqing 共情: {release.name}",
-        "",
-        "Data that train a model to answer people in distress with empathy: questions and answers, dialogues, chains "
-        "of reasoning in three formats (ECoT, CoE, CER), verdicts and prompts. Made by the project gongqing after "
-        "three papers: MindChat-R0 (M), Empathy-R1 (E) and COMPEER (C).",
-        "",
-        f"{total:,} rows in {len(release.configs)} configs; by language: {languages}. "
-        f"{text_only(release).capitalize()}.",
-        f"Released {release.made_at:%Y-%m-%d}; content `{release.content}`; `manifest.json` pins the version of every "
-        "table behind it and the SHA-256 of every file.",
-    ]
-
-
-def _of_no_model(release: Release, found: Measures) -> list[str]:
+def _of_no_model(release: Release, measures: Measures) -> list[str] | None:
+    """How many rows of each config no model made; None where the release was not allowed to hold any."""
     if _OF_NO_MODEL.isdisjoint(release.allowed):
-        return []
-    by_nobody = [
-        f"{rows:,} of {release.rows(config):,} rows of `{config}`" for config, rows in found.by_nobody.items() if rows
-    ]
-    told = (
-        f" Of {', '.join(by_nobody)} a part was written or judged so: the column `providers` says it."
-        if by_nobody
-        else ""
-    )
-    return [
-        "> **Rows that no model made.** Written replies of the samples, a filter by form alone, or rules in the place "
-        "of a model had a part in rows of this release. They show the form, not what a model writes or judges: train "
-        "on these for nothing but a test." + told
-    ]
+        return None
+    counts = measures.of_no_model.items()
+    return [f"{rows:,} of {release.rows(config):,} rows of `{config}`" for config, rows in counts if rows]
 
 
-def _loading(release: Release, repo: str) -> list[str]:
-    config = next(iter(release.configs))
-    split = _splits(release, config)[0]
-    return [
-        "## How to load it",
-        "",
-        "```python",
-        "from datasets import load_dataset",
-        "",
-        f'rows = load_dataset("{repo}", "{config}", split="{split}", revision="{release.name}")',
-        f'rows = load_dataset("path/to/this/folder", "{config}", split="{split}")  # offline',
-        'rows = rows.filter(lambda row: not row["withheld"])  # only rows with all their words',
-        "```",
-        "",
-        "A release is a tag and never changes. Rows that lack words can be completed from a crawl, or a copy of the "
-        "data set, of your own:",
-        "",
-        "```",
-        f"gongqing import hub {repo} --revision {release.name}",
-        f"gongqing restore {release.name} DIR",
-        "```",
-    ]
-
-
-def _configs(release: Release) -> list[str]:
-    lines = ["## Configs", "", "| config | " + " | ".join(SPLITS) + " | what it is |", "|---|--:|--:|--:|---|"]
-    for config in release.configs:
-        counts = " | ".join(f"{release.rows(config, split):,}" for split in SPLITS)
-        lines.append(f"| `{config}` | {counts} | {_cell(_about(config))} |")
-    lines += [
-        "",
-        "Splits are given to groups of rows that share a text, an opening, an answer or an author, and once given they "
-        "stay. What is made from a row inherits its split.",
-    ]
-    shown: dict[tuple[str, ...], list[str]] = {}
-    for config in release.configs:
-        shown.setdefault(tuple(map(str, described(config))), []).append(config)
-    for configs in shown.values():
-        lines += ["", "### " + ", ".join(f"`{config}`" for config in configs), "", "| column | type | what it holds |"]
-        lines.append("|---|---|---|")
-        lines += [
-            f"| `{name}` | {kind} | {_cell(meaning)} |" for name, kind, meaning in described(configs[0]) if meaning
-        ]
-    return lines
-
-
-def _about(config: str) -> str:
+def _description(config: str) -> str:
     return (TABLES[config].__doc__ or "").split("\n\n")[0].replace("\n", " ")
 
 
-def _sources(release: Release) -> list[str]:
-    lines = [
-        "## Sources",
-        "",
-        "| source | rows | licence | consent | collected | made from |",
-        "|---|--:|---|---|---|---|",
-    ]
-    for source in release.sources:
-        cells = (
-            source.licence or "not stated",
-            _CONSENTS[source.consent],
-            source.collected,
-            " ← ".join(source.lineage),
-        )
-        lines.append(f"| {_cell(source.name)} | {source.rows:,} | " + " | ".join(map(_cell, cells)) + " |")
-    lines += [
-        "",
-        "The licence of a row is that of its source. Personal data were replaced before anything else was done with a "
-        "text; authors are not in these files.",
-    ]
-    if any(source.consent not in PUBLISHABLE for source in release.sources):
-        lines += [
-            "",
-            "Words of people who were not asked, or whose texts are handed out under an agreement, are **not** here: "
-            "of their rows there are ids, labels and annotations, and `⟦digest from:to id⟧` stands where their words "
-            "stood. Every row was searched: no 15 characters of such a text stand in it one after the other.",
-        ]
-    lines += _told(release, ("withheld", "left_out"))
-    return lines
+def _schemas(release: Release) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """The columns of the configs, with those that have the same together."""
+    configs: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
+    for config in release.configs:
+        columns = [one for name, column in TABLES[config].columns().items() for one in _described(name, column)]
+        described = [("`" + name + "`", *rest) for name, *rest in [*columns, (WITHHELD, "bool", WITHHELD_MEANS)]]
+        configs.setdefault(tuple((name, kind, text) for name, kind, text in described if text), []).append(config)
+    return [(", ".join(f"`{config}`" for config in alike), list(columns)) for columns, alike in configs.items()]
 
 
-def _told(release: Release, checks: tuple[str, ...]) -> list[str]:
-    """A line for what became of rows, with how many it were in each config."""
+def _described(name: str, column: dy.Column) -> Iterator[tuple[str, str, str]]:
+    """Name, type and description of a column and of every field in it."""
+    text = column.description or ""
+    inner = column.inner if isinstance(column, dy.List) else column
+    if isinstance(inner, dy.Struct):
+        is_list = isinstance(column, dy.List)
+        yield name, "list" if is_list else "struct", text
+        for key, below in inner.inner.items():
+            yield from _described(f"{name}{'[]' if is_list else ''}.{key}", below)
+    else:
+        kind = str(inner.dtype).lower()
+        yield name, f"list of {kind}" if isinstance(column, dy.List) else kind, text
+
+
+def _lacking(release: Release) -> dict[str, list[str]]:
+    """What happened to rows that are not published whole, with how many in each config."""
     counts: dict[str, list[str]] = {}
-    for one in release.findings:
-        if one.check in checks:
-            config, _, what = one.what.removeprefix("rows of ").partition(" ")
-            counts.setdefault(what, []).append(f"`{config}` {one.count:,}")
-    return ["", *(f"* Rows that {what}: {', '.join(told)}" for what, told in counts.items())] if counts else []
+    for finding in release.findings:
+        if finding.check in ("withheld", "left_out"):
+            config, _, what = finding.what.removeprefix("rows of ").partition(" ")
+            counts.setdefault(what, []).append(f"`{config}` {finding.count:,}")
+    return counts
 
 
-def _papers(tables: Sequence[PaperTable]) -> list[str]:
-    lines = ["## The papers' tables over these data"] if tables else []
-    for table in tables:
-        lines += ["", f"### {table.title}", "", "| " + " | ".join(map(_cell, table.columns)) + " |"]
-        lines.append("|" + "".join(_alignment(column) for column in zip(*table.rows, strict=True)))
-        lines += [
-            "| " + " | ".join("–" if value is None else _cell(value) for value in row) + " |" for row in table.rows
-        ]
-        lines += ["", *(f"* {note}" for note in table.notes)]
-    return lines
-
-
-def _alignment(column: tuple[Any, ...]) -> str:
-    return "---|" if any(isinstance(value, str) for value in column) else "--:|"
-
-
-def _pictures(pictures: Iterable[str]) -> list[str]:
-    names = {LENGTHS: "Lengths of rows by config", TOPICS: "Prompts by primary category"}
-    shown = [f"![{names[path]}]({path})" for path in pictures]
-    return ["## Lengths and topics", "", "\n\n".join(shown)] if shown else []
-
-
-def _limits(release: Release) -> list[str]:
-    lines = [
-        "## Known limits",
-        "",
-        "* Who asks for help in public is not everybody: the young, the urban and the articulate are over-represented, "
-        "and a forum's rules decide what is said on it.",
-        "* An answer that many liked is not therefore a good one. Few answers are by professionals, and nobody has "
-        "checked who says to be one.",
-        "* Labels and chains by models repeat the models' leanings. Every row names in the tables behind it which "
-        "model wrote it, under which prompt.",
-        "* Personal data were replaced by rules. Rules miss some: tell us.",
-        "* Topics and strategies are coarse and were made for these papers; several strategies may be right at once.",
-    ]
-    told = [one for one in release.findings if one.check not in ("withheld", "left_out", "consent", MEDIA)]
-    if told:
-        lines += [
-            "",
-            "The checks before the release, over whole rows and those that were left out here as well, found:",
-            "",
-        ]
-    return lines + [f"* {_counted(one)}." for one in told]
-
-
-def _counted(finding: Finding) -> str:
-    """What was found, with its number where the words do not tell it."""
+def _with_count(finding: Finding) -> str:
+    """What a check says, with its number where the words do not have it."""
     count = f"{finding.count:,}"
     return finding.what if count in finding.what.split() else f"{finding.what} ({count} in all)"
 
 
-def _risk(release: Release) -> list[str]:
-    why = "an answer that a reward prefers for never challenging the seeker is the wrong answer to somebody in danger."
-    if (release.settings.get("prompts") or {}).get("allow_risk"):
-        signs = "**are in this release**: a setting allowed it. Take care what they are used for: "
-    else:
-        signs = "are in no set of this release: "
-    return [
-        "## Risk policy",
-        "",
-        f"* Rows whose seekers show signs of self-harm, of harm to others or of abuse {signs}{why}",
-        "* Posts by writers who say to be younger than 18 do not train; those by writers under 14 are dropped.",
-        "* 模型不是热线。A model trained on these data is no crisis service, no diagnosis and no therapy, and must "
-        "not be offered as one.",
-    ]
-
-
-def _taking_out(repo: str) -> list[str]:
-    return [
-        "## To have a row taken out",
-        "",
-        f"Are these your words, or words about you? Open a discussion on `{repo}`, or write to its owner, with the "
-        "`row_id` alone: please do not repeat the text, and you need not say why. The row is erased from every table "
-        "and version at home together with all that was made from it, is not crawled again, and the next release comes "
-        "without it. What was downloaded before is out of our reach: whoever holds a copy is asked to delete the row.",
-    ]
-
-
-def _crisis() -> list[str]:
+def _crisis_lines() -> str:
     """The first part of docs/crisis.md: whom to call."""
-    told = (ROOT / "docs" / "crisis.md").read_text(encoding="utf-8")
-    return told.partition("\n## ")[0].rstrip().replace("# ", "## ", 1).splitlines()
-
-
-def _cell(value: Any) -> str:
-    told = f"{value:,}" if isinstance(value, int) else str(value)
-    return told.replace("|", "\\|").replace("\n", " ")
+    text = (ROOT / "docs" / "crisis.md").read_text(encoding="utf-8")
+    return text.partition("\n## ")[0].rstrip().replace("# ", "## ", 1)

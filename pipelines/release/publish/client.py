@@ -24,30 +24,31 @@ def hub_address() -> str:
     return os.environ.get("HF_ENDPOINT", _HUB).rstrip("/")
 
 
-Told = Callable[[int, int], None]  # of bytes that have arrived, and of all
-
-
-def nobody(done: int, total: int) -> None:
-    """Who is told where nobody listens."""
-
-
-def nothing() -> None:
-    """What is done where nobody asks for anything."""
+Progress = Callable[[int, int], None]  # is called with the bytes that have arrived, and all
 
 
 def require_repo(repo: str) -> None:
-    """Raises RequestError for what is no name of a data set: the client makes one of its own of half a name."""
+    """Raises RequestError for what cannot name a data set: the client would complete half a name."""
     if not _REPO.fullmatch(repo):
         raise RequestError(
-            f"{repo!r} is no name of a data set on the Hub",
+            f"{repo!r} cannot name a data set on the Hub",
             hint="OWNER/NAME: letters, figures, hyphens, underscores and points",
         )
+
+
+def set_environment() -> None:
+    """Sets what huggingface_hub reads once, when it is imported."""
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_SHARED_BLOBS", "1")  # a copy outside the home, which no erasure would reach
+    if hub_address() != _HUB:
+        os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
 
 
 def hub_client(*, anonymous: bool = False) -> Any:
     """An `HfApi` with the token of the environment; `anonymous` does without where there is none.
 
-    Raises NoKey where HF_TOKEN is not set, RequestError where huggingface_hub is not installed.
+    Raises NoKey where HF_TOKEN is not set.
     """
     token = os.environ.get(TOKEN)
     if not token and not anonymous:
@@ -56,71 +57,52 @@ def hub_client(*, anonymous: bool = False) -> Any:
             where=f"the environment variable {TOKEN}",
             hint="make one that may write at huggingface.co/settings/tokens, and set the variable",
         )
-    # Read once, when the client is imported.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_SHARED_BLOBS", "1")  # a copy outside the home, which no erase would reach
-    elsewhere = hub_address() != _HUB
-    if elsewhere:
-        os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
-    try:
-        from huggingface_hub import HfApi, constants
-        from huggingface_hub.utils import logging
-    except ModuleNotFoundError as error:
-        raise RequestError("huggingface_hub is not installed", hint="pip install huggingface_hub") from error
-    if elsewhere and os.environ["HF_HUB_DISABLE_XET"] == "1":
+    set_environment()
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.utils import logging
+
+    if hub_address() != _HUB and os.environ["HF_HUB_DISABLE_XET"] == "1":
         constants.HF_HUB_DISABLE_XET = True  # where something else had imported it before
-    # Its warnings name the signed address of an upload, whoever knows which may write there.
+    # Its warnings name the signed address of an upload, with which anybody may write there.
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     return HfApi(token=token or False)
+
+
+_AGAIN = "run the same command again: what has arrived is not sent twice"
+_HINTS = {
+    401: f"check the token in {TOKEN}",
+    403: f"check the token in {TOKEN}: it must be allowed to write there",
+}
 
 
 @contextmanager
 def hub_errors(doing: str, repo: str) -> Iterator[None]:
     """Errors of the client as ours, without addresses: those may be signed."""
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        RemoteEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub import errors
 
+    missing = (
+        (errors.RevisionNotFoundError, "there is no such revision", "name a tag of it"),
+        (errors.RepositoryNotFoundError, "there is no such data set, or the token may not see it", "check both"),
+        (
+            errors.RemoteEntryNotFoundError,
+            "there is no such file",
+            "name a data set, and a revision, that gongqing published",
+        ),
+    )
     try:
         yield
-    except RevisionNotFoundError:
-        raise HubError(f"{doing}: there is no such revision", where=repo, hint="name a tag of it") from None
-    except RepositoryNotFoundError:
-        raise HubError(
-            f"{doing}: there is no such data set, or the token may not see it", where=repo, hint="check both"
-        ) from None
-    except RemoteEntryNotFoundError:
-        raise HubError(
-            f"{doing}: there is no such file",
-            where=repo,
-            hint="name a data set, and a revision, that gongqing published",
-        ) from None
-    except HfHubHTTPError as error:
+    except errors.HfHubHTTPError as error:
+        for kind, problem, hint in missing:
+            if isinstance(error, kind):
+                raise HubError(f"{doing}: {problem}", where=repo, hint=hint) from None
         status = error.response.status_code if error.response is not None else "no status"
-        refused = f"{doing}: the Hub answered {status}"
+        message = f": {error.server_message}" if error.server_message else ""
         raise HubError(
-            f"{refused}: {error.server_message}" if error.server_message else refused,
-            where=repo,
-            hint=_REMEDIES.get(status, _AGAIN),
+            f"{doing}: the Hub answered {status}{message}", where=repo, hint=_HINTS.get(status, _AGAIN)
         ) from None
     except (OSError, RuntimeError, _transport_error()) as error:
-        cause = error.__cause__ or error
-        raise HubError(
-            f"{doing}: the way to the Hub broke off ({type(cause).__name__})",
-            where=repo,
-            hint=_AGAIN,
-        ) from None
-
-
-_AGAIN = "run the same command again: what has arrived is not sent twice"
-_REMEDIES = {
-    401: f"check the token in {TOKEN}",
-    403: f"check the token in {TOKEN}: it must be allowed to write there",
-}
+        cause = type(error.__cause__ or error).__name__
+        raise HubError(f"{doing}: the way to the Hub broke off ({cause})", where=repo, hint=_AGAIN) from None
 
 
 def _transport_error() -> type[Exception]:

@@ -1,8 +1,9 @@
-"""A release back from the Hub: the folder that was published, found to be what its manifest says."""
+"""A release back from the Hub: the folder that was published, checked against its manifest."""
 
 import re
 import shutil
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ from pydantic import ValidationError
 
 from pipelines.core.files import sha256_of
 from pipelines.errors import HubError, RequestError
-from pipelines.release.publish.client import Told, hub_client, hub_errors, nobody, require_repo
+from pipelines.release.publish.client import Progress, hub_client, hub_errors, require_repo
 from pipelines.release.publish.public import WITHHELD
 from pipelines.release.shards import SHARD_ROWS
 from pipelines.store.release_manifest import Release, Shard
 from pipelines.store.releases import MANIFEST, Releases, name_is_taken, require_name
 from pipelines.store.suppression import SuppressionList
+from pipelines.text.strings import strings
 from schemas.ids import digest
 from schemas.labels import SPLITS
 from schemas.tables import TABLES
@@ -31,17 +33,17 @@ _ROWS_AT_ONCE = 16
 _MOST_TIMES, _LEAST_BYTES = 1_000, 2**26  # what rows may unfold to; of ours at most 50 times a file was seen
 
 
-def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told = nobody) -> Release:
+def fetch(releases: Releases, repo: str, revision: str = "main", progress: Progress | None = None) -> Release:
     """Make a release of the home out of one on the Hub; where it is there already, nothing is fetched.
 
     Files are fetched one after the other and checked against the manifest; those that have arrived stay until all have,
-    so a fetch that was broken off goes on.
+    so that a fetch that broke off goes on.
 
     Args:
         releases: Of the home.
         repo: `owner/name`.
         revision: A tag, a branch or a commit.
-        told: Is told of bytes that have arrived, and of all.
+        progress: Is called with the bytes that have arrived, and all.
 
     Raises:
         HubError: The Hub refuses, cannot be reached, or holds something else than the manifest says.
@@ -53,7 +55,7 @@ def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told =
         commit = api.dataset_info(repo, revision=revision).sha
     staged = Path(releases.storage.uri(FETCHING)) / digest(f"{repo}@{commit}")
     staged.mkdir(parents=True, exist_ok=True)
-    release = read_manifest(_fetched(api, repo, MANIFEST, commit, staged), repo)
+    release = read_manifest(_download(api, repo, MANIFEST, commit, staged), repo)
     if release.name in releases:
         if releases.read(release.name).content != release.content:
             raise name_is_taken(release.name)
@@ -62,16 +64,17 @@ def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told =
     shards = [shard for shards in release.configs.values() for shard in shards]
     done = 0
     for shard in shards:
-        path = _fetched(api, repo, shard.path, commit, staged)
+        path = _download(api, repo, shard.path, commit, staged)
         if sha256_of(path) != shard.sha256:
             path.unlink()
             raise HubError(f"{shard.path} is not what the manifest says", where=repo, hint="run the same command again")
         require_rows(path, shard, repo)
         done += shard.bytes
-        told(done, sum(shard.bytes for shard in shards))
+        if progress:
+            progress(done, sum(shard.bytes for shard in shards))
     shutil.rmtree(staged / ".cache", ignore_errors=True)  # the client's notes on what has arrived
-    kept_out = SuppressionList(Path(releases.storage.uri("")).parent)
-    if erased := sum(_erased(staged / shard.path, kept_out) for shard in shards):
+    suppression = SuppressionList(releases.home)
+    if erased := sum(_erased(staged / shard.path, suppression) for shard in shards):
         shutil.rmtree(staged)
         raise RequestError(
             f"the release has {erased:,} rows of what was erased here",
@@ -81,18 +84,14 @@ def fetch(releases: Releases, repo: str, revision: str = "main", *, told: Told =
     return releases.publish(staged, release)
 
 
-def _erased(shard: Path, kept_out: SuppressionList) -> int:
+def _erased(shard: Path, suppression: SuppressionList) -> int:
     """How many rows are of what was erased, by any of their ids: one of a part begins with that of the whole."""
     rows = pl.read_parquet(shard, hive_partitioning=False)
-    named = [name for name in rows.columns if name.endswith(("_id", "_ids")) or name == "made_from"]
+    names = [name for name in rows.columns if name.endswith(("_id", "_ids")) or name == "made_from"]
     return sum(
-        any(whole in kept_out for one in row for row_id in _listed(one) for whole in _wholes(row_id))
-        for row in rows.select(named).iter_rows()
+        any(whole in suppression for row_id in strings(list(row)) for whole in _wholes(row_id))
+        for row in rows.select(names).iter_rows()
     )
-
-
-def _listed(ids: str | list[str] | None) -> list[str]:
-    return [ids] if isinstance(ids, str) else ids or []
 
 
 def _wholes(row_id: str) -> Iterator[str]:
@@ -101,13 +100,13 @@ def _wholes(row_id: str) -> Iterator[str]:
     yield from (row_id[: mark.start()] for mark in _MARKS.finditer(row_id))
 
 
-def _fetched(api: Any, repo: str, path: str, commit: str, folder: Path) -> Path:
+def _download(api: Any, repo: str, path: str, commit: str, folder: Path) -> Path:
     with hub_errors(f"fetching {path}", repo):
         return Path(api.hf_hub_download(repo, path, revision=commit, local_dir=folder, repo_type="dataset"))
 
 
 def read_manifest(path: Path, repo: str) -> Release:
-    """The manifest, once it is found to name nothing that lies outside a release. Raises HubError, RequestError."""
+    """The manifest, if it names nothing outside a release. Raises HubError, RequestError."""
     try:
         release = Release.model_validate_json(path.read_bytes())
     except ValidationError as error:
@@ -118,7 +117,7 @@ def read_manifest(path: Path, repo: str) -> Release:
                 hint="a newer gongqing published it: use that one",
             ) from error
         raise HubError(
-            "its manifest is none of a release", where=repo, hint="name a revision that gongqing published"
+            "its manifest is not that of a release", where=repo, hint="name a revision that gongqing published"
         ) from error
     require_name(release.name)
     for config, shards in release.configs.items():
@@ -130,7 +129,7 @@ def read_manifest(path: Path, repo: str) -> Release:
 
 def require_rows(path: Path, shard: Shard, repo: str) -> None:
     """Raises HubError for a shard that is no Parquet with the columns of a publication, has other rows than the
-    manifest says, or unfolds to far more than texts do. It is read some rows at a time, as it will be later.
+    manifest says, or unfolds to far more than texts do.
     """
     most = _LEAST_BYTES + _MOST_TIMES * path.stat().st_size
     try:
@@ -138,21 +137,17 @@ def require_rows(path: Path, shard: Shard, repo: str) -> None:
             missing = [name for name, kind in _COLUMNS.items() if kind not in _kinds(file.schema_arrow, name)]
             if missing:
                 raise _wrong(f"{shard.path} lacks the columns {', '.join(missing)}", repo)
-            told = file.metadata
-            if told.num_rows != shard.rows or told.num_rows > SHARD_ROWS:
-                raise _wrong(f"{shard.path} has {told.num_rows:,} rows, its manifest says {shard.rows:,}", repo)
-            groups = map(told.row_group, range(told.num_row_groups))
-            unfolded = sum(group.total_byte_size for group in groups)
-            if unfolded <= most:
-                unfolded = 0
-                for batch in file.iter_batches(_ROWS_AT_ONCE):
-                    unfolded += batch.nbytes
-                    if unfolded > most:
-                        break
-            if unfolded > most:
+            footer = file.metadata
+            if footer.num_rows != shard.rows or footer.num_rows > SHARD_ROWS:
+                raise _wrong(f"{shard.path} has {footer.num_rows:,} rows, its manifest says {shard.rows:,}", repo)
+            groups = map(footer.row_group, range(footer.num_row_groups))
+            is_small = sum(group.total_byte_size for group in groups) <= most
+            # The footer may lie: the rows are counted as they are read, and no further than is allowed.
+            sizes = accumulate(batch.nbytes for batch in file.iter_batches(_ROWS_AT_ONCE))
+            if not is_small or any(size > most for size in sizes):
                 raise _wrong(f"{shard.path} unfolds to more than {_MOST_TIMES:,} times its size", repo)
     except (pa.ArrowException, OSError) as error:
-        raise _wrong(f"{shard.path} is no Parquet that can be read", repo) from error
+        raise _wrong(f"{shard.path} is no readable Parquet", repo) from error
 
 
 def _kinds(schema: pa.Schema, name: str) -> list[pa.DataType]:

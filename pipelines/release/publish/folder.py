@@ -1,4 +1,4 @@
-"""A release as a folder that may be given away: public shards, card, pictures, manifest. `datasets` loads it offline.
+"""A release as a folder that may be published: public shards, card, pictures, manifest. `datasets` loads it offline.
 
 The Hub gets exactly such a folder (`pipelines.release.publish.hub`).
 """
@@ -12,8 +12,7 @@ from pipelines.core.files import full_disk_reported, sync
 from pipelines.core.modes import hand_over
 from pipelines.errors import RequestError
 from pipelines.release.publish.card import LICENCES, PaperTable, card, licences
-from pipelines.release.publish.measures import measure
-from pipelines.release.publish.pictures import PICTURES, pictures
+from pipelines.release.publish.measures import PICTURES, measure, pictures
 from pipelines.release.publish.private import read_private
 from pipelines.release.publish.public import is_public, publish_rows, require_no_private_text, restore_rows
 from pipelines.store import Store
@@ -21,7 +20,7 @@ from pipelines.store.release_manifest import Release
 from pipelines.store.releases import MANIFEST, Releases
 
 CARD = "README.md"
-BESIDE = {LICENCES, *PICTURES}  # what a publication may have beside its shards, its card and its manifest
+EXTRA_FILES = {LICENCES, *PICTURES}  # of a publication, beside its shards, its card and its manifest
 
 
 def export_folder(
@@ -58,15 +57,15 @@ def export_folder(
             published = release
             for config in release.configs:
                 shutil.copytree(folder / config, staged / config, copy_function=shutil.copyfile)
-        found = measure(release, folder, staged)
-        drawn = pictures(found)
+        measures = measure(release, folder, staged)
+        drawn = pictures(measures)
         for path, png in drawn.items():
             (staged / path).parent.mkdir(exist_ok=True)
             (staged / path).write_bytes(png)
-        written = card(published, staged, found, tables, drawn, repo or "OWNER/NAME")
+        written = card(published, staged, measures, tables, drawn, repo or "OWNER/NAME")
         (staged / CARD).write_text(written, encoding="utf-8")
-        if told := licences(published):
-            (staged / LICENCES).write_text(told, encoding="utf-8")
+        if text := licences(published):
+            (staged / LICENCES).write_text(text, encoding="utf-8")
         (staged / MANIFEST).write_bytes(published.to_bytes())
         require_no_private_text(staged, private)
     return published
@@ -87,7 +86,7 @@ def restore_folder(releases: Releases, name: str, store: Store, target: Path) ->
     known = read_private(store).by_digest
     if not known and any(finding.check == "withheld" for finding in release.findings):
         raise RequestError(
-            "this home has no text of anybody who was not asked: nothing can be put back",
+            "this home has no text of anybody who was not asked: nothing can be restored",
             where=name,
             hint=f"crawl or import them first: {', '.join(source.name for source in release.sources)}",
         )

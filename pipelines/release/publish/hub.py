@@ -1,8 +1,8 @@
 """A release on the Hub: one commit, and a tag of the release's name.
 
-The commit is made on the head that was seen when the work began, or not at all, and nothing is to be seen before it.
-The files are uploaded first, one after the other; what has arrived stays there, so the same command goes on where it
-broke off. A repository is made private and its access gated before anything is in it.
+The commit is made on the head that was there when the work began, or not at all; nothing can be seen before it. Files
+are uploaded first, one after the other; what has arrived stays there, so that the same command goes on where it broke
+off. A repository is made private and its access gated before anything is in it.
 """
 
 import json
@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from pipelines.errors import HubMoved, RequestError, TagTaken
 from pipelines.release.publish.card import is_sensitive
-from pipelines.release.publish.client import Told, hub_client, hub_errors, nobody, nothing, require_repo
-from pipelines.release.publish.folder import BESIDE
+from pipelines.release.publish.client import Progress, hub_client, hub_errors, require_repo
+from pipelines.release.publish.folder import EXTRA_FILES
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import MANIFEST
 
@@ -33,12 +33,12 @@ class Published(NamedTuple):
     new: bool
 
 
-class _Standing(NamedTuple):
-    """How the data set stands before anything is done."""
+class _Remote(NamedTuple):
+    """The data set on the Hub before anything is done."""
 
     head: str
     tagged: str | None  # the commit of the release's tag
-    at_head: Release | None  # what the head's manifest says
+    at_head: Release | None  # what the manifest at the head says
     at_tag: Release | None
 
 
@@ -48,47 +48,45 @@ def publish(
     repo: str,
     *,
     private: bool = True,
-    gated: bool | None = None,
-    told: Told = nobody,
-    begun: Callable[[], None] = nothing,
+    progress: Progress | None = None,
+    before_commit: Callable[[], None],
 ) -> Published:
     """Put a release on the Hub; of one that is there already nothing is sent.
 
     Args:
         release: As it is published: what `folder` says of itself.
         folder: What `pipelines.release.publish.folder.export_folder` wrote.
-        repo: `owner/name`; made where there is none.
-        private: Whether only its owner sees it. To make it public must be said.
-        gated: Whether access is given by hand; None: where anything in it is not invented.
-        told: Is told of bytes that have arrived, and of all.
-        begun: Is called before anything of the release can be seen there.
+        repo: `owner/name`; made where there is none. Access is given by hand, unless everything in it is invented.
+        private: Whether only its owner sees it.
+        progress: Is called with the bytes that have arrived, and all.
+        before_commit: Is called before anything of the release can be seen there.
 
     Raises:
         NoKey: HF_TOKEN is not set.
-        RequestError: `repo` is no name; or it is public, and `private` is asked for.
-        TagTaken: The tag is there, and stands for something else. HubMoved: Somebody committed meanwhile.
+        RequestError: `repo` cannot be a name; or it is public, and `private` is asked for.
+        TagTaken: The tag is there, for something else. HubMoved: Somebody committed meanwhile.
         HubError: The Hub refuses, or cannot be reached.
     """
     require_repo(repo)
     api = hub_client()
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete  # the client says how it is to be imported
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     with hub_errors("making the data set", repo):
         api.create_repo(repo, private=True, exist_ok=True, **_DATA_SET)
-        _guard(api, repo, private, is_sensitive(release) if gated is None else gated)
+        _guard(api, repo, private, is_sensitive(release))
     with hub_errors("reading the data set", repo):
-        standing = _standing(api, repo, release.name)
-        commit = _already_there(api, standing, release, repo)
+        remote = _remote(api, repo, release.name)
+        commit = _published_commit(api, remote, release, repo)
     new = commit is None
     if commit is None:
         paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         additions = [CommitOperationAdd(path, folder / path) for path in paths]
-        _upload(api, repo, additions, told)
-        gone = _files(api, repo, standing) - set(paths)
-        operations = [*additions, *(CommitOperationDelete(path) for path in sorted(gone))]
-        begun()
-        commit = _commit(api, repo, operations, release, standing.head)
-    if standing.tagged is None:
+        _upload(api, repo, additions, progress)
+        removed = sorted(_our_files(api, repo, remote) - set(paths))
+        before_commit()
+        operations = [*additions, *map(CommitOperationDelete, removed)]
+        commit = _commit(api, repo, operations, release, remote.head)
+    if remote.tagged is None:
         with hub_errors("tagging the release", repo):
             api.create_tag(repo, tag=release.name, revision=commit, tag_message=release.content, **_DATA_SET)
     if not private:
@@ -98,23 +96,22 @@ def publish(
 
 
 def _guard(api: Any, repo: str, private: bool, gated: bool) -> None:
-    """Nothing is uploaded to where more people see it than were asked for."""
+    """Refuses a public data set for a private upload, and gates access."""
     info = api.dataset_info(repo)
     if private and not info.private:
         raise RequestError(
             "the data set is public on the Hub", where=repo, hint="say --public, or make it private there first"
         )
-    if gated and info.gated != "manual":  # "auto" lets in whoever asks
+    if gated and info.gated != "manual":  # "auto" lets in everybody who asks
         api.update_repo_settings(repo, gated="manual", **_DATA_SET)
 
 
-def _standing(api: Any, repo: str, tag: str) -> _Standing:
+def _remote(api: Any, repo: str, tag: str) -> _Remote:
     head = api.dataset_info(repo).sha
-    tags = {one.name: one.target_commit for one in api.list_repo_refs(repo, **_DATA_SET).tags}
+    tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, **_DATA_SET).tags}
     tagged = tags.get(tag)
-    return _Standing(
-        head, tagged, _manifest_at(api, repo, head), None if tagged is None else _manifest_at(api, repo, tagged)
-    )
+    at_tag = None if tagged is None else _manifest_at(api, repo, tagged)
+    return _Remote(head, tagged, _manifest_at(api, repo, head), at_tag)
 
 
 def _manifest_at(api: Any, repo: str, revision: str) -> Release | None:
@@ -129,50 +126,52 @@ def _manifest_at(api: Any, repo: str, revision: str) -> Release | None:
             return None
 
 
-def _already_there(api: Any, standing: _Standing, release: Release, repo: str) -> str | None:
+def _published_commit(api: Any, remote: _Remote, release: Release, repo: str) -> str | None:
     """The commit that holds the release, or None. Where it has no tag, an earlier call was broken off in between."""
 
-    def is_it(there: Release | None) -> bool:
+    def is_release(there: Release | None) -> bool:
         return there is not None and (there.name, there.content) == (release.name, release.content)
 
-    if standing.tagged is None:
-        return standing.head if is_it(standing.at_head) and _whole(api, repo, standing.head, release) else None
-    if not is_it(standing.at_tag):
+    if remote.tagged is None:
+        whole = is_release(remote.at_head) and _is_whole(api, repo, remote.head, release)
+        return remote.head if whole else None
+    if not is_release(remote.at_tag):
         raise TagTaken(
             f"the tag {release.name} is there and stands for something else",
             where=repo,
             hint="a release is never changed: give this one another name",
         )
-    return standing.tagged
+    return remote.tagged
 
 
-def _whole(api: Any, repo: str, head: str, release: Release) -> bool:
-    """Whether every shard is at the head as it was uploaded: somebody may have been at work there since."""
+def _is_whole(api: Any, repo: str, head: str, release: Release) -> bool:
+    """Whether every shard is at the head as it was uploaded: somebody may have changed the data set since."""
     shards = {shard.path: shard.sha256 for shards in release.configs.values() for shard in shards}
-    found = api.get_paths_info(repo, list(shards), revision=head, **_DATA_SET)
-    return {one.path: one.lfs and one.lfs.sha256 for one in found if one.path in shards} == shards
+    there = api.get_paths_info(repo, list(shards), revision=head, **_DATA_SET)
+    return {file.path: file.lfs and file.lfs.sha256 for file in there if file.path in shards} == shards
 
 
-def _files(api: Any, repo: str, standing: _Standing) -> set[str]:
-    """What the release at the head brought with it and is still there: somebody may have taken a file away."""
-    if standing.at_head is None:
+def _our_files(api: Any, repo: str, remote: _Remote) -> set[str]:
+    """The files that the release at the head brought with it and that are still there."""
+    if remote.at_head is None:
         return set()
-    shards = {shard.path for shards in standing.at_head.configs.values() for shard in shards}
+    shards = {shard.path for shards in remote.at_head.configs.values() for shard in shards}
     with hub_errors("reading the data set", repo):
-        there = api.list_repo_files(repo, revision=standing.head, **_DATA_SET)
-    return (shards | BESIDE) & set(there)
+        there = api.list_repo_files(repo, revision=remote.head, **_DATA_SET)
+    return (shards | EXTRA_FILES) & set(there)
 
 
-def _upload(api: Any, repo: str, additions: list[Any], told: Told) -> None:
+def _upload(api: Any, repo: str, additions: list[Any], progress: Progress | None) -> None:
     """The large files one after the other; the small ones go with the commit."""
     total = sum(addition.upload_info.size for addition in additions)
     done = 0
-    for number, addition in enumerate(additions):
-        with hub_errors(f"uploading file {number + 1} of {len(additions)}", repo):
+    for number, addition in enumerate(additions, 1):
+        with hub_errors(f"uploading file {number} of {len(additions)}", repo):
             # The files must still be there for the commit, which compares them with what it replaces.
             api.preupload_lfs_files(repo, [addition], free_memory=False, **_DATA_SET)
         done += addition.upload_info.size
-        told(done, total)
+        if progress:
+            progress(done, total)
 
 
 def _commit(api: Any, repo: str, operations: list[Any], release: Release, parent: str) -> str:

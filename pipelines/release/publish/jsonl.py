@@ -5,6 +5,7 @@ are rows that lack words.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from pipelines.release.publish.public import WITHHELD, Row, rows_of
 from pipelines.store.release_manifest import Release
 
 _SPEAKERS = {"system": "system", "user": "human", "assistant": "gpt"}
+# Entries of LLaMA-Factory's `dataset_info.json`.
 _CHAT = {
     "formatting": "sharegpt",
     "columns": {"messages": "messages"},
@@ -29,8 +31,9 @@ _PREFERENCE = {
 }
 
 _LACKING = "words are withheld"
+_TRIPLETS = "rm_triplets"
 
-Written = Callable[[Row], dict[str, Any]]
+Convert = Callable[[Row], dict[str, Any]]
 
 
 class Exported(NamedTuple):
@@ -54,24 +57,21 @@ def export_jsonl(release: Release, folder: Path, target: Path, form: str) -> Exp
     if form not in FORMS:
         raise UnknownName("form", form, FORMS)
     written: dict[str, int] = {}
-    left_out: dict[str, int] = {}
+    left_out: Counter[str] = Counter()
+    convert_chat, convert_triplet = FORMS[form]
     for config, shards in release.configs.items():
-        how = FORMS[form].get(_kind(config))
-        if how is None:
+        if config.startswith("grpo_"):
             left_out[f"{config}: a prompt set has no answer to imitate"] = release.rows(config)
             continue
         for split in dict.fromkeys(shard.split for shard in shards):
             rows = (row for shard in shards if shard.split == split for row in rows_of(folder / shard.path))
             name = f"{config}_{split}.jsonl"
-            whole = _write(target / name, rows, how)
-            if whole:
-                written[name] = whole
-            else:
-                (target / name).unlink()  # no loader reads a file without rows
-            if lacking := release.rows(config, split) - whole:
-                reason = f"{config}: {_LACKING}"
-                left_out[reason] = left_out.get(reason, 0) + lacking
-    if not any(written.values()):
+            count = _write(target / name, rows, convert_triplet if config == _TRIPLETS else convert_chat)
+            if count:
+                written[name] = count
+            if lacking := release.rows(config, split) - count:
+                left_out[f"{config}: {_LACKING}"] += lacking
+    if not written:
         why = "; ".join(left_out) or "it has no rows"
         raise RequestError(
             f"nothing of {release.name} can be written for {form}: {why}",
@@ -80,29 +80,25 @@ def export_jsonl(release: Release, folder: Path, target: Path, form: str) -> Exp
             else "chats and triplets come with labels and chains (docs/training-sets.md)",
         )
     if form == "llama-factory":
-        told = {name.removesuffix(".jsonl"): _described(name) for name in written}
-        (target / "dataset_info.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        entries = {
+            name.removesuffix(".jsonl"): {"file_name": name} | (_PREFERENCE if name.startswith(_TRIPLETS) else _CHAT)
+            for name in written
+        }
+        (target / "dataset_info.json").write_text(json.dumps(entries, indent=2) + "\n", encoding="utf-8")
     return Exported(written, left_out)
 
 
-def _kind(config: str) -> str:
-    if config.startswith("grpo_"):
-        return "prompts"
-    return "triplets" if config == "rm_triplets" else "chats"
-
-
-def _write(path: Path, rows: Iterator[Row], how: Written) -> int:
+def _write(path: Path, rows: Iterator[Row], convert: Convert) -> int:
+    """Writes the rows that have all their words; how many. No loader reads a file without rows: there is none then."""
     count = 0
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             if not row.get(WITHHELD):
-                file.write(json.dumps(how(row), ensure_ascii=False) + "\n")
+                file.write(json.dumps(convert(row), ensure_ascii=False) + "\n")
                 count += 1
+    if not count:
+        path.unlink()
     return count
-
-
-def _described(name: str) -> dict[str, Any]:
-    return {"file_name": name, **(_PREFERENCE if name.startswith("rm_triplets_") else _CHAT)}
 
 
 def _messages(row: Row) -> dict[str, Any]:
@@ -133,8 +129,9 @@ def _preferred(row: Row) -> dict[str, Any]:
     }
 
 
-FORMS: dict[str, dict[str, Written]] = {
-    "llama-factory": {"chats": _messages, "triplets": _ranked},
-    "sharegpt": {"chats": _conversations, "triplets": _ranked},
-    "openai": {"chats": _messages, "triplets": _preferred},
+# What converts a chat, and what a triplet.
+FORMS: dict[str, tuple[Convert, Convert]] = {
+    "llama-factory": (_messages, _ranked),
+    "sharegpt": (_conversations, _ranked),
+    "openai": (_messages, _preferred),
 }

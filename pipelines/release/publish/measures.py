@@ -1,60 +1,70 @@
-"""What a card tells of the rows of a release: how long they are, in which languages, about what, by a model or not."""
+"""Figures and pictures for a card: length, language and topic of its rows, and how many no model made."""
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
+from pipelines.core.plotting import png
 from pipelines.release.publish.public import Row, rows_of
 from pipelines.store.release_manifest import Release
 from schemas.table import NO_MODEL
 from schemas.taxonomy import CATEGORY_OF
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LENGTHS, TOPICS = PICTURES = ("pictures/lengths.png", "pictures/topics.png")
 _OTHER = "not of the taxonomy"
+_COLOUR = "#4c72b0"
+_LINE = "#c44e52"
+_SIZE = (7.2, 3.6)
+_DPI = 110
 
 
 @dataclass
 class Measures:
-    """Of whole rows: `lengths` by config in characters of what is said in a row, `topics` (M's categories) by rows of
-    the prompt sets, `languages` by rows, `by_nobody` by config the rows that name what is no model among their
-    `providers`.
+    """Of whole rows: `lengths` by config in characters of the row's text, `topics` (M's categories) by rows of the
+    prompt sets, `languages` by rows, `of_no_model` by config the rows with a provider that is no model.
     """
 
     lengths: dict[str, list[int]] = field(default_factory=dict)
     topics: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
-    by_nobody: Counter[str] = field(default_factory=Counter)
+    of_no_model: Counter[str] = field(default_factory=Counter)
 
 
 def measure(release: Release, folder: Path, public: Path | None = None) -> Measures:
-    """Measures the rows of a release that lies in `folder`; of these the ones that stand in `public` as well, where a
-    publication is named: they have all their words here.
+    """Measures the rows of a release in `folder`; with `public`, a publication of it, only the rows that stand there
+    too: here they have all their words.
     """
-    found = Measures()
+    measures = Measures()
     for config, shards in release.configs.items():
-        lengths = found.lengths.setdefault(config, [])
+        lengths = measures.lengths.setdefault(config, [])
         for shard in shards:
-            there = (
-                None if public is None else set(pq.read_table(public / shard.path, columns=["row_id"])[0].to_pylist())
-            )
+            published = None if public is None else _row_ids(public / shard.path)
             for row in rows_of(folder / shard.path):
-                if there is not None and row["row_id"] not in there:
+                if published is not None and row["row_id"] not in published:
                     continue
-                said = list(_said(row))
-                lengths.append(sum(map(len, said)))
-                found.languages[_language(row, said)] += 1
-                found.by_nobody[config] += not {*NO_MODEL}.isdisjoint(row.get("providers") or ())
-                topic = (row.get("extra_info") or {}).get("topic")
-                if topic is not None:
-                    found.topics[CATEGORY_OF.get(topic, _OTHER)] += 1
-    return found
+                text = "".join(_texts(row))
+                lengths.append(len(text))
+                extra = row.get("extra_info") or {}
+                measures.languages[extra.get("lang") or _language(text)] += 1
+                measures.of_no_model[config] += not set(NO_MODEL).isdisjoint(row.get("providers") or ())
+                if (topic := extra.get("topic")) is not None:
+                    measures.topics[CATEGORY_OF.get(topic, _OTHER)] += 1
+    return measures
 
 
-def _said(row: Row) -> Iterator[str]:
-    """What is said in a row, once: a prompt set has the dialogue a second time, for the reward."""
+def _row_ids(shard: Path) -> set[str]:
+    return set(pq.read_table(shard, columns=["row_id"])[0].to_pylist())
+
+
+def _texts(row: Row) -> Iterator[str]:
+    """The texts of a row, once: a prompt set has the dialogue a second time, for the reward."""
     for message in row.get("messages") or row.get("prompt") or []:
         yield message["content"]
     for name in ("query", "positive", "negative"):
@@ -62,8 +72,36 @@ def _said(row: Row) -> Iterator[str]:
             yield row[name]
 
 
-def _language(row: Row, said: list[str]) -> str:
-    told: Any = (row.get("extra_info") or {}).get("lang")
-    if told:
-        return str(told)
-    return "zh" if any("一" <= character <= "鿿" for character in "".join(said)) else "en"
+def _language(text: str) -> str:
+    return "zh" if any("一" <= character <= "鿿" for character in text) else "en"
+
+
+def pictures(measures: Measures) -> dict[str, bytes]:
+    """PNG files by name, the same bytes for the same rows; none where there is nothing to draw."""
+    drawn = {}
+    if any(measures.lengths.values()):
+        drawn[LENGTHS] = png(lambda axes: _lengths(axes, measures), _SIZE, _DPI)[0]
+    if measures.topics:
+        drawn[TOPICS] = png(lambda axes: _topics(axes, measures), _SIZE, _DPI)[0]
+    return drawn
+
+
+def _lengths(axes: "Axes", measures: Measures) -> None:
+    """A box per config: quartiles, and the longest and shortest within 1.5 boxes."""
+    configs = [config for config, lengths in measures.lengths.items() if lengths][::-1]
+    axes.boxplot(
+        [measures.lengths[config] for config in configs],
+        orientation="horizontal",
+        tick_labels=configs,
+        showfliers=False,
+        patch_artist=True,
+        boxprops={"facecolor": _COLOUR, "alpha": 0.6},
+        medianprops={"color": _LINE},
+    )
+    axes.set(title="Lengths of rows", xlabel="characters", xlim=(0, None))
+
+
+def _topics(axes: "Axes", measures: Measures) -> None:
+    names, counts = zip(*reversed(measures.topics.most_common()), strict=True)
+    axes.bar_label(axes.barh(names, counts, color=_COLOUR))
+    axes.set(title="Prompts by primary category (M Table 1)", xlabel="rows of the prompt sets")

@@ -1,15 +1,14 @@
 """What of a release may be published.
 
-A row whose writer allowed it is published as it is. In a row of anybody else every word of the writer's is replaced by
-a reference (`quotes`), also where a chain quotes it; what remains are ids, labels and annotations.
-And wherever else 15 characters of a private text are repeated, in an answer taken from another question say, they are
-replaced as well. The column `withheld` says which rows lack words. A row that repeats as many in other marks or in the
-other script is left out: no reference could give it back as it was.
+A row whose writer allowed it is published as it is. In a row of anybody else all words of the writer are replaced by
+references (`quotes`), also where a chain quotes them; ids, labels and annotations remain. Wherever else 15 characters
+of a private text are repeated, as in an answer taken from another question, they are replaced as well. The column
+`withheld` says which rows lack words. A row that repeats as many in other marks or in the other script is left out: no
+reference could restore it.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -44,35 +43,6 @@ Row = dict[str, Any]
 Change = Callable[[str], str]
 
 
-@dataclass
-class _Account:
-    """What became of the rows that were not published whole, by config and reason."""
-
-    withheld: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    left_out: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
-    rows: Counter[str] = field(default_factory=Counter)  # that were published, by source
-
-    def findings(self) -> Iterator[Finding]:
-        for config, ids in sorted(self.withheld.items()):
-            yield Finding(
-                check="withheld",
-                severity="warn",
-                count=len(ids),
-                what=f"rows of {config} are published without the words of those who wrote them",
-                hint="gongqing restore puts them back from a crawl or a copy of your own",
-                examples=ids[:_EXAMPLES],
-            )
-        for (config, reason), ids in sorted(self.left_out.items()):
-            yield Finding(
-                check="left_out",
-                severity="warn",
-                count=len(ids),
-                what=f"rows of {config} are not published: {reason}",
-                hint="none: they are in the release at home alone",
-                examples=ids[:_EXAMPLES],
-            )
-
-
 def publish_rows(release: Release, source: Path, target: Path, private: PrivateTexts) -> Release:
     """Write what may be published of a release, shard by shard, and say what it is.
 
@@ -96,12 +66,12 @@ def publish_rows(release: Release, source: Path, target: Path, private: PrivateT
             # Whose story stands out, or was allowed to pass, is for the home to know.
             "findings": [
                 *(one.model_copy(update={"examples": []}) for one in release.findings),
-                *publisher.account.findings(),
+                *publisher.findings(),
             ],
             "sources": [
                 source.model_copy(
                     update={
-                        "rows": publisher.account.rows[source.name],
+                        "rows": publisher.rows[source.name],
                         # Releases of earlier versions name files, and a file may be named after somebody.
                         "collected": "imported" if source.collected.startswith("read from ") else source.collected,
                     }
@@ -113,7 +83,7 @@ def publish_rows(release: Release, source: Path, target: Path, private: PrivateT
 
 
 def is_public(release: Release, folder: Path) -> bool:
-    """Whether the release in `folder` is a publication, come back from the Hub: its rows say what they lack."""
+    """Whether the release in `folder` is a publication that came back from the Hub: it has the column `withheld`."""
     shards = [shard for shards in release.configs.values() for shard in shards]
     return bool(shards) and all(WITHHELD in pq.read_schema(folder / shard.path).names for shard in shards)
 
@@ -123,16 +93,16 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
 
     Raises PrivateText with the rows in which 15 characters of one stand.
     """
-    found = []
+    repeating = []
     for path in sorted(folder.rglob("*.parquet")):
-        found += [row["row_id"] for row in rows_of(path) if _repeats(row, private)]
+        repeating += [row["row_id"] for row in rows_of(path) if _repeats(row, private)]
     for path in (*folder.glob("*.md"), folder / MANIFEST):
         if path.exists() and private.repeated_in_ours(path.read_text(encoding="utf-8")):
-            found.append(path.name)
-    if found:
+            repeating.append(path.name)
+    if repeating:
         raise PrivateText(
-            f"{len(found):,} rows or files of the export repeat {LEAST} characters or more of a text that may not be "
-            f"published: {', '.join(found[:_EXAMPLES])}",
+            f"{len(repeating):,} rows or files of the export repeat {LEAST} characters or more of a text that may not "
+            f"be published: {', '.join(repeating[:_EXAMPLES])}",
             where=folder.name,
             hint="nothing was exported; report it: these words should have been replaced",
         )
@@ -147,9 +117,9 @@ def restore_rows(release: Release, source: Path, target: Path, known: dict[str, 
     missing: set[str] = set()
 
     def undo(text: str) -> str:
-        found = restored(text, known)
-        missing.update(found.missing)
-        return found.text
+        whole, lost = restored(text, known)
+        missing.update(lost)
+        return whole
 
     def whole(rows: Iterator[Row]) -> Iterator[Row]:
         for row in rows:
@@ -171,15 +141,26 @@ def rows_of(path: Path) -> Iterator[Row]:
 
 
 class _Publisher:
-    """Makes rows public, and keeps account of what they lose."""
+    """Makes rows public, and notes what became of those that are not published whole, by config and reason."""
 
     def __init__(self, release: Release, private: PrivateTexts) -> None:
         self.private = private
-        self.account = _Account()
+        self.rows: Counter[str] = Counter()  # that are published, by source
+        self._withheld: dict[str, list[str]] = defaultdict(list)
+        self._left_out: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._sources = {source.name for source in release.sources if source.consent in PUBLISHABLE}
         self._own_runs = lru_cache(maxsize=64)(private.own_runs)  # rows of one post stand together
         self._elsewhere = lru_cache(maxsize=4096)(lambda text: _replaced(text, private.runs))
         self._prompt = lru_cache(maxsize=64)(lambda text: quoted(text, private.repeated_in_ours(text)))
+
+    def findings(self) -> Iterator[Finding]:
+        for config, ids in sorted(self._withheld.items()):
+            what = f"rows of {config} are published without the words of those who wrote them"
+            hint = "gongqing restore puts them back from a crawl or a copy of your own"
+            yield _warning("withheld", what, hint, ids)
+        for (config, reason), ids in sorted(self._left_out.items()):
+            what = f"rows of {config} are not published: {reason}"
+            yield _warning("left_out", what, "none: they are in the release at home alone", ids)
 
     def of(self, config: str) -> Callable[[Iterator[Row]], Iterator[Row]]:
         """What makes the rows of a config public."""
@@ -187,33 +168,37 @@ class _Publisher:
 
     def _public(self, config: str, row: Row) -> Row | None:
         row_id: str = row["row_id"]
+        source = row_id.partition(":")[0]
         owner = self.private.owner(row_id)
         own = None
-        if owner is not None or row_id.partition(":")[0] not in self._sources:
+        if owner is not None or source not in self._sources:
             if owner is None:
-                self._leave_out(config, row_id, "the text that they were made from is not in this home")
+                reason = "the text that they were made from is not in this home"
+                self._left_out[config, reason].append(row_id)
                 return None
             if row.get("variant") in ("R", "P"):
-                self._leave_out(config, row_id, "they are rewrites of texts that may not be published")
+                self._left_out[config, "they are rewrites of texts that may not be published"].append(row_id)
                 return None
             own = self._own_runs(owner)
-        public = _changed(row, lambda text: self._told(text, own), prompt=self._prompt)
-        if any(map(self.private.retold, _said(public))):
-            self._leave_out(config, row_id, "they repeat such texts in other marks or in the other script")
+        public = _changed(row, lambda text: self._without_runs(text, own), prompt=self._prompt)
+        if any(map(self.private.retold, _texts(public))):
+            reason = "they repeat such texts in other marks or in the other script"
+            self._left_out[config, reason].append(row_id)
             return None
         withheld = public != row
-        self.account.rows[row_id.partition(":")[0]] += 1
+        self.rows[source] += 1
         if withheld:
-            self.account.withheld[config].append(row_id)
+            self._withheld[config].append(row_id)
         return {**public, WITHHELD: withheld}
 
-    def _leave_out(self, config: str, row_id: str, reason: str) -> None:
-        self.account.left_out[config, reason].append(row_id)
-
-    def _told(self, text: str, own: Runs | None) -> str:
+    def _without_runs(self, text: str, own: Runs | None) -> str:
         """A text without the runs of any private text, and then without the shorter ones of its own row's."""
-        told = elsewhere(text, self._elsewhere)
-        return told if own is None else elsewhere(told, lambda rest: _replaced(rest, own))
+        public = elsewhere(text, self._elsewhere)
+        return public if own is None else elsewhere(public, lambda rest: _replaced(rest, own))
+
+
+def _warning(check: str, what: str, hint: str, ids: list[str]) -> Finding:
+    return Finding(check=check, severity="warn", count=len(ids), what=what, hint=hint, examples=ids[:_EXAMPLES])
 
 
 def _replaced(text: str, runs: Runs) -> str:
@@ -233,12 +218,12 @@ def _changed(value: Any, change: Change, prompt: Change | None = None) -> Any:
 
 
 def _repeats(row: Row, private: PrivateTexts) -> bool:
-    if any(private.runs.find(text) or private.retold(text) for text in _said(row)):
+    if any(private.runs.find(text) or private.retold(text) for text in _texts(row)):
         return True
     return any(map(private.repeated_in_ours, strings(row)))
 
 
-def _said(value: Any) -> Iterator[str]:
+def _texts(value: Any) -> Iterator[str]:
     """Every string but system prompts; what stands in a list in one, for it may have been cut up."""
     if isinstance(value, str):
         yield value
@@ -246,10 +231,10 @@ def _said(value: Any) -> Iterator[str]:
         yield "".join(value)
     elif isinstance(value, list):
         for one in value:
-            yield from _said(one)
+            yield from _texts(one)
     elif isinstance(value, dict) and value.get("role") != "system":
         for one in value.values():
-            yield from _said(one)
+            yield from _texts(one)
 
 
 def _rewritten(source: Path, target: Path, shard: Shard, change: Callable[[Iterator[Row]], Iterator[Row]]) -> Shard:

@@ -1,4 +1,4 @@
-"""Where releases of a home stand on the Hub: what an erasure must name, for it cannot reach there by itself."""
+"""Where releases of a home are published on the Hub: an erasure cannot reach there, and names the place."""
 
 import datetime as dt
 import os
@@ -23,8 +23,8 @@ class Publication(BaseModel):
     at: dt.datetime = Field(default_factory=lambda: dt.datetime.now(dt.UTC))
 
 
-def remember(home: Path, repo: str, tag: str, commit: str) -> None:
-    """Note where a release stands, or will, once."""
+def note_publication(home: Path, repo: str, tag: str, commit: str) -> None:
+    """Note, once, where a release is published or will be."""
     if any((one.repo, one.tag, one.commit) == (repo, tag, commit) for one in _noted(home)):
         return
     path = Home(home).releases / FILE

@@ -6,19 +6,11 @@ id says whose text it is, the digest that it is still the same.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from pipelines.text.runs import Run
 from schemas.ids import digest
 
 _QUOTE = re.compile(r"⟦([0-9a-f]{16}) ([0-9]+):([0-9]+) ([^⟦⟧]+)⟧")
-
-
-class Restored(NamedTuple):
-    """A text with its references undone, and the ids of those whose text is not at hand, or another one by now."""
-
-    text: str
-    missing: list[str]
 
 
 def quoted(text: str, runs: list[Run]) -> str:
@@ -33,11 +25,11 @@ def quoted(text: str, runs: list[Run]) -> str:
 
 
 def elsewhere(text: str, change: Callable[[str], str]) -> str:
-    """The text with all that is no reference changed."""
+    """The text with everything changed that is not a reference."""
     parts, at = [], 0
-    for found in _QUOTE.finditer(text):
-        parts += [change(text[at : found.start()]), found[0]]
-        at = found.end()
+    for quote in _QUOTE.finditer(text):
+        parts += [change(text[at : quote.start()]), quote[0]]
+        at = quote.end()
     return "".join([*parts, change(text[at:])])
 
 
@@ -51,15 +43,15 @@ def has_quotes(text: str) -> bool:
     return _QUOTE.search(text) is not None
 
 
-def restored(text: str, texts: Mapping[str, str]) -> Restored:
-    """The text with the references undone that `texts`, by digest, can undo; the others stay."""
+def restored(text: str, texts: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The text with the references undone that `texts`, by digest, can undo; and the ids of the others' texts."""
     missing: list[str] = []
 
-    def undo(found: re.Match[str]) -> str:
-        known = texts.get(found[1])
-        if known is None or int(found[3]) > len(known):
-            missing.append(found[4])
-            return found[0]
-        return known[int(found[2]) : int(found[3])]
+    def undo(quote: re.Match[str]) -> str:
+        known = texts.get(quote[1])
+        if known is None or int(quote[3]) > len(known):
+            missing.append(quote[4])
+            return quote[0]
+        return known[int(quote[2]) : int(quote[3])]
 
-    return Restored(_QUOTE.sub(undo, text), missing)
+    return _QUOTE.sub(undo, text), missing

@@ -12,8 +12,7 @@ from published_rows import NAME, make_release, training_sets
 from pipelines.operations.paper_tables import e_table_1, m_table_1
 from pipelines.release.publish.card import card, is_sensitive, licences
 from pipelines.release.publish.folder import export_folder
-from pipelines.release.publish.measures import Measures, measure
-from pipelines.release.publish.pictures import pictures
+from pipelines.release.publish.measures import Measures, measure, pictures
 from pipelines.settings import ROOT
 from pipelines.store.release_manifest import Finding, Source
 from pipelines.store.releases import Releases
@@ -178,7 +177,7 @@ def test_rows_of_no_model_and_what_the_checks_found_are_told(mixed, exported, to
 
 def test_of_rows_of_no_model_each_config_says_how_many(mixed, exported):
     release, folder = exported
-    found = Measures(by_nobody=Counter(sft_coe=7))
+    found = Measures(of_no_model=Counter(sft_coe=7))
     told = card(release.model_copy(update={"allowed": ["not_from_a_model"]}), folder, found, [], [], REPO)
     assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` a part was written or judged so" in told
 

@@ -194,7 +194,7 @@ def test_a_post_that_has_changed_since_is_not_put_back(mixed, folder, tmp_path):
 def test_a_home_without_texts_can_put_nothing_back(mixed, folder, tmp_path):
     reader = Releases(tmp_path / "reader")
     imported(reader, folder)
-    with pytest.raises(RequestError, match="nothing can be put back"):
+    with pytest.raises(RequestError, match="nothing can be restored"):
         restore_folder(reader, NAME, Store(tmp_path / "none"), tmp_path / "whole")
     assert not (tmp_path / "whole").exists()
 

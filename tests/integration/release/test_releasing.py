@@ -72,7 +72,7 @@ class Plants:
         say(
             expanded, f"老师您好，我想和您说说，{told[0]}，就是这样。", *(f"其实吧，{part[:-4]}……" for part in told[1:])
         )
-        self.ids["retold"] = expanded["row_id"].partition("#")[0]
+        self.ids["text_reuse"] = expanded["row_id"].partition("#")[0]
         torn = of_split(rows, "test")
         torn["split"] = torn["extra_info"]["split"] = "train"
         self.ids["groups"] = self.dialogues[torn["row_id"].partition("#")[0]]["group_id"]
@@ -116,7 +116,7 @@ def refused(sample_home, tmp_path_factory) -> tuple[Path, Plants, ReleaseRefused
 
 
 CHECKS = [
-    *("near_duplicates", "retold", "descendants", "groups", "personal_data", "not_from_a_model", "risk", "minors"),
+    *("near_duplicates", "text_reuse", "descendants", "groups", "personal_data", "not_from_a_model", "risk", "minors"),
     *("licence", "erased"),
 ]
 

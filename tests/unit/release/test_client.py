@@ -17,5 +17,5 @@ def test_owner_and_name_are_a_repository(repo):
 )
 def test_anything_else_is_refused(repo):
     """Half a name too: the client would make a data set of it under whoever owns the token."""
-    with pytest.raises(RequestError, match="no name of a data set"):
+    with pytest.raises(RequestError, match="cannot name a data set"):
         require_repo(repo)

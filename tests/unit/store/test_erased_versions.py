@@ -33,14 +33,9 @@ def test_it_reads_as_what_is_left_under_its_name(written):
     assert (tombstone.erasure, tombstone.rows, tombstone.dropped, tombstone.changed) == ("e1", 1, 1, 3)
     assert erased.manifest.runs == version.manifest.runs
     store.verify(erased)
-
-
-def test_its_old_files_are_gone_and_those_of_other_versions_stay(written):
-    store, version = written
-    erase(store, version)
-    named = {file.path for file in store.version(TABLE).manifest.files} | {"manifest.json"}
+    named = {file.path for file in erased.manifest.files} | {"manifest.json"}
     prefix = f"{TABLE}/{version.version}"
-    assert {key.removeprefix(f"{prefix}/") for key in store.storage.files(prefix)} == named
+    assert {key.removeprefix(f"{prefix}/") for key in store.storage.files(prefix)} == named, "the old files are gone"
     assert [one.rows for one in store.versions(TABLE)] == [3, 49]
 
 
@@ -70,11 +65,6 @@ def test_what_is_written_again_in_full_is_there_in_full(written):
     again = store.write(TABLE, ROWS, drops("p1", "p2"), code="2")
     assert (again.version, again.rows, again.manifest.erasures) == (version.version, 50, [])
     assert store.read(TABLE).collect().equals(ROWS)
-
-
-def test_what_is_left_written_anew_is_another_version(written):
-    store, version = written
-    erase(store, version)
     assert store.write(TABLE, LEFT, drops("p2")).version != version.version
 
 

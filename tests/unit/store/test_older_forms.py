@@ -74,7 +74,7 @@ def test_any_other_difference_names_table_versions_columns_and_what_to_do(local:
     today = TABLES[TABLE].version
     assert f"imported_posts/sample was written by an older gongqing: schema version {today - 1}" in said
     assert f"has {today}; other columns: {which}" in said
-    assert "hint: import it anew: gongqing import NAME PATH --as sample" in said
+    assert "hint: import it again: gongqing import NAME PATH --as sample" in said
     assert local.read(TABLE, version.version, "sample").collect().columns == older.columns, "it can be looked at"
 
 
@@ -90,7 +90,7 @@ def test_a_derived_table_is_made_anew_by_a_refresh(local: Store) -> None:
     version = local.write("unique_posts", TABLES["unique_posts"].sample(2))
     say(manifest_of(local, version), schema_version=-1)
     said = refusal(local, local.version("unique_posts"), OlderSchema)
-    assert "hint: make it anew: gongqing refresh --select unique_posts" in said
+    assert "hint: make it again: gongqing refresh --select unique_posts" in said
 
 
 def test_what_a_newer_gongqing_has_written_is_not_called_damaged(local: Store) -> None:

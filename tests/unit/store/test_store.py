@@ -16,6 +16,8 @@ from store_rows import SECRET, TABLE, drops, groups
 
 from pipelines.errors import DamagedVersion, InvalidRows, NoVersion, RequestError, UnknownName
 from pipelines.store import Store, Version, parquet
+from pipelines.store.address import Address
+from pipelines.store.storage import LocalFolder
 from schemas.table import Dropped, to_arrow
 from schemas.tables import PARTITIONED, TABLES
 
@@ -29,29 +31,19 @@ def sample(table: str, n: int = 6) -> pl.DataFrame:
 
 
 def files(store: Store, version: Version, part: str = "rows") -> list[str]:
-    prefix = store._prefix(*version.manifest.place)
+    prefix = Address(*version.manifest.place).prefix
     return [store.storage.uri(f"{prefix}/{file.path}") for file in version.manifest.files if part in file.path]
 
 
 # A version is its content
 
 
-def test_the_same_content_is_the_same_version(store: Store) -> None:
+def test_the_same_content_is_the_same_version_in_any_order_of_rows_and_columns(store: Store) -> None:
     first = store.write(TABLE, groups(9), drops("p1", "p2"))
-    again = store.write(TABLE, groups(9), drops("p1", "p2"))
-    assert again.version == first.version
+    shuffled = groups(9).sample(fraction=1, shuffle=True, seed=1).select(reversed(groups(9).columns))
+    for rows in (groups(9), shuffled):
+        assert store.write(TABLE, rows, drops("p2", "p1")).version == first.version
     assert store.version_ids(TABLE) == [first.version]
-
-
-def test_the_order_of_rows_is_no_content(store: Store) -> None:
-    first = store.write(TABLE, groups(9), drops("p1", "p2"))
-    shuffled = store.write(TABLE, groups(9).sample(fraction=1, shuffle=True, seed=1), drops("p2", "p1"))
-    assert shuffled.version == first.version
-
-
-def test_the_order_of_columns_is_no_content(store: Store) -> None:
-    first = store.write(TABLE, groups(9))
-    assert store.write(TABLE, groups(9).select(reversed(groups(9).columns))).version == first.version
 
 
 def test_the_order_of_the_fields_of_a_struct_is_no_content(store: Store) -> None:
@@ -78,7 +70,6 @@ def test_chunks_and_row_groups_are_no_content(local: Store, monkeypatch: pytest.
 
 CELLS = {
     "a value of a closed set": pl.lit("test").alias("split"),
-    "a space": pl.lit("first ").alias("given_at"),
     "an empty list": pl.lit([], dtype=pl.List(pl.String)).alias("members"),
     "an empty text in a list": pl.lit([""], dtype=pl.List(pl.String)).alias("members"),
     "a digit of another script": pl.lit("g0000٤").alias("group_id"),
@@ -124,37 +115,28 @@ def test_the_table_is_part_of_the_content(store: Store) -> None:
 # What was written is what is read
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_every_table_reads_back_as_it_was_written(local: Store, table: str) -> None:
-    rows = sample(table)
-    version = local.write(table, rows, partition=PARTS[table])
-    key = TABLES[table].key()
-    assert_frame_equal(local.read(table, partition=PARTS[table]).collect(), rows.sort(key))
-    assert (version.rows, version.dropped, version.current) == (len(rows), 0, True)
-    local.verify(version)
+def test_every_table_reads_back_as_it_was_written_and_may_be_empty(local: Store) -> None:
+    for table, schema in TABLES.items():
+        for rows in (sample(table), schema.create_empty()):
+            version = local.write(table, rows, partition=PARTS[table])
+            read = local.read(table, partition=PARTS[table]).collect()
+            assert_frame_equal(read, rows.sort(schema.key()))
+            assert read.schema == schema.polars_schema(), table
+            assert (version.rows, version.dropped, version.current) == (len(rows), 0, True), table
+            local.verify(version)
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_every_file_has_exactly_the_declared_arrow_schema(local: Store, table: str) -> None:
-    version = local.write(table, sample(table), partition=PARTS[table])
-    for part, declared in (("rows", TABLES[table]), ("dropped", Dropped)):
-        (path,) = files(local, version, part)
-        written = pq.read_schema(path)
-        assert written.equals(declared.arrow_schema(), check_metadata=True)
-        assert [written.field(name).metadata[b"description"].decode() for name in written.names] == list(
-            declared.describe().values()
-        )
-        assert not [field for field in written if "large" in str(field.type) or "view" in str(field.type)]
-    assert [column.name for column in version.manifest.columns] == TABLES[table].column_names()
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_a_table_may_be_empty(local: Store, table: str) -> None:
-    version = local.write(table, TABLES[table].create_empty(), partition=PARTS[table])
-    read = local.read(table, partition=PARTS[table]).collect()
-    assert (version.rows, read.height) == (0, 0)
-    assert read.schema == TABLES[table].polars_schema()
-    local.verify(version)
+def test_every_file_has_exactly_the_declared_arrow_schema(local: Store) -> None:
+    for table, schema in TABLES.items():
+        version = local.write(table, sample(table), partition=PARTS[table])
+        for part, declared in (("rows", schema), ("dropped", Dropped)):
+            (path,) = files(local, version, part)
+            written = pq.read_schema(path)
+            assert written.equals(declared.arrow_schema(), check_metadata=True), table
+            described = [written.field(name).metadata[b"description"].decode() for name in written.names]
+            assert described == list(declared.describe().values()), table
+            assert not [field for field in written if "large" in str(field.type) or "view" in str(field.type)], table
+        assert [column.name for column in version.manifest.columns] == schema.column_names()
 
 
 def test_a_column_of_nulls_keeps_its_type(local: Store) -> None:
@@ -203,7 +185,7 @@ def test_versions_are_listed_in_the_order_in_which_they_were_made(store: Store) 
 # Promoting
 
 
-def test_promoting_moves_the_pointer_back_and_keeps_its_inputs(store: Store) -> None:
+def test_promoting_moves_the_pointer_back_until_the_next_write(store: Store) -> None:
     first = store.write(TABLE, groups(5), code="1")
     store.write(TABLE, groups(5, "second"), code="2")
     inputs = store.pointer(TABLE).inputs
@@ -212,18 +194,9 @@ def test_promoting_moves_the_pointer_back_and_keeps_its_inputs(store: Store) -> 
     assert store.pointer(TABLE).model_dump() == {"version": first.version, "inputs": inputs, "promoted": True}
     assert_frame_equal(store.read(TABLE).collect(), groups(5))
     assert [version.current for version in store.versions(TABLE)] == [True, False]
-
-
-def test_writing_ends_a_promotion(store: Store) -> None:
-    first = store.write(TABLE, groups(5), code="1")
-    store.write(TABLE, groups(5, "second"), code="2")
-    store.promote(TABLE, first.version)
     third = store.write(TABLE, groups(5, "third"), code="3")
-    assert store.pointer(TABLE).model_dump() == {
-        "version": third.version,
-        "inputs": third.manifest.runs[0].inputs,
-        "promoted": False,
-    }
+    pointer = {"version": third.version, "inputs": third.manifest.runs[0].inputs, "promoted": False}
+    assert store.pointer(TABLE).model_dump() == pointer, "writing ends the promotion"
 
 
 @pytest.mark.parametrize("named", ["", "0123456789abcdef", "zz", "../../etc"])
@@ -270,16 +243,11 @@ def test_a_run_with_other_inputs_adds_a_line(store: Store) -> None:
         (parents[1].version, "2", {"min": 3}),
     ]
     assert len({run.inputs for run in version.manifest.runs}) == 4
+    again = store.write(TABLE, groups(5), parents=parents[:1])
+    assert [run.parents["topics"] for run in again.manifest.runs][-1] == parents[0].version, "the last run is last"
+    assert len(again.manifest.runs) == 4
+    version = again
     assert store.pointer(TABLE).inputs == version.manifest.runs[-1].inputs
-
-
-def test_the_run_that_made_a_version_last_stands_last(store: Store) -> None:
-    """What is asked of a version, by whom it was made and from what, is asked of that run."""
-    for provider in ("replay", "openai", "replay"):
-        version = store.write(TABLE, groups(5), settings={"provider": provider})
-        assert version.manifest.runs[-1].settings == {"provider": provider}
-        assert store.pointer(TABLE).inputs == version.manifest.runs[-1].inputs
-    assert len(version.manifest.runs) == 2
 
 
 # Partitions
@@ -297,14 +265,10 @@ def test_a_partition_may_have_any_name(store: Store) -> None:
     assert {version.partition: version.rows for version in store.current("imported_posts")} == {
         name: n for n, name in enumerate(ODD, start=1)
     }
-
-
-def test_no_partition_leaves_the_folder_of_its_table(local: Store) -> None:
-    for name in ODD:
-        local.write("imported_posts", sample("imported_posts", 1), partition=name)
-    root = Path(local.storage.uri(""))
-    assert {path.name for path in root.iterdir()} == {".tmp", "imported_posts"}
-    assert len(list((root / "imported_posts").iterdir())) == len(ODD)
+    if isinstance(store.storage, LocalFolder):
+        root = Path(store.storage.uri(""))
+        assert {path.name for path in root.iterdir()} == {".tmp", "imported_posts"}, "none leaves the folder"
+        assert len(list((root / "imported_posts").iterdir())) == len(ODD)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "0123456789abcdef", "x" * 201, "/" * 67])
@@ -355,9 +319,9 @@ def test_a_table_without_partitions_takes_none(store: Store) -> None:
 # Requests that cannot be met
 
 
-@pytest.mark.parametrize("call", ["read", "versions", "write", "promote", "diff"])
+@pytest.mark.parametrize("call", ["read", "write", "diff"])
 def test_an_unknown_table_is_answered_with_the_nearest(store: Store, call: str) -> None:
-    arguments: dict[str, tuple[Any, ...]] = {"write": (groups(1),), "promote": ("a",), "diff": ("a", "b")}
+    arguments: dict[str, tuple[Any, ...]] = {"write": (groups(1),), "diff": ("a", "b")}
     with pytest.raises(UnknownName, match="did you mean 'unique_posts'"):
         getattr(store, call)("uniqe_posts", *arguments.get(call, ()))
 
@@ -376,10 +340,8 @@ INVALID = {
     "a key twice": pl.concat([groups(3), groups(3).with_columns(given_at=pl.lit(SECRET))]),
     "a value outside its closed set": groups(3).with_columns(split=pl.lit(SECRET)),
     "a column less": groups(3, SECRET).drop("split"),
-    "another type": groups(3).with_columns(members=pl.lit(SECRET)),
     "a null": groups(3, SECRET).with_columns(split=pl.lit(None, dtype=pl.String)),
     "a null in the key": groups(3, SECRET).with_columns(group_id=pl.lit(None, dtype=pl.String)),
-    "a null in a list": groups(3, SECRET).with_columns(members=pl.lit([None], dtype=pl.List(pl.String))),
     "a query that fails": groups(3, SECRET).lazy().with_columns(split=pl.col("given_at").cast(pl.Int64)),
     "nothing at all": pl.DataFrame(),
 }
@@ -410,11 +372,6 @@ def test_dropped_rows_have_a_schema_too(store: Store) -> None:
 
 
 # Verifying
-
-
-def test_a_version_verifies(store: Store) -> None:
-    for version in (store.write(TABLE, groups(9), drops("p1")), store.write(TABLE, groups(0))):
-        store.verify(version)
 
 
 def test_verifying_finds_a_file_swapped_for_another_valid_one(local: Store) -> None:

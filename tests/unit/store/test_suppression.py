@@ -24,7 +24,7 @@ def test_a_home_where_nothing_was_erased_keeps_all_and_makes_no_file(tmp_path):
     assert (kept.height, dropped.height, list(tmp_path.iterdir())) == (2, 0, [])
 
 
-def test_rows_are_kept_out_for_good_and_the_list_names_nobody(tmp_path):
+def test_rows_are_suppressed_for_good_and_the_list_names_nobody(tmp_path):
     SuppressionList(tmp_path).add(["s:1"])
     SuppressionList(tmp_path).add(["s:3"])
     kept, dropped = SuppressionList(tmp_path).sift(rows("1", "2", "3"), "imported_dialogues")
@@ -32,6 +32,8 @@ def test_rows_are_kept_out_for_good_and_the_list_names_nobody(tmp_path):
     assert dropped["reason"].to_list() == ["erased", "erased"]
     assert "s:" not in (tmp_path / "erasures" / "kept-out").read_text(encoding="ascii")
     assert all("s:" not in name for name in dropped["row_id"])
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "erasures").iterdir()}
+    assert modes == {"key": 0o600, "kept-out": 0o600}, "for their owner alone"
 
 
 WORDS = "那天夜里我把钥匙留在桌上就走了没有回头"
@@ -50,8 +52,8 @@ def posts(*told: tuple[str, str, str, list[str]]) -> pl.DataFrame:
 
 
 def erase_words(home, rows: pl.DataFrame) -> None:
-    keeper = SuppressionList(home)
-    keeper.add([], filter(None, map(keeper.wording, words_of(rows))))
+    listed = SuppressionList(home)
+    listed.add([], filter(None, map(listed.wording, words_of(rows))))
 
 
 def test_a_post_is_known_by_its_words_at_another_address_and_under_another_title(tmp_path):
@@ -83,12 +85,6 @@ def test_codes_are_those_of_the_home(tmp_path):
     """A list that somebody else has leads to nobody, even for one who guesses ids."""
     assert SuppressionList(tmp_path / "a").code("s:1") == SuppressionList(tmp_path / "a").code("s:1")
     assert SuppressionList(tmp_path / "a").code("s:1") != SuppressionList(tmp_path / "b").code("s:1")
-
-
-def test_its_files_are_for_their_owner_alone(tmp_path):
-    SuppressionList(tmp_path).add(["s:1"])
-    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "erasures").iterdir()}
-    assert modes == {"key": 0o600, "kept-out": 0o600}
 
 
 def test_an_unfinished_erasure_stops_everything_else(tmp_path):

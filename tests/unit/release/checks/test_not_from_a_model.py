@@ -6,7 +6,8 @@ from planted_home import planted_home
 from released_rows import few_rows
 from unique_rows import post
 
-from pipelines.release.checks.not_from_a_model import ancestors, not_from_a_model
+from pipelines.release.checks.not_from_a_model import ancestors, not_from_a_model, unjudged
+from pipelines.release.checks.registry import CHECKS, STRICT, findings
 from pipelines.release.checks.released import Released
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -48,3 +49,22 @@ def test_a_row_that_names_who_is_no_model_is_found_whatever_the_tables_before_it
     (found,) = not_from_a_model(told)
     assert (found.count, found.examples) == (1, ["s:1/mismatched_emotion"])
     assert "(rm_triplets): rm_triplets 1" in found.what
+
+
+DOUBTED = post(1, "最近我和室友吵架了，晚上睡不着觉", doubts=["not_psychological"])
+CLEAR = post(2, "我很难过，不知道怎么办才好")
+
+
+def test_prompts_that_no_model_has_judged_are_counted():
+    (found,) = unjudged(few_rows(DOUBTED, CLEAR, split_of={"g1": "train"}))
+    assert (found.count, found.severity, found.examples) == (1, "warn", ["s:1"])
+    assert not list(unjudged(few_rows(CLEAR, split_of={"g1": "train"})))
+
+
+@pytest.mark.parametrize(("strict", "severity"), [(False, "warn"), (True, "refuse")])
+def test_strict_refuses_them(strict, severity, monkeypatch):
+    assert unjudged in CHECKS
+    assert STRICT == ("unjudged",)
+    monkeypatch.setattr("pipelines.release.checks.registry.CHECKS", (unjudged,))
+    (found,) = findings(few_rows(DOUBTED, split_of={"g1": "train"}), strict=strict)
+    assert found.severity == severity

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.release.checks.released import EXAMPLES, origin, some
+from pipelines.release.checks.released import EXAMPLES, finding, origin
 
 KNOWN = {"s:1", "s:12", "s:a/b", "smile:7", "set:x-1"}
 
@@ -37,6 +37,7 @@ def test_whatever_part_of_a_row_is_made_from_that_row(whole, mark, part):
     assert len(found) >= len(whole)
 
 
-def test_a_finding_holds_so_many_ids_sorted_and_each_once():
-    assert some(["b", "a", "b"]) == ["a", "b"]
-    assert len(some([str(number) for number in range(2 * EXAMPLES)])) == EXAMPLES
+def test_a_finding_counts_all_and_names_the_first_ids_sorted_and_each_once():
+    assert finding("c", "w", "h", ["b", "a", "b"]).examples == ["a", "b"]
+    many = finding("c", "w", "h", [str(number) for number in range(2 * EXAMPLES)])
+    assert (many.count, len(many.examples)) == (2 * EXAMPLES, EXAMPLES)

@@ -35,8 +35,8 @@ def test_what_the_samples_do_not_give_is_told_with_the_reason(sample_home):
     assert found.severity == "warn"
     assert not any(config in found.what for config in ("grpo_ecot", "sft_coe", "rm_triplets"))
     waiting = store.version("cer_candidates").rows
-    assert f"sft_cer (sft_cer dropped {waiting}: not_labelled)" in found.what
-    assert "rm_unified (nobody has labelled anything)" in found.what
+    assert f"sft_cer (sft_cer dropped label: not_labelled {waiting:,})" in found.what
+    assert "rm_unified (people have labelled nothing (docs/training-sets.md))" in found.what
 
 
 def test_a_table_that_was_never_made_says_so(sample_home, tmp_path):
@@ -52,7 +52,7 @@ def test_prompts_wait_for_nobodys_labels(sample_home, tmp_path):
     store = Store(tmp_path / "data")
     store.write("grpo_cer", store.read("grpo_cer").collect().clear())
     (found,) = _told(tmp_path)
-    assert "grpo_cer (what it is made from has no row)" in found.what
+    assert "grpo_cer (there was nothing to make it from)" in found.what
 
 
 def test_what_is_made_of_a_release_is_pinned_by_none(tmp_path):

@@ -1,13 +1,11 @@
-"""Who tells whose story again: SMILE-style expansions are found, strangers and formulas are not."""
+"""Text reuse: SMILE-style expansions are found, unrelated stories and formulas are not."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from opencc import OpenCC
 from released_rows import few_rows
 from unique_rows import post
 
-from pipelines.release.checks.retold import Teller, retold, shingles
+from pipelines.release.checks.text_reuse import Document, shingles, text_reuse
 
 QUESTION = (
     "三十岁了还觉得自己是个冒牌货，升职了反而更睡不着。上个月升了组长，做结构设计的。通知下来那天同事起哄让我请客，"
@@ -25,55 +23,44 @@ STRANGER = (
 )
 
 
-def teller(split, *turns, unit="dialogue", source="smile", lineage=()):
-    return Teller(
+def document(split, *turns, unit="dialogue", source="smile", lineage=()):
+    return Document(
         turns[0][:4], split, unit, source, lineage, shingles(turns[0]), frozenset().union(*map(shingles, turns))
     )
 
 
-QUESTIONER = teller("test", QUESTION, unit="post", source="psyqa")
+QUESTIONER = document("test", QUESTION, unit="post", source="psyqa")
 
 
-def test_an_expansion_in_other_words_is_found():
-    assert teller("train", *RETOLD).retells(QUESTIONER)
-    assert QUESTIONER.retells(teller("train", *RETOLD))
-
-
-def test_an_opening_that_tells_a_part_is_found_though_the_rest_is_new():
-    assert teller("train", RETOLD[1], *STRANGER[1:]).retells(QUESTIONER)
-
-
-def test_another_story_in_the_same_manner_is_not():
-    assert not teller("train", *STRANGER).retells(QUESTIONER)
-
-
-def test_rows_of_one_split_are_not_compared():
-    assert teller("train", *RETOLD).may_tell_of(QUESTIONER)
-    assert not teller("test", *RETOLD).may_tell_of(QUESTIONER)
+def test_an_expansion_in_other_words_is_found_also_by_its_opening_alone():
+    for turns in (RETOLD, (RETOLD[1], *STRANGER[1:])):
+        assert document("train", *turns).reuses(QUESTIONER)
+        assert QUESTIONER.reuses(document("train", *turns))
+    assert not document("train", *STRANGER).reuses(QUESTIONER), "another story in the same manner"
 
 
 @pytest.mark.parametrize(("lineage", "found"), [((), False), (("esconv",), True)])
 def test_two_dialogues_may_open_alike_unless_one_set_was_made_from_the_other(lineage, found):
-    one = teller("train", RETOLD[1], *STRANGER[1:], source="esconv_tsv", lineage=lineage)
-    other = teller("test", RETOLD[1], QUESTION[:40], source="esconv")
-    assert one.retells(other) is found
-    assert other.retells(one) is found
+    one = document("train", RETOLD[1], *STRANGER[1:], source="esconv_tsv", lineage=lineage)
+    other = document("test", RETOLD[1], QUESTION[:40], source="esconv")
+    assert one.reuses(other) is found
+    assert other.reuses(one) is found
 
 
 def test_a_dialogue_whose_turns_stand_in_another_is_found_whatever_opens_it():
-    whole = teller("test", *RETOLD)
-    assert teller("train", "老师您好，最近遇到了一些事，想和您聊聊。", *RETOLD).retells(whole)
-    assert not teller("train", RETOLD[0], *STRANGER[1:]).retells(whole)
+    whole = document("test", *RETOLD)
+    assert document("train", "老师您好，最近遇到了一些事，想和您聊聊。", *RETOLD).reuses(whole)
+    assert not document("train", RETOLD[0], *STRANGER[1:]).reuses(whole)
 
 
 @pytest.mark.parametrize(("lineage", "found"), [(("psyqa", "xinli001"), True), (("reports",), False), ((), False)])
 def test_two_expansions_of_one_question_are_found_where_both_sets_come_from_it(lineage, found):
-    first = teller("test", QUESTION, RETOLD[2], lineage=("psyqa", "xinli001"))
-    other = teller(
+    first = document("test", QUESTION, RETOLD[2], lineage=("psyqa", "xinli001"))
+    other = document(
         "train", "您好。" + QUESTION[20:60] + "".join(STRANGER), STRANGER[0], source="soulchat", lineage=lineage
     )
-    assert first.retells(other) is found
-    assert other.retells(first) is found
+    assert first.reuses(other) is found
+    assert other.reuses(first) is found
 
 
 @pytest.mark.parametrize(
@@ -86,16 +73,17 @@ def test_two_expansions_of_one_question_are_found_where_both_sets_come_from_it(l
     ],
 )
 def test_a_post_that_holds_half_of_another_is_found(other, found):
-    one = teller("train", other, unit="post", source="xinli001")
-    assert one.retells(QUESTIONER) is found
-    assert QUESTIONER.retells(one) is found
+    one = document("train", other, unit="post", source="xinli001")
+    assert one.reuses(QUESTIONER) is found
+    assert QUESTIONER.reuses(one) is found
 
 
 def test_posts_are_compared_without_marks_and_in_one_script():
     half = OpenCC("s2t").convert(QUESTION[40:]).replace("，", "")
     rows = post(1, QUESTION), post(2, half, group_id="g2")
-    (told,) = retold(few_rows(*rows, split_of={"g1": "train", "g2": "test"}))
-    assert told.examples == ["s:1 (train) ~ s:2 (test)"]
+    (finding,) = text_reuse(few_rows(*rows, split_of={"g1": "train", "g2": "test"}))
+    assert finding.examples == ["s:1 (train) ~ s:2 (test)"]
+    assert not list(text_reuse(few_rows(*rows, split_of={"g1": "test", "g2": "test"})))
 
 
 def test_punctuation_case_and_width_do_not_count():
@@ -105,8 +93,3 @@ def test_punctuation_case_and_width_do_not_count():
 
 def test_english_is_read_by_words():
     assert shingles("I lost my job last week") == {"i lost my job last", "lost my job last week"}
-
-
-@given(st.text("我你他今天很累，。 ab", max_size=30))
-def test_a_text_has_as_many_shingles_as_places_at_most(text):
-    assert len(shingles(text)) <= max(0, len(text) - 4)
