@@ -69,10 +69,7 @@ def hub_client(*, anonymous: bool = False) -> Any:
 
 
 _AGAIN = "run the same command again: what has arrived is not sent twice"
-_HINTS = {
-    401: f"check the token in {TOKEN}",
-    403: f"check the token in {TOKEN}: it must be allowed to write there",
-}
+_HINTS = {401: f"check the token in {TOKEN}", 403: f"check the token in {TOKEN}: it must be allowed to write there"}
 
 
 @contextmanager

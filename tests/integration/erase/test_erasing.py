@@ -9,20 +9,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from erase_home import (
-    HERS,
-    HIS,
-    MADE,
-    OF_ERASED,
-    OTHER_TALK,
-    QUOTED,
-    TALK,
-    TO_HER,
-    TO_HIM,
-    answer,
-    frame,
-    post,
-)
+from erase_home import HERS, HIS, MADE, OF_ERASED, OTHER_TALK, QUOTED, TALK, TO_HER, TO_HIM, answer, frame, post
 from every_byte import runs, traces
 
 from pipelines.core.files import held

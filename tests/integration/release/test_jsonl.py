@@ -28,18 +28,20 @@ def first(mixed, config, split="train"):
 
 
 def test_every_row_is_written_or_left_out_with_a_reason(mixed, exported):
-    told, folder = exported("openai")
-    assert sum(told.written.values()) + sum(told.left_out.values()) == sum(
+    exported_rows, folder = exported("openai")
+    assert sum(exported_rows.written.values()) + sum(exported_rows.left_out.values()) == sum(
         map(mixed.release.rows, mixed.release.configs)
     )
-    assert told.left_out == {"grpo_ecot: a prompt set has no answer to imitate": mixed.release.rows("grpo_ecot")}
-    assert {name: len(lines(folder / name)) for name in told.written} == told.written
+    assert exported_rows.left_out == {
+        "grpo_ecot: a prompt set has no answer to imitate": mixed.release.rows("grpo_ecot")
+    }
+    assert {name: len(lines(folder / name)) for name in exported_rows.written} == exported_rows.written
 
 
 def test_llama_factory_finds_every_file_by_its_description(mixed, exported):
-    told, folder = exported("llama-factory")
+    exported_rows, folder = exported("llama-factory")
     described = json.loads((folder / "dataset_info.json").read_text())
-    assert {one["file_name"] for one in described.values()} == told.written.keys()
+    assert {one["file_name"] for one in described.values()} == exported_rows.written.keys()
     chat, pair = described["sft_coe_train"], described["rm_triplets_train"]
     assert (chat["formatting"], chat["columns"]["messages"]) == ("sharegpt", "messages")
     row = lines(folder / "sft_coe_train.jsonl")[0]
@@ -68,29 +70,22 @@ def test_openai_takes_triplets_as_preferences(mixed, exported):
     assert row["non_preferred_output"] == [{"role": "assistant", "content": triplet["negative"]}]
 
 
-def test_rows_that_lack_words_train_nothing(mixed, tmp_path):
+def test_rows_that_lack_words_are_left_out_and_a_file_without_rows_is_not_written(mixed, tmp_path):
     public = export_folder(mixed.releases, NAME, mixed.store, tmp_path / "public")
     (tmp_path / "out").mkdir()
-    told = export_jsonl(public, tmp_path / "public", tmp_path / "out", "openai")
+    exported_rows = export_jsonl(public, tmp_path / "public", tmp_path / "out", "openai")
     withheld = pl.read_parquet(tmp_path / "public" / "sft_coe" / "*.parquet")["withheld"].sum()
-    assert told.left_out["sft_coe: words are withheld"] == withheld > 0
+    assert exported_rows.left_out["sft_coe: words are withheld"] == withheld > 0
     assert not [one for one in tmp_path.glob("out/*.jsonl") if "⟦" in one.read_text(encoding="utf-8")]
+    for path in (tmp_path / "public" / "rm_triplets").glob("train-*"):
+        pl.read_parquet(path).with_columns(withheld=True).write_parquet(path)
+    (tmp_path / "none").mkdir()
+    exported_rows = export_jsonl(public, tmp_path / "public", tmp_path / "none", "llama-factory")
+    assert sorted(path.name for path in (tmp_path / "none").glob("*.jsonl")) == sorted(exported_rows.written)
+    assert "rm_triplets_train" not in (tmp_path / "none" / "dataset_info.json").read_text(), "no file without rows"
 
 
 def test_another_form_is_refused_with_the_nearest_name(exported):
     with pytest.raises(UnknownName, match="llama-factory"):
         exported("llama_factory")
     assert set(FORMS) == {"llama-factory", "sharegpt", "openai"}
-
-
-def test_a_split_that_lacks_words_throughout_has_no_file(mixed, tmp_path):
-    """No loader reads an empty one, and nothing names it."""
-    public = export_folder(mixed.releases, NAME, mixed.store, tmp_path / "public")
-    for path in (tmp_path / "public" / "rm_triplets").glob("train-*"):
-        rows = pl.read_parquet(path).with_columns(withheld=True)
-        rows.write_parquet(path)
-    (tmp_path / "out").mkdir()
-    told = export_jsonl(public, tmp_path / "public", tmp_path / "out", "llama-factory")
-    assert "rm_triplets_train.jsonl" not in told.written
-    assert sorted(path.name for path in (tmp_path / "out").glob("*.jsonl")) == sorted(told.written)
-    assert "rm_triplets_train" not in json.loads((tmp_path / "out" / "dataset_info.json").read_text())

@@ -50,26 +50,15 @@ def repeats(value, windows):
     return any(text[at : at + 15] in windows for text in every_string(value) for at in range(len(text) - 14))
 
 
-def test_consent_decides_what_is_published():
-    assert set(CONSENTS) - set(PUBLISHABLE) == {"agreement", "not_asked"}
-
-
-def test_every_row_is_there_with_its_labels(mixed, folder):
-    assert mixed.release.configs
-    for config in mixed.release.configs:
-        whole = {row["row_id"]: row for row in mixed.releases.frame(NAME, config).collect().iter_rows(named=True)}
-        public = rows(folder, config)
-        assert whole
-        assert public.keys() == whole.keys()
-        assert all(public[row_id]["split"] == row["split"] for row_id, row in whole.items())
-
-
 def test_rows_of_those_who_allowed_it_are_published_as_they_are(mixed, folder):
     public, windows = rows(folder, "sft_coe"), windows_of(mixed.store)
     whole = mixed.releases.frame(NAME, "sft_coe").collect().to_dicts()
     ours = [row for row in whole if not is_crawled(row["row_id"]) and not repeats(row, windows)]
     assert len(ours) > 20
     assert all(public[row["row_id"]] == {**row, "withheld": False} for row in ours)
+    assert public.keys() == {row["row_id"] for row in whole}, "every row is there, with its labels"
+    assert all(public[row["row_id"]]["split"] == row["split"] for row in whole)
+    assert set(CONSENTS) - set(PUBLISHABLE) == {"agreement", "not_asked"}
 
 
 def test_no_fifteen_characters_of_a_crawled_post_stand_in_any_file(mixed, folder):
@@ -102,18 +91,7 @@ def test_an_answer_of_a_crawled_post_is_taken_out_of_a_row_that_is_ours(mixed, f
         assert all(public[row["row_id"]][name] == row[name] for name in kept)
 
 
-def test_the_manifest_tells_of_what_is_withheld(mixed, folder):
-    from pipelines.store.release_manifest import Release
-
-    published = Release.model_validate_json((folder / "manifest.json").read_bytes())
-    told = {one.what.split()[2]: one.count for one in published.findings if one.check == "withheld"}
-    assert told == {
-        config: sum(row["withheld"] for row in rows(folder, config).values()) for config in mixed.release.configs
-    }
-    assert published.pins == mixed.release.pins
-
-
-def test_nobody_is_told_who_can_be_known_most_easily(mixed, tmp_path):
+def test_the_manifest_counts_what_is_withheld_and_names_nobody(mixed, tmp_path):
     found = [
         Finding(check=check, severity="warn", count=1, what="told", hint="mend it", examples=[f"{CRAWLED}:1"])
         for check in ("k_anonymity", "risk", "consent")
@@ -123,6 +101,11 @@ def test_nobody_is_told_who_can_be_known_most_easily(mixed, tmp_path):
     published = publish_rows(told, mixed.releases.folder(NAME), tmp_path, private)
     ids = {one.check: one.examples for one in published.findings if one.what == "told"}
     assert ids == {"k_anonymity": [], "risk": [], "consent": []}
+    counts = {one.what.split()[2]: one.count for one in published.findings if one.check == "withheld"}
+    assert counts == {
+        config: sum(row["withheld"] for row in rows(tmp_path, config).values()) for config in mixed.release.configs
+    }
+    assert published.pins == mixed.release.pins
 
 
 def test_the_same_release_is_the_same_files(mixed, folder, tmp_path):
@@ -176,7 +159,7 @@ def test_whoever_has_the_posts_gets_every_word_back(mixed, folder, tmp_path):
         assert rows(tmp_path / "whole", config) == {row["row_id"]: {**row, "withheld": False} for row in whole}
 
 
-def test_a_post_that_has_changed_since_is_not_put_back(mixed, folder, tmp_path):
+def test_a_changed_post_is_not_restored_and_a_home_without_texts_restores_nothing(mixed, folder, tmp_path):
     reader = Releases(tmp_path / "reader")
     imported(reader, folder)
     theirs = Store(tmp_path / "data")
@@ -189,11 +172,6 @@ def test_a_post_that_has_changed_since_is_not_put_back(mixed, folder, tmp_path):
     assert missing == [first]
     withheld = {row["row_id"] for row in rows(tmp_path / "most", "grpo_ecot").values() if row["withheld"]}
     assert withheld <= {first}
-
-
-def test_a_home_without_texts_can_put_nothing_back(mixed, folder, tmp_path):
-    reader = Releases(tmp_path / "reader")
-    imported(reader, folder)
     with pytest.raises(RequestError, match="nothing can be restored"):
         restore_folder(reader, NAME, Store(tmp_path / "none"), tmp_path / "whole")
     assert not (tmp_path / "whole").exists()

@@ -18,7 +18,7 @@ from pipelines.llm.money import Usage
 from pipelines.operations.release import release
 from pipelines.settings import Crawl, Sampling, Settings
 from pipelines.store import Store
-from pipelines.store.release_manifest import Finding, Release
+from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 
 PHONE = "13912345678"
@@ -121,18 +121,13 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_what_is_planted_is_named(check, refused):
-    _, plants, told = refused
-    findings = [one for one in told.findings if one.check == check]
-    assert findings
-    assert {one.severity for one in findings} == {"refuse"}
-    assert any(plants.ids[check] in example for one in findings for example in one.examples)
-    assert all(one.count >= 1 and one.what and one.hint for one in findings)
-
-
-def test_all_is_told_in_one_refusal_and_nothing_is_written(refused):
-    home, _, told = refused
+def test_everything_planted_is_named_in_one_refusal_and_nothing_is_written(refused):
+    home, plants, told = refused
+    for check in CHECKS:
+        findings = [one for one in told.findings if one.check == check]
+        assert {one.severity for one in findings} == {"refuse"}, check
+        assert any(plants.ids[check] in example for one in findings for example in one.examples), check
+        assert all(one.count >= 1 and one.what and one.hint for one in findings), check
     assert {one.check for one in told.findings if one.severity == "refuse"} == set(CHECKS)
     assert told.exit_code == 1
     assert all(one.what in str(told) for one in told.findings if one.severity == "refuse")
@@ -149,13 +144,6 @@ def test_what_is_told_holds_no_text(refused):
     assert not any(run in said for run in runs)
 
 
-def test_a_finding_counts_what_is_there_though_it_shows_a_few(refused):
-    _, _, told = refused
-    (rules,) = [one for one in told.findings if one.check == "not_from_a_model"]
-    assert rules.count >= 1
-    assert "topics" in rules.what
-
-
 # --- what is whole
 
 
@@ -168,15 +156,10 @@ def test_a_clean_home_is_released(clean_home, first):
     assert first.pins["imported_posts/sample"] == store.version("imported_posts", partition="sample").version
     assert first.pins["grpo_cer"] == store.version("grpo_cer").version
     assert Releases(clean_home).current() == first
-
-
-def test_it_holds_the_pinned_rows_and_no_other(clean_home, first):
-    store, releases = Store(clean_home / "data"), Releases(clean_home)
-    assert first.configs
     for config in first.configs:
         rows = store.read(config, first.pins[config]).collect()
-        found = pl.concat([releases.frame("v1", config, split).collect() for split in rows["split"].unique()])
-        assert found.sort("row_id").equals(rows.sort("row_id"))
+        splits = [Releases(clean_home).frame("v1", config, split).collect() for split in rows["split"].unique()]
+        assert pl.concat(splits).sort("row_id").equals(rows.sort("row_id")), config
 
 
 def test_it_says_where_its_rows_come_from(first):
@@ -195,12 +178,8 @@ def test_it_tells_nothing_of_the_machine_nor_of_who_runs_it(clean_home, first):
     assert str(clean_home) not in told
 
 
-def test_the_same_name_again_is_the_same_release(clean_home, first):
-    again = release(clean_home, "v1", settings=Settings())
-    assert again == first
-
-
-def test_the_same_content_under_another_name_has_the_same_bytes(clean_home, first):
+def test_the_same_content_is_the_same_release_and_under_another_name_the_same_bytes(clean_home, first):
+    assert release(clean_home, "v1", settings=Settings()) == first
     other = release(clean_home, "v1.again", settings=Settings())
     assert other.content == first.content
     assert other.configs == first.configs
@@ -233,30 +212,23 @@ def test_what_no_model_made_is_released_where_somebody_says_so(sample_home, tmp_
     assert told.count == learnt + sum(map(len, posts))
 
 
-def test_nothing_is_allowed_where_nothing_was_found(clean_home, first):
-    assert release(clean_home, "v-allowed", allow=("not_from_a_model",), settings=Settings()).allowed == []
-
-
 def test_leaks_cannot_be_allowed(clean_home):
     with pytest.raises(UnknownName, match="not_from_a_model"):
         release(clean_home, "v2", allow=("near_duplicates",), settings=Settings())
 
 
-@pytest.mark.parametrize("name", ["", "V1", "-v1", "a/b", "..", "x" * 65, "v 1"])
+@pytest.mark.parametrize("name", ["", "V1", "a/b", "..", "x" * 65])
 def test_a_name_must_name_a_folder_and_a_tag(clean_home, name):
     with pytest.raises(RequestError, match="cannot name a release"):
         release(clean_home, name, settings=Settings())
 
 
-def test_a_stale_table_refuses(clean_home):
+def test_nothing_is_released_while_a_table_is_stale_or_a_refresh_at_work(clean_home):
     with pytest.raises(ReleaseRefused) as told:
         release(clean_home, "v2", settings=Settings(sampling=Sampling(n_samples=1)))
     assert [(one.check, one.examples) for one in told.value.findings if one.severity == "refuse"] == [
         ("stale", ["sampled_turns"])
     ]
-
-
-def test_nothing_is_released_while_a_refresh_is_at_work(clean_home):
     with held(clean_home / "refresh.lock"), pytest.raises(Busy):
         release(clean_home, "v2", settings=Settings())
 
@@ -287,11 +259,6 @@ def test_a_name_that_holds_something_else_is_refused(sample_home, tmp_path):
     shard.write_bytes(b"PAR1")
     with pytest.raises(DamagedRelease, match="bytes"):
         Releases(home).read("v2")
-
-
-def test_a_finding_is_of_a_known_severity():
-    with pytest.raises(ValueError, match="severity"):
-        Finding(check="x", severity="perhaps", count=1, what="", hint="")
 
 
 def test_it_says_what_was_spent_by_stage_and_model(clean_home, first):

@@ -25,15 +25,15 @@ def test_counts_add_up(tmp_path_factory, before, after, edited):
     home = tmp_path_factory.mktemp("home")
     one = made(home, "v1", {"rm_triplets": triplets(*before.items())})
     other = made(home, "v2", {"rm_triplets": triplets(*after.items(), query="另问" if edited else "问")})
-    told = changes(home, "v1", "v2")
-    for rows in told.rows:
+    difference = changes(home, "v1", "v2")
+    for rows in difference.rows:
         assert rows.before == one.rows(rows.config, rows.split)
         assert rows.after == other.rows(rows.config, rows.split)
         assert rows.changed == (rows.kept if edited else 0)
-    assert {rows.split for rows in told.rows} == {*before.values(), *after.values()}
+    assert {rows.split for rows in difference.rows} == {*before.values(), *after.values()}
     # What is added on the way there is removed on the way back.
     back = changes(home, "v2", "v1")
-    assert [(rows.added, rows.removed, rows.kept) for rows in told.rows] == [
+    assert [(rows.added, rows.removed, rows.kept) for rows in difference.rows] == [
         (rows.removed, rows.added, rows.kept) for rows in back.rows
     ]
 
@@ -43,9 +43,9 @@ def test_counts_add_up(tmp_path_factory, before, after, edited):
 def test_a_release_differs_in_nothing_from_itself(tmp_path_factory, rows):
     home = tmp_path_factory.mktemp("home")
     made(home, "v1", {"rm_triplets": triplets(*rows.items())}, spend=[Spend(stage="a", model="m", calls=1, usd="1")])
-    told = changes(home, "v1", "v1")
-    assert told.empty
-    assert markdown(told).endswith("Nothing changed.\n")
+    difference = changes(home, "v1", "v1")
+    assert difference.empty
+    assert markdown(difference).endswith("Nothing changed.\n")
 
 
 SOURCE = Source(name="s", licence="CC0", consent="invented", lineage=[], rows=2, collected="read from a.jsonl")
@@ -80,21 +80,21 @@ def two(tmp_path):
 
 
 def test_everything_that_differs_is_told(two):
-    told = changes(two, "v1", "v2")
-    assert told.rows == [
+    difference = changes(two, "v1", "v2")
+    assert difference.rows == [
         Rows("grpo_ecot", "train", added=1, removed=0, kept=1, changed=1),
         Rows("grpo_ecot", "test", added=0, removed=1, kept=0, changed=0),
         Rows("rm_triplets", "train", added=1, removed=0, kept=0, changed=0),
     ]
-    assert told.topics == {"职业": (1, 2), "家庭": (1, None)}
-    assert told.lengths["grpo_ecot", "seeker"] == (Lengths(2, 4.0, 4.0, 5.8), Lengths(2, 6.0, 6.0, 7.8))
-    assert told.prompts == {"ecot": ("ecot@1-aa", "ecot@2-bb")}
-    assert told.settings == {"sampling.n_samples": (3, 2)}
-    assert told.spend["topics", "qwen-plus"][1].calls == 14
-    assert [one.rows for one in told.sources["s"]] == [2, 3]
-    assert told.findings == {"empty": (None, ["sets without a row"])}
-    assert set(told.tables) == {"rm_triplets"}
-    assert not told.empty
+    assert difference.topics == {"职业": (1, 2), "家庭": (1, None)}
+    assert difference.lengths["grpo_ecot", "seeker"] == (Lengths(2, 4.0, 4.0, 5.8), Lengths(2, 6.0, 6.0, 7.8))
+    assert difference.prompts == {"ecot": ("ecot@1-aa", "ecot@2-bb")}
+    assert difference.settings == {"sampling.n_samples": (3, 2)}
+    assert difference.spend["topics", "qwen-plus"][1].calls == 14
+    assert [one.rows for one in difference.sources["s"]] == [2, 3]
+    assert difference.findings == {"empty": (None, ["sets without a row"])}
+    assert set(difference.tables) == {"rm_triplets"}
+    assert not difference.empty
 
 
 def test_it_is_plain_json_too(two):
@@ -174,26 +174,23 @@ OTHER_FORMS = {
 def test_a_release_of_another_schema_differs_in_its_columns_and_not_in_its_rows(two, form):
     change, column, pair = OTHER_FORMS[form]
     _remade(two, "old", change)
-    told = changes(two, "old", "v1")
-    assert told.columns == {column: pair}
-    assert all(rows.empty for rows in told.rows)
-    assert [rows.kept for rows in told.rows] == [1, 1]
+    difference = changes(two, "old", "v1")
+    assert difference.columns == {column: pair}
+    assert all(rows.empty for rows in difference.rows)
+    assert [rows.kept for rows in difference.rows] == [1, 1]
     assert changes(two, "v1", "old").columns == {column: pair[::-1]}
-    assert f"| {column} | {pair[0] or '–'} | {pair[1] or '–'} |" in markdown(told)
+    assert f"| {column} | {pair[0] or '–'} | {pair[1] or '–'} |" in markdown(difference)
 
 
 def test_a_set_that_there_is_no_more_is_told_by_its_rows(two):
     _remade(two, "old", lambda rows: rows, into="grpo_older")
-    told = changes(two, "old", "v1")
-    assert [(rows.config, rows.added, rows.removed) for rows in told.rows] == [
+    difference = changes(two, "old", "v1")
+    assert [(rows.config, rows.added, rows.removed) for rows in difference.rows] == [
         ("grpo_older", 0, 1),
         ("grpo_older", 0, 1),
         ("grpo_ecot", 1, 0),
         ("grpo_ecot", 1, 0),
     ]
     assert changes(two, "old", "old").empty
-
-
-def test_a_name_that_is_none_is_told_with_the_nearest(two):
     with pytest.raises(UnknownName, match="v1"):
         changes(two, "v1", "v11")

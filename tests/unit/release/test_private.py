@@ -1,6 +1,5 @@
 """Texts that may not be printed: dialogues under an agreement, words in another dress, and English that is chance."""
 
-import json
 from typing import Any
 
 import polars as pl
@@ -110,7 +109,6 @@ def test_of_a_dialogue_under_an_agreement_the_labels_are_published_and_come_back
     "dressed",
     [
         "孩子上初中 以后就不爱 说话了 我问他什么 他都说没事",
-        "孩子上初中以后，就不爱说话了！我问他，什么他都，说没事？",
         "孩子上初中以後就不愛說話了，我問他什麼他都說沒事",
         "孩子上初中\n以后就\n不爱说\n话了我问他什么\n他都说没事",
     ],
@@ -144,11 +142,17 @@ def test_english_that_a_corpus_has_by_chance_stops_no_export(tmp_path, store):
     told = '{"dialogue": [{"role": "seeker"}]} <answer>Strategy: Question</answer>'
     found = Finding(check="x", severity="warn", count=1, what="see at one moment: this", hint="", examples=["ours:1"])
     row_id = "agreed:2#1/1/sft_cer"
-    _, rows = exported(tmp_path, store, chat(row_id, ENGLISH, told, prompt), findings=[found])
+    published, rows = exported(tmp_path, store, chat(row_id, ENGLISH, told, prompt), findings=[found])
     assert content(rows[row_id], 0) == prompt
     assert content(rows[row_id], 1).startswith("⟦")
     assert content(rows[row_id], 2) == told
     assert "see at one moment: this" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert [one.examples for one in published.findings if one.check == "x"] == [[]], (
+        "whose story stands out is not published"
+    )
+    longer = found.model_copy(update={"what": ENGLISH[:60]})
+    with pytest.raises(PrivateText, match=r"README\.md, manifest\.json"):
+        exported(tmp_path / "longer", store, chat("ours:1#1/1/a", "我想换工作。", "好。"), findings=[longer])
 
 
 def test_a_publication_from_elsewhere_is_passed_on_as_it_came(tmp_path, store):
@@ -167,12 +171,6 @@ def test_a_publication_from_elsewhere_is_passed_on_as_it_came(tmp_path, store):
     assert "The papers' tables" not in (tmp_path / "again" / "README.md").read_text(encoding="utf-8")
 
 
-def test_a_longer_run_of_english_on_the_card_stops_it(tmp_path, store):
-    found = Finding(check="x", severity="warn", count=1, what=ENGLISH[:60], hint="")
-    with pytest.raises(PrivateText, match=r"README\.md, manifest\.json"):
-        exported(tmp_path, store, chat("ours:1#1/1/a", "我想换工作。", "好。"), findings=[found])
-
-
 def test_a_file_that_is_named_after_somebody_is_not_told(tmp_path, store):
     release = released(tmp_path, store, chat("ours:1#1/1/a", "我想换工作。", "好。"))
     named = [source.model_copy(update={"collected": "read from 某某.jsonl"}) for source in release.read("v1").sources]
@@ -181,10 +179,3 @@ def test_a_file_that_is_named_after_somebody_is_not_told(tmp_path, store):
     made(home, "v1", {"sft_cer": rows}, sources=named, pins=release.read("v1").pins)
     export_folder(Releases(home), "v1", store, tmp_path / "out")
     assert not [path for path in (tmp_path / "out").glob("*.*") if "某某" in path.read_text(encoding="utf-8")]
-
-
-def test_whose_story_stands_out_is_not_told(tmp_path, store):
-    found = Finding(check="k_anonymity", severity="warn", count=1, what="1 seeker", hint="", examples=["ours:1"])
-    published, _ = exported(tmp_path, store, chat("ours:1#1/1/a", "我想换工作。", "好。"), findings=[found])
-    assert [one.examples for one in published.findings] == [[]]
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["findings"][0]["examples"] == []

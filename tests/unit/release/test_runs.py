@@ -19,22 +19,14 @@ def runs():
     return Runs([("x:1", KNOWN), ("x:2", OTHER)], least=15)
 
 
-def test_a_run_is_as_long_as_it_can_be(runs):
-    text = f"她说：{KNOWN[3:25]}！然后就哭了"
-    (run,) = runs.find(text)
-    assert (text[run.start : run.end], run.key, run.offset) == (KNOWN[3:25], "x:1", 3)
-
-
 @pytest.mark.parametrize(("length", "found"), [(14, 0), (15, 1), (16, 1)])
 def test_fifteen_characters_are_a_run_and_fourteen_are_none(runs, length, found):
-    assert len(runs.find("（" + KNOWN[5 : 5 + length] + "）")) == found
-
-
-def test_no_run_goes_from_one_known_text_into_the_next(runs):
-    assert runs.find(KNOWN[-10:] + OTHER[:10]) == []
+    matches = runs.find("（" + KNOWN[5 : 5 + length] + "）")
+    assert [(run.key, run.offset, run.end - run.start) for run in matches] == [("x:1", 5, length)] * found
 
 
 def test_runs_do_not_overlap_and_several_are_found(runs):
+    assert runs.find(KNOWN[-10:] + OTHER[:10]) == [], "none goes from one known text into the next"
     text = KNOWN + OTHER + KNOWN
     assert [(run.start, run.end, run.key) for run in runs.find(text)] == [
         (0, len(KNOWN), "x:1"),

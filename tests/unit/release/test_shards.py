@@ -24,6 +24,7 @@ def test_a_split_has_a_file_and_one_without_rows_has_none(tmp_path):
     ]
     assert pl.read_parquet(tmp_path / found[0].path)["row_id"].to_list() == ["a", "b"]
     assert [one.bytes for one in found] == [(tmp_path / one.path).stat().st_size for one in found]
+    assert pq.read_schema(tmp_path / found[0].path).equals(TABLE.arrow_schema(), check_metadata=True)
 
 
 def test_a_large_split_is_cut_into_shards(tmp_path, monkeypatch):
@@ -37,11 +38,6 @@ def test_a_large_split_is_cut_into_shards(tmp_path, monkeypatch):
         ("rm_triplets/train-00002-of-00003.parquet", 1),
     ]
     assert pl.read_parquet([tmp_path / one.path for one in found]).equals(rows)
-
-
-def test_a_file_has_the_schema_of_its_table(tmp_path):
-    (shard,) = write_shards(tmp_path, "rm_triplets", TABLE, triplets(("a", "train")))
-    assert pq.read_schema(tmp_path / shard.path).equals(TABLE.arrow_schema(), check_metadata=True)
 
 
 @settings(max_examples=25)

@@ -15,8 +15,7 @@ def _few(*texts):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["我32岁，在成都做护士，最近睡不好。", "I am a nurse from Seattle, 34 years old, and I can't sleep."],
+    "text", ["我32岁，在成都做护士，最近睡不好。", "I am a nurse from Seattle, 34 years old, and I can't sleep."]
 )
 def test_an_age_a_place_and_a_job_together_point_at_somebody(text):
     assert _few(text) == [("warn", 1)]
@@ -52,17 +51,12 @@ def test_a_doctor_who_is_spoken_to_is_no_job_of_the_seekers(text):
     assert _few("我22岁，是一名医生，最近睡不好。") == [("warn", 1)]
 
 
-def test_it_says_of_how_many():
-    told = [post(0, "我32岁，在成都做护士。"), post(1, "最近总是睡不好。")]
-    (found,) = k_anonymity(few_rows(*told, split_of=SPLITS))
-    assert found.what == (
-        "1 of 2 seekers tell 2 or more of age, school, job, place, and fewer than 5 of the release tell the same"
-    )
-
-
 def test_rounds_of_one_dialogue_are_one_seeker():
     history = ["seeker: 我32岁，在成都做护士，最近睡不好。"]
     later = [*history, "supporter: 嗯。", "seeker: 真的很累。"]
     said = (sampled_round(3, 1, history, "先抱抱你。"), sampled_round(3, 2, later, "辛苦了。"))
-    (found,) = k_anonymity(few_rows(said=said, split_of=SPLITS))
+    (found,) = k_anonymity(few_rows(post(1, "最近总是睡不好。"), said=said, split_of=SPLITS))
     assert (found.count, found.examples) == (1, ["s:3"])
+    assert found.what == (
+        "1 of 2 seekers tell 2 or more of age, school, job, place, and fewer than 5 of the release tell the same"
+    )

@@ -29,17 +29,13 @@ def test_a_row_of_another_split_than_its_group_is_named():
     assert (found.check, found.count, found.examples) == ("descendants", 1, ["s:2"])
 
 
-def test_a_row_that_comes_from_nothing_is_named():
-    rows = few_rows(*POSTS, split_of=SPLITS).table("grpo_ecot")
-    (found,) = descendants(few_rows(POSTS[0], split_of=SPLITS, grpo_ecot=rows))
-    assert found.examples == ["s:2"]
-    assert "no post or dialogue" in found.what
-
-
-def test_a_group_without_a_split_is_nobodys():
+def test_a_row_without_an_origin_or_whose_group_has_no_split_is_named():
     rows = few_rows(*POSTS, split_of=SPLITS).table("grpo_ecot")
     lone = few_rows(*POSTS, split_of=SPLITS, grpo_ecot=rows, splits=splits(g1="train"))
-    assert [one.examples for one in descendants(lone)] == [["s:2"]]
+    for released in (few_rows(POSTS[0], split_of=SPLITS, grpo_ecot=rows), lone):
+        (found,) = descendants(released)
+        assert found.examples == ["s:2"]
+        assert "no post or dialogue" in found.what
 
 
 REPLY = "会好起来的。"
@@ -73,16 +69,13 @@ def test_a_reference_is_of_the_rows_own_split():
     assert found.examples == [rows[0]["row_id"]]
 
 
-@pytest.mark.parametrize("table", MADE_OF_TRAINING_ROWS)
-def test_nothing_is_made_of_held_out_rows(table):
-    column = MADE_OF_TRAINING_ROWS[table]
-    ids = {"persona_id": "s:{}/seeker", "row_id": "s:{}#1/1"}.get(column, "s:{}")
-    made = pl.concat(
-        [TABLES[table].create_empty(), pl.DataFrame({column: [ids.format(1), ids.format(2)]})], how="diagonal"
-    )
-    (found,) = descendants(few_rows(*POSTS, split_of=SPLITS, **{table: made}))
-    assert (found.count, found.examples) == (1, [ids.format(2)])
-    assert table in found.what
+def test_nothing_is_made_of_held_out_rows():
+    for table, column in MADE_OF_TRAINING_ROWS.items():
+        ids = {"persona_id": "s:{}/seeker", "row_id": "s:{}#1/1"}.get(column, "s:{}")
+        rows = pl.DataFrame({column: [ids.format(1), ids.format(2)]})
+        made = pl.concat([TABLES[table].create_empty(), rows], how="diagonal")
+        (found,) = descendants(few_rows(*POSTS, split_of=SPLITS, **{table: made}))
+        assert (found.count, found.examples, table in found.what) == (1, [ids.format(2)], True), table
 
 
 def test_every_table_that_has_a_group_and_asks_somebody_is_looked_at():

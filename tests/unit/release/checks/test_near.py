@@ -45,12 +45,7 @@ def test_a_long_answer_counts_and_a_short_formula_does_not():
     assert found.count == 1
 
 
-def test_white_space_and_width_hide_nothing():
-    (found,) = _found(post(1, STORY), post(2, STORY.replace("，", ", "), group_id="g2"))
-    assert found.count == 1
-
-
-@pytest.mark.parametrize("other", [STORY.replace("，", "……"), OpenCC("s2t").convert(STORY), STORY.replace("，", "😭")])
+@pytest.mark.parametrize("other", [STORY.replace("，", ", "), OpenCC("s2t").convert(STORY), STORY.replace("，", "😭")])
 def test_marks_pictures_and_script_hide_nothing(other):
     (found,) = _found(post(1, STORY), post(2, other, group_id="g2"))
     assert found.count == 1
@@ -62,10 +57,3 @@ def test_ends_of_a_chain_are_no_pair():
     chain = ["，".join(words[start : start + 34]) for start in (0, 3, 6)]
     (found,) = _found(post(1, chain[0]), post(2, chain[1], group_id="g2"), post(3, chain[2]))
     assert found.examples == ["s:1 (train) ~ s:2 (test)", "s:2 (test) ~ s:3 (train)"]
-
-
-@pytest.mark.parametrize("split", ["validation", "test"])
-def test_it_does_not_matter_which_splits(split):
-    told = post(1, STORY), post(2, NEAR, group_id="g2")
-    (found,) = near_duplicates(few_rows(*told, split_of={"g1": split, "g2": "train"}))
-    assert found.examples == [f"s:1 ({split}) ~ s:2 (train)"]

@@ -19,30 +19,8 @@ def _released(**more):
 
 
 _BARE = (
-    *(
-        "",
-        "  ",
-        "unknown",
-        "Not stated",
-        "none",
-        "N.A.",
-        "TODO",  # as a licence somebody has left it
-        "null",
-        "No license",
-        "Unknown licence",
-        "not specified",
-    ),
-    *(
-        "???",
-        "NOASSERTION",
-        "未知",
-        "未知许可",
-        "没有许可证",
-        "授权不明",
-        "不详",
-        "未注明",
-        READERS["sharegpt"].licence,
-    ),
+    *("", "  ", "unknown", "Not stated", "N.A.", "No license", "Unknown licence", "not specified", "???"),
+    *("NOASSERTION", "未知许可", "没有许可证", "授权不明", "未注明", READERS["sharegpt"].licence),
 )
 
 
