@@ -24,19 +24,19 @@ def used_prompts(released: Released) -> dict[str, str]:
     Returns:
         id → `id@version`; several versions of one stand side by side.
     """
-    names: set[str] = set()
+    used: set[str] = set()
     for table in {version.table for version in released.pins.values()}:
         columns = TABLES[table].column_names()
         if "prompt_version" in columns:
-            names |= set(released.table(table)["prompt_version"])
+            used |= set(released.table(table)["prompt_version"])
         elif "extra_info" in columns:
-            names |= set(released.table(table)["extra_info"].struct.field("prompt_version"))
+            used |= set(released.table(table)["extra_info"].struct.field("prompt_version"))
         elif "messages" in columns:
-            names |= set(_systems(table, released.table(table)["messages"]))
+            used |= set(_systems(table, released.table(table)["messages"]))
     versions: dict[str, list[str]] = {}
-    for name in sorted(names - {_NO_PROMPT}):
+    for name in sorted(used - {_NO_PROMPT}):
         versions.setdefault(name.partition("@")[0], []).append(name)
-    return {prompt: ", ".join(found) for prompt, found in versions.items()}
+    return {prompt: ", ".join(names) for prompt, names in versions.items()}
 
 
 def _systems(table: str, chats: pl.Series) -> Iterator[str]:

@@ -12,8 +12,7 @@ what people wrote and allowed nobody to publish.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import polars as pl
@@ -101,11 +100,9 @@ class Releases:
 
     # Writing
 
-    @contextmanager
-    def staging(self) -> Iterator[Path]:
+    def staging(self) -> AbstractContextManager[Path]:
         """A new folder to build a release in, gone afterwards whatever happens."""
-        with self.storage.staging() as folder:
-            yield folder
+        return self.storage.staging()
 
     def publish(self, staged: Path, release: Release) -> Release:
         """Make a release of the shards in `staged`, all at once; its files are read-only from then on.

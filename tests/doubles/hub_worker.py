@@ -45,16 +45,16 @@ def gate(repo, gated):
 
 def put(folder, repo, **options):
     release = Release.model_validate_json((Path(folder) / "manifest.json").read_bytes())
-    told = []
+    progress = []
     published = publish(
         release,
         Path(folder),
         repo,
-        progress=lambda done, total: told.append([done, total]),
+        progress=lambda done, total: progress.append([done, total]),
         before_commit=lambda: BEGUN.append(repo),
         **options,
     )
-    return {**published._asdict(), "told": told}
+    return {**published._asdict(), "progress": progress}
 
 
 def get(home, repo, revision):

@@ -1,1 +1,1 @@
-"""What is asked of a release before it is made."""
+"""The checks of a release before it is made."""

@@ -1,13 +1,13 @@
-"""The texts that a home may use and may not print: what people wrote who allowed nobody to publish it.
+"""The texts that a home may use and may not publish: their writers did not allow it.
 
-Whether a text may be printed follows from the consent that stands on its row (`schemas.labels.CONSENTS`): `not_asked`
-(crawled) and `agreement` (handed out to whoever signed) may not. Every row of every stage counts, also those that were
-dropped later, for a public text may not repeat them either.
+That follows from the consent of a row (`schemas.labels.CONSENTS`): `not_asked` (crawled) and `agreement` (handed out
+under a signature) may not be published. Every row of every stage counts, also those that were dropped later: a public
+text may not repeat them either.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ _DIALOGUES = ("unique_dialogues", "clean_dialogues", "imported_dialogues")
 
 
 class Text(NamedTuple):
-    """A text, the post, answer or dialogue whose it is, and the post or dialogue that it belongs to."""
+    """A text, the id of its post, answer or dialogue, and the post or dialogue that it belongs to."""
 
     text: str
     row_id: str
@@ -40,7 +40,7 @@ class Text(NamedTuple):
 
 
 class PrivateTexts:
-    """The texts of a home that may not be printed."""
+    """The texts of a home that may not be published."""
 
     def __init__(self, texts: Iterator[Text]) -> None:
         self._of_owner: dict[str, dict[str, str]] = defaultdict(dict)
@@ -53,14 +53,14 @@ class PrivateTexts:
     @cached_property
     def runs(self) -> Runs:
         """Where a text repeats any of them for 15 characters and more."""
-        known = ((row_id, text) for texts in self._of_owner.values() for text, row_id in texts.items())
-        return Runs(((row_id, text) for row_id, text in known if len(text) >= LEAST), LEAST)
+        return self._runs(str)
 
     @cached_property
     def _folded_runs(self) -> Runs:
-        known = (
-            (row_id, key_of(text, "script")) for texts in self._of_owner.values() for text, row_id in texts.items()
-        )
+        return self._runs(lambda text: key_of(text, "script"))
+
+    def _runs(self, fold: Callable[[str], str]) -> Runs:
+        known = ((row_id, fold(text)) for texts in self._of_owner.values() for text, row_id in texts.items())
         return Runs(((row_id, text) for row_id, text in known if len(text) >= LEAST), LEAST)
 
     def repeated_in_ours(self, text: str) -> list[Run]:
@@ -68,7 +68,7 @@ class PrivateTexts:
         runs = self.runs.find(text)
         return [run for run in runs if run.end - run.start >= _OUR_LEAST or not text[run.start : run.end].isascii()]
 
-    def retold(self, text: str) -> bool:
+    def repeated_folded(self, text: str) -> bool:
         """Whether a text, outside of its references, repeats any in other marks, another width or the other script."""
         return any(self._folded_runs.find(key_of(part, "script")) for part in unquoted(text))
 

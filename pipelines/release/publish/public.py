@@ -178,7 +178,7 @@ class _Publisher:
                 return None
             own = self._own_runs(owner)
         public = _changed(row, lambda text: self._without_runs(text, own), prompt=self._prompt)
-        if any(map(self.private.retold, _texts(public))):
+        if any(map(self.private.repeated_folded, _texts(public))):
             reason = "they repeat such texts in other marks or in the other script"
             self._left_out[config, reason].append(row_id)
             return None
@@ -215,7 +215,7 @@ def _changed(value: Any, change: Change, prompt: Change | None = None) -> Any:
 
 
 def _repeats(row: Row, private: PrivateTexts) -> bool:
-    if any(private.runs.find(text) or private.retold(text) for text in _texts(row)):
+    if any(private.runs.find(text) or private.repeated_folded(text) for text in _texts(row)):
         return True
     return any(map(private.repeated_in_ours, strings(row)))
 

@@ -1,7 +1,7 @@
-"""What stands in a published row in place of private words: a reference that whoever has the words can undo.
+"""References: they replace private words in a published row, and can be undone where the words are known.
 
 ``⟦9f2c01ab44d0e1c3 0:118 xinli001:1000⟧`` is characters 0 to 118 of the text of that post whose SHA-256 begins so. The
-id says whose text it is, the digest that it is still the same.
+id names the text, the digest shows that it has not changed.
 """
 
 import re
@@ -34,7 +34,7 @@ def elsewhere(text: str, change: Callable[[str], str]) -> str:
 
 
 def unquoted(text: str) -> list[str]:
-    """What stands before, between and behind the references."""
+    """The text before, between and behind the references."""
     return _QUOTE.sub("\0", text).split("\0")
 
 

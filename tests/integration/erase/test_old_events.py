@@ -108,12 +108,12 @@ def event(**tables):
     ]
 
 
-def test_of_two_tables_side_by_side_it_is_enough_that_one_names_the_row():
-    told = event(
+def test_of_two_parallel_tables_it_is_enough_that_one_names_the_row():
+    entries = event(
         sample=[{"post_id": "s:1"}, {"post_id": "s:2"}], sample_fields=[{"posted_at": "1"}, {"posted_at": "2"}]
     )
     left = event(sample=[{"post_id": "s:2"}], sample_fields=[{"posted_at": "2"}])
-    assert without_erased_records(told, ErasedIds(["s:1"])) == left
+    assert without_erased_records(entries, ErasedIds(["s:1"])) == left
 
 
 @pytest.mark.parametrize(
@@ -141,5 +141,5 @@ def test_what_an_earlier_erasure_has_left_beside_a_mask_goes_as_well(tmp_path):
 
 @pytest.mark.parametrize("value", [{"source": "s", "source_id": "2"}, {"n": "1", "source_id": 1}, {"text": "s:1 says"}])
 def test_a_bare_number_leads_to_nobody(value):
-    told = [json.loads(json.dumps(event(sample=[value]))), {"records": ["s:1"]}, "s:1"]
-    assert without_erased_records(told, ErasedIds(["s:1"])) == told
+    entries = [json.loads(json.dumps(event(sample=[value]))), {"records": ["s:1"]}, "s:1"]
+    assert without_erased_records(entries, ErasedIds(["s:1"])) == entries
