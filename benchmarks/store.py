@@ -91,7 +91,9 @@ def one_round(folder: Path, frame: pl.DataFrame, watch: Stopwatch) -> None:
     watch("  of which sorting", lambda: ordered.sort(SCHEMA.key()))
     watch("  of which hashing the rows", lambda: version_of(SCHEMA, TABLE, ordered, Dropped.create_empty()))
 
-    watch("  of which writing Parquet", lambda: write_parquet(folder, "rows/part.parquet", ordered, SCHEMA.arrow_schema()))
+    watch(
+        "  of which writing Parquet", lambda: write_parquet(folder, "rows/part.parquet", ordered, SCHEMA.arrow_schema())
+    )
 
     store = Store(root)
     watch("polars scan_parquet", lambda: pl.scan_parquet(plain).collect())

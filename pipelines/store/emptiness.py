@@ -28,7 +28,12 @@ def why_empty(store: Store, version: Version, pins: Mapping[str, Version] | None
         return "people have labelled nothing (docs/training-sets.md)"
     for name, of_parent in parents.items():
         table, _, partition = name.partition("/")
-        parent = store.version(table, of_parent, partition or None) if pins is None else pins.get(name)
+        if pins is not None:
+            parent = pins.get(name)
+        elif of_parent in store.version_ids(table, partition or None):
+            parent = store.version(table, of_parent, partition or None)
+        else:
+            parent = None  # removed since
         if parent is not None and not parent.rows:
             return why_empty(store, parent, pins)
     return "there was nothing to make it from"
