@@ -30,7 +30,7 @@ QUANTILES = (0.5, 0.9, 0.99)
 _EXAMPLES = 10
 _UNCUT = 2**31 - 1  # a length that no sample has
 _OURS = ("tokenize", "return_dict", "return_tensors")  # said by whoever counts, as verl does
-_REMEDY = {
+_HINTS = {
     "prompt": "set prompts.tokenizer to the tokenizer of the model and make the release anew, which leaves long ones "
     f"out by name; or allow more (data.max_prompt_length: {GIVEN})",
     "sample": f"allow more (data.max_length: {GIVEN}), or release without them",
@@ -90,7 +90,7 @@ def checked(counts: Sequence[Count], most: float = MOST) -> list[str]:
         raise RequestError(
             told,
             where=", ".join(dict.fromkeys(row for one in bad for row in one.examples)),
-            hint=" / ".join(dict.fromkeys(_REMEDY[one.what] for one in bad)),
+            hint=" / ".join(dict.fromkeys(_HINTS[one.what] for one in bad)),
         )
     return [str(count) for count in counts]
 
