@@ -99,9 +99,10 @@ def written(store: Store, fold: int, folder: Path) -> pl.DataFrame:
 def trained(folder: Path, hidden: int, epochs: int) -> dict[str, object]:
     train = str(folder / "train.parquet")
     _run("pipelines.train.tiny_encoder", folder / "start", train, "--hidden", hidden)
-    asked = {"--train": train, "--validation": folder / "validation.parquet", "--start": folder / "start"}
-    asked |= {"--out": folder / "model", "--metrics": folder / "metrics.jsonl", "--epochs": epochs, "--rate": 1e-3}
-    said = _run("pipelines.train.contrastive", *(part for pair in asked.items() for part in pair))
+    options = {"train": train, "validation": str(folder / "validation.parquet"), "start": str(folder / "start")}
+    options |= {"out": str(folder / "model"), "epochs": epochs, "rate": 1e-3}
+    (folder / "config.json").write_text(json.dumps(options), encoding="utf-8")
+    said = _run("pipelines.train.contrastive", folder / "config.json", folder / "metrics.jsonl")
     return json.loads(said)
 
 
@@ -111,7 +112,7 @@ def _run(module: str, *arguments: object) -> str:
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise SystemExit(ran.stderr)
-    return ran.stdout.splitlines()[-1]
+    return ran.stdout
 
 
 @contextmanager

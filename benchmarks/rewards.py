@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.rewards.format import cer, coe, ecot
-from pipelines.train.recipe import recipe
-from pipelines.train.runs import ROLLOUTS, metrics, note
+from pipelines.train.recipe import load_recipe
+from pipelines.train.runs import ROLLOUTS, read_metrics, read_note
 from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot
 
 RESULTS = Path(__file__).parent / "results" / "rewards.json"
@@ -136,8 +136,8 @@ def measure(rounds: int, run: Path | None) -> dict[str, object]:
 
 def of_run(run: Path, rounds: int) -> dict[str, object]:
     """Seconds of the steps of a run, its first one, which warms up, left out; and of the format rewards of each."""
-    format_reward = OURS[recipe(note(run)["recipe"]).form]
-    took = {step: told["timing_s/step"] for step, told in metrics(run).items() if "timing_s/step" in told}
+    format_reward = OURS[load_recipe(read_note(run)["recipe"]).form]
+    took = {step: told["timing_s/step"] for step, told in read_metrics(run).items() if "timing_s/step" in told}
     shares = {}
     for step in sorted(took)[1:]:
         lines = (run / ROLLOUTS / f"{step}.jsonl").read_text(encoding="utf-8").splitlines()

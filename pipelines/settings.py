@@ -215,7 +215,7 @@ class Rewards(_Section):
 
     mindchat: str = "qwen-plus"  # M's judge
     compeer: str = "unifireward"  # trained and served by you; another judge is another reward
-    compeer_process: str = "compeer-prm"  # of the arm POR, which asks two models: about steps
+    compeer_process: str = "compeer-prm"  # of the ablation POR, which asks two models: about steps
     compeer_outcome: str = "compeer-orm"  # and about responses
     failures: float = Field(0.05, ge=0, le=1)  # a run stops where more of the judgements than this share fail: ours
     at_once: int = Field(32, ge=1)  # judgements in flight, over all workers of a run: ours

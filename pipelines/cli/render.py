@@ -27,8 +27,8 @@ from pipelines.release.publish.card import PaperTable
 from pipelines.store import Version
 from pipelines.store.release_manifest import Finding, Release
 from pipelines.train.alarms import Alarm
-from pipelines.train.differences import Difference
-from pipelines.train.results import ArmResult
+from pipelines.train.results import Result
+from pipelines.train.trainers import Difference
 from schemas.tables import TABLES
 
 _MOST_REASONS = 3  # of drops, in a line
@@ -249,11 +249,11 @@ def differences(found: list[Difference]) -> Table:
     return table
 
 
-def arms(found: Sequence[ArmResult]) -> Table:
-    """The arms of an experiment beside each other; ± is the standard deviation over the seeds. Each figure has columns
-    of its own, which are empty for an arm that has none: a loss is no reward. Below stands what each arm measures.
+def results(found: Sequence[Result]) -> Table:
+    """The ablations of an experiment; ± is the standard deviation over the seeds. Each figure has columns of its own,
+    which are empty for an ablation without it: a loss is no reward. Below stands what each measures.
     """
-    told = [f"{f'{one.recipe} {one.arm}'.strip()}: {one.measured}" for one in found]
+    told = [f"{f'{one.recipe} {one.ablation}'.strip()}: {one.measured}" for one in found]
     if fewer := [one for one in found if one.asked_rows is not None and one.rows < one.asked_rows]:
         told.insert(0, f"{fewer[0].asked_rows:,} rows were asked for, and the release has {fewer[0].rows:,}")
     figures = list(dict.fromkeys(one.figure for one in found))
@@ -261,10 +261,12 @@ def arms(found: Sequence[ArmResult]) -> Table:
     counts = ["seeds", "rows", "steps", *(f"{figure}, {when}" for figure in figures for when in ("first", "last"))]
     counts += [f"validation, {figure}" for figure in validations]
     caption = visible("\n".join(told))
-    table = _Table("recipe", "arm", *counts, right=counts, title="arms, on equal rows and seeds", caption=caption)
+    table = _Table(
+        "recipe", "ablation", *counts, right=counts, title="ablations, on equal rows and seeds", caption=caption
+    )
     table.caption_justify = "left"
     for one in found:
-        cells = [one.recipe, one.arm, str(one.seeds), f"{one.rows:,}", f"{one.steps:,}"]
+        cells = [one.recipe, one.ablation, str(one.seeds), f"{one.rows:,}", f"{one.steps:,}"]
         for figure in figures:
             cells += [f"{one.first:.3f}", _spread(one.last, one.last_deviation)] if one.figure == figure else ["", ""]
         for figure in validations:

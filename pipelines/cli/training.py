@@ -1,4 +1,4 @@
-"""The commands that train: one run, or several arms beside each other."""
+"""The commands that train: one run, or several ablations beside each other."""
 
 import signal
 from collections.abc import Callable
@@ -17,9 +17,9 @@ from pipelines.settings import home
 def train(
     recipe: Annotated[str, typer.Argument(help="mindchat_ecot, empathy_coe, compeer_cer … (docs/training.md).")],
     preset: Annotated[str, typer.Option(help="The machine: gpu, or cpu_smoke, a tiny model on two cores.")] = "gpu",
-    arm: Annotated[str, typer.Option(help="What the paper compares with its own set-up.")] = "",
+    ablation: Annotated[str, typer.Option(help="What the paper compares with its own set-up.")] = "",
     release: Annotated[str | None, typer.Option(help="Which one (default: the current release).")] = None,
-    name: Annotated[str, typer.Option(help="Of the run (default: recipe, arm, preset and release).")] = "",
+    name: Annotated[str, typer.Option(help="Of the run (default: recipe, ablation, preset and release).")] = "",
     start: Annotated[str | None, typer.Option(help="The run whose model it starts from.")] = None,
     encoder: Annotated[str | None, typer.Option(help="The run whose encoder its reward asks.")] = None,
     provider: Annotated[str | None, typer.Option(help="Who judges: openai, replay or none.")] = None,
@@ -38,97 +38,96 @@ def train(
     from pipelines.errors import TrainingFailed, UnknownName
     from pipelines.llm.interface import JUDGES, require_provider
     from pipelines.settings import load
-    from pipelines.train import recipe as recipes
-    from pipelines.train.differences import differences
     from pipelines.train.lengths import require_batch
     from pipelines.train.prepare import prepare
-    from pipelines.train.reporting import training_step
+    from pipelines.train.recipe import PRESETS, load_recipe, parse_settings
+    from pipelines.train.trainers import describe_step, find_differences
 
-    if preset not in recipes.PRESETS:
-        raise UnknownName("preset", preset, recipes.PRESETS)
+    if preset not in PRESETS:
+        raise UnknownName("preset", preset, PRESETS)
     judge = None if provider is None else require_provider(provider, (*JUDGES, "none"))
     run = prepare(
         home(),
-        recipes.recipe(recipe),
+        load_recipe(recipe),
         preset,
-        arm=arm,
+        ablation=ablation,
         release=release,
         name=name,
         start=start,
         encoder=encoder,
         provider=judge,
         budget=None if budget is None else Decimal(str(budget)),
-        settings=load(home()).rewards,
-        given=recipes.given(settings or []),
+        rewards=load(home()).rewards,
+        settings=parse_settings(settings or []),
     )
     if dry_run:
         run.check()
         with terminal.working("composing the configuration"):
-            composed = run.composed()
-            found = differences(run.recipe, composed)
+            composed = run.compose()
+            differences = find_differences(run.recipe, composed)
         same = "every number is that of the paper" if run.recipe.paper else "the paper gives no number of it"
-        terminal.put(display.differences(found) if found else f"{same} ({run.recipe.about})")
+        terminal.put(display.differences(differences) if differences else f"{same} ({run.recipe.about})")
         for service in ("judge", "encoder"):
-            if service in run.asked:
-                terminal.line(f"{service}: {display.asked(run.asked[service])}")
+            if service in run.details:
+                terminal.line(f"{service}: {display.asked(run.details[service])}")
         if run.trainer.config:
             require_batch(run.rows, composed)
         terminal.line(f"the configuration of {len(run.overrides)} settings is accepted; nothing was trained")
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the trainer is ended with this command
-    terminal.line(f"{run.folder.name}: {run.arm.about}, release {run.release.name} ({run.release.content})")
+    terminal.line(f"{run.folder.name}: {run.ablation.about}, release {run.release.name} ({run.release.content})")
     try:
         model = run.train(
-            lambda step, metrics: terminal.line(training_step(step, run.steps, metrics)),
+            lambda step, metrics: terminal.line(describe_step(step, run.steps, metrics)),
             lambda lines: terminal.line("\n".join(lines)),
         )
     except TrainingFailed:
-        _tell(run.folder)
+        _show_outcome(run.folder)
         raise
     shown = run.trainer.shown
-    told = [metrics[shown] for _, metrics in sorted(run.metrics().items()) if shown in metrics]
-    if told:
-        terminal.line(f"{display.SHOWN[shown]} of a step: {told[0]:.2f} at first, {told[-1]:.2f} at last")
-    _tell(run.folder)
+    figures = [metrics[shown] for _, metrics in sorted(run.metrics().items()) if shown in metrics]
+    if figures:
+        terminal.line(f"{display.SHOWN[shown]} of a step: {figures[0]:.2f} at first, {figures[-1]:.2f} at last")
+    _show_outcome(run.folder)
     terminal.line(f"the model: {model}")
 
 
 @app.command()
 def experiment(
-    file: Annotated[Path, typer.Argument(help="Which arms, rows and seeds: a TOML file (docs/training.md).")],
+    file: Annotated[Path, typer.Argument(help="Which ablations, rows and seeds: a TOML file (docs/training.md).")],
     as_json: terminal.AsJson = False,
 ) -> None:
-    """Train arms beside each other on the same rows and seeds, and tell one table; broken off, it goes on."""
+    """Train ablations on the same rows and seeds, and show one table; broken off, it goes on."""
     from pipelines.cli import render as display
     from pipelines.settings import load
-    from pipelines.train.experiment import conduct, make_ready, plan, read
-    from pipelines.train.reporting import training_step
+    from pipelines.train.experiment import plan_runs, prepare_runs, read_experiment, train_runs
+    from pipelines.train.trainers import describe_step
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    told = read(file)
+    compared = read_experiment(file)
     say = (lambda _: None) if as_json else terminal.line
-    planned = plan(home(), told, load(home()).rewards)
-    make_ready(planned, lambda run: say(f"{run.folder.name}: is composed, and its rows are counted"))
-    outcomes = conduct(
-        told,
+    planned = plan_runs(home(), compared, load(home()).rewards)
+    prepare_runs(planned, lambda run: say(f"{run.folder.name}: is composed, and its rows are counted"))
+    results = train_runs(
+        compared,
         planned,
-        starting=lambda run: say(f"{run.folder.name}: {run.arm.about}"),
-        counted=lambda lines: say("\n".join(lines)),
-        step=lambda run, step, metrics: say(training_step(step, run.steps, metrics)),
-        ended=lambda run: _tell(run.folder, say),
+        on_start=lambda run: say(f"{run.folder.name}: {run.ablation.about}"),
+        on_rows=lambda lines: say("\n".join(lines)),
+        on_step=lambda run, step, metrics: say(describe_step(step, run.steps, metrics)),
+        on_end=lambda run: _show_outcome(run.folder, say),
     )
     if as_json:
-        terminal.line(display.as_json([one._asdict() for one in outcomes]))
+        terminal.line(display.as_json([one._asdict() for one in results]))
     else:
-        terminal.put(display.arms(outcomes))
+        terminal.put(display.results(results))
 
 
-def _tell(run: Path, say: Callable[[str], None] = terminal.line) -> None:
+def _show_outcome(run: Path, say: Callable[[str], None] = terminal.line) -> None:
     """Alarms of a run, and where its page lies."""
     from pipelines.cli import render as display
-    from pipelines.train.outcome import tell
+    from pipelines.train.page import report
 
-    outcome = tell(terminal.store(), run)
+    outcome = report(terminal.store(), run)
     for one in outcome.alarms:
         say(display.alarm(one))
     if outcome.rollouts is not None:

@@ -25,12 +25,11 @@ from pipelines.defs.plots import drawn
 from pipelines.defs.releases import release
 from pipelines.defs.resources import HomeResource, under_way
 from pipelines.settings import ROOT
-from pipelines.train.alarms import curve
-from pipelines.train.differences import of_run
+from pipelines.train.alarms import curve_of
 from pipelines.train.page import all_curves, draw
-from pipelines.train.recipe import recipe, recipes
-from pipelines.train.reporting import training_step
-from pipelines.train.runs import NOTE, TENSORBOARD, checkpoints, metrics, note, told_of_rows
+from pipelines.train.recipe import load_recipe, recipe_names
+from pipelines.train.runs import NOTE, TENSORBOARD, describe_rows, list_checkpoints, read_metrics, read_note
+from pipelines.train.trainers import describe_step, run_differences
 
 GROUP = "training_runs"
 _POOL = "training"  # a machine trains one model at a time
@@ -61,7 +60,7 @@ class TrainConfig(dg.Config):
     """A run, as `gongqing train` has it (docs/training.md)."""
 
     preset: Literal["gpu", "cpu_smoke"] = "gpu"
-    arm: str = ""
+    ablation: str = ""
     release: str | None = None
     name: str = ""
     start: str | None = None
@@ -100,7 +99,7 @@ class _Told:
         self._read = len(messages)
 
     def _step(self, step: int, told: dict[str, float]) -> None:
-        self._context.log.info(training_step(step, self._steps, told))
+        self._context.log.info(describe_step(step, self._steps, told))
         figures = {name: told[key] for name, key in FIGURES.items() if key in told}
         every = max(1, (self._steps or step) // _MOST_OBSERVATIONS)
         if figures and (step >= self._last + every or step == self._steps):
@@ -113,7 +112,7 @@ def _asset(name: str) -> dg.AssetsDefinition:
         name=f"train_{name}",
         group_name=GROUP,
         deps=[release],
-        description=f"{recipe(name).about}: a run of `gongqing train {name}` (docs/training.md).",
+        description=f"{load_recipe(name).about}: a run of `gongqing train {name}` (docs/training.md).",
         kinds={"verl"},
         pool=_POOL,
     )
@@ -165,27 +164,27 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
     """The metadata of a run that has come to its end, or failed: figures, and where everything lies. Of its rollouts
     the means of their rewards, and no text: that stands in the table and on the page.
     """
-    asked, told = note(run), metrics(run)
+    asked, told = read_note(run), read_metrics(run)
     means = {name: {int(step): mean for step, mean in found} for name, found in outcome.get("terms", {}).items()}
     shown: dict[str, Any] = {
         "run": run.name,
         "preset": asked["preset"],
-        "arm": asked.get("arm") or "the paper's own set-up",
+        "ablation": asked.get("ablation") or "the paper's own set-up",
         "release": asked["release"]["name"],
         "content": asked["release"]["content"],
         "steps": max(told, default=0),
     }
-    if lines := told_of_rows(run):
+    if lines := describe_rows(run):
         shown["rows"] = records({"of the rows": line} for line in lines)
     for name, key in FIGURES.items():
-        if values := list((curve(told, key) or means.get(key, {})).values()):
+        if values := list((curve_of(told, key) or means.get(key, {})).values()):
             shown |= {f"{name}_first": values[0], name: values[-1]}
     if means:
         shown["terms_of_the_reward"] = records(
             {"term": name, "first": found[min(found)], "last": found[max(found)]} for name, found in means.items()
         )
     for one in all_curves(told, means):
-        if (picture := drawn(partial(draw, told=one))) is not None:
+        if (picture := drawn(partial(draw, curves=one))) is not None:
             shown[f"plot: {one.title}"] = dg.MetadataValue.md(picture)
     if outcome:
         shown["alarms_raised"] = len(outcome["alarms"])
@@ -198,21 +197,21 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
     if "model" in outcome:
         shown["model"] = dg.MetadataValue.path(outcome["model"])
     shown["tensorboard"] = dg.MetadataValue.path(run / TENSORBOARD)
-    shown["checkpoints"] = records({"step": step, "folder": str(path)} for step, path in checkpoints(run))
+    shown["checkpoints"] = records({"step": step, "folder": str(path)} for step, path in list_checkpoints(run))
     if judge := asked.get("judge"):
         shown["judge"] = dg.MetadataValue.json(judge)
     shown["not_as_in_the_paper"] = records(
-        {"setting": one.key, "paper": str(one.paper), "here": str(one.here)} for one in of_run(run)
+        {"setting": one.key, "paper": str(one.paper), "here": str(one.here)} for one in run_differences(run)
     )
     return shown
 
 
-trainings = [_asset(name) for name in recipes()]
+trainings = [_asset(name) for name in recipe_names()]
 training_jobs = [
     dg.define_asset_job(
         f"training_{name}",
         selection=dg.AssetSelection.assets(f"train_{name}"),
-        description=f"{recipe(name).about}, on the current release or the one that is named.",
+        description=f"{load_recipe(name).about}, on the current release or the one that is named.",
     )
-    for name in recipes()
+    for name in recipe_names()
 ]

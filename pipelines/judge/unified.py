@@ -1,5 +1,5 @@
 """C's judge, UnifiReward: three steps and a response, each verdict seeing those before it, in the very turns that
-`rm_unified` teaches. `apart` asks as `rm_process` and `rm_outcome` teach, question by question (C's arm POR).
+`rm_unified` teaches. `apart` asks as `rm_process` and `rm_outcome` teach, question by question (C's ablation POR).
 
 Only what is there is asked about: a step that is missing is wrong, and so shown to what comes after it; without a
 response the reference has won.

@@ -109,7 +109,7 @@ async def group_scores(
         alpha: α of eq. 7.
         beta: β of eq. 7, in the unit of `length`: the paper's is tokens.
         mode: See `redundancy.reweight`.
-        reweight: Whether it counts; if not, it is told, and `score` stays r (C's arms POR and UR).
+        reweight: Whether it counts; if not, it is told, and `score` stays r (C's ablations POR and UR).
 
     Returns:
         The results [G], with `score`, `s_in`, `s_hi`, `tau`, and `redundancy_alone` 1 where outputs of equal r are

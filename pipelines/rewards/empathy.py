@@ -25,7 +25,7 @@ async def compute_score(
     Args:
         solution_str: The output, as verl decodes it.
         extra_info: Of its prompt; `dialogue` holds the question.
-        chain: Whether the form has a chain before the answer; without (E's arm) it is one ``<answer>`` alone.
+        chain: Whether the form has a chain before the answer; without (E's ablation) it is one ``<answer>`` alone.
         given: What verl hands over besides. Raises TypeError for a setting that there is not.
 
     Raises RewardFailed where the encoder cannot be asked, and for a prompt without a question: the run stops.

@@ -71,7 +71,7 @@ def coe(text: str) -> float:
 
 
 def answer_alone(text: str) -> float:
-    """E's form in the arm without a chain: 1 for one ``<answer>`` with text, and nothing else; else 0."""
+    """E's form in the ablation without a chain: 1 for one ``<answer>`` with text, and nothing else; else 0."""
     return float(_well_formed(_ANSWER, text))
 
 

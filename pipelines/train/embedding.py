@@ -33,22 +33,23 @@ class Encoder:
     """
 
     def __init__(self, model: Any, tokens: Any, *, max_length: int, device: str = "auto") -> None:
-        self.device = chosen(device)
+        import torch
+
+        self.device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
         self.model = model.to(self.device).eval()
         self.tokens = tokens
-        self.max_length = min(max_length, _positions(model))
+        self.max_length = min(max_length, _positions(model.config))
 
     @classmethod
     def load(cls, folder: Path, *, max_length: int | None = None, device: str = "auto") -> "Encoder":
         """An encoder from a folder. Raises OSError or ValueError, in words of `transformers`, for what is none."""
         from transformers import AutoModel, AutoTokenizer
 
-        read = note(folder)
         auto: Any = AutoTokenizer  # it has no types
         return cls(
             AutoModel.from_pretrained(folder),
             auto.from_pretrained(folder),
-            max_length=max_length or int(read.get("max_length", MAX_LENGTH)),
+            max_length=max_length or int(read_note(folder).get("max_length", MAX_LENGTH)),
             device=device,
         )
 
@@ -60,11 +61,11 @@ class Encoder:
     def ids(self, texts: Sequence[str], kind: Kind) -> list[list[int]]:
         """The tokens of texts, each cut to `max_length`; of an empty one, those of its mark."""
         marked = [MARKS[kind] + text[: _CHARACTERS * self.max_length] for text in texts]
-        found: list[list[int]] = self.tokens(marked, truncation=True, max_length=self.max_length)["input_ids"]
-        return found
+        ids: list[list[int]] = self.tokens(marked, truncation=True, max_length=self.max_length)["input_ids"]
+        return ids
 
     def is_cut(self, text: str, ids: Sequence[int]) -> bool:
-        """Whether there was more of a text than its tokens say."""
+        """Whether a text is longer than its tokens, as `ids` cut them."""
         return len(ids) >= self.max_length or len(text) > _CHARACTERS * self.max_length
 
     def pooled(self, ids: Sequence[Sequence[int]]) -> Any:
@@ -85,14 +86,14 @@ class Encoder:
         import torch
 
         ids = self.ids(texts, kind)
-        found: Vectors = np.zeros((len(ids), self.dimension), np.float32)
+        vectors: Vectors = np.zeros((len(ids), self.dimension), np.float32)
         order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
         with torch.no_grad():
             while order:
                 n = max(1, _TOKENS // len(ids[order[-1]]))
                 taken, order = order[-n:], order[:-n]  # the longest together: little is padding
-                found[taken] = self.pooled([ids[place] for place in taken]).cpu().numpy()
-        return found
+                vectors[taken] = self.pooled([ids[place] for place in taken]).cpu().numpy()
+        return vectors
 
     def save(self, folder: Path) -> None:
         """Weights and tokenizer, as `transformers` writes them."""
@@ -100,25 +101,15 @@ class Encoder:
         self.tokens.save_pretrained(folder)
 
 
-def chosen(device: str) -> str:
-    """The device for a name; `auto` is CUDA's where there is one."""
-    import torch
-
-    if device != "auto":
-        return device
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def note(folder: Path) -> dict[str, Any]:
-    """What `encoder.json` says; nothing where there is none."""
+def read_note(folder: Path) -> dict[str, Any]:
+    """The content of `encoder.json`; empty without one."""
     path = folder / NOTE
-    read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return read
+    note: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return note
 
 
-def _positions(model: Any) -> int:
+def _positions(config: Any) -> int:
     """How many places a model has; RoBERTa's begin to count behind its padding."""
-    config = model.config
     places = getattr(config, "max_position_embeddings", None) or MAX_LENGTH
     offset = (config.pad_token_id or 0) + 1 if getattr(config, "model_type", "") in {"roberta", "xlm-roberta"} else 0
     return int(places) - offset

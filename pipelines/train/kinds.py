@@ -1,43 +1,34 @@
 """What kind of value a setting has, so that one of another kind is refused before anything is made of it."""
 
+import contextlib
 import math
 from typing import Any, Literal
 
 Kind = Literal["true or false", "a whole number", "a number"]
-GIVEN = "--set, or [settings] of an experiment"  # where settings of a trainer's are given
+KINDS: dict[type, Kind] = {bool: "true or false", int: "a whole number", float: "a number"}
+SETTINGS_PLACE = "--set, or [settings] of an experiment"  # where settings of a trainer are written
 
 
-def kind(value: Any) -> Kind | None:
-    """The kind of a value; None for all that is neither a number nor true or false. YAML 1.1 reads 1e-6 as a text."""
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, int):
-        return "a whole number"
-    if isinstance(value, float):
-        return "a number"
-    if isinstance(value, str):
-        return _written(value)
-    return None
+def kind_of(value: Any) -> Kind | None:
+    """The kind of a value; None for all that is neither a number nor a boolean. YAML 1.1 reads 1e-6 as a text."""
+    return KINDS.get(type(_parse(value) if isinstance(value, str) else value))
 
 
 def fits(value: Any, wanted: Kind) -> bool:
     """Whether a value can stand where one of a kind is wanted: a whole number is a number."""
-    found = kind(value)
-    return found == wanted or (wanted == "a number" and found == "a whole number")
+    kind = kind_of(value)
+    return kind == wanted or (wanted == "a number" and kind == "a whole number")
 
 
-def finite(value: Any) -> bool:
-    """Whether one can train with a value, or with each of a list: not with NaN and what is infinite, written or not."""
+def is_finite(value: Any) -> bool:
+    """False for NaN and infinity, as a number, as its text, or within a list."""
     if isinstance(value, list):
-        return all(map(finite, value))
-    return kind(value) != "a number" or math.isfinite(float(value))
+        return all(map(is_finite, value))
+    return kind_of(value) != "a number" or math.isfinite(float(value))
 
 
-def _written(text: str) -> Kind | None:
-    for read, told in ((int, "a whole number"), (float, "a number")):
-        try:
-            read(text)
-        except ValueError:
-            continue
-        return told  # type: ignore[return-value]
-    return None
+def _parse(text: str) -> int | float | str:
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            return number(text)
+    return text

@@ -1,10 +1,11 @@
-"""A run of a recipe: the command that trains, what it asks meanwhile, and what is told of it as it goes.
+"""A run of a recipe: the command that trains, the services that it asks meanwhile, and its steps as they are made.
 
 verl and torch live in an environment of their own (`.venv-train`), so they are reached as processes. What lies in the
 folder of a run stands in `runs`.
 """
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -15,16 +16,17 @@ from typing import Any
 
 from pipelines.core.files import write_whole
 from pipelines.errors import RequestError, TrainingFailed
+from pipelines.judge import backend
 from pipelines.llm.profiles import profiles
 from pipelines.settings import AUTHOR_KEY, ROOT, load
 from pipelines.store.release_manifest import Release, text_only
-from pipelines.train import configuration, stopping
-from pipelines.train import rows as of_arm
-from pipelines.train.checks import require_judge, require_threshold
-from pipelines.train.lengths import checked, read
-from pipelines.train.options import checked as checked_options
-from pipelines.train.processes import Locks, at_work, followed, last_words, running
-from pipelines.train.recipe import Arm, Overrides, Preset, Recipe, Service, as_arguments
+from pipelines.train import embedding, stopping
+from pipelines.train.compose import run_module
+from pipelines.train.lengths import check_counts, parse_counts
+from pipelines.train.options import check_options
+from pipelines.train.processes import Locks, at_work, follow_metrics, last_words, running
+from pipelines.train.recipe import Ablation, Overrides, Preset, Recipe, Service, as_arguments
+from pipelines.train.rows import are_rewritten, count_rows, count_variants, variants_of, write_rows
 from pipelines.train.runs import (
     CACHE,
     CONFIG,
@@ -37,16 +39,16 @@ from pipelines.train.runs import (
     START,
     TENSORBOARD,
     Metrics,
-    metrics,
+    describe_rows,
     next_metrics,
-    note,
-    told_of_rows,
+    read_metrics,
+    read_note,
 )
 from pipelines.train.services import ADDRESSES, PYTHON, Judge, beside
 from pipelines.train.trainers import TRAINERS, Trainer, command, last_step, last_weights
 
-Told = Callable[[int, Metrics], None]  # of a step and its metrics
-ToldRows = Callable[[Sequence[str]], None]  # of the rows, a line each (`runs.told_of_rows`)
+OnStep = Callable[[int, Metrics], None]  # gets a step and its metrics
+OnRows = Callable[[Sequence[str]], None]  # gets the rows, a line each (`runs.describe_rows`)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Run:
 
     folder: Path
     recipe: Recipe
-    arm: Arm
+    ablation: Ablation
     preset: Preset
     release: Release
     files: Mapping[str, Sequence[Path]]  # the release's, by split
@@ -63,7 +65,12 @@ class Run:
     most_rows: int | None = None
     judge: Judge | None = None
     services: Mapping[Service, Sequence[str]] = field(default_factory=dict)  # what starts each
-    asked: Mapping[str, Any] = field(default_factory=dict)  # what else was asked for: arm, judge, encoder
+    details: Mapping[str, Any] = field(default_factory=dict)  # of the request: ablation, judge, encoder
+
+    @property
+    def home(self) -> Path:
+        """The home that it lies in."""
+        return self.folder.parents[1]
 
     @property
     def trainer(self) -> Trainer:
@@ -72,61 +79,70 @@ class Run:
 
     @property
     def steps(self) -> int | None:
-        """How many there are to be; None where the rows decide."""
-        told = self.overrides.get(self.trainer.steps)
-        return None if told is None else int(told)
+        """How many steps are wanted; None where the rows decide."""
+        steps = self.overrides.get(self.trainer.steps)
+        return None if steps is None else int(steps)
 
     @property
     def rows(self) -> int:
         """How many it trains on."""
-        return of_arm.count(self.files["train"], self.recipe, self.arm, self.most_rows)
+        return count_rows(self.files["train"], self.recipe, self.ablation, self.most_rows)
 
-    def composed(self) -> dict[str, Any]:
+    def compose(self) -> dict[str, Any]:
         """The whole configuration, verl's by verl's own code. Raises RequestError for what verl refuses."""
         if self.trainer.config is None:
-            return checked_options(self.overrides)
-        found: dict[str, Any] = json.loads(self._asked("pipelines.train.compose"))
-        return found
+            return check_options(self.overrides).model_dump(mode="json")
+        config: dict[str, Any] = json.loads(self._run_module("pipelines.train.compose"))
+        return config
 
     def lengths(self) -> list[str]:
         """How long the rows are in tokens of the model, a line each split and kind; nothing for the encoder, which
-        reads the beginning of any text. What was composed to count them stays in the folder of the run.
+        reads the beginning of any text. The configuration stays in the folder of the run.
 
         Raises RequestError for what verl refuses, where more than one percent are too long, and where those that are
         not are fewer than one batch takes.
         """
+        path = self.folder / CONFIG
         if self.trainer.config is None:
+            write_whole(path, json.dumps(self.compose(), indent=1).encode() + b"\n")
             return []
-        return checked(read(self._asked("pipelines.train.lengths", f"--composed={self.folder / CONFIG}")))
+        return check_counts(parse_counts(self._run_module("pipelines.train.lengths", f"--composed={path}")))
 
     def check(self) -> None:
         """Raises RequestError for all that can be known to be wrong before anything is composed or trained: a run of
-        this name that was asked for something else, a judge that would not start, an encoder that knows no threshold,
-        options of the contrastive training that there are not.
+        this name with another request, a judge that would not start, an encoder without T, wrong options of the
+        contrastive training.
         """
         if self.trainer.config is None:
-            checked_options(self.overrides)
+            check_options(self.overrides)
         self._require_same()
         if self.judge is not None:
-            require_judge(self.folder.parents[1], self.judge)
+            judge = self.judge
+            backend.require(self.home, load(self.home).llm, judge.provider, judge.models.values(), judge.budget)
         if self.recipe.reward == "empathy":
-            require_threshold(self.folder.parents[1] / self.asked["encoder"])
+            encoder = self.home / self.details["encoder"]
+            threshold = embedding.read_note(encoder).get("threshold")
+            if not isinstance(threshold, float) or not math.isfinite(threshold):
+                raise RequestError(
+                    "the encoder has no threshold T, above which an answer fits",
+                    where=encoder / embedding.NOTE,
+                    hint="gongqing train empathy_encoder",
+                )
 
-    def ready(self, tokens: str | None = None) -> None:
+    def prepare_rows(self, tokens: str | None = None) -> None:
         """Do all that comes before training, and train nothing: check, compose, write rows and count them.
 
         Args:
-            tokens: What the model that it starts from is made of, where that is yet to be trained: it has its tokens.
+            tokens: The model whose tokenizer it will have, where the one that it starts from is yet to be trained.
 
         Raises as `train` does.
         """
         with at_work(self.folder) as locks:
             if not (self.folder / MODEL).is_dir():
-                self._ready(locks, tokens)
+                self._prepare(locks, tokens)
 
-    def train(self, told: Told, counted: ToldRows = lambda _: None) -> Path:
-        """Train to the last step, from the last checkpoint where there is one, and merge the weights. `counted` is told
-        before.
+    def train(self, on_step: OnStep, on_rows: OnRows = lambda _: None) -> Path:
+        """Train to the last step, from the last checkpoint if there is one, and merge the weights.
 
         Returns:
             A folder that `transformers` loads.
@@ -141,24 +157,31 @@ class Run:
             if target.is_dir():
                 self._require_same()
                 return target
-            self._ready(locks)
-            counted(told_of_rows(self.folder))
+            self._prepare(locks)
+            on_rows(describe_rows(self.folder))
             if self.steps is None or last_step(self.folder) < self.steps:  # verl would make one step more
-                self._train(told, locks)
-            return self._merge(target, locks)
+                self._train(on_step, locks)
+            if self.trainer.config is not None:  # ours writes the model itself
+                self._merge(target, locks)
+            return target
 
     def metrics(self) -> dict[int, Metrics]:
         """The metrics of every step."""
-        return metrics(self.folder)
+        return read_metrics(self.folder)
 
-    def _ready(self, locks: Locks, tokens: str | None = None) -> None:
+    def _prepare(self, locks: Locks, tokens: str | None = None) -> None:
         self.check()
-        self._note()
-        self._write_rows()
+        note = self.folder / NOTE
+        if not note.exists():
+            write_whole(note, json.dumps(self._request, indent=1, ensure_ascii=False).encode() + b"\n")
+        if are_rewritten(self.recipe, self.ablation, self.most_rows):
+            for split, paths in self.files.items():
+                most = self.most_rows if split == "train" else None
+                write_rows(paths, rewritten_rows(self.folder, split), self.recipe, self.ablation, most)
         self._make_start(locks)
         self._note_rows(tokens)
 
-    def _train(self, told: Told, locks: Locks) -> None:
+    def _train(self, on_step: OnStep, locks: Locks) -> None:
         path = next_metrics(self.folder)
         path.parent.mkdir(exist_ok=True)
         scored = self.folder / SCORED
@@ -170,74 +193,58 @@ class Run:
             stopping.SCORED: str(scored),
         }
         log = f"log-{path.stem}.txt"
-        with beside(self.services, self._beside(), self.folder) as addresses:
-            asked = [str(PYTHON), *command(self.recipe.trainer, self.overrides, path)]
-            with running(asked, environment | addresses, self.folder / log, locks) as process:
-                for step, found in followed(process, path):
-                    told(step, found)
+        with beside(self.services, self._service_environments(), self.folder) as addresses:
+            trainer = [str(PYTHON), *command(self.recipe.trainer, self.overrides, self.folder, path)]
+            with running(trainer, environment | addresses, self.folder / log, locks) as process:
+                for step, metrics in follow_metrics(process, path):
+                    on_step(step, metrics)
             shutil.rmtree(self.folder / CACHE, ignore_errors=True)
-            self._require_end(process, log, "training")
+            self._require_success(process, log, "training")
 
     @property
     def _request(self) -> dict[str, Any]:
         return {
             "recipe": self.recipe.name,
             "preset": self.preset,
-            **self.asked,
+            **self.details,
             "release": {"name": self.release.name, "content": self.release.content},
             "overrides": self.overrides,
         }
 
     def _require_same(self) -> None:
         path = self.folder / NOTE
-        if path.exists() and note(self.folder) != json.loads(json.dumps(self._request)):
+        if path.exists() and read_note(self.folder) != json.loads(json.dumps(self._request)):
             raise RequestError(
                 "there is a run of this name, and it was asked for something else",
                 where=path,
                 hint="give this run another name (--name), or remove that folder",
             )
 
-    def _note(self) -> None:
-        path = self.folder / NOTE
-        if not path.exists():
-            write_whole(path, json.dumps(self._request, indent=1, ensure_ascii=False).encode() + b"\n")
-
     def _note_rows(self, tokens: str | None) -> None:
-        """What the rows are, once they are known to fit: their lengths, and what is lost with sound and pictures. It is
-        written down once they are counted by the model that is trained itself.
+        """Count the rows, and write down their lengths, variants, and what is lost with sound and pictures; the last
+        only if they were counted by the tokenizer of the very model that is trained.
         """
         path = self.folder / ROWS
-        if not path.exists():
-            asked = self if tokens is None else replace(self, overrides={**self.overrides, self.trainer.model: tokens})
-            try:
-                told = {
-                    "text_only": text_only(self.release),
-                    "variants": self._variants(),
-                    "lengths": asked.lengths(),
-                }
-                if self.trainer.config is None:
-                    write_whole(self.folder / CONFIG, json.dumps(self.composed(), indent=1).encode() + b"\n")
-            except RequestError:  # nothing was trained: who asks for something else is not held to this
-                for made in (DATA, START, CACHE):  # without its note nobody would know that rows are in there
-                    shutil.rmtree(self.folder / made, ignore_errors=True)
-                (self.folder / CONFIG).unlink(missing_ok=True)
-                (self.folder / NOTE).unlink()
-                raise
-            if tokens is None:
-                write_whole(path, json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n")
+        if path.exists():
+            return
+        counted = self if tokens is None else replace(self, overrides={**self.overrides, self.trainer.model: tokens})
+        try:
+            rows = {"text_only": text_only(self.release), "variants": self._variants(), "lengths": counted.lengths()}
+        except RequestError:  # nothing was trained: the next request of this name may be another
+            for folder in (DATA, START, CACHE):  # without its note an erasure would not look for rows in there
+                shutil.rmtree(self.folder / folder, ignore_errors=True)
+            (self.folder / CONFIG).unlink(missing_ok=True)
+            (self.folder / NOTE).unlink()
+            raise
+        if tokens is None:
+            write_whole(path, json.dumps(rows, indent=1, ensure_ascii=False).encode() + b"\n")
 
     def _variants(self) -> dict[str, int]:
         """How many rows of each variant it trains on; nothing where all are as they were written, and are to be."""
         files = self.overrides[self.trainer.train]
         paths = map(Path, [files] if isinstance(files, str) else files)
-        found = of_arm.by_variant(list(paths), of_arm.variants(self.recipe, self.arm))
-        return {} if found.keys() <= {"none"} else found
-
-    def _write_rows(self) -> None:
-        if of_arm.changes(self.recipe, self.arm, self.most_rows):
-            for split, paths in self.files.items():
-                most = self.most_rows if split == "train" else None
-                of_arm.write(paths, rows_of_arm(self.folder, split), self.recipe, self.arm, most)
+        counts = count_variants(list(paths), variants_of(self.recipe, self.ablation))
+        return {} if counts.keys() <= {"none"} else counts
 
     def _make_start(self, locks: Locks) -> None:
         """The tiny model of `cpu_smoke`, where the run starts from no other."""
@@ -252,55 +259,52 @@ class Run:
         self._run([f"pipelines.train.{tiny}", str(staged), *train, *options], "log-start.txt", "the start", locks)
         staged.replace(start)
 
-    def _merge(self, target: Path, locks: Locks) -> Path:
-        if self.trainer.config is None:  # it writes the model itself
-            return target
+    def _merge(self, target: Path, locks: Locks) -> None:
         staged = target.with_name(f".{MODEL}.part")
         weights = last_weights(self.recipe.trainer, self.folder)
         if not weights.is_dir():
             raise TrainingFailed(
                 "training has ended, and left no checkpoint",
                 where=weights,
-                hint="look whether the log beside it made any step, and train anew under another name",
+                hint="look whether the log beside it made any step, and train again under another name",
             )
-        told = ["--backend", "fsdp", "--local_dir", str(weights), "--target_dir", str(staged)]
-        self._run(["verl.model_merger", "merge", *told], "log-merge.txt", "merging the weights", locks)
+        options = ["--backend", "fsdp", "--local_dir", str(weights), "--target_dir", str(staged)]
+        self._run(["verl.model_merger", "merge", *options], "log-merge.txt", "merging the weights", locks)
         staged.replace(target)
-        return target
 
     def _run(self, module: Sequence[str], log: str, doing: str, locks: Locks) -> None:
         with running([str(PYTHON), "-m", *module], self._environment(), self.folder / log, locks) as process:
             process.wait()
-        self._require_end(process, log, doing)
+        self._require_success(process, log, doing)
 
-    def _asked(self, module: str, *options: str) -> bytes:
+    def _run_module(self, module: str, *options: str) -> bytes:
         arguments = [*options, str(self.trainer.config), *as_arguments(self.overrides)]
-        return configuration.asked(module, arguments, self._environment(), self.folder / REFUSED)
+        return run_module(module, arguments, self._environment(), self.folder / REFUSED)
 
-    def _require_end(self, process: "subprocess.Popen[bytes]", log: str, doing: str) -> None:
+    def _require_success(self, process: "subprocess.Popen[bytes]", log: str, doing: str) -> None:
         if process.returncode:
             path = self.folder / log
-            why = stopping.reason(self.folder / SCORED) if doing == "training" else ""
-            words = why or last_words(path.read_text(encoding="utf-8", errors="replace"))
+            reason = stopping.reason(self.folder / SCORED) if doing == "training" else ""
+            words = reason or last_words(path.read_text(encoding="utf-8", errors="replace"))
             raise TrainingFailed(
                 f"{doing} ended with code {process.returncode}:\n{words}",
                 where=path,
                 hint="mend what it names, and run the same command again: it goes on from the last checkpoint",
             )
 
-    def _beside(self) -> dict[Service, dict[str, str]]:
-        """The environments of the services: the judge has the keys of its models, the encoder a GPU of its own."""
+    def _service_environments(self) -> dict[Service, dict[str, str]]:
+        """The judge has the keys of its models, the encoder a GPU of its own."""
         encoder = self._environment()
         if self.preset == "gpu":
-            encoder["CUDA_VISIBLE_DEVICES"] = gpus(os.environ, self._gpus)[1]
-        return {"judge": without(os.environ, {AUTHOR_KEY}), "encoder": encoder}
+            encoder["CUDA_VISIBLE_DEVICES"] = share_gpus(os.environ, self._gpus)[1]
+        return {"judge": _without(os.environ, {AUTHOR_KEY}), "encoder": encoder}
 
     @property
     def _gpus(self) -> int:
         return int(self.overrides.get("trainer.n_gpus_per_node", 1))
 
     def _environment(self) -> dict[str, str]:
-        told = {
+        ours = {
             "PYTHONPATH": str(ROOT),
             "HF_DATASETS_CACHE": str(self.folder / CACHE),  # else the rows lie in the user's home, and stay there
             "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -310,7 +314,7 @@ class Run:
             "WANDB_MODE": "disabled",
         }
         if self.preset == "cpu_smoke":
-            told |= {
+            ours |= {
                 "VERL_PLATFORM": "cpu",
                 "VERL_USE_EXTERNAL_MODULES": "pipelines.train.verl_cpu",
                 "VERL_ENGINE_DEVICE": "cuda",  # the key under which verl looks for its FSDP engine
@@ -319,32 +323,31 @@ class Run:
                 "RAY_worker_niceness": "0",  # 15 otherwise: beside anything else that works, they would wait for it
             }
         else:
-            told["VERL_USE_EXTERNAL_MODULES"] = "pipelines.train.verl_text"
+            ours["VERL_USE_EXTERNAL_MODULES"] = "pipelines.train.verl_text"
         if self.preset == "gpu" and "encoder" in self.services:
-            told["CUDA_VISIBLE_DEVICES"] = gpus(os.environ, self._gpus)[0]
-        return {**without(os.environ, {*ADDRESSES.values(), *keys(self.folder.parents[1])}), **told}
+            ours["CUDA_VISIBLE_DEVICES"] = share_gpus(os.environ, self._gpus)[0]
+        return {**_without(os.environ, {*ADDRESSES.values(), *secret_variables(self.home)}), **ours}
 
 
-def keys(home: Path) -> set[str]:
+def secret_variables(home: Path) -> set[str]:
     """Variables with secrets that no trainer needs, and no encoder: of the judge's models, and of authors' names."""
-    known = [*profiles().values(), *profiles(load(home).llm.profiles).values()]
-    return {AUTHOR_KEY, *(one.key_variable for one in known if one.key_variable)}
+    every = [*profiles().values(), *profiles(load(home).llm.profiles).values()]
+    return {AUTHOR_KEY, *(profile.key_variable for profile in every if profile.key_variable)}
 
 
-def without(environment: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    """An environment without some variables."""
-    return {name: value for name, value in environment.items() if name not in names}
-
-
-def gpus(environment: Mapping[str, str], trainer: int) -> tuple[str, str]:
+def share_gpus(environment: Mapping[str, str], trainer: int) -> tuple[str, str]:
     """Which GPUs a trainer of so many sees, and which the encoder beside it, as CUDA_VISIBLE_DEVICES has them: the
     first that is left, or none, and then it reads on the CPU.
     """
-    told = environment.get("CUDA_VISIBLE_DEVICES")
-    seen = [str(number) for number in range(trainer + 1)] if told is None else [one for one in told.split(",") if one]
-    return ",".join(seen[:trainer]), ",".join(seen[trainer : trainer + 1])
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
+    gpus = [str(number) for number in range(trainer + 1)] if visible is None else list(filter(None, visible.split(",")))
+    return ",".join(gpus[:trainer]), ",".join(gpus[trainer : trainer + 1])
 
 
-def rows_of_arm(folder: Path, split: str) -> Path:
-    """Where the rows of an arm lie, below the folder of its run."""
+def rewritten_rows(folder: Path, split: str) -> Path:
+    """Where the rows of an ablation lie, below the folder of its run."""
     return folder / DATA / f"{split}.parquet"
+
+
+def _without(environment: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name not in names}

@@ -13,34 +13,36 @@ longest target, has a limit where the policy that starts from it may write no mo
 import argparse
 import contextlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from pydantic import TypeAdapter
+
 from pipelines.core.files import write_whole
 from pipelines.core.modes import keep_private
 from pipelines.errors import RequestError, UnreadableFile
-from pipelines.train.compose import answered, composed
-from pipelines.train.kinds import GIVEN
+from pipelines.train.compose import compose_config, print_result
+from pipelines.train.kinds import SETTINGS_PLACE
 
 MOST = 0.01  # the share that may be over its limit: ours
 QUANTILES = (0.5, 0.9, 0.99)
 _EXAMPLES = 10
 _UNCUT = 2**31 - 1  # a length that no sample has
-_OURS = ("tokenize", "return_dict", "return_tensors")  # said by whoever counts, as verl does
+_OURS = ("tokenize", "return_dict", "return_tensors")  # set by the caller, as verl does
 _HINTS = {
-    "prompt": "set prompts.tokenizer to the tokenizer of the model and make the release anew, which leaves long ones "
-    f"out by name; or allow more (data.max_prompt_length: {GIVEN})",
-    "sample": f"allow more (data.max_length: {GIVEN}), or release without them",
-    "target": f"allow longer responses (+data.max_response_length: {GIVEN}), or release without them",
+    "prompt": "set prompts.tokenizer to the tokenizer of the model and make another release, which leaves long ones "
+    f"out by name; or allow more (data.max_prompt_length: {SETTINGS_PLACE})",
+    "sample": f"allow more (data.max_length: {SETTINGS_PLACE}), or release without them",
+    "target": f"allow longer responses (+data.max_response_length: {SETTINGS_PLACE}), or release without them",
 }
 
 
 class Count(NamedTuple):
-    """The lengths of one kind in one split, in tokens. `quantiles` are those of `QUANTILES`, `examples` some of the
-    rows that are longer than `limit`, longest first; a limit of None is none.
+    """The lengths of one kind (prompt, sample, target) in one split, in tokens. `quantiles` are those of `QUANTILES`,
+    `examples` some of the rows that are longer than `limit`, longest first; a limit of None: unlimited.
     """
 
     split: str
@@ -63,41 +65,35 @@ class Count(NamedTuple):
         return f"{self.what}s of {self.split}: {self.rows:,}, longest {self.longest:,} tokens ({middle}){limit}"
 
 
-def counted(split: str, what: str, lengths: Mapping[str, int], limit: int | None) -> Count:
-    """What is told of some lengths by row id. A row is over where it is longer than the limit, not as long."""
-    ordered = sorted(lengths.values())
-    over = sorted(
-        (row for row, n in lengths.items() if limit is not None and n > limit), key=lambda row: (-lengths[row], row)
-    )
-    # the smallest length that a share q of the rows does not pass
-    quantiles = [ordered[max(0, math.ceil(q * len(ordered)) - 1)] if ordered else 0 for q in QUANTILES]
-    longest = ordered[-1] if ordered else 0
-    return Count(split, what, limit, len(ordered), len(over), longest, tuple(quantiles), tuple(over[:_EXAMPLES]))
+def summarise(split: str, what: str, lengths: Mapping[str, int], limit: int | None) -> Count:
+    """The count of some lengths by row id. A row is over if it is longer than the limit, not as long."""
+    longest_first = sorted(lengths, key=lambda row: (-lengths[row], row))
+    over = [row for row in longest_first if limit is not None and lengths[row] > limit]
+    values = list(lengths.values()) or [0]
+    quantiles = tuple(map(int, np.quantile(values, QUANTILES, method="inverted_cdf")))
+    return Count(split, what, limit, len(lengths), len(over), max(values), quantiles, tuple(over[:_EXAMPLES]))
 
 
-def checked(counts: Sequence[Count], most: float = MOST) -> list[str]:
-    """A line for each count, to be told before a run.
+def check_counts(counts: Sequence[Count]) -> list[str]:
+    """A line for each count, to be shown before a run.
 
-    Raises RequestError where of one more than `most` of its rows are too long, or where nothing is left.
+    Raises RequestError where of one more than `MOST` of its rows are too long, or where no row is left.
     """
-    bad = [count for count in counts if count.share > most or (count.rows and count.over == count.rows)]
+    bad = [count for count in counts if count.share > MOST]
     if bad:
-        told = "; ".join(
+        what = "; ".join(
             f"{one.over:,} of {one.rows:,} {one.what}s of {one.split} are longer than {one.limit:,} tokens "
-            f"({one.share:.1%}; at most {most:.0%} may be), the longest has {one.longest:,}"
+            f"({one.share:.1%}; at most {MOST:.0%} may be), the longest has {one.longest:,}"
             for one in bad
         )
-        raise RequestError(
-            told,
-            where=", ".join(dict.fromkeys(row for one in bad for row in one.examples)),
-            hint=" / ".join(dict.fromkeys(_HINTS[one.what] for one in bad)),
-        )
+        where = ", ".join(dict.fromkeys(row for one in bad for row in one.examples))
+        raise RequestError(what, where=where, hint=" / ".join(dict.fromkeys(_HINTS[one.what] for one in bad)))
     return [str(count) for count in counts]
 
 
 def require_batch(rows: int, config: Mapping[str, Any]) -> None:
     """Raises RequestError where there are fewer training rows than one batch takes: verl leaves out a batch that is not
-    full, and would divide by the steps that there are none of.
+    full, and would divide by the number of steps, which is 0.
 
     Args:
         rows: Those that are not too long.
@@ -108,37 +104,35 @@ def require_batch(rows: int, config: Mapping[str, Any]) -> None:
         raise RequestError(
             f"there are {rows:,} training rows, and one batch takes {batch:,}",
             where="data.train_batch_size",
-            hint=f"train on a release with more of them, or set a smaller batch (data.train_batch_size: {GIVEN})",
+            hint="train on a release with more of them, or set a smaller batch "
+            f"(data.train_batch_size: {SETTINGS_PLACE})",
         )
 
 
-def read(written: str | bytes) -> list[Count]:
+def parse_counts(output: str | bytes) -> list[Count]:
     """The counts that the command has printed."""
-    return [
-        Count(**{**one, "quantiles": tuple(one["quantiles"]), "examples": tuple(one["examples"])})
-        for one in json.loads(written)
-    ]
+    return TypeAdapter(list[Count]).validate_json(output)
 
 
-def counts(config: Mapping[str, Any]) -> list[Count]:
+def count_tokens(config: Mapping[str, Any]) -> list[Count]:
     """The counts of every split that a composed configuration of verl's, of GRPO or SFT, names, training rows first.
     Needs verl.
 
     Raises UnreadableFile for a row that the model's chat template refuses: verl would leave it out as too long.
     """
     data = config["data"]
-    found: list[Count] = []
+    counts: list[Count] = []
     for split, files in (("train", data["train_files"]), ("validation", data.get("val_files"))):
         paths = [files] if isinstance(files, str) else list(files or ())
         if not paths:
             continue
         if "actor_rollout_ref" in config:
-            found.append(counted(split, "prompt", _prompts(config, paths), data["max_prompt_length"]))
+            counts.append(summarise(split, "prompt", _prompts(config, paths), data["max_prompt_length"]))
         else:
             samples, targets = _samples(config, paths)
-            found.append(counted(split, "sample", samples, data["max_length"]))
-            found.append(counted(split, "target", targets, data.get("max_response_length")))
-    return found
+            counts.append(summarise(split, "sample", samples, data["max_length"]))
+            counts.append(summarise(split, "target", targets, data.get("max_response_length")))
+    return counts
 
 
 def _prompts(config: Mapping[str, Any], paths: Sequence[str]) -> dict[str, int]:
@@ -146,24 +140,21 @@ def _prompts(config: Mapping[str, Any], paths: Sequence[str]) -> dict[str, int]:
     from verl.utils.tokenizer import normalize_token_ids
 
     data = config["data"]
-    tokens, processor = _reader(config["actor_rollout_ref"]["model"])
+    tokens, processor = _tokenizer(config["actor_rollout_ref"]["model"])
     template = {key: value for key, value in (data.get("apply_chat_template_kwargs") or {}).items() if key not in _OURS}
+    template["add_generation_prompt"] = True
 
     def length(prompt: list[dict[str, str]]) -> int:
         if processor is not None:  # of a model that sees: rendered first, as verl does where there is no picture
-            text = processor.apply_chat_template(prompt, add_generation_prompt=True, tokenize=False, **template)
+            text = processor.apply_chat_template(prompt, tokenize=False, **template)
             return len(processor.tokenizer(text=text, add_special_tokens=False)["input_ids"])
-        return len(
-            normalize_token_ids(
-                tokens.apply_chat_template(prompt, add_generation_prompt=True, tokenize=True, **template)
-            )
-        )
+        return len(normalize_token_ids(tokens.apply_chat_template(prompt, tokenize=True, **template)))
 
-    found = {}
+    lengths = {}
     for row, prompt in _rows(paths, data.get("prompt_key") or "prompt"):
         with _naming(row, paths):
-            found[row] = length(prompt)
-    return found
+            lengths[row] = length(prompt)
+    return lengths
 
 
 def _samples(config: Mapping[str, Any], paths: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -172,24 +163,20 @@ def _samples(config: Mapping[str, Any], paths: Sequence[str]) -> tuple[dict[str,
 
     from pipelines.train.verl_sft import ChatDataset
 
-    tokens, processor = _reader(config["model"])
-    told = {**config["data"], "max_length": _UNCUT, "pad_mode": "no_padding", "truncation": "right", "seed": None}
-    dataset = ChatDataset(list(paths), tokens, OmegaConf.create(told), processor)
+    tokens, processor = _tokenizer(config["model"])
+    data = {**config["data"], "max_length": _UNCUT, "pad_mode": "no_padding", "truncation": "right", "seed": None}
+    dataset = ChatDataset(list(paths), tokens, OmegaConf.create(data), processor)
     samples, targets = {}, {}
     for place, (row, _) in enumerate(_rows(paths, config["data"].get("messages_key") or "messages")):
         with _naming(row, paths):
             sample = dataset[place]
             samples[row] = len(sample["input_ids"])
-            targets[row] = _longest_run(sample["loss_mask"].tolist())
+            turns = groupby(sample["loss_mask"].tolist())  # a sample of several turns teaches each of them
+            targets[row] = max((len(list(turn)) for taught, turn in turns if taught), default=0)
     return samples, targets
 
 
-def _longest_run(mask: Sequence[int]) -> int:
-    """Of ones: a sample of several turns teaches each of them."""
-    return max((len(list(run)) for taught, run in groupby(mask) if taught), default=0)
-
-
-def _reader(model: Mapping[str, Any]) -> tuple[Any, Any]:
+def _tokenizer(model: Mapping[str, Any]) -> tuple[Any, Any]:
     """The tokenizer of a model, and its processor where it has one, with the chat template that verl gives them."""
     from verl.utils import hf_processor, hf_tokenizer
 
@@ -209,17 +196,15 @@ def _reader(model: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _rows(paths: Sequence[str], column: str) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """The id and the chat of every row, in verl's order: a file after the other. Without `row_id` its place is it."""
+    """The id and the chat of every row, in verl's order: file by file. Without `row_id` its place is its id."""
     import pyarrow.parquet as pq
 
     for path in paths:
         file = pq.ParquetFile(path)
         names = [name for name in ("row_id", column) if name in file.schema_arrow.names]
-        place = 0
-        for batch in file.iter_batches(columns=names):
-            for row in batch.to_pylist():
-                place += 1
-                yield str(row.get("row_id") or f"{Path(path).name}:{place}"), row[column]
+        rows = (row for batch in file.iter_batches(columns=names) for row in batch.to_pylist())
+        for place, row in enumerate(rows, 1):
+            yield str(row.get("row_id") or f"{Path(path).name}:{place}"), row[column]
 
 
 @contextlib.contextmanager
@@ -241,19 +226,19 @@ def main() -> None:
     parser.add_argument("config")
     parser.add_argument("settings", nargs="*")
     parser.add_argument("--composed", type=Path, help="a file to leave the configuration in")
-    told = parser.parse_args()
-    answered(lambda: _counted(told))
+    args = parser.parse_args()
+    print_result(lambda: _compose_and_count(args))
 
 
-def _counted(told: argparse.Namespace) -> list[dict[str, Any]]:
-    config = composed(told.config, told.settings)
-    if told.composed:
-        write_whole(told.composed, json.dumps(config, indent=1, ensure_ascii=False, default=str).encode() + b"\n")
-    found = counts(config)
-    of_train = [one for one in found if one.split == "train"]
-    if not any(one.share > MOST for one in of_train):  # else that is what is wrong
-        require_batch(min(one.rows - one.over for one in of_train), config)
-    return [one._asdict() for one in found]
+def _compose_and_count(args: argparse.Namespace) -> list[Count]:
+    config = compose_config(args.config, args.settings)
+    if args.composed:
+        write_whole(args.composed, json.dumps(config, indent=1, ensure_ascii=False, default=str).encode() + b"\n")
+    counts = count_tokens(config)
+    of_train = [count for count in counts if count.split == "train"]
+    if not any(count.share > MOST for count in of_train):  # else that is what is wrong
+        require_batch(min(count.rows - count.over for count in of_train), config)
+    return counts
 
 
 if __name__ == "__main__":

@@ -1,69 +1,62 @@
 """The options of the contrastive training (`pipelines.train.contrastive`), and what each may be."""
 
-import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from pipelines.errors import RequestError, UnknownName
-from pipelines.train.kinds import GIVEN, Kind, fits
-
-DEVICES = ("auto", "cpu", "cuda")
+from pipelines.train.kinds import SETTINGS_PLACE
 
 
-class Option(NamedTuple):
-    """A number, and where it may lie: `least` and `most` among it. `default` of None: what the encoder has, or all."""
+class Options(BaseModel):
+    """A contrastive training, as `config.json` of its run has it. Defaults are ours: E gives none (papers.md §7).
 
-    default: float | None
-    least: float
-    most: float = math.inf
-
-    @property
-    def whole(self) -> bool:
-        """Whether it is a whole number."""
-        return not isinstance(self.default, float)
-
-    def read(self, value: Any) -> int | float:
-        """A value, or the text of one, as a number. Raises ValueError for what it may not be."""
-        wanted: Kind = "a whole number" if self.whole else "a number"
-        number: float = (int if self.whole else float)(value) if fits(value, wanted) else math.nan
-        if not self.least <= number <= self.most:
-            between = f"from {self.least:g} to {self.most:g}" if self.most < math.inf else f"of {self.least:g} or more"
-            raise ValueError(f"{wanted} {between} is asked for, and not {value!r}")
-        return number
-
-
-# Defaults are ours: E gives none of them (papers.md §7). A cosine goes from −1 to 1, and two are 2 apart at most.
-OPTIONS = {
-    "epochs": Option(3, 1),
-    "batch": Option(16, 2),
-    "rate": Option(2e-5, 1e-12),
-    "margin": Option(0.2, 0.0, 2.0),
-    "seed": Option(0, 0),
-    "max_length": Option(None, 8),
-    "max_rows": Option(None, 2),
-    "save_every": Option(100, 1),
-}
-_FILES = ("start", "train", "validation", "out")
-
-
-def checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a run, the defaults of those that are not given among them.
-
-    Raises UnknownName for one that there is not, and RequestError for a value that it may not have.
+    `start` is an encoder's folder or name, `out` the folder that is made; the files are Parquet. `margin` is m of
+    E eq. 5: a cosine goes from −1 to 1, and two are 2 apart at most. `max_length` of None is the encoder's.
     """
-    for name in given:
-        if name not in (*OPTIONS, *_FILES, "device"):
-            raise UnknownName("option of the contrastive training", name, (*OPTIONS, "start", "device"))
-    device = given.get("device", DEVICES[0])
-    if device not in DEVICES:
-        raise UnknownName("device", str(device), DEVICES)
-    found = {name: given[name] for name in _FILES if name in given} | {"device": device}
-    for name, option in OPTIONS.items():
-        value = given.get(name, option.default)
-        if value is None and option.default is None:
-            continue
-        try:
-            found[name] = option.read(value)
-        except ValueError as error:
-            raise RequestError(f"{name}: {error}", where=f"{name}={value}", hint=f"look at {GIVEN}") from error
-    return found
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    start: Path
+    train: list[Path] = Field(min_length=1)
+    validation: list[Path] = Field(min_length=1)
+    out: Path
+    epochs: int = Field(3, ge=1)
+    batch: int = Field(16, ge=2)
+    rate: float = Field(2e-5, gt=0)
+    margin: float = Field(0.2, ge=0, le=2)
+    seed: int = Field(0, ge=0)
+    max_length: int | None = Field(None, ge=8)
+    save_every: int = Field(100, ge=1)
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    @field_validator("train", "validation", mode="before")
+    @classmethod
+    def _several(cls, value: Any) -> Any:
+        return value if isinstance(value, list) else [value]
+
+    @field_validator("epochs", "batch", "rate", "margin", "seed", "max_length", "save_every", mode="before")
+    @classmethod
+    def _numbers(cls, value: Any) -> Any:
+        if isinstance(value, bool):
+            raise ValueError("a number is wanted")
+        return value
+
+
+def check_options(settings: Mapping[str, Any]) -> Options:
+    """The options of a run. Raises UnknownName for a name that is no option, and RequestError for a wrong value."""
+    for name in settings:
+        if name not in Options.model_fields:
+            raise UnknownName("option of the contrastive training", name, Options.model_fields)
+    try:
+        return Options.model_validate(dict(settings))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        raise RequestError(
+            f"{name}: {first['msg']}, and not {first['input']!r}",
+            where=f"{name}={settings.get(name)}",
+            hint=f"look at {SETTINGS_PLACE}",
+        ) from error

@@ -1,6 +1,7 @@
-"""The page of a run: one file that asks no network, with its curves, alarms, what it was made of, and some outputs.
+"""What a run leaves beside its model, also where it failed: its rollouts as a table, alarms, and its page.
 
-What a policy wrote is hostile: it is escaped, and the page's own policy lets no script run, whatever it may say.
+The page is one file that needs no network, with curves, alarms, what the run was made of, and some outputs. What a
+policy wrote is hostile: it is escaped, and the page's own policy lets no script run, whatever it contains.
 """
 
 import base64
@@ -13,10 +14,14 @@ import polars as pl
 
 from pipelines.core.files import write_whole
 from pipelines.core.plotting import png
-from pipelines.train.alarms import Alarm, Curve, curve, terms
-from pipelines.train.differences import of_run
-from pipelines.train.recipe import recipe
-from pipelines.train.runs import MODEL, PAGE, Metrics, metrics, note, told_of_rows
+from pipelines.store import Store, Version
+from pipelines.train.alarms import Alarm, Curve, curve_of, find_alarms, mean_terms
+from pipelines.train.processes import no_erasure
+from pipelines.train.recipe import load_recipe
+from pipelines.train.rollouts import TABLE, write_rollouts
+from pipelines.train.runs import MODEL, PAGE, Metrics, describe_rows, read_metrics, read_note
+from pipelines.train.trainers import run_differences
+from schemas.training import Rollouts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +38,18 @@ _METRICS = {
     "entropy": ("actor/entropy",),
     "norm of the gradient": ("actor/grad_norm", "train/grad_norm"),
 }
-_BESIDE = ("score", "judge_ok")  # terms with a curve of their own: score is verl's reward
+_BESIDE = ("score", "judge_ok")  # terms with a separate curve: score is verl's reward
+
+
+class Outcome(NamedTuple):
+    """The rollouts of a run (None where it made none), the mean of every term of the reward by step, its alarms, and
+    where its page lies.
+    """
+
+    rollouts: Version | None
+    terms: dict[str, Curve]
+    alarms: list[Alarm]
+    page: Path
 
 
 class Curves(NamedTuple):
@@ -43,70 +59,77 @@ class Curves(NamedTuple):
     curves: Mapping[str, Curve]
 
 
-def write(run: Path, rollouts: pl.DataFrame, found: list[Alarm]) -> Path:
-    """Write the page of a run into its folder; where it is.
-
-    Args:
-        run: The folder of the run.
-        rollouts: Its rows of the table; none where it made none.
-        found: Its alarms.
-    """
-    page = run / PAGE
-    write_whole(page, _rendered(run, rollouts, found).encode())
-    return page
+def report(store: Store, run: Path) -> Outcome:
+    """Keep and describe what the folder of a run holds. Raises Busy during an erasure, and what the store raises."""
+    with no_erasure(run.parents[1]):
+        version = write_rollouts(store, run)
+        rows = Rollouts.create_empty() if version is None else store.read(TABLE, version.version, run.name).collect()
+        alarms = find_alarms(rows, read_metrics(run))
+        return Outcome(version, mean_terms(rows), alarms, write_page(run, rows, alarms))
 
 
-def drawn(told: Curves) -> bytes:
-    """Curves as a PNG."""
-    file, _ = png(partial(draw, told=told), (6.4, 2.8), dpi=80)
-    return file
+def write_page(run: Path, rollouts: pl.DataFrame, alarms: list[Alarm]) -> Path:
+    """Write the page of a run into its folder; where it is."""
+    from jinja2 import Environment, StrictUndefined
+
+    metrics = read_metrics(run)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    names = [name for names in _METRICS.values() for name in names if curve_of(metrics, name)]
+    html = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        name=run.name,
+        ended=(run / MODEL).is_dir(),
+        steps=max(metrics, default=0),
+        alarms=alarms,
+        made_of=_made_of(read_note(run)),
+        rows=describe_rows(run),
+        differences=run_differences(run),
+        curves=[(one.title, _picture(one)) for one in all_curves(metrics, mean_terms(rollouts))],
+        samples=list(_samples(rollouts)),
+        names=names,
+        figures=[(step, [metrics[step].get(name) for name in names]) for step in sorted(metrics)],
+    )
+    write_whole(run / PAGE, html.encode())
+    return run / PAGE
 
 
-def all_curves(told: Mapping[int, Metrics], means: Mapping[str, Curve]) -> Iterator[Curves]:
-    """What is drawn of a run, where there are figures for it: of its metrics, and of the terms of its reward."""
+def all_curves(metrics: Mapping[int, Metrics], means: Mapping[str, Curve]) -> Iterator[Curves]:
+    """What is drawn of a run, where it has figures for it: of its metrics, and of the terms of its reward."""
     for title, names in _METRICS.items():
-        found = {name: values for name in names if (values := curve(told, name))}
-        if found:
-            yield Curves(title, found)
-        if title == "reward" and (parts := {name: means[name] for name in means if name not in _BESIDE}):
-            yield Curves("terms of the reward", parts)
+        curves = {name: curve for name in names if (curve := curve_of(metrics, name))}
+        if curves:
+            yield Curves(title, curves)
+        if title == "reward" and (terms := {name: means[name] for name in means if name not in _BESIDE}):
+            yield Curves("terms of the reward", terms)
     if "judge_ok" in means:
         yield Curves("share of outputs with the judge's verdict", {"judge_ok": means["judge_ok"]})
 
 
-def _rendered(run: Path, rollouts: pl.DataFrame, found: list[Alarm]) -> str:
-    from jinja2 import Environment, StrictUndefined
-
-    told = metrics(run)
-    asked = note(run)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    names = [name for names in _METRICS.values() for name in names if curve(told, name)]
-    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
-        name=run.name,
-        ended=(run / MODEL).is_dir(),
-        steps=max(told, default=0),
-        alarms=found,
-        made_of=_made_of(asked),
-        rows=told_of_rows(run),
-        differences=of_run(run),
-        curves=[(one.title, base64.b64encode(drawn(one)).decode()) for one in all_curves(told, terms(rollouts))],
-        samples=list(_samples(rollouts)),
-        names=names,
-        figures=[(step, [told[step].get(name) for name in names]) for step in sorted(told)],
-    )
+def draw(axes: "Axes", curves: Curves) -> None:
+    """Draw curves, one a name."""
+    for name, values in curves.curves.items():
+        axes.plot(list(values), list(values.values()), label=name, marker="." if len(values) < 30 else "")
+    axes.set(title=curves.title, xlabel="step")
+    axes.locator_params(axis="x", integer=True)
+    if len(curves.curves) > 1:
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
 
 
-def _made_of(asked: Mapping[str, Any]) -> dict[str, str]:
-    release = asked["release"]
-    judge = asked.get("judge")
+def _picture(curves: Curves) -> str:
+    picture, _ = png(partial(draw, curves=curves), (6.4, 2.8), dpi=80)
+    return base64.b64encode(picture).decode()
+
+
+def _made_of(note: Mapping[str, Any]) -> dict[str, str]:
+    release = note["release"]
+    judge = note.get("judge")
     return {
-        "recipe": f"{asked['recipe']} ({recipe(asked['recipe']).about})",
-        "arm": asked.get("arm") or "the paper's own set-up",
-        "preset": asked["preset"],
+        "recipe": f"{note['recipe']} ({load_recipe(note['recipe']).about})",
+        "ablation": note.get("ablation") or "the paper's own set-up",
+        "preset": note["preset"],
         "release": f"{release['name']}, content {release['content']}",
         "judge": ", ".join(f"{name} {value}" for name, value in judge.items()) if judge else "none",
-        "encoder": asked.get("encoder") or "none",
-        "rows": f"{asked['most_rows']:,} at most" if asked.get("most_rows") else "all",
+        "encoder": note.get("encoder") or "none",
+        "rows": f"{note['most_rows']:,} at most" if note.get("most_rows") else "all",
     }
 
 
@@ -121,13 +144,3 @@ def _samples(rollouts: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _score(row: Mapping[str, Any]) -> float:
     return float(next((term["value"] for term in row["rewards"] if term["name"] == "score"), 0.0))
-
-
-def draw(axes: "Axes", told: Curves) -> None:
-    """Draw curves, one a name."""
-    for name, values in told.curves.items():
-        axes.plot(list(values), list(values.values()), label=name, marker="." if len(values) < 30 else "")
-    axes.set(title=told.title, xlabel="step")
-    axes.locator_params(axis="x", integer=True)
-    if len(told.curves) > 1:
-        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")

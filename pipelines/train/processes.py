@@ -1,4 +1,4 @@
-"""Processes of training, each in a session of its own, which ends with the block that started it; and who may train."""
+"""Processes of training, each in its own session, which ends with the block that started it; and who may train."""
 
 import contextlib
 import os
@@ -13,17 +13,17 @@ from pipelines.core.files import held
 from pipelines.core.home import Home
 from pipelines.errors import Busy
 from pipelines.store.suppression import require_no_erasure
-from pipelines.train.runs import LOCK, Metrics, of_step
+from pipelines.train.runs import LOCK, Metrics, parse_step
 
-_SECONDS = 0.5  # between two looks at what was written
+_SECONDS = 0.5  # between two looks at a file
 _PATIENCE = 30  # seconds that a trainer has to end its processes
 _LAST_WORDS = 15  # lines of a log that an error repeats
-# The first line of what torchrun says of a worker that failed. It is long, and behind this line it tells nothing.
+# The first line of torchrun's report of a worker that failed. It is long, and behind this line it says nothing.
 _TORCHRUN = re.compile(r".*torch/distributed/elastic/.*\] failed \(exitcode: ")
 
 
 class Locks(NamedTuple):
-    """What whoever works in the folder of a run holds: `together` with all who train in its home, `own` alone."""
+    """The locks of a worker in the folder of a run: `together` with all who train in its home, `own` alone."""
 
     together: IO[str]
     own: IO[str]
@@ -37,10 +37,10 @@ class Locks(NamedTuple):
 
 @contextlib.contextmanager
 def no_erasure(home: Path) -> Iterator[IO[str]]:
-    """Nothing is erased meanwhile; gives the lock. Raises Busy where somebody erases, or has not finished it."""
-    with contextlib.ExitStack() as opened:
+    """Nothing is erased meanwhile; yields the lock. Raises Busy during an erasure, or if one is unfinished."""
+    with contextlib.ExitStack() as stack:
         try:
-            lock = opened.enter_context(Home(home).lock("training", wait=False, shared=True))
+            lock = stack.enter_context(Home(home).lock("training", wait=False, shared=True))
         except BlockingIOError:
             raise Busy("an erasure is at work", where=home, hint="wait for it") from None
         require_no_erasure(home)
@@ -54,10 +54,10 @@ def at_work(run: Path) -> Iterator[Locks]:
 
     Raises Busy where the run is at work, or an erasure is, or is unfinished.
     """
-    with no_erasure(run.parents[1]) as together, contextlib.ExitStack() as opened:
+    with no_erasure(run.parents[1]) as together, contextlib.ExitStack() as stack:
         run.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            own = opened.enter_context(held(run / LOCK, wait=False))
+            own = stack.enter_context(held(run / LOCK, wait=False))
         except BlockingIOError:
             process = (run / LOCK).read_text(encoding="utf-8").strip()
             raise Busy(f"this run is at work (process {process})", where=run, hint="wait for it, or end it") from None
@@ -90,10 +90,10 @@ def running(
             yield process
             process.wait()
         finally:
-            ended(process, _PATIENCE)
+            end(process, _PATIENCE)
 
 
-def ended(process: "subprocess.Popen[bytes]", patience: float) -> None:
+def end(process: "subprocess.Popen[bytes]", patience: float) -> None:
     """Ends a process and its session, by force where it does not end in `patience` seconds."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGTERM)
@@ -105,26 +105,25 @@ def ended(process: "subprocess.Popen[bytes]", patience: float) -> None:
 
 
 def last_words(log: str) -> str:
-    """The end of the log of a trainer that failed: its own words, and of torchrun's with what code it ended."""
+    """The end of the log of a trainer that failed: its own words, and torchrun's with what code it ended."""
     lines = log.splitlines()
-    told = next((number for number, line in enumerate(lines, 1) if _TORCHRUN.match(line)), None)
-    return "\n".join(lines[:told][-_LAST_WORDS:])
+    report = next((number for number, line in enumerate(lines, 1) if _TORCHRUN.match(line)), None)
+    return "\n".join(lines[:report][-_LAST_WORDS:])
 
 
-def followed(process: "subprocess.Popen[bytes]", path: Path) -> Iterator[tuple[int, Metrics]]:
+def follow_metrics(process: "subprocess.Popen[bytes]", path: Path) -> Iterator[tuple[int, Metrics]]:
     """The lines of a file of metrics as they are written, until the process has ended and all are read."""
-    at = 0
-    while True:
+    offset = 0
+    over = False
+    while not over:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_SECONDS)
         over = process.poll() is not None
         if path.exists():
             with path.open("rb") as file:
-                file.seek(at)
+                file.seek(offset)
                 for line in file:
                     if not line.endswith(b"\n"):
                         break
-                    at += len(line)
-                    yield of_step(line)
-        if over:
-            return
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=_SECONDS)
+                    offset += len(line)
+                    yield parse_step(line)

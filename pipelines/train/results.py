@@ -1,4 +1,4 @@
-"""What an arm of an experiment came to, and what its figures are."""
+"""The result of an ablation of an experiment, and what its figures are."""
 
 import statistics
 from collections.abc import Sequence
@@ -6,18 +6,17 @@ from typing import NamedTuple
 
 from pipelines.train.launch import Run
 from pipelines.train.prepare import REWARD_SETTING
-from pipelines.train.trainers import Figure, validated
+from pipelines.train.trainers import Figure, validation_of
 
 
-class ArmResult(NamedTuple):
-    """What an arm came to, over the seeds: means, and how far the seeds lie apart (sample standard deviation; None of
-    a single one). `asked_rows` is None where all were asked for. `measured` says in words what the figures are:
-    `figure` that of a step (`shown` by the trainer's name), and `validation_figure` that of the last validation, None
-    where nothing was validated.
+class Result(NamedTuple):
+    """The figures of an ablation over the seeds: means, and sample standard deviations (None of a single seed).
+    `asked_rows` is None for all rows. `measured` says in words what the figures are: `figure` that of a step (`shown`
+    by the trainer's name), and `validation_figure` that of the last validation, None without validation.
     """
 
     recipe: str
-    arm: str
+    ablation: str
     seeds: int
     rows: int
     asked_rows: int | None
@@ -33,30 +32,30 @@ class ArmResult(NamedTuple):
     validation_deviation: float | None
 
 
-def result(recipe: str, arm: str, asked_rows: int | None, runs: Sequence[Run], start: Run | None) -> ArmResult:
-    """The result of an arm.
+def summarise(recipe: str, ablation: str, asked_rows: int | None, runs: Sequence[Run], start: Run | None) -> Result:
+    """The result of an ablation.
 
     Args:
         recipe: As the experiment names it.
-        arm: The same.
+        ablation: The same.
         asked_rows: The most that it was to train on.
         runs: One a seed, all at their end.
-        start: What the first of them has started from, where that was trained for it.
+        start: What the first of them has started from, if that was trained for it.
     """
     trainer = runs[0].trainer
-    curves = [
-        [found[trainer.shown] for _, found in sorted(run.metrics().items()) if trainer.shown in found] for run in runs
-    ]
+    metrics = [sorted(run.metrics().items()) for run in runs]
+    curves = [[figures[trainer.shown] for _, figures in steps if trainer.shown in figures] for steps in metrics]
     lasts = [curve[-1] for curve in curves]
-    validations = [found[-1] for run in runs if (found := _validations(run))]
-    return ArmResult(
+    validated = [[validation_of(runs[0].recipe.trainer, figures) for _, figures in steps] for steps in metrics]
+    validations = [values[-1] for one in validated if (values := [value for value in one if value is not None])]
+    return Result(
         recipe=recipe,
-        arm=arm,
+        ablation=ablation,
         seeds=len(runs),
         rows=runs[0].rows,
         asked_rows=asked_rows,
-        steps=min(max(run.metrics()) for run in runs),
-        measured=measured(runs[0], start),
+        steps=min(steps[-1][0] for steps in metrics),
+        measured=describe_figures(runs[0], start),
         shown=trainer.shown,
         figure=trainer.figure,
         first=statistics.fmean(curve[0] for curve in curves),
@@ -68,32 +67,22 @@ def result(recipe: str, arm: str, asked_rows: int | None, runs: Sequence[Run], s
     )
 
 
-def measured(run: Run, start: Run | None) -> str:
+def describe_figures(run: Run, start: Run | None) -> str:
     """What the figures of a run are, in words, and what it starts from."""
     if run.recipe.trainer == "grpo":
-        told = _reward(run)
+        text = f"reward {run.recipe.reward} of a step's outputs"
+        settings = {key.rpartition(".")[2]: value for key, value in run.overrides.items() if REWARD_SETTING in key}
+        if settings:
+            text += ", with " + ", ".join(f"{name} {value}" for name, value in settings.items())
+        if run.judge is not None:
+            models = run.judge.models
+            apart = [model for option, model in models.items() if option != "model"]
+            text += f", judged by {' and '.join(dict.fromkeys(apart or [models['model']]))}"
     elif run.recipe.trainer == "sft":
-        told = f"loss of {run.recipe.name} on what it imitates; it writes no outputs, so it has no reward"
+        text = f"loss of {run.recipe.name} on what it imitates; it writes no outputs, so it has no reward"
     else:
-        told = "loss over triplets"
-    return told if start is None else f"{told}; from {start.recipe.name} on {start.rows:,} rows"
-
-
-def _reward(run: Run) -> str:
-    told = f"reward {run.recipe.reward} of a step's outputs"
-    settings = {key.rpartition(".")[2]: value for key, value in run.overrides.items() if REWARD_SETTING in key}
-    if settings:
-        told += ", with " + ", ".join(f"{name} {value}" for name, value in settings.items())
-    if run.judge is not None:
-        asked = run.asked["judge"]
-        apart = [asked[name] for name in run.judge.models if name != "model"]
-        told += f", judged by {' and '.join(dict.fromkeys(apart or [asked['model']]))}"
-    return told
-
-
-def _validations(run: Run) -> list[float]:
-    found = (validated(run.recipe.trainer, metrics) for _, metrics in sorted(run.metrics().items()))
-    return [value for value in found if value is not None]
+        text = "loss over triplets"
+    return text if start is None else f"{text}; from {start.recipe.name} on {start.rows:,} rows"
 
 
 def _deviation(values: list[float]) -> float | None:

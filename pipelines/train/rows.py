@@ -1,4 +1,4 @@
-"""The rows of an arm: those of the release, some of them, or without the reasoning before the answer.
+"""The rows of an ablation: those of the release, some of them, or without the reasoning before the answer.
 
 Where nothing is chosen or changed, the release's own files are read.
 """
@@ -11,101 +11,101 @@ from typing import Any
 from pipelines.core.files import writing
 from pipelines.errors import RequestError
 from pipelines.llm.prompts import load
-from pipelines.train.recipe import Arm, Recipe
+from pipelines.train.recipe import Ablation, Recipe
 from schemas.ids import unit_interval
 from schemas.reasoning import COE
 
 _PLAIN = Path(__file__).parent / "prompts" / "coe_plain.md"
 
 
-def variants(told: Recipe, arm: Arm) -> tuple[str, ...]:
-    """Which variants are learnt from: the arm's, and where it names none, the recipe's; none of either: all."""
-    return arm.variants or told.variants
+def variants_of(recipe: Recipe, ablation: Ablation) -> tuple[str, ...]:
+    """Which variants are learnt from: the ablation's, or else the recipe's; neither: all."""
+    return ablation.variants or recipe.variants
 
 
-def changes(told: Recipe, arm: Arm, most: int | None) -> bool:
-    """Whether the rows of an arm, `most` of them at most, are written for it: they are chosen, or changed."""
-    return bool(variants(told, arm)) or not arm.chain or most is not None
+def are_rewritten(recipe: Recipe, ablation: Ablation, most: int | None) -> bool:
+    """Whether the rows of an ablation, `most` of them at most, are written for it: they are chosen, or changed."""
+    return bool(variants_of(recipe, ablation)) or not ablation.chain or most is not None
 
 
-def by_variant(paths: Sequence[Path], named: Sequence[str] = ()) -> dict[str, int]:
-    """How many rows there are of each variant that is named, also where there is none of it; none named: of each that
-    there is, and nothing of a set that knows no variants.
+def count_variants(paths: Sequence[Path], names: Sequence[str] = ()) -> dict[str, int]:
+    """The number of rows of each variant that is named, also of one without rows; without names: of each that occurs,
+    and nothing of a set that knows no variants.
     """
     import pyarrow.parquet as pq
 
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path in paths:
         if "variant" in pq.read_schema(path).names:
-            found.update(pq.read_table(path, columns=["variant"])["variant"].to_pylist())
-    return {one: found[one] for one in named or sorted(found)}
+            counts.update(pq.read_table(path, columns=["variant"])["variant"].to_pylist())
+    return {name: counts[name] for name in names or sorted(counts)}
 
 
-def require(paths: Sequence[Path], told: Recipe, arm: Arm) -> None:
-    """Raises RequestError where a variant that an arm names has no rows, or all have none that its recipe names: of
-    those one may be missing, for who rewrites nothing trains as well.
+def require_variants(paths: Sequence[Path], recipe: Recipe, ablation: Ablation) -> None:
+    """Raises RequestError where a variant that an ablation names has no rows, or all those that its recipe names: of
+    these one may be missing, for people without rewritings train as well.
     """
-    named = variants(told, arm)
-    missing = [one for one, rows in by_variant(paths, named).items() if not rows] if named else []
-    if missing and (arm.variants or len(missing) == len(named)):
-        rewritten = ", ".join(one for one in missing if one != "none")
+    names = variants_of(recipe, ablation)
+    missing = [name for name, rows in count_variants(paths, names).items() if not rows] if names else []
+    if missing and (ablation.variants or len(missing) == len(names)):
+        rewritten = ", ".join(name for name in missing if name != "none")
         add = f"add {rewritten} to variants under [rewrite] in gongqing.toml, " if rewritten else ""
         raise RequestError(
-            f"{paths[0].parent.name} has no rows of the variants {', '.join(missing)}: {arm.about}",
+            f"{paths[0].parent.name} has no rows of the variants {', '.join(missing)}: {ablation.about}",
             where=paths[0].parent,
-            hint=f"{add}gongqing refresh --select rewrite --select training, then release anew",
+            hint=f"{add}gongqing refresh --select rewrite --select training, and then another release",
         )
 
 
-def count(paths: Sequence[Path], told: Recipe, arm: Arm, most: int | None = None) -> int:
-    """How many rows `write` has of an arm. Raises as it does."""
+def count_rows(paths: Sequence[Path], recipe: Recipe, ablation: Ablation, most: int | None = None) -> int:
+    """The number of rows that `write_rows` writes. Raises as it does."""
     import pyarrow.parquet as pq
 
-    require(paths, told, arm)
-    named = variants(told, arm)
-    found = sum(by_variant(paths, named).values() if named else (pq.read_metadata(path).num_rows for path in paths))
-    return found if most is None else min(found, most)
+    require_variants(paths, recipe, ablation)
+    names = variants_of(recipe, ablation)
+    counts = count_variants(paths, names).values() if names else [pq.read_metadata(path).num_rows for path in paths]
+    return sum(counts) if most is None else min(sum(counts), most)
 
 
-def write(paths: Sequence[Path], target: Path, told: Recipe, arm: Arm, most: int | None = None) -> int:
-    """Write the rows of an arm as one file.
+def write_rows(
+    paths: Sequence[Path], target: Path, recipe: Recipe, ablation: Ablation, most: int | None = None
+) -> None:
+    """Write the rows of an ablation as one file.
 
     Args:
         paths: Parquet files of a release.
         target: The file.
-        told: The recipe that is trained: which rows, where the arm does not say.
-        arm: Which rows, and what of them.
-        most: Of them so many, drawn by a hash of their ids: two arms of equal size have the same.
+        recipe: The recipe that is trained: which rows, where the ablation does not say.
+        ablation: Which rows, and what of them.
+        most: Of them so many, drawn by a hash of their ids: two ablations of equal size have the same.
 
-    Returns:
-        How many rows there are. Raises RequestError as `require` does.
+    Raises RequestError as `require_variants` does.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    require(paths, told, arm)
+    require_variants(paths, recipe, ablation)
     table = pa.concat_tables([pq.read_table(path) for path in paths])
-    if named := variants(told, arm):
-        table = table.filter(pc.is_in(table["variant"], pa.array(named)))
+    if names := variants_of(recipe, ablation):
+        table = table.filter(pc.is_in(table["variant"], pa.array(names)))
     if most is not None:
         drawn = sorted(range(table.num_rows), key=lambda row: unit_interval(0, "rows", table["row_id"][row].as_py()))
         table = table.take(sorted(drawn[:most]))
-    if not arm.chain:
-        for column, change in (("messages", _answer_alone), ("prompt", _asked_plainly)):
+    if not ablation.chain:
+        for column, change in (("messages", _answer_alone), ("prompt", _without_chain)):
             if column in table.column_names:
                 field = table.schema.field(column)
                 changed = pa.array([change(row) for row in table[column].to_pylist()], type=field.type)
                 table = table.set_column(table.column_names.index(column), field, changed)
     with writing(target) as file:
         pq.write_table(table, file)
-    return int(table.num_rows)
 
 
-def _asked_plainly(prompt: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_chain(prompt: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"role": "system", "content": load(_PLAIN).text}, *prompt[1:]]
 
 
 def _answer_alone(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     answer = COE.read(messages[-1]["content"])["answer"]
-    return [*_asked_plainly(messages[:-1]), {**messages[-1], "content": f"<answer>{answer}</answer>"}]
+    return [*_without_chain(messages[:-1]), {**messages[-1], "content": f"<answer>{answer}</answer>"}]

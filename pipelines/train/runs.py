@@ -2,8 +2,8 @@
 
 ::
 
-    <home>/training/<name>/run.json        what was asked for: recipe, preset, arm, release, its content, every setting;
-                                           the releases that its model has learnt of
+    <home>/training/<name>/run.json        what was asked for: recipe, preset, ablation, release, its content, every
+                                           setting; the releases that its model has learnt of
                            config.json     the whole configuration, as the trainer composed it
                            rows.json       how long the rows are, of which variants, and what of them is lost with
                                            sound and pictures
@@ -30,69 +30,71 @@ SCORED, DATA, START, PAGE = "scored", "data", "start", "report.html"
 CACHE = "cache"  # the rows once more, as `datasets` keeps them (HF_DATASETS_CACHE), while verl is at work
 CHECKPOINTS, TENSORBOARD = "checkpoints", "tensorboard"
 CONFIG = "config.json"
-REFUSED = "log-refused.txt"  # what verl said besides, of a configuration that is refused
+REFUSED = "log-refused.txt"  # the rest of what verl printed of a configuration that is refused
 
 Metrics = dict[str, float]
 
 
-def runs(home: Path) -> list[Path]:
+def list_runs(home: Path) -> list[Path]:
     """The folders of the runs of a home, by name."""
     return sorted(note.parent for note in Home(home).training.glob(f"*/{NOTE}"))
 
 
-def note(run: Path) -> dict[str, Any]:
+def read_note(run: Path) -> dict[str, Any]:
     """What was asked for."""
-    found: dict[str, Any] = json.loads((run / NOTE).read_bytes())
-    return found
+    note: dict[str, Any] = json.loads((run / NOTE).read_bytes())
+    if "arm" in note:  # its name before 0.1.0
+        note["ablation"] = note.pop("arm")
+    return note
 
 
-def configuration(run: Path) -> dict[str, Any]:
-    """The whole configuration that it trained with, as its trainer composed it; nothing before that."""
+def read_config(run: Path) -> dict[str, Any]:
+    """The whole configuration that it trained with, as its trainer composed it; empty before that."""
     path = run / CONFIG
-    found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
-    return found
+    config: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
+    return config
 
 
-def learnt_of(run: Path) -> list[str]:
+def learnt_releases(run: Path) -> list[str]:
     """The releases that its model has learnt of: its own, and those of the models that it started from or asked."""
-    told = note(run)
-    found: list[str] = told.get("learnt_of") or [told["release"]["name"]]
-    return found
+    note = read_note(run)
+    releases: list[str] = note.get("learnt_of") or [note["release"]["name"]]
+    return releases
 
 
-def told_of_rows(run: Path) -> list[str]:
-    """What is told of its rows, a line each: what is lost with sound and pictures, how many are of each variant, and
-    how long they are in tokens; nothing before they were counted.
+def describe_rows(run: Path) -> list[str]:
+    """Its rows, a line each: what is lost with sound and pictures, how many are of each variant, and how long they are
+    in tokens; nothing before they were counted.
     """
     path = run / ROWS
     if not path.exists():
         return []
-    told = json.loads(path.read_bytes())
-    variants = ", ".join(f"{name} {rows:,}" for name, rows in told.get("variants", {}).items())
-    return [told["text_only"], *([f"rows by variant: {variants}"] if variants else []), *told["lengths"]]
+    rows = json.loads(path.read_bytes())
+    variants = ", ".join(f"{name} {number:,}" for name, number in rows.get("variants", {}).items())
+    return [rows["text_only"], *([f"rows by variant: {variants}"] if variants else []), *rows["lengths"]]
 
 
-def metrics(run: Path) -> dict[int, Metrics]:
+def read_metrics(run: Path) -> dict[int, Metrics]:
     """The metrics of every step; of one that was made twice, after a break, the later."""
-    found: dict[int, Metrics] = {}
+    metrics: dict[int, Metrics] = {}
     for path in sorted((run / METRICS).glob("*.jsonl")):
         for line in path.read_bytes().splitlines(keepends=True):
             if line.endswith(b"\n"):  # a process that was killed may leave half a line
-                step, told = of_step(line)
-                found[step] = found.get(step, {}) | told
-    return found
+                step, data = parse_step(line)
+                metrics[step] = metrics.get(step, {}) | data
+    return metrics
 
 
-def of_step(line: bytes) -> tuple[int, Metrics]:
+def parse_step(line: bytes) -> tuple[int, Metrics]:
     """A line of a file of metrics."""
-    read = json.loads(line)
-    return int(read["step"]), read["data"]
+    record = json.loads(line)
+    return int(record["step"]), record["data"]
 
 
-def checkpoints(run: Path) -> list[tuple[int, Path]]:
-    """The checkpoints that there are, by step: verl's own folders."""
-    found = (run / CHECKPOINTS).glob("global_step_*")
-    return sorted((int(path.name.rpartition("_")[2]), path) for path in found)
+def list_checkpoints(run: Path) -> list[tuple[int, Path]]:
+    """The checkpoints, by step: verl's own folders."""
+    folders = (run / CHECKPOINTS).glob("global_step_*")
+    return sorted((int(path.name.rpartition("_")[2]), path) for path in folders)
 
 
 def next_metrics(run: Path) -> Path:

@@ -17,7 +17,7 @@ from pipelines.core.service import END
 from pipelines.errors import TrainingFailed
 from pipelines.llm.interface import JudgeProvider
 from pipelines.settings import ROOT, Rewards
-from pipelines.train.processes import ended
+from pipelines.train.processes import end
 from pipelines.train.recipe import Service
 
 PYTHON = ROOT / ".venv-train" / "bin" / "python"
@@ -27,7 +27,8 @@ _LAST_WORDS = 2000  # characters of its log that an error repeats
 
 
 class Judge(NamedTuple):
-    """Who judges: a provider of `pipelines.llm`, aliases of models, at what cost at most, and how (`Arm.judging`).
+    """Who judges: a provider of `pipelines.llm`, aliases of models, at what cost at most, and how
+    (`Ablation.judging`).
 
     `models` is {model}, or of C's steps and responses apart {model-process, model-outcome} too; the rest is as
     `[rewards]` has it.
@@ -54,8 +55,7 @@ def judge_command(home: Path, run: str, judge: Judge) -> list[str]:
         "attempts": judge.rewards.judge_attempts,
         **({} if judge.budget is None else {"budget": judge.budget}),
     }
-    told = [f"--{name}={value}" for name, value in options.items()]
-    return [sys.executable, "-m", "pipelines.judge.service", *told]
+    return [sys.executable, "-m", "pipelines.judge.service", *(f"--{name}={value}" for name, value in options.items())]
 
 
 def encoder_command(folder: Path) -> list[str]:
@@ -67,27 +67,20 @@ def encoder_command(folder: Path) -> list[str]:
 def beside(
     commands: Mapping[Service, Sequence[str]], environments: Mapping[Service, Mapping[str, str]], folder: Path
 ) -> Iterator[dict[str, str]]:
-    """Starts services, waits until they are ready, and ends them with the block.
-
-    Args:
-        commands: What starts each.
-        environments: Of each.
-        folder: Of the run; their logs lie there.
-
-    Yields:
-        The variables that tell where they are.
+    """Starts services, waits until they are ready, and ends them with the block; yields the variables with their
+    addresses. Their logs lie in `folder`.
 
     Raises TrainingFailed for one that does not start, with its last words.
     """
-    with contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as stack:
         yield {
-            ADDRESSES[service]: opened.enter_context(_served(service, command, environments[service], folder))
+            ADDRESSES[service]: stack.enter_context(_serve(service, command, environments[service], folder))
             for service, command in commands.items()
         }
 
 
 @contextlib.contextmanager
-def _served(service: Service, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[str]:
+def _serve(service: Service, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[str]:
     log = folder / f"log-{service}.txt"
     with log.open("ab") as words:
         process = subprocess.Popen(
@@ -103,7 +96,7 @@ def _served(service: Service, command: Sequence[str], environment: Mapping[str, 
     assert process.stdout is not None
     with process.stdin, process.stdout:
         try:
-            address = _address(process.stdout, log)
+            address = _read_address(process.stdout, log)
             if address is None:
                 process.stdin.close()
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -121,12 +114,12 @@ def _served(service: Service, command: Sequence[str], environment: Mapping[str, 
             process.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=_PATIENCE)
-            ended(process, _PATIENCE)
+            end(process, _PATIENCE)
 
 
-def _address(told: IO[bytes], log: Path) -> str | None:
-    """Where a service is, once it says so; None where it ends without. Other lines, of a library, go to its log."""
-    for line in told:
+def _read_address(output: IO[bytes], log: Path) -> str | None:
+    """The address that a service prints; None if it ends without one. Other lines, of a library, go to its log."""
+    for line in output:
         with contextlib.suppress(ValueError):  # no JSON
             match json.loads(line):
                 case {"address": str(address)}:

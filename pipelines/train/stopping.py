@@ -12,17 +12,14 @@ REASON = "stopped.txt"  # in that folder
 
 
 def stop(why: str) -> None:
-    """Write the reason, where there is none yet and the run has a folder."""
+    """Write the reason, unless one is written already or the run has no folder."""
     if SCORED in os.environ:
-        with (
-            contextlib.suppress(OSError),  # it is there already, or cannot be: whoever stops has its own error to tell
-            (Path(os.environ[SCORED]) / REASON).open("x", encoding="utf-8") as file,
-        ):
+        path = Path(os.environ[SCORED]) / REASON
+        with contextlib.suppress(OSError), path.open("x", encoding="utf-8") as file:  # the caller raises its own error
             file.write(why)
 
 
 def reason(scored: Path | None = None) -> str:
     """Why the run of a folder was stopped; empty where nobody knows. Default: the folder of this process's run."""
-    folder = scored or Path(os.environ.get(SCORED, os.devnull))
-    path = folder / REASON
+    path = (scored or Path(os.environ.get(SCORED, os.devnull))) / REASON
     return path.read_text(encoding="utf-8") if path.is_file() else ""

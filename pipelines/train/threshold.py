@@ -29,7 +29,7 @@ class Threshold(NamedTuple):
     auc: dict[str, float]
 
 
-def threshold(positives: Scores, negatives: Mapping[str, Scores]) -> Threshold:
+def choose_threshold(positives: Scores, negatives: Mapping[str, Scores]) -> Threshold:
     """T for cosines of positives and of each kind of negatives.
 
     Raises ValueError where either is missing, and FloatingPointError for cosines that are no finite numbers.

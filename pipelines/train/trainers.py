@@ -1,15 +1,26 @@
-"""The trainers there are, and what the launch must know of each: GRPO and SFT are verl's own, contrastive is ours."""
+"""The trainers, and what the launch must know of each: GRPO and SFT are verl's own, contrastive is ours."""
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pipelines.train.recipe import Overrides, TrainerName, as_arguments
-from pipelines.train.runs import CHECKPOINTS, MODEL, Metrics
+from pipelines.train.recipe import Overrides, Recipe, TrainerName, as_arguments, as_number, load_recipe
+from pipelines.train.runs import CHECKPOINTS, CONFIG, MODEL, NOTE, Metrics, read_config, read_note
 
 _TORCHRUN = ("torch.distributed.run", "--standalone", "--nnodes=1")
-
+_VALIDATED_REWARD = r"val-core/.*/reward/mean@\d+"
+# What is shown of a step, by the trainers' names.
+_OF_A_STEP = {
+    "reward": "critic/score/mean",
+    "loss": "train/loss",
+    "validation loss": "val/loss",
+    "balanced accuracy": "validation/balanced_accuracy",
+    "entropy": "actor/entropy",
+    "KL": "actor/kl_loss",
+    "tokens": "response_length/mean",
+    "seconds": "perf/time_per_step",
+}
 
 Figure = Literal["reward", "loss", "balanced accuracy"]
 
@@ -51,7 +62,7 @@ TRAINERS: dict[TrainerName, Trainer] = {
         ),
         shown="critic/score/mean",
         figure="reward",
-        validated=r"val-core/.*/reward/mean@\d+",
+        validated=_VALIDATED_REWARD,
         validation_figure="reward",
         config="ppo_trainer",
         weights="actor",
@@ -83,35 +94,51 @@ TRAINERS: dict[TrainerName, Trainer] = {
 }
 
 
-def validated(trainer: TrainerName, metrics: Metrics) -> float | None:
-    """The figure of a validation among the metrics of a step; None where there was none."""
+class Difference(NamedTuple):
+    """A number of a paper's, and what stands in its place."""
+
+    key: str
+    paper: Any
+    here: Any
+
+
+def validation_of(trainer: TrainerName, metrics: Metrics) -> float | None:
+    """The figure of a validation among the metrics of a step; None where there was no validation."""
     matches = re.compile(TRAINERS[trainer].validated).fullmatch
     return next((value for key, value in metrics.items() if matches(key)), None)
 
 
-def of_the_run(trainer: TrainerName, run: Path, rollouts: Path) -> Overrides:
-    """What a trainer must be told of the folder of a run."""
+def describe_step(step: int, steps: int | None, metrics: Mapping[str, float]) -> str:
+    """A line for a step of a training run; step 0 is the validation before the first."""
+    figures = [f"{name} {metrics[key]:.3g}" for name, key in _OF_A_STEP.items() if key in metrics]
+    figures += [f"validation {value:.3g}" for key, value in metrics.items() if re.fullmatch(_VALIDATED_REWARD, key)]
+    of = "" if steps is None else f" of {steps:,}"
+    return f"step {step:,}{of}: " + ", ".join(figures)
+
+
+def folder_settings(trainer: TrainerName, run: Path, rollouts: Path) -> Overrides:
+    """What a trainer must know of the folder of a run."""
     if trainer == "contrastive":
         return {"out": str(run / MODEL)}
-    told = {"trainer.experiment_name": run.name, "trainer.default_local_dir": str(run / CHECKPOINTS)}
-    return told | ({"trainer.rollout_data_dir": str(rollouts)} if trainer == "grpo" else {})
+    settings = {"trainer.experiment_name": run.name, "trainer.default_local_dir": str(run / CHECKPOINTS)}
+    return settings | ({"trainer.rollout_data_dir": str(rollouts)} if trainer == "grpo" else {})
 
 
-def command(trainer: TrainerName, found: Mapping[str, Any], metrics: Path) -> list[str]:
+def command(trainer: TrainerName, overrides: Mapping[str, Any], run: Path, metrics: Path) -> list[str]:
     """What Python is to run, its options included."""
     if trainer == "grpo":
-        return ["-m", "verl.trainer.main_ppo", *as_arguments(found)]
+        return ["-m", "verl.trainer.main_ppo", *as_arguments(overrides)]
     if trainer == "sft":
-        workers = f"--nproc_per_node={found['trainer.n_gpus_per_node']}"
-        return ["-m", *_TORCHRUN, workers, "-m", "verl.trainer.sft_trainer", *as_arguments(found)]
-    return ["-m", "pipelines.train.contrastive", f"--metrics={metrics}", *_as_options(found)]
+        workers = f"--nproc_per_node={overrides['trainer.n_gpus_per_node']}"
+        return ["-m", *_TORCHRUN, workers, "-m", "verl.trainer.sft_trainer", *as_arguments(overrides)]
+    return ["-m", "pipelines.train.contrastive", str(run / CONFIG), str(metrics)]
 
 
 def last_step(run: Path) -> int:
-    """The step of verl's last checkpoint that is whole; 0 where there is none."""
-    told = run / CHECKPOINTS / "latest_checkpointed_iteration.txt"
-    written = told.read_text(encoding="utf-8").strip() if told.exists() else ""
-    return int(written) if written.isdecimal() else 0  # empty where the machine went down at it
+    """The step of verl's last checkpoint that is whole; 0 without one."""
+    path = run / CHECKPOINTS / "latest_checkpointed_iteration.txt"
+    text = path.read_text(encoding="utf-8").strip() if path.exists() else ""
+    return int(text) if text.isdecimal() else 0  # empty where the machine went down at it
 
 
 def last_weights(trainer: TrainerName, run: Path) -> Path:
@@ -119,8 +146,37 @@ def last_weights(trainer: TrainerName, run: Path) -> Path:
     return run / CHECKPOINTS / f"global_step_{last_step(run)}" / TRAINERS[trainer].weights
 
 
-def _as_options(found: Mapping[str, Any]) -> list[str]:
-    options = []
-    for key, value in found.items():
-        options += [f"--{key.replace('_', '-')}", *map(str, value if isinstance(value, list) else [value])]
-    return options
+def find_differences(recipe: Recipe, config: Mapping[str, Any]) -> list[Difference]:
+    """The numbers of the paper for which something else stands in a composed configuration, in the paper's order: what
+    the recipe sets (`paper`), and what the trainer makes of it or has by default (`implied`).
+
+    A model of a run of ours counts as what that run, or the first before it, has started from: E's policy starts from
+    its warm start, as in the paper.
+    """
+    differences = []
+    for written, paper in (recipe.paper | recipe.implied).items():
+        key = written.removeprefix("+")
+        here: Any = config
+        for part in key.split("."):
+            here = here.get(part) if isinstance(here, Mapping) else None
+        if key == TRAINERS[recipe.trainer].model and isinstance(here, str):
+            here = _base_model(here)
+        if as_number(here) != as_number(paper):
+            differences.append(Difference(key, paper, here))
+    return differences
+
+
+def run_differences(run: Path) -> list[Difference]:
+    """Those of the run in a folder; none before its configuration is composed."""
+    config = read_config(run)
+    return find_differences(load_recipe(read_note(run)["recipe"]), config) if config else []
+
+
+def _base_model(model: str) -> str:
+    """What the weights of a model were first of all, as far as runs say."""
+    run = Path(model).parent
+    if Path(model).name != MODEL or not (run / NOTE).exists():
+        return model
+    note = read_note(run)
+    before = note["overrides"].get(TRAINERS[load_recipe(note["recipe"]).trainer].model)
+    return model if before is None else _base_model(before)

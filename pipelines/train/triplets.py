@@ -25,21 +25,21 @@ class Triplet(NamedTuple):
     negative: str
 
 
-def read(paths: Sequence[Path], max_rows: int | None = None) -> list[Triplet]:
-    """Triplets of Parquet files; the first `max_rows`. Raises RequestError for a file that is none of `rm_triplets`."""
+def read_triplets(paths: Sequence[Path]) -> list[Triplet]:
+    """Triplets of Parquet files. Raises RequestError for a file of something else than `rm_triplets`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found: list[Triplet] = []
+    triplets: list[Triplet] = []
     for path in paths:
         try:
             rows = pq.read_table(path, columns=list(_COLUMNS), partitioning=None).to_pylist()
-            found += [Triplet(**row) for row in rows]
+            triplets += [Triplet(**row) for row in rows]
         except (OSError, pa.ArrowException, TypeError) as error:
             raise RequestError(
                 f"no rows of rm_triplets: {str(error).splitlines()[0]}", where=path, hint="name a file of a release"
             ) from error
-    return found[:max_rows]
+    return triplets
 
 
 def require_several(triplets: Sequence[Triplet], split: str) -> None:
@@ -49,7 +49,7 @@ def require_several(triplets: Sequence[Triplet], split: str) -> None:
         raise RequestError(
             f"{len(triplets)} triplets of {len(groups)} groups of questions are too few to learn from or to measure on",
             where=split,
-            hint="gongqing refresh --select training on more questions with answers, then release anew",
+            hint="gongqing refresh --select training on more questions with answers, then make another release",
         )
 
 
@@ -57,21 +57,21 @@ def apart(triplets: Sequence[Triplet]) -> NDArray[np.bool_]:
     """[n, n], whether the positive of column j is a negative for the question of row i: of another question, of another
     group, and another text.
     """
-    there = np.ones((len(triplets), len(triplets)), bool)
+    mask = np.ones((len(triplets), len(triplets)), bool)
     for column in ("made_from", "group_id", "positive", "query"):
         _, number = np.unique([getattr(one, column) for one in triplets], return_inverse=True)
-        there &= number[:, None] != number[None, :]
-    return there
+        mask &= number[:, None] != number[None, :]
+    return mask
 
 
-def batches(triplets: Sequence[Triplet], size: int, epochs: int, seed: int) -> list[list[int]]:
+def plan_batches(triplets: Sequence[Triplet], size: int, epochs: int, seed: int) -> list[list[int]]:
     """The rows of every step. Each epoch has each row once, in an order that follows from the seed and its number; a
     row never ends up alone, without others to be held against.
     """
-    found: list[list[int]] = []
+    plan: list[list[int]] = []
     for epoch in range(epochs):
         order = list(range(len(triplets)))
         random.Random(f"{seed}/{epoch}").shuffle(order)
         n = math.ceil(len(order) / size)
-        found += [order[place::n] for place in range(n)]
-    return found
+        plan += [order[place::n] for place in range(n)]
+    return plan

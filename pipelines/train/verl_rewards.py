@@ -32,19 +32,18 @@ _AT_ONCE = 100_000  # outputs that may wait in the actor
 _NAME = "gongqing_groups"
 
 Scores = dict[str, Any]
-GroupScores = Callable[..., Awaitable[list[Scores]]]
 
 
 class Groups:
     """A Ray actor, one of a run: the outputs of a prompt meet here, and are scored together, once.
 
-    An output that fails must be told of (`fail`): the others of its prompt then fail at once, and do not wait for it.
+    Of an output that fails it has to hear (`fail`): the others of its prompt then fail at once, and do not wait for it.
     """
 
     def __init__(self, config: Any) -> None:
-        told = config.reward.custom_reward_function
-        self.score: GroupScores = load_module(told.path).group_scores
-        self.settings = dict(told.get("reward_kwargs") or {})
+        function = config.reward.custom_reward_function
+        self.score: Callable[..., Awaitable[list[Scores]]] = load_module(function.path).group_scores
+        self.settings = dict(function.get("reward_kwargs") or {})
         self.seconds = float(config.reward.get("group_seconds", SECONDS))
         self.outputs: dict[str, dict[int, tuple[str, Scores]]] = {}
         self.answers: dict[str, asyncio.Future[dict[int, Scores]]] = {}
@@ -55,12 +54,12 @@ class Groups:
         Args:
             uid: Of the prompt in its step.
             session: Which of its outputs.
-            size: How many there are.
+            size: How many outputs its prompt has.
             output: As verl decodes it.
-            result: What `compute_score` said of it.
+            result: Of `compute_score`.
             extra_info: Of the row.
 
-        Raises RewardFailed where another of the group has failed, or is not there in time.
+        Raises RewardFailed where another of the group has failed, or is late.
         """
         answer = self.answers.setdefault(uid, asyncio.get_running_loop().create_future())
         group = self.outputs.setdefault(uid, {})
@@ -78,17 +77,17 @@ class Groups:
         answer = self.answers.setdefault(uid, asyncio.get_running_loop().create_future())
         if not answer.done():
             answer.set_exception(RewardFailed(why))
-            answer.exception()  # somebody has seen it, also where nobody waits
+            answer.exception()  # marked as retrieved, also where nobody waits
 
     async def _answer(self, uid: str, answer: "asyncio.Future[dict[int, Scores]]", extra_info: Any) -> None:
         group = dict(sorted(self.outputs[uid].items()))
         outputs, results = zip(*group.values(), strict=True)
         try:
-            found = await self.score(outputs, results, extra_info=extra_info, **self.settings)
-        except Exception as error:  # noqa: BLE001 - every output of the group is told, whatever it is
+            scores = await self.score(outputs, results, extra_info=extra_info, **self.settings)
+        except Exception as error:  # noqa: BLE001 - every output of the group gets it, whatever it is
             self.fail(uid, f"the outputs of a prompt cannot be scored together: {_words(error)}")
         else:
-            answer.set_result(dict(zip(group, found, strict=True)))
+            answer.set_result(dict(zip(group, scores, strict=True)))
             del self.outputs[uid], self.answers[uid]
 
 
@@ -101,9 +100,8 @@ class GatheringRewardManager(RewardManagerBase):
         self.groups: Any = None
         if hasattr(load_module(config.reward.custom_reward_function.path), "group_scores"):
             actor: Any = ray.remote(Groups)
-            self.groups = actor.options(name=_NAME, get_if_exists=True, num_cpus=0, max_concurrency=_AT_ONCE).remote(
-                config
-            )
+            options = {"name": _NAME, "get_if_exists": True, "num_cpus": 0, "max_concurrency": _AT_ONCE}
+            self.groups = actor.options(**options).remote(config)
 
     async def run_single(self, data: DataProto) -> dict[str, Any]:
         """The reward of one output (of several turns, that of the last).
@@ -114,57 +112,49 @@ class GatheringRewardManager(RewardManagerBase):
         Raises RewardFailed for an output without a reward.
         """
         item = data[-1:][0]
-        told = item.non_tensor_batch
+        row = item.non_tensor_batch
         try:
-            output = await self.loop.run_in_executor(None, self._decoded, item)
-            words, terms = _parted(await self._scores(output, told))
+            output = await self.loop.run_in_executor(None, self._decode, item)
+            words, terms = _split(await self._scores(output, row))
         except Exception as error:
             stop(why := f"an output has no reward: {_words(error)}")
             if self.groups is not None:
-                self.groups.fail.remote(told["uid"], why)  # not waited for: the error is to be raised, whatever comes
+                self.groups.fail.remote(row["uid"], why)  # not waited for: the error is to be raised, whatever comes
             raise
-        self._write(output, told, words, terms)
+        self._write(output, row, words, terms)
         return {"reward_score": terms["score"], "reward_extra_info": terms}
 
-    def _decoded(self, item: Any) -> str:
+    def _decode(self, item: Any) -> str:
         response = item.batch["responses"]
         valid = int(item.batch["attention_mask"][-response.shape[-1] :].sum())
         text: str = self.tokenizer.decode(response[:valid], skip_special_tokens=True)
         return text
 
-    async def _scores(self, output: str, told: Mapping[str, Any]) -> Scores:
-        extra_info = dict(told["extra_info"])
+    async def _scores(self, output: str, row: Mapping[str, Any]) -> Scores:
+        extra_info = dict(row["extra_info"])
         result = self.compute_score(
-            data_source=told["data_source"],
+            data_source=row["data_source"],
             solution_str=output,
-            ground_truth=told["reward_model"]["ground_truth"],
+            ground_truth=row["reward_model"]["ground_truth"],
             extra_info=extra_info,
-            length=self._length,
+            length=lambda text: len(self.tokenizer.encode(text, add_special_tokens=False)),
         )
         result = await result if inspect.isawaitable(result) else result
         if self.groups is None:
             return dict(result)
-        size = self._size(extra_info)
-        session = int(told["session_id"])
-        return dict(await self.groups.scored.remote(told["uid"], session, size, output, result, extra_info))
-
-    def _length(self, text: str) -> int:
-        """In tokens."""
-        return len(self.tokenizer.encode(text, add_special_tokens=False))
-
-    def _size(self, extra_info: Mapping[str, Any]) -> int:
-        """How many outputs of a prompt there are: verl draws others of those that it validates on."""
         rollout = self.config.actor_rollout_ref.rollout
-        return int(rollout.n if extra_info["split"] == "train" else rollout.val_kwargs.n)
+        size = int(rollout.n if extra_info["split"] == "train" else rollout.val_kwargs.n)
+        session = int(row["session_id"])
+        return dict(await self.groups.scored.remote(row["uid"], session, size, output, result, extra_info))
 
-    def _write(self, output: str, told: Mapping[str, Any], words: str, terms: Mapping[str, float]) -> None:
+    def _write(self, output: str, row: Mapping[str, Any], words: str, terms: Mapping[str, float]) -> None:
         if SCORED not in os.environ:
             return
         line = {
-            "uid": told["uid"],
-            "session": int(told["session_id"]),
-            "split": told["extra_info"]["split"],
-            "row_id": told["extra_info"]["row_id"],
+            "uid": row["uid"],
+            "session": int(row["session_id"]),
+            "split": row["extra_info"]["split"],
+            "row_id": row["extra_info"]["row_id"],
             "output": output,
             "words": words,
             "terms": terms,
@@ -175,8 +165,8 @@ class GatheringRewardManager(RewardManagerBase):
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def _parted(scores: Scores) -> tuple[str, dict[str, float]]:
-    """The judge's words, and the terms. Raises RewardFailed for a term that is missing, or no finite number."""
+def _split(scores: Scores) -> tuple[str, dict[str, float]]:
+    """The judge's words, and the terms. Raises RewardFailed for a term that is missing, or not finite."""
     words = str(scores.pop("words", ""))
     for name in NEEDED:
         if name not in scores:
@@ -188,6 +178,6 @@ def _parted(scores: Scores) -> tuple[str, dict[str, float]]:
 
 
 def _words(error: BaseException) -> str:
-    """What an error says; of one that came through Ray, without the traceback from over there."""
+    """The message of an error; of one that came through Ray, without the traceback from over there."""
     cause = getattr(error, "cause", None) or error
     return str(cause) if isinstance(cause, RewardFailed) else f"{type(cause).__name__}: {cause}"

@@ -39,14 +39,14 @@ class ChatDataset(MultiTurnSFTDataset):  # type: ignore[misc]  # verl has no typ
             raise
         return True
 
-    def _process_single_message(self, index: int, message: dict[str, Any], *given: Any, **named: Any) -> Any:
-        ids, mask, attention, other = super()._process_single_message(index, message, *given, **named)
+    def _process_single_message(self, index: int, message: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        ids, mask, attention, other = super()._process_single_message(index, message, *args, **kwargs)
         if message["role"] != "assistant":
             return ids, mask, attention, other
-        asked = torch.tensor(list(self.generation_prompt), dtype=ids.dtype)
-        reply = ids[_common(ids, asked) :]
-        learnt = torch.cat([torch.zeros_like(asked), torch.ones_like(reply)])
-        return torch.cat([asked, reply]), learnt, torch.ones_like(learnt), other
+        prompt = torch.tensor(list(self.generation_prompt), dtype=ids.dtype)
+        reply = ids[_common(ids, prompt) :]
+        learnt = torch.cat([torch.zeros_like(prompt), torch.ones_like(reply)])
+        return torch.cat([prompt, reply]), learnt, torch.ones_like(learnt), other
 
 
 def _common(one: torch.Tensor, other: torch.Tensor) -> int:

@@ -24,11 +24,11 @@ if verl.__version__.partition("+")[0] != VERSION:
 _embedded = qwen2_vl._get_input_embeds
 
 
-def _text_embedded(model: Any, input_ids: Any, attention_mask: Any = None, *pictures: Any, **named: Any) -> Any:
-    if any(one is not None for one in (*pictures, *named.values())):
-        return _embedded(model, input_ids, attention_mask, *pictures, **named)
-    found = model.get_input_embeddings()(input_ids)
-    return found, attention_mask if attention_mask is None else attention_mask.to(found.device)
+def _text_embedded(model: Any, input_ids: Any, attention_mask: Any = None, *pictures: Any, **kwargs: Any) -> Any:
+    if any(one is not None for one in (*pictures, *kwargs.values())):
+        return _embedded(model, input_ids, attention_mask, *pictures, **kwargs)
+    embeddings = model.get_input_embeddings()(input_ids)
+    return embeddings, attention_mask if attention_mask is None else attention_mask.to(embeddings.device)
 
 
 qwen2_vl._get_input_embeds = _text_embedded

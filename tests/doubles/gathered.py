@@ -26,7 +26,7 @@ from verl.trainer.ppo.reward import load_reward_manager
 
 from pipelines.rewards import asking
 from pipelines.train.stopping import SCORED, reason
-from pipelines.train.tiny import tokenizer
+from pipelines.train.tiny import make_tokenizer
 
 ANSWERS = ["我在听。", "我在听，您慢慢说。", "先去睡一觉吧。"]
 OUTPUTS = [f"<answer>{text}</answer>" for text in ANSWERS]
@@ -106,7 +106,7 @@ async def main() -> None:
     folder = Path(sys.argv[1])
     (folder / "numbers.py").write_text(OF_NUMBERS)
     asking.SECONDS, asking.PAUSES = 4.0, ()
-    tokens = tokenizer([*OUTPUTS, "等您。"] * 9)
+    tokens = make_tokenizer([*OUTPUTS, "等您。"] * 9)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     compeer, mindchat, numbers = (
         [load_reward_manager(configured(path), tokens) for _ in range(2)]

@@ -9,10 +9,10 @@ import polars as pl
 
 from schemas.training import Rollouts
 
-ASKED = {
+REQUEST = {
     "recipe": "mindchat_ecot",
     "preset": "cpu_smoke",
-    "arm": "",
+    "ablation": "",
     "release": {"name": "v1", "content": "c0ffee"},
     "overrides": {"actor_rollout_ref.rollout.n": 8},
 }
@@ -29,7 +29,7 @@ ROWS = {
         "prompts of validation: 20, longest 700 tokens (50% 300, 90% 610, 99% 700); 0 over 1,024 (0.00%)",
     ],
 }
-BY_VARIANT = "rows by variant: none 1,188, P 83"  # as it is told
+BY_VARIANT = "rows by variant: none 1,188, P 83"  # as it is shown
 
 
 def step_line(
@@ -41,8 +41,8 @@ def step_line(
 
 def scored_line(uid: str, session: int, output: str, words: str | None = None, **terms: float) -> dict[str, Any]:
     """A line of our reward manager's."""
-    told = {"uid": uid, "session": session, "split": "train", "row_id": f"s:{uid}", "output": output, "words": words}
-    return told | {"terms": terms}
+    line = {"uid": uid, "session": session, "split": "train", "row_id": f"s:{uid}", "output": output, "words": words}
+    return line | {"terms": terms}
 
 
 def run_of(
@@ -53,22 +53,22 @@ def run_of(
 ) -> Path:
     """A run of these steps, what was scored by process, and metrics."""
     (folder / "rollouts").mkdir(parents=True)
-    (folder / "run.json").write_text(json.dumps(ASKED))
+    (folder / "run.json").write_text(json.dumps(REQUEST))
     (folder / "config.json").write_text(json.dumps(COMPOSED))
     (folder / "rows.json").write_text(json.dumps(ROWS))
     for step, lines in steps.items():
-        (folder / "rollouts" / f"{step}.jsonl").write_text(told(lines), encoding="utf-8")
+        (folder / "rollouts" / f"{step}.jsonl").write_text(as_jsonl(lines), encoding="utf-8")
     for process, lines in (scored or {}).items():
         (folder / "scored").mkdir(exist_ok=True)
-        (folder / "scored" / f"{process}.jsonl").write_text(told(lines), encoding="utf-8")
+        (folder / "scored" / f"{process}.jsonl").write_text(as_jsonl(lines), encoding="utf-8")
     if metrics:
         (folder / "metrics").mkdir()
         of_steps = [{"step": step, "data": data} for step, data in metrics.items()]
-        (folder / "metrics" / "0001.jsonl").write_text(told(of_steps))
+        (folder / "metrics" / "0001.jsonl").write_text(as_jsonl(of_steps))
     return folder
 
 
-def told(lines: Iterable[dict[str, Any]]) -> str:
+def as_jsonl(lines: Iterable[dict[str, Any]]) -> str:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 

@@ -1,21 +1,14 @@
 """verl's GRPO advantages are eq. 1 by hand, on what our rewards give real and adversarial outputs."""
 
-import json
 import math
-import os
 import random
 import statistics
-import subprocess
-from typing import Any
 
 import pytest
-from train_env import require_train_env
+from train_env import script_result
 
 from pipelines.rewards.format import cer, coe, ecot
 from pipelines.rewards.redundancy import reweight
-from pipelines.settings import ROOT
-from pipelines.train.recipe import overrides, recipe, recipes
-from pipelines.train.services import PYTHON
 from schemas.reasoning import Cer, Coe, Ecot
 
 pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
@@ -31,22 +24,22 @@ CLAUSES = ("压力很大", "睡不着", "想被理解", "先共情", "您辛苦�
 
 def output(rng: random.Random) -> str:
     """An output in one of the three formats, whole or spoiled: cut short, doubled, a tag lost, or no format at all."""
-    said = [rng.choice(CLAUSES[:-1]) for _ in range(8)]
+    words = [rng.choice(CLAUSES[:-1]) for _ in range(8)]
     whole = rng.choice(
         (
-            Ecot(situation=said[0], motivation=said[1], strategy=said[2], answer=said[3]).render(),
-            Coe(L1=said[0], L2=said[1], L3=said[2], L4=said[3], answer=said[4]).render(),
+            Ecot(situation=words[0], motivation=words[1], strategy=words[2], answer=words[3]).render(),
+            Coe(L1=words[0], L2=words[1], L3=words[2], L4=words[3], answer=words[4]).render(),
             Cer(
                 lang="zh",
                 stage="exploration",
-                history_reasoning=said[0],
+                history_reasoning=words[0],
                 sentiment="negative",
                 emotion="难过",
                 intensity=4,
-                emotion_reasoning=said[1],
+                emotion_reasoning=words[1],
                 strategy="Question",
-                strategy_reasoning=said[2],
-                response=said[3],
+                strategy_reasoning=words[2],
+                response=words[3],
             ).render(),
         )
     )
@@ -56,7 +49,7 @@ def output(rng: random.Random) -> str:
         whole[: rng.randrange(len(whole))],
         whole + whole,
         whole.replace("</", "<", 1),
-        said[0],
+        words[0],
         "",
     )
     return rng.choice(spoiled)
@@ -125,17 +118,8 @@ print(json.dumps(back.tolist()))
 @pytest.fixture(scope="module")
 def advantages() -> list[tuple[Group, list[float]]]:
     """Each group of rewards, with the advantages that verl gives them; outputs of all groups were shuffled."""
-    require_train_env()
     made = groups()
-    ran = subprocess.run(
-        [PYTHON, "-c", SCRIPT],
-        input=json.dumps(made),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    found = iter(json.loads(ran.stdout.splitlines()[-1]))
+    found = iter(script_result(SCRIPT, stdin=made))
     return [(group, [next(found) for _ in group]) for group in made]
 
 
@@ -147,24 +131,14 @@ def test_the_advantages_are_those_of_eq_1(advantages: list[tuple[Group, list[flo
     assert max(map(tolerance, apart)) < 1e-3, "where rewards differ at all, rounding hides nothing"
 
 
-def equal_groups(advantages: list[tuple[Group, list[float]]]) -> list[tuple[Group, list[float]]]:
-    return [(group, found) for group, found in advantages if len(group) > 1 and len(set(group)) == 1]
-
-
 def test_a_group_of_equal_rewards_teaches_nothing(advantages: list[tuple[Group, list[float]]]):
-    """Exactly 0 for the papers' G = 4."""
-    of_four = [found for group, found in equal_groups(advantages) if len(group) == 4]
-    assert len(of_four) > GROUPS / 10
-    assert {value for found in of_four for value in found} == {0.0}
-
-
-def test_of_eight_equal_rewards_rounding_leaves_next_to_nothing(advantages: list[tuple[Group, list[float]]]):
-    """verl's mean of eight equal numbers may be off by a rounding, and the deviation is no larger."""
-    of_eight = [(group, found) for group, found in equal_groups(advantages) if len(group) == 8]
-    assert of_eight
-    for group, found in of_eight:
-        assert max(map(abs, found)) <= tolerance(group)
-        assert len(set(found)) == 1, "all outputs the same: none is told from another"
+    """Exactly 0 for the papers' G = 4; verl's mean of eight equal numbers may be off by a rounding."""
+    equal = [(group, found) for group, found in advantages if len(group) > 1 and len(set(group)) == 1]
+    assert len([group for group, _ in equal if len(group) == 4]) > GROUPS / 10
+    assert len([group for group, _ in equal if len(group) == 8]) > 1
+    for group, found in equal:
+        assert len(set(found)) == 1, "all outputs the same: none differs from another"
+        assert abs(found[0]) <= (0 if len(group) == 4 else tolerance(group))
 
 
 def test_an_advantage_is_a_number(advantages: list[tuple[Group, list[float]]]):
@@ -182,10 +156,3 @@ def test_the_deviation_is_that_of_a_sample_and_not_of_a_population(advantages: l
     assert pairs
     for found in pairs:
         assert sorted(found) == pytest.approx([-(2**-0.5), 2**-0.5], abs=1e-3)
-
-
-@pytest.mark.parametrize("name", [name for name in recipes() if recipe(name).trainer == "grpo"])
-def test_every_recipe_trains_by_it(name: str):
-    found: dict[str, Any] = overrides(recipe(name), "gpu")
-    assert found["algorithm.adv_estimator"] == "grpo"
-    assert found.get("algorithm.norm_adv_by_std_in_grpo", True) is True

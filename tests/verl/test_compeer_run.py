@@ -4,11 +4,9 @@ One run is started twice by the same command: one of verl's workers is killed, t
 """
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -16,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from train_env import released, warm
+from train_env import read_lines, released, settings_options, start_command, warm
 
 from pipelines.rewards.redundancy import reweight
 from pipelines.rewards.unified import parts
-from pipelines.settings import ROOT
 from pipelines.store.releases import Releases
-from pipelines.train.runs import ROLLOUTS, SCORED, metrics
+from pipelines.train.runs import ROLLOUTS, SCORED, read_metrics
 
 NAME, STEPS, GROUP = "urp", 8, 4
 PROMPTS = 2
@@ -32,7 +29,7 @@ SET = {
     "trainer.save_freq": 2,
     "trainer.max_actor_ckpt_to_keep": 1,
     "trainer.test_freq": -1,
-    "trainer.val_before_train": "false",
+    "trainer.val_before_train": False,
     "data.train_batch_size": PROMPTS,
     "data.max_response_length": 96,
     "actor_rollout_ref.actor.ppo_mini_batch_size": PROMPTS,
@@ -54,35 +51,22 @@ def run(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return warm(home, home / "training" / NAME, "grpo_cer", "--form=cer", "--epochs=4", "--batch=4")
 
 
-def started(run: Path) -> subprocess.Popen[str]:
-    command = "import sys; from pipelines.cli import main; sys.argv[0] = 'gongqing'; main()"
-    options = [
-        "--arm=urp",
-        "--preset=cpu_smoke",
-        f"--name={NAME}",
-        *(f"--set={key}={value}" for key, value in SET.items()),
-    ]
-    return subprocess.Popen(
-        [sys.executable, "-c", command, "train", "compeer_cer", *options],
-        cwd=ROOT,
-        env={**os.environ, "GONGQING_HOME": str(run.parents[1])},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
+def started(run: Path) -> "subprocess.Popen[str]":
+    options = ("--ablation=urp", "--preset=cpu_smoke", f"--name={NAME}", *settings_options(SET))
+    return start_command(run.parents[1], "train", "compeer_cer", *options)
 
 
 def killed(run: Path, which: Callable[[str], bool]) -> str:
-    """What the command says when one process of its run is killed, a few steps behind its start."""
+    """The error of the command when one process of its run is killed, a few steps behind its start."""
     process = started(run)
-    begin = max(metrics(run), default=0)
-    while max(metrics(run), default=0) < begin + KILLED_AT and process.poll() is None:
+    begin = max(read_metrics(run), default=0)
+    while max(read_metrics(run), default=0) < begin + KILLED_AT and process.poll() is None:
         time.sleep(0.1)
     [pid] = [pid for pid in below(process.pid) if which(called(pid))]
     os.kill(pid, signal.SIGKILL)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 1, said
-    return " ".join(said.split())
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 1, stderr
+    return " ".join(stderr.split())
 
 
 def below(pid: int) -> list[int]:
@@ -114,20 +98,15 @@ def without_worker(run: Path) -> str:
 @pytest.fixture(scope="module")
 def steps(run: Path, without_worker: str) -> dict[int, list[dict[str, Any]]]:
     """The outputs of the last start's steps, as verl logged them, each with what our manager wrote of it (`scored`)."""
-    begin = max(metrics(run))
+    begin = max(read_metrics(run))
     process = started(run)
-    _, said = process.communicate(timeout=600)
-    assert process.returncode == 0, said
-    scored = {
-        f"{line['uid']}_{line['session']}_0": line
-        for path in (run / SCORED).glob("*.jsonl")
-        for line in map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    _, stderr = process.communicate(timeout=600)
+    assert process.returncode == 0, stderr
+    scored = {f"{line['uid']}_{line['session']}_0": line for line in read_lines(run / SCORED)}
+    return {
+        step: [{**row, "scored": scored[row["uid"]]} for row in read_lines(run / ROLLOUTS / f"{step}.jsonl")]
+        for step in range(begin + 1, STEPS + 1)
     }
-    found = {}
-    for step in range(begin + 1, STEPS + 1):
-        rows = map(json.loads, (run / ROLLOUTS / f"{step}.jsonl").read_text(encoding="utf-8").splitlines())
-        found[step] = [{**row, "scored": scored[row["uid"]]} for row in rows]
-    return found
 
 
 def test_a_worker_that_is_gone_stops_the_run(without_worker: str):
@@ -137,7 +116,7 @@ def test_a_worker_that_is_gone_stops_the_run(without_worker: str):
 
 
 def test_the_same_command_brings_the_run_to_its_end(run: Path, steps: dict[int, list[Any]]):
-    assert list(metrics(run)) == list(range(1, STEPS + 1))
+    assert list(read_metrics(run)) == list(range(1, STEPS + 1))
     assert (run / "model" / "config.json").exists()
 
 
@@ -154,7 +133,7 @@ def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
     steps: dict[int, list[dict[str, Any]]], run: Path
 ):
     """C eq. 5–7 on the texts that verl logged; only the judge's terms and the lengths in tokens are taken on trust."""
-    rows = {row["row_id"]: row for row in prompts(run)}
+    rows = {row["row_id"]: row for row in rows_of_release(run)}
     weighed = 0
     for step, outputs in steps.items():
         groups = defaultdict(list)
@@ -162,21 +141,21 @@ def test_the_reward_that_reached_the_advantage_is_that_of_the_equations(
             groups[row["uid"].rpartition("_")[0].rpartition("_")[0]].append(row)
         for group in groups.values():
             assert len(group) == GROUP
-            told = [row["scored"]["terms"] for row in group]
-            r = [sum(one[name] for name in ("step1", "step2", "step3", "response", "format")) for one in told]
+            terms = [row["scored"]["terms"] for row in group]
+            r = [sum(one[name] for name in ("step1", "step2", "step3", "response", "format")) for one in terms]
             responses = [parts(row["output"]).response or "" for row in group]
-            lengths = dict(zip(responses, (one["length"] for one in told), strict=True))
+            lengths = dict(zip(responses, (one["length"] for one in terms), strict=True))
             dialogue = rows[group[0]["scored"]["row_id"]]["extra_info"]["dialogue"]
             history = [turn["text"] for turn in dialogue if turn["role"] == "supporter"]
             expected = reweight(r, responses, history, length=lengths.__getitem__)
             assert [row["score"] for row in group] == pytest.approx(expected.tolist(), abs=1e-5)
             weighed += expected.tolist() != pytest.approx(r)
         mean = sum(row["score"] for row in outputs) / len(outputs)
-        assert metrics(run)[step]["critic/score/mean"] == pytest.approx(mean, abs=1e-5)
+        assert read_metrics(run)[step]["critic/score/mean"] == pytest.approx(mean, abs=1e-5)
     assert weighed >= 3, "else little was shown"
 
 
-def prompts(run: Path) -> list[dict[str, Any]]:
+def rows_of_release(run: Path) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     path = Releases(run.parents[1]).folder("v1") / "grpo_cer" / "train-00000-of-00001.parquet"

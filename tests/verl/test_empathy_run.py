@@ -1,107 +1,183 @@
-"""E's three runs, for real: a warm start, an encoder, and a policy that starts from the one and asks the other."""
+"""E's three runs, for real: a warm start, an encoder, and a policy that starts from the one and asks the other.
+
+The policy is trained as a Dagster asset.
+"""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
+import dagster as dg
 import pyarrow.parquet as pq
 import pytest
+from train_env import in_train_env, read_lines
 
+from pipelines.defs.resources import HomeResource
+from pipelines.defs.training import trainings
 from pipelines.rewards.contrastive import MOST_ECHOED, echoed
 from pipelines.rewards.empathy import question
 from pipelines.rewards.format import coe
 from pipelines.rewards.sections import section
-from pipelines.settings import ROOT
 from pipelines.store import Store
 from pipelines.store.releases import Releases
 from pipelines.train.launch import Run
-from pipelines.train.outcome import tell
 from pipelines.train.prepare import prepare
-from pipelines.train.recipe import recipe
-from pipelines.train.runs import MODEL, SCORED
-from pipelines.train.services import PYTHON
+from pipelines.train.recipe import load_recipe
+from pipelines.train.runs import MODEL, SCORED, read_metrics, read_note
 from schemas.reasoning import COE_TAGS
 
-pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("training")]
+pytestmark = [
+    pytest.mark.timeout(1500),
+    pytest.mark.xdist_group("training"),
+    pytest.mark.filterwarnings("ignore::dagster.PreviewWarning"),
+    pytest.mark.filterwarnings("ignore:AssetExecutionContext.run_id:DeprecationWarning"),
+]
 
-GENTLY = {"trainer.total_training_steps": 2, "trainer.save_freq": 2}
+NAME, STEPS, PROMPTS, GROUP = "e-empathy_coe", 3, 4, 8
+KEY = dg.AssetKey("train_empathy_coe")
 # A rate at which the little that the start knows is still there at the end.
-POLICY = GENTLY | {
-    "trainer.test_freq": -1,
-    "trainer.val_before_train": False,
-    "data.train_batch_size": 4,
-    "data.max_response_length": 64,
-    "actor_rollout_ref.actor.ppo_mini_batch_size": 4,
-    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 32,
-    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": 32,
-    "actor_rollout_ref.actor.optim.lr": 1e-5,
-    "actor_rollout_ref.rollout.temperature": 0.7,
-}
+POLICY = [
+    f"trainer.total_training_steps={STEPS}",
+    "trainer.save_freq=2",
+    "trainer.test_freq=-1",
+    "trainer.val_before_train=false",
+    f"data.train_batch_size={PROMPTS}",
+    "data.max_response_length=64",
+    f"actor_rollout_ref.rollout.n={GROUP}",
+    f"actor_rollout_ref.actor.ppo_mini_batch_size={PROMPTS}",
+    f"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu={PROMPTS * GROUP}",
+    f"actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu={PROMPTS * GROUP}",
+    "actor_rollout_ref.actor.optim.lr=1e-5",
+    "actor_rollout_ref.rollout.temperature=0.7",
+]
 
 
-def run_of(home: Path, name: str, given: dict, **named: str) -> Run:
-    return prepare(home, recipe(name), "cpu_smoke", name=f"e-{name}", given=given, **named)
+def run_of(home: Path, recipe: str, **settings: object) -> Run:
+    return prepare(home, load_recipe(recipe), "cpu_smoke", name=f"e-{recipe}", settings=settings)
+
+
+def materialized(home: Path, instance: dg.DagsterInstance, *settings: str) -> dg.ExecuteInProcessResult:
+    [asset] = [one for one in trainings if KEY in one.keys]
+    config = {"preset": "cpu_smoke", "name": NAME, "settings": [*POLICY, *settings]}
+    config |= {"start": "e-empathy_sft", "encoder": "e-empathy_encoder"}
+    return dg.materialize(
+        [asset],
+        instance=instance,
+        resources={"home": HomeResource(path=str(home))},
+        run_config={"ops": {KEY.to_user_string(): {"config": config}}},
+        raise_on_error=False,
+    )
+
+
+def failure(result: dg.ExecuteInProcessResult) -> dg.Failure:
+    (event,) = [event for event in result.all_events if event.is_step_failure]
+    return event.event_specific_data.user_failure_data
 
 
 @pytest.fixture(scope="module")
-def trained(training_home: Path) -> Run:
-    """The policy, at its end."""
-    warm = run_of(training_home, "empathy_sft", GENTLY | {"optim.lr": 1e-5})
-    rows = [str(path) for path in warm.files["train"]]
-    # A start that writes E's format now and then: with the usual one, which has learnt nothing, nothing is asked.
-    made = subprocess.run(
-        [PYTHON, "-m", "pipelines.train.tiny", warm.folder / "start", *rows, "--form=coe", "--epochs=1", "--batch=4"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert made.returncode == 0, made.stderr
-    for run in (warm, run_of(training_home, "empathy_encoder", {"epochs": 1})):
+def ran(training_home: Path):
+    """The run of the policy's asset, and the instance that it reported to."""
+    steps = {"trainer.total_training_steps": 2, "trainer.save_freq": 2}
+    warm = run_of(training_home, "empathy_sft", **steps, **{"optim.lr": 1e-5})
+    # A start that writes E's format now and then: with the usual one, which has learnt nothing, the encoder is idle.
+    options = ("--form=coe", "--epochs=1", "--batch=4")
+    in_train_env("-m", "pipelines.train.tiny", warm.folder / "start", *warm.files["train"], *options)
+    for run in (warm, run_of(training_home, "empathy_encoder", epochs=1)):
         run.train(lambda step, metrics: None)
-    policy = run_of(training_home, "empathy_coe", POLICY, start=warm.folder.name, encoder="e-empathy_encoder")
-    policy.train(lambda step, metrics: None)
-    return policy
+    with dg.instance_for_test() as instance:
+        result = materialized(training_home, instance)
+        assert result.success, failure(result).description
+        yield result, instance
 
 
-def scored(run: Run) -> list[dict]:
-    lines = [line for path in (run.folder / SCORED).glob("*.jsonl") for line in path.read_text().splitlines()]
-    return [json.loads(line) for line in lines]
+@pytest.fixture(scope="module")
+def folder(training_home: Path, ran) -> Path:
+    return training_home / "training" / NAME
 
 
-def test_the_policy_starts_from_the_warm_start(trained: Run, training_home: Path):
-    start = training_home / "training" / "e-empathy_sft" / MODEL
-    assert trained.overrides["actor_rollout_ref.model.path"] == str(start)
+def test_the_policy_starts_from_the_warm_start(folder: Path):
+    start = folder.parent / "e-empathy_sft" / MODEL
+    assert read_note(folder)["overrides"]["actor_rollout_ref.model.path"] == str(start)
     assert (start / "config.json").exists()
 
 
-def test_its_reward_is_the_form_and_what_the_encoder_says_of_the_answer(trained: Run, training_home: Path):
-    encoder = json.loads((training_home / "training" / "e-empathy_encoder" / MODEL / "encoder.json").read_text())
+def test_its_reward_is_the_form_and_the_encoders_similarity_of_the_answer(folder: Path, training_home: Path):
+    encoder = json.loads((folder.parent / "e-empathy_encoder" / MODEL / "encoder.json").read_text())
     rows = pq.read_table(Releases(training_home).folder("v1") / "grpo_coe").to_pylist()
-    told = {row["row_id"]: row["extra_info"] for row in rows}
-    found = scored(trained)
-    assert len(found) == 2 * 4 * 8
-    for row in found:
+    extra_info = {row["row_id"]: row["extra_info"] for row in rows}
+    scored = read_lines(folder / SCORED)
+    assert len(scored) == STEPS * PROMPTS * GROUP
+    for row in scored:
         terms, answer = row["terms"], section(row["output"], "answer", COE_TAGS)
         assert terms["r_format"] == coe(row["output"])
         assert terms["score"] == terms["r_format"] + terms["r_answer"]
         if answer is None:
             assert terms["similarity"] == terms["r_answer"] == 0
         else:
-            assert terms["echo"] == pytest.approx(echoed(question(told[row["row_id"]]), answer))
+            assert terms["echo"] == pytest.approx(echoed(question(extra_info[row["row_id"]]), answer))
             fits = terms["similarity"] > encoder["threshold"] and terms["echo"] <= MOST_ECHOED
             assert terms["r_answer"] == fits
-    assert any(row["terms"]["similarity"] for row in found), "somebody asked the encoder"
+    assert any(row["terms"]["similarity"] for row in scored), "the encoder was asked"
 
 
-def test_verl_was_trained_with_this_reward(trained: Run):
-    means = [metrics["critic/score/mean"] for _, metrics in sorted(trained.metrics().items())]
-    every = sum(row["terms"]["score"] for row in scored(trained))
-    assert sum(means) * 32 == pytest.approx(every, abs=1e-3)
+def test_verl_was_trained_with_this_reward(folder: Path):
+    means = [metrics["critic/score/mean"] for _, metrics in sorted(read_metrics(folder).items())]
+    total = sum(row["terms"]["score"] for row in read_lines(folder / SCORED))
+    assert sum(means) * PROMPTS * GROUP == pytest.approx(total, abs=1e-3)
 
 
-def test_what_it_wrote_is_a_table_in_the_end(trained: Run, training_home: Path):
-    outcome = tell(Store(training_home / "data"), trained.folder)
-    assert outcome.rollouts is not None
-    assert (outcome.rollouts.rows, outcome.rollouts.dropped) == (64, 0)
-    assert outcome.page.read_text(encoding="utf-8").count("<img") >= 3
+def test_its_steps_are_observed_as_they_are_made(folder: Path, ran):
+    _, instance = ran
+    records = instance.fetch_observations(KEY, limit=100).records
+    observed = {record.asset_observation.metadata["step"].value: record for record in records}
+    assert set(range(1, STEPS + 1)) <= observed.keys()
+    metrics = read_metrics(folder)
+    for step in range(1, STEPS + 1):
+        figures = observed[step].asset_observation.metadata
+        assert figures["reward"].value == pytest.approx(metrics[step]["critic/score/mean"])
+        assert {"length", "entropy"} <= figures.keys()
+    assert observed[STEPS].timestamp - observed[1].timestamp > 0.2, "live, and not all at the end"
+
+
+def test_its_rows_are_logged_before_its_steps(ran):
+    result, instance = ran
+    messages = [one.user_message for one in instance.all_logs(result.run_id)]
+    [rows] = [place for place, one in enumerate(messages) if one.startswith("text only: ")]
+    assert "\nprompts of train: " in messages[rows]
+    assert rows < min(place for place, one in enumerate(messages) if one.startswith("step 1 of"))
+
+
+def test_its_materialisation_shows_what_it_was_made_of_and_what_it_left(ran):
+    (event,) = ran[0].get_asset_materialization_events()
+    metadata = event.materialization.metadata
+    assert (metadata["release"].value, metadata["steps"].value) == ("v1", STEPS)
+    assert [record.data["step"] for record in metadata["checkpoints"].records] == [2, 3]
+    assert Path(metadata["model"].path, "config.json").exists()
+    assert Path(metadata["page"].path).read_text(encoding="utf-8").count("<img") >= 4
+    assert list(Path(metadata["tensorboard"].path).iterdir())
+    terms = {one.data["term"]: one.data for one in metadata["terms_of_the_reward"].records}
+    assert metadata["judge_ok"].value == terms["judge_ok"]["last"] == 1
+    assert {"plot: terms of the reward", "plot: share of outputs with the judge's verdict"} <= metadata.keys()
+
+
+def test_its_outputs_are_a_table_and_every_one_met_what_was_scored_for_it(folder: Path, training_home: Path):
+    store = Store(training_home / "data")
+    version = store.version("rollouts", partition=NAME)
+    note = version.manifest.runs[-1].note
+    assert version.rows == note["outputs"] == STEPS * PROMPTS * GROUP
+    assert (note["unscored"], version.dropped) == (0, 0)
+    rows = store.read("rollouts", partition=NAME).collect()
+    assert rows["row_id"].null_count() == 0
+    assert set(rows["split"]) == {"train"}
+    assert set(rows.group_by("step", "uid").len()["len"]) == {GROUP}
+
+
+def test_the_same_run_again_reports_the_same_and_another_of_its_name_fails(training_home: Path, ran):
+    _, instance = ran
+    again = materialized(training_home, instance)
+    assert again.success
+    (event,) = again.get_asset_materialization_events()
+    assert event.materialization.metadata["steps"].value == STEPS
+    assert len(Store(training_home / "data").versions("rollouts", NAME)) == 1
+    other = failure(materialized(training_home, instance, "data.seed=5"))
+    assert "asked for something else" in other.description
+    assert other.metadata["release"].value == "v1"

@@ -1,34 +1,38 @@
-"""Experiments: arms on equal rows and seeds, one table."""
+"""Experiments: ablations on equal rows and seeds, one table; verl's SFT trainer for real, killed in the middle."""
 
 import json
 import os
 import re
-import subprocess
-import sys
+import signal
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from train_env import in_train_env, script_result, start_command
 
 from pipelines.errors import RequestError, UnknownName, UnreadableFile
-from pipelines.settings import ROOT, Rewards
-from pipelines.train.experiment import Planned, conduct, make_ready, plan, read
-from pipelines.train.runs import MODEL, NOTE, configuration, note
+from pipelines.settings import Rewards
+from pipelines.train.experiment import Planned, plan_runs, prepare_runs, read_experiment, train_runs
+from pipelines.train.launch import Run
+from pipelines.train.recipe import as_arguments
+from pipelines.train.runs import LOCK, METRICS, MODEL, NOTE, parse_step, read_config, read_note
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
-ARMS = """
+ABLATIONS = """
 name = "variants"
 preset = "cpu_smoke"
 seeds = [1, 2]
 rows = 20
 
-[[arms]]
+[[ablations]]
 recipe = "unifireward"
-arm = "none"
+ablation = "none"
 
-[[arms]]
+[[ablations]]
 recipe = "compeer_cer"
-arm = "sft"
+ablation = "sft"
 
 [settings.sft]
 "trainer.total_training_steps" = 2
@@ -36,7 +40,7 @@ arm = "sft"
 
 
 def written(folder: Path, text: str) -> Path:
-    path = folder / "arms.toml"
+    path = folder / "ablations.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -44,224 +48,299 @@ def written(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (ARMS.replace("seeds = [1, 2]", "seeds = [1, 1]"), "each may stand there once"),
-        (ARMS.replace('arm = "none"', 'amr = "none"'), "Extra inputs are not permitted"),
-        (ARMS.replace("rows = 20", "rows = 0"), "greater than or equal to 1"),
-        (ARMS.replace("settings.sft", "settings.dpo"), "settings"),
-        ('name = "x"\narms = []', "arms"),
-        (ARMS.replace('[settings.sft]\n"trainer.total_training_steps" = 2', "[settings]\nsft = 3"), "settings.sft: "),
-        ("settings = 3\n" + ARMS.replace('[settings.sft]\n"trainer.total_training_steps" = 2', ""), "settings: "),
-        (ARMS + '"optim.lr" = nan\n', "settings: .*optim.lr: nan is no number to train with"),
-        (ARMS + "optim.lr = -inf\n", "optim.lr: -inf is no number to train with"),
-        (ARMS + '"optim.betas" = [0.9, nan]\n', "optim.betas: .* is no number to train with"),
-        (ARMS + '"optim.lr" = 2026-11-22\n', "optim.lr: 2026-11-22 is no value of a setting"),
-        (ARMS + '"optim.lr" = "nan"\n', "optim.lr: nan is no number to train with"),
-        (ARMS.replace("seeds = [1, 2]", "seeds = [true]"), "seeds.0: "),
-        (ARMS.replace("rows = 20", "rows = true"), "rows: "),
+        (ABLATIONS.replace("seeds = [1, 2]", "seeds = [1, 1]"), "each may stand there once"),
+        (ABLATIONS.replace('ablation = "none"', 'arm = "none"'), "Extra inputs are not permitted"),
+        (ABLATIONS.replace("rows = 20", "rows = 0"), "greater than or equal to 1"),
+        (ABLATIONS.replace("settings.sft", "settings.dpo"), "settings"),
+        ('name = "x"\nablations = []', "ablations"),
+        ("settings = 3\n" + ABLATIONS.replace('[settings.sft]\n"trainer.total_training_steps" = 2', ""), "settings: "),
+        (ABLATIONS + '"optim.lr" = nan\n', "settings: .*optim.lr: nan is no number to train with"),
+        (ABLATIONS + "optim.lr = -inf\n", "optim.lr: -inf is no number to train with"),
+        (ABLATIONS + '"optim.betas" = [0.9, nan]\n', "optim.betas: .* is no number to train with"),
+        (ABLATIONS + '"optim.lr" = 2026-11-22\n', "optim.lr: 2026-11-22 is no value of a setting"),
+        (ABLATIONS + '"+data.seed" = 3\n', "data.seed is the experiment's own to set"),
+        (ABLATIONS + '"data.seed" = 3\n', "data.seed is the experiment's own to set"),
+        (ABLATIONS.replace("seeds = [1, 2]", "seeds = [true]"), "seeds.0: "),
     ],
 )
-def test_what_is_no_experiment_is_refused_with_the_place(tmp_path: Path, text: str, says: str):
+def test_a_wrong_experiment_is_refused_with_the_place(tmp_path: Path, text: str, says: str):
     with pytest.raises(RequestError, match=says):
-        read(written(tmp_path, text))
+        read_experiment(written(tmp_path, text))
 
 
-def test_a_file_that_is_not_there_or_no_toml_says_so(tmp_path: Path):
+def test_a_missing_file_and_one_that_is_no_toml_are_refused(tmp_path: Path):
     with pytest.raises(UnreadableFile, match="no such file"):
-        read(tmp_path / "nowhere.toml")
+        read_experiment(tmp_path / "nowhere.toml")
     with pytest.raises(UnreadableFile, match="not valid TOML"):
-        read(written(tmp_path, "name = "))
+        read_experiment(written(tmp_path, "name = "))
 
 
 @pytest.mark.parametrize("key", ['"trainer.total_training_steps"', "trainer.total_training_steps"])
 def test_a_key_may_stand_with_quotes_or_without(tmp_path: Path, key: str):
-    told = read(written(tmp_path, ARMS.replace('"trainer.total_training_steps"', key)))
-    assert told.settings == {"sft": {"trainer.total_training_steps": 2}}
+    experiment = read_experiment(written(tmp_path, ABLATIONS.replace('"trainer.total_training_steps"', key)))
+    assert experiment.settings == {"sft": {"trainer.total_training_steps": 2}}
 
 
 def planned(home: Path, folder: Path, text: str) -> list[Planned]:
-    return plan(home, read(written(folder, text)), Rewards())
+    return plan_runs(home, read_experiment(written(folder, text)), Rewards())
 
 
-def test_an_encoder_that_is_missing_is_told_before_anything_is_trained(training_home: Path, tmp_path: Path):
-    text = 'name = "e"\npreset = "cpu_smoke"\nencoder = "nope"\n[[arms]]\nrecipe = "empathy_coe"\narm = "grpo_only"\n'
-    with pytest.raises(RequestError, match="there is no run nope"):
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        (
+            'name = "e"\npreset = "cpu_smoke"\nencoder = "nope"\n'
+            '[[ablations]]\nrecipe = "empathy_coe"\nablation = "grpo_only"\n',
+            RequestError,
+            "there is no run nope",
+        ),
+        (ABLATIONS.replace('"sft"\n\n', '"urb"\n\n'), UnknownName, "no ablation of compeer_cer 'urb'"),
+        (ABLATIONS.replace("rows = 20", 'rows = 20\nprovider = "openai"'), RequestError, "has a use for provider"),
+        (ABLATIONS.replace("rows = 20", "rows = 20\nbudget = 3"), RequestError, "no ablation has a use for budget"),
+        (ABLATIONS.replace("rows = 20", 'rows = 20\nencoder = "x"'), RequestError, "has a use for encoder"),
+        (ABLATIONS + "[settings.grpo]\nseries = 3\n", RequestError, "no ablation is trained by grpo"),
+    ],
+)
+def test_what_cannot_be_trained_or_has_no_effect_is_refused_by_the_plan(
+    training_home: Path, tmp_path: Path, text: str, error: type[Exception], says: str
+):
+    with pytest.raises(error, match=says):
         planned(training_home, tmp_path, text)
 
 
-def test_an_arm_that_no_recipe_has_is_told_before_anything_is_trained(training_home: Path, tmp_path: Path):
-    with pytest.raises(UnknownName, match="no arm of compeer_cer 'urb'"):
-        planned(training_home, tmp_path, ARMS.replace('arm = "sft"', 'arm = "urb"'))
-
-
-def test_arms_on_different_numbers_of_rows_are_told_before_anything_is_trained(training_home: Path, tmp_path: Path):
+def test_ablations_on_different_numbers_of_rows_are_refused(training_home: Path, tmp_path: Path):
     for rows in ("rows = 100000", ""):
         with pytest.raises(
             RequestError, match="would train on different numbers of rows: unifireward none on "
         ) as error:
-            planned(training_home, tmp_path, ARMS.replace("rows = 20", rows))
+            planned(training_home, tmp_path, ABLATIONS.replace("rows = 20", rows))
         [least] = re.findall(r"rows = (\d+), which all of them have", error.value.hint)
-        told = planned(training_home, tmp_path, ARMS.replace("rows = 20", f"rows = {least}"))
-        assert {one.run.rows for one in told} == {int(least)}
+        plan = planned(training_home, tmp_path, ABLATIONS.replace("rows = 20", f"rows = {least}"))
+        assert {one.run.rows for one in plan} == {int(least)}
 
 
-def test_arms_on_variants_that_nobody_made_are_told_before_anything_is_trained(persona_home: Path, tmp_path: Path):
-    arms = "".join(f'[[arms]]\nrecipe = "unifireward"\narm = "{arm}"\n' for arm in ("none", "p", "d"))
-    text = f'name = "ablation"\npreset = "cpu_smoke"\nrows = 20\n{arms}'
+def test_ablations_on_variants_without_rows_are_refused(persona_home: Path, tmp_path: Path):
+    tables = "".join(f'[[ablations]]\nrecipe = "unifireward"\nablation = "{one}"\n' for one in ("none", "p", "d"))
     with pytest.raises(RequestError, match="rm_unified has no rows of the variants D: with copies") as error:
-        planned(persona_home, tmp_path, text)
+        planned(persona_home, tmp_path, f'name = "ablation"\npreset = "cpu_smoke"\nrows = 20\n{tables}')
     assert "add D to variants under [rewrite]" in error.value.hint
-    assert not (persona_home / "training").exists() or not [*(persona_home / "training").glob("ablation*")]
+    assert not list((persona_home / "training").glob("ablation*"))
 
 
 def test_a_seed_reaches_everything_that_draws(training_home: Path, tmp_path: Path):
-    arms = ("compeer_cer", "ur"), ("compeer_cer", "sft"), ("empathy_encoder", "")
+    ablations = ("compeer_cer", "ur"), ("compeer_cer", "sft"), ("empathy_encoder", "")
     text = 'name = "s"\npreset = "cpu_smoke"\nseeds = [7]\nrows = 20\nprovider = "openai"\n' + "".join(
-        f'[[arms]]\nrecipe = "{recipe}"\narm = "{arm}"\n' for recipe, arm in arms
+        f'[[ablations]]\nrecipe = "{recipe}"\nablation = "{ablation}"\n' for recipe, ablation in ablations
     )
-    found = [one.run for one in planned(training_home, tmp_path, text)]
-    assert [run.recipe.trainer for run in found] == ["grpo", "sft", "contrastive"]
-    for run in found:
+    runs = [one.run for one in planned(training_home, tmp_path, text)]
+    assert [run.recipe.trainer for run in runs] == ["grpo", "sft", "contrastive"]
+    for run in runs:
         assert {run.overrides[key] for key in run.trainer.seeds} == {7}
         assert [key for key, value in run.overrides.items() if key.endswith("seed") and value != 7] == []
 
 
-@pytest.mark.parametrize("key", ["+data.seed", "data.seed", "trainer.seed"])
-def test_a_seed_is_the_experiments_own_to_set(training_home: Path, tmp_path: Path, key: str):
-    with pytest.raises(RequestError, match="is the experiment's own to set"):
-        planned(training_home, tmp_path, ARMS + f'"{key}" = 3\n')
-
-
-def an_encoder(home: Path) -> None:
+def make_encoder(home: Path) -> None:
     """`planned-encoder`, as if it had come to its end."""
     encoder = home / "training" / "planned-encoder"
     (encoder / MODEL).mkdir(parents=True, exist_ok=True)
-    asked = {"recipe": "empathy_encoder", "release": {"name": "v1"}}
-    (encoder / NOTE).write_text(json.dumps(asked), encoding="utf-8")
+    note = {"recipe": "empathy_encoder", "release": {"name": "v1"}}
+    (encoder / NOTE).write_text(json.dumps(note), encoding="utf-8")
     (encoder / MODEL / "encoder.json").write_text('{"threshold": 0.5}', encoding="utf-8")
 
 
-def test_a_policy_is_planned_before_what_it_starts_from_is_there(training_home: Path, tmp_path: Path):
-    an_encoder(training_home)
-    text = 'name = "w"\npreset = "cpu_smoke"\nseeds = [1, 2]\nrows = 12\nencoder = "planned-encoder"\n'
-    found = planned(training_home, tmp_path, text + "".join(
-        f'[[arms]]\nrecipe = "empathy_coe"\narm = "{arm}"\n' for arm in ("", "sft_only", "grpo_only", "no_coe")
-    ))  # fmt: skip
-    assert [[run.folder.name for run in one.runs] for one in found[::2]] == [
+def test_a_policy_is_planned_before_its_warm_start_is_trained(training_home: Path, tmp_path: Path):
+    make_encoder(training_home)
+    text = 'name = "w"\npreset = "cpu_smoke"\nseeds = [1, 2]\nrows = 12\nencoder = "planned-encoder"\n' + "".join(
+        f'[[ablations]]\nrecipe = "empathy_coe"\nablation = "{one}"\n'
+        for one in ("", "sft_only", "grpo_only", "no_coe")
+    )
+    plan = planned(training_home, tmp_path, text + '[settings.sft]\n"optim.lr" = 1e-5\n')
+    assert [[run.folder.name for run in one.runs] for one in plan[::2]] == [
         ["w-empathy_sft-s1", "w-empathy_coe-s1"],
         ["w-empathy_coe-sft_only-s1"],
         ["w-empathy_coe-grpo_only-s1"],
         ["w-empathy_sft-no_coe-s1", "w-empathy_coe-no_coe-s1"],
     ]
-    for one in found:
-        if one.start is not None:
-            assert one.run.overrides["actor_rollout_ref.model.path"] == str(one.start.folder / MODEL)
-            assert one.start.overrides["engine.seed"] == one.run.overrides["data.seed"]
+    started = [one for one in plan if one.start is not None]
+    assert len(started) == 4
+    for one in started:
+        assert one.run.overrides["actor_rollout_ref.model.path"] == str(one.start.folder / MODEL)
+        assert one.start.overrides["engine.seed"] == one.run.overrides["data.seed"]
+        assert one.start.overrides["optim.lr"] == 1e-5
 
 
-@pytest.mark.parametrize(("option", "value"), [("provider", '"openai"'), ("budget", "3"), ("encoder", '"x"')])
-def test_what_no_arm_has_a_use_for_is_refused(training_home: Path, tmp_path: Path, option: str, value: str):
-    with pytest.raises(RequestError, match=f"no arm has a use for {option}"):
-        planned(training_home, tmp_path, ARMS.replace("rows = 20", f"rows = 20\n{option} = {value}"))
-
-
-@pytest.mark.parametrize("trainer", ["grpo", "contrastive"])
-def test_settings_of_a_trainer_by_whom_no_arm_is_trained_are_refused(training_home: Path, tmp_path: Path, trainer: str):
-    with pytest.raises(RequestError, match=f"no arm is trained by {trainer}") as error:
-        planned(training_home, tmp_path, ARMS + f"[settings.{trainer}]\nseries = 3\n")
-    assert error.value.where == f"settings.{trainer}"
-
-
-def test_settings_of_what_trains_a_warm_start_alone_have_an_effect(training_home: Path, tmp_path: Path):
-    text = (
-        'name = "w2"\npreset = "cpu_smoke"\nrows = 12\nencoder = "planned-encoder"\n[[arms]]\nrecipe = "empathy_coe"\n'
-    )
-    an_encoder(training_home)
-    [found] = planned(training_home, tmp_path, text + '[settings.sft]\n"optim.lr" = 1e-5\n')
-    assert found.start is not None
-    assert found.start.overrides["optim.lr"] == 1e-5
-
-
-@pytest.mark.parametrize("settings", [
-    '[settings.sft]\n"trainer.total_training_steps" = 0\n',
-    '[settings.sft]\n"trainer.default_local_dir" = "x"\n',
-])  # fmt: skip
-def test_a_refusal_names_the_file_as_a_place_where_settings_are_given(
-    training_home: Path, tmp_path: Path, settings: str
+@pytest.mark.parametrize("setting", ['"trainer.total_training_steps" = 0\n', '"trainer.default_local_dir" = "x"\n'])
+def test_a_refusal_names_the_file_as_a_place_where_settings_are_written(
+    training_home: Path, tmp_path: Path, setting: str
 ):
     with pytest.raises(RequestError) as error:
-        planned(training_home, tmp_path, ARMS[: ARMS.index("[settings")] + settings)
+        planned(training_home, tmp_path, ABLATIONS[: ABLATIONS.index("[settings")] + f"[settings.sft]\n{setting}")
     assert error.value.where == "--set, or [settings] of an experiment"
 
 
 @pytest.mark.timeout(300)
-def test_an_arm_that_cannot_be_composed_is_told_before_another_is_trained(training_home: Path, tmp_path: Path):
-    text = ARMS.replace("variants", "uncomposed").replace('arm = "sft"', 'arm = "ur"').replace("seeds = [1, 2]", "")
-    found = planned(training_home, tmp_path, text + '[settings.grpo]\n"data.train_batch_size" = 3\n')
-    looked: list[str] = []
+def test_an_ablation_that_cannot_be_composed_is_refused_before_another_is_trained(training_home: Path, tmp_path: Path):
+    text = ABLATIONS.replace("variants", "uncomposed").replace("seeds = [1, 2]", "")
+    text = text.replace('ablation = "sft"', 'ablation = "ur"')
+    plan = planned(training_home, tmp_path, text + '[settings.grpo]\n"data.train_batch_size" = 3\n')
+    seen: list[str] = []
     with pytest.raises(RequestError, match="verl refuses the configuration: train_batch_size \\(3\\) must be") as error:
-        make_ready(found, lambda run: looked.append(run.folder.name))
+        prepare_runs(plan, lambda run: seen.append(run.folder.name))
     assert "[settings] of an experiment" in error.value.hint
-    assert looked == [one.run.folder.name for one in found]
-    assert not [one for one in found if (one.run.folder / NOTE).exists()]
+    assert seen == [one.run.folder.name for one in plan]
+    assert not [one for one in plan if (one.run.folder / NOTE).exists()]
+
+
+# --- for real: verl's SFT and the contrastive training, two seeds each; the first run is killed in the middle
+
+STEPS, ROWS = 30, 160
+# Batches so large that there is time to kill it in the middle: steps of four rows take some hundredths of a second.
+REAL = f"""
+name = "real"
+preset = "cpu_smoke"
+seeds = [1, 2]
+rows = {ROWS}
+
+[[ablations]]
+recipe = "unifireward"
+
+[[ablations]]
+recipe = "empathy_encoder"
+
+[settings.sft]
+"trainer.total_training_steps" = {STEPS}
+"trainer.save_freq" = 5
+"data.train_batch_size" = 32
+
+[settings.contrastive]
+epochs = 1
+"""
 
 
 @pytest.fixture(scope="module")
-def outcomes(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
-    path = written(tmp_path_factory.mktemp("experiment"), ARMS)
-    command = "import sys; from pipelines.cli import main; sys.argv[0] = 'gongqing'; main()"
-    ran = subprocess.run(
-        [sys.executable, "-c", command, "experiment", path, "--json"],
-        cwd=ROOT,
-        env={**os.environ, "GONGQING_HOME": str(training_home)},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+def plan(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Planned]:
+    return planned(training_home, tmp_path_factory.mktemp("planned"), REAL)
 
 
-@pytest.mark.timeout(900)
-class TestTwoArmsWithTwoSeeds:
-    def test_are_told_in_the_order_of_the_file_on_equal_rows(self, outcomes: list[dict]):
-        assert [(one["recipe"], one["arm"], one["rows"]) for one in outcomes] == [
-            ("unifireward", "none", 20),
-            ("compeer_cer", "sft", 20),
+@pytest.fixture(scope="module")
+def run(plan: list[Planned]) -> Run:
+    """The first of them, of verl's SFT."""
+    return plan[0].run
+
+
+@pytest.fixture(scope="module")
+def results(training_home: Path, run: Run, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The results of an experiment that was killed, with all its group, behind the first checkpoint of its first run,
+    and started again.
+    """
+    path = written(tmp_path_factory.mktemp("experiment"), REAL)
+    process = start_command(training_home, "experiment", path)
+    while max(run.metrics(), default=0) < 6 and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(int((run.folder / LOCK).read_text()), signal.SIGKILL)
+    _, stderr = process.communicate(timeout=120)
+    assert "training ended with code -9" in stderr
+    process = start_command(training_home, "experiment", path, "--json")
+    stdout, stderr = process.communicate(timeout=1200)
+    assert process.returncode == 0, stderr
+    parsed: list[dict[str, Any]] = json.loads(stdout)
+    return parsed
+
+
+@pytest.mark.timeout(1500)
+class TestAnExperiment:
+    def test_it_goes_on_from_the_last_checkpoint(self, results: list[dict], run: Run):
+        second = (run.folder / METRICS / "0002.jsonl").read_bytes().splitlines()
+        steps = [parse_step(line)[0] for line in second]
+        assert steps[0] > 1
+        assert steps[0] % 5 == 1
+        assert steps == list(range(steps[0], STEPS + 1))
+        assert sorted(run.metrics()) == list(range(1, STEPS + 1))
+
+    def test_results_stand_in_the_order_of_the_file_with_what_they_measure(self, results: list[dict]):
+        assert [(one["recipe"], one["ablation"], one["rows"]) for one in results] == [
+            ("unifireward", "", ROWS),
+            ("empathy_encoder", "", ROWS),
         ]
-        assert {(one["seeds"], one["steps"], one["shown"]) for one in outcomes} == {(2, 2, "train/loss")}
-
-    def test_say_what_they_measure(self, outcomes: list[dict]):
-        for one, trained in zip(outcomes, ("unifireward", "compeer_sft"), strict=True):
-            assert (one["figure"], one["validation_figure"], one["asked_rows"]) == ("loss", None, 20)
-            assert one["measured"] == (
-                f"loss of {trained} on what it imitates; it writes no outputs, so it has no reward"
-            )
-
-    def test_come_with_how_far_their_seeds_lie_apart(self, outcomes: list[dict]):
-        assert outcomes
-        for one in outcomes:
-            assert 0 < one["last"] < one["first"]
-            assert one["last_deviation"] > 0
-            assert one["validation"] is None
-
-    def test_are_runs_like_all_others(self, outcomes: list[dict], training_home: Path):
-        runs = training_home / "training"
-        for seed in (1, 2):
-            told = note(runs / f"variants-compeer_cer-sft-s{seed}")
-            assert (told["recipe"], told["most_rows"]) == ("compeer_sft", 20)
-            assert told["overrides"]["+data.seed"] == seed
-            composed = configuration(runs / f"variants-compeer_cer-sft-s{seed}")
-            assert (composed["data"]["seed"], composed["trainer"]["seed"], composed["engine"]["seed"]) == (seed,) * 3
-
-    def test_are_not_trained_again(self, outcomes: list[dict], training_home: Path, tmp_path: Path):
-        told = read(written(tmp_path, ARMS))
-        found = plan(training_home, told, Rewards())
-        make_ready(found, lambda run: None)
-        again = conduct(
-            told,
-            found,
-            starting=lambda run: None,
-            counted=pytest.fail,
-            step=pytest.fail,
-            ended=lambda run: None,
+        assert {(one["seeds"], one["asked_rows"], one["figure"], one["shown"]) for one in results} == {
+            (2, ROWS, "loss", "train/loss")
+        }
+        imitating, contrastive = results
+        assert imitating["steps"] == STEPS
+        assert imitating["measured"].startswith("loss of unifireward on what it imitates; it writes no outputs")
+        assert (imitating["validation"], imitating["validation_figure"]) == (None, None)
+        assert (contrastive["measured"], contrastive["validation_figure"]) == (
+            "loss over triplets",
+            "balanced accuracy",
         )
-        assert [one._asdict() for one in again] == outcomes
+
+    def test_the_loss_falls_and_seeds_differ(self, results: list[dict], run: Run):
+        assert results[0]["last"] < results[0]["first"] - 1
+        assert min(one["last_deviation"] for one in results) > 0
+        assert run.metrics()[STEPS]["train/loss"] < run.metrics()[1]["train/loss"] - 1
+
+    def test_runs_are_like_all_others_and_show_their_variants(self, results: list[dict], plan: list[Planned]):
+        for seed, one in zip((1, 2), plan[:2], strict=True):
+            note, config = read_note(one.run.folder), read_config(one.run.folder)
+            assert (note["recipe"], note["most_rows"], note["overrides"]["+data.seed"]) == ("unifireward", ROWS, seed)
+            assert (config["data"]["seed"], config["trainer"]["seed"], config["engine"]["seed"]) == (seed,) * 3
+            rows = json.loads((one.run.folder / "rows.json").read_text())
+            assert set(rows["variants"]) == {"none", "P"}
+            assert sum(rows["variants"].values()) == one.run.rows == ROWS
+
+    def test_runs_are_not_trained_again(self, results: list[dict], plan: list[Planned], tmp_path: Path):
+        prepare_runs(plan, pytest.fail)
+        on = {"on_start": lambda run: None, "on_end": lambda run: None, "on_rows": pytest.fail, "on_step": pytest.fail}
+        again = train_runs(read_experiment(written(tmp_path, REAL)), plan, **on)
+        assert [one._asdict() for one in again] == results
+
+    def test_the_model_is_a_folder_that_transformers_loads(self, results: list[dict], run: Run):
+        load = "import sys; from transformers import AutoModelForCausalLM as M; M.from_pretrained(sys.argv[1])"
+        in_train_env("-c", load, run.folder / MODEL)
+
+
+LEARNT = """
+import json, sys
+from omegaconf import OmegaConf
+from transformers import AutoTokenizer
+from verl.trainer.sft_trainer import create_sft_dataset
+from pipelines.train.compose import compose_config
+
+config = OmegaConf.create(compose_config("sft_trainer_engine", sys.argv[2:]))
+tokens = AutoTokenizer.from_pretrained(sys.argv[1])
+learnt = []
+for template in (tokens.chat_template, json.load(sys.stdin)):
+    tokens.chat_template = template
+    rows = create_sft_dataset(config.data.train_files, config.data, tokens, None)
+    for place in range(40):
+        row, messages = rows[place], rows.messages[place]
+        options = {"add_generation_prompt": True, "enable_thinking": False}
+        prompt = tokens.apply_chat_template(messages[:2], **options)["input_ids"]
+        learnt.append({
+            "learnt": tokens.decode(row["input_ids"][row["loss_mask"].bool()]),
+            "replies": [one["content"] for one in messages if one["role"] == "assistant"],
+            "begins": row["input_ids"][: len(prompt)].tolist() == prompt,
+        })
+print(json.dumps(learnt, ensure_ascii=False))
+"""
+# As Qwen3's own: a message alone has no block of thoughts, and the generation prompt ends in an empty one.
+BLOCK_IN_PROMPT_ALONE = (
+    "{%- for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}"
+    "{{ message['content'] + '<|im_end|>\\n' }}{%- endfor %}"
+    "{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
+    "{%- if not enable_thinking %}{{ '<think>\\n\\n</think>\\n\\n' }}{%- endif %}{%- endif %}"
+)
+
+
+@pytest.mark.timeout(1500)
+def test_every_reply_is_learnt_whole_behind_the_prompt_that_will_ask_for_it(
+    results: list[dict], run: Run, training_home: Path
+):
+    """By our template, and by Qwen3's."""
+    arguments = as_arguments(run.overrides)
+    cwd = {"cwd": training_home, "HF_HOME": str(training_home / "hf")}
+    rows = script_result(LEARNT, run.folder / "start", *arguments, stdin=BLOCK_IN_PROMPT_ALONE, **cwd)
+    assert len(rows) == 80
+    for row in rows:
+        assert row["learnt"] == "".join(f"{reply}<|im_end|>\n" for reply in row["replies"])
+        assert row["begins"]

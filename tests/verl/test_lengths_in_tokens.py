@@ -1,33 +1,27 @@
 """Lengths in tokens of the model that is trained: what verl's filter would leave is what we counted before."""
 
 import json
-import os
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from train_env import require_train_env
+from train_env import script_result
 
 from pipelines.errors import RequestError
-from pipelines.settings import ROOT
-from pipelines.train.lengths import MOST, QUANTILES, Count, checked, counted, read
-from pipelines.train.services import PYTHON
+from pipelines.train.lengths import MOST, Count, check_counts, parse_counts, summarise
 
-# --- what is told of lengths
+# --- counts
 
 LENGTHS = st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(0, 40), max_size=30)
 
 
 @given(LENGTHS, st.integers(0, 40))
 def test_a_row_is_over_where_it_is_longer_than_the_limit(lengths: dict[str, int], limit: int):
-    found = counted("train", "prompt", lengths, limit)
+    found = summarise("train", "prompt", lengths, limit)
     over = {row for row, n in lengths.items() if n > limit}
     assert (found.rows, found.over) == (len(lengths), len(over))
     assert found.share == pytest.approx(len(over) / max(1, len(lengths)))
@@ -35,16 +29,8 @@ def test_a_row_is_over_where_it_is_longer_than_the_limit(lengths: dict[str, int]
     assert len(found.examples) == min(10, len(over))
 
 
-@given(LENGTHS.filter(bool))
-def test_longest_and_quantiles_are_lengths_of_rows(lengths: dict[str, int]):
-    found = counted("train", "prompt", lengths, None)
-    expected = np.quantile([*lengths.values()], QUANTILES, method="inverted_cdf")
-    assert (found.quantiles, found.longest) == (tuple(expected), max(lengths.values()))
-    assert found.over == 0, "no limit is passed where there is none"
-
-
 def of(over: int, rows: int, what: str = "prompt") -> Count:
-    return counted("train", what, {f"r{i}": 2000 if i < over else 9 for i in range(rows)}, 1024)
+    return summarise("train", what, {f"r{i}": 2000 if i < over else 9 for i in range(rows)}, 1024)
 
 
 @given(st.integers(1, 400).flatmap(lambda rows: st.tuples(st.integers(0, rows), st.just(rows))))
@@ -52,15 +38,15 @@ def test_a_launch_is_refused_above_one_percent_and_not_at_it(case: tuple[int, in
     over, rows = case
     if 100 * over > rows:
         with pytest.raises(RequestError):
-            checked([of(over, rows)])
+            check_counts([of(over, rows)])
     else:
-        assert checked([of(over, rows)]) == [str(of(over, rows))]
+        assert check_counts([of(over, rows)]) == [str(of(over, rows))]
     assert MOST == 0.01
 
 
 def test_a_refusal_says_what_is_too_long_where_and_what_to_do():
     with pytest.raises(RequestError) as caught:
-        checked([of(0, 50), of(3, 50, "sample"), of(50, 50, "target")])
+        check_counts([of(0, 50), of(3, 50, "sample"), of(50, 50, "target")])
     assert "3 of 50 samples of train are longer than 1,024 tokens (6.0%; at most 1% may be)" in caught.value.what
     assert "50 of 50 targets" in caught.value.what
     assert "prompts" not in caught.value.what
@@ -70,34 +56,35 @@ def test_a_refusal_says_what_is_too_long_where_and_what_to_do():
     }
 
 
-def test_what_is_left_out_is_told_where_a_run_may_start():
-    [told] = checked([of(1, 200)])
-    assert told == "prompts of train: 200, longest 2,000 tokens (50% 9, 90% 9, 99% 9); 1 over 1,024 (0.50%)"
+def test_rows_that_are_left_out_are_shown_where_a_run_may_start():
+    [line] = check_counts([of(1, 200)])
+    assert line == "prompts of train: 200, longest 2,000 tokens (50% 9, 90% 9, 99% 9); 1 over 1,024 (0.50%)"
 
 
 @given(LENGTHS, st.none() | st.integers(0, 40))
 def test_what_the_command_prints_is_read_as_it_was(lengths: dict[str, int], limit: int | None):
-    found = counted("validation", "sample", lengths, limit)
-    assert read(json.dumps([found._asdict()])) == [found]
+    count = summarise("validation", "sample", lengths, limit)
+    assert parse_counts(json.dumps([count])) == [count]
 
 
 # --- verl counts the same
 
-SAID = ("我最近总是睡不着，心里很乱。", "朋友不再理我了。", "I could not sleep 😀", "压力很大，不知道怎么办。")
+WORDS = ("我最近总是睡不着，心里很乱。", "朋友不再理我了。", "I could not sleep 😀", "压力很大，不知道怎么办。")
 
 
 def prompt(i: int) -> list[dict[str, str]]:
     """Of very different lengths, a few over any limit on purpose; dialogues among them."""
     system = {"role": "system", "content": "你是一位温和的倾听者。回答写在 <answer> 与 </answer> 之间。"}
     turns = [
-        {"role": ("user", "assistant")[n % 2], "content": SAID[(i + n) % 4] * (1 + i % 7)} for n in range(1 + i % 3 * 2)
+        {"role": ("user", "assistant")[n % 2], "content": WORDS[(i + n) % 4] * (1 + i % 7)}
+        for n in range(1 + i % 3 * 2)
     ]
     turns[-1]["content"] *= 60 if i % 40 == 39 else 1
     return [system, *turns]
 
 
 def sample(i: int) -> list[dict[str, str]]:
-    answer = "".join(f"<{tag}>{SAID[i % 4]}</{tag}>" for tag in ("situation", "answer")) * (1 + i % 5)
+    answer = "".join(f"<{tag}>{WORDS[i % 4]}</{tag}>" for tag in ("situation", "answer")) * (1 + i % 5)
     return [*prompt(i), {"role": "assistant", "content": answer}]
 
 
@@ -109,12 +96,11 @@ with contextlib.redirect_stdout(sys.stderr):
     from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
     from verl.trainer.ppo.utils import create_rl_dataset
     from verl.utils import hf_tokenizer
-    from pipelines.train.lengths import counts
-    from pipelines.train.tiny import tokenizer
+    from pipelines.train.lengths import count_tokens
+    from pipelines.train.tiny import make_tokenizer
     from pipelines.train.verl_sft import ChatDataset
     rows, samples, folder = sys.argv[1:]
-    said = json.loads(sys.stdin.read())
-    tokenizer([*said, "system\\n", "user\\n", "assistant\\n", "<think>\\n\\n</think>\\n\\n"]).save_pretrained(folder)
+    make_tokenizer(json.load(sys.stdin)).save_pretrained(folder)
     tokens = hf_tokenizer(folder)
 
     def grpo(limit, **template):
@@ -135,22 +121,22 @@ with contextlib.redirect_stdout(sys.stderr):
 
     filtered = []
     for template in ({}, {"enable_thinking": False}):
-        [whole] = counts(grpo(10**6, **template))
+        [whole] = count_tokens(grpo(10**6, **template))
         for limit in (1, *whole.quantiles, whole.quantiles[0] - 1, whole.longest - 1, whole.longest):
             config = grpo(limit, **template)
             left = len(create_rl_dataset([rows], OmegaConf.create(config["data"]), tokens, None))
-            filtered.append([counts(config)[0]._asdict(), left])
+            filtered.append([count_tokens(config)[0]._asdict(), left])
 
     taught = []
     for more in ({"apply_chat_template_kwargs": {"enable_thinking": False}, "enable_thinking_default": False},
                  {"enable_thinking_default": True}):
-        [whole, _] = counts(sft(10**6, **more))
+        [whole, _] = count_tokens(sft(10**6, **more))
         for limit in (whole.quantiles[0], whole.longest - 1):
             config = sft(limit, **more)
             for order in ({}, {"seed": 1}):
                 dataset = ChatDataset([samples], tokens, OmegaConf.create({**config["data"], **order}))
                 left = [len(dataset[place]["input_ids"]) for place in range(len(dataset))]
-                taught.append([[one._asdict() for one in counts(config)], limit, left])
+                taught.append([[one._asdict() for one in count_tokens(config)], limit, left])
 
     own = []  # a target as the policy would have to write it
     for turns in json.loads(open(folder + "/answers.json").read()):
@@ -165,19 +151,14 @@ print(json.dumps({"filtered": filtered, "taught": taught, "own": sum(n > 60 for 
 
 @dataclass(frozen=True)
 class Counted:
-    """What verl and we found in the same files."""
+    """What verl and we count in the same files."""
 
     rows: int
-    told: dict[str, Any]
-
-
-def environment(home: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "HF_HOME": str(home), "TOKENIZERS_PARALLELISM": "false"}
+    result: dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def verl(tmp_path_factory: pytest.TempPathFactory) -> Counted:
-    require_train_env()
     folder = tmp_path_factory.mktemp("lengths")
     n = 240
     for name, column, chat in (("prompts", "prompt", prompt), ("samples", "messages", sample)):
@@ -187,30 +168,18 @@ def verl(tmp_path_factory: pytest.TempPathFactory) -> Counted:
     answers = [[turn["content"] for turn in sample(i) if turn["role"] == "assistant"] for i in range(n)]
     (folder / "tokens" / "answers.json").write_text(json.dumps(answers))
     (folder / "tokens" / "long.json").write_text(json.dumps(prompt(39)))
-    ran = subprocess.run(
-        [PYTHON, "-c", SCRIPT, folder / "prompts.parquet", folder / "samples.parquet", folder / "tokens"],
-        input=json.dumps([*SAID, prompt(0)[0]["content"]]),
-        env=environment(folder / "hf"),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    return Counted(n, json.loads(ran.stdout.splitlines()[-1]))
-
-
-trains = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
+    files = (folder / "prompts.parquet", folder / "samples.parquet", folder / "tokens")
+    texts = [*WORDS, prompt(0)[0]["content"], "system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n"]
+    return Counted(n, script_result(SCRIPT, *files, stdin=texts, cwd=folder, HF_HOME=str(folder / "hf")))
 
 
 def marked(test: Any) -> Any:
-    for mark in trains:
-        test = mark(test)
-    return test
+    return pytest.mark.xdist_group("training")(pytest.mark.timeout(300)(test))
 
 
 @marked
 def test_verls_filter_leaves_what_we_count_as_not_over(verl: Counted):
-    found = [(counted["rows"] - counted["over"], left) for counted, left in verl.told["filtered"]]
+    found = [(counted["rows"] - counted["over"], left) for counted, left in verl.result["filtered"]]
     assert all(ours == theirs for ours, theirs in found), found
     assert {left for _, left in found} > {0, verl.rows}, "limits that leave nothing, everything, and some"
 
@@ -218,7 +187,7 @@ def test_verls_filter_leaves_what_we_count_as_not_over(verl: Counted):
 @marked
 def test_thinking_off_is_counted_as_it_is_rendered(verl: Counted):
     """An empty think block stands at the end of every prompt then."""
-    longest = [counted["longest"] for counted, _ in verl.told["filtered"]]
+    longest = [counted["longest"] for counted, _ in verl.result["filtered"]]
     assert len(set(longest)) == 2
     assert sorted(longest)[-1] > sorted(longest)[0]
 
@@ -226,24 +195,24 @@ def test_thinking_off_is_counted_as_it_is_rendered(verl: Counted):
 @marked
 def test_an_sft_run_leaves_out_exactly_the_samples_that_we_count_as_over(verl: Counted):
     """verl's own data set would end it at the first, and might come to that after hours."""
-    for (samples, _), limit, left in verl.told["taught"]:
+    for (samples, _), limit, left in verl.result["taught"]:
         assert (samples["what"], samples["over"]) == ("sample", verl.rows - len(left))
         assert max(left) <= limit
-    assert max(samples["over"] for (samples, _), _, _ in verl.told["taught"]) > 1
+    assert max(samples["over"] for (samples, _), _, _ in verl.result["taught"]) > 1
 
 
 @marked
 def test_a_target_is_what_the_policy_would_have_to_write(verl: Counted):
     """The longest of its turns with the turn's end, without what the template writes in front of it."""
-    assert verl.told["taught"]
-    for (_, targets), _, _ in verl.told["taught"]:
-        assert (targets["what"], targets["limit"], targets["longest"]) == ("target", 60, verl.told["longest"])
-        assert 0 < targets["over"] == verl.told["own"] < verl.rows
+    assert verl.result["taught"]
+    for (_, targets), _, _ in verl.result["taught"]:
+        assert (targets["what"], targets["limit"], targets["longest"]) == ("target", 60, verl.result["longest"])
+        assert 0 < targets["over"] == verl.result["own"] < verl.rows
 
 
 @marked
 def test_without_the_filter_verl_would_cut_the_format_off_an_overlong_prompt(verl: Counted):
     """Silently but for a warning in a log: why `data.filter_overlong_prompts` is on, and we count before."""
-    assert verl.told["cut_to"] == 50
+    assert verl.result["cut_to"] == 50
     assert "<answer>" in prompt(39)[0]["content"]
-    assert "<answer>" not in verl.told["cut"]
+    assert "<answer>" not in verl.result["cut"]

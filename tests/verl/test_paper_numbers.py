@@ -4,18 +4,15 @@ What is expected is written here, apart from the recipes.
 """
 
 import json
-import os
 import re
-import subprocess
 from typing import Any, NamedTuple
 
 import pytest
-from train_env import require_train_env
+from train_env import script_result
 
 from pipelines.settings import ROOT
-from pipelines.train.differences import differences
-from pipelines.train.recipe import as_arguments, number, overrides, recipe, recipes
-from pipelines.train.services import PYTHON
+from pipelines.train.recipe import as_arguments, as_number, build_overrides, load_recipe, recipe_names
+from pipelines.train.trainers import find_differences
 
 pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
 
@@ -27,15 +24,15 @@ class Cell(NamedTuple):
     """A number of a paper's, the key that holds it, and its value there."""
 
     paper: str
-    told: str
+    what: str
     key: str
     value: Any
 
     def row(self) -> str:
-        return f"| {self.paper} | {self.told} | `{self.key}` | {json.dumps(self.value)} |"
+        return f"| {self.paper} | {self.what} | `{self.key}` | {json.dumps(self.value)} |"
 
 
-SAID = (
+PAPERS = (
     Cell("M", "base Qwen3-8B-Base", f"{MODEL}.path", "Qwen/Qwen3-8B-Base"),
     Cell("M", "native thinking off, in training and rollout", "data.apply_chat_template_kwargs.enable_thinking", False),
     Cell("M", "GRPO", "algorithm.adv_estimator", "grpo"),
@@ -109,8 +106,8 @@ OURS = (
 SCRIPT = """
 import contextlib, json, sys
 with contextlib.redirect_stdout(sys.stderr):
-    from pipelines.train.compose import composed
-    found = {name: composed("ppo_trainer", arguments) for name, arguments in json.loads(sys.stdin.read()).items()}
+    from pipelines.train.compose import compose_config
+    found = {name: compose_config("ppo_trainer", arguments) for name, arguments in json.loads(sys.stdin.read()).items()}
 print(json.dumps(found, default=str))
 """
 
@@ -118,19 +115,12 @@ print(json.dumps(found, default=str))
 @pytest.fixture(scope="module")
 def composed() -> dict[str, dict[str, Any]]:
     """verl's whole configuration of every recipe on GPUs, by its paper."""
-    require_train_env()
     files = {"data.train_files": "a.parquet", "data.val_files": "b.parquet"}
-    asked = {paper: as_arguments(overrides(recipe(name), "gpu", files)) for paper, name in RECIPE.items()}
-    ran = subprocess.run(
-        [PYTHON, "-c", SCRIPT],
-        input=json.dumps(asked),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    found: dict[str, dict[str, Any]] = json.loads(ran.stdout.splitlines()[-1])
-    return found
+    arguments = {
+        paper: as_arguments(build_overrides(load_recipe(name), "gpu", files)) for paper, name in RECIPE.items()
+    }
+    result: dict[str, dict[str, Any]] = script_result(SCRIPT, stdin=arguments)
+    return result
 
 
 def at(config: Any, key: str) -> Any:
@@ -139,29 +129,30 @@ def at(config: Any, key: str) -> Any:
     return config
 
 
-@pytest.mark.parametrize("cell", [*SAID, *OURS], ids=lambda cell: f"{cell.paper}: {cell.told}")
-def test_the_number_stands_in_verls_configuration(composed: dict[str, dict[str, Any]], cell: Cell):
-    for paper in cell.paper.split():
-        found = at(composed[paper], cell.key)
-        assert (found, type(found)) == (cell.value, type(cell.value))
+def test_every_number_stands_in_verls_configuration(composed: dict[str, dict[str, Any]]):
+    missed = []
+    for cell in (*PAPERS, *OURS):
+        values = [at(composed[paper], cell.key) for paper in cell.paper.split()]
+        missed += [(cell, value) for value in values if (value, type(value)) != (cell.value, type(cell.value))]
+    assert not missed
 
 
 def test_every_recipe_is_in_the_table():
-    assert sorted(RECIPE.values()) == [name for name in recipes() if recipe(name).trainer == "grpo"]
-    assert {cell.paper for cell in SAID} == set(RECIPE)
+    assert sorted(RECIPE.values()) == [name for name in recipe_names() if load_recipe(name).trainer == "grpo"]
+    assert {cell.paper for cell in PAPERS} == set(RECIPE)
 
 
 @pytest.mark.parametrize("paper", RECIPE)
-def test_what_a_recipe_calls_the_papers_is_the_table(paper: str):
-    """What it sets and what it compares: so a difference from any number of §7 is told."""
-    told = recipe(RECIPE[paper])
-    table = {cell.key: number(cell.value) for cell in SAID if cell.paper == paper}
-    assert {key.removeprefix("+"): number(value) for key, value in (told.paper | told.implied).items()} == table
+def test_the_papers_numbers_of_a_recipe_are_the_table(paper: str):
+    """What it sets and what it compares: so a difference from any number of §7 is shown."""
+    recipe = load_recipe(RECIPE[paper])
+    table = {cell.key: as_number(cell.value) for cell in PAPERS if cell.paper == paper}
+    assert {key.removeprefix("+"): as_number(value) for key, value in (recipe.paper | recipe.implied).items()} == table
 
 
 @pytest.mark.parametrize("paper", RECIPE)
 def test_on_gpus_nothing_that_verl_composes_differs_from_the_paper(composed: dict[str, dict[str, Any]], paper: str):
-    assert differences(recipe(RECIPE[paper]), composed[paper]) == []
+    assert find_differences(load_recipe(RECIPE[paper]), composed[paper]) == []
 
 
 @pytest.mark.parametrize("paper", RECIPE)
@@ -190,22 +181,17 @@ def test_the_reference_of_the_kl_term_is_the_model_that_a_run_starts_from(
 def test_the_table_of_the_docs_is_this_one():
     lines = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if re.match(r"\| [MEC ]+ \| .* \| `[^`]+` \| [^|]+ \|$", line)]
-    assert rows == [cell.row() for cell in (*SAID, *OURS)]
+    assert rows == [cell.row() for cell in (*PAPERS, *OURS)]
 
 
 def test_the_reward_models_of_c_learn_at_its_rate_and_batch():
     """In verl's composed SFT configuration; the vision encoder is no part of any loss, for all rows are text."""
     names = ("compeer_prm", "compeer_orm", "unifireward")
-    asked = {name: as_arguments(overrides(recipe(name), "gpu", {"data.train_files": "a.parquet"})) for name in names}
-    ran = subprocess.run(
-        [PYTHON, "-c", SCRIPT.replace("ppo_trainer", "sft_trainer_engine")],
-        input=json.dumps(asked),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    for config in json.loads(ran.stdout.splitlines()[-1]).values():
+    files = {"data.train_files": "a.parquet"}
+    arguments = {name: as_arguments(build_overrides(load_recipe(name), "gpu", files)) for name in names}
+    configs = script_result(SCRIPT.replace("ppo_trainer", "sft_trainer_engine"), stdin=arguments)
+    assert set(configs) == set(names)
+    for config in configs.values():
         assert config["optim"]["lr"] == 1e-5
         assert config["data"]["train_batch_size"] == 64
         assert config["trainer"]["n_gpus_per_node"] == 8

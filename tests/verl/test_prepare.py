@@ -1,4 +1,4 @@
-"""What a run is made of before it starts: rows, arms, what it starts from, whom it asks."""
+"""What a run is made of before it starts: rows, ablations, what it starts from, whom it asks."""
 
 import json
 from decimal import Decimal
@@ -9,9 +9,9 @@ import pytest
 from pipelines.errors import RequestError, UnknownName
 from pipelines.flow.stages import STAGES
 from pipelines.settings import Rewards
-from pipelines.train.launch import gpus, keys
-from pipelines.train.prepare import _files, prepare, release_of
-from pipelines.train.recipe import recipe, recipes
+from pipelines.train.launch import secret_variables, share_gpus
+from pipelines.train.prepare import _files, find_release, prepare
+from pipelines.train.recipe import load_recipe, recipe_names
 from pipelines.train.runs import MODEL, NOTE
 from pipelines.train.trainers import TRAINERS
 
@@ -21,143 +21,157 @@ pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 def ended(home: Path, *names: str, release: str = "v1", learnt_of: list[str] | None = None) -> None:
     for name in names:
         (home / "training" / name / MODEL).mkdir(parents=True, exist_ok=True)
-        told = {"recipe": name.partition("-")[0], "release": {"name": release, "content": "c"}, "learnt_of": learnt_of}
-        (home / "training" / name / NOTE).write_text(json.dumps(told), encoding="utf-8")
+        note = {"recipe": name.partition("-")[0], "release": {"name": release, "content": "c"}, "learnt_of": learnt_of}
+        (home / "training" / name / NOTE).write_text(json.dumps(note), encoding="utf-8")
 
 
 def test_a_policy_starts_from_its_warm_start_on_the_same_release(training_home: Path):
     ended(training_home, "empathy_sft-gpu-v1", "empathy_encoder-gpu-v1")
-    run = prepare(training_home, recipe("empathy_coe"), "gpu")
+    run = prepare(training_home, load_recipe("empathy_coe"), "gpu")
     assert run.overrides["actor_rollout_ref.model.path"] == str(
         training_home / "training" / "empathy_sft-gpu-v1" / MODEL
     )
-    assert run.asked["encoder"] == f"{'training'}/empathy_encoder-gpu-v1/{MODEL}"
+    assert run.details["encoder"] == f"{'training'}/empathy_encoder-gpu-v1/{MODEL}"
 
 
 def test_a_run_has_learnt_of_its_release_and_of_those_of_the_models_that_it_starts_from_and_asks(training_home: Path):
     ended(training_home, "empathy_sft-old", release="v0", learnt_of=["u", "v0"])
     ended(training_home, "empathy_encoder-old", release="w")
     named = {"start": "empathy_sft-old", "encoder": "empathy_encoder-old"}
-    assert prepare(training_home, recipe("empathy_coe"), "gpu", **named).asked["learnt_of"] == ["u", "v0", "v1", "w"]
-    assert prepare(training_home, recipe("empathy_sft"), "gpu").asked["learnt_of"] == ["v1"]
-    given = {"model.path": str(training_home / "training" / "empathy_sft-old" / "checkpoints" / "global_step_5")}
-    assert prepare(training_home, recipe("empathy_sft"), "gpu", given=given).asked["learnt_of"] == ["u", "v0", "v1"]
+    assert prepare(training_home, load_recipe("empathy_coe"), "gpu", **named).details["learnt_of"] == [
+        "u",
+        "v0",
+        "v1",
+        "w",
+    ]
+    assert prepare(training_home, load_recipe("empathy_sft"), "gpu").details["learnt_of"] == ["v1"]
+    settings = {"model.path": str(training_home / "training" / "empathy_sft-old" / "checkpoints" / "global_step_5")}
+    assert prepare(training_home, load_recipe("empathy_sft"), "gpu", settings=settings).details["learnt_of"] == [
+        "u",
+        "v0",
+        "v1",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("arm", "missing"), [("", "empathy_sft-cpu_smoke-v1"), ("no_coe", "empathy_sft-no_coe-cpu_smoke-v1")]
+    ("ablation", "missing"), [("", "empathy_sft-cpu_smoke-v1"), ("no_coe", "empathy_sft-no_coe-cpu_smoke-v1")]
 )
-def test_without_a_warm_start_a_policy_says_how_to_get_one(training_home: Path, arm: str, missing: str):
+def test_without_a_warm_start_a_policy_says_how_to_get_one(training_home: Path, ablation: str, missing: str):
     with pytest.raises(RequestError, match=f"no run {missing} that has come to its end") as error:
-        prepare(training_home, recipe("empathy_coe"), "cpu_smoke", arm=arm)
+        prepare(training_home, load_recipe("empathy_coe"), "cpu_smoke", ablation=ablation)
     assert "gongqing train empathy_sft first, or name a run with --start" in str(error.value)
 
 
 def test_without_an_encoder_its_reward_says_how_to_get_one(training_home: Path):
     with pytest.raises(RequestError, match="gongqing train empathy_encoder first, or name a run with --encoder"):
-        prepare(training_home, recipe("empathy_coe"), "cpu_smoke", arm="grpo_only")
+        prepare(training_home, load_recipe("empathy_coe"), "cpu_smoke", ablation="grpo_only")
 
 
-def test_an_arm_may_be_another_recipe(training_home: Path):
-    run = prepare(training_home, recipe("empathy_coe"), "cpu_smoke", arm="sft_only")
+def test_an_ablation_may_be_another_recipe(training_home: Path):
+    run = prepare(training_home, load_recipe("empathy_coe"), "cpu_smoke", ablation="sft_only")
     assert run.recipe.name == "empathy_sft"
     assert run.folder.name == "empathy_sft-sft_only-cpu_smoke-v1"
 
 
-def test_arms_differ_in_what_the_paper_compares_and_in_nothing_else(training_home: Path):
+def test_ablations_differ_in_what_the_paper_compares_and_in_nothing_else(training_home: Path):
     runs = {
-        arm: prepare(training_home, recipe("compeer_cer"), "gpu", arm=arm, provider="openai")
-        for arm in ("", "urp", "ur", "por")
+        one: prepare(training_home, load_recipe("compeer_cer"), "gpu", ablation=one, provider="openai")
+        for one in ("", "urp", "ur", "por")
     }
     reweight = "+reward.custom_reward_function.reward_kwargs.reweight"
     named = ("trainer.experiment_name", "trainer.default_local_dir", "trainer.rollout_data_dir")
 
-    def told(arm: str) -> dict:
-        return {key: value for key, value in runs[arm].overrides.items() if key not in named}
+    def overrides(ablation: str) -> dict:
+        return {key: value for key, value in runs[ablation].overrides.items() if key not in named}
 
-    assert told("") == told("urp") == {key: value for key, value in told("ur").items() if key != reweight}
-    assert told("ur") == told("por")
-    assert told("ur")[reweight] is False
-    assert [runs[arm].asked["judge"]["mode"] for arm in runs] == ["unified", "unified", "unified", "apart"]
+    assert (
+        overrides("") == overrides("urp") == {key: value for key, value in overrides("ur").items() if key != reweight}
+    )
+    assert overrides("ur") == overrides("por")
+    assert overrides("ur")[reweight] is False
+    assert [run.details["judge"]["mode"] for run in runs.values()] == ["unified", "unified", "unified", "apart"]
 
 
-def test_an_arm_that_there_is_not_names_the_nearest(training_home: Path):
-    with pytest.raises(UnknownName, match="no arm of empathy_coe 'grpo_olny'") as error:
-        prepare(training_home, recipe("empathy_coe"), "gpu", arm="grpo_olny")
+def test_an_unknown_ablation_names_the_nearest(training_home: Path):
+    with pytest.raises(UnknownName, match="no ablation of empathy_coe 'grpo_olny'") as error:
+        prepare(training_home, load_recipe("empathy_coe"), "gpu", ablation="grpo_olny")
     assert "did you mean 'grpo_only'?" in str(error.value)
 
 
 def test_what_imitates_needs_no_rows_to_be_validated_on(training_home: Path):
-    run = prepare(training_home, recipe("unifireward"), "gpu")
+    run = prepare(training_home, load_recipe("unifireward"), "gpu")
     assert set(run.files) == {"train"}
     assert "data.val_files" not in run.overrides
 
 
-def test_the_judge_is_whom_somebody_named(training_home: Path):
-    asked = prepare(training_home, recipe("mindchat_ecot"), "gpu", provider="openai").asked["judge"]
-    assert (asked["provider"], asked["model"]) == ("openai", "qwen-plus")
-    asked = prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke", provider="replay").asked["judge"]
-    assert (asked["provider"], asked["model"]) == ("replay", "qwen-plus")
+def test_the_judge_is_the_named_provider(training_home: Path):
+    details = prepare(training_home, load_recipe("mindchat_ecot"), "gpu", provider="openai").details["judge"]
+    assert (details["provider"], details["model"]) == ("openai", "qwen-plus")
+    details = prepare(training_home, load_recipe("mindchat_ecot"), "cpu_smoke", provider="replay").details["judge"]
+    assert (details["provider"], details["model"]) == ("replay", "qwen-plus")
 
 
 @pytest.mark.parametrize("name", ["mindchat_ecot", "compeer_cer"])
-def test_where_nobody_judges_the_reward_is_told_so_and_no_service_is_started(training_home: Path, name: str):
-    run = prepare(training_home, recipe(name), "cpu_smoke")
-    assert run.asked["judge"] == {"provider": "none", "reward": "format and redundancy alone"}
+def test_where_nobody_judges_the_reward_is_set_so_and_no_service_is_started(training_home: Path, name: str):
+    run = prepare(training_home, load_recipe(name), "cpu_smoke")
+    assert run.details["judge"] == {"provider": "none", "reward": "format and redundancy alone"}
     assert (run.services, run.judge) == ({}, None)
     assert run.overrides["+reward.custom_reward_function.reward_kwargs.judge"] is False
     with pytest.raises(RequestError, match="the run's own to set"):
         prepare(
-            training_home, recipe(name), "cpu_smoke", given={"+reward.custom_reward_function.reward_kwargs.judge": True}
+            training_home,
+            load_recipe(name),
+            "cpu_smoke",
+            settings={"+reward.custom_reward_function.reward_kwargs.judge": True},
         )
     with pytest.raises(RequestError, match="nobody judges, and so nothing is spent"):
-        prepare(training_home, recipe(name), "gpu", provider="none", budget=Decimal(1))
+        prepare(training_home, load_recipe(name), "gpu", provider="none", budget=Decimal(1))
 
 
 def test_steps_and_responses_apart_have_a_model_each(training_home: Path):
-    told = {"name": "apart", "provider": "openai", "settings": Rewards(compeer_outcome="mine")}
-    apart = prepare(training_home, recipe("compeer_cer"), "gpu", arm="por", **told)
-    assert apart.asked["judge"] == {
+    options = {"name": "apart", "provider": "openai", "rewards": Rewards(compeer_outcome="mine")}
+    apart = prepare(training_home, load_recipe("compeer_cer"), "gpu", ablation="por", **options)
+    assert apart.details["judge"] == {
         "provider": "openai", "mode": "apart",
         "model": "unifireward", "model-process": "compeer-prm", "model-outcome": "mine",
     }  # fmt: skip
     assert {"--model-process=compeer-prm", "--model-outcome=mine", "--mode=apart"} <= {*apart.services["judge"]}
     assert "--model-process" not in " ".join(
-        prepare(training_home, recipe("compeer_cer"), "gpu", **told).services["judge"]
+        prepare(training_home, load_recipe("compeer_cer"), "gpu", **options).services["judge"]
     )
 
 
-def test_on_gpus_somebody_has_to_say_who_judges(training_home: Path):
-    with pytest.raises(RequestError, match="nobody said who judges"):
-        prepare(training_home, recipe("mindchat_ecot"), "gpu")
+def test_on_gpus_the_provider_has_to_be_named(training_home: Path):
+    with pytest.raises(RequestError, match="--provider is missing"):
+        prepare(training_home, load_recipe("mindchat_ecot"), "gpu")
 
 
 @pytest.mark.parametrize(
-    ("name", "option", "given"),
+    ("name", "option", "options"),
     [
         ("empathy_sft", "--provider", {"provider": "openai"}),
         ("unifireward", "--budget", {"budget": Decimal(1)}),
         ("mindchat_ecot", "--encoder", {"encoder": "empathy_encoder-gpu-v1"}),
     ],
 )
-def test_what_would_have_no_effect_is_refused(training_home: Path, name: str, option: str, given: dict):
+def test_what_would_have_no_effect_is_refused(training_home: Path, name: str, option: str, options: dict):
     with pytest.raises(RequestError, match=f"{name} has no use for {option}"):
-        prepare(training_home, recipe(name), "cpu_smoke", **given)
+        prepare(training_home, load_recipe(name), "cpu_smoke", **options)
 
 
-@pytest.mark.parametrize("name", ["../evil", "..", ".", "/tmp/x", "a/b", "a\nb", "-x", "0123456789abcdef"])
+@pytest.mark.parametrize("name", ["..", "/tmp/x", "a/b", "a\nb", "-x", "0123456789abcdef"])
 def test_a_name_is_no_path_and_no_version(training_home: Path, name: str):
     for option in ("name", "start", "encoder"):
         with pytest.raises(RequestError, match="is no name of a run"):
-            prepare(training_home, recipe("empathy_coe"), "cpu_smoke", **{option: name})
+            prepare(training_home, load_recipe("empathy_coe"), "cpu_smoke", **{option: name})
 
 
-def test_a_run_starts_from_what_it_starts_from(training_home: Path):
+def test_a_run_of_another_recipe_is_no_start_and_no_encoder(training_home: Path):
     ended(training_home, "empathy_sft-gpu-v1", "empathy_encoder-gpu-v1")
     with pytest.raises(RequestError, match="is a run of empathy_encoder, and not of empathy_sft"):
-        prepare(training_home, recipe("empathy_coe"), "gpu", start="empathy_encoder-gpu-v1")
+        prepare(training_home, load_recipe("empathy_coe"), "gpu", start="empathy_encoder-gpu-v1")
     with pytest.raises(RequestError, match="is a run of empathy_sft, and not of empathy_encoder"):
-        prepare(training_home, recipe("empathy_coe"), "gpu", encoder="empathy_sft-gpu-v1")
+        prepare(training_home, load_recipe("empathy_coe"), "gpu", encoder="empathy_sft-gpu-v1")
 
 
 @pytest.mark.parametrize(
@@ -180,22 +194,22 @@ def test_a_run_starts_from_what_it_starts_from(training_home: Path):
 )
 def test_what_is_the_runs_own_to_set_is_refused(training_home: Path, key: str):
     with pytest.raises(RequestError, match="is the run's own to set"):
-        prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke", given={key: "x"})
+        prepare(training_home, load_recipe("mindchat_ecot"), "cpu_smoke", settings={key: "x"})
 
 
 @pytest.mark.parametrize("value", [None, 3, True])
 def test_a_model_to_start_from_is_a_name(training_home: Path, value: object):
     for name in ("mindchat_ecot", "empathy_encoder"):
-        key = TRAINERS[recipe(name).trainer].model
+        key = TRAINERS[load_recipe(name).trainer].model
         with pytest.raises(RequestError, match="is no model to start from") as error:
-            prepare(training_home, recipe(name), "cpu_smoke", given={key: value})
+            prepare(training_home, load_recipe(name), "cpu_smoke", settings={key: value})
         assert str(error.value.where).startswith(f"{key}: --set")
 
 
 def test_the_encoder_has_the_first_gpu_that_the_policy_leaves():
-    assert gpus({}, 6) == ("0,1,2,3,4,5", "6")
-    assert gpus({"CUDA_VISIBLE_DEVICES": "2,3,5"}, 2) == ("2,3", "5")
-    assert gpus({"CUDA_VISIBLE_DEVICES": "2,3"}, 2) == ("2,3", "")
+    assert share_gpus({}, 6) == ("0,1,2,3,4,5", "6")
+    assert share_gpus({"CUDA_VISIBLE_DEVICES": "2,3,5"}, 2) == ("2,3", "5")
+    assert share_gpus({"CUDA_VISIBLE_DEVICES": "2,3"}, 2) == ("2,3", "")
 
 
 @pytest.mark.drill("privacy")
@@ -203,44 +217,44 @@ def test_no_trainer_has_the_keys_of_models_nor_that_of_authors(training_home: Pa
     own = '[own]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\nmax_tokens = 300\nkey_variable = "OF_MY_HOST"\n'
     (tmp_path / "profiles.toml").write_text(own, encoding="utf-8")
     (tmp_path / "gongqing.toml").write_text('[llm]\nprofiles = "profiles.toml"\n', encoding="utf-8")
-    assert keys(tmp_path) == keys(training_home) | {"OF_MY_HOST"}
-    assert {"GONGQING_AUTHOR_KEY", "DASHSCOPE_API_KEY"} <= keys(training_home)
-    for name in (*keys(training_home), "OF_ANOTHER"):
+    assert secret_variables(tmp_path) == secret_variables(training_home) | {"OF_MY_HOST"}
+    assert {"GONGQING_AUTHOR_KEY", "DASHSCOPE_API_KEY"} <= secret_variables(training_home)
+    for name in (*secret_variables(training_home), "OF_ANOTHER"):
         monkeypatch.setenv(name, "a secret of sixteen characters")
-    run = prepare(training_home, recipe("mindchat_ecot"), "cpu_smoke")
-    beside = run._beside()
-    assert keys(training_home).isdisjoint(run._environment())
-    assert keys(training_home).isdisjoint(beside["encoder"])
-    assert keys(training_home) - beside["judge"].keys() == {"GONGQING_AUTHOR_KEY"}
+    run = prepare(training_home, load_recipe("mindchat_ecot"), "cpu_smoke")
+    beside = run._service_environments()
+    assert secret_variables(training_home).isdisjoint(run._environment())
+    assert secret_variables(training_home).isdisjoint(beside["encoder"])
+    assert secret_variables(training_home) - beside["judge"].keys() == {"GONGQING_AUTHOR_KEY"}
     assert "OF_ANOTHER" in run._environment(), "what a trainer may need stays"
 
 
 def test_there_must_be_a_release_with_the_rows(training_home: Path, tmp_path: Path):
     with pytest.raises(RequestError, match="no release to train on"):
-        prepare(tmp_path, recipe("mindchat_ecot"), "cpu_smoke")
+        prepare(tmp_path, load_recipe("mindchat_ecot"), "cpu_smoke")
     with pytest.raises(RequestError, match="no train rows of ecot_chains"):
-        prepare(training_home, recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"}), "cpu_smoke")
+        prepare(training_home, load_recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"}), "cpu_smoke")
 
 
-@pytest.mark.parametrize("name", recipes())
-def test_where_rows_are_missing_for_want_of_labels_that_is_said(training_home: Path, name: str):
-    told = recipe(name)
-    empty = release_of(training_home, "v1").model_copy(update={"configs": {}})
-    [of_labels] = ["cer_labels" in stage.parents for stage in STAGES if told.rows in stage.tables]
-    with pytest.raises(RequestError, match=f"no train rows of {told.rows}") as error:
-        _files(training_home, empty, told)
-    assert ("people have to label candidates first (the table cer_labels" in error.value.hint) == of_labels
+def test_where_rows_are_missing_for_want_of_labels_the_hint_says_so(training_home: Path):
+    empty = find_release(training_home, "v1").model_copy(update={"configs": {}})
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        [of_labels] = ["cer_labels" in stage.parents for stage in STAGES if recipe.rows in stage.tables]
+        with pytest.raises(RequestError, match=f"no train rows of {recipe.rows}") as error:
+            _files(training_home, empty, recipe)
+        assert ("people have to label candidates first (the table cer_labels" in error.value.hint) == of_labels, name
 
 
 @pytest.mark.parametrize(("name", "value"), [("mode", "shift"), ("alpha", 1), ("beta", 0.5), ("reweight", False)])
 def test_the_reward_of_c_has_its_settings(training_home: Path, name: str, value: object):
     key = f"+reward.custom_reward_function.reward_kwargs.{name}"
-    run = prepare(training_home, recipe("compeer_cer"), "gpu", provider="openai", given={key: value})
+    run = prepare(training_home, load_recipe("compeer_cer"), "gpu", provider="openai", settings={key: value})
     assert run.overrides[key] == value
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "says"),
     [
         ("mode", "shfit", "no mode of the reward compeer 'shfit'"),
         ("alpha", "much", "alpha of the reward compeer is to be a number, and 'much' is not"),
@@ -248,14 +262,14 @@ def test_the_reward_of_c_has_its_settings(training_home: Path, name: str, value:
     ],
 )
 def test_a_setting_of_the_reward_that_it_cannot_use_is_refused_before_a_worker_meets_it(
-    training_home: Path, name: str, value: object, told: str
+    training_home: Path, name: str, value: object, says: str
 ):
-    given = {f"+reward.custom_reward_function.reward_kwargs.{name}": value}
-    with pytest.raises((RequestError, UnknownName), match=told):
-        prepare(training_home, recipe("compeer_cer"), "gpu", provider="openai", given=given)
+    settings = {f"+reward.custom_reward_function.reward_kwargs.{name}": value}
+    with pytest.raises((RequestError, UnknownName), match=says):
+        prepare(training_home, load_recipe("compeer_cer"), "gpu", provider="openai", settings=settings)
 
 
 def test_a_setting_that_the_reward_does_not_have_names_the_nearest(training_home: Path):
-    given = {"+reward.custom_reward_function.reward_kwargs.rewieght": False}
+    settings = {"+reward.custom_reward_function.reward_kwargs.rewieght": False}
     with pytest.raises(UnknownName, match="did you mean 'reweight'"):
-        prepare(training_home, recipe("compeer_cer"), "gpu", provider="openai", given=given)
+        prepare(training_home, load_recipe("compeer_cer"), "gpu", provider="openai", settings=settings)

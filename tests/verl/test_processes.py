@@ -1,4 +1,4 @@
-"""Who works in the folder of a run, and that it is known also where whoever started it was killed."""
+"""Who works in the folder of a run, and that it is known also where the command that started it was killed."""
 
 import os
 import signal

@@ -3,8 +3,6 @@
 import csv
 import datetime as dt
 import json
-import os
-import subprocess
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -14,29 +12,27 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from real_sets import REAL_SETS
-from train_env import require_train_env
+from train_env import require_train_env, script_result
 from unique_rows import answer, post, posts, splits
 
 from pipelines.errors import RequestError
 from pipelines.ingest.importing import read
 from pipelines.release.shards import write_shards
-from pipelines.settings import ROOT, Prompts
+from pipelines.settings import Prompts
 from pipelines.split.turns import sample_turns
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
-from pipelines.train.lengths import checked
-from pipelines.train.lengths import read as read_counts
+from pipelines.train.lengths import check_counts, parse_counts
 from pipelines.train.prepare import prepare
-from pipelines.train.recipe import as_arguments, recipe, recipes
+from pipelines.train.recipe import as_arguments, load_recipe, recipe_names
 from pipelines.train.runs import MODEL, NOTE
-from pipelines.train.services import PYTHON
-from pipelines.train.tiny import tokenizer
+from pipelines.train.tiny import make_tokenizer
 from pipelines.trainsets.prompt_sets import cer_prompts, coe_prompts, ecot_prompts
 from schemas.tables import TABLES
 
 pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(600)]
 
-GRPO = [name for name in recipes() if recipe(name).trainer == "grpo"]
+GRPO = [name for name in recipe_names() if load_recipe(name).trainer == "grpo"]
 LEAST = 1_000  # rows of each set
 MAX_TOKENS = {"grpo_ecot": 1024, "grpo_coe": 1024, "grpo_cer": 2048}  # of a prompt: M's and E's; C's are ours
 
@@ -53,9 +49,9 @@ class Made:
     dropped: dict[str, pl.DataFrame]
 
 
-def _post(at: int, title: str, told: str, *answers: str) -> dict[str, Any]:
+def _post(at: int, title: str, text: str, *answers: str) -> dict[str, Any]:
     written = [answer(f"s:{at}/{n}", one) for n, one in enumerate(answers)]
-    return post(at, f"{title}\n{told}".strip(), *written, group_id=f"p{at}")
+    return post(at, f"{title}\n{text}".strip(), *written, group_id=f"p{at}")
 
 
 def questions(shared: Path) -> tuple[Rows, Rows]:
@@ -104,7 +100,9 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
     turns = sampled(shared)
     said = [row["text"] for row in (*posted, *asked)] + [turn["text"] for row in turns["history"] for turn in row]
     tokens = home / "tokens"
-    tokenizer([*said[::20], "system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n"]).save_pretrained(tokens)
+    make_tokenizer([*said[::20], "system\n", "user\n", "assistant\n", "<think>\n\n</think>\n\n"]).save_pretrained(
+        tokens
+    )
     groups = [*(row["group_id"] for row in (*posted, *asked)), *turns["group_id"]]
     of = splits(**{group: ("train", "train", "validation", "test")[at % 4] for at, group in enumerate(set(groups))})
     settings = Prompts(tokenizer=tokens, max_tokens=MAX_TOKENS["grpo_ecot"], max_tokens_cer=MAX_TOKENS["grpo_cer"])
@@ -124,16 +122,17 @@ with contextlib.redirect_stdout(sys.stderr):
     from omegaconf import OmegaConf
     from verl.trainer.ppo.utils import create_rl_dataset
     from verl.utils import hf_tokenizer
-    from pipelines.train.compose import composed
+    from pipelines.train.compose import compose_config
     from pipelines.errors import RequestError
-    from pipelines.train.lengths import counts
+    from pipelines.train.lengths import count_tokens
     found = {}
     try:
-        counts({"actor_rollout_ref": {"model": {"path": str(Path.cwd())}}, "data": {"train_files": "none.parquet"}})
+        model = {"model": {"path": str(Path.cwd())}}
+        count_tokens({"actor_rollout_ref": model, "data": {"train_files": "none.parquet"}})
     except RequestError as error:
         found["refused"] = str(error)
     for name, arguments in json.loads(sys.stdin.read()).items():
-        told = composed("ppo_trainer", arguments)
+        told = compose_config("ppo_trainer", arguments)
         Path(f"{name}.json").write_text(json.dumps(told))
         config = OmegaConf.create(told)
         tokens = hf_tokenizer(config.actor_rollout_ref.model.path)
@@ -143,13 +142,9 @@ with contextlib.redirect_stdout(sys.stderr):
             last = rows[len(rows) - 1]
             last.pop("dummy_tensor")
             read[split] = {"ids": rows.dataframe["row_id"], "last": last}
-        found[name] = {"read": read, "counts": [one._asdict() for one in counts(told)]}
+        found[name] = {"read": read, "counts": [one._asdict() for one in count_tokens(told)]}
 print(json.dumps(found, default=list))
 """
-
-
-def _environment(real: Made) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "HF_HOME": str(real.home / "hf")}
 
 
 @pytest.fixture(scope="module")
@@ -160,22 +155,16 @@ def verl(real: Made) -> dict[str, Any]:
         run = real.home / "training" / f"{other}-gpu-v1"
         (run / MODEL).mkdir(parents=True)
         (run / NOTE).write_text(json.dumps({"recipe": other, "release": {"name": "v1"}}))
-    judged = {name: "openai" if "judge" in recipe(name).services else None for name in GRPO}
+    judged = {name: "openai" if "judge" in load_recipe(name).services else None for name in GRPO}
     runs = {
-        name: prepare(real.home, recipe(name), "gpu", release="v1", name=name, provider=judged[name], given=model)
+        name: prepare(
+            real.home, load_recipe(name), "gpu", release="v1", name=name, provider=judged[name], settings=model
+        )
         for name in GRPO
     }
-    ran = subprocess.run(
-        [PYTHON, "-c", READ],
-        input=json.dumps({name: as_arguments(run.overrides) for name, run in runs.items()}),
-        env=_environment(real),
-        cwd=real.home,
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return found
+    arguments = {name: as_arguments(run.overrides) for name, run in runs.items()}
+    result: dict[str, Any] = script_result(READ, stdin=arguments, cwd=real.home, HF_HOME=str(real.home / "hf"))
+    return result
 
 
 def written(real: Made, config: str, split: str) -> Rows:
@@ -186,7 +175,7 @@ def written(real: Made, config: str, split: str) -> Rows:
 
 @pytest.mark.parametrize("name", GRPO)
 def test_verl_reads_every_row_of_a_thousand_and_more(real: Made, verl: dict[str, Any], name: str):
-    config = recipe(name).rows
+    config = load_recipe(name).rows
     assert real.release.rows(config) >= LEAST
     for split in ("train", "validation"):
         ids = [row["row_id"] for row in written(real, config, split)]
@@ -198,7 +187,7 @@ def test_verl_reads_every_row_of_a_thousand_and_more(real: Made, verl: dict[str,
 def test_training_and_validation_are_chosen_by_split_and_nothing_is_read_of_test(
     real: Made, verl: dict[str, Any], name: str
 ):
-    config = recipe(name).rows
+    config = load_recipe(name).rows
     read_ids = {split: set(told["ids"]) for split, told in verl[name]["read"].items()}
     assert read_ids["train"].isdisjoint(read_ids["validation"])
     assert real.release.rows(config, "test") > 0
@@ -213,7 +202,7 @@ def test_training_and_validation_are_chosen_by_split_and_nothing_is_read_of_test
 def test_a_row_reaches_the_reward_as_it_was_written(real: Made, verl: dict[str, Any], name: str):
     assert verl[name]["read"].keys() == {"train", "validation"}
     for split, told in verl[name]["read"].items():
-        last = written(real, recipe(name).rows, split)[-1]
+        last = written(real, load_recipe(name).rows, split)[-1]
         for key in ("extra_info", "reward_model", "data_source"):
             assert told["last"][key] == last[key]
         assert told["last"]["raw_prompt"] == last["prompt"]
@@ -227,7 +216,7 @@ def test_what_is_too_long_was_counted_by_us_before(real: Made, verl: dict[str, A
     }
     assert sum(overlong.values()) > 0, "the real data have prompts that are too long"
     for name in GRPO:
-        config = recipe(name).rows
+        config = load_recipe(name).rows
         for told in verl[name]["counts"]:
             assert (told["over"], told["limit"]) == (0, MAX_TOKENS[config])
             assert told["rows"] == real.release.rows(config, told["split"])
@@ -239,28 +228,32 @@ def test_our_lengths_are_those_that_the_release_notes_of_every_prompt(real: Made
     extra = 0 if name != "compeer_cer" else None
     assert verl[name]["counts"]
     for told in verl[name]["counts"]:
-        noted = max(row["extra_info"]["prompt_length"] for row in written(real, recipe(name).rows, told["split"]))
+        noted = max(row["extra_info"]["prompt_length"] for row in written(real, load_recipe(name).rows, told["split"]))
         if extra is None:
             assert told["longest"] < noted
         else:
             assert told["longest"] == noted
 
 
-def test_a_run_tells_these_lengths_before_it_trains(real: Made, verl: dict[str, Any]):
-    given = {"actor_rollout_ref.model.path": str(real.tokens)}
-    told = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", provider="openai", given=given).lengths()
-    assert told == checked(read_counts(json.dumps(verl["mindchat_ecot"]["counts"])))
+def test_a_run_shows_these_lengths_before_it_trains(real: Made, verl: dict[str, Any]):
+    settings = {"actor_rollout_ref.model.path": str(real.tokens)}
+    told = prepare(
+        real.home, load_recipe("mindchat_ecot"), "gpu", release="v1", provider="openai", settings=settings
+    ).lengths()
+    assert told == check_counts(parse_counts(json.dumps(verl["mindchat_ecot"]["counts"])))
     assert [line.partition(":")[0] for line in told] == ["prompts of train", "prompts of validation"]
 
 
 def test_a_run_is_refused_whose_prompts_are_too_long_for_its_model(real: Made):
-    given = {"actor_rollout_ref.model.path": str(real.tokens), "data.max_prompt_length": 300}
-    run = prepare(real.home, recipe("mindchat_ecot"), "gpu", release="v1", name="long", provider="none", given=given)
+    settings = {"actor_rollout_ref.model.path": str(real.tokens), "data.max_prompt_length": 300}
+    run = prepare(
+        real.home, load_recipe("mindchat_ecot"), "gpu", release="v1", name="long", provider="none", settings=settings
+    )
     with pytest.raises(RequestError, match="prompts of train are longer than 300 tokens"):
         run.train(lambda step, metrics: pytest.fail("it trains"))
 
 
-def test_a_folder_without_a_tokenizer_is_an_error_that_says_so(real: Made, verl: dict[str, Any]):
+def test_a_folder_without_a_tokenizer_is_refused(real: Made, verl: dict[str, Any]):
     assert "the tokenizer cannot be loaded" in verl["refused"]
     assert f"where: {real.home}" in verl["refused"]
     assert "hint: name the model's folder" in verl["refused"]

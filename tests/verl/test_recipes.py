@@ -1,92 +1,40 @@
-"""Recipes: the papers' numbers, layer by layer, and what is said where something else is set."""
-
-import json
-import subprocess
+"""Recipes: the papers' numbers, layer by layer."""
 
 import pytest
-from train_env import require_train_env
+from train_env import script_result
 
 from pipelines.errors import RequestError, UnknownName
-from pipelines.train.recipe import PRESETS, as_arguments, given, number, overrides, recipe, recipes
-from pipelines.train.services import PYTHON
+from pipelines.train.recipe import (
+    PRESETS,
+    as_arguments,
+    build_overrides,
+    load_recipe,
+    parse_settings,
+    recipe_names,
+)
 
-# papers.md §7, and for E's batch §7's note: six GPUs, so that batch × G is divisible by six.
-NUMBERS = {
-    "mindchat_ecot": {
-        "actor_rollout_ref.model.path": "Qwen/Qwen3-8B-Base",
-        "+data.apply_chat_template_kwargs.enable_thinking": False,
-        "actor_rollout_ref.actor.optim.lr": 1e-6,
-        "actor_rollout_ref.rollout.n": 4,
-        "actor_rollout_ref.rollout.temperature": 1.0,
-        "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 4,
-        "actor_rollout_ref.actor.ppo_mini_batch_size": 16,
-        "data.max_prompt_length": 1024,
-        "data.max_response_length": 1500,
-        "trainer.total_training_steps": 1000,
-        "+actor_rollout_ref.actor.fsdp_config.mixed_precision.param_dtype": "fp16",
-        "+actor_rollout_ref.ref.fsdp_config.mixed_precision.param_dtype": "fp16",
-        "actor_rollout_ref.rollout.dtype": "float16",
-        "actor_rollout_ref.model.enable_gradient_checkpointing": True,
-        "trainer.n_gpus_per_node": 4,
-        "actor_rollout_ref.actor.use_kl_loss": True,
-    },
-    "empathy_coe": {
-        "actor_rollout_ref.model.path": "Qwen/Qwen3-8B",
-        "+data.apply_chat_template_kwargs.enable_thinking": False,
-        "actor_rollout_ref.actor.optim.lr": 1e-6,
-        "actor_rollout_ref.rollout.n": 4,
-        "actor_rollout_ref.rollout.temperature": 1.0,
-        "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 1,
-        "actor_rollout_ref.actor.ppo_mini_batch_size": 6,
-        "data.max_prompt_length": 1024,
-        "data.max_response_length": 1024,
-        "trainer.total_training_steps": 1000,
-        "data.seed": 42,
-        "trainer.n_gpus_per_node": 6,
-        "actor_rollout_ref.actor.use_kl_loss": True,
-    },
-    "compeer_cer": {
-        "actor_rollout_ref.model.path": "Qwen/Qwen2.5-VL-7B-Instruct",
-        "actor_rollout_ref.actor.optim.lr": 1e-6,
-        "actor_rollout_ref.rollout.n": 4,
-        "data.train_batch_size": 32,
-        "trainer.n_gpus_per_node": 8,
-        "actor_rollout_ref.actor.use_kl_loss": False,
-    },
-}
+GRPO = [name for name in recipe_names() if load_recipe(name).trainer == "grpo"]
 
 
-def test_there_is_a_recipe_for_each_paper():
-    assert set(NUMBERS) < set(recipes())
-    assert {recipe(name).rows for name in NUMBERS} == {"grpo_ecot", "grpo_coe", "grpo_cer"}
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_the_gpu_preset_has_the_papers_numbers(name):
-    told = recipe(name)
-    assert {key: number(value) for key, value in told.paper.items()} == {
-        key: number(value) for key, value in NUMBERS[name].items()
-    }
-    found = {key.removeprefix("+"): value for key, value in overrides(told, "gpu").items()}
-    assert {key: found[key.removeprefix("+")] for key in told.paper} == told.paper
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_every_decision_of_ours_is_apart_from_the_papers(name):
-    told = recipe(name)
-    assert not told.ours.keys() & told.paper.keys()
+@pytest.mark.parametrize("name", GRPO)
+def test_the_gpu_preset_has_the_papers_numbers_apart_from_decisions_of_ours(name):
+    """The numbers themselves: test_paper_numbers."""
+    recipe = load_recipe(name)
+    overrides = {key.removeprefix("+"): value for key, value in build_overrides(recipe, "gpu").items()}
+    assert {key: overrides[key.removeprefix("+")] for key in recipe.paper} == recipe.paper
+    assert not recipe.ours.keys() & recipe.paper.keys()
 
 
 def test_what_a_caller_sets_wins():
-    told = recipe("mindchat_ecot")
-    found = overrides(told, "gpu", given(["trainer.total_training_steps=7", "+trainer.nnodes=2"]))
-    assert found["trainer.total_training_steps"] == 7
-    assert [value for key, value in found.items() if key.lstrip("+") == "trainer.nnodes"] == [2]
+    recipe = load_recipe("mindchat_ecot")
+    overrides = build_overrides(recipe, "gpu", parse_settings(["trainer.total_training_steps=7", "+trainer.nnodes=2"]))
+    assert overrides["trainer.total_training_steps"] == 7
+    assert [value for key, value in overrides.items() if key.lstrip("+") == "trainer.nnodes"] == [2]
 
 
 def test_settings_are_written_as_hydra_reads_them():
-    found = as_arguments({"a": None, "b": True, "c": [1, "x"], "d": 1e-6, "+e.f": "g"})
-    assert found == ["a=null", "b=true", "c=[1,x]", "d=1e-06", "+e.f=g"]
+    overrides = as_arguments({"a": None, "b": True, "c": [1, "x"], "d": 1e-6, "+e.f": "g"})
+    assert overrides == ["a=null", "b=true", "c=[1,x]", "d=1e-06", "+e.f=g"]
 
 
 TEXTS = (
@@ -114,12 +62,9 @@ print(json.dumps([parser.parse_override(one).value() for one in json.load(sys.st
 
 @pytest.mark.xdist_group("training")
 def test_every_text_is_read_by_hydra_as_it_was_meant():
-    require_train_env()
     written = [one for text in TEXTS for one in as_arguments({"key": text, "keys": [text, text]})]
-    ran = subprocess.run([PYTHON, "-c", PARSED], input=json.dumps(written), capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
     texts = [*TEXTS[:-1], 1e-6]  # YAML 1.1 reads a rate as a text, and Hydra is to read a rate
-    assert json.loads(ran.stdout) == [one for text in texts for one in (text, [text, text])]
+    assert script_result(PARSED, stdin=written) == [one for text in texts for one in (text, [text, text])]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +72,7 @@ def test_every_text_is_read_by_hydra_as_it_was_meant():
 )
 def test_what_sets_nothing_is_refused(written):
     with pytest.raises(RequestError, match="sets nothing"):
-        given([written])
+        parse_settings([written])
 
 
 @pytest.mark.parametrize(("written", "says"), [
@@ -136,21 +81,21 @@ def test_what_sets_nothing_is_refused(written):
 ])  # fmt: skip
 def test_a_value_that_is_none_is_refused(written, says):
     with pytest.raises(RequestError, match=says):
-        given([written])
+        parse_settings([written])
 
 
 def test_a_date_is_a_text_to_a_configuration():
-    assert given(["trainer.project_name=2025-01-01"]) == {"trainer.project_name": "2025-01-01"}
+    assert parse_settings(["trainer.project_name=2025-01-01"]) == {"trainer.project_name": "2025-01-01"}
 
 
 def test_an_unknown_recipe_names_the_nearest():
     with pytest.raises(UnknownName, match="mindchat_ecot"):
-        recipe("mindchat")
+        load_recipe("mindchat")
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("name", GRPO)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_no_old_name_of_a_reward_is_ever_written(name, preset):
     """verl 0.9 reads `custom_reward_function.path` no more, and does not say so."""
-    keys = overrides(recipe(name), preset)
+    keys = build_overrides(load_recipe(name), preset)
     assert not [key for key in keys if key.startswith(("custom_reward_function", "reward_model", "+reward_model"))]

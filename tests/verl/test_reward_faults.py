@@ -1,16 +1,13 @@
 """Our manager of rewards, as verl loads it: groups that meet across workers, and outputs without a reward."""
 
 import json
-import os
-import subprocess
 from typing import Any
 
 import pytest
-from train_env import require_train_env
+from train_env import in_train_env
 
 from pipelines.rewards.redundancy import reweight
 from pipelines.settings import ROOT
-from pipelines.train.services import PYTHON
 
 # As tests/doubles/gathered.py has them.
 ANSWERS, HISTORY = ["我在听。", "我在听，您慢慢说。", ""], ["我在听。"]
@@ -19,27 +16,20 @@ pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("training")]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    require_train_env()
-    ran = subprocess.run(
-        [PYTHON, ROOT / "tests" / "doubles" / "gathered.py", tmp_path_factory.mktemp("gathered")],
-        env={
-            **os.environ,
-            "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
-            "RAY_AUTH_MODE": "disabled",
-            "RAY_USAGE_STATS_ENABLED": "0",
-            "TOKENIZERS_PARALLELISM": "false",
-        },
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr
-    found: dict[str, dict[str, Any]] = json.loads(ran.stdout.splitlines()[-1])
-    return found
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    environment = {
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
+        "RAY_AUTH_MODE": "disabled",
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    script = ROOT / "tests" / "doubles" / "gathered.py"
+    output = in_train_env(script, tmp_path_factory.mktemp("gathered"), **environment)
+    cases: dict[str, dict[str, Any]] = json.loads(output.splitlines()[-1])
+    return cases
 
 
-def test_a_group_whose_outputs_went_to_two_workers_is_weighed_as_one(told: dict[str, dict[str, Any]]):
-    found = told["whole"]
+def test_a_group_whose_outputs_went_to_two_workers_is_weighed_as_one(cases: dict[str, dict[str, Any]]):
+    found = cases["whole"]
     terms = [one["reward_extra_info"] for one in found["came_to"]]
     lengths = dict(zip(ANSWERS, (one["length"] for one in terms), strict=True))
     expected = reweight([one["r"] for one in terms], ANSWERS, HISTORY, length=lengths.__getitem__)
@@ -49,8 +39,8 @@ def test_a_group_whose_outputs_went_to_two_workers_is_weighed_as_one(told: dict[
     assert found["reason"] == ""
 
 
-def test_every_output_leaves_a_line_with_its_terms_and_the_judges_words(told: dict[str, dict[str, Any]]):
-    found = told["whole"]
+def test_every_output_leaves_a_line_with_its_terms_and_the_judges_words(cases: dict[str, dict[str, Any]]):
+    found = cases["whole"]
     lines = sorted(found["lines"], key=lambda line: line["session"])
     assert [line["terms"] for line in lines] == [one["reward_extra_info"] for one in found["came_to"]]
     assert [line["words"] for line in lines] == ["好", "好", ""], "nobody was asked about an output without parts"
@@ -58,29 +48,29 @@ def test_every_output_leaves_a_line_with_its_terms_and_the_judges_words(told: di
     assert all(set(map(type, one["reward_extra_info"].values())) == {float} for one in found["came_to"])
 
 
-def test_what_is_validated_on_has_groups_of_its_own_size(told: dict[str, dict[str, Any]]):
-    assert len([one["reward_score"] for one in told["validation"]["came_to"]]) == 2
+def test_what_is_validated_on_has_groups_of_its_own_size(cases: dict[str, dict[str, Any]]):
+    assert len([one["reward_score"] for one in cases["validation"]["came_to"]]) == 2
 
 
-def test_an_output_that_fails_does_not_leave_its_group_waiting(told: dict[str, dict[str, Any]]):
-    found = told["stopped"]
+def test_an_output_that_fails_does_not_leave_its_group_waiting(cases: dict[str, dict[str, Any]]):
+    found = cases["stopped"]
     assert all("the judge failed at 3 of the last 10 answers" in one for one in found["came_to"])
     assert found["reason"] == "an output has no reward: the judge failed at 3 of the last 10 answers"
     assert found["lines"] == []
 
 
-def test_a_group_that_stays_incomplete_is_an_error(told: dict[str, dict[str, Any]]):
-    assert "of the 3 outputs of a prompt 2 had a reward after 8 s" in told["lost"]["reason"]
-    assert all("of the 3 outputs of a prompt 2 had" in one for one in told["lost"]["came_to"])
+def test_a_group_that_stays_incomplete_is_an_error(cases: dict[str, dict[str, Any]]):
+    assert "of the 3 outputs of a prompt 2 had a reward after 8 s" in cases["lost"]["reason"]
+    assert all("of the 3 outputs of a prompt 2 had" in one for one in cases["lost"]["came_to"])
 
 
-def test_a_judge_that_is_too_slow_stops_the_run(told: dict[str, dict[str, Any]]):
-    assert told["slow"]["reason"].startswith("an output has no reward: no answer from http://127.0.0.1:")
-    assert told["slow"]["came_to"][0].startswith("RewardFailed: ")
+def test_a_judge_that_is_too_slow_stops_the_run(cases: dict[str, dict[str, Any]]):
+    assert cases["slow"]["reason"].startswith("an output has no reward: no answer from http://127.0.0.1:")
+    assert cases["slow"]["came_to"][0].startswith("RewardFailed: ")
 
 
-def test_what_is_no_number_is_no_reward(told: dict[str, dict[str, Any]]):
-    assert "the judge gave nan for empathy" in told["not_a_number"]["reason"]
-    one, other = told["numbers"]["came_to"]
+def test_what_is_no_number_is_no_reward(cases: dict[str, dict[str, Any]]):
+    assert "the judge gave nan for empathy" in cases["not_a_number"]["reason"]
+    one, other = cases["numbers"]["came_to"]
     assert one == "RewardFailed: the reward has no judge_ok"
     assert other == "RewardFailed: score of the reward is nan, which is no finite number"

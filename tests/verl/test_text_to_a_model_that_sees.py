@@ -1,14 +1,7 @@
 """Qwen2.5-VL as verl patches it, given text alone: a tiny one, on a CPU."""
 
-import json
-import os
-import subprocess
-
 import pytest
-from train_env import require_train_env
-
-from pipelines.settings import ROOT
-from pipelines.train.services import PYTHON
+from train_env import script_result
 
 SCRIPT = """
 import json
@@ -48,14 +41,6 @@ print(json.dumps({
 @pytest.mark.timeout(300)
 @pytest.mark.xdist_group("training")
 def test_it_reads_text_as_transformers_does_and_its_vision_encoder_stays_as_it_is():
-    require_train_env()
-    ran = subprocess.run(
-        [PYTHON, "-c", SCRIPT],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "VERL_USE_EXTERNAL_MODULES": "pipelines.train.verl_text"},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    found = json.loads(ran.stdout.splitlines()[-1])
+    found = script_result(SCRIPT, VERL_USE_EXTERNAL_MODULES="pipelines.train.verl_text")
     assert found["difference"] < 1e-4
     assert (found["gradients"], found["moved"], found["learnt"]) == (0, [], True)

@@ -1,4 +1,4 @@
-"""Runs of training in Dagster: a process of its own through Pipes, live figures, what it was made of, how it fails."""
+"""Runs of training in Dagster: what is declared, metadata, and how a run fails. A real run: test_empathy_run."""
 
 import json
 import re
@@ -8,35 +8,19 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from rollout_lines import BY_VARIANT, ROWS, run_of, scored_line, step_line, told
-from train_env import released
+from rollout_lines import BY_VARIANT, ROWS, as_jsonl, run_of, scored_line, step_line
 
 from pipelines.definitions import build_definitions
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.training import FIGURES, GROUP, Judging, TrainConfig, _described, _running, trainings
 from pipelines.llm.interface import JUDGES
 from pipelines.settings import ROOT
-from pipelines.store import Store
 from pipelines.train.alarms import Alarm
-from pipelines.train.piped import Judged, _outcome
-from pipelines.train.recipe import recipes
-from pipelines.train.runs import metrics
+from pipelines.train.piped import VerdictShare, outcome_message
+from pipelines.train.recipe import recipe_names
 from pipelines.train.services import PYTHON
 
-STEPS = 3
 KEY = dg.AssetKey("train_mindchat_ecot")
-# Small, and no validation before the first step.
-SETTINGS = [
-    f"trainer.total_training_steps={STEPS}",
-    "trainer.save_freq=2",
-    "trainer.test_freq=-1",
-    "trainer.val_before_train=false",
-    "actor_rollout_ref.rollout.n=4",
-    "data.train_batch_size=4",
-    "actor_rollout_ref.actor.ppo_mini_batch_size=4",
-    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=16",
-    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=16",
-]
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dagster.PreviewWarning", "ignore:AssetExecutionContext.run_id:DeprecationWarning"
@@ -69,7 +53,7 @@ def failure(result: dg.ExecuteInProcessResult) -> dg.Failure:
 def test_there_is_an_asset_and_a_job_of_its_own_for_every_recipe():
     graph = build_definitions().get_repository_def().asset_graph
     ours = {key for key in graph.get_all_asset_keys() if graph.get(key).group_name == GROUP}
-    assert {key.to_user_string() for key in ours} == {f"train_{name}" for name in recipes()}
+    assert {key.to_user_string() for key in ours} == {f"train_{name}" for name in recipe_names()}
     assert {parent for key in ours for parent in graph.get(key).parent_keys} == {dg.AssetKey("release")}
     for job in build_definitions().get_repository_def().get_all_jobs():
         selected = ours & set(job.asset_layer.executable_asset_keys)
@@ -84,7 +68,7 @@ def test_definitions_load_without_what_trains():
     assert not {"torch", "verl", "ray"} & set(ran.stdout.split("'"))
 
 
-# What is told
+# What is shown
 
 
 def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_path: Path):
@@ -100,20 +84,22 @@ def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_p
     assert shown["plot: reward"].value.startswith("![reward](data:image/png;base64,")
     assert shown["rollouts"] == "rollouts/run@abc"
     assert shown["content"] == "c0ffee"
-    told_of = [record.data["of the rows"] for record in shown["rows"].records]
-    assert told_of == [ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]]
+    rows = [record.data["of the rows"] for record in shown["rows"].records]
+    assert rows == [ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]]
 
 
-def test_the_terms_of_its_reward_are_told_and_none_of_what_was_written_or_judged(tmp_path: Path):
+def test_the_terms_of_its_reward_are_shown_and_no_word_that_was_written_or_judged(tmp_path: Path):
     """As the process hands it over: through JSON."""
-    said = ["我睡不着", "抱抱你", "别想太多", "很温暖"]
-    steps = {step: [step_line(f"{step}", i, said[1 + i], prompt=said[0]) for i in range(2)] for step in (2, 10)}
+    words = ["我睡不着", "抱抱你", "别想太多", "很温暖"]
+    steps = {step: [step_line(f"{step}", i, words[1 + i], prompt=words[0]) for i in range(2)] for step in (2, 10)}
     scored = {
-        str(step): [scored_line(f"{step}", i, said[1 + i], said[3], r_format=step / 10, judge_ok=ok) for i in range(2)]
+        str(step): [
+            scored_line(f"{step}", i, words[1 + i], words[3], r_format=step / 10, judge_ok=ok) for i in range(2)
+        ]
         for step, ok in ((2, 1.0), (10, 0.5))
     }
     run = run_of(tmp_path / "training" / "run", steps, scored, {2: {"critic/score/mean": 0.5}})
-    shown = _described(run, json.loads(json.dumps(_outcome(tmp_path, run))))
+    shown = _described(run, json.loads(json.dumps(outcome_message(tmp_path, run))))
     assert (shown["judge_ok_first"], shown["judge_ok"]) == (1.0, 0.5)
     assert (shown["reward_first"], shown["reward"]) == (0.5, 0.5)
     assert [
@@ -125,8 +111,8 @@ def test_the_terms_of_its_reward_are_told_and_none_of_what_was_written_or_judged
     ]
     for title in ("terms of the reward", "share of outputs with the judge's verdict"):
         assert shown[f"plot: {title}"].value.startswith(f"![{title}](data:image/png;base64,")
-    told = repr({name: getattr(value, "value", value) for name, value in shown.items()})
-    assert not [one for one in said if one in told or json.dumps(one).strip('"') in told]
+    text = repr({name: getattr(value, "value", value) for name, value in shown.items()})
+    assert not [one for one in words if one in text or json.dumps(one).strip('"') in text]
 
 
 def test_a_run_that_failed_before_its_first_step_is_described(tmp_path: Path):
@@ -136,22 +122,22 @@ def test_a_run_that_failed_before_its_first_step_is_described(tmp_path: Path):
 
 
 def test_the_share_of_verdicts_is_of_what_was_scored_since_the_last_step(tmp_path: Path):
-    judged = Judged(tmp_path)
-    assert judged() is None
+    verdicts = VerdictShare(tmp_path)
+    assert verdicts() is None
     path = tmp_path / "1.jsonl"
-    path.write_text(told([scored_line("a", 0, "甲", judge_ok=1.0), scored_line("a", 1, "乙", judge_ok=0.0)]))
-    assert judged() == 0.5
-    line = told([scored_line("b", 0, "丙", judge_ok=1.0)])
+    path.write_text(as_jsonl([scored_line("a", 0, "甲", judge_ok=1.0), scored_line("a", 1, "乙", judge_ok=0.0)]))
+    assert verdicts() == 0.5
+    line = as_jsonl([scored_line("b", 0, "丙", judge_ok=1.0)])
     with path.open("a") as file:
         file.write(line[:20])
-    assert judged() is None, "half a line is being written"
+    assert verdicts() is None, "half a line is being written"
     with path.open("a") as file:
         file.write(line[20:])
-    (tmp_path / "2.jsonl").write_text(told([scored_line("c", 0, "丁", judge_ok=1.0)]))
-    assert judged() == 1.0
+    (tmp_path / "2.jsonl").write_text(as_jsonl([scored_line("c", 0, "丁", judge_ok=1.0)]))
+    assert verdicts() == 1.0
 
 
-def test_what_cannot_be_carried_out_fails_with_its_remedy(tmp_path: Path, instance: dg.DagsterInstance):
+def test_a_request_that_cannot_be_carried_out_fails_with_its_hint(tmp_path: Path, instance: dg.DagsterInstance):
     """Through the process: there is no release in this home, or no environment to train in."""
     found = failure(materialized(tmp_path, instance))
     hint = "gongqing release NAME" if PYTHON.exists() else "make train-env"
@@ -166,12 +152,12 @@ def test_a_provider_that_there_is_not_is_refused_before_anything_starts(tmp_path
 
 @pytest.mark.parametrize("provider", ["replay", None])
 def test_who_judges_reaches_the_process(tmp_path: Path, instance: dg.DagsterInstance, provider: str | None):
-    """There is no such arm, or no environment to train in: what is asked for was read."""
-    found = failure(materialized(tmp_path, instance, provider=provider, arm="nosuch"))
-    assert re.search(r"there is no arm of mindchat_ecot 'nosuch'|no environment to train in", found.description)
+    """There is no such ablation, or no environment to train in: what is asked for was read."""
+    found = failure(materialized(tmp_path, instance, provider=provider, ablation="nosuch"))
+    assert re.search(r"there is no ablation of mindchat_ecot 'nosuch'|no environment to train in", found.description)
 
 
-def test_what_cannot_be_asked_for_is_told_of_by_the_process(tmp_path: Path, instance: dg.DagsterInstance):
+def test_a_wrong_request_fails_in_the_process(tmp_path: Path, instance: dg.DagsterInstance):
     asked = {**TrainConfig().model_dump(mode="json"), "recipe": "mindchat_ecot", "home": str(tmp_path)}
     ways = dg.PipesTempFileContextInjector(), dg.PipesTempFileMessageReader()
     extras = {**asked, "provider": "nosuch", "budget": "much"}
@@ -185,16 +171,18 @@ def test_what_cannot_be_asked_for_is_told_of_by_the_process(tmp_path: Path, inst
         return dg.MaterializeResult()
 
     assert dg.materialize([asking], instance=instance).success
-    [told] = messages
-    assert "provider 'nosuch': Input should be 'openai', 'replay' or 'none'; budget 'much': " in told["failed"]
-    assert "hint: mend the config of the asset" in told["failed"]
+    [message] = messages
+    assert "provider 'nosuch': Input should be 'openai', 'replay' or 'none'; budget 'much': " in message["failed"]
+    assert "hint: mend the config of the asset" in message["failed"]
 
 
 def test_the_asset_called_directly_fails_with_the_same(tmp_path: Path):
     with dg.DagsterInstance.ephemeral() as ephemeral:
         context = dg.build_asset_context(instance=ephemeral)
-        with pytest.raises(dg.Failure, match=r"there is no arm of mindchat_ecot 'nosuch'|no environment to train in"):
-            asset()(context, TrainConfig(preset="cpu_smoke", arm="nosuch"), HomeResource(path=str(tmp_path)))
+        with pytest.raises(
+            dg.Failure, match=r"there is no ablation of mindchat_ecot 'nosuch'|no environment to train in"
+        ):
+            asset()(context, TrainConfig(preset="cpu_smoke", ablation="nosuch"), HomeResource(path=str(tmp_path)))
 
 
 @pytest.mark.drill("web UI")
@@ -203,84 +191,3 @@ def test_a_judge_may_spend_no_more_than_the_settings_allow(tmp_path: Path, insta
     assert not refused.success
     (event,) = [event for event in refused.all_events if event.is_step_failure]
     assert "may spend 0, not 9000" in str(event.event_specific_data.error)
-
-
-# The real thing
-
-
-@pytest.fixture(scope="module")
-def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return released(sample_home, tmp_path_factory.mktemp("trained"))
-
-
-@pytest.fixture(scope="module")
-def ran(home: Path):
-    """A short run of verl, and the instance that it was told to."""
-    with dg.instance_for_test() as instance:
-        result = materialized(home, instance, name="piped", settings=SETTINGS)
-        assert result.success, failure(result).description
-        yield result, instance
-
-
-@pytest.mark.xdist_group("training")
-@pytest.mark.timeout(1500)  # on a busy machine; two minutes on an idle one
-class TestARun:
-    """One run of verl, three steps, through the asset."""
-
-    def test_its_steps_are_observed_as_they_are_made(self, home: Path, ran):
-        _, instance = ran
-        records = instance.fetch_observations(KEY, limit=100).records
-        observed = {record.asset_observation.metadata["step"].value: record for record in records}
-        assert {1, 2, 3} <= observed.keys()
-        logged = metrics(home / "training" / "piped")
-        for step in (1, 2, 3):
-            figures = observed[step].asset_observation.metadata
-            assert figures["reward"].value == pytest.approx(logged[step]["critic/score/mean"])
-            assert {"length", "entropy"} <= figures.keys()
-        assert observed[3].timestamp - observed[1].timestamp > 0.2, "live, and not all at the end"
-
-    def test_its_rows_are_told_of_before_its_steps(self, home: Path, ran):
-        result, instance = ran
-        said = [one.user_message for one in instance.all_logs(result.run_id)]
-        [rows] = [place for place, one in enumerate(said) if one.startswith("text only: ")]
-        steps = [place for place, one in enumerate(said) if one.startswith("step 1 of")]
-        assert "\nprompts of train: " in said[rows]
-        assert rows < min(steps)
-
-    def test_its_materialisation_says_what_it_was_made_of_and_what_it_left(self, home: Path, ran):
-        result, _ = ran
-        (event,) = result.get_asset_materialization_events()
-        shown = event.materialization.metadata
-        assert (shown["release"].value, shown["steps"].value) == ("v1", STEPS)
-        assert [record.data["step"] for record in shown["checkpoints"].records] == [2, 3]
-        assert Path(shown["model"].path, "config.json").exists()
-        assert Path(shown["page"].path).read_text(encoding="utf-8").count("<img") >= 4
-        assert list(Path(shown["tensorboard"].path).iterdir())
-        terms = {one.data["term"]: one.data for one in shown["terms_of_the_reward"].records}
-        assert shown["judge_ok"].value == terms["judge_ok"]["last"] == 1
-        assert {"plot: terms of the reward", "plot: share of outputs with the judge's verdict"} <= shown.keys()
-
-    def test_what_it_wrote_is_a_table_and_every_output_met_what_was_scored_for_it(self, home: Path, ran):
-        version = Store(home / "data").version("rollouts", partition="piped")
-        note = version.manifest.runs[-1].note
-        assert version.rows == note["outputs"] == STEPS * 4 * 4
-        assert (note["unscored"], version.dropped) == (0, 0)
-        rows = Store(home / "data").read("rollouts", partition="piped").collect()
-        assert rows["row_id"].null_count() == 0
-        assert set(rows["split"]) == {"train"}
-        assert set(rows.group_by("step", "uid").len()["len"]) == {4}
-
-    def test_the_same_run_again_says_the_same(self, home: Path, ran):
-        _, instance = ran
-        again = materialized(home, instance, name="piped", settings=SETTINGS)
-        assert again.success
-        (event,) = again.get_asset_materialization_events()
-        assert event.materialization.metadata["steps"].value == STEPS
-        assert len(Store(home / "data").versions("rollouts", "piped")) == 1
-
-    def test_a_run_that_was_asked_for_something_else_fails_with_what_it_left(self, home: Path, ran):
-        _, instance = ran
-        result = materialized(home, instance, name="piped", settings=[*SETTINGS, "data.seed=5"])
-        found = failure(result)
-        assert "asked for something else" in found.description
-        assert found.metadata["release"].value == "v1"

@@ -14,8 +14,8 @@ from pipelines.core.files import write_whole
 from pipelines.core.home import Home
 from pipelines.operations.erase.rows import DROPPED, RowFilter
 from pipelines.store.store import Store, Version
-from pipelines.train.recipe import recipe
-from pipelines.train.runs import DATA, note, runs
+from pipelines.train.recipe import load_recipe
+from pipelines.train.runs import DATA, list_runs, read_note
 from schemas.tables import PARTITIONED, TABLES
 
 # Of a line of a journal: which post it is, and everything that somebody wrote in it.
@@ -65,8 +65,8 @@ def shards(home: Path, table: str) -> list[Path]:
 
 def run_data(home: Path, table: str) -> list[Path]:
     """The files of a table that runs of training chose or changed for themselves."""
-    files = (path for run in runs(home) for path in sorted((run / DATA).glob("*.parquet")))
-    return [path for path in files if recipe(note(path.parent.parent)["recipe"]).rows == table]
+    files = (path for run in list_runs(home) for path in sorted((run / DATA).glob("*.parquet")))
+    return [path for path in files if load_recipe(read_note(path.parent.parent)["recipe"]).rows == table]
 
 
 def erase_from_file(path: Path, table: str, row_filter: RowFilter) -> int:

@@ -18,7 +18,7 @@ from pipelines.operations.erase.databases import scrub_file
 from pipelines.operations.erase.places import erase_from_file, run_data
 from pipelines.operations.erase.rows import RowFilter
 from pipelines.operations.erase.scrub import Scrub
-from pipelines.train.runs import CACHE, DATA, LOCK, PAGE, ROLLOUTS, SCORED, learnt_of, runs
+from pipelines.train.runs import CACHE, DATA, LOCK, PAGE, ROLLOUTS, SCORED, learnt_releases, list_runs
 from schemas.tables import TABLES
 
 
@@ -29,7 +29,7 @@ def no_training(home: Path) -> Iterator[None]:
         try:
             stack.enter_context(Home(home).lock("training", wait=False))
         except BlockingIOError as error:
-            where = next(filter(_is_held, runs(home)), Home(home).training)
+            where = next(filter(_is_held, list_runs(home)), Home(home).training)
             raise Busy("a run is training", where=where, hint="wait for it, or end it") from error
         yield
 
@@ -52,7 +52,7 @@ def erase_from_runs(home: Path, row_filter: RowFilter, scrub: Scrub) -> int:
             before = path.read_bytes()
             erase_from_file(path, table, row_filter)
             count += path.read_bytes() != before
-    for run in runs(home):
+    for run in list_runs(home):
         count += _erase_outputs(run, scrub)
         count += sum(scrub_file(log, scrub) for log in (*sorted(run.glob("log-*.txt")), *(run / SCORED).glob("*.txt")))
         count += _remove_page(run / PAGE, scrub)
@@ -105,4 +105,4 @@ def _remove_page(page: Path, scrub: Scrub) -> bool:
 
 def learnt(home: Path, releases: Collection[str]) -> list[str]:
     """The runs that learnt on one of these releases, or from or by a model of such a run; relative to the home."""
-    return [str(run.relative_to(home)) for run in runs(home) if not set(releases).isdisjoint(learnt_of(run))]
+    return [str(run.relative_to(home)) for run in list_runs(home) if not set(releases).isdisjoint(learnt_releases(run))]

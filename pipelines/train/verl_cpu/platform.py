@@ -1,8 +1,7 @@
 """The platform `cpu`, registered with verl: what a processor without an accelerator answers where verl asks one."""
 
+import contextlib
 import types
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -33,94 +32,33 @@ class _Device(types.ModuleType):
         raise AttributeError(f"a CPU has no {name}")
 
 
-_DEVICE = _Device("gongqing_cpu_device")
+def _answer(value: Any = None) -> Any:
+    """A method that always answers the same."""
+    return lambda *_, **__: value
 
 
 @PlatformRegistry.register(platform="cpu")
 class CpuPlatform(PlatformBase):
-    """A machine without an accelerator."""
+    """A machine without an accelerator: one device a process, nothing to wait for, no memory but the system's."""
 
-    @property
-    def device_name(self) -> str:
-        """As torch names the device."""
-        return "cpu"
-
-    @property
-    def vendor_name(self) -> str:
-        """Nobody's."""
-        return "generic"
-
-    @property
-    def device_module(self) -> Any:
-        """What stands for `torch.cuda`."""
-        return _DEVICE
-
-    def is_available(self) -> bool:
-        """A CPU always is."""
-        return True
-
-    def current_device(self) -> torch.device:
-        """The one there is."""
-        return torch.device("cpu")
-
-    def device_count(self) -> int:
-        """One a process."""
-        return 1
-
-    def set_device(self, device_index: int) -> None:
-        """There is no other."""
-
-    def synchronize(self, device_index: int | None = None) -> None:
-        """Nothing runs beside."""
+    device_name = "cpu"
+    vendor_name = "generic"
+    device_module = _Device("gongqing_cpu_device")
+    is_available = _answer(True)
+    device_count = _answer(1)
+    current_device = _answer(torch.device("cpu"))
+    set_device = synchronize = set_allocator_settings = empty_cache = cudart = _answer()
+    profiler_start = profiler_stop = _answer()
+    get_device_capability = _answer((None, None))
+    communication_backend_name = _answer("gloo")
+    visible_devices_envvar = _answer("CUDA_VISIBLE_DEVICES")  # verl sets it; nothing here reads it
+    ray_resource_name = _answer("GPU")  # logical: `ray.init(num_gpus=n)` makes n of them on a machine that has none
+    ray_noset_envvars = _answer([])
+    is_ipc_supported = _answer(False)  # weights travel by value
+    nvtx_range = _answer(contextlib.nullcontext())
 
     def manual_seed(self, seed: int) -> None:
         """Seeds torch."""
         torch.manual_seed(seed)
 
-    def manual_seed_all(self, seed: int) -> None:
-        """Seeds torch."""
-        torch.manual_seed(seed)
-
-    def set_allocator_settings(self, settings: str) -> None:
-        """Memory is the system's."""
-
-    def empty_cache(self) -> None:
-        """Memory is the system's."""
-
-    def get_device_capability(self, device_index: int = 0) -> tuple[None, None]:  # noqa: ARG002
-        """None is known."""
-        return None, None
-
-    def communication_backend_name(self) -> str:
-        """Between processes."""
-        return "gloo"
-
-    def visible_devices_envvar(self) -> str:
-        """verl sets it; nothing here reads it."""
-        return "CUDA_VISIBLE_DEVICES"
-
-    def profiler_start(self) -> None:
-        """There is no profiler."""
-
-    def profiler_stop(self) -> None:
-        """There is no profiler."""
-
-    def ray_resource_name(self) -> str:
-        """Logical: `ray.init(num_gpus=n)` makes n of them on a machine that has none."""
-        return "GPU"
-
-    def ray_noset_envvars(self) -> list[str]:
-        """None."""
-        return []
-
-    def is_ipc_supported(self) -> bool:
-        """Weights travel by value."""
-        return False
-
-    def cudart(self) -> None:
-        """There is none."""
-
-    @contextmanager
-    def nvtx_range(self, msg: str) -> Iterator[None]:  # noqa: ARG002
-        """Marks nothing."""
-        yield
+    manual_seed_all = manual_seed

@@ -18,7 +18,7 @@ _TOGETHER = 0.02  # seconds that the first of several requests waits for the oth
 _MOST = 64  # prompts a call of generate
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     prompt: list[int]
     sampling: dict[str, Any]
     answer: "asyncio.Future[TokenOutput]"
@@ -36,12 +36,12 @@ class Server:
         self.step = 0
         model: Any = AutoModelForCausalLM.from_pretrained(model_config.path, dtype=torch.float32)
         self.model = model.eval()
-        self.waiting: list[_Asked] = []
+        self.waiting: list[_Request] = []
         self.lock = asyncio.Lock()
 
     async def generate(self, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any) -> TokenOutput:
         """One sample of one prompt."""
-        mine = _Asked(list(prompt_ids), dict(sampling_params), asyncio.get_running_loop().create_future())
+        mine = _Request(list(prompt_ids), dict(sampling_params), asyncio.get_running_loop().create_future())
         self.waiting.append(mine)
         while not mine.answer.done():
             async with self.lock:
@@ -53,18 +53,18 @@ class Server:
     async def _answer_some(self) -> None:
         """Answer those that have waited longest."""
         batch, self.waiting = self.waiting[:_MOST], self.waiting[_MOST:]
-        alike: dict[str, list[_Asked]] = defaultdict(list)
-        for asked in batch:
-            alike[repr(sorted(asked.sampling.items()))].append(asked)
+        alike: dict[str, list[_Request]] = defaultdict(list)
+        for request in batch:
+            alike[repr(sorted(request.sampling.items()))].append(request)
         for group in alike.values():
             try:
-                found = await asyncio.to_thread(self._generate, [one.prompt for one in group], group[0].sampling)
-            except Exception as error:  # noqa: BLE001 - the trainer is told, whatever it is
-                for asked in group:
-                    asked.answer.set_exception(error)
+                outputs = await asyncio.to_thread(self._generate, [one.prompt for one in group], group[0].sampling)
+            except Exception as error:  # noqa: BLE001 - the trainer gets it, whatever it is
+                for request in group:
+                    request.answer.set_exception(error)
                 continue
-            for asked, output in zip(group, found, strict=True):
-                asked.answer.set_result(output)
+            for request, output in zip(group, outputs, strict=True):
+                request.answer.set_result(output)
 
     @torch.no_grad()
     def _generate(self, prompts: list[list[int]], sampling: dict[str, Any]) -> list[TokenOutput]:

@@ -14,7 +14,7 @@ from pipelines.operations.erase.erasing import erase
 from pipelines.operations.erase.request import Request
 from pipelines.operations.erase.survey import survey
 from pipelines.store import Store
-from pipelines.train.outcome import tell
+from pipelines.train.page import report
 from pipelines.train.processes import at_work
 
 ASKED = Request(rows=("s:a", "s:x"))
@@ -53,7 +53,7 @@ def on_it(home: Path) -> Path:
     """A run on a release that held it, told of."""
     run = trained(home, "on-it", "v1", HERS)
     shutil.copy(home / "releases" / "v1" / "rm_triplets" / "train-00000-of-00001.parquet", run / "data/train.parquet")
-    tell(Store(home / "data"), run)
+    report(Store(home / "data"), run)
     return run
 
 
@@ -109,7 +109,7 @@ def test_the_table_of_what_a_run_wrote_is_rid_of_it_in_every_version(home: Path,
     left = store.read("rollouts", version.version, "on-it").collect()
     assert left["row_id"].to_list() == ["s:b", "s:b"]
     store.verify(store.version("rollouts", version.version, "on-it"))
-    outcome = tell(store, on_it)  # the page is made again from what is left
+    outcome = report(store, on_it)  # the page is made again from what is left
     assert (outcome.rollouts.rows, OTHERS in outcome.page.read_text(encoding="utf-8")) == (2, True)
     assert traces(on_it, runs([HERS])) == {}
 
@@ -117,7 +117,7 @@ def test_the_table_of_what_a_run_wrote_is_rid_of_it_in_every_version(home: Path,
 def test_what_nobody_scored_goes_for_what_its_prompt_says(home: Path):
     run = trained(home, "unscored", "v1", HERS)
     shutil.rmtree(run / "scored")
-    tell(Store(home / "data"), run)
+    report(Store(home / "data"), run)
     erase(home, ASKED)
     left = Store(home / "data").read("rollouts", partition="unscored").collect()
     assert (left["uid"].to_list(), left["row_id"].to_list()) == (["g2", "g2"], [None, None])
@@ -140,8 +140,8 @@ def test_nothing_is_erased_while_a_run_is_told_of(home: Path, on_it: Path, monke
             erase(home, ASKED)
         written.append(told)
 
-    monkeypatch.setattr("pipelines.train.outcome.write", write)
-    tell(Store(home / "data"), on_it)
+    monkeypatch.setattr("pipelines.train.page.write_rollouts", write)
+    report(Store(home / "data"), on_it)
     assert written
 
 

@@ -9,7 +9,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from rollout_lines import row, table
 
-from pipelines.train.alarms import Alarm, Limits, alarms, echoes, equal, of_groups, own_shingles, shingles_of, smooth
+from pipelines.train.alarms import (
+    Alarm,
+    Limits,
+    echo_shares,
+    find_alarms,
+    group_shares,
+    has_equal_rewards,
+    own_shingles,
+    shingles_of,
+    smooth,
+)
 
 STEPS = range(1, 41)
 NOTHING = table([])
@@ -21,13 +31,13 @@ POSTS = [
 SYSTEM = "请用温和的语气回应来信的人，先接住情绪，再谈看法，不要说教。\n"
 
 
-def found(rollouts: pl.DataFrame = NOTHING, **curves: list[float]) -> dict[str, Alarm]:
+def alarms_of(rollouts: pl.DataFrame = NOTHING, **curves: list[float]) -> dict[str, Alarm]:
     """The alarms of a run, by name."""
     names = {"length": "response_length/mean", "entropy": "actor/entropy"}
     metrics = {
         step: {names[name]: values[place] for name, values in curves.items()} for place, step in enumerate(STEPS)
     }
-    return {one.name: one for one in alarms(rollouts, metrics)}
+    return {one.name: one for one in find_alarms(rollouts, metrics)}
 
 
 def turning(before: float, after: float, at: int = 21) -> list[float]:
@@ -35,7 +45,7 @@ def turning(before: float, after: float, at: int = 21) -> list[float]:
 
 
 def of_terms(**curves: list[float]) -> pl.DataFrame:
-    """Four groups a step, two outputs each, of different rewards; the terms as told."""
+    """Four groups a step, two outputs each, of different rewards, with these terms."""
     return table(
         row(step, 2 * group + output, f"{step}-{group}", score=output, **{name: v[i] for name, v in curves.items()})
         for i, step in enumerate(STEPS)
@@ -45,7 +55,7 @@ def of_terms(**curves: list[float]) -> pl.DataFrame:
 
 def test_a_steady_run_raises_nothing():
     steady = of_terms(judge_ok=[1.0] * 40, strict=[0.5] * 40, r_format=[0.6] * 40, redundancy_alone=[0.0] * 40)
-    assert found(steady, length=[100.0] * 40, entropy=[0.9] * 40) == {}
+    assert alarms_of(steady, length=[100.0] * 40, entropy=[0.9] * 40) == {}
 
 
 @pytest.mark.parametrize(
@@ -57,8 +67,8 @@ def test_a_steady_run_raises_nothing():
         ("entropy", 1.0, 2.0, "entropy_rises"),
     ],
 )
-def test_drift_is_told_with_the_step_since_which_it_holds(curve: str, before: float, after: float, name: str):
-    [alarm] = found(**{curve: turning(before, after)}).values()
+def test_drift_names_the_step_since_which_it_holds(curve: str, before: float, after: float, name: str):
+    [alarm] = alarms_of(**{curve: turning(before, after)}).values()
     assert alarm.name == name
     assert 21 <= alarm.since <= 30, "within a window of the turn"
     assert (alarm.figures["first"], alarm.figures["now"]) == (before, pytest.approx(after))
@@ -67,12 +77,12 @@ def test_drift_is_told_with_the_step_since_which_it_holds(curve: str, before: fl
 
 def test_what_has_passed_is_no_alarm():
     there_and_back = [100.0 if step < 15 or step > 25 else 400.0 for step in STEPS]
-    assert found(length=there_and_back) == {}
+    assert alarms_of(length=there_and_back) == {}
 
 
 def test_an_alarm_counts_from_the_last_time_that_it_began():
     twice = [100.0 if step < 10 or 18 <= step < 31 else 900.0 for step in STEPS]
-    assert found(length=twice)["length_rises"].since > 30
+    assert alarms_of(length=twice)["length_rises"].since > 30
 
 
 @pytest.mark.parametrize(
@@ -80,38 +90,40 @@ def test_an_alarm_counts_from_the_last_time_that_it_began():
     [("judge_ok", 1.0, 0.9, "judge", 0.1), ("redundancy_alone", 0.0, 1.0, "redundancy", 1.0)],
 )
 def test_terms_of_the_reward_raise_theirs(term: str, before: float, after: float, name: str, share: float):
-    [alarm] = found(of_terms(**{term: turning(before, after)})).values()
+    [alarm] = alarms_of(of_terms(**{term: turning(before, after)})).values()
     assert (alarm.name, alarm.figures["share"]) == (name, pytest.approx(share))
 
 
-def test_a_format_reward_that_pays_for_empty_sections_is_told_of():
+def test_a_format_reward_that_pays_for_empty_sections_raises_an_alarm():
     strict, paid = turning(0.8, 0.3), turning(0.7, 0.95)
-    [alarm] = found(of_terms(strict=strict, r_format=paid)).values()
+    [alarm] = alarms_of(of_terms(strict=strict, r_format=paid)).values()
     assert alarm.name == "strict"
     assert (alarm.figures["strict_first"], alarm.figures["strict"]) == (pytest.approx(0.8), pytest.approx(0.3))
-    assert found(of_terms(strict=strict, r_format=turning(0.7, 0.4))) == {}, "a reward that falls too pays for nothing"
+    assert alarms_of(of_terms(strict=strict, r_format=turning(0.7, 0.4))) == {}, (
+        "a reward that falls too pays for nothing"
+    )
 
 
 def test_groups_of_equal_reward_teach_nothing():
     rows = [row(step, 2 * group + output, f"{step}-{group}", score=output * (step < 21 or group == 0))
             for step, group, output in product(STEPS, range(4), range(2))]  # fmt: skip
-    [alarm] = found(table(rows)).values()
+    [alarm] = alarms_of(table(rows)).values()
     assert (alarm.name, alarm.figures["share"]) == ("equal_groups", pytest.approx(0.75))
 
 
 def test_a_group_of_one_output_is_no_group():
-    assert found(table(row(step, 0, f"{step}", score=1.0) for step in STEPS)) == {}
+    assert alarms_of(table(row(step, 0, f"{step}", score=1.0) for step in STEPS)) == {}
 
 
 def test_a_group_without_two_rewards_to_hold_against_each_other_is_no_group():
     """A reward that is no number is left out of the table (`rollouts`): such a group is neither equal nor not."""
     rows = [row(step, 4 * group + output, f"{step}-{group}", **({} if group + output > 3 else {"score": output}))
             for step, group, output in product(STEPS, range(8), range(2))]  # fmt: skip
-    assert found(table(rows)) == {}
-    assert of_groups(table(rows), equal) == dict.fromkeys(STEPS, 0.0)
+    assert alarms_of(table(rows)) == {}
+    assert group_shares(table(rows), has_equal_rewards) == dict.fromkeys(STEPS, 0.0)
     nothing = table(row(step, output, f"{step}") for step, output in product(STEPS, range(2)))
-    assert of_groups(nothing, equal) == {}
-    assert found(nothing) == {}
+    assert group_shares(nothing, has_equal_rewards) == {}
+    assert alarms_of(nothing) == {}
 
 
 COMFORT = "听起来您这阵子很不容易，愿意多说一点吗？"
@@ -128,14 +140,14 @@ def echoing(share: int) -> pl.DataFrame:
 
 
 def test_outputs_that_repeat_the_post_are_an_echo():
-    [alarm] = found(echoing(1)).values()
+    [alarm] = alarms_of(echoing(1)).values()
     assert (alarm.name, alarm.since, alarm.figures["share"]) == ("echo", 10, pytest.approx(0.25))
-    assert found(echoing(0)) == {}
+    assert alarms_of(echoing(0)) == {}
 
 
 def test_words_of_the_system_prompt_are_no_echo():
     rows = [row(1, place, str(place), output=SYSTEM, prompt=SYSTEM + post) for place, post in enumerate(POSTS)]
-    assert echoes(table(rows), 0.5) == {1: 0.0}
+    assert echo_shares(table(rows), 0.5) == {1: 0.0}
 
 
 def test_reasoning_may_repeat_the_post_and_the_answer_may_not():
@@ -143,24 +155,22 @@ def test_reasoning_may_repeat_the_post_and_the_answer_may_not():
     rows = [row(1, 0, prompt=POSTS[0], output=said.format("先坐下来，喝一口水，我们慢慢说。")),
             row(2, 0, prompt=POSTS[0], output=said.format(POSTS[0])),
             row(2, 1, prompt=POSTS[1], output="嗯。")]  # fmt: skip
-    assert echoes(table(rows), 0.5) == {1: 0.0, 2: 0.5}
+    assert echo_shares(table(rows), 0.5) == {1: 0.0, 2: 0.5}
 
 
-@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf")])
-@pytest.mark.parametrize(
-    "name", ["critic/score/mean", "actor/entropy", "actor/kl_loss", "actor/grad_norm", "train/loss"]
-)
-def test_a_figure_that_is_no_number_is_told_of_also_where_it_has_passed(name: str, broken: float):
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["critic/score/mean", "actor/grad_norm", "train/loss"])
+def test_a_figure_that_is_not_finite_raises_an_alarm_also_where_it_has_passed(name: str, broken: float):
     metrics = {step: {name: broken if step in (7, 8) else 1.0} for step in STEPS}
-    [alarm] = alarms(NOTHING, metrics)
+    [alarm] = find_alarms(NOTHING, metrics)
     assert (alarm.name, alarm.since, alarm.figures) == ("not_finite", 7, {name: 2.0})
 
 
-def test_a_figure_that_is_no_number_hides_no_other_alarm():
+def test_a_figure_that_is_not_finite_hides_no_other_alarm():
     lengths = turning(100.0, 300.0)
     lengths[0] = lengths[-1] = float("nan")
     entropy = [*[1.0] * 39, float("nan")]
-    assert found(length=lengths, entropy=entropy).keys() == {"length_rises", "not_finite"}
+    assert alarms_of(length=lengths, entropy=entropy).keys() == {"length_rises", "not_finite"}
 
 
 _PROMPTS = st.lists(st.text("甲乙丙 ", max_size=12), min_size=2, max_size=40, unique=True)
@@ -184,26 +194,25 @@ def test_drift_does_not_depend_on_the_unit(values: list[float], scale: float):
     limits = Limits()
     smoothed = list(smooth(dict(enumerate(values)), limits).values())
     ratios = [value / smoothed[0] for value in smoothed]
-    edges = (limits.shorter, limits.longer)
-    assume(all(abs(ratio - edge) > 1e-6 for ratio in ratios for edge in edges))
+    assume(all(abs(ratio - edge) > 1e-6 for ratio in ratios for edge in limits.length))
 
-    def told(unit: float) -> list[tuple[str, int]]:
+    def raised(unit: float) -> list[tuple[str, int]]:
         metrics = {step: {"response_length/mean": value * unit} for step, value in enumerate(values)}
-        return [(one.name, one.since) for one in alarms(NOTHING, metrics)]
+        return [(one.name, one.since) for one in find_alarms(NOTHING, metrics)]
 
-    assert told(1.0) == told(scale)
+    assert raised(1.0) == raised(scale)
 
 
 @given(values=_CURVES)
 def test_an_alarm_holds_at_every_step_since_it_began_and_not_at_the_one_before(values: list[float]):
     metrics = {step: {"actor/entropy": value} for step, value in enumerate(values)}
-    smoothed = smooth({step: told["actor/entropy"] for step, told in metrics.items()}, Limits())
+    smoothed = smooth({step: figures["actor/entropy"] for step, figures in metrics.items()}, Limits())
     first = next(iter(smoothed.values()))
     bad = {
-        "entropy_falls": lambda value: value / first < Limits().collapsed,
-        "entropy_rises": lambda value: value / first > Limits().rising,
+        "entropy_falls": lambda value: value / first < Limits().entropy[0],
+        "entropy_rises": lambda value: value / first > Limits().entropy[1],
     }
-    raised = {one.name: one.since for one in alarms(NOTHING, metrics)}
+    raised = {one.name: one.since for one in find_alarms(NOTHING, metrics)}
     assert raised.keys() == {name for name, holds in bad.items() if holds(smoothed[max(smoothed)])}
     for name, since in raised.items():
         assert all(bad[name](value) for step, value in smoothed.items() if step >= since)

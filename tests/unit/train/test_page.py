@@ -9,9 +9,8 @@ import pytest
 from rollout_lines import BY_VARIANT, ROWS, row, run_of, scored_line, step_line, table
 
 from pipelines.store import Store
-from pipelines.train.alarms import Alarm, terms
-from pipelines.train.outcome import tell
-from pipelines.train.page import all_curves, drawn, write
+from pipelines.train.alarms import Alarm, mean_terms
+from pipelines.train.page import all_curves, report, write_page
 
 HOSTILE = "</pre><script>alert(1)</script><img src=https://example.com/x onerror=alert(2)> {{ 7 * 7 }} & \"'"
 METRICS = {
@@ -20,7 +19,7 @@ METRICS = {
 }
 
 
-class Seen(HTMLParser):
+class Parsed(HTMLParser):
     """The tags of a page with their attributes, and its text."""
 
     def __init__(self, page: str) -> None:
@@ -46,28 +45,34 @@ def page(tmp_path_factory) -> Path:
     scored = {"1": [scored_line(f"u{step}", session, HOSTILE, words=HOSTILE, r_format=0.5, judge_ok=1.0)
                     for step in steps for session in range(4)]}  # fmt: skip
     folder = tmp_path_factory.mktemp("page")
-    return tell(Store(folder / "data"), run_of(folder / "training" / "run", steps, scored, METRICS)).page
+    return report(Store(folder / "data"), run_of(folder / "training" / "run", steps, scored, METRICS)).page
 
 
-def test_what_a_policy_a_prompt_or_a_judge_says_stays_text(page: Path):
-    seen = Seen(page.read_text(encoding="utf-8"))
-    assert "script" not in {tag for tag, _ in seen.tags}
-    assert not [name for _, attributes in seen.tags for name in attributes if name.startswith("on")]
-    assert seen.text.count(HOSTILE) == 3 * 2 * 5, "prompt, output and verdict; two outputs of each of five steps"
+def test_words_of_a_policy_a_prompt_or_a_judge_stay_text(page: Path):
+    parsed = Parsed(page.read_text(encoding="utf-8"))
+    assert "script" not in {tag for tag, _ in parsed.tags}
+    assert not [name for _, attributes in parsed.tags for name in attributes if name.startswith("on")]
+    assert parsed.text.count(HOSTILE) == 3 * 2 * 5, "prompt, output and verdict; two outputs of each of five steps"
 
 
 def test_the_page_asks_no_network_and_lets_no_script_run(page: Path):
-    seen = Seen(page.read_text(encoding="utf-8"))
-    addresses = [told for _, attributes in seen.tags for name, told in attributes.items() if name in {"src", "href"}]
+    parsed = Parsed(page.read_text(encoding="utf-8"))
+    addresses = [
+        value for _, attributes in parsed.tags for name, value in attributes.items() if name in {"src", "href"}
+    ]
     assert addresses
     assert all(address.startswith("data:image/png;base64,") for address in addresses)
-    [policy] = [told["content"] for tag, told in seen.tags if told.get("http-equiv") == "Content-Security-Policy"]
+    [policy] = [
+        attributes["content"]
+        for _, attributes in parsed.tags
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert policy.startswith("default-src 'none'")
 
 
 def test_it_shows_the_curves_there_are(page: Path):
-    seen = Seen(page.read_text(encoding="utf-8"))
-    images = {told["alt"]: told["src"] for tag, told in seen.tags if tag == "img"}
+    parsed = Parsed(page.read_text(encoding="utf-8"))
+    images = {attributes["alt"]: attributes["src"] for tag, attributes in parsed.tags if tag == "img"}
     assert list(images) == [
         "reward",
         "terms of the reward",
@@ -80,57 +85,49 @@ def test_it_shows_the_curves_there_are(page: Path):
         assert base64.b64decode(source.partition(",")[2]).startswith(b"\x89PNG")
 
 
-def test_it_says_what_the_run_was_made_of_and_what_differs_from_the_paper(page: Path):
-    text = Seen(page.read_text(encoding="utf-8")).text
+def test_it_shows_what_the_run_was_made_of_what_differs_from_the_paper_and_how_its_rows_are(page: Path):
+    text = Parsed(page.read_text(encoding="utf-8")).text
     assert "MindChat-R0" in text
     assert "v1, content c0ffee" in text
     assert re.search(r"actor_rollout_ref\.rollout\.n\s*4\s*8", text)
-
-
-def test_it_says_of_its_rows_how_long_they_are_of_which_variants_and_what_is_lost_with_sound_and_pictures(page: Path):
-    text = Seen(page.read_text(encoding="utf-8")).text
     assert all(line in text for line in (ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]))
 
 
 def test_a_run_whose_rows_were_not_counted_has_a_page(tmp_path: Path):
     run = run_of(tmp_path / "training" / "run", {}, metrics=METRICS)
     (run / "rows.json").unlink()
-    assert "Its rows" not in write(run, table([]), []).read_text(encoding="utf-8")
+    assert "Its rows" not in write_page(run, table([]), []).read_text(encoding="utf-8")
 
 
-def test_it_has_the_figures_of_every_step(page: Path):
+def test_it_has_the_figures_of_every_step_and_is_for_its_owner_alone(page: Path):
     cells = re.findall(r'<td class="figure">([^<]*)</td>', page.read_text(encoding="utf-8"))
     assert cells[:5] == ["1", "0.1", "0.01", "40", "1"]
     assert len(cells) == 10 * 5
-
-
-def test_it_is_for_its_owner_alone(page: Path):
     assert page.stat().st_mode & 0o077 == 0
 
 
 def test_alarms_come_first_with_what_to_do(tmp_path: Path):
     run = run_of(tmp_path / "training" / "run", {}, metrics=METRICS)
     alarm = Alarm("echo", 7, "<b>12 %</b> of the outputs", {"share": 0.12}, "read them")
-    text = write(run, table([]), [alarm]).read_text(encoding="utf-8")
+    text = write_page(run, table([]), [alarm]).read_text(encoding="utf-8")
     assert "&lt;b&gt;12 %&lt;/b&gt; of the outputs</strong>, since step 7" in text
     assert "What to do: read them." in text
     assert text.index("since step 7") < text.index("What it was made of")
 
 
 def test_a_run_that_failed_before_its_first_step_has_a_page(tmp_path: Path):
-    outcome = tell(Store(tmp_path / "data"), run_of(tmp_path / "training" / "run", {}))
+    outcome = report(Store(tmp_path / "data"), run_of(tmp_path / "training" / "run", {}))
     assert outcome.rollouts is None
-    assert "0 steps; it has not come to its end" in Seen(outcome.page.read_text(encoding="utf-8")).text
+    assert "0 steps; it has not come to its end" in Parsed(outcome.page.read_text(encoding="utf-8")).text
 
 
 def test_the_same_run_gives_the_same_page(tmp_path: Path):
     run = run_of(tmp_path / "training" / "run", {1: [step_line("a", 0, "甲")]}, metrics=METRICS)
-    pages = [tell(Store(tmp_path / "data"), run).page.read_bytes() for _ in range(2)]
+    pages = [report(Store(tmp_path / "data"), run).page.read_bytes() for _ in range(2)]
     assert pages[0] == pages[1]
 
 
 def test_a_term_has_its_mean_of_every_step():
     rows = table([row(1, 0, a=1.0), row(1, 1, a=3.0), row(2, 0, a=5.0, b=1.0)])
-    [curves] = [one for one in all_curves(METRICS, terms(rows)) if one.title == "terms of the reward"]
+    [curves] = [one for one in all_curves(METRICS, mean_terms(rows)) if one.title == "terms of the reward"]
     assert curves.curves == {"a": {1: 2.0, 2: 5.0}, "b": {2: 1.0}}
-    assert drawn(curves).startswith(b"\x89PNG")

@@ -1,41 +1,41 @@
-"""The table of an experiment: what an arm has not is empty, and what each measures stands below."""
+"""The table of an experiment: a figure that an ablation has not is empty, and what each measures stands below."""
 
 import io
 
 import pytest
 from rich.console import Console
 
-from pipelines.cli.render import arms
-from pipelines.train.results import ArmResult
+from pipelines.cli.render import results
+from pipelines.train.results import Result
 
-REWARDED = ArmResult(
+REWARDED = Result(
     *("compeer_cer", "ur", 2, 12, 40, 25, "reward compeer of a step's outputs, judged by qwen-plus"),
     *("critic/score/mean", "reward", -3.0, 1.25, 0.5, "reward", 2.5, None),
 )
-IMITATING = ArmResult(
+IMITATING = Result(
     *("compeer_cer", "sft", 2, 12, 40, 25, "loss of compeer_sft; no reward"),
     *("train/loss", "loss", 6.0, 4.125, None, None, None, None),
 )
 
 
-def drawn(*found: ArmResult) -> list[str]:
+def drawn(*rows: Result) -> list[str]:
     console = Console(file=io.StringIO(), width=200)
-    console.print(arms(found))
+    console.print(results(rows))
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
-def cells(lines: list[str], arm: str) -> list[str]:
-    [line] = [line for line in lines if f"│ {arm} " in line]
+def cells(lines: list[str], ablation: str) -> list[str]:
+    [line] = [line for line in lines if f"│ {ablation} " in line]
     return [cell.strip() for cell in line.split("│")[1:-1]]
 
 
-def test_an_arm_without_a_reward_leaves_its_columns_empty():
+def test_an_ablation_without_a_reward_leaves_its_columns_empty():
     lines = drawn(REWARDED, IMITATING)
     assert cells(lines, "ur")[5:] == ["-3.000", "1.250 ± 0.500", "", "", "2.500"]
     assert cells(lines, "sft")[5:] == ["", "", "6.000", "4.125", ""]
 
 
-def test_what_no_arm_has_has_no_column():
+def test_a_figure_that_no_ablation_has_has_no_column():
     assert "reward" not in "".join(drawn(IMITATING._replace(measured="a loss")))
     assert "loss" not in "".join(drawn(REWARDED))
 

@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rollout_lines import run_of, scored_line, step_line, told
+from rollout_lines import run_of, scored_line, step_line, as_jsonl
 
 from pipelines.store import Store
-from pipelines.train.rollouts import read, write
+from pipelines.train.rollouts import read_rollouts, write_rollouts
 from schemas.training import Rollouts
 
 
@@ -23,48 +23,48 @@ def test_outputs_meet_what_was_scored_for_them_over_all_processes(tmp_path: Path
         "11": [scored_line("b", 0, "乙", "温暖", r_format=1.0)],
         "12": [scored_line("a", 0, "甲", "", r_format=0.5)],
     }
-    found = read(run_of(tmp_path / "run", steps, scored))
-    assert terms(found.kept) == [{"r_format": 0.5, "score": 0.25}, {"r_format": 1.0, "score": 0.75}]
-    assert found.kept.select("run_id", "uid", "row_id", "split", "judge").rows() == [
+    result = read_rollouts(run_of(tmp_path / "run", steps, scored))
+    assert terms(result.kept) == [{"r_format": 0.5, "score": 0.25}, {"r_format": 1.0, "score": 0.75}]
+    assert result.kept.select("run_id", "uid", "row_id", "split", "judge").rows() == [
         ("run", "a", "s:a", "train", None),
         ("run", "b", "s:b", "train", "温暖"),
     ]
-    assert found.counts == {"outputs": 2, "unscored": 0, "elsewhere": 0, "unread": 0, "not_finite": 0}
+    assert result.counts == {"outputs": 2, "unscored": 0, "elsewhere": 0, "unread": 0, "not_finite": 0}
 
 
 def test_what_reached_the_advantage_is_the_score_that_is_told(tmp_path: Path):
     run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲", 0.5)]}, {"1": [scored_line("a", 0, "甲", score=0.9)]})
-    assert terms(read(run).kept) == [{"score": 0.5}]
+    assert terms(read_rollouts(run).kept) == [{"score": 0.5}]
 
 
 def test_equal_outputs_of_a_group_are_told_apart_by_their_session(tmp_path: Path):
     steps = {1: [step_line("a", session, "一样") for session in range(3)]}
     scored = {"1": [scored_line("a", session, "一样", term=session) for session in (2, 0, 1)]}
-    assert [one["term"] for one in terms(read(run_of(tmp_path / "run", steps, scored)).kept)] == [0, 1, 2]
+    assert [one["term"] for one in terms(read_rollouts(run_of(tmp_path / "run", steps, scored)).kept)] == [0, 1, 2]
 
 
 def test_an_output_that_nobody_scored_is_kept_with_the_score_alone_and_counted(tmp_path: Path):
-    found = read(run_of(tmp_path / "run", {1: [step_line("a", 0, "甲", 0.25)]}))
-    assert (terms(found.kept), found.counts["unscored"]) == ([{"score": 0.25}], 1)
-    assert found.kept["row_id"].to_list() == [None]
+    result = read_rollouts(run_of(tmp_path / "run", {1: [step_line("a", 0, "甲", 0.25)]}))
+    assert (terms(result.kept), result.counts["unscored"]) == ([{"score": 0.25}], 1)
+    assert result.kept["row_id"].to_list() == [None]
 
 
 def test_a_step_that_was_made_twice_counts_as_it_was_made_last(tmp_path: Path):
     """verl writes its file anew; what was scored for it before meets nothing."""
     scored = {"1": [scored_line("old", 0, "旧", term=1.0)], "2": [scored_line("new", 0, "新", term=2.0)]}
-    found = read(run_of(tmp_path / "run", {1: [step_line("new", 0, "新")]}, scored))
-    assert found.kept["output"].to_list() == ["新"]
-    assert found.counts["elsewhere"] == 1
+    result = read_rollouts(run_of(tmp_path / "run", {1: [step_line("new", 0, "新")]}, scored))
+    assert result.kept["output"].to_list() == ["新"]
+    assert result.counts["elsewhere"] == 1
 
 
 def test_half_a_line_is_dropped_with_its_reason_and_the_lines_before_it_stay(tmp_path: Path):
     run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲"), step_line("a", 1, "乙")]})
     path = run / "rollouts" / "1.jsonl"
     path.write_bytes(b"not JSON\n" + path.read_bytes()[:-10])
-    found = read(run)
-    assert found.kept["output"].to_list() == ["甲"]
-    assert found.dropped.select("row_id", "reason").rows() == [("run/1/0", "unreadable"), ("run/1/2", "unfinished")]
-    assert "乙" not in str(found.dropped.to_dicts()), "what a policy wrote is no detail of a drop"
+    result = read_rollouts(run)
+    assert result.kept["output"].to_list() == ["甲"]
+    assert result.dropped.select("row_id", "reason").rows() == [("run/1/0", "unreadable"), ("run/1/2", "unfinished")]
+    assert "乙" not in str(result.dropped.to_dicts()), "what a policy wrote is no detail of a drop"
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,10 @@ def test_a_line_of_another_kind_is_dropped_with_what_is_wrong_in_it(tmp_path: Pa
     line = step_line("a", 0, "甲")
     without = {name: value for name, value in line.items() if name not in change}
     lines = [line | change, step_line("a", 1, "乙"), *([without] if len(change) == 1 else [])]
-    found = read(run_of(tmp_path / "run", {1: lines}))
-    assert found.kept["output"].to_list() == ["乙"]
-    assert found.counts["outputs"] == len(lines)
-    assert {(reason, detail) for _, _, _, reason, detail in found.dropped.rows()} == {
+    result = read_rollouts(run_of(tmp_path / "run", {1: lines}))
+    assert result.kept["output"].to_list() == ["乙"]
+    assert result.counts["outputs"] == len(lines)
+    assert {(reason, detail) for _, _, _, reason, detail in result.dropped.rows()} == {
         ("incomplete", f"missing or wrong: {wrong}")
     }
 
@@ -94,17 +94,17 @@ def test_a_line_that_is_no_record_is_dropped(tmp_path: Path, line: bytes):
     run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]})
     with (run / "rollouts" / "1.jsonl").open("ab") as file:
         file.write(line)
-    found = read(run)
-    assert found.kept["output"].to_list() == ["甲"]
-    assert found.dropped["reason"].to_list() == ["unreadable"]
+    result = read_rollouts(run)
+    assert result.kept["output"].to_list() == ["甲"]
+    assert result.dropped["reason"].to_list() == ["unreadable"]
 
 
 @pytest.mark.parametrize("name", ["notes", "1.old", "-1", "01", "٣", "9" * 30])
 def test_a_file_that_is_named_after_no_step_is_dropped_line_by_line(tmp_path: Path, name: str):
     run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]})
-    (run / "rollouts" / f"{name}.jsonl").write_text(told([step_line("a", 1, "乙"), step_line("a", 2, "丙")]))
+    (run / "rollouts" / f"{name}.jsonl").write_text(as_jsonl([step_line("a", 1, "乙"), step_line("a", 2, "丙")]))
     store = Store(tmp_path / "data")
-    version = write(store, run)
+    version = write_rollouts(store, run)
     assert version is not None
     assert (version.rows, version.dropped) == (1, 2)
     rows = store.read_dropped("rollouts", partition="run").collect()
@@ -115,35 +115,35 @@ def test_a_file_that_is_named_after_no_step_is_dropped_line_by_line(tmp_path: Pa
 @pytest.mark.parametrize("change", [{"output": None}, {"terms": {"term": None}}, {"terms": None}, {"split": "mine"}])
 def test_a_line_of_a_reward_of_another_kind_is_counted(tmp_path: Path, change: dict):
     scored = {"1": [scored_line("a", 0, "甲", term=1.0) | change]}
-    found = read(run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, scored))
-    assert (found.counts["unread"], found.counts["unscored"], terms(found.kept)) == (1, 1, [{"score": 0.5}])
+    result = read_rollouts(run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, scored))
+    assert (result.counts["unread"], result.counts["unscored"], terms(result.kept)) == (1, 1, [{"score": 0.5}])
 
 
 def test_half_a_line_of_a_reward_is_counted(tmp_path: Path):
     run = run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, {"1": [scored_line("a", 0, "甲", term=1.0)]})
     with (run / "scored" / "1.jsonl").open("a") as file:
         file.write('{"uid": "a", "sess')
-    found = read(run)
-    assert (found.counts["unread"], terms(found.kept)) == (1, [{"score": 0.5, "term": 1.0}])
+    result = read_rollouts(run)
+    assert (result.counts["unread"], terms(result.kept)) == (1, [{"score": 0.5, "term": 1.0}])
 
 
 def test_a_term_that_is_no_number_is_left_out_and_counted(tmp_path: Path):
     scored = {"1": [scored_line("a", 0, "甲", term=float("nan"), other=1.0)]}
-    found = read(run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, scored))
-    assert (terms(found.kept), found.counts["not_finite"]) == ([{"other": 1.0, "score": 0.5}], 1)
+    result = read_rollouts(run_of(tmp_path / "run", {1: [step_line("a", 0, "甲")]}, scored))
+    assert (terms(result.kept), result.counts["not_finite"]) == ([{"other": 1.0, "score": 0.5}], 1)
 
 
 def test_line_separators_in_an_output_are_no_ends_of_lines(tmp_path: Path):
     said = "一\u2028二\x85三\x0b四\r五\n六"
     run = run_of(tmp_path / "run", {1: [step_line("a", 0, said)]}, {"1": [scored_line("a", 0, said, term=1.0)]})
-    assert read(run).kept["output"].to_list() == [said]
-    assert read(run).counts["unscored"] == 0
+    assert read_rollouts(run).kept["output"].to_list() == [said]
+    assert read_rollouts(run).counts["unscored"] == 0
 
 
 def test_the_table_has_a_version_a_run_which_says_what_it_was_made_of(tmp_path: Path):
     store = Store(tmp_path / "data")
     for name, output in (("one", "甲"), ("two", "乙")):
-        write(store, run_of(tmp_path / name, {1: [step_line("a", 0, output)]}))
+        write_rollouts(store, run_of(tmp_path / name, {1: [step_line("a", 0, output)]}))
     assert store.partitions("rollouts") == ["one", "two"]
     assert store.read("rollouts", partition="two").collect()["output"].to_list() == ["乙"]
     note = store.version("rollouts", partition="one").manifest.runs[-1].note
@@ -152,7 +152,7 @@ def test_the_table_has_a_version_a_run_which_says_what_it_was_made_of(tmp_path: 
 
 
 def test_a_run_that_wrote_nothing_makes_no_version(tmp_path: Path):
-    assert write(Store(tmp_path / "data"), run_of(tmp_path / "run", {})) is None
+    assert write_rollouts(Store(tmp_path / "data"), run_of(tmp_path / "run", {})) is None
 
 
 _OUTPUTS = st.lists(
@@ -167,11 +167,11 @@ def test_every_line_is_a_row_or_a_drop_and_what_was_scored_is_used_once(
     steps = [step_line(uid, session, output) for uid, session, output in outputs]
     kept = [scored_line(*one, place=float(place)) for place, one in enumerate(outputs) if place not in lost]
     run = run_of(tmp_path_factory.mktemp("law") / "run", {3: []}, {"1": kept})
-    content = told(steps).encode()
+    content = as_jsonl(steps).encode()
     (run / "rollouts" / "3.jsonl").write_bytes(content[: max(0, len(content) - cut)])
-    found = read(run)
-    Rollouts.validate(found.kept)
-    assert found.counts["outputs"] == found.kept.height + found.dropped.height
-    used = [one["place"] for one in terms(found.kept) if "place" in one]
-    assert len(used) == len(set(used)) == len(kept) - found.counts["elsewhere"]
-    assert found.counts["unscored"] == found.kept.height - len(used)
+    result = read_rollouts(run)
+    Rollouts.validate(result.kept)
+    assert result.counts["outputs"] == result.kept.height + result.dropped.height
+    used = [one["place"] for one in terms(result.kept) if "place" in one]
+    assert len(used) == len(set(used)) == len(kept) - result.counts["elsewhere"]
+    assert result.counts["unscored"] == result.kept.height - len(used)

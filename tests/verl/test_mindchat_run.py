@@ -1,0 +1,226 @@
+"""M's recipe in verl itself, on a CPU: a tiny model learns the format by GRPO, and its judge fails on the way.
+
+The judge is the real one, provider `openai`, and asks a host of models on this machine. By the same command the run is
+started three times: its judge's host goes away, replies NaN, and is sound again.
+"""
+
+import json
+import re
+import subprocess
+import time
+from decimal import Decimal
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+import pytest
+from judge_host import GOOD, JudgeHost, drawn
+from judge_process import profiles
+from train_env import read_lines, released, script_result, start_command
+
+from pipelines.errors import RequestError
+from pipelines.llm.ledger.ledger import Ledger
+from pipelines.rewards.format import ecot
+from pipelines.store.releases import Releases
+from pipelines.train.launch import Run
+from pipelines.train.prepare import prepare
+from pipelines.train.recipe import load_recipe
+from pipelines.train.runs import ROLLOUTS, SCORED, START, describe_rows
+from pipelines.train.trainers import last_step, last_weights
+from schemas.reasoning import ECOT
+
+NAME, RECIPE, STEPS, SAVED = "smoke", "mindchat_ecot", 25, 10
+
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("training")]
+
+
+@pytest.fixture(scope="module")
+def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return released(sample_home, tmp_path_factory.mktemp("judged"))
+
+
+def run_of(home: Path, **settings: object) -> Run:
+    budget = Decimal(50)
+    return prepare(
+        home, load_recipe(RECIPE), "cpu_smoke", name=NAME, provider="openai", budget=budget, settings=settings
+    )
+
+
+def start(home: Path, host: JudgeHost, model: str) -> "subprocess.Popen[str]":
+    """Trains, with a judge of this name at a host."""
+    profiles(home, host.base_url, names=("qwen-plus",), profile='key_variable = ""\n')
+    text = (home / "profiles.toml").read_text(encoding="utf-8")
+    (home / "profiles.toml").write_text(text.replace('"qwen-plus-1"', f'"{model}"'), encoding="utf-8")
+    with (home / "gongqing.toml").open("a", encoding="utf-8") as file:
+        file.write("[rewards]\njudge_timeout = 4\njudge_attempts = 2\n")
+    options = ("--preset=cpu_smoke", f"--name={NAME}", "--provider=openai", "--budget=50")
+    return start_command(home, "train", RECIPE, *options)
+
+
+class Stop(NamedTuple):
+    """The words of the command about a run that it ended, the last checkpoint, with when its weights were written, and
+    what had been spent of the one budget that is open.
+    """
+
+    stderr: str
+    checkpoint: int
+    written: float
+    spent: int
+
+
+def stopped(home: Path, process: "subprocess.Popen[str]") -> Stop:
+    _, stderr = process.communicate(timeout=600)
+    assert process.returncode == 1, stderr
+    folder = run_of(home).folder
+    weights = max(last_weights("grpo", folder).glob("*.pt"), key=lambda path: path.stat().st_mtime)
+    with Ledger(home / "ledger.sqlite") as ledger:
+        [budget] = ledger.budgets()
+    return Stop(" ".join(stderr.split()), last_step(folder), weights.stat().st_mtime, budget.spent)
+
+
+@pytest.fixture(scope="module")
+def gone(home: Path) -> Stop:
+    """The host goes away once there is a checkpoint."""
+    with JudgeHost(drawn) as host:
+        process = start(home, host, "gone")
+        folder = run_of(home).folder
+        while last_step(folder) < SAVED and process.poll() is None:
+            time.sleep(0.1)
+    return stopped(home, process)
+
+
+@pytest.fixture(scope="module")
+def useless(home: Path, gone: Stop) -> Stop:
+    """The next start, of a host that answers NaN. Its judge has another name than the one that is gone, whose verdicts
+    would be known, and the same one until it is sound: only its replies show that it has been mended.
+    """
+    with JudgeHost(lambda _: GOOD.replace("4", "NaN")) as host:
+        return stopped(home, start(home, host, "mended"))
+
+
+@pytest.fixture(scope="module")
+def ended(home: Path, useless: Stop) -> str:
+    """The output of the same command once the host is sound."""
+    with JudgeHost(drawn) as host:
+        process = start(home, host, "mended")
+        stdout, stderr = process.communicate(timeout=1200)
+    assert process.returncode == 0, stderr
+    return stdout
+
+
+def rollouts(home: Path, step: int) -> list[dict]:
+    """verl's own: what the policy wrote in a step, and the reward that it was trained with."""
+    return read_lines(run_of(home).folder / ROLLOUTS / f"{step}.jsonl")
+
+
+def test_a_host_that_is_gone_stops_the_run(gone: Stop, home: Path):
+    """Either every question in a row fails, or most do: the ledger answers what was asked before."""
+    assert "training ended with code 1: an output has no reward: " in gone.stderr
+    assert "qwen-plus gives no answers" in gone.stderr or "the judge failed at" in gone.stderr
+    assert "connection" in gone.stderr
+    assert str(run_of(home).folder / "log-0001.txt") in gone.stderr
+    assert "it goes on from the last checkpoint" in gone.stderr
+
+
+def test_a_host_that_is_no_judge_stops_the_run(useless: Stop):
+    """Other forms of it, and a host that hangs: tests/integration/judge."""
+    assert "training ended with code 1: an output has no reward: " in useless.stderr
+    assert "(invalid_reply: not_a_number)" in useless.stderr
+
+
+def test_no_checkpoint_is_lost_and_the_run_goes_on_from_it(home: Path, gone: Stop, useless: Stop, ended: str):
+    assert gone.checkpoint >= SAVED
+    assert (useless.checkpoint, useless.written) == (gone.checkpoint, gone.written)
+    steps = [int(step) for step in re.findall(rf"^step (\d+) of {STEPS}", ended, re.MULTILINE)]
+    assert steps == [*range(gone.checkpoint, STEPS + 1)], "what stands at the checkpoint is validated first"
+    assert [step for step in run_of(home).metrics() if step] == list(range(1, STEPS + 1))
+
+
+def test_one_budget_holds_for_all_starts(home: Path, gone: Stop, useless: Stop, ended: str):
+    """What stopped a run leaves it open, with what was spent; the end closes it."""
+    assert 0 < gone.spent < useless.spent, "also a verdict of another form is paid for"
+    with Ledger(home / "ledger.sqlite") as ledger:
+        assert ledger.budgets() == []
+        assert ledger.open_attempts() == []
+
+
+def test_a_run_shows_its_rows_before_its_first_step_and_its_reward_at_the_end(ended: str, home: Path):
+    [rows] = re.findall(r"^text only: .*\nprompts of train: .*\nprompts of validation: .*$", ended, re.MULTILINE)
+    assert rows.splitlines() == describe_rows(run_of(home).folder)
+    assert ended.index(rows) < ended.index("\nstep ")
+    metrics = run_of(home).metrics()
+    first, last = (metrics[step]["critic/score/mean"] for step in (1, STEPS))
+    assert f"mean reward of a step: {first:.2f} at first, {last:.2f} at last" in ended
+
+
+def test_the_format_reward_rises(home: Path, ended: str):
+    rewards = [fmean(ecot(row["output"]).r_format for row in rollouts(home, step)) for step in range(1, STEPS + 1)]
+    assert rewards[0] < 0.5
+    assert fmean(rewards[-3:]) > 0.8
+    assert {"actor/entropy", "response_length/mean", "actor/grad_norm"} <= run_of(home).metrics()[STEPS].keys()
+
+
+def test_each_tag_is_one_token_of_its_model_and_no_special_one_which_would_vanish(home: Path, ended: str):
+    added = json.loads((run_of(home).folder / START / "tokenizer.json").read_text(encoding="utf-8"))["added_tokens"]
+    special = {one["content"]: one["special"] for one in added}
+    tags = {f"<{end}{name}>" for name in ECOT.names for end in ("", "/")}
+    assert len(tags) == 10
+    assert {special.get(tag) for tag in tags} == {False}
+
+
+def test_the_reward_of_every_step_is_form_and_judgement_of_the_outputs_and_all_were_judged(home: Path, ended: str):
+    """What was scored in the starts that were stopped is in no step."""
+    scored = {f"{one['uid']}_{one['session']}_0": one for one in read_lines(run_of(home).folder / SCORED)}
+    metrics = run_of(home).metrics()
+    judged = 0
+    for step in range(1, STEPS + 1):
+        rows = rollouts(home, step)
+        assert len(rows) == 64
+        for row in rows:
+            terms = scored[row["uid"]]["terms"]
+            assert scored[row["uid"]]["output"] == row["output"]
+            assert terms["judge_ok"] == 1
+            assert terms["r_format"] == ecot(row["output"]).r_format
+            assert terms["r_answer"] == (terms["fluency"] + terms["empathy"] + terms["support"]) / 15
+            assert row["score"] == pytest.approx(terms["r_format"] + terms["r_answer"])
+            judged += terms["r_answer"] > 0
+        assert fmean(row["score"] for row in rows) == pytest.approx(metrics[step]["critic/score/mean"], abs=1e-6)
+    assert judged > 40, "else little was shown"
+
+
+def test_the_run_notes_what_it_was_made_of_and_is_not_made_again_nor_taken_for_another(home: Path, ended: str):
+    run = run_of(home)
+    assert run.folder == home / "training" / NAME
+    noted = json.loads((run.folder / "run.json").read_text())
+    assert noted["release"] == {"name": "v1", "content": Releases(home).read("v1").content}
+    assert noted["overrides"]["data.train_files"].endswith("grpo_ecot/train-00000-of-00001.parquet")
+    assert list((run.folder / "tensorboard").iterdir())
+    assert run.train(pytest.fail) == run.folder / "model"
+    with pytest.raises(RequestError, match="asked for something else"):
+        run_of(home, **{"trainer.total_training_steps": 30}).train(pytest.fail)
+
+
+SAMPLES = """
+import json, sys, torch
+import pyarrow.parquet as pq
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from pipelines.rewards.format import ecot
+tokens = AutoTokenizer.from_pretrained(sys.argv[1])
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32).eval()
+torch.manual_seed(0)
+prompts = [tokens.apply_chat_template(prompt, add_generation_prompt=True, enable_thinking=False)["input_ids"]
+           for prompt in pq.read_table(sys.argv[2])["prompt"].to_pylist()] * 8
+width = max(map(len, prompts))
+ids = torch.tensor([[tokens.pad_token_id] * (width - len(prompt)) + prompt for prompt in prompts])
+with torch.no_grad():
+    outputs = model.generate(input_ids=ids, attention_mask=(ids != tokens.pad_token_id).long(), do_sample=True,
+                             temperature=1.0, top_k=0, max_new_tokens=48)
+texts = [tokens.decode(row[width:], skip_special_tokens=True) for row in outputs]
+print(json.dumps(sum(ecot(text).r_format for text in texts) / len(texts)))
+"""
+
+
+def test_the_merged_model_loads_and_writes_the_format(home: Path, ended: str):
+    [path] = re.findall(r"^the model: (.*)$", ended, re.MULTILINE)
+    rows = Releases(home).folder("v1") / "grpo_ecot" / "validation-00000-of-00001.parquet"
+    assert script_result(SAMPLES, path, rows) > 0.75
