@@ -7,7 +7,6 @@ separately, also where it has passed, and is no part of a mean: it would hide ev
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,9 @@ Curve = dict[int, float]  # a figure by step
 
 _SHINGLE = 5  # characters
 _BASE = 1_000_003
+WINDOW = 10  # steps that are taken together, at most a quarter of the run
+REPEATS = 0.5  # the share of shingles of an output that stand in its prompt, from which on it repeats that
+STRICT = 0.1  # by how much the strict share falls while the form is paid no less
 # What has to be finite at every step, by the trainers' names.
 _WATCHED = {
     "critic/score/mean": "the reward",
@@ -31,61 +33,48 @@ _WATCHED = {
     "actor/grad_norm": "the norm of the gradient",
     "train/grad_norm": "the norm of the gradient",
 }
-# What is compared with its beginning: metric, message, hint.
-_DRIFTS = {
+# What is compared with its beginning: metric, the least and the most of the ratio, message, hint.
+DRIFTS = {
     "length": (
         "response_length/mean",
+        (0.5, 2.0),
         "the outputs are {ratio:.2f} times as long as at the beginning",
         "read some of them: a reward may pay for length, or for leaving things out; a KL term, or a shorter limit of "
         "the response, holds it",
     ),
     "entropy": (
         "actor/entropy",
+        (0.2, 1.5),
         "the entropy is {ratio:.2f} times that of the beginning",
         "collapsed: all outputs become one, and advantages vanish; a lower learning rate, a higher temperature or a KL "
         "term. Rising: the policy dissolves; a lower learning rate",
     ),
 }
-# Shares that are too high: message, hint.
+# Shares of outputs or groups: the most, message, hint.
 _SHARES = {
     "echo": (
+        0.1,
         "{now:.0%} of the outputs repeat what they answer",
         "read them; the answer reward should not pay for it: look at the judge's prompt, or at E's threshold",
     ),
     "equal_groups": (
+        0.5,
         "{now:.0%} of the groups have one reward for all their outputs: they teach nothing",
         "more outputs a prompt, a higher temperature, or other prompts; near the highest reward: the run is over; near "
         "the lowest: nothing is met that could be paid for, so a longer warm start",
     ),
     "redundancy": (
+        0.5,
         "{now:.0%} of the groups are told apart by redundancy alone",
         "the rewards themselves do not differ: look at the judge, or train without reweighting (ablation ur)",
     ),
     "judge": (
+        0.02,  # the judge itself stops the run at [rewards] failures
         "{now:.0%} of the outputs have no verdict of the judge",
         "gongqing ledger, and the judge's log in the folder of the run; without a judge on purpose, leave it",
     ),
 }
 _ANSWER = r"(?s)<answer>(.*?)</answer>"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When an alarm is raised. All ours.
-
-    `window` steps are taken together, at most a quarter of the run. Shares are of outputs or groups. `length` and
-    `entropy` are the least and the most of the figure of now against that of the beginning.
-    """
-
-    window: int = 10
-    repeats: float = 0.5  # the share of shingles of an output that stand in its prompt, from which on it repeats that
-    echo: float = 0.1
-    equal_groups: float = 0.5
-    redundancy: float = 0.5
-    judge: float = 0.02  # the judge itself stops the run at [rewards] failures
-    strict: float = 0.1  # by how much it falls while the form is paid no less
-    length: tuple[float, float] = (0.5, 2.0)
-    entropy: tuple[float, float] = (0.2, 1.5)
 
 
 class Alarm(NamedTuple):
@@ -98,24 +87,22 @@ class Alarm(NamedTuple):
     hint: str
 
 
-def find_alarms(rollouts: pl.DataFrame, metrics: Mapping[int, Metrics], limits: Limits | None = None) -> list[Alarm]:
+def find_alarms(rollouts: pl.DataFrame, metrics: Mapping[int, Metrics]) -> list[Alarm]:
     """What stands at the end of the curves, the longest standing first.
 
     Args:
         rollouts: Rows of the table; without rows, what rests on them is not looked at.
         metrics: verl's, by step.
-        limits: Other thresholds.
     """
-    limits = limits or Limits()
     alarms = [*_not_finite(metrics)]
-    for name, (metric, what, hint) in _DRIFTS.items():
-        alarms += _drift(name, curve_of(metrics, metric), limits, what, hint)
+    for name, (metric, _, _, _) in DRIFTS.items():
+        alarms += _drift(name, curve_of(metrics, metric))
     if rollouts.height:
         means = mean_terms(rollouts)
-        for name, curve in _shares(rollouts, means, limits).items():
-            alarms += _too_high(name, curve, limits)
+        for name, curve in _shares(rollouts, means).items():
+            alarms += _too_high(name, curve)
         if "strict" in means and "r_format" in means:
-            alarms += _paid_for_nothing(means["strict"], means["r_format"], limits)
+            alarms += _paid_for_nothing(means["strict"], means["r_format"])
     return sorted(alarms, key=lambda alarm: (alarm.since, alarm.name))
 
 
@@ -134,10 +121,10 @@ def curve_of(metrics: Mapping[int, Metrics], name: str) -> Curve:
     return {step: figures[name] for step, figures in sorted(metrics.items()) if name in figures}
 
 
-def smooth(curve: Curve, limits: Limits) -> Curve:
+def smooth(curve: Curve) -> Curve:
     """The mean of each step and the steps before it, from the first on that has enough of them; of finite figures."""
     steps = sorted(step for step, value in curve.items() if math.isfinite(value))
-    width = min(limits.window, max(1, len(steps) // 4))
+    width = min(WINDOW, max(1, len(steps) // 4))
     values = np.array([curve[step] for step in steps])
     return {steps[place]: float(values[place - width + 1 : place + 1].mean()) for place in range(width - 1, len(steps))}
 
@@ -159,9 +146,9 @@ def _not_finite(metrics: Mapping[int, Metrics]) -> Iterator[Alarm]:
         )
 
 
-def _drift(name: str, curve: Curve, limits: Limits, what: str, hint: str) -> Iterator[Alarm]:
-    least, most = getattr(limits, name)
-    smoothed = smooth(curve, limits)
+def _drift(name: str, curve: Curve) -> Iterator[Alarm]:
+    _, (least, most), what, hint = DRIFTS[name]
+    smoothed = smooth(curve)
     first = next(iter(smoothed.values()), 0.0)
     if first <= 0:
         return
@@ -176,8 +163,8 @@ def _drift(name: str, curve: Curve, limits: Limits, what: str, hint: str) -> Ite
             yield Alarm(f"{name}_{side}", _since(bad), what.format(ratio=ratios[last]), figures, hint)
 
 
-def _shares(rollouts: pl.DataFrame, means: Mapping[str, Curve], limits: Limits) -> dict[str, Curve]:
-    shares = {"echo": echo_shares(rollouts, limits.repeats), "equal_groups": group_shares(rollouts, has_equal_rewards)}
+def _shares(rollouts: pl.DataFrame, means: Mapping[str, Curve]) -> dict[str, Curve]:
+    shares = {"echo": echo_shares(rollouts), "equal_groups": group_shares(rollouts, has_equal_rewards)}
     if "redundancy_alone" in means:
         shares["redundancy"] = group_shares(rollouts, differs_by_redundancy)
     if "judge_ok" in means:
@@ -185,23 +172,22 @@ def _shares(rollouts: pl.DataFrame, means: Mapping[str, Curve], limits: Limits) 
     return shares
 
 
-def _too_high(name: str, curve: Curve, limits: Limits) -> Iterator[Alarm]:
-    what, hint = _SHARES[name]
-    most = getattr(limits, name)
-    smoothed = smooth(curve, limits)
+def _too_high(name: str, curve: Curve) -> Iterator[Alarm]:
+    most, what, hint = _SHARES[name]
+    smoothed = smooth(curve)
     if smoothed and (now := smoothed[max(smoothed)]) > most:
         since = _since({step: value > most for step, value in smoothed.items()})
         yield Alarm(name, since, what.format(now=now), {"share": now, "limit": most}, hint)
 
 
-def _paid_for_nothing(strict: Curve, form: Curve, limits: Limits) -> Iterator[Alarm]:
+def _paid_for_nothing(strict: Curve, form: Curve) -> Iterator[Alarm]:
     """M's format reward pays for empty sections: the strict share falls, and the reward does not."""
-    well, paid = smooth(strict, limits), smooth(form, limits)
+    well, paid = smooth(strict), smooth(form)
     steps = [step for step in well if step in paid]
     if not steps:
         return
     first, last = steps[0], steps[-1]
-    bad = {step: well[first] - well[step] > limits.strict and paid[step] >= paid[first] for step in steps}
+    bad = {step: well[first] - well[step] > STRICT and paid[step] >= paid[first] for step in steps}
     if bad[last]:
         yield Alarm(
             "strict",
@@ -247,7 +233,7 @@ def _value(rewards: pl.Expr, name: str) -> pl.Expr:
     return rewards.list.eval(pl.element().filter(element.field("name") == name).struct.field("value")).list.first()
 
 
-def echo_shares(rollouts: pl.DataFrame, repeats: float) -> Curve:
+def echo_shares(rollouts: pl.DataFrame) -> Curve:
     """The share of a step's outputs that repeat what they answer: as much of their shingles stands in the prompt.
 
     What many prompts share is ours, the system prompt, and no echo; of an output with an answer that alone is looked
@@ -263,7 +249,7 @@ def echo_shares(rollouts: pl.DataFrame, repeats: float) -> Curve:
     for step, prompt, answer in answers.iter_rows():
         shingles = shingles_of(answer)
         share = np.isin(shingles, own[prompt]).mean() if len(shingles) else 0.0
-        echoes.setdefault(step, []).append(bool(share >= repeats))
+        echoes.setdefault(step, []).append(bool(share >= REPEATS))
     return {step: sum(marks) / len(marks) for step, marks in sorted(echoes.items())}
 
 

@@ -1,6 +1,6 @@
 """The encoder service: E's reward model, or any encoder, over HTTP on this machine. Runs in `.venv-train`.
 
-    python -m pipelines.train.encoder FOLDER [--device auto] [--port 0]
+    python -m pipelines.train.encoder FOLDER
 
 Once it is ready it prints `{"address": "http://127.0.0.1:PORT/TOKEN"}`. Others of this machine do not know the token,
 and get 404. It ends when its standard input closes, and so with the process that started it, and by SIGINT or SIGTERM.
@@ -40,8 +40,8 @@ Waiting = tuple[Sequence[str], Kind, "asyncio.Future[Vectors]"]
 class Service:
     """An encoder that answers requests as they come, many at a time."""
 
-    def __init__(self, folder: Path, device: str) -> None:
-        self._encoder = Encoder.load(folder, device=device)
+    def __init__(self, folder: Path) -> None:
+        self._encoder = Encoder.load(folder)
         note = read_note(folder)
         self._description = {
             "folder": folder.resolve().name,
@@ -121,12 +121,12 @@ def _parse(body: Any) -> tuple[list[str], Kind]:
     return [text.encode("utf-8", "replace").decode() for text in body["texts"]], body["kind"]
 
 
-async def _serve(folder: Path, device: str, port: int) -> None:
+async def _serve(folder: Path) -> None:
     token = secrets.token_urlsafe()
-    runner = web.AppRunner(Service(folder, device).application(token), access_log=None)
+    runner = web.AppRunner(Service(folder).application(token), access_log=None)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", port).start()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
         ended = over()
         host, chosen = runner.addresses[0][:2]
         sys.stdout.write(json.dumps({"address": f"http://{host}:{chosen}/{token}"}) + "\n")
@@ -141,14 +141,12 @@ def main() -> None:
     keep_private()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--port", type=int, default=0)
-    args = parser.parse_args()
+    folder = parser.parse_args().folder
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
-        asyncio.run(_serve(args.folder, args.device, args.port))
+        asyncio.run(_serve(folder))
     except (OSError, ValueError) as error:
-        sys.stderr.write(f"no encoder is served from {args.folder}: {error}\n")
+        sys.stderr.write(f"no encoder is served from {folder}: {error}\n")
         sys.exit(2)
 
 

@@ -1,4 +1,4 @@
-"""verl's GRPO advantages are eq. 1 by hand, on what our rewards give real and adversarial outputs."""
+"""verl's GRPO advantages are eq. 1 by hand, on rewards of every kind."""
 
 import math
 import random
@@ -7,9 +7,7 @@ import statistics
 import pytest
 from train_env import script_result
 
-from pipelines.rewards.format import cer, coe, ecot
 from pipelines.rewards.redundancy import reweight
-from schemas.reasoning import Cer, Coe, Ecot
 
 pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
 
@@ -19,63 +17,26 @@ ROUNDING = 2.0**-22  # verl counts in float32: a mean is right to about this sha
 
 Group = list[float]
 
-CLAUSES = ("压力很大", "睡不着", "想被理解", "先共情", "您辛苦了。", "我在听，您慢慢说。", "a 😀", "")
 
-
-def output(rng: random.Random) -> str:
-    """An output in one of the three formats, whole or spoiled: cut short, doubled, a tag lost, or no format at all."""
-    words = [rng.choice(CLAUSES[:-1]) for _ in range(8)]
-    whole = rng.choice(
-        (
-            Ecot(situation=words[0], motivation=words[1], strategy=words[2], answer=words[3]).render(),
-            Coe(L1=words[0], L2=words[1], L3=words[2], L4=words[3], answer=words[4]).render(),
-            Cer(
-                lang="zh",
-                stage="exploration",
-                history_reasoning=words[0],
-                sentiment="negative",
-                emotion="难过",
-                intensity=4,
-                emotion_reasoning=words[1],
-                strategy="Question",
-                strategy_reasoning=words[2],
-                response=words[3],
-            ).render(),
-        )
-    )
-    spoiled = (
-        whole,
-        whole,
-        whole[: rng.randrange(len(whole))],
-        whole + whole,
-        whole.replace("</", "<", 1),
-        words[0],
-        "",
-    )
-    return rng.choice(spoiled)
-
-
-def groups(seed: int = 0) -> list[Group]:
+def groups() -> list[Group]:
     """Rewards of outputs of one prompt, of every kind that a recipe gives; every third group is of equal rewards."""
-    rng = random.Random(seed)
+    rng = random.Random(0)
+    texts = ("我在听，您慢慢说。", "您辛苦了。", "a 😀", "")
     made: list[Group] = []
     for number in range(GROUPS):
         size = rng.choice((1, 2, 4, 4, 4, 8))
-        texts = [output(rng)] * size if number % 3 == 0 else [output(rng) for _ in range(size)]
-        judged = [rng.randint(3, 15) / 15 for _ in texts]
-        five = [float(rng.choice((-5, -3, -1, 1, 3, 5))) if number % 2 else cer(text) for text in texts]
-        history = [rng.choice(CLAUSES) for _ in range(rng.randrange(4))]
-        made.append(
-            rng.choice(
-                (
-                    [ecot(text).r_format for text in texts],
-                    [ecot(text).r_format + judge for text, judge in zip(texts, judged, strict=True)],
-                    [coe(text) for text in texts],
-                    [cer(text) for text in texts],
-                    reweight(five, texts, history, mode=rng.choice(("paper", "shift"))).tolist(),
-                )
-            )
+        outputs = [rng.choice(texts)] * size if number % 3 == 0 else [rng.choice(texts) for _ in range(size)]
+        parts = {text: rng.randint(0, 15) / 15 for text in texts}  # M's form and judgement
+        signs = {text: float(rng.choice((-5, -3, -1, 1, 3, 5))) for text in texts}  # C's five
+        history = [rng.choice(texts) for _ in range(rng.randrange(4))]
+        kinds = (
+            [parts[text] for text in outputs],
+            [parts[text] + rng.randint(3, 15) / 15 * (number % 3 > 0) for text in outputs],
+            [float(bool(text)) for text in outputs],
+            [signs[text] for text in outputs],
+            reweight([signs[text] for text in outputs], outputs, history, mode=rng.choice(("paper", "shift"))).tolist(),
         )
+        made.append(rng.choice(kinds))
     return made
 
 

@@ -3,13 +3,14 @@
 import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.flow.stages import STAGES
 from pipelines.settings import Rewards
-from pipelines.train.launch import secret_variables, share_gpus
+from pipelines.train.launch import Run, secret_variables, share_gpus
 from pipelines.train.prepare import _files, find_release, prepare
 from pipelines.train.recipe import load_recipe, recipe_names
 from pipelines.train.runs import MODEL, NOTE
@@ -17,133 +18,143 @@ from pipelines.train.trainers import TRAINERS
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
+REWARD = "+reward.custom_reward_function.reward_kwargs."
 
-def ended(home: Path, *names: str, release: str = "v1", learnt_of: list[str] | None = None) -> None:
+
+def run_of(home: Path, recipe: str, preset: Any = "gpu", **options: Any) -> Run:
+    return prepare(home, load_recipe(recipe), preset, **options)
+
+
+def make_ended(home: Path, *names: str, release: str = "v1", learnt_of: list[str] | None = None) -> None:
     for name in names:
         (home / "training" / name / MODEL).mkdir(parents=True, exist_ok=True)
         note = {"recipe": name.partition("-")[0], "release": {"name": release, "content": "c"}, "learnt_of": learnt_of}
         (home / "training" / name / NOTE).write_text(json.dumps(note), encoding="utf-8")
 
 
+# --- what it starts from
+
+
 def test_a_policy_starts_from_its_warm_start_on_the_same_release(training_home: Path):
-    ended(training_home, "empathy_sft-gpu-v1", "empathy_encoder-gpu-v1")
-    run = prepare(training_home, load_recipe("empathy_coe"), "gpu")
-    assert run.overrides["actor_rollout_ref.model.path"] == str(
-        training_home / "training" / "empathy_sft-gpu-v1" / MODEL
-    )
-    assert run.details["encoder"] == f"{'training'}/empathy_encoder-gpu-v1/{MODEL}"
+    make_ended(training_home, "empathy_sft-gpu-v1", "empathy_encoder-gpu-v1")
+    run = run_of(training_home, "empathy_coe")
+    start = training_home / "training" / "empathy_sft-gpu-v1" / MODEL
+    assert run.overrides["actor_rollout_ref.model.path"] == str(start)
+    assert run.details["encoder"] == f"training/empathy_encoder-gpu-v1/{MODEL}"
+    with pytest.raises(RequestError, match="is a run of empathy_encoder, and not of empathy_sft"):
+        run_of(training_home, "empathy_coe", start="empathy_encoder-gpu-v1")
+    with pytest.raises(RequestError, match="is a run of empathy_sft, and not of empathy_encoder"):
+        run_of(training_home, "empathy_coe", encoder="empathy_sft-gpu-v1")
 
 
 def test_a_run_has_learnt_of_its_release_and_of_those_of_the_models_that_it_starts_from_and_asks(training_home: Path):
-    ended(training_home, "empathy_sft-old", release="v0", learnt_of=["u", "v0"])
-    ended(training_home, "empathy_encoder-old", release="w")
-    named = {"start": "empathy_sft-old", "encoder": "empathy_encoder-old"}
-    assert prepare(training_home, load_recipe("empathy_coe"), "gpu", **named).details["learnt_of"] == [
-        "u",
-        "v0",
-        "v1",
-        "w",
-    ]
-    assert prepare(training_home, load_recipe("empathy_sft"), "gpu").details["learnt_of"] == ["v1"]
-    settings = {"model.path": str(training_home / "training" / "empathy_sft-old" / "checkpoints" / "global_step_5")}
-    assert prepare(training_home, load_recipe("empathy_sft"), "gpu", settings=settings).details["learnt_of"] == [
-        "u",
-        "v0",
-        "v1",
-    ]
+    make_ended(training_home, "empathy_sft-old", release="v0", learnt_of=["u", "v0"])
+    make_ended(training_home, "empathy_encoder-old", release="w")
+    policy = run_of(training_home, "empathy_coe", start="empathy_sft-old", encoder="empathy_encoder-old")
+    assert policy.details["learnt_of"] == ["u", "v0", "v1", "w"]
+    assert run_of(training_home, "empathy_sft").details["learnt_of"] == ["v1"]
+    checkpoint = {"model.path": str(training_home / "training" / "empathy_sft-old" / "checkpoints" / "global_step_5")}
+    assert run_of(training_home, "empathy_sft", settings=checkpoint).details["learnt_of"] == ["u", "v0", "v1"]
 
 
 @pytest.mark.parametrize(
-    ("ablation", "missing"), [("", "empathy_sft-cpu_smoke-v1"), ("no_coe", "empathy_sft-no_coe-cpu_smoke-v1")]
+    ("ablation", "says"),
+    [
+        ("", "no run empathy_sft-cpu_smoke-v1 .*gongqing train empathy_sft first, or name a run with --start"),
+        ("no_coe", "no run empathy_sft-no_coe-cpu_smoke-v1 .*gongqing train empathy_sft first"),
+        ("grpo_only", "gongqing train empathy_encoder first, or name a run with --encoder"),
+    ],
 )
-def test_without_a_warm_start_a_policy_says_how_to_get_one(training_home: Path, ablation: str, missing: str):
-    with pytest.raises(RequestError, match=f"no run {missing} that has come to its end") as error:
-        prepare(training_home, load_recipe("empathy_coe"), "cpu_smoke", ablation=ablation)
-    assert "gongqing train empathy_sft first, or name a run with --start" in str(error.value)
+def test_without_a_warm_start_or_an_encoder_a_policy_says_how_to_get_one(training_home: Path, ablation: str, says: str):
+    with pytest.raises(RequestError, match=f"(?s){says}"):
+        run_of(training_home, "empathy_coe", "cpu_smoke", ablation=ablation)
 
 
-def test_without_an_encoder_its_reward_says_how_to_get_one(training_home: Path):
-    with pytest.raises(RequestError, match="gongqing train empathy_encoder first, or name a run with --encoder"):
-        prepare(training_home, load_recipe("empathy_coe"), "cpu_smoke", ablation="grpo_only")
+@pytest.mark.parametrize("value", [None, 3, True])
+def test_a_model_to_start_from_is_a_name(training_home: Path, value: object):
+    for name in ("mindchat_ecot", "empathy_encoder"):
+        key = TRAINERS[load_recipe(name).trainer].model
+        with pytest.raises(RequestError, match="is no model to start from") as error:
+            run_of(training_home, name, "cpu_smoke", settings={key: value})
+        assert str(error.value.where).startswith(f"{key}: --set")
+
+
+# --- ablations and rows
 
 
 def test_an_ablation_may_be_another_recipe(training_home: Path):
-    run = prepare(training_home, load_recipe("empathy_coe"), "cpu_smoke", ablation="sft_only")
-    assert run.recipe.name == "empathy_sft"
-    assert run.folder.name == "empathy_sft-sft_only-cpu_smoke-v1"
+    run = run_of(training_home, "empathy_coe", "cpu_smoke", ablation="sft_only")
+    assert (run.recipe.name, run.folder.name) == ("empathy_sft", "empathy_sft-sft_only-cpu_smoke-v1")
+    assert set(run.files) == {"train"}, "SFT is not validated"
+    assert "data.val_files" not in run.overrides
 
 
 def test_ablations_differ_in_what_the_paper_compares_and_in_nothing_else(training_home: Path):
-    runs = {
-        one: prepare(training_home, load_recipe("compeer_cer"), "gpu", ablation=one, provider="openai")
-        for one in ("", "urp", "ur", "por")
-    }
-    reweight = "+reward.custom_reward_function.reward_kwargs.reweight"
     named = ("trainer.experiment_name", "trainer.default_local_dir", "trainer.rollout_data_dir")
-
-    def overrides(ablation: str) -> dict:
-        return {key: value for key, value in runs[ablation].overrides.items() if key not in named}
-
-    assert (
-        overrides("") == overrides("urp") == {key: value for key, value in overrides("ur").items() if key != reweight}
-    )
-    assert overrides("ur") == overrides("por")
-    assert overrides("ur")[reweight] is False
-    assert [run.details["judge"]["mode"] for run in runs.values()] == ["unified", "unified", "unified", "apart"]
+    runs = [run_of(training_home, "compeer_cer", ablation=one, provider="openai") for one in ("", "urp", "ur", "por")]
+    paper, urp, ur, por = ({key: value for key, value in run.overrides.items() if key not in named} for run in runs)
+    assert paper == urp
+    assert ur == por == paper | {f"{REWARD}reweight": False}
+    assert [run.details["judge"]["mode"] for run in runs] == ["unified", "unified", "unified", "apart"]
 
 
 def test_an_unknown_ablation_names_the_nearest(training_home: Path):
     with pytest.raises(UnknownName, match="no ablation of empathy_coe 'grpo_olny'") as error:
-        prepare(training_home, load_recipe("empathy_coe"), "gpu", ablation="grpo_olny")
+        run_of(training_home, "empathy_coe", ablation="grpo_olny")
     assert "did you mean 'grpo_only'?" in str(error.value)
 
 
-def test_what_imitates_needs_no_rows_to_be_validated_on(training_home: Path):
-    run = prepare(training_home, load_recipe("unifireward"), "gpu")
-    assert set(run.files) == {"train"}
-    assert "data.val_files" not in run.overrides
+def test_there_must_be_a_release_with_the_rows(training_home: Path, tmp_path: Path):
+    with pytest.raises(RequestError, match="no release to train on"):
+        run_of(tmp_path, "mindchat_ecot")
+    chains = load_recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"})
+    with pytest.raises(RequestError, match="no train rows of ecot_chains"):
+        prepare(training_home, chains, "cpu_smoke")
 
 
-def test_the_judge_is_the_named_provider(training_home: Path):
-    details = prepare(training_home, load_recipe("mindchat_ecot"), "gpu", provider="openai").details["judge"]
-    assert (details["provider"], details["model"]) == ("openai", "qwen-plus")
-    details = prepare(training_home, load_recipe("mindchat_ecot"), "cpu_smoke", provider="replay").details["judge"]
-    assert (details["provider"], details["model"]) == ("replay", "qwen-plus")
+def test_where_rows_are_missing_for_want_of_labels_the_hint_says_so(training_home: Path):
+    empty = find_release(training_home, "v1").model_copy(update={"configs": {}})
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        [of_labels] = ["cer_labels" in stage.parents for stage in STAGES if recipe.rows in stage.tables]
+        with pytest.raises(RequestError, match=f"no train rows of {recipe.rows}") as error:
+            _files(training_home, empty, recipe)
+        assert ("people have to label candidates first (the table cer_labels" in error.value.hint) == of_labels, name
+
+
+# --- who judges
+
+
+def test_the_judge_is_the_named_provider_and_on_gpus_one_has_to_be_named(training_home: Path):
+    judge = run_of(training_home, "mindchat_ecot", provider="openai").details["judge"]
+    assert (judge["provider"], judge["model"]) == ("openai", "qwen-plus")
+    judge = run_of(training_home, "mindchat_ecot", "cpu_smoke", provider="replay").details["judge"]
+    assert (judge["provider"], judge["model"]) == ("replay", "qwen-plus")
+    with pytest.raises(RequestError, match="--provider is missing"):
+        run_of(training_home, "mindchat_ecot")
 
 
 @pytest.mark.parametrize("name", ["mindchat_ecot", "compeer_cer"])
 def test_where_nobody_judges_the_reward_is_set_so_and_no_service_is_started(training_home: Path, name: str):
-    run = prepare(training_home, load_recipe(name), "cpu_smoke")
+    run = run_of(training_home, name, "cpu_smoke")
     assert run.details["judge"] == {"provider": "none", "reward": "format and redundancy alone"}
     assert (run.services, run.judge) == ({}, None)
-    assert run.overrides["+reward.custom_reward_function.reward_kwargs.judge"] is False
+    assert run.overrides[f"{REWARD}judge"] is False
     with pytest.raises(RequestError, match="the run's own to set"):
-        prepare(
-            training_home,
-            load_recipe(name),
-            "cpu_smoke",
-            settings={"+reward.custom_reward_function.reward_kwargs.judge": True},
-        )
+        run_of(training_home, name, "cpu_smoke", settings={f"{REWARD}judge": True})
     with pytest.raises(RequestError, match="nobody judges, and so nothing is spent"):
-        prepare(training_home, load_recipe(name), "gpu", provider="none", budget=Decimal(1))
+        run_of(training_home, name, provider="none", budget=Decimal(1))
 
 
 def test_steps_and_responses_apart_have_a_model_each(training_home: Path):
     options = {"name": "apart", "provider": "openai", "rewards": Rewards(compeer_outcome="mine")}
-    apart = prepare(training_home, load_recipe("compeer_cer"), "gpu", ablation="por", **options)
+    apart = run_of(training_home, "compeer_cer", ablation="por", **options)
     assert apart.details["judge"] == {
-        "provider": "openai", "mode": "apart",
-        "model": "unifireward", "model-process": "compeer-prm", "model-outcome": "mine",
-    }  # fmt: skip
+        **{"provider": "openai", "mode": "apart", "model": "unifireward"},
+        **{"model-process": "compeer-prm", "model-outcome": "mine"},
+    }
     assert {"--model-process=compeer-prm", "--model-outcome=mine", "--mode=apart"} <= {*apart.services["judge"]}
-    assert "--model-process" not in " ".join(
-        prepare(training_home, load_recipe("compeer_cer"), "gpu", **options).services["judge"]
-    )
-
-
-def test_on_gpus_the_provider_has_to_be_named(training_home: Path):
-    with pytest.raises(RequestError, match="--provider is missing"):
-        prepare(training_home, load_recipe("mindchat_ecot"), "gpu")
+    assert "--model-process" not in " ".join(run_of(training_home, "compeer_cer", **options).services["judge"])
 
 
 @pytest.mark.parametrize(
@@ -154,56 +165,59 @@ def test_on_gpus_the_provider_has_to_be_named(training_home: Path):
         ("mindchat_ecot", "--encoder", {"encoder": "empathy_encoder-gpu-v1"}),
     ],
 )
-def test_what_would_have_no_effect_is_refused(training_home: Path, name: str, option: str, options: dict):
+def test_an_option_without_effect_is_refused(training_home: Path, name: str, option: str, options: dict):
     with pytest.raises(RequestError, match=f"{name} has no use for {option}"):
-        prepare(training_home, load_recipe(name), "cpu_smoke", **options)
+        run_of(training_home, name, "cpu_smoke", **options)
+
+
+# --- names and settings
 
 
 @pytest.mark.parametrize("name", ["..", "/tmp/x", "a/b", "a\nb", "-x", "0123456789abcdef"])
 def test_a_name_is_no_path_and_no_version(training_home: Path, name: str):
     for option in ("name", "start", "encoder"):
         with pytest.raises(RequestError, match="is no name of a run"):
-            prepare(training_home, load_recipe("empathy_coe"), "cpu_smoke", **{option: name})
-
-
-def test_a_run_of_another_recipe_is_no_start_and_no_encoder(training_home: Path):
-    ended(training_home, "empathy_sft-gpu-v1", "empathy_encoder-gpu-v1")
-    with pytest.raises(RequestError, match="is a run of empathy_encoder, and not of empathy_sft"):
-        prepare(training_home, load_recipe("empathy_coe"), "gpu", start="empathy_encoder-gpu-v1")
-    with pytest.raises(RequestError, match="is a run of empathy_sft, and not of empathy_encoder"):
-        prepare(training_home, load_recipe("empathy_coe"), "gpu", encoder="empathy_sft-gpu-v1")
+            run_of(training_home, "empathy_coe", "cpu_smoke", **{option: name})
 
 
 @pytest.mark.parametrize(
     "key",
     [
-        "trainer.default_local_dir",
-        "trainer.rollout_data_dir",
-        "data.train_files",
-        "reward.custom_reward_function.path",
-        "reward.reward_manager.name",
+        *("trainer.default_local_dir", "trainer.rollout_data_dir", "data.train_files"),
+        *("reward.custom_reward_function.path", "reward.reward_manager.name"),
         # Parts that these lie in, what asks the sampler, and what would lose rows behind their count.
-        "reward.reward_manager",
-        "reward.custom_reward_function",
-        "trainer.v1.sampler",
-        "trainer.use_v1",
-        "trainer.v1.trainer_mode",
-        "data.train_max_samples",
-        "actor_rollout_ref.model",
+        *("reward.reward_manager", "reward.custom_reward_function", "trainer.v1.sampler", "trainer.use_v1"),
+        *("trainer.v1.trainer_mode", "data.train_max_samples", "actor_rollout_ref.model"),
     ],
 )
-def test_what_is_the_runs_own_to_set_is_refused(training_home: Path, key: str):
+def test_a_setting_that_is_the_runs_own_is_refused(training_home: Path, key: str):
     with pytest.raises(RequestError, match="is the run's own to set"):
-        prepare(training_home, load_recipe("mindchat_ecot"), "cpu_smoke", settings={key: "x"})
+        run_of(training_home, "mindchat_ecot", "cpu_smoke", settings={key: "x"})
 
 
-@pytest.mark.parametrize("value", [None, 3, True])
-def test_a_model_to_start_from_is_a_name(training_home: Path, value: object):
-    for name in ("mindchat_ecot", "empathy_encoder"):
-        key = TRAINERS[load_recipe(name).trainer].model
-        with pytest.raises(RequestError, match="is no model to start from") as error:
-            prepare(training_home, load_recipe(name), "cpu_smoke", settings={key: value})
-        assert str(error.value.where).startswith(f"{key}: --set")
+@pytest.mark.parametrize(("name", "value"), [("mode", "shift"), ("alpha", 1), ("beta", 0.5), ("reweight", False)])
+def test_the_reward_of_c_has_its_settings(training_home: Path, name: str, value: object):
+    run = run_of(training_home, "compeer_cer", provider="openai", settings={f"{REWARD}{name}": value})
+    assert run.overrides[f"{REWARD}{name}"] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("mode", "shfit", "no mode of the reward compeer 'shfit'"),
+        ("alpha", "much", "alpha of the reward compeer is to be a number, and 'much' is not"),
+        ("reweight", "maybe", "is to be true or false"),
+        ("rewieght", False, "did you mean 'reweight'"),
+    ],
+)
+def test_a_wrong_setting_of_the_reward_is_refused_before_a_worker_meets_it(
+    training_home: Path, name: str, value: object, says: str
+):
+    with pytest.raises((RequestError, UnknownName), match=says):
+        run_of(training_home, "compeer_cer", provider="openai", settings={f"{REWARD}{name}": value})
+
+
+# --- machines and secrets
 
 
 def test_the_encoder_has_the_first_gpu_that_the_policy_leaves():
@@ -217,59 +231,14 @@ def test_no_trainer_has_the_keys_of_models_nor_that_of_authors(training_home: Pa
     own = '[own]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\nmax_tokens = 300\nkey_variable = "OF_MY_HOST"\n'
     (tmp_path / "profiles.toml").write_text(own, encoding="utf-8")
     (tmp_path / "gongqing.toml").write_text('[llm]\nprofiles = "profiles.toml"\n', encoding="utf-8")
-    assert secret_variables(tmp_path) == secret_variables(training_home) | {"OF_MY_HOST"}
-    assert {"GONGQING_AUTHOR_KEY", "DASHSCOPE_API_KEY"} <= secret_variables(training_home)
-    for name in (*secret_variables(training_home), "OF_ANOTHER"):
+    secret = secret_variables(training_home)
+    assert secret_variables(tmp_path) == secret | {"OF_MY_HOST"}
+    assert {"GONGQING_AUTHOR_KEY", "DASHSCOPE_API_KEY"} <= secret
+    for name in (*secret, "OF_ANOTHER"):
         monkeypatch.setenv(name, "a secret of sixteen characters")
-    run = prepare(training_home, load_recipe("mindchat_ecot"), "cpu_smoke")
-    beside = run._service_environments()
-    assert secret_variables(training_home).isdisjoint(run._environment())
-    assert secret_variables(training_home).isdisjoint(beside["encoder"])
-    assert secret_variables(training_home) - beside["judge"].keys() == {"GONGQING_AUTHOR_KEY"}
+    run = run_of(training_home, "mindchat_ecot", "cpu_smoke")
+    services = run._service_environments()
+    assert secret.isdisjoint(run._environment())
+    assert secret.isdisjoint(services["encoder"])
+    assert secret - services["judge"].keys() == {"GONGQING_AUTHOR_KEY"}
     assert "OF_ANOTHER" in run._environment(), "what a trainer may need stays"
-
-
-def test_there_must_be_a_release_with_the_rows(training_home: Path, tmp_path: Path):
-    with pytest.raises(RequestError, match="no release to train on"):
-        prepare(tmp_path, load_recipe("mindchat_ecot"), "cpu_smoke")
-    with pytest.raises(RequestError, match="no train rows of ecot_chains"):
-        prepare(training_home, load_recipe("mindchat_ecot").model_copy(update={"rows": "ecot_chains"}), "cpu_smoke")
-
-
-def test_where_rows_are_missing_for_want_of_labels_the_hint_says_so(training_home: Path):
-    empty = find_release(training_home, "v1").model_copy(update={"configs": {}})
-    for name in recipe_names():
-        recipe = load_recipe(name)
-        [of_labels] = ["cer_labels" in stage.parents for stage in STAGES if recipe.rows in stage.tables]
-        with pytest.raises(RequestError, match=f"no train rows of {recipe.rows}") as error:
-            _files(training_home, empty, recipe)
-        assert ("people have to label candidates first (the table cer_labels" in error.value.hint) == of_labels, name
-
-
-@pytest.mark.parametrize(("name", "value"), [("mode", "shift"), ("alpha", 1), ("beta", 0.5), ("reweight", False)])
-def test_the_reward_of_c_has_its_settings(training_home: Path, name: str, value: object):
-    key = f"+reward.custom_reward_function.reward_kwargs.{name}"
-    run = prepare(training_home, load_recipe("compeer_cer"), "gpu", provider="openai", settings={key: value})
-    assert run.overrides[key] == value
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("mode", "shfit", "no mode of the reward compeer 'shfit'"),
-        ("alpha", "much", "alpha of the reward compeer is to be a number, and 'much' is not"),
-        ("reweight", "maybe", "is to be true or false"),
-    ],
-)
-def test_a_setting_of_the_reward_that_it_cannot_use_is_refused_before_a_worker_meets_it(
-    training_home: Path, name: str, value: object, says: str
-):
-    settings = {f"+reward.custom_reward_function.reward_kwargs.{name}": value}
-    with pytest.raises((RequestError, UnknownName), match=says):
-        prepare(training_home, load_recipe("compeer_cer"), "gpu", provider="openai", settings=settings)
-
-
-def test_a_setting_that_the_reward_does_not_have_names_the_nearest(training_home: Path):
-    settings = {"+reward.custom_reward_function.reward_kwargs.rewieght": False}
-    with pytest.raises(UnknownName, match="did you mean 'reweight'"):
-        prepare(training_home, load_recipe("compeer_cer"), "gpu", provider="openai", settings=settings)

@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from rollout_lines import row, table
 
 from pipelines.train.alarms import (
+    DRIFTS,
     Alarm,
-    Limits,
     echo_shares,
     find_alarms,
     group_shares,
@@ -75,16 +75,6 @@ def test_drift_names_the_step_since_which_it_holds(curve: str, before: float, af
     assert alarm.hint
 
 
-def test_what_has_passed_is_no_alarm():
-    there_and_back = [100.0 if step < 15 or step > 25 else 400.0 for step in STEPS]
-    assert alarms_of(length=there_and_back) == {}
-
-
-def test_an_alarm_counts_from_the_last_time_that_it_began():
-    twice = [100.0 if step < 10 or 18 <= step < 31 else 900.0 for step in STEPS]
-    assert alarms_of(length=twice)["length_rises"].since > 30
-
-
 @pytest.mark.parametrize(
     ("term", "before", "after", "name", "share"),
     [("judge_ok", 1.0, 0.9, "judge", 0.1), ("redundancy_alone", 0.0, 1.0, "redundancy", 1.0)],
@@ -111,16 +101,13 @@ def test_groups_of_equal_reward_teach_nothing():
     assert (alarm.name, alarm.figures["share"]) == ("equal_groups", pytest.approx(0.75))
 
 
-def test_a_group_of_one_output_is_no_group():
-    assert alarms_of(table(row(step, 0, f"{step}", score=1.0) for step in STEPS)) == {}
-
-
 def test_a_group_without_two_rewards_to_hold_against_each_other_is_no_group():
     """A reward that is no number is left out of the table (`rollouts`): such a group is neither equal nor not."""
     rows = [row(step, 4 * group + output, f"{step}-{group}", **({} if group + output > 3 else {"score": output}))
             for step, group, output in product(STEPS, range(8), range(2))]  # fmt: skip
     assert alarms_of(table(rows)) == {}
     assert group_shares(table(rows), has_equal_rewards) == dict.fromkeys(STEPS, 0.0)
+    assert alarms_of(table(row(step, 0, f"{step}", score=1.0) for step in STEPS)) == {}, "nor is one output"
     nothing = table(row(step, output, f"{step}") for step, output in product(STEPS, range(2)))
     assert group_shares(nothing, has_equal_rewards) == {}
     assert alarms_of(nothing) == {}
@@ -147,7 +134,7 @@ def test_outputs_that_repeat_the_post_are_an_echo():
 
 def test_words_of_the_system_prompt_are_no_echo():
     rows = [row(1, place, str(place), output=SYSTEM, prompt=SYSTEM + post) for place, post in enumerate(POSTS)]
-    assert echo_shares(table(rows), 0.5) == {1: 0.0}
+    assert echo_shares(table(rows)) == {1: 0.0}
 
 
 def test_reasoning_may_repeat_the_post_and_the_answer_may_not():
@@ -155,7 +142,7 @@ def test_reasoning_may_repeat_the_post_and_the_answer_may_not():
     rows = [row(1, 0, prompt=POSTS[0], output=said.format("先坐下来，喝一口水，我们慢慢说。")),
             row(2, 0, prompt=POSTS[0], output=said.format(POSTS[0])),
             row(2, 1, prompt=POSTS[1], output="嗯。")]  # fmt: skip
-    assert echo_shares(table(rows), 0.5) == {1: 0.0, 2: 0.5}
+    assert echo_shares(table(rows)) == {1: 0.0, 2: 0.5}
 
 
 @pytest.mark.parametrize("broken", [float("nan"), float("inf")])
@@ -188,29 +175,14 @@ def test_a_shingle_is_a_prompts_own_where_one_has_it_or_fewer_than_a_tenth(promp
 _CURVES = st.lists(st.floats(0.01, 1e4), min_size=1, max_size=60)
 
 
-@given(values=_CURVES, scale=st.floats(0.1, 10))
-def test_drift_does_not_depend_on_the_unit(values: list[float], scale: float):
-    """Up to rounding: what lies on a threshold is left out."""
-    limits = Limits()
-    smoothed = list(smooth(dict(enumerate(values)), limits).values())
-    ratios = [value / smoothed[0] for value in smoothed]
-    assume(all(abs(ratio - edge) > 1e-6 for ratio in ratios for edge in limits.length))
-
-    def raised(unit: float) -> list[tuple[str, int]]:
-        metrics = {step: {"response_length/mean": value * unit} for step, value in enumerate(values)}
-        return [(one.name, one.since) for one in find_alarms(NOTHING, metrics)]
-
-    assert raised(1.0) == raised(scale)
-
-
 @given(values=_CURVES)
 def test_an_alarm_holds_at_every_step_since_it_began_and_not_at_the_one_before(values: list[float]):
     metrics = {step: {"actor/entropy": value} for step, value in enumerate(values)}
-    smoothed = smooth({step: figures["actor/entropy"] for step, figures in metrics.items()}, Limits())
+    smoothed = smooth({step: figures["actor/entropy"] for step, figures in metrics.items()})
     first = next(iter(smoothed.values()))
     bad = {
-        "entropy_falls": lambda value: value / first < Limits().entropy[0],
-        "entropy_rises": lambda value: value / first > Limits().entropy[1],
+        "entropy_falls": lambda value: value / first < DRIFTS["entropy"][1][0],
+        "entropy_rises": lambda value: value / first > DRIFTS["entropy"][1][1],
     }
     raised = {one.name: one.since for one in find_alarms(NOTHING, metrics)}
     assert raised.keys() == {name for name, holds in bad.items() if holds(smoothed[max(smoothed)])}
@@ -221,6 +193,6 @@ def test_an_alarm_holds_at_every_step_since_it_began_and_not_at_the_one_before(v
 
 @given(values=_CURVES)
 def test_a_smoothed_curve_lies_within_the_curve_and_ends_with_it(values: list[float]):
-    smoothed = smooth(dict(enumerate(values)), Limits())
+    smoothed = smooth(dict(enumerate(values)))
     assert max(smoothed) == len(values) - 1
     assert min(values) * (1 - 1e-9) <= min(smoothed.values()) <= max(smoothed.values()) <= max(values) * (1 + 1e-9)

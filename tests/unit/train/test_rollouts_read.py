@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rollout_lines import run_of, scored_line, step_line, as_jsonl
+from rollout_lines import as_jsonl, run_of, scored_line, step_line
 
 from pipelines.store import Store
 from pipelines.train.rollouts import read_rollouts, write_rollouts
