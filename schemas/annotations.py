@@ -1,4 +1,4 @@
-"""Tables of what was said about posts and dialogues: topics, emotions, reasoning chains. Made by models."""
+"""Tables that models make of posts and dialogues: topics, emotions, reasoning chains."""
 
 import dataframely as dy
 import polars as pl

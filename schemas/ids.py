@@ -40,7 +40,7 @@ def round_id(dialogue_id: str, number: int) -> str:
 
 
 def candidate_id(dialogue_id: str, number: int, candidate: int) -> str:
-    """The id of a candidate (from 1) of a round (from 1) of a dialogue, and of what people said of it."""
+    """The id of a candidate (from 1) of a round (from 1) of a dialogue, and of its labels."""
     return f"{round_id(dialogue_id, number)}/{candidate}"
 
 

@@ -71,9 +71,9 @@ def tags(text: str, names: tuple[str, ...]) -> list[Tag]:
 
 
 def each_tag(text: str, names: tuple[str, ...]) -> Iterator[Tag]:
-    """`tags`, one after the other: of a text of nothing but tags a list would cost more than to find them."""
-    for found in _scanner(names).finditer(text):
-        yield Tag(found[2], bool(found[1]), *found.span())
+    """Yields what `tags` lists: for a text of nothing but tags the list would cost more than the search."""
+    for match in _scanner(names).finditer(text):
+        yield Tag(match[2], bool(match[1]), *match.span())
 
 
 @lru_cache
@@ -87,8 +87,8 @@ _WITHOUT_INK = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 
 
 def blank(text: str) -> bool:
-    """Whether nothing in `text` is to be seen: white space, control and zero-width characters, marks without a letter,
-    half a character. Linear in the text's length.
+    """Whether `text` has nothing visible: white space, control and zero-width characters, marks without a letter, half
+    a character. Linear in the text's length.
     """
     return all(one in _WITHOUT_INK or _unseen(unicodedata.category(one)) for one in set(text))
 
@@ -104,8 +104,8 @@ def _written(name: str, closing: bool) -> str:
 class Grammar:
     """Elements in a fixed order, each holding either other elements, once each and in order, or a section of text.
 
-    So a text is well formed when its tags are exactly `tokens`, each section has text that is to be seen, and nothing
-    else has any.
+    So a text is well formed when its tags are exactly `tokens`, each section has visible text, and nothing else has
+    any.
     """
 
     def __init__(self, *tree: tuple[str, tuple[str, ...]]) -> None:
@@ -126,17 +126,17 @@ class Grammar:
 
     def read(self, text: str) -> dict[str, str]:
         """The stripped sections of `text`, from tag name to text. Raises FormatError unless it is well formed."""
-        walk = each_tag(text, self.names)
-        found: list[Tag] = []
+        rest = each_tag(text, self.names)
+        in_order: list[Tag] = []
         for place, wanted in enumerate((*self.tokens, None)):
-            tag = next(walk, None)
+            tag = next(rest, None)
             if wanted != (tag and (tag.name, tag.closing)):
-                raise self._misfit(place, tag, walk)
+                raise self._misfit(place, tag, rest)
             if tag is not None:
-                found.append(tag)
+                in_order.append(tag)
         sections = {}
         end = 0
-        for tag in found:
+        for tag in in_order:
             between = text[end : tag.start].strip()
             end = tag.end
             if tag.closing and tag.name in self.sections:
@@ -146,7 +146,7 @@ class Grammar:
             elif between:
                 raise FormatError("outside", tag.name, f"text stands outside the tags, before {tag}: {_cut(between)}")
         if after := text[end:].strip():
-            last = found[-1]
+            last = in_order[-1]
             raise FormatError("outside", last.name, f"text stands outside the tags, after {last}: {_cut(after)}")
         return sections
 
@@ -317,10 +317,10 @@ def _read_line(step: str, line: str, lang: Lang) -> dict[str, str]:
         name, *word = re.split("[:：]", next(parts, ""), maxsplit=1)
         if name.strip().casefold() != _in(lang, field.name).casefold():
             refuse(f"{_in(lang, field.name)} is missing")
-        given = word[0].strip() if word else ""
-        value = field.read(given)
+        label = word[0].strip() if word else ""
+        value = field.read(label)
         if value is None:
-            refuse(f"{_in(lang, field.name)} may not be {_cut(given)}")
+            refuse(f"{_in(lang, field.name)} may not be {_cut(label)}")
         values[field.attribute] = value
     for extra in parts:
         refuse(f"{_cut(extra)} is not one of its fields")

@@ -42,11 +42,10 @@ TABLES: dict[str, type[Table]] = {
 
 # Tables with one version a partition: a data set, a source and a day, or a run of training.
 PARTITIONED = frozenset({"raw_posts", "imported_posts", "imported_dialogues", "rollouts"})
-# Tables that their own stage builds upon, for they remember what was given once: nothing can make them anew. Each with
-# what their loss means.
+# Tables that their own stage builds upon: nothing can make them again. Each with what its loss means.
 STANDING = {
-    "splits": "all splits are then given anew, and what was held out before may train",
-    "persona_fits": "personas are then clustered anew, and most draws move",
+    "splits": "all splits are then given again, and what was held out before may train",
+    "persona_fits": "personas are then clustered again, and most draws move",
 }
 # What is made of a release, and no part of one.
 AFTER_RELEASE = frozenset({"rollouts", "evaluations"})

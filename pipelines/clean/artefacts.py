@@ -32,14 +32,14 @@ _REMOVED_LINK, _REMOVED_ACCOUNT = (rf"{OPEN}{forms}\d*{CLOSE}" for forms in ("[�
 
 _NAME = r"[\p{Han}\p{Latin}\p{Nd}_-]"  # what a nickname is made of
 _VERB = "\ue002"  # stands for an @ that is a verb; private use, so no text holds it
-_SAID = "我你您他她它们們了的是在都也就没沒不说說吗嗎呢吧啊"  # what tells words from a name
+_WORDS = "我你您他她它们們了的是在都也就没沒不说說吗嗎呢吧啊"  # what tells words from a name
 # The words of others, and the name of whom one answers.
 _QUOTED = rf"//\s*[@{_VERB}][^\n]*|回[复覆復] ?@(?:{_REMOVED_ACCOUNT}|{_NAME}{{1,20}}) ?[:：]"
 _ENDED = rf"@(?:{_REMOVED_ACCOUNT}[:：]?|(?:{_NAME}{{1,12}}|[\p{{Latin}}\p{{Nd}}_-]{{1,30}})(?:[:：]|\s))"
-_SHORT = rf"@(?:\p{{Han}}{{1,8}}[_-]{_NAME}{{1,12}}|[\p{{Han}}--[{_SAID}]]{{2,3}})"
-_LAST = rf"@[{_NAME}--[{_SAID}]]{{2,8}}"
+_SHORT = rf"@(?:\p{{Han}}{{1,8}}[_-]{_NAME}{{1,12}}|[\p{{Han}}--[{_WORDS}]]{{2,3}})"
+_LAST = rf"@[{_NAME}--[{_WORDS}]]{{2,8}}"
 _ACCOUNT = r"@[A-Za-z_][A-Za-z0-9_-]{2,29}"
-# A mention ends before a blank or a colon. Whoever writes on without one may mean the words, 我@班长没理我. There an
+# A mention ends before a blank or a colon. A text that goes on without one may mean the words, 我@班长没理我. There an
 # account has Latin letters or a joiner; or a name is short, or the last of the line, and no verb stands before it.
 _MENTION = "|".join(
     (
@@ -86,11 +86,11 @@ class _Rule(NamedTuple):
 
 
 def without_artefacts(texts: pl.Series, signs: npt.NDArray[np.uint32]) -> pl.Series:
-    """`texts` without what the rules find.
+    """`texts` without the artefacts of all rules.
 
     Args:
         texts: Text in unified characters, the placeholders that stay between OPEN and CLOSE.
-        signs: Per row what `characters.rewritten` found in it.
+        signs: The signs that each row holds, by `characters.rewritten`.
     """
     for rule in _rules():
         rows = np.flatnonzero(signs & rule.signs)
@@ -166,9 +166,9 @@ def _pictures_and_codes() -> tuple[str, str, str]:
 
     A picture is what no one says in brackets, or any word of a picture beside another or at the end of a line.
     """
-    found = lexicon("artefacts", __file__)
-    names, words = (in_both_scripts(alternation(found["pictures"][group].split())) for group in ("names", "words"))
-    sure, codes = rf"{names}|\p{{Han}}{{1,4}}R", found["markup"]
+    entries = lexicon("artefacts", __file__)
+    names, words = (in_both_scripts(alternation(entries["pictures"][group].split())) for group in ("names", "words"))
+    sure, codes = rf"{names}|\p{{Han}}{{1,4}}R", entries["markup"]
     picture = rf"\[(?:{sure}|{words})\]"
     pictures = rf"{picture}(?: ?{picture})+|\[(?:{sure})\]|\[(?:{words})\](?m:$)"
     return rf"{pictures}|{codes['anywhere']}", rf"\[/?{codes['short']}\]", rf"\[/{codes['short']}\]"
@@ -203,9 +203,9 @@ def _unescaped(texts: pl.Series) -> pl.Series:
     """Entities as the characters they stand for: &nbsp; &#39; &amp;lt;"""
     once = texts.str.replace_all(r"&(?i:amp;|#0*38;|#x0*26;)+", "&")
     entity = r"&(?:#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[a-zA-Z][a-zA-Z0-9]{1,30};|nbsp|lt|gt|quot)"
-    found = once.str.extract_all(entity).explode(empty_as_null=False).unique(maintain_order=True).to_list()
+    entities = once.str.extract_all(entity).explode(empty_as_null=False).unique(maintain_order=True).to_list()
     # Of two that begin together the longer one counts: &lt; before &lt.
-    characters = {one: _character(one) for one in sorted(found, key=len, reverse=True)}
+    characters = {one: _character(one) for one in sorted(entities, key=len, reverse=True)}
     return once.str.replace_many(list(characters), list(characters.values()), leftmost=True) if characters else once
 
 

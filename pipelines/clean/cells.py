@@ -18,8 +18,8 @@ from schemas.posts import PII
 
 NO_PII = pl.lit(pl.Series([[]], dtype=pl.List(PII.dtype)))
 
-# A text that is put together again from what artefacts tore apart is read again; one made to draw this out is left
-# after so many readings.
+# A text that changes is read again: an artefact may have stood within a number. A hostile one is left after so many
+# readings.
 _READINGS = 6
 
 
@@ -32,7 +32,7 @@ def as_written(text: pl.Expr) -> pl.Expr:
     return simplified(normalised(text)).map_batches(without_addresses, pl.String, is_elementwise=True)
 
 
-def cleaned(cells: pl.DataFrame, cleaning: Cleaning) -> pl.DataFrame:
+def cleaned(cells: pl.DataFrame, cleaning: Cleaning) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The cells with `text` free of personal data and artefacts, in Simplified Chinese; cleaning again changes nothing.
 
     Args:
@@ -40,42 +40,37 @@ def cleaned(cells: pl.DataFrame, cleaning: Cleaning) -> pl.DataFrame:
         cleaning: The profile, and whether names are looked for.
 
     Returns:
-        The cells in their order, with `stored`: the text in the profile that is kept (`text` is in `default`), and
-        `pii`: per cell a list of {kind, count}.
+        `(cells, pii)`: the cells in their order, with `stored`: the text in the profile that is kept (`text` is in
+        `default`); and `group`, `pii`: the personal data replaced in each group that had any, as {kind, count}.
     """
-    cells = cells.with_row_index("_row")
-    texts, found = _settled(cells["text"], cells["group"], cells["_row"], cleaning.names, "default")
+    rows = pl.int_range(len(cells), dtype=pl.get_index_type(), eager=True)
+    texts, counts = _settled(cells["text"], cells["group"], rows, cleaning.names, "default")
     stored = texts
     if cleaning.profile == "paper":  # it would leave nothing of an English dialogue
-        chinese = cells.filter(pl.col("lang") == "zh")["_row"]
+        chinese = cells.select(pl.arg_where(pl.col("lang") == "zh")).to_series()
         # What it leaves stands closer together, and may read as a name.
-        stored, found_in_paper = _settled(texts, cells["group"], chinese, cleaning.names, "paper")
-        found = pl.concat([found, found_in_paper])
-    counts = (
-        found.group_by("row", "kind")
+        stored, counts_in_paper = _settled(texts, cells["group"], chinese, cleaning.names, "paper")
+        counts = pl.concat([counts, counts_in_paper])
+    pii = (
+        counts.group_by("group", "kind")
         .agg(pl.col("count").sum())
-        .sort("row", "kind")
-        .group_by("row", maintain_order=True)
+        .sort("group", "kind")
+        .group_by("group", maintain_order=True)
         .agg(pii=pl.struct("kind", "count").cast(PII.dtype))
     )
-    return (
-        cells.with_columns(text=texts, stored=stored)
-        .join(counts, left_on="_row", right_on="row", how="left", maintain_order="left")
-        .drop("_row")
-        .with_columns(pl.col("pii").fill_null(NO_PII))
-    )
+    return cells.with_columns(text=texts, stored=stored), pii
 
 
 def _settled(
     texts: pl.Series, groups: pl.Series, rows: pl.Series, names: bool, profile: Profile
 ) -> tuple[pl.Series, pl.DataFrame]:
-    """`texts` with those of `rows` redacted and normalised until nothing changes, and what was found: counts by row."""
-    found = []
+    """`texts` with those of `rows` redacted and normalised until nothing changes, and the counts of personal data."""
+    counts = []
     for _ in range(_READINGS):
-        # Personal data first: what hides them (➕V, zero-width characters) is an artefact that the next step takes
-        # away. But what it takes away may have stood in the middle of a number: then that is whole only now.
+        # Personal data first: what hides them (➕V, zero-width characters) is an artefact that the next step removes.
         redacted = redact(texts.gather(rows), groups.gather(rows), names=names)
-        found.append(redacted.counts.with_columns(row=rows.gather(redacted.counts["row"])))
+        counted = redacted.counts.select("kind", "count", group=groups.gather(rows.gather(redacted.counts["row"])))
+        counts.append(counted)
         read = pl.DataFrame({"row": rows, "group": groups.gather(rows), "text": redacted.texts})
         read = read.with_columns(made=simplified(normalised(pl.col("text"), profile)))
         texts = with_rows(texts, rows, read["made"])
@@ -84,7 +79,7 @@ def _settled(
         rows = read.filter(pl.col("group").is_in(changed.implode()))["row"]
         if rows.is_empty():
             break
-    return texts, pl.concat(found)
+    return texts, pl.concat(counts)
 
 
 def cleaned_labels(labels: pl.Series, cleaning: Cleaning) -> Callable[[pl.Expr], pl.Expr]:
@@ -99,25 +94,18 @@ def cleaned_labels(labels: pl.Series, cleaning: Cleaning) -> Callable[[pl.Expr],
     """
     distinct = labels.drop_nulls().unique()
     cells = pl.DataFrame({"group": pl.int_range(len(distinct), eager=True), "lang": "zh", "text": distinct})
-    made = cleaned(cells, cleaning)["text"]
+    made = cleaned(cells, cleaning)[0]["text"]
     return lambda label: label.replace_strict(distinct, made, default=None, return_dtype=pl.String)
 
 
-def counted(cells: pl.DataFrame) -> pl.DataFrame:
-    """`group`, `pii`: the counts of all cells of each group that has any."""
-    return (
-        cells.select("group", "pii")
-        .filter(pl.col("pii").list.len() > 0)
-        .explode("pii")
-        .unnest("pii")
-        .group_by("group", "kind")
-        .agg(pl.col("count").sum())
-        .sort("group", "kind")
-        .group_by("group", maintain_order=True)
-        .agg(pii=pl.struct("kind", "count").cast(PII.dtype))
-    )
-
-
-def said(text: pl.Expr) -> pl.Expr:
-    """`text` without placeholders: what a person wrote of it."""
+def without_placeholders(text: pl.Expr) -> pl.Expr:
+    """`text` without placeholders: the words of its writer alone."""
     return text.str.replace_all(PATTERN, "")
+
+
+def first_reason(*reasons: tuple[pl.Expr, pl.Expr | str, pl.Expr | str]) -> pl.Expr:
+    """`reason` and `detail` of the first `(condition, reason, detail)` that holds, as a struct; null if none does."""
+    literal = [tuple(pl.lit(one) if isinstance(one, str) else one for one in reason) for reason in reasons]
+    return pl.coalesce(
+        pl.when(condition).then(pl.struct(reason=reason, detail=detail)) for condition, reason, detail in literal
+    )

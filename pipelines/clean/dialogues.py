@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, counted, said
+from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason, without_placeholders
 from pipelines.clean.lengths import REASON as TOO_LONG
 from pipelines.clean.lengths import split_dialogues
 from pipelines.core.stage import stage
@@ -19,7 +19,7 @@ from schemas.table import Dropped
 
 STAGE = "clean_dialogues"
 
-_ASKED_AGE = r"几岁|多大|年龄|年纪|(?i:how old|your age)"
+_QUESTION_OF_AGE = r"几岁|多大|年龄|年纪|(?i:how old|your age)"
 _NUMERALS = "一二三四五六七八九十"
 _BARE_AGE = rf"^\s*我?(?:今年|刚|才|快|马上)*([0-9]{{1,2}}|[{_NUMERALS}]{{1,3}})(?:$|[^0-9{_NUMERALS}年月日点号分])"
 
@@ -36,7 +36,7 @@ def clean_dialogues(
 
     Args:
         frame: Rows of `imported_dialogues`.
-        filters: The thresholds; the papers' where none are given.
+        filters: The thresholds; the papers' by default.
         cleaning: How texts are cleaned.
 
     Returns:
@@ -46,7 +46,7 @@ def clean_dialogues(
     came = frame.lazy().select(ImportedDialogues.column_names()).collect()
     dialogues, long = split_dialogues(came, filters)
     dialogues = dialogues.with_row_index("group")
-    judged = in_shares(lambda some: _judged(_with_texts(some, cleaned(_cells(some), cleaning)), filters), dialogues)
+    judged = in_shares(lambda some: _judged(_with_texts(some, *cleaned(_cells(some), cleaning)), filters), dialogues)
     notes = judged["attributes"].explode().struct.field("value")
     label = cleaned_labels(pl.concat([judged["topic"], judged["emotion"], notes]), cleaning)
     judged = judged.with_columns(
@@ -82,7 +82,7 @@ def _turns(dialogues: pl.DataFrame) -> pl.DataFrame:
     return turns.with_columns(place=pl.int_range(pl.len(), dtype=pl.Int64).over("group"))
 
 
-def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
+def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame, pii: pl.DataFrame) -> pl.DataFrame:
     """The dialogues with the cleaned texts in their places, `script` as they were written in, and `pii`.
 
     `all_written` and `own_written` are what was written (see `cells.as_written`), by the seeker alone in the latter.
@@ -104,11 +104,11 @@ def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
     situations = cells.filter(place=-1)
     return (
         dialogues.with_columns(
-            script=script(_said()), situation=situations["stored"], situation_written=situations["written"]
+            script=script(_whole_text()), situation=situations["stored"], situation_written=situations["written"]
         )
         .drop("turns")
         .join(turns, on="group", how="left", maintain_order="left")
-        .join(counted(cells), on="group", how="left", maintain_order="left")
+        .join(pii, on="group", how="left", maintain_order="left")
         .with_columns(
             pl.col("turns").fill_null([]),
             pl.col("pii").fill_null(NO_PII),
@@ -121,7 +121,7 @@ def _with_texts(dialogues: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
 def _own_words() -> pl.Expr:
     """What a seeker wrote, null for other turns; a bare number is their age where somebody has just asked for it."""
     written = pl.col("written")
-    asked = written.shift(1).over("group").str.contains(_ASKED_AGE)
+    asked = written.shift(1).over("group").str.contains(_QUESTION_OF_AGE)
     age = written.str.extract(_BARE_AGE)
     spelled_out = pl.when(asked & age.is_not_null()).then(pl.format("我今年{}岁。{}", age, written)).otherwise(written)
     return pl.when(pl.col("role") == "seeker").then(spelled_out)
@@ -131,27 +131,26 @@ def _judged(dialogues: pl.DataFrame, filters: Filters) -> pl.DataFrame:
     """What is measured of each dialogue, and the `reason` (with its `detail`) to drop it, null where there is none."""
     measured = (
         dialogues.lazy()
-        .with_columns(said=_said())
+        .with_columns(whole_text=_whole_text())
         .with_columns(
-            n_chars=n_chars(pl.col("said")),
-            han_ratio=han_ratio(said(pl.col("said"))),
+            n_chars=n_chars(pl.col("whole_text")),
+            han_ratio=han_ratio(without_placeholders(pl.col("whole_text"))),
             age=minors(pl.col("own_written")),
         )
         .unnest("age")
     )
     chinese = pl.col("han_ratio") >= filters.min_han_ratio
     share = pl.format("Chinese share {}", pl.col("han_ratio").round(2))
-    reasons = (
-        (pl.col("n_rounds") == 0, pl.lit("no_round"), pl.lit("no seeker turn that a supporter turn answers")),
-        ((pl.col("lang") == "zh") & ~chinese, pl.lit("not_chinese"), share),
-        ((pl.col("lang") == "en") & chinese, pl.lit("not_english"), share),
-        (pl.col("under_14"), pl.lit("under_14"), pl.lit("the seeker says to be younger than 14")),
+    reason = first_reason(
+        (pl.col("n_rounds") == 0, "no_round", "no seeker turn that a supporter turn answers"),
+        ((pl.col("lang") == "zh") & ~chinese, "not_chinese", share),
+        ((pl.col("lang") == "en") & chinese, "not_english", share),
+        (pl.col("under_14"), "under_14", "the seeker says to be younger than 14"),
     )
-    first = pl.coalesce(pl.when(holds).then(pl.struct(reason=name, detail=told)) for holds, name, told in reasons)
-    return measured.with_columns(first.struct.unnest()).collect()
+    return measured.with_columns(reason.struct.unnest()).collect()
 
 
-def _said() -> pl.Expr:
+def _whole_text() -> pl.Expr:
     """All turns below each other."""
     return pl.col("turns").list.eval(pl.element().struct.field("text")).list.join("\n")
 

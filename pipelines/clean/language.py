@@ -1,4 +1,4 @@
-"""The language of a text, told by its script and by characters and words that only one language writes.
+"""The language of a text, by its script and by characters and words that only one language writes.
 
 No model: in a few lines of Chinese, identifiers that are trained on web pages call Cantonese and classical texts
 Chinese. The lists are in `lexicons/language.toml`.
@@ -39,7 +39,7 @@ def _language(texts: pl.Series) -> pl.Series:
         counts.lazy()
         .with_columns(_units())
         .with_columns(_words())
-        .select(_told().alias(texts.name))
+        .select(_verdict().alias(texts.name))
         .collect()
         .to_series()
     )
@@ -56,7 +56,7 @@ def _units() -> list[pl.Expr]:
 
 
 def _words() -> list[pl.Expr]:
-    """How many words tell of Cantonese or English, where characters leave it open."""
+    """How many words are Cantonese or English, where characters leave it open."""
     of_cantonese, of_english = _patterns()
     hinted = pl.col("cantonese") + pl.col("rather_cantonese") > 0
     mostly_latin = 2 * pl.col("words") > pl.col("all")
@@ -71,7 +71,7 @@ def _where(condition: pl.Expr) -> pl.Expr:
     return pl.when(condition).then(pl.col("text")).otherwise(pl.lit(""))
 
 
-def _told() -> pl.Expr:
+def _verdict() -> pl.Expr:
     letters, han, kana = pl.col("all"), pl.col("han"), pl.col("kana")
     cantonese = pl.col("cantonese") + pl.col("cantonese_words")
     hints = cantonese + pl.col("rather_cantonese")

@@ -1,7 +1,7 @@
 """What is too long to be one person's post, answer or dialogue: dropped before any rule reads it.
 
-Rules and models take time and memory by the length of a text, and nobody bounds the text of a file that is imported:
-one row of fifty million characters would hold up all others.
+Rules and models take time and memory by the length of a text: one row of fifty million characters would hold up all
+others.
 """
 
 import polars as pl
@@ -41,8 +41,7 @@ def split_posts(posts: pl.DataFrame, filters: Filters) -> tuple[pl.DataFrame, pl
 
 
 def split_dialogues(dialogues: pl.DataFrame, filters: Filters) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Dialogues by their length, as they were said: those that are short enough, and those that are not, whose `detail`
-    has the figures.
+    """`(kept, long)`: the dialogues that are short enough as they were written, and the others, with a `detail`.
 
     Args:
         dialogues: Rows of `imported_dialogues`.

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, counted, said
+from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason, without_placeholders
 from pipelines.clean.credentials import without_credentials
 from pipelines.clean.language import language
 from pipelines.clean.lengths import REASON as TOO_LONG
 from pipelines.clean.lengths import split_posts
-from pipelines.clean.signatures import signatures, without_signatures
+from pipelines.clean.signatures import without_signatures
 from pipelines.core.stage import stage
 from pipelines.settings import Cleaning, Filters, Settings
 from pipelines.text.measures import han_ratio, n_chars
@@ -27,6 +27,8 @@ STAGE = "clean_posts"
 _OF_AN_ANSWER = [field.name for field in CleanPosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
 _AS_READ = [name for name in _OF_AN_ANSWER if name not in ("risk", "under_18")]
 _NO_EDITS = pl.lit(pl.Series([[]], dtype=pl.List(EDIT.dtype)))
+_CHARACTERS = pl.format("{} characters", pl.col("n_chars"))
+_UNDER_14 = "the writer says to be younger than 14"
 _FOREIGN = ("cantonese", "japanese", "korean", "english", "classical")
 
 
@@ -35,13 +37,13 @@ def clean_posts(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Posts in Mandarin of at least 20 characters that ask for help, their answers of more than 100.
 
-    What is too long is dropped unread. Of the rest artefacts and personal data are taken out first, and what is stored
+    What is too long is dropped unread. From the rest artefacts and personal data are removed first, and what is stored
     is measured on what is left. Language, ages and signs of risk are judged on what was written, before a placeholder
     stands in it (see `cells.as_written`); of that nothing but the verdicts is in what is returned.
 
     Args:
         frame: Rows of `imported_posts` or `raw_posts`.
-        filters: The thresholds; the papers' where none are given.
+        filters: The thresholds; the papers' by default.
         cleaning: How texts are cleaned.
 
     Returns:
@@ -52,27 +54,20 @@ def clean_posts(
     came = frame.lazy().select(ImportedPosts.column_names()).collect()
     posts, long, long_answers = split_posts(came, filters)
     posts = posts.with_row_index("group")
-    judged = in_shares(lambda some: _judged(_with_texts(some, cleaned(_cells(some), cleaning)), filters), posts)
+    judged = in_shares(lambda some: _judged(_with_texts(some, *cleaned(_cells(some), cleaning)), filters), posts)
     label = cleaned_labels(pl.concat([judged["topic"], judged["subtopics"].explode()]), cleaning)
     judged = judged.with_columns(label(pl.col("topic")), pl.col("subtopics").list.eval(label(pl.element())))
     kept, refused = judged.filter(pl.col("reason").is_null()), judged.filter(pl.col("reason").is_not_null())
     answers, edits = _cut(_answers(kept))
     answers = _judged_answers(answers, filters)
-    stay = answers.filter(pl.col("reason").is_null())
+    stay, short = answers.filter(pl.col("reason").is_null()), answers.filter(pl.col("reason").is_not_null())
     dropped = gather(
         drops(long, STAGE, "post", "post_id", TOO_LONG, pl.col("detail")),
         drops(_answers(long), STAGE, "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
         drops(long_answers, STAGE, "answer", "answer_id", TOO_LONG, pl.col("detail")),
         drops(refused, STAGE, "post", "post_id", pl.col("reason"), pl.col("detail")),
         drops(_answers(refused), STAGE, "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
-        drops(
-            answers.filter(pl.col("reason").is_not_null()),
-            STAGE,
-            "answer",
-            "answer_id",
-            pl.col("reason"),
-            pl.col("detail"),
-        ),
+        drops(short, STAGE, "answer", "answer_id", pl.col("reason"), pl.col("detail")),
     )
     kept = _with_answers(kept, stay, edits).with_columns(risk=risk(pl.col("written"), simplified=True))
     return CleanPosts.cast(kept.select(CleanPosts.column_names())), Dropped.cast(dropped)
@@ -91,10 +86,10 @@ def _cells(posts: pl.DataFrame) -> pl.DataFrame:
     ).with_columns(written=as_written(pl.col("text")))
 
 
-def _with_texts(posts: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
+def _with_texts(posts: pl.DataFrame, cells: pl.DataFrame, pii: pl.DataFrame) -> pl.DataFrame:
     """The posts with the cleaned texts in their places, `text`, `script` as they were written in, and `pii`.
 
-    `told` and `headline` are the cleaned texts before a profile takes figures and Latin away: there the placeholders
+    `whole_text` and `headline` are the cleaned texts before a profile removes figures and Latin: there the placeholders
     are evidence (of advertisements). `written` and the answers' `written` are for the other verdicts (see
     `cells.as_written`).
     """
@@ -111,11 +106,11 @@ def _with_texts(posts: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
         .with_columns(title=titles["written"], description=descriptions["written"])
         .with_columns(written=_text())
         .with_columns(title=titles["text"], description=descriptions["text"])
-        .with_columns(told=_text(), headline="title")
+        .with_columns(whole_text=_text(), headline="title")
         .with_columns(title=titles["stored"], description=descriptions["stored"])
         .drop("answers")
         .join(_gathered(answers, "group", [*_AS_READ, "written"]), on="group", how="left", maintain_order="left")
-        .join(counted(cells), on="group", how="left", maintain_order="left")
+        .join(pii, on="group", how="left", maintain_order="left")
         .with_columns(
             pl.col("answers").fill_null([]),
             pl.col("pii").fill_null(NO_PII),
@@ -130,37 +125,26 @@ def _judged(posts: pl.DataFrame, filters: Filters) -> pl.DataFrame:
         posts.lazy()
         .with_columns(
             n_chars=n_chars(pl.col("text")),
-            han_ratio=han_ratio(said(pl.col("text"))),
+            han_ratio=han_ratio(without_placeholders(pl.col("text"))),
             language=language(pl.col("written")),
-            relevance=relevance(pl.col("told"), pl.col("headline")),
+            relevance=relevance(pl.col("whole_text"), pl.col("headline")),
             age=minors(pl.col("written"), pl.col("posted_at")),
         )
         .unnest("age")
     )
     relevant = pl.col("relevance").struct
     share = pl.format("Chinese share {}", pl.col("han_ratio").round(2))
-    reasons = (
-        (
-            pl.col("n_chars") < filters.min_post_chars,
-            pl.lit("too_short"),
-            pl.format("{} characters", pl.col("n_chars")),
-        ),
+    context = relevant.field("emotional_context")
+    reason = first_reason(
+        (pl.col("n_chars") < filters.min_post_chars, "too_short", _CHARACTERS),
         (pl.col("language").is_in(_FOREIGN), pl.col("language"), share),
-        (pl.col("han_ratio") < filters.min_han_ratio, pl.lit("not_chinese"), share),
+        (pl.col("han_ratio") < filters.min_han_ratio, "not_chinese", share),
         (relevant.field("reason").is_not_null(), relevant.field("reason"), relevant.field("detail")),
-        (pl.col("under_14"), pl.lit("under_14"), pl.lit("the writer says to be younger than 14")),
-        (
-            relevant.field("emotional_context") < filters.min_emotional_context,
-            pl.lit("little_emotional_context"),
-            pl.format("score {}", relevant.field("emotional_context").round(2)),
-        ),
+        (pl.col("under_14"), "under_14", _UNDER_14),
+        (context < filters.min_emotional_context, "little_emotional_context", pl.format("score {}", context.round(2))),
     )
-    first = pl.coalesce(pl.when(holds).then(pl.struct(reason=name, detail=told)) for holds, name, told in reasons)
-    return (
-        measured.with_columns(first.struct.unnest(), doubts=relevant.field("doubts"))
-        .with_columns(emotional_context=relevant.field("emotional_context"))
-        .collect()
-    )
+    columns = reason.struct.unnest(), relevant.field("doubts"), relevant.field("emotional_context")
+    return measured.with_columns(*columns).collect()
 
 
 def _judged_answers(answers: pl.DataFrame, filters: Filters) -> pl.DataFrame:
@@ -170,32 +154,30 @@ def _judged_answers(answers: pl.DataFrame, filters: Filters) -> pl.DataFrame:
         risk=risk(pl.col("written"), simplified=True),
         age=minors(pl.col("written"), pl.col("posted_at")),
     ).unnest("age")
-    short = pl.col("n_chars") <= filters.min_answer_chars
-    return measured.with_columns(
-        reason=pl.when("under_14").then(pl.lit("under_14")).when(short).then(pl.lit("too_short")),
-        detail=pl.when("under_14")
-        .then(pl.lit("the writer says to be younger than 14"))
-        .otherwise(pl.format("{} characters", pl.col("n_chars"))),
+    reason = first_reason(
+        (pl.col("under_14"), "under_14", _UNDER_14),
+        (pl.col("n_chars") <= filters.min_answer_chars, "too_short", _CHARACTERS),
     )
+    return measured.with_columns(reason.struct.unnest())
 
 
 def _cut(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The answers without claims of a credential and signatures, and what was cut: `row_id`, `rule`, `removed`."""
     cells = answers.select("author", "source", "text", row_id="answer_id", group="post_id")
     honest, credentials = without_credentials(cells)
-    plain, formulas = without_signatures(honest, signatures(honest))
+    plain, formulas = without_signatures(honest)
     return answers.with_columns(text=plain["text"]), pl.concat([credentials, formulas])
 
 
 def _with_answers(posts: pl.DataFrame, answers: pl.DataFrame, edits: pl.DataFrame) -> pl.DataFrame:
     """The posts with the answers that stay, and the `edits` of these."""
     of_post = answers.select("post_id", row_id="answer_id")
-    told = of_post.join(edits, on="row_id", maintain_order="left_right")
-    told = told.group_by("post_id").agg(edits=pl.struct("row_id", "rule", "removed").cast(EDIT.dtype))
+    of_posts = of_post.join(edits, on="row_id", maintain_order="left_right")
+    of_posts = of_posts.group_by("post_id").agg(edits=pl.struct("row_id", "rule", "removed").cast(EDIT.dtype))
     return (
         posts.drop("answers")
         .join(_gathered(answers, "post_id", _OF_AN_ANSWER), on="post_id", how="left", maintain_order="left")
-        .join(told, on="post_id", how="left", maintain_order="left")
+        .join(of_posts, on="post_id", how="left", maintain_order="left")
         .with_columns(
             pl.col("answers").fill_null([]),
             pl.col("edits").fill_null(_NO_EDITS),

@@ -58,10 +58,10 @@ def rewrite(
     read, made = np.empty(2 * longest + 2, np.int32), np.empty(2 * longest + 2, np.int32)
     end = 0
     for row in range(rows):
-        n, found = _read(data, offsets[row], offsets[row + 1], traits, folded, read)
-        if found & SPACE and _spaced_out(read, n, traits):
+        n, seen = _read(data, offsets[row], offsets[row + 1], traits, folded, read)
+        if seen & SPACE and _spaced_out(read, n, traits):
             n = _closed_up(read, n, traits)
-        of_chinese = found & HAN != 0
+        of_chinese = seen & HAN != 0
         n, settled = _write(read, n, traits, of_chinese, paper, made)
         rounds = 1
         while not settled and rounds < _ROUNDS:
@@ -70,14 +70,14 @@ def rewrite(
             n, settled = _write(read, n, traits, of_chinese, paper, made)
             rounds += 1
         end = _encode(made, n, out, end)
-        ends[row + 1], signs[row] = end, found >> SIGNS
+        ends[row + 1], signs[row] = end, seen >> SIGNS
     return out[:end], ends, signs
 
 
 @kernel
 def _read(data: Bytes, at: int, end: int, traits: Traits, folded: Codes, line: Codes) -> tuple[int, np.uint32]:
     """A row as folded code points without the invisible ones: how many, and the traits of all of them."""
-    n, found, inside = 0, np.uint32(0), False
+    n, seen, inside = 0, np.uint32(0), False
     key, digit = -1, _BLANK  # where the last character under a key stands, and which it was
     while at < end:
         code, at = decoded(data, at)
@@ -105,9 +105,9 @@ def _read(data: Bytes, at: int, end: int, traits: Traits, folded: Codes, line: C
             if action == DOUBLE:  # ⁇ and ⁈ begin with ？, ‼ and ⁉ with ！
                 line[n], n = _FULL_QUESTION if code in (0x2047, 0x2048) else _FULL_EXCLAMATION, n + 1
             inside = action == PLACEHOLDER
-        found |= of
+        seen |= of
         line[n], n = folded[code], n + 1
-    return n, found
+    return n, seen
 
 
 @kernel

@@ -1,8 +1,8 @@
-"""Signatures and formulas: what stands at either end of answers under ever other questions.
+"""Signatures and formulas: what stands at either end of answers to many different questions.
 
-A formula is one clause to four. By its key (letters and digits alone, 您 read as 你) it is counted under how many
-questions it stands and beside how many different clauses: a formula has ever other neighbours (accessor variety, Feng
-et al. 2004), while a copied answer brings its own along, and half a formula always has the other half beside it.
+A formula is one clause to four. Its key (letters and digits alone, 您 read as 你) is counted by questions and by
+neighbouring clauses: a formula has many different neighbours (accessor variety, Feng et al. 2004), while a copied
+answer always has the same, and half a formula always has the other half beside it.
 """
 
 from typing import NamedTuple
@@ -12,80 +12,48 @@ import polars as pl
 from pipelines.clean.clauses import clauses, closed, ends_strongly, opened, without_leading_over
 
 SIDES = ("opening", "closing")
-FORMULAS = pl.Schema(
-    {
-        "side": pl.String(),
-        "round": pl.UInt32(),
-        "key": pl.String(),
-        "edges": pl.List(pl.String),
-        "owner": pl.String(),
-        "text": pl.String(),
-        "n_answers": pl.UInt32(),
-        "n_questions": pl.UInt32(),
-    }
-)
 
 # A formula is so many clauses at most.
 _MOST_CLAUSES = 4
 # How many characters of each end of an answer are looked at.
 _REACH = 100
 _LEAST = 3
-# Of its occurrences, those in sentences of its own: what mostly is a part of one can not be cut out of it.
+# The least share of its occurrences as separate sentences: what mostly is a part of one cannot be cut out of it.
 _ON_ITS_OWN = 1 / 3
 _PARTICLES = "呀啊哦呢吧喔哟噢哈啦嘛"
 
 
 class Threshold(NamedTuple):
-    """From how many characters on, a formula stands under how many questions at least, and what share of them."""
+    """A formula of at least `n_chars` stands under at least `n_questions` and this share of the questions."""
 
     n_chars: int
     n_questions: int
     share: float
 
 
-# The shorter, the more often must it be seen. One writer's own signature is weighed against the writer's answers.
+# A short formula must be more frequent than a long one. A writer's signature is weighed against the writer's answers.
 OF_ALL = (Threshold(12, 3, 0.0002), Threshold(6, 5, 0.001), Threshold(4, 5, 0.02))
 OF_ONE_WRITER = (Threshold(4, 3, 0.05),)
 
 
-def signatures(answers: pl.DataFrame) -> pl.DataFrame:
-    """The openings and closings that are repeated under different questions.
+def without_signatures(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The answers without openings and closings that are repeated under different questions.
 
     What stands behind a formula comes to an end of the answer once it is cut, and may be one itself: formulas are
-    looked for and cut in rounds until there are no more.
+    searched and cut in rounds until there are no more.
 
     Args:
         answers: `row_id`, `group` (the question), `author` and `source` (each may be null), `text`.
 
     Returns:
-        `side` (opening or closing), `round`, `key`, `edges` (the keys of its outermost clause), `owner` (whose
-        signature it is, null for everybody's), `text` (as it was written once), `n_answers`, `n_questions`. Answers
-        that have been cut by it have no formula left.
-    """
-    left, found = _Answers(answers), pl.DataFrame(schema=FORMULAS)
-    while True:
-        more = pl.concat([left.formulas(side) for side in SIDES])
-        if more.is_empty():
-            return found
-        in_round = more.with_columns(pl.lit(found["round"].n_unique()).alias("round"))
-        in_round = in_round.select(FORMULAS.names()).cast(FORMULAS).sort("side", "key", "owner")
-        found = pl.concat([found, in_round])
-        left.cut(in_round, found)
-
-
-def without_signatures(answers: pl.DataFrame, formulas: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The answers without these formulas at their ends.
-
-    Args:
-        answers: As for `signatures`.
-        formulas: What `signatures` gave.
-
-    Returns:
         `(answers, edits)`: the same rows with `text` cut, and `row_id`, `rule` ("signature"), `removed`, one row a cut.
     """
-    left, cuts = _Answers(answers), [pl.DataFrame(schema={"row": pl.UInt32, "removed": pl.String})]
-    for n in formulas["round"].unique().sort():
-        cuts += left.cut(formulas.filter(pl.col("round") == n), formulas.filter(pl.col("round") <= n))
+    left = _Answers(answers)
+    cuts = [pl.DataFrame(schema={"row": pl.UInt32, "removed": pl.String})]
+    known: list[pl.DataFrame] = []
+    while not (formulas := pl.concat([left.formulas(side) for side in SIDES])).is_empty():
+        known.append(formulas)
+        cuts += left.cut(formulas, pl.concat(known))
     numbered = answers.select("row_id").with_row_index("row")
     edits = pl.concat(cuts).join(numbered, on="row", maintain_order="left")
     return (
@@ -98,8 +66,7 @@ class _Answers:
     """Answers that are being cut: `texts`, and the clauses at each of their `ends`, kept up with them."""
 
     def __init__(self, answers: pl.DataFrame) -> None:
-        written = "author" in answers.columns
-        owner = pl.concat_str("source", "author", separator=":") if written else pl.lit(None, pl.String)
+        owner = pl.concat_str("source", "author", separator=":")
         self.texts = answers.select("group", "text", owner=owner).with_row_index("row")
         self.ends = {side: _ends(self.texts, side) for side in SIDES}
         self._n_questions = self.texts["group"].n_unique()
@@ -107,7 +74,9 @@ class _Answers:
         self._of_writers = of_writers.agg(n_of_writer=pl.col("group").n_unique())
 
     def formulas(self, side: str) -> pl.DataFrame:
-        """The formulas at one end of the answers as they are now, but for their `round`."""
+        """The formulas at one end of the answers as they are now: `side`, `key`, `edges` (the keys of the outermost
+        clause), `owner` (whose signature it is, null for everybody's).
+        """
         ends = self.ends[side]
         # What ends with a rare clause is rare: only the others are looked at any further.
         edges = ends.group_by("edge").agg(seen=pl.col("group").n_unique()).filter(pl.col("seen") >= _LEAST)
@@ -115,11 +84,12 @@ class _Answers:
         of_all = _counted(candidates, ["key"]).filter(_often(OF_ALL, pl.lit(self._n_questions)))
         of_one = _counted(candidates.drop_nulls("owner"), ["key", "owner"]).join(self._of_writers, on="owner")
         of_one = of_one.filter(_often(OF_ONE_WRITER, pl.col("n_of_writer"))).join(of_all, on="key", how="anti")
-        found = pl.concat([of_all.with_columns(owner=pl.lit(None, pl.String)), of_one], how="diagonal")
-        return found.with_columns(side=pl.lit(side))
+        columns = ("side", "key", "edges", "owner")
+        of_all = of_all.with_columns(owner=pl.lit(None, pl.String))
+        return pl.concat([frame.with_columns(side=pl.lit(side)).select(columns) for frame in (of_all, of_one)])
 
     def cut(self, formulas: pl.DataFrame, known: pl.DataFrame) -> list[pl.DataFrame]:
-        """Cuts `formulas` off all answers, then all that is `known` off these until none is left: `row`, `removed`."""
+        """Cuts `formulas` off all answers, then all `known` ones off these until none is left: `row`, `removed`."""
         cuts, changed = [], self.texts.select("row")
         while not changed.is_empty():
             made = []
@@ -134,9 +104,9 @@ class _Answers:
         """Cuts the longest formula off each of the answers that have one at this end."""
         edges = formulas.select(edge="edges").explode("edge")
         candidates = _candidates(ends.join(edges, on="edge", how="semi"), side)
-        found = candidates.join(formulas.select("key", of="owner"), on="key", maintain_order="left")
-        found = found.filter(pl.col("of").is_null() | (pl.col("of") == pl.col("owner")))
-        longest = found.select("row", "words").unique("row", keep="first", maintain_order=True)
+        matches = candidates.join(formulas.select("key", of="owner"), on="key", maintain_order="left")
+        matches = matches.filter(pl.col("of").is_null() | (pl.col("of") == pl.col("owner")))
+        longest = matches.select("row", "words").unique("row", keep="first", maintain_order=True)
         cut = longest.join(self.texts, on="row", maintain_order="left")
         text, n_cut = pl.col("text"), pl.col("words").str.len_chars()
         if side == "opening":
@@ -208,9 +178,7 @@ def _letters(words: pl.Expr) -> pl.Expr:
 def _counted(candidates: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """Each candidate with how often it occurs: under how many questions, beside how many neighbours, how much alone."""
     return candidates.group_by(by).agg(
-        edges=pl.col("edge").unique().sort(),
-        text=pl.col("words").min(),
-        n_answers=pl.col("row").n_unique(),
+        edges=pl.col("edge").unique(),
         n_questions=pl.col("group").n_unique(),
         variety=pl.col("neighbour").n_unique(),
         alone=pl.col("alone").mean(),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipelines.clean import clean_dialogues
 from pipelines.ingest.importing import read
-from pipelines.settings import Cleaning, Filters
+from pipelines.settings import Cleaning
 from pipelines.store.reconciliation import reconcile, require_balance
 from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.table import Dropped
@@ -28,7 +28,7 @@ def require_accounted(frame: pl.DataFrame, kept: pl.DataFrame, dropped: pl.DataF
 
 
 @pytest.mark.parametrize(
-    ("said", "lang", "reason"),
+    ("turns", "lang", "reason"),
     [
         (ZH, "zh", None),
         (EN, "en", None),
@@ -36,42 +36,28 @@ def require_accounted(frame: pl.DataFrame, kept: pl.DataFrame, dropped: pl.DataF
         (ZH, "en", "not_english"),
         (ZH[:1], "zh", "no_round"),
         (ZH[::-1], "zh", "no_round"),  # nobody answers the seeker
-        ((), "zh", "no_round"),
         ((ZH[1], *ZH), "zh", None),  # a supporter may open
-        (("seeker: 难a", "supporter: 过b"), "zh", None),
         (("seeker: 难a", "supporter: 过b"), "en", "not_english"),
         (("seeker: 难aa", "supporter: 过b"), "zh", "not_chinese"),
         (("seeker: 😀", "supporter: ……"), "zh", "not_chinese"),
         (("seeker: 😀", "supporter: …"), "en", None),  # nothing speaks against it
     ],
 )
-def test_what_stays(said: tuple[str, ...], lang: str, reason: str | None):
-    frame = dialogues(dialogue(1, *said, lang=lang))
+def test_what_stays(turns: tuple[str, ...], lang: str, reason: str | None):
+    frame = dialogues(dialogue(1, *turns, lang=lang))
     kept, dropped = clean_dialogues(frame)
     require_accounted(frame, kept, dropped)
     assert dropped["reason"].to_list() == ([reason] if reason else [])
     assert kept.height == (reason is None)
 
 
-def test_the_drop_names_the_dialogue_and_the_figure():
-    _, dropped = clean_dialogues(dialogues(dialogue(1, "seeker: 难aa", "supporter: 过b"), dialogue(2, *ZH[:1])))
-    assert dropped.select("unit", "row_id", "reason", "detail").rows() == [
-        ("dialogue", "s:1", "not_chinese", "Chinese share 0.4"),
-        ("dialogue", "s:2", "no_round", "no seeker turn that a supporter turn answers"),
-    ]
-
-
-def test_the_share_of_chinese_is_a_setting():
-    frame = dialogues(dialogue(1, "seeker: 难aa", "supporter: 过b"))
-    assert clean_dialogues(frame, Filters(min_han_ratio=0.4))[0].height == 1
-
-
 def test_length_and_script_are_of_all_turns():
     kept, _ = clean_dialogues(dialogues(dialogue(1, "seeker: 我睡 不着", "supporter: 這麼久了")))
+    assert kept["turns"][0][1]["text"] == "这么久了"
     assert kept.select("n_chars", "han_ratio", "script").rows() == [(8, 1.0, "traditional")]
 
 
-def test_risk_is_looked_for_in_the_situation_and_in_all_turns():
+def test_risk_is_judged_on_the_situation_and_all_turns():
     """The supporter may name what the seeker answers with a word."""
     frame = dialogues(
         dialogue(1, "seeker: 我难过", "supporter: 怎么了？"),
@@ -86,16 +72,12 @@ def test_risk_is_looked_for_in_the_situation_and_in_all_turns():
 
 @pytest.mark.parametrize("profile", ["default", "paper"])
 @pytest.mark.parametrize(
-    ("said", "situation", "age"),
+    ("turns", "situation", "age"),
     [
         (("seeker: 我今年13岁，很烦", "supporter: 嗯。"), None, "under_14"),
         (("seeker: 很烦", "supporter: 嗯。"), "我今年12岁，总被同学欺负", "under_14"),
         (("seeker: 很烦", "supporter: 你几岁了？", "seeker: 12", "supporter: 还小呀。"), None, "under_14"),
-        (
-            ("seeker: 很烦", "supporter: 方便说一下年龄吗？", "seeker: 十三，怎么了", "supporter: 嗯。"),
-            None,
-            "under_14",
-        ),
+        (("seeker: 很烦", "supporter: 什么年龄？", "seeker: 十三，怎么了", "supporter: 嗯。"), None, "under_14"),
         (("seeker: 很烦", "supporter: 你多大？", "seeker: 刚16", "supporter: 嗯。"), None, "under_18"),
         (("seeker: 很烦", "supporter: 你多大？", "seeker: 26", "supporter: 嗯。"), None, None),
         (("seeker: 很烦", "supporter: 几个人？", "seeker: 12", "supporter: 嗯。"), None, None),
@@ -103,9 +85,9 @@ def test_risk_is_looked_for_in_the_situation_and_in_all_turns():
         (("seeker: 很烦", "supporter: 我今年13岁的时候也这样。"), None, None),  # not the seeker
     ],
 )
-def test_children_are_dropped_and_minors_marked(said, situation, age, profile):
+def test_children_are_dropped_and_minors_marked(turns, situation, age, profile):
     kept, dropped = clean_dialogues(
-        dialogues(dialogue(1, *said, situation=situation)), cleaning=Cleaning(profile=profile)
+        dialogues(dialogue(1, *turns, situation=situation)), cleaning=Cleaning(profile=profile)
     )
     assert dropped["reason"].to_list() == (["under_14"] if age == "under_14" else [])
     assert kept["under_18"].to_list() == {"under_14": [], "under_18": [True], None: [False]}[age]
@@ -125,7 +107,7 @@ def test_what_the_source_notes_is_cleaned_as_well():
 # --- what is cleaned, and what is added
 
 
-def test_personal_data_and_artefacts_are_taken_out_of_every_turn_and_counted():
+def test_personal_data_and_artefacts_are_removed_from_every_turn_and_counted():
     frame = dialogues(
         dialogue(
             1,
@@ -164,35 +146,19 @@ def test_the_paper_profile_leaves_english_dialogues_alone():
     assert [turns[0]["text"] for turns in kept["turns"].to_list()] == ["我是，三年了", "I feel sad."]
 
 
-def test_traditional_script_is_simplified_and_remembered():
-    kept, _ = clean_dialogues(dialogues(dialogue(1, "seeker: 我看著窗外，覺得孤單", "supporter: 這樣多久了？")))
-    assert kept["script"].to_list() == ["traditional"]
-    assert [turn["text"] for turn in kept["turns"].to_list()[0]] == ["我看着窗外，觉得孤单", "这样多久了？"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "reason", "under_18"),
-    [("我今年13岁，总睡不着", "under_14", None), ("我今年17岁，总睡不着", None, True), ("我今年30岁", None, False)],
-)
-def test_a_child_is_dropped_and_a_minor_marked(asked: str, reason: str | None, under_18: bool | None):
-    kept, dropped = clean_dialogues(dialogues(dialogue(1, f"seeker: {asked}", "supporter: 我在听。")))
-    assert dropped["reason"].to_list() == ([reason] if reason else [])
-    assert kept["under_18"].to_list() == ([] if reason else [under_18])
-
-
-SAID = st.sampled_from(["难过", "sad", "😀", "", "a难"])
+TEXTS = st.sampled_from(["难过", "sad", "😀", "", "a难"])
 
 
 @settings(deadline=None, max_examples=20)
 @given(
     st.lists(
-        st.tuples(st.lists(st.tuples(st.sampled_from(["seeker", "supporter"]), SAID)), st.sampled_from(["zh", "en"]))
+        st.tuples(st.lists(st.tuples(st.sampled_from(["seeker", "supporter"]), TEXTS)), st.sampled_from(["zh", "en"]))
     )
 )
 def test_it_does_what_a_plain_loop_does(drawn: list[tuple[list[tuple[str, str]], str]]):
     rows = [
-        dialogue(number, *(f"{role}: {text}" for role, text in said), lang=lang)
-        for number, (said, lang) in enumerate(drawn)
+        dialogue(number, *(f"{role}: {text}" for role, text in turns), lang=lang)
+        for number, (turns, lang) in enumerate(drawn)
     ]
     frame = dialogues(*rows)
     kept, dropped = clean_dialogues(frame)
@@ -209,7 +175,7 @@ def test_it_does_what_a_plain_loop_does(drawn: list[tuple[list[tuple[str, str]],
     assert set(kept["dialogue_id"]) == {row["dialogue_id"] for row in rows} - expected.keys()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_whatever_the_schema_allows_is_accounted_for(seed: int):
     frame = ImportedDialogues.sample(30, generator=dy.random.Generator(seed))
     before = frame.clone()

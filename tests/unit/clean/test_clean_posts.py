@@ -49,18 +49,7 @@ def reasons(dropped: pl.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:
 def test_a_post_has_at_least_twenty_characters(description: str, stays: bool):
     kept, dropped = clean_posts(posts(post(1, "", description)))
     assert kept.height == stays
-    assert stays or reasons(dropped)["post", "s:1"][0] == "too_short"
-
-
-def test_the_drop_says_how_long_the_post_was():
-    _, dropped = clean_posts(posts(post(1, "", "难" * 19)))
-    assert reasons(dropped) == {("post", "s:1"): ("too_short", "19 characters")}
-
-
-def test_title_and_description_count_together():
-    kept, _ = clean_posts(posts(post(1, "难" * 10, "过" * 10)))
-    assert kept["text"].to_list() == ["难" * 10 + "\n" + "过" * 10]
-    assert kept["n_chars"].to_list() == [20]
+    assert dropped["reason"].to_list() == ["too_short"] * (not stays)
 
 
 @pytest.mark.parametrize(
@@ -84,11 +73,6 @@ def test_an_answer_has_more_than_a_hundred_characters(length: int, stays: bool):
     assert kept["answers"].list.len().to_list() == [stays]
     expected = {} if stays else {("answer", "s:1/0"): ("too_short", "100 characters")}
     assert reasons(dropped) == expected
-
-
-def test_a_post_left_without_answers_stays():
-    kept, _ = clean_posts(posts(post(1, "", "难" * 20, "短", "短短")))
-    assert kept["answers"].to_list() == [[]]
 
 
 def test_the_answers_that_stay_are_whole_and_in_order():
@@ -119,7 +103,6 @@ def test_the_answers_of_a_dropped_post_go_with_it():
         ("难" * 10 + "a" * 10, None),
         ("难" * 10 + "a" * 11, "not_chinese"),
         ("难" * 15 + "！" * 30 + "😀" * 30, None),  # neither raises nor lowers the share
-        ("😀" * 30, "too_short"),
         ("ただいまつかれましたからねむりたいです", "japanese"),
         ("나는 요즘 너무 힘들어요 잠이 안 와요 정말로", "korean"),
         ("I have been feeling so lonely since we moved here", "english"),
@@ -133,22 +116,7 @@ def test_a_post_is_mandarin(description: str, reason: str | None):
     assert dropped["reason"].to_list() == ([reason] if reason else [])
 
 
-def test_the_drop_says_how_chinese_the_post_was():
-    _, dropped = clean_posts(posts(post(1, "", "难" * 10 + "a" * 20)))
-    assert reasons(dropped) == {("post", "s:1"): ("not_chinese", "Chinese share 0.33")}
-
-
 # --- what is added
-
-
-def test_risk_is_looked_for_in_what_the_seeker_wrote():
-    frame = posts(
-        post(1, "我不想活了", "难" * 20),
-        post(2, "", "难" * 20 + "想要自杀"),
-        post(3, "", "难" * 20, "你说过想自杀" + "答" * 100),
-    )
-    kept, _ = clean_posts(frame)
-    assert [[sign["rule"] for sign in signs] for signs in kept["risk"].to_list()] == [["wish_to_die"], ["suicide"], []]
 
 
 STORY = "我最近很难过，和家里人吵架以后一直睡不着，不知道该怎么办。"
@@ -163,7 +131,7 @@ def test_personal_data_are_replaced_alike_in_all_of_a_post_and_counted():
     assert kept["pii"].to_list() == [[{"kind": "phone", "count": 3}], [{"kind": "phone", "count": 1}]]
 
 
-def test_artefacts_are_taken_out_before_anything_is_measured():
+def test_artefacts_are_removed_before_anything_is_measured():
     kept, _ = clean_posts(posts(post(1, "#情感# 求助😭", f"@小明 {STORY}[泪] https://example.com/1 展开全文")))
     assert kept["text"].to_list() == [f"求助\n{STORY}"]
     assert kept["n_chars"].to_list() == [len(STORY) + 2]
@@ -194,7 +162,7 @@ def test_a_formula_under_many_questions_is_cut():
     assert {edit["removed"] for edits in kept["edits"].to_list() for edit in edits} == {"愿你被这个世界温柔相待。"}
 
 
-def test_the_edits_of_an_answer_that_is_dropped_are_not_told():
+def test_the_edits_of_a_dropped_answer_are_not_recorded():
     kept, dropped = clean_posts(posts(post(1, "", STORY, "我是国家二级心理咨询师。" + "抱抱你。" * 20)))
     assert dropped["reason"].to_list() == ["too_short"]
     assert kept["edits"].to_list() == [[]]
@@ -228,23 +196,20 @@ def test_no_profile_hides_a_child_or_a_danger(profile: str):
     assert [[sign["kind"] for sign in signs] for signs in kept["risk"].to_list()] == [[], ["self_harm"]]
 
 
-def test_answers_are_looked_at_for_children_and_dangers_as_well():
+def test_answers_are_judged_for_ages_and_risk_too():
     answers = ("我今年12岁，" + "答" * 101, "我今年16岁，" + "答" * 101, "我当时割腕了，" + "答" * 101, "答" * 101)
     kept, dropped = clean_posts(posts(post(1, "", "难" * 20, *answers)))
     assert dropped.select("row_id", "reason").rows() == [("s:1/0", "under_14")]
-    told = [(one["answer_id"], one["under_18"], [sign["kind"] for sign in one["risk"]]) for one in kept["answers"][0]]
-    assert told == [("s:1/1", True, []), ("s:1/2", False, ["self_harm"]), ("s:1/3", False, [])]
+    verdicts = [
+        (one["answer_id"], one["under_18"], [sign["kind"] for sign in one["risk"]]) for one in kept["answers"][0]
+    ]
+    assert verdicts == [("s:1/1", True, []), ("s:1/2", False, ["self_harm"]), ("s:1/3", False, [])]
 
 
 def test_topics_are_cleaned_as_well():
     frame = posts(post(1, "", "难" * 20, topic="加微信 abc_12345", subtopics=["恋爱", "电话13812345678"]))
     row = clean_posts(frame)[0].row(0, named=True)
     assert (row["topic"], row["subtopics"]) == ("加微信 [微信]", ["恋爱", "电话[电话]"])
-
-
-def test_a_minor_of_fourteen_or_more_is_kept_and_marked():
-    kept, _ = clean_posts(posts(post(1, "", "我今年16岁，" + STORY), post(2, "", "我今年36岁，" + STORY)))
-    assert kept["under_18"].to_list() == [True, False]
 
 
 def test_a_year_of_birth_counts_where_it_is_known_when_the_post_was_written():
@@ -266,7 +231,7 @@ def test_how_much_feeling_a_post_must_show_is_a_setting():
 
 
 def test_the_thresholds_are_settings():
-    frame = posts(post(1, "", "难" * 5, "答" * 3), post(2, "", "难aaa" * 5))
+    frame = posts(post(1, "", "难" * 5, "答" * 3), post(2, "", "难aaa" * 5)).lazy()
     kept, dropped = clean_posts(frame, Filters(min_post_chars=5, min_answer_chars=2, min_han_ratio=0.2))
     assert kept["post_id"].to_list() == ["s:1", "s:2"]
     assert dropped.is_empty()
@@ -303,9 +268,9 @@ def test_it_does_what_a_plain_loop_does(drawn: list[tuple[str, str, list[str]]])
     expected = {row["post_id"]: naive(row) for row in rows}
     stayed = {row["post_id"]: [answer["answer_id"] for answer in row["answers"]] for row in kept.iter_rows(named=True)}
     assert stayed == {row: answers for row, (reason, answers) in expected.items() if reason is None}
-    said = {row: reason for (unit, row), (reason, _) in reasons(dropped).items() if unit == "post"}
-    said = {row: "not_chinese" if reason == "english" else reason for row, reason in said.items()}  # "a" is a word
-    assert said == {row: reason for row, (reason, _) in expected.items() if reason is not None}
+    actual = {row: reason for (unit, row), (reason, _) in reasons(dropped).items() if unit == "post"}
+    actual = {row: "not_chinese" if reason == "english" else reason for row, reason in actual.items()}  # "a" is a word
+    assert actual == {row: reason for row, (reason, _) in expected.items() if reason is not None}
 
 
 def sampled(table: type[ImportedPosts], seed: int) -> pl.DataFrame:
@@ -319,7 +284,7 @@ def sampled(table: type[ImportedPosts], seed: int) -> pl.DataFrame:
     return table.validate(pl.DataFrame(rows, schema=table.polars_schema()))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("table", [ImportedPosts, RawPosts])
 def test_whatever_the_schema_allows_is_accounted_for(table: type[ImportedPosts], seed: int):
     frame = sampled(table, seed)
@@ -338,20 +303,6 @@ def test_what_passed_passes_again_and_stays_as_it_is():
     assert dropped.is_empty()
 
 
-def test_no_posts_give_no_posts():
-    kept, dropped = clean_posts(ImportedPosts.create_empty())
-    assert kept.schema == CleanPosts.polars_schema()
-    assert dropped.schema == Dropped.polars_schema()
-    assert kept.is_empty()
-    assert dropped.is_empty()
-
-
-def test_a_lazy_frame_gives_the_same():
-    frame = posts(post(1, "", "难" * 19, "答" * 200), post(2, "", "难" * 20, "答" * 200))
-    for lazy, eager in zip(clean_posts(frame.lazy()), clean_posts(frame), strict=True):
-        assert lazy.equals(eager)
-
-
 # --- the real set
 
 
@@ -363,13 +314,3 @@ def test_psyqa_passes_whole(shared: Path):
     assert kept["answers"].list.len().sum() == 268
     assert kept["n_chars"].min() >= 20
     assert set(kept["script"]) == {"simplified"}
-
-
-def test_medical_questions_lose_their_short_answers(shared: Path):
-    frame = read("qa_csv", shared / "zh_qa" / "medical_qa_gb18030.csv").kept
-    kept, dropped = clean_posts(frame)
-    require_accounted(frame, kept, dropped)
-    assert (frame["answers"].list.len().sum(), kept["answers"].list.len().sum()) != (0, 0)
-    lengths = kept.select(pl.col("answers").explode(empty_as_null=False).struct.field("text").str.len_chars())
-    assert lengths["text"].min() > 100
-    assert "too_short" in set(dropped.filter(unit="answer")["reason"])

@@ -16,7 +16,7 @@ from pipelines.clean.normalise import normalised
 from pipelines.ingest.importing import read
 from pipelines.text.script import simplified
 
-TOLD = {
+SENTENCES = {
     "mandarin": """
         我最近总是睡不着，不知道该怎么办
         最近總是睡不著，不知道該怎麼辦
@@ -87,22 +87,21 @@ TOLD = {
 }
 
 
-def lines(said: str) -> list[str]:
-    return [line.strip() for line in said.strip().splitlines()]
+def lines(block: str) -> list[str]:
+    return [line.strip() for line in block.strip().splitlines()]
 
 
 @pytest.mark.parametrize("expected", [one for one in LANGUAGES if one != "classical"])
-def test_languages_are_told_apart(expected: str):
-    said = lines(TOLD[expected])
-    assert dict(zip(said, over(language, *said), strict=True)) == dict.fromkeys(said, expected)
+def test_languages_are_recognised(expected: str):
+    texts = lines(SENTENCES[expected])
+    assert dict(zip(texts, over(language, *texts), strict=True)) == dict.fromkeys(texts, expected)
 
 
-def test_classical_chinese_is_told_where_its_particles_are_dense():
+def test_classical_chinese_is_recognised_where_its_particles_are_dense():
     """Recall on ten passages written for this: verse and plain narrative without particles pass as Mandarin."""
-    told = Counter(over(language, *lines(TOLD["classical"])))
-    print(f"\nclassical Chinese: {told['classical']} of {told.total()} told")  # noqa: T201
-    assert told["classical"] >= 7
-    assert set(told) <= {"classical", "mandarin"}
+    languages = Counter(over(language, *lines(SENTENCES["classical"])))
+    assert languages["classical"] >= 7
+    assert set(languages) <= {"classical", "mandarin"}
 
 
 def test_nothing_is_unknown():
@@ -135,20 +134,16 @@ FOREIGN = {"COLDataset": 4, "EmoLLM": 2}
 def test_real_mandarin_is_mandarin(shared: Path):
     for name, texts in _texts(shared):
         assert texts, name
-        for script, said in (
-            ("as written", texts),
-            ("cleaned", over(lambda text: simplified(normalised(text)), *texts)),
-        ):
-            told = Counter(over(language, *said))
-            print(f"\n{name}, {script}: {dict(told)}", end="")  # noqa: T201
-            assert told.total() - told["mandarin"] <= FOREIGN.get(name, 0), name
+        for written in (texts, over(lambda text: simplified(normalised(text)), *texts)):
+            languages = Counter(over(language, *written))
+            assert languages.total() - languages["mandarin"] <= FOREIGN.get(name, 0), name
 
 
 def test_real_english_is_english(shared: Path):
     talks = json.loads((shared / "en_strategy" / "FailedESConv.json").read_text(encoding="utf-8"))
-    told = Counter(over(language, *(" ".join(turn["content"] for turn in talk["dialog"]) for talk in talks)))
+    languages = Counter(over(language, *(" ".join(turn["content"] for turn in talk["dialog"]) for talk in talks)))
     # The others are three in which someone has struck keys at random.
-    assert told["english"] == len(talks) - 3 == 193
+    assert languages["english"] == len(talks) - 3 == 193
 
 
 # --- laws

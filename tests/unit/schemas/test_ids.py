@@ -2,59 +2,34 @@
 
 import hashlib
 import hmac
-from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from schemas import ids
 
-LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
-
-TEXTS = st.text(max_size=30)
 KEY = b"sixteen bytes or"
-
-
-def test_the_names_are_those_that_the_module_promises():
-    assert ids.source_row_id("psyqa", 4394) == "psyqa:4394"
-    assert ids.round_id("smile:10071", 3) == "smile:10071#3"
-    assert ids.answer_id("psyqa:4394", "抱抱你") == "psyqa:4394/" + hashlib.sha256("抱抱你".encode()).hexdigest()[:8]
 
 
 def test_ids_of_published_rows_never_change():
     """Written down once: a change here renames every row of every corpus."""
-    assert ids.digest("共情") == "7be26791835e9622"
+    assert ids.source_row_id("psyqa", 4394) == "psyqa:4394"
+    assert ids.round_id("smile:10071", 3) == "smile:10071#3"
+    assert ids.digest("共情") == hashlib.sha256("共情".encode()).hexdigest()[:16] == "7be26791835e9622"
     assert ids.answer_id("psyqa:4394", "抱抱你") == "psyqa:4394/c1a40716"
     assert ids.stable_int("psyqa:4394") == 2555851887856841133
     assert ids.pseudonym("xinli001", "小明", KEY) == "u_f3fdcb67cc0e6f44"
     assert ids.unit_interval(0, "round", "smile:1", 1) == pytest.approx(0.053721375081832945, abs=1e-15)
 
 
-@LAW
-@given(TEXTS, st.integers(1, 64))
-def test_a_digest_is_the_beginning_of_sha256(text: str, length: int):
-    assert ids.digest(text, length) == hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
-
-
-def test_a_lone_surrogate_has_a_digest_of_its_own():
+def test_lone_surrogates_have_different_digests():
     assert len({ids.digest("\ud83d"), ids.digest("\udc00"), ids.digest("?"), ids.digest("")}) == 4
 
 
-@LAW
-@given(TEXTS)
-def test_an_index_fits_a_signed_64_bit_integer(text: str):
-    assert 0 <= ids.stable_int(text) < 2**63
-
-
 def test_indices_of_a_corpus_do_not_collide():
-    assert len({ids.stable_int(f"psyqa:{number}") for number in range(50_000)}) == 50_000
-
-
-@LAW
-@given(st.lists(st.one_of(TEXTS, st.integers()), min_size=1, max_size=4))
-def test_a_draw_lies_in_the_half_open_unit_interval(parts: list[str | int]):
-    assert 0 <= ids.unit_interval(*parts) < 1
+    indices = {ids.stable_int(f"psyqa:{number}") for number in range(50_000)}
+    assert len(indices) == 50_000
+    assert min(indices) >= 0
+    assert max(indices) < 2**63
 
 
 @pytest.mark.parametrize(("digest", "drawn"), [("0" * 16, 0.0), ("f" * 16, 1 - 2**-53)])
@@ -78,19 +53,16 @@ def test_a_pseudonym_is_the_hmac_of_source_and_author():
     assert ids.pseudonym("xinli001", "小明", KEY) == f"u_{mac[:16]}"
 
 
-def test_who_writes_on_two_sites_is_two_people_and_a_new_key_makes_everybody_new():
+def test_a_pseudonym_follows_from_source_author_and_key():
     names = [
         ids.pseudonym("xinli001", "小明", KEY),
         ids.pseudonym("douban", "小明", KEY),
         ids.pseudonym("xinli001", "小红", KEY),
         ids.pseudonym("xinli001", "小明", KEY[::-1]),
+        ids.pseudonym("xinli00", "1小明", KEY),
     ]
-    assert len(set(names)) == 4
-    assert Counter(len(name) for name in names) == {18: 4}
-
-
-def test_source_and_author_do_not_run_together():
-    assert ids.pseudonym("ab", "c", KEY) != ids.pseudonym("a", "bc", KEY)
+    assert len(set(names)) == 5
+    assert {len(name) for name in names} == {18}
 
 
 @pytest.mark.parametrize("key", [b"", b"fifteen bytes.."])

@@ -20,31 +20,14 @@ ALL_LABELS = st.sampled_from([(labels, label) for labels in SETS.values() for la
 # --- what papers.md §2 lists
 
 
-def test_the_stages_are_those_of_esconv():
+def test_the_sets_are_those_of_the_papers():
     assert STAGES.en == ("exploration", "comforting", "action")
-    assert STAGES.zh == ("探索", "安慰", "行动")
-
-
-def test_the_sentiments_are_three():
-    assert SENTIMENTS.en == ("positive", "negative", "neutral")
     assert SENTIMENTS.zh == ("积极", "消极", "中性")
-
-
-def test_the_strategies_are_esconvs_eight():
-    assert STRATEGIES.en == (
-        "Question",
-        "Restatement or Paraphrasing",
-        "Reflection of feelings",
-        "Self-disclosure",
-        "Affirmation and Reassurance",
-        "Providing Suggestions",
-        "Information",
-        "Others",
-    )
-    assert len(set(STRATEGIES.zh)) == 8
+    assert len(set(STRATEGIES.en)) == len(set(STRATEGIES.zh)) == 8
 
 
 def test_a_generator_never_answers_others():
+    assert STRATEGIES.en[-1] == "Others"
     assert [label.en for label in ANSWERABLE_STRATEGIES] == list(STRATEGIES.en[:-1])
 
 
@@ -79,19 +62,14 @@ def test_a_name_outside_the_set_is_no_label(name: str):
     "second",
     [
         Label("question", "问"),
-        Label("Query", "提问"),
         Label("Query", "问", ("QUESTION",)),
         Label("Query", "问", ("asking_things",)),
     ],
-    ids=["its name", "its Chinese name", "an alias", "two aliases"],
+    ids=["its name", "an alias", "two aliases"],
 )
 def test_a_name_that_stands_for_two_labels_is_refused(second: Label):
     with pytest.raises(ValueError, match="stands for two labels"):
         LabelSet(Label("Question", "提问", ("Asking things",)), second)
-
-
-def test_a_label_may_have_the_same_name_twice():
-    assert LabelSet(Label("5", "5", ("5",))).find("5") is not None
 
 
 # --- strategies of the sources
@@ -105,11 +83,6 @@ def test_every_spelling_of_failed_esconv_resolves(shared: Path):
         for turn in one["dialog"]
         if turn["annotation"].get("strategy")
     )
-    assert {name: written[name] for name in ("Question", "Approval and Reassurance", "Direct Guidance")} == {
-        "Question": 8,
-        "Approval and Reassurance": 7,
-        "Direct Guidance": 11,
-    }
     resolved: Counter[str] = Counter()
     for name, count in written.items():
         label = STRATEGIES.find(name)

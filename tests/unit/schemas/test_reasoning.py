@@ -47,7 +47,6 @@ RECORDS: tuple[Reasoning, ...] = (ECOT, COE, CER)
 NAMES = {Ecot: ECOT_TAGS, Coe: COE_TAGS, Cer: CER_TAGS}
 # Every section of every format, as (record, tag); the first name of a format is the one that holds the others.
 SECTIONS = [pytest.param(one, tag, id=f"{type(one).__name__}-{tag}") for one in RECORDS for tag in NAMES[type(one)][1:]]
-PARENTS = [pytest.param(one, NAMES[type(one)][0], id=type(one).__name__) for one in RECORDS]
 # Elements that stand side by side: the steps among themselves, and what holds them beside the answer.
 NEIGHBOURS = [
     pytest.param(one, first, second, id=f"{type(one).__name__}-{first}")
@@ -100,24 +99,10 @@ def test_cer_of_an_english_dialogue_is_english():
     assert Cer.parse(english).lang == "en"
 
 
-def test_the_tag_names_stand_in_the_order_in_which_they_open():
-    assert ECOT_TAGS == ("thinking", "situation", "motivation", "strategy", "answer")
-    assert COE_TAGS == ("empathy_think", "L1", "L2", "L3", "L4", "answer")
-    assert CER_TAGS == ("cer_think", "history", "emotion", "strategy", "answer")
-
-
-def test_formats_are_found_by_name():
-    assert list(FORMATS.items()) == [("ecot", Ecot), ("coe", Coe), ("cer", Cer)]
-
-
 def test_cer_has_the_names_of_its_table():
     from schemas.annotations import CerCandidates
 
     assert set(Cer.model_fields) - {"lang"} <= set(CerCandidates.column_names())
-
-
-def test_every_format_has_an_answer():
-    assert (ECOT.answer, COE.answer, CER.answer) == ("您辛苦了。", "抱抱你。", CER.response)
 
 
 def test_the_example_in_the_docstring_runs():
@@ -127,32 +112,22 @@ def test_the_example_in_the_docstring_runs():
 # --- what parse refuses: the same eight rules for every format
 
 
-@pytest.mark.parametrize(("record", "tag"), [*SECTIONS, *PARENTS])
-def test_missing(record: Reasoning, tag: str):
-    text = record.render()
-    without = text.replace(f"<{tag}>", "").replace(f"</{tag}>", "")
-    assert refusal(record, without) == ("missing", tag)
-
-
-@pytest.mark.parametrize(("record", "tag"), [*SECTIONS, *PARENTS])
-def test_unclosed(record: Reasoning, tag: str):
-    assert refusal(record, record.render().replace(f"</{tag}>", "")) == ("unclosed", tag)
-
-
-@pytest.mark.parametrize(("record", "tag"), [*SECTIONS, *PARENTS])
-def test_unopened(record: Reasoning, tag: str):
-    assert refusal(record, record.render().replace(f"<{tag}>", "")) == ("unopened", tag)
-
-
-@pytest.mark.parametrize(("record", "tag"), [*SECTIONS, *PARENTS])
-def test_unopened_because_the_closing_tag_comes_twice(record: Reasoning, tag: str):
-    assert refusal(record, record.render().replace(f"</{tag}>", f"</{tag}></{tag}>")) == ("unopened", tag)
-
-
-@pytest.mark.parametrize(("record", "tag"), [*SECTIONS, *PARENTS])
-def test_doubled(record: Reasoning, tag: str):
-    text = record.render()
-    assert refusal(record, text.replace(element(text, tag), element(text, tag) * 2)) == ("doubled", tag)
+def test_each_tag_that_is_missing_or_too_many():
+    misses = []
+    for record in RECORDS:
+        text = record.render()
+        for tag in NAMES[type(record)]:
+            opening, closing, whole = f"<{tag}>", f"</{tag}>", element(text, tag)
+            for problem, broken in (
+                ("missing", text.replace(opening, "").replace(closing, "")),
+                ("unclosed", text.replace(closing, "")),
+                ("unopened", text.replace(opening, "")),
+                ("unopened", text.replace(closing, closing * 2)),
+                ("doubled", text.replace(whole, whole * 2)),
+            ):
+                if (actual := refusal(record, broken)) != (problem, tag):
+                    misses.append((problem, tag, actual))
+    assert misses == []
 
 
 @pytest.mark.parametrize(("record", "first", "second"), NEIGHBOURS)
@@ -174,12 +149,6 @@ def test_nested(record: Reasoning, tag: str):
 @pytest.mark.parametrize(("record", "tag"), SECTIONS)
 def test_outside(record: Reasoning, tag: str):
     assert refusal(record, record.render().replace(f"<{tag}>", f"好的。<{tag}>")) == ("outside", tag)
-
-
-@pytest.mark.parametrize(("record", "tag"), PARENTS)
-def test_outside_at_both_ends(record: Reasoning, tag: str):
-    assert refusal(record, "好的。" + record.render()) == ("outside", tag)
-    assert refusal(record, record.render().replace(f"</{tag}>", f"好的。</{tag}>")) == ("outside", tag)
     assert refusal(record, record.render() + "好的。") == ("outside", "answer")
 
 
@@ -199,12 +168,9 @@ A = "<answer>a</answer>"
     ("text", "problem", "tag"),
     [
         ("", "missing", "thinking"),
-        ("您好", "missing", "thinking"),
         (A, "missing", "thinking"),
-        (ALL, "missing", "answer"),
         (f"<thinking>{S}", "missing", "motivation"),  # cut off: the first tag that never comes
         (f"<thinking>{S}<motivation>m", "unclosed", "motivation"),
-        (f"{ALL}<answer>a", "unclosed", "answer"),
         (f"<thinking>{S}{M}{T}{A}", "unclosed", "thinking"),
         (f"<thinking>{S}{M}{T}{A}</thinking>", "nested", "answer"),
         (f"{A}{ALL}", "out_of_order", "thinking"),
@@ -212,8 +178,6 @@ A = "<answer>a</answer>"
         (f"<thinking>{S}{M}</thinking>{T}{A}", "out_of_order", "strategy"),
         (f"<thinking>{T}{M}{S}</thinking>{A}", "out_of_order", "situation"),
         (f"{ALL}{A}{ALL}{A}", "doubled", "thinking"),
-        (f"{ALL}{A}{A}", "doubled", "answer"),
-        (f"{ALL}<answer><answer>a</answer></answer>", "nested", "answer"),
         (f"</answer>{ALL}{A}", "unopened", "answer"),
         (f"{ALL}{A}</thinking>", "unopened", "thinking"),
         # A tag is exact; what merely looks like one is text, and so its closing tag closes nothing.
@@ -221,7 +185,6 @@ A = "<answer>a</answer>"
         (f"<Thinking>{S}{M}{T}</Thinking>{A}", "missing", "thinking"),
         (f"{ALL}<answer >a</answer>", "unopened", "answer"),
         (f"{ALL}<answer>a</ answer>", "unclosed", "answer"),
-        (f"{ALL}<answer/>", "missing", "answer"),
         (f"<think>\n\n</think>{ALL}{A}", "outside", "thinking"),  # Qwen3's own tag is none of ours
         # Tags are looked at before the text between them.
         (f"好的。<thinking>{S}{M}{T}</thinking>", "missing", "answer"),
@@ -235,34 +198,27 @@ def test_malformed_ecot(text: str, problem: str, tag: str):
 
 
 @pytest.mark.parametrize(
-    ("step", "right", "wrong", "said"),
+    ("step", "right", "wrong", "message"),
     [
         ("history", "阶段：探索", "探索", "阶段 is missing"),
-        ("history", "阶段：探索", "核心问题是考试。\n阶段：探索", "阶段 is missing"),
-        ("history", "阶段：探索", "阶段", "阶段 may not be ''"),
         ("history", "阶段：探索", "阶段：探索。", "阶段 may not be '探索。'"),
         ("history", "阶段：探索", "阶段：结束", "'阶段：探索|安慰|行动'"),
         ("history", "阶段：探索", "阶段：探索；阶段：行动", "'阶段：行动' is not one of its fields"),
         ("history", "阶段：探索", "Stage: end", "'Stage: exploration|comforting|action'"),
         ("emotion", "消极", "悲观", "情感：积极|消极|中性；情绪：…；强度：1|2|3|4|5"),
         ("emotion", "；强度：3", "", "强度 is missing"),
-        ("emotion", "情绪：焦虑；", "", "情绪 is missing"),
-        ("emotion", "情绪：焦虑", "情绪：", "情绪 may not be ''"),
-        ("emotion", "强度：3", "强度：0", "强度 may not be '0'"),
         ("emotion", "强度：3", "强度：6", "强度 may not be '6'"),
-        ("emotion", "强度：3", "强度：3.5", "强度 may not be '3.5'"),
         ("emotion", "强度：3", "强度：3；", "'' is not one of its fields"),
         ("emotion", "情感：消极；情绪：焦虑", "情绪：焦虑；情感：消极", "情感 is missing"),
         ("strategy", "策略：", "Strategy: ", "策略 is missing"),  # one language throughout
-        ("strategy", "情感反映", "其他", "策略 may not be '其他'"),
         ("strategy", "情感反映", "Others", "提问|复述或释义|情感反映|自我暴露|肯定与安慰|提供建议|提供信息'"),
         ("strategy", "情感反映", "Interpretation", "策略 may not be 'Interpretation'"),
     ],
 )
-def test_a_field_that_is_missing_or_not_in_its_set(step: str, right: str, wrong: str, said: str):
+def test_a_field_that_is_missing_or_not_in_its_set(step: str, right: str, wrong: str, message: str):
     text = CER.render()
     assert right in text
-    with pytest.raises(FormatError, match=re.escape(said)) as caught:
+    with pytest.raises(FormatError, match=re.escape(message)) as caught:
         Cer.parse(text.replace(right, wrong))
     assert (caught.value.problem, caught.value.tag) == ("field", step)
 
@@ -293,13 +249,10 @@ def test_what_is_no_tag_of_the_format_is_text(text: str):
 @pytest.mark.parametrize(
     ("right", "also"),
     [
-        ("阶段：探索", "阶段:探索"),
         ("阶段：探索", " 阶段 ： 探索 "),
         ("阶段：探索", "阶段：Exploration"),
-        ("阶段：探索", "阶段：explore"),
         ("情感：消极；情绪：焦虑；强度：3", "情感:消极;情绪:焦虑;强度:3"),
         ("情感：消极；情绪：焦虑；强度：3", "情感：负面; 情绪：焦虑 ;强度: 3\r"),
-        ("策略：情感反映", "策略：反映情感"),
         ("策略：情感反映", "策略：reflection_of_feelings"),
     ],
 )
@@ -316,11 +269,6 @@ def test_every_label_is_read_back_in_either_language():
         fields = {"stage": stage, "sentiment": sentiment, "strategy": strategy, "intensity": intensity, "lang": lang}
         record = Cer.model_validate({**CER.model_dump(), **fields})
         assert Cer.parse(record.render()) == record
-
-
-def test_english_field_names_in_any_case():
-    english = Cer.model_validate({**CER.model_dump(), "lang": "en"})
-    assert Cer.parse(english.render().replace("Stage: exploration", "STAGE：探索")) == english
 
 
 # --- what a record refuses, so that whatever is rendered can be parsed
@@ -347,21 +295,18 @@ def test_a_record_has_no_empty_section_and_no_other_field_and_stays_as_it_is(rec
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "message"),
     [
         ("strategy", "Others", "must be one of Question, "),
-        ("strategy", "情感反映", "must be one of Question, "),  # the record keeps the canonical English label
         ("stage", "explore", "must be one of exploration, comforting, action"),
         ("sentiment", "bad", "must be one of positive, negative, neutral"),
         ("emotion", "焦虑；紧张", "semicolon or a line break"),
-        ("emotion", "焦虑\n紧张", "semicolon or a line break"),
-        ("intensity", 0, "greater than or equal to 1"),
         ("intensity", 6, "less than or equal to 5"),
         ("lang", "fr", "'zh' or 'en'"),
     ],
 )
-def test_cer_refuses_what_its_sets_do_not_hold(field: str, value: object, said: str):
-    with pytest.raises(ValidationError, match=said):
+def test_cer_refuses_what_its_sets_do_not_hold(field: str, value: object, message: str):
+    with pytest.raises(ValidationError, match=message):
         Cer.model_validate({**CER.model_dump(), field: value})
 
 
@@ -406,12 +351,6 @@ def test_what_is_rendered_is_parsed_back(record: Reasoning):
     assert type(record).parse(record.render()) == record
 
 
-@LAW
-@given(ANY)
-def test_sections_are_stripped(record: Reasoning):
-    assert all(value == value.strip() for _, value in record if isinstance(value, str))
-
-
 # Mostly tokens of the formats themselves, so that some texts come close to being well formed.
 TOKENS = st.one_of(st.sampled_from([f"<{mark}{name}>" for name in ALL_TAGS for mark in ("", "/")]), PROSE)
 
@@ -452,24 +391,15 @@ def test_tags_are_given_in_order_whatever_the_text_is():
     ]
 
 
-def test_only_the_names_asked_for_are_tags():
-    assert [str(tag) for tag in tags(ALL + A, ("thinking", "answer"))] == [
-        "<thinking>",
-        "</thinking>",
-        "<answer>",
-        "</answer>",
-    ]
-
-
 @LAW
 @given(st.lists(TOKENS, max_size=30).map("".join))
 def test_tags_are_where_they_say_and_all_of_them(text: str):
-    found = tags(text, ALL_TAGS)
-    assert all(text[tag.start : tag.end] == str(tag) for tag in found)
-    assert all(one.end <= other.start for one, other in pairwise(found))
+    matches = tags(text, ALL_TAGS)
+    assert all(text[tag.start : tag.end] == str(tag) for tag in matches)
+    assert all(one.end <= other.start for one, other in pairwise(matches))
     for name in ALL_TAGS:
         for closing, written in ((False, f"<{name}>"), (True, f"</{name}>")):
-            assert sum(tag.name == name and tag.closing is closing for tag in found) == text.count(written)
+            assert sum(tag.name == name and tag.closing is closing for tag in matches) == text.count(written)
 
 
 # --- hostile sizes: a reader whose cost grew with the square of the length would not end within the time given here
@@ -480,15 +410,11 @@ def test_tags_are_where_they_say_and_all_of_them(text: str):
     ("text", "n_tags", "problem", "tag"),
     [
         ("<" * 1_000_000, 0, "missing", "thinking"),
-        ("</" * 500_000, 0, "missing", "thinking"),
         ("<thinking" * 100_000, 0, "missing", "thinking"),
         (" " * 1_000_000, 0, "missing", "thinking"),
         ("<answer>" * 100_000, 100_000, "missing", "thinking"),
-        ("</answer>" * 100_000, 100_000, "missing", "thinking"),
-        ("<thinking>" * 10_000 + "</thinking>" * 10_000, 20_000, "missing", "situation"),
         (f"{ALL}{'<answer>' * 10_000}{'</answer>' * 10_000}", 20_008, "nested", "answer"),
         ((ALL + A) * 10_000, 100_000, "doubled", "thinking"),
-        (ALL + A + "</answer>" * 100_000, 100_010, "unopened", "answer"),
         (f"{ALL}{A}{' ' * 1_000_000}x", 10, "outside", "answer"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else str(value),
@@ -499,19 +425,12 @@ def test_hostile_text_costs_one_pass(text: str, n_tags: int, problem: str, tag: 
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize(
-    "line", ["；" * 1_000_000, "：" * 1_000_000, "阶段" * 500_000, "阶段：探索" + "；阶段：探索" * 200_000]
-)
+@pytest.mark.parametrize("line", ["；" * 1_000_000, "：" * 1_000_000, "阶段：探索" + "；阶段：探索" * 200_000])
 def test_a_hostile_first_line_costs_one_pass_and_a_short_message(line: str):
     with pytest.raises(FormatError) as caught:
         Cer.parse(CER.render().replace("阶段：探索", line))
     assert (caught.value.problem, caught.value.tag) == ("field", "history")
     assert len(str(caught.value)) < 300
-
-
-def test_a_long_section_is_just_a_section():
-    record = Ecot(situation="<" * 1_000_000, motivation="\n<b>" * 100_000 + "x", strategy="t", answer="a")
-    assert Ecot.parse(record.render()) == record
 
 
 # --- what an error says
@@ -520,11 +439,9 @@ def test_a_long_section_is_just_a_section():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (ALL, "<answer> is missing"),
         (f"{ALL}<answer>a", "<answer> is never closed: there is no </answer> after it"),
         (f"<thinking a=1>{S}{M}{T}</thinking>{A}", "</thinking> closes nothing: there is no <thinking>"),
         (f"{ALL}{A}</answer>", "</answer> closes nothing: no <answer> is open there"),
-        (f"{ALL}{A}{A}", "<answer> comes a second time"),
         (
             f"<thinking>{M}{S}{T}</thinking>{A}",
             "<situation> comes only after <motivation>; the order is thinking, situation, motivation, strategy, answer",
@@ -532,7 +449,6 @@ def test_a_long_section_is_just_a_section():
         (f"{ALL}<answer>a<thinking>b</answer>", "<thinking> stands inside <answer>, which may not hold it"),
         (f"好的。{ALL}{A}", "text stands outside the tags, before <thinking>: '好的。'"),
         (f"{ALL}{A}{'好' * 1000}", f"text stands outside the tags, after </answer>: '{'好' * 40}…'"),
-        (f"{ALL}<answer> </answer>", "<answer> is empty"),
     ],
 )
 def test_the_message_says_what_is_wrong_and_where(text: str, message: str):
@@ -545,11 +461,6 @@ def test_the_message_says_what_is_wrong_and_where(text: str, message: str):
 def test_an_error_travels_between_processes():
     error = pickle.loads(pickle.dumps(FormatError("empty", "L2", "<L2> is empty")))
     assert (error.problem, error.tag, str(error)) == ("empty", "L2", "<L2> is empty")
-
-
-def test_a_record_travels_between_processes_and_can_be_a_key():
-    assert all(pickle.loads(pickle.dumps(record)) == record for record in RECORDS)
-    assert len({*RECORDS, *RECORDS}) == 3
 
 
 def test_verl_workers_import_nothing_heavy_with_it():
