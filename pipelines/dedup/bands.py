@@ -10,9 +10,8 @@ import numpy as np
 
 from pipelines.core.arrow import read_only
 from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel
-from pipelines.dedup.minhash import Mode, in_steps, is_exact, permutations, room, sign
+from pipelines.dedup.minhash import NUM_PERM, SEED, Mode, is_exact, new_block, permutations, sign
 from pipelines.dedup.shingles import LANES
-from pipelines.errors import RequestError
 
 BANDS = (18, 7)
 
@@ -32,63 +31,36 @@ def band_keys(
     data: Bytes,
     offsets: Places,
     mode: Mode = "exact",
-    num_perm: int = 128,
     bands: tuple[int, int] = BANDS,
-    seed: int = 1,
     *,
     rows: Words | None = None,
-    threads: int = 1,
 ) -> Keys:
-    """The keys of all bands of the texts in `buffers` form, uint64 [b, n]; of `rows` (uint32 [n]) alone where given.
+    """The keys of all bands of the texts in `buffers` form, uint64 [b, n]; only of `rows` (uint32 [n]) if given.
 
-    A key depends on the text and the settings alone (not on `threads`), and may be stored. Texts without a shingle
-    share theirs.
+    A key depends on the text and the settings alone, and may be stored. Texts without a shingle share theirs.
 
     Raises:
-        RequestError: for an unknown mode, or bands that `num_perm` permutations do not fill.
+        UnknownName: for an unknown mode.
     """
     exact = is_exact(mode)
-    require_bands(bands, num_perm)
     b, r = bands
     # Some permutations twice, so that the kernel works in full steps.
     padded = -(-b * r // LANES) * LANES
-    factors, summands = (np.resize(numbers[: b * r], padded) for numbers in permutations(num_perm, seed))
+    factors, summands = (np.resize(numbers[: b * r], padded) for numbers in permutations(NUM_PERM, SEED))
     starts, stops = offsets[:-1], offsets[1:]
     if rows is not None:
         starts, stops = read_only(starts[rows]), read_only(stops[rows])
     keys = np.empty((b, len(starts)), np.uint64)
-    in_steps(
-        lambda first, last: _all_keys(data, starts, stops, first, last, exact, factors, summands, r, keys),
-        len(starts),
-        threads,
-    )
+    _all_keys(data, starts, stops, exact, factors, summands, r, keys)
     return keys
 
 
-def require_bands(bands: tuple[int, int], num_perm: int) -> None:
-    """Raises RequestError for bands that so many permutations do not fill."""
-    b, r = bands
-    if min(b, r) < 1 or b * r > num_perm:
-        raise RequestError(f"{b} bands of {r} rows do not fit {num_perm} permutations", hint="choose others: 18 of 7")
-
-
 @kernel
-def _all_keys(
-    data: Bytes,
-    starts: Places,
-    stops: Places,
-    first: int,
-    last: int,
-    exact: bool,
-    a: Words,
-    b: Words,
-    r: int,
-    keys: Keys,
-) -> None:
-    characters, sizes, words, hashes = room()
+def _all_keys(data: Bytes, starts: Places, stops: Places, exact: bool, a: Words, b: Words, r: int, keys: Keys) -> None:
+    block = new_block()
     signature = np.empty(a.shape[0], np.uint32)
-    for row in range(first, last):
-        sign(data, starts[row], stops[row], exact, a, b, characters, sizes, words, hashes, signature)
+    for row in range(keys.shape[1]):
+        sign(data, starts[row], stops[row], exact, a, b, block, signature)
         for band in range(keys.shape[0]):
             key = np.uint64(band)
             for i in range(band * r, band * r + r):
@@ -100,55 +72,19 @@ def _all_keys(
 def runs(keys: Keys, rows: Words | None = None) -> Runs:
     """Rows with equal keys in `keys` (uint64 [n]); key i belongs to `rows[i]` (rising), or to row i.
 
-    Upper bits of the key and the number of the row are sorted as one number, which takes 8 bytes per row and a quarter
-    of the time of an argsort.
+    The upper bits of the key and the number of the row are sorted as one number, which takes 8 bytes per row and a
+    quarter of the time of an argsort. The lower bits, as many as number the rows, are not compared: of n random keys
+    about n³ / 2^64 pairs agree in the upper bits alone, and candidates are verified anyway.
     """
     n = len(keys)
     row_bits = np.uint64(max(n - 1, 1).bit_length())
     packed = keys >> row_bits << row_bits
     packed |= np.arange(n, dtype=np.uint64)
     packed.sort()
-    found, starts = _runs(packed, row_bits, keys)
-    return Runs(found if rows is None else rows[found], starts)
-
-
-@kernel
-def _runs(packed: Keys, row_bits: np.uint64, keys: Keys) -> tuple[Words, Places]:
-    """The runs of a sorted array of upper key bits and rows.
-
-    Rows whose keys agree in the upper bits only are few, and parted here.
-    """
-    n = packed.shape[0]
-    mask = (np.uint64(1) << row_bits) - np.uint64(1)
-    n_pairs = 0
-    for i in range(1, n):
-        n_pairs += packed[i] >> row_bits == packed[i - 1] >> row_bits
-    rows = np.empty(2 * n_pairs, np.uint32)
-    starts = np.zeros(n_pairs + 1, np.int64)
-    n_rows = 0
-    n_runs = 0
-    first = 0
-    while first < n:
-        stop = first + 1
-        while stop < n and packed[stop] >> row_bits == packed[first] >> row_bits:
-            stop += 1
-        left = stop  # rows that are still in no run stand before it
-        while left - first > 1:
-            key = keys[packed[first] & mask]
-            other = first
-            for i in range(first, left):
-                row = packed[i] & mask
-                if keys[row] == key:
-                    rows[n_rows] = row
-                    n_rows += 1
-                else:
-                    packed[other] = packed[i]
-                    other += 1
-            left = other
-            if n_rows - starts[n_runs] > 1:
-                n_runs += 1
-                starts[n_runs] = n_rows
-            else:
-                n_rows = starts[n_runs]
-        first = stop
-    return rows[:n_rows].copy(), starts[: n_runs + 1].copy()
+    upper = packed >> row_bits
+    same = np.zeros(n + 1, np.bool_)  # whether a row has the key of the one before it
+    np.equal(upper[1:], upper[:-1], out=same[1:-1])
+    shared = same[:-1] | same[1:]
+    members = (packed[shared] & ((np.uint64(1) << row_bits) - np.uint64(1))).astype(np.uint32)
+    starts = np.append(np.flatnonzero(~same[:-1][shared]), len(members))
+    return Runs(members if rows is None else rows[members], starts)

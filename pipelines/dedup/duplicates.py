@@ -1,11 +1,13 @@
 """Near-duplicates of a column of texts: clusters, each with one survivor.
 
-Equal texts are told by their digests. Of the distinct ones, those that share the key of a band are compared, and linked
-where the Jaccard similarity of their char-5-grams reaches the threshold; a cluster is what is linked, directly or
-through others. No pair is linked that was not verified, whatever the mode; what may be missed is a pair that shares
-no band (`pipelines.dedup.bands`).
+Equal texts have equal digests. Of the distinct ones, those that share the key of a band are compared, and linked where
+the Jaccard similarity of their char-5-grams reaches the threshold; a cluster is what is linked, directly or through
+others. No pair is linked that was not verified, whatever the mode; what may be missed is a pair that shares no band
+(`pipelines.dedup.bands`).
 """
 
+import secrets
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,15 +17,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipelines.core.arrow import Texts, arrow, buffers_of
-from pipelines.core.kernels import Shares, Words
-from pipelines.dedup.bands import BANDS, Runs, band_keys, require_bands, runs
-from pipelines.dedup.clusters import clusters, remembering
+from pipelines.core.kernels import Keys, Shares, Words
+from pipelines.dedup.bands import BANDS, Runs, band_keys, runs
 from pipelines.dedup.components import roots, singletons
-from pipelines.dedup.contents import digests, new_seeds, tell_apart
 from pipelines.dedup.jaccard import link, similarities
 from pipelines.dedup.minhash import Mode
 from pipelines.dedup.spill import Source, Spill, batches, chosen
 from pipelines.errors import RequestError
+
+# Rows that are not alone (uint32 [m]) → a frame of m rows: `earliest`, `length`, `id`.
+_Order = Callable[[Words], pl.DataFrame]
+# Rows, and as many others → the similarity of each pair, float64 [k].
+_Similarity = Callable[[Words, Words], Shares]
 
 
 def find_duplicates(
@@ -33,15 +38,11 @@ def find_duplicates(
     *,
     earliest: pl.Series | None = None,
     ids: pl.Series | None = None,
-    num_perm: int = 128,
-    bands: tuple[int, int] = BANDS,
-    seed: int = 1,
-    threads: int = 1,
 ) -> pl.DataFrame:
     """The clusters of near-duplicates among n texts.
 
     The survivor of a cluster is the one first by `earliest` (a sortable series, nulls last), then the longest in
-    characters, then the smallest of `ids` (the row's number if none are given). Equal texts are always in one cluster,
+    characters, then the smallest of `ids` (by default the row's number). Equal texts are always in one cluster,
     however short; a null is no text and stands alone. The clusters do not depend on the order of the texts.
 
     Returns:
@@ -50,23 +51,19 @@ def find_duplicates(
         others it may be below the threshold).
 
     Raises:
-        RequestError: for a threshold outside of 0 < t ≤ 1, an unknown mode, bands that do not fit, a series of
-            another length, or what is no column of texts.
+        RequestError: for a threshold outside of 0 < t ≤ 1, an unknown mode, a series of another length, or what is no
+            column of texts.
     """
-    require_threshold(threshold)
     column = arrow(texts)
     n = len(column)
-    for order_by in (earliest, ids):
-        if order_by is not None and len(order_by) != n:
-            raise RequestError(f"{n} texts cannot be ordered by a series of {len(order_by)}", hint="give one of each")
+    require_arguments(n, threshold, earliest, ids)
     data, offsets = buffers_of(column)
-    there = np.asarray(column.is_valid())
     series = pl.Series(column)
-    firsts, distinct = tell_apart(digests(series, new_seeds()), there)
+    firsts, distinct = _first_equal(_digests(series, _new_seeds()), np.asarray(column.is_valid()))
 
-    keys = band_keys(data, offsets, mode, num_perm, bands, seed, rows=distinct, threads=threads)
     parents = singletons(n)
-    edges = [link(data, offsets, runs(of_band, distinct), threshold, parents) for of_band in keys]
+    for keys in band_keys(data, offsets, mode, BANDS, rows=distinct):
+        link(data, offsets, runs(keys, distinct), threshold, parents)
 
     def order(rows: Words) -> pl.DataFrame:
         chosen_earliest, chosen_ids = (given if given is None else given.gather(rows) for given in (earliest, ids))
@@ -75,7 +72,7 @@ def find_duplicates(
     def similarity(left: Words, right: Words) -> Shares:
         return similarities(data, offsets, left, right)
 
-    return clusters(roots(parents)[firsts], firsts, order, remembering(edges, similarity))
+    return _clusters(roots(parents)[firsts], firsts, order, similarity)
 
 
 def find_duplicates_in(
@@ -87,10 +84,6 @@ def find_duplicates_in(
     *,
     earliest: str | None = None,
     ids: str | None = None,
-    num_perm: int = 128,
-    bands: tuple[int, int] = BANDS,
-    seed: int = 1,
-    threads: int = 1,
 ) -> pl.DataFrame:
     """What `find_duplicates` gives, for texts that stay on the disk.
 
@@ -100,11 +93,10 @@ def find_duplicates_in(
 
     Args:
         source: a Parquet file, a folder of Parquet files (in the order of their names), or a call that gives record
-            batches with the columns asked for, the same each time.
+            batches with the columns that it is called with, the same each time.
         column: the column of the texts.
         folder: where the space on disk is.
-        earliest: the column that decides who survives; none if None.
-        ids: the column that decides between equals; the row's number if None.
+        earliest, ids: the columns that decide who survives.
 
     The rest as in `find_duplicates`.
 
@@ -113,41 +105,38 @@ def find_duplicates_in(
             file with these columns.
         OSError: where the disk is full.
     """
-    require_threshold(threshold)
-    require_bands(bands, num_perm)
-    seeds = new_seeds()
+    require_arguments(0, threshold)
+    seeds = _new_seeds()
     with TemporaryDirectory(dir=folder) as place:
         spill = Spill(Path(place))
         for batch in batches(source, [column]):
             texts = arrow(batch[column])
             data, offsets = buffers_of(texts)
-            spill.append("there", np.asarray(texts.is_valid()))
+            spill.append("valid", np.asarray(texts.is_valid()))
             series = pl.Series(texts)
             spill.append("lengths", series.str.len_chars().fill_null(0).to_numpy())
-            spill.append("digests", digests(series, seeds))
-            for band, keys in enumerate(band_keys(data, offsets, mode, num_perm, bands, seed, threads=threads)):
+            spill.append("digests", _digests(series, seeds))
+            for band, keys in enumerate(band_keys(data, offsets, mode, BANDS)):
                 spill.append(f"keys-{band}", keys)
 
-        there = spill.read("there", np.bool_)
-        n = len(there)
-        firsts, distinct = tell_apart(spill.read("digests", np.uint64).reshape(-1, 2), there)
+        valid = spill.read("valid", np.bool_)
+        n = len(valid)
+        firsts, distinct = _first_equal(spill.read("digests", np.uint64).reshape(-1, 2), valid)
         wanted = np.zeros(n, np.bool_)
-        for band in range(bands[0]):
-            found = runs(spill.read(f"keys-{band}", np.uint64)[distinct], distinct)
-            wanted[found.rows] = True
-            spill.append(f"rows-{band}", found.rows)
-            spill.append(f"starts-{band}", found.starts)
+        for band in range(BANDS[0]):
+            of_band = runs(spill.read(f"keys-{band}", np.uint64)[distinct], distinct)
+            wanted[of_band.rows] = True
+            spill.append(f"rows-{band}", of_band.rows)
+            spill.append(f"starts-{band}", of_band.starts)
 
         # From here on candidates are numbered among themselves: candidate i is row `candidates[i]`.
         data, offsets = spill.keep_texts(batch[column] for batch in chosen(source, [column], wanted))
         candidates = np.flatnonzero(wanted).astype(np.uint32)
         number = np.cumsum(wanted, dtype=np.uint32) - np.uint32(1)
         parents = singletons(len(candidates))
-        edges = []
-        for band in range(bands[0]):
-            found = Runs(number[spill.read(f"rows-{band}", np.uint32)], spill.read(f"starts-{band}", np.int64))
-            edge = link(data, offsets, found, threshold, parents)
-            edges.append(edge._replace(left=candidates[edge.left], right=candidates[edge.right]))
+        for band in range(BANDS[0]):
+            of_band = Runs(number[spill.read(f"rows-{band}", np.uint32)], spill.read(f"starts-{band}", np.int64))
+            link(data, offsets, of_band, threshold, parents)
         components = singletons(n)
         components[candidates] = candidates[roots(parents)]
 
@@ -164,7 +153,48 @@ def find_duplicates_in(
         def similarity(left: Words, right: Words) -> Shares:
             return similarities(data, offsets, number[left], number[right])
 
-        return clusters(components[firsts], firsts, order, remembering(edges, similarity))
+        return _clusters(components[firsts], firsts, order, similarity)
+
+
+def require_arguments(
+    n: int, threshold: float, earliest: pl.Series | None = None, ids: pl.Series | None = None
+) -> None:
+    """Raises RequestError for an impossible threshold, or for a series of other than n values."""
+    if not 0 < threshold <= 1:
+        raise RequestError(
+            f"{threshold} is no threshold of similarity", hint="choose one above 0, up to 1: 0.8 is usual"
+        )
+    for series in (earliest, ids):
+        if series is not None and len(series) != n:
+            raise RequestError(f"{n} texts cannot be ordered by a series of {len(series)}", hint="give one of each")
+
+
+def _new_seeds() -> tuple[int, int]:
+    """Drawn again for each search: nobody can write two texts that collide."""
+    return secrets.randbits(64), secrets.randbits(64)
+
+
+def _digests(texts: pl.Series, seeds: tuple[int, int]) -> Keys:
+    """Digests of 128 bits, uint64 [n, 2]; those of nulls mean nothing."""
+    return np.stack([texts.hash(seed).to_numpy() for seed in seeds], axis=1)
+
+
+def _first_equal(digests: Keys, valid: NDArray[np.bool_]) -> tuple[Words, Words]:
+    """Which texts are equal.
+
+    Args:
+        digests: uint64 [n, 2].
+        valid: bool [n], whether there is a text; a null is equal to nothing.
+
+    Returns:
+        firsts: uint32 [n], the first row with the same text; of a null, itself.
+        distinct: uint32 [m], the first row of each text, rising.
+    """
+    rows = np.arange(len(valid), dtype=np.uint32)
+    frame = pl.DataFrame({"one": digests[:, 0], "other": digests[:, 1], "valid": valid, "row": rows})
+    first = pl.col("row").first().over("one", "other", "valid")
+    firsts = frame.select(pl.when("valid").then(first).otherwise("row")).to_series().to_numpy()
+    return firsts, rows[valid & (firsts == rows)]
 
 
 def _order(rows: Words, lengths: pl.Series, earliest: pl.Series | None, ids: pl.Series | None) -> pl.DataFrame:
@@ -184,9 +214,48 @@ def _mask(rows: Words, n: int) -> NDArray[np.bool_]:
     return mask
 
 
-def require_threshold(threshold: float) -> None:
-    """Raises RequestError for what can be no threshold."""
-    if not 0 < threshold <= 1:
-        raise RequestError(
-            f"{threshold} is no threshold of similarity", hint="choose one above 0, up to 1: 0.8 is usual"
-        )
+def _clusters(components: Words, firsts: Words, order: _Order, similarity: _Similarity) -> pl.DataFrame:
+    """The clusters of n rows, as `find_duplicates` returns them.
+
+    Args:
+        components: uint32 [n], a row that stands for each row's component.
+        firsts: uint32 [n], the first row with the same text.
+        order: what decides who survives.
+        similarity: called with the first rows of different texts only.
+    """
+    n = len(components)
+    sizes = np.bincount(components, minlength=n).astype(np.uint32)[components]
+    crowded = np.flatnonzero(sizes > 1).astype(np.uint32)
+    survivors = np.arange(n, dtype=np.uint32)
+    survivors[crowded] = _survivors(components[crowded], crowded, order(crowded))
+
+    similarities = np.ones(n)
+    differing = crowded[firsts[survivors[crowded]] != firsts[crowded]]
+    texts, place = np.unique(firsts[differing], return_inverse=True)
+    if len(texts):
+        survivor_text = np.empty(n, np.uint32)
+        survivor_text[firsts[differing]] = firsts[survivors[differing]]
+        pairs = np.argsort(survivor_text[texts], kind="stable")  # the survivor's text is read once for its cluster
+        measured = np.empty(len(texts))
+        measured[pairs] = similarity(survivor_text[texts[pairs]], texts[pairs])
+        similarities[differing] = measured[place]
+    return pl.DataFrame(
+        {
+            "row": np.arange(n, dtype=np.uint32),
+            "cluster_id": survivors,
+            "keep": survivors == np.arange(n),
+            "cluster_size": sizes,
+            "similarity": similarities,
+        }
+    )
+
+
+def _survivors(components: Words, rows: Words, order: pl.DataFrame) -> Words:
+    """For each of `rows` the row of its component that is earliest, then longest, then smallest of id."""
+    return (
+        order.with_columns(component=components, row=rows)
+        .sort("earliest", "length", "id", "row", descending=[False, True, False, False], nulls_last=True)
+        .with_columns(survivor=pl.col("row").first().over("component"))
+        .sort("row")["survivor"]
+        .to_numpy()
+    )

@@ -24,25 +24,15 @@ def similarities(data: Bytes, offsets: Places, left: Words, right: Words) -> Sha
     return _similarities(data, offsets, left, right, longest)
 
 
-class Edges(NamedTuple):
-    """Pairs of rows that were found similar, uint32 [m] each, and how similar, float64 [m]."""
-
-    left: Words
-    right: Words
-    similarity: Shares
-
-
-def link(data: Bytes, offsets: Places, runs: Runs, threshold: float, parents: Words) -> Edges:
+def link(data: Bytes, offsets: Places, runs: Runs, threshold: float, parents: Words) -> None:
     """Unites in `parents` the rows of each run that are linked by pairs of similarity ≥ `threshold`.
 
     Afterwards any two rows of a run that are similar enough are in one component. Rows that are united already are not
     compared: what was united before decides the work, not the components. There is no limit to the length of a run;
     only mutually different texts cost a square.
-
-    Returns the pairs by which components were joined.
     """
-    rows, starts = runs.rows.copy(), runs.starts
-    return Edges(*_link(data, offsets, rows, starts, threshold, parents, _longest(offsets, rows)))
+    rows = runs.rows.copy()
+    _link(data, offsets, rows, runs.starts, threshold, parents, _longest(offsets, rows))
 
 
 def _longest(offsets: Places, rows: Words) -> int:
@@ -188,13 +178,9 @@ def _similarities(data: Bytes, offsets: Places, left: Words, right: Words, longe
 @kernel
 def _link(
     data: Bytes, offsets: Places, rows: Words, starts: Places, threshold: float, parents: Words, longest: int
-) -> tuple[Words, Words, Shares]:
+) -> None:
     ours = _room(longest)
     theirs = _room(longest)
-    left = np.empty(rows.shape[0], np.uint32)
-    right = np.empty(rows.shape[0], np.uint32)
-    similarities = np.empty(rows.shape[0], np.float64)
-    n_edges = 0
     entered, n, distinct, comparison = -1, 0, 0, 0  # a text that leads several runs after one another is read once
     for run in range(starts.shape[0] - 1):
         # rows[begin:reached] are one component, of which rows[begin:leader] have been compared with all others; what
@@ -219,12 +205,9 @@ def _link(
                         linked = similarity >= threshold
                         if linked:
                             unite(parents, row, rows[leader])
-                            left[n_edges], right[n_edges], similarities[n_edges] = rows[leader], row, similarity
-                            n_edges += 1
                     if linked:
                         rows[i] = rows[reached]
                         rows[reached] = row
                         reached += 1
                 leader += 1
             begin = reached
-    return left[:n_edges].copy(), right[:n_edges].copy(), similarities[:n_edges].copy()

@@ -12,71 +12,63 @@ import polars as pl
 
 from pipelines.core.arrow import buffers
 from pipelines.dedup.jaccard import similarities
-from pipelines.dedup.search import Search, search_by
+from pipelines.dedup.search import Search, name_clusters
 from pipelines.text import keys
 from schemas.dropped import drops, gather
-from schemas.posts import EDIT, PII, RISK, UniquePosts
+from schemas.posts import EDIT, PII, UniquePosts
 
 _OF_AN_ANSWER = [field.name for field in UniquePosts.columns()["answers"].dtype.inner.fields]  # type: ignore[attr-defined]
 
 
-def post_clusters(posts: pl.DataFrame, search: Search) -> pl.Series:
+def post_clusters(posts: pl.DataFrame, search: Search = name_clusters) -> pl.Series:
     """The name of each post's cluster; posts of one cluster are one post."""
     return search(posts.select(keys.key(pl.col("text"))).to_series())
 
 
-def dialogue_clusters(dialogues: pl.DataFrame, search: Search) -> pl.Series:
+def dialogue_clusters(dialogues: pl.DataFrame, search: Search = name_clusters) -> pl.Series:
     """The name of each dialogue's cluster; dialogues are compared whole, with who says what."""
     return search(dialogues.select(_whole()).to_series())
 
 
 def merge_posts(
-    posts: pl.DataFrame, stage: str, clusters: pl.Series | None = None, search: Search | None = None
+    posts: pl.DataFrame, clusters: pl.Series, search: Search = name_clusters
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Posts with `cluster_id` and `cluster_size`, one a cluster, each answer with the `cluster_id` of answers like it.
 
     Args:
         posts: Rows of `clean_posts`.
-        stage: The table that is made.
-        clusters: A name for each post, those of one name being one post; `post_clusters` where not given.
-        search: What finds near-duplicates.
+        clusters: The name of each post's cluster.
+        search: What finds near-duplicates among the answers.
 
     Returns:
         `(kept, dropped)`: the drops are `duplicate` or `near_duplicate`, in the units `post` and `answer`.
     """
-    search = search or search_by()
-    members = _clustered(
-        posts.with_columns(key=keys.key(pl.col("text"))),
-        post_clusters(posts, search) if clusters is None else clusters,
-        "post_id",
-    )
+    members = _clustered(posts.with_columns(key=keys.key(pl.col("text"))), clusters, "post_id")
     answers = _answers(members, search)
-    stay = answers.filter(pl.col("answer_id") == pl.col("survivor"))
+    moved = answers.filter(pl.col("answer_id") == pl.col("survivor"))
     kept = members.filter(pl.col("post_id") == pl.col("survivor"))
-    for column in (_united(stay), _risks(members), _pii(members, stay), _edits(members, stay)):
-        (name,) = set(column.columns) - {"survivor"}
-        none = pl.lit(pl.Series([[]], dtype=UniquePosts.polars_schema()[name]))
-        kept = kept.drop(name).join(column, on="survivor", how="left", maintain_order="left")
-        kept = kept.with_columns(pl.col(name).fill_null(none))
+    for column in (_united(moved), _risks(members), _pii(members, moved), _edits(members, moved)):
+        kept = _replaced(kept, column)
     return kept.select(*posts.columns, "cluster_size", cluster_id="survivor"), gather(
-        _merged(members, stage, "post", "post_id"), _merged(answers, stage, "answer", "answer_id")
+        _merged(members, "unique_posts", "post", "post_id"), _merged(answers, "unique_posts", "answer", "answer_id")
     )
 
 
-def merge_dialogues(
-    dialogues: pl.DataFrame, stage: str, clusters: pl.Series | None = None, search: Search | None = None
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Dialogues with `cluster_id` and `cluster_size`, one a cluster; arguments and drops as of `merge_posts`."""
-    members = _clustered(
-        dialogues.with_columns(key=_whole(), posted_at=None),
-        dialogue_clusters(dialogues, search or search_by()) if clusters is None else clusters,
-        "dialogue_id",
-    )
-    kept = members.filter(pl.col("dialogue_id") == pl.col("survivor"))
-    kept = kept.drop("risk").join(_risks(members), on="survivor", how="left", maintain_order="left")
+def merge_dialogues(dialogues: pl.DataFrame, clusters: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Dialogues with `cluster_id` and `cluster_size`, one a cluster; drops as of `merge_posts`."""
+    members = _clustered(dialogues.with_columns(key=_whole(), posted_at=None), clusters, "dialogue_id")
+    kept = _replaced(members.filter(pl.col("dialogue_id") == pl.col("survivor")), _risks(members))
     return kept.select(*dialogues.columns, "cluster_size", cluster_id="survivor"), _merged(
-        members, stage, "dialogue", "dialogue_id"
+        members, "unique_dialogues", "dialogue", "dialogue_id"
     )
+
+
+def _replaced(kept: pl.DataFrame, column: pl.DataFrame) -> pl.DataFrame:
+    """The survivors with another column of lists: of `survivor` and that column, empty for who is not there."""
+    (name,) = set(column.columns) - {"survivor"}
+    empty = pl.lit(pl.Series([[]], dtype=column.schema[name]))
+    kept = kept.drop(name).join(column, on="survivor", how="left", maintain_order="left")
+    return kept.with_columns(pl.col(name).fill_null(empty))
 
 
 def _whole() -> pl.Expr:
@@ -124,15 +116,9 @@ def _united(answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def _risks(members: pl.DataFrame) -> pl.DataFrame:
-    """`risk` of each survivor: the signs in any member, those of the survivor first."""
+    """`risk` of survivors: the signs in any member, those of the survivor first."""
     signs = members.select("survivor", "risk").explode("risk", empty_as_null=False)
-    found = signs.group_by("survivor", maintain_order=True).agg(pl.col("risk").unique(maintain_order=True))
-    return (
-        members.select("survivor")
-        .unique()
-        .join(found, on="survivor", how="left")
-        .with_columns(pl.col("risk").fill_null(pl.lit(pl.Series([[]], dtype=pl.List(RISK.dtype)))))
-    )
+    return signs.group_by("survivor", maintain_order=True).agg(pl.col("risk").unique(maintain_order=True))
 
 
 def _pii(members: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:

@@ -7,10 +7,8 @@ Modes: "exact" hashes a shingle by SHA-1, as datasketch does; "fast" by a sum of
 Both estimate the same Jaccard similarity with the same error; their signatures do not compare with each other.
 """
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +22,7 @@ from pipelines.errors import RequestError, UnknownName
 Mode = Literal["exact", "fast"]
 
 NOTHING = np.uint32(0xFFFFFFFF)  # what datasketch's MinHash holds before it has seen a shingle
-STEP = 4096  # texts that a thread takes at a time
+NUM_PERM, SEED = 128, 1
 
 # Odd numbers of 64 bits, drawn once, for the five places of a shingle.
 _FACTORS = tuple(
@@ -33,9 +31,7 @@ _FACTORS = tuple(
 )
 
 
-def signatures(
-    texts: Texts, num_perm: int = 128, seed: int = 1, mode: Mode = "exact", *, threads: int = 1
-) -> NDArray[np.uint32]:
+def signatures(texts: Texts, num_perm: int = NUM_PERM, seed: int = SEED, mode: Mode = "exact") -> NDArray[np.uint32]:
     """MinHash signatures over UTF-8 char-5-grams, uint32 [n, num_perm].
 
     In mode "exact" row i equals `datasketch.MinHash(num_perm, seed)`'s `hashvalues` after an update with every shingle
@@ -48,9 +44,9 @@ def signatures(
     exact = is_exact(mode)
     a, b = permutations(num_perm, seed)
     data, offsets = buffers(texts)
-    made = np.empty((len(offsets) - 1, num_perm), np.uint32)
-    in_steps(lambda first, last: _sign_all(data, offsets, first, last, exact, a, b, made), len(made), threads)
-    return made
+    rows = np.empty((len(offsets) - 1, num_perm), np.uint32)
+    _sign_all(data, offsets, exact, a, b, rows)
+    return rows
 
 
 def is_exact(mode: str) -> bool:
@@ -71,31 +67,19 @@ def permutations(num_perm: int, seed: int) -> tuple[Words, Words]:
     return np.ascontiguousarray(a, np.uint32), np.ascontiguousarray(b, np.uint32)
 
 
-def in_steps(work: Callable[[int, int], None], n: int, threads: int) -> None:
-    """Calls `work(first, last)` for steps of 0 … n - 1, on so many threads."""
-    firsts = range(0, n, STEP)
-    lasts = [min(first + STEP, n) for first in firsts]
-    if threads == 1:
-        for first, last in zip(firsts, lasts, strict=True):
-            work(first, last)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(work, firsts, lasts))
+class Block(NamedTuple):
+    """Working space for one block of a text."""
+
+    characters: Words
+    sizes: Words
+    words: Words  # of SHA-1
+    hashes: Words
 
 
 @kernel
-def _sign_all(
-    data: Bytes, offsets: Places, first: int, last: int, exact: bool, a: Words, b: Words, made: Words
-) -> None:
-    characters, sizes, words, hashes = room()
-    for row in range(first, last):
-        sign(data, offsets[row], offsets[row + 1], exact, a, b, characters, sizes, words, hashes, made[row])
-
-
-@kernel
-def room() -> tuple[Words, Words, Words, Words]:
-    """Room for one block of a text: characters, their sizes, words of SHA-1, hashes."""
-    return (
+def new_block() -> Block:
+    """Working space, to be used for one text after the other."""
+    return Block(
         np.zeros(ROOM + SIZE, np.uint32),
         np.zeros(ROOM + SIZE, np.uint32),
         np.empty((7, ROOM), np.uint32),
@@ -104,20 +88,16 @@ def room() -> tuple[Words, Words, Words, Words]:
 
 
 @kernel
-def sign(
-    data: Bytes,
-    start: int,
-    stop: int,
-    exact: bool,
-    a: Words,
-    b: Words,
-    characters: Words,
-    sizes: Words,
-    words: Words,
-    hashes: Words,
-    signature: Words,
-) -> None:
+def _sign_all(data: Bytes, offsets: Places, exact: bool, a: Words, b: Words, rows: Words) -> None:
+    block = new_block()
+    for row in range(rows.shape[0]):
+        sign(data, offsets[row], offsets[row + 1], exact, a, b, block, rows[row])
+
+
+@kernel
+def sign(data: Bytes, start: int, stop: int, exact: bool, a: Words, b: Words, block: Block, signature: Words) -> None:
     """The signature of the text `data[start:stop]`, block by block, into `signature`."""
+    characters, sizes, words, hashes = block
     signature[:] = NOTHING
     held = 0
     while start < stop:
@@ -130,7 +110,8 @@ def sign(
         if exact:
             sha1_hashes(characters, sizes, padded, words, hashes)
         else:
-            cheap_hashes(characters, padded, hashes)
+            for s in range(padded):
+                hashes[s] = shingle_hash(characters, s)
         for i in range(n, padded):
             hashes[i] = hashes[n - 1]  # a minimum does not mind seeing a value twice
         _mix(hashes, padded)
@@ -141,13 +122,6 @@ def sign(
                 characters[i] = characters[held + i]
                 sizes[i] = sizes[held + i]
             held = SIZE - 1
-
-
-@part
-def cheap_hashes(characters: Words, n: int, hashes: Words) -> None:
-    """The cheap hashes of shingles 0 … n - 1."""
-    for s in range(n):
-        hashes[s] = shingle_hash(characters, s)
 
 
 @part

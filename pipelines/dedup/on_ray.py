@@ -7,7 +7,7 @@
 
 Texts that share a bucket are never parted, so that the parts find just the links that one process would find, and the
 clusters are the same to the last row. Of texts only candidates travel, once. The driver holds a few bytes a text, the
-links of candidates, and the result; no text that it was not given.
+links of candidates, and the result; no text that it was not called with.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ from pipelines.core.arrow import Texts, arrow, buffers
 from pipelines.core.kernels import Keys, Words
 from pipelines.dedup.bands import BANDS, band_keys, runs
 from pipelines.dedup.components import roots, singletons, unite_pairs
-from pipelines.dedup.duplicates import find_duplicates, require_threshold
+from pipelines.dedup.duplicates import find_duplicates, require_arguments
 from pipelines.dedup.minhash import Mode
-from pipelines.errors import GongqingError, RequestError
+from pipelines.errors import GongqingError
 from pipelines.settings import PREFIX
 
 if TYPE_CHECKING:
@@ -49,12 +49,9 @@ def find_duplicates_on_ray(
     *,
     earliest: pl.Series | None = None,
     ids: pl.Series | None = None,
-    num_perm: int = 128,
-    bands: tuple[int, int] = BANDS,
-    seed: int = 1,
     parts: int | None = None,
 ) -> pl.DataFrame:
-    """What `find_duplicates` gives, found by the cluster that `connected` gives.
+    """What `find_duplicates` gives, computed on the cluster that `connected` gives.
 
     Args:
         parts: into how many parts keys and candidates are shuffled; by the number of texts and of CPUs if None.
@@ -65,10 +62,7 @@ def find_duplicates_on_ray(
     """
     column = arrow(texts)
     n = len(column)
-    for series in (earliest, ids):
-        if series is not None and len(series) != n:
-            raise RequestError(f"{n} texts cannot be ordered by a series of {len(series)}", hint="give one of each")
-    require_threshold(threshold)
+    require_arguments(n, threshold, earliest, ids)
     if not n:
         return find_duplicates(column)
     rows = pl.Series(np.arange(n, dtype=np.uint32))
@@ -82,10 +76,7 @@ def find_duplicates_on_ray(
     )
     with connected() as ray:
         blocks = [block.to_arrow(compat_level=pl.CompatLevel.oldest()) for block in table.iter_slices(ROWS_A_BLOCK)]
-        return find_duplicates_in_dataset(
-            ray.data.from_arrow(blocks), n, threshold, mode,
-            num_perm=num_perm, bands=bands, seed=seed, parts=parts,
-        )  # fmt: skip
+        return find_duplicates_in_dataset(ray.data.from_arrow(blocks), n, threshold, mode, parts=parts)
 
 
 def find_duplicates_in_dataset(
@@ -94,9 +85,6 @@ def find_duplicates_in_dataset(
     threshold: float = 0.8,
     mode: Mode = "exact",
     *,
-    num_perm: int = 128,
-    bands: tuple[int, int] = BANDS,
-    seed: int = 1,
     parts: int | None = None,
 ) -> pl.DataFrame:
     """What `find_duplicates` gives, for a dataset that need not pass through this process.
@@ -108,23 +96,24 @@ def find_duplicates_in_dataset(
 
     The rest as in `find_duplicates_on_ray`. Ray is to be connected.
     """
-    require_threshold(threshold)
-    parts = parts or _parts(n * bands[0])
-    kernel = {"mode": mode, "num_perm": num_perm, "bands": bands, "seed": seed}
+    import ray
+
+    require_arguments(n, threshold)
+    parts = parts or _parts(n * BANDS[0])
     row = np.arange(n, dtype=np.uint32)
     survivors, sizes, similarity = row.copy(), np.ones(n, np.uint32), np.ones(n)
 
-    keyed = _mapped(dataset.select_columns(["row", "text"]), _keyed, parts=parts, **kernel)
+    keyed = _mapped(dataset.select_columns(["row", "text"]), _keyed, parts=parts, mode=mode)
     links = _gathered(_by_part(keyed, parts, _linked))
     if links is not None:
         part_of = _parted(n, links["row"].to_numpy(), links["other"].to_numpy(), parts)
-        candidates = _mapped(dataset, _chosen, part_of=_shared(part_of))
-        found = _gathered(_by_part(candidates, parts, _clustered, threshold=threshold, **kernel))
-        if found is not None:
-            rows = found["row"].to_numpy()
-            survivors[rows] = found["cluster_id"].to_numpy()
-            sizes[rows] = found["cluster_size"].to_numpy()
-            similarity[rows] = found["similarity"].to_numpy()
+        candidates = _mapped(dataset, _chosen, part_of=[ray.put(part_of)])
+        clusters = _gathered(_by_part(candidates, parts, _clustered, threshold=threshold, mode=mode))
+        if clusters is not None:
+            rows = clusters["row"].to_numpy()
+            survivors[rows] = clusters["cluster_id"].to_numpy()
+            sizes[rows] = clusters["cluster_size"].to_numpy()
+            similarity[rows] = clusters["similarity"].to_numpy()
     return pl.DataFrame(
         {
             "row": row,
@@ -227,14 +216,14 @@ def _parts(n_keys: int) -> int:
 # What a worker does. Tables come and go in Arrow; a dataset's blocks are worked on as they are.
 
 
-def _keyed(texts: pa.Table, parts: int, mode: Mode, num_perm: int, bands: tuple[int, int], seed: int) -> pa.Table:
+def _keyed(texts: pa.Table, parts: int, mode: Mode) -> pa.Table:
     """`part`, `key`, `row`: the keys of all bands of texts that are no nulls.
 
     A text that stood in this block before has the same keys: the first of them is enough to link it.
     """
     frame = _frame(texts).drop_nulls("text")
     first = frame["text"].is_first_distinct().to_numpy()
-    keys: Keys = band_keys(*buffers(frame["text"]), mode, num_perm, bands, seed)
+    keys: Keys = band_keys(*buffers(frame["text"]), mode)
     wanted = np.ones(keys.shape, np.bool_)
     wanted[1:, ~first] = False
     rows = np.broadcast_to(frame["row"].to_numpy(), keys.shape)
@@ -245,9 +234,9 @@ def _keyed(texts: pa.Table, parts: int, mode: Mode, num_perm: int, bands: tuple[
 def _linked(keys: pa.Table) -> pa.Table:
     """`row`, `other`: each row that shares a key with others, and the first of these."""
     rows = keys["row"].to_numpy()
-    found = runs(keys["key"].to_numpy())
-    members = rows[found.rows]
-    first = np.repeat(members[found.starts[:-1]], np.diff(found.starts))
+    sharing = runs(keys["key"].to_numpy())
+    members = rows[sharing.rows]
+    first = np.repeat(members[sharing.starts[:-1]], np.diff(sharing.starts))
     links = pl.DataFrame({"row": members, "other": first}).filter(pl.col("row") != pl.col("other")).unique()
     return links.to_arrow()
 
@@ -262,22 +251,19 @@ def _parted(n: int, left: Words, right: Words, parts: int) -> NDArray[np.int32]:
 
 
 def _chosen(texts: pa.Table, part_of: Any) -> pa.Table:
-    """The candidates among texts, each with its `part`."""
-    part = _unshared(part_of)[texts["row"].to_numpy()]
+    """The candidates among texts, each with its `part`: a list of one array in Ray's object store."""
+    import ray
+
+    part = ray.get(part_of[0])[texts["row"].to_numpy()]
     return texts.append_column("part", pa.array(part)).filter(pa.array(part >= 0))
 
 
-def _clustered(
-    texts: pa.Table, threshold: float, mode: Mode, num_perm: int, bands: tuple[int, int], seed: int
-) -> pa.Table:
+def _clustered(texts: pa.Table, threshold: float, mode: Mode) -> pa.Table:
     """The clusters of a part, by the rows of the whole."""
     frame = _frame(texts)
-    found = find_duplicates(
-        frame["text"], threshold, mode, earliest=frame["earliest"], ids=frame["id"],
-        num_perm=num_perm, bands=bands, seed=seed,
-    )  # fmt: skip
+    clusters = find_duplicates(frame["text"], threshold, mode, earliest=frame["earliest"], ids=frame["id"])
     rows = frame["row"]
-    return found.with_columns(row=rows, cluster_id=rows.gather(found["cluster_id"])).drop("keep").to_arrow()
+    return clusters.with_columns(row=rows, cluster_id=rows.gather(clusters["cluster_id"])).drop("keep").to_arrow()
 
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -312,17 +298,3 @@ def _gathered(dataset: "Dataset") -> pl.DataFrame | None:
 
     tables = [table for table in ray.get(dataset.to_arrow_refs()) if table.num_rows]
     return _frame(pa.concat_tables(tables)) if tables else None
-
-
-def _shared(array: NDArray[Any]) -> Any:
-    """An array in the object store: one copy for all workers of a machine."""
-    import ray
-
-    return [ray.put(array)]
-
-
-def _unshared(shared: Any) -> NDArray[Any]:
-    import ray
-
-    array: NDArray[Any] = ray.get(shared[0])
-    return array

@@ -1,4 +1,4 @@
-"""Where a stage asks which texts are nearly the same: of this process or of Ray, with the same answer."""
+"""Which texts are nearly the same, for the stages: computed in this process or on Ray, with the same result."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,41 +6,31 @@ from functools import partial
 
 import polars as pl
 
+from pipelines.dedup.duplicates import find_duplicates
 from schemas.ids import digest
 
 # texts → a name for each: texts of one cluster have one name, the smallest digest among them.
 Search = Callable[[pl.Series], pl.Series]
 
 
-def search_by(engine: str = "one") -> Search:
-    """The search of an engine: `one` (this process) or `ray` (`pipelines.settings.engine`)."""
-    return partial(_search, engine)
-
-
 @contextmanager
 def searching(engine: str) -> Iterator[Search]:
-    """`search_by` for several searches; a cluster of Ray is connected to, or started, once for all of them."""
+    """`name_clusters` by an engine (`pipelines.settings.engine`): `one` is this process; `ray` is connected once."""
     if engine != "ray":
-        yield search_by(engine)
+        yield name_clusters
         return
-    from pipelines.dedup.on_ray import connected
+    from pipelines.dedup.on_ray import connected, find_duplicates_on_ray
 
     with connected():
-        yield search_by(engine)
+        yield partial(name_clusters, find=find_duplicates_on_ray)
 
 
-def _search(engine: str, texts: pl.Series) -> pl.Series:
+def name_clusters(texts: pl.Series, find: Callable[..., pl.DataFrame] = find_duplicates) -> pl.Series:
+    """The name of each text's cluster of near-duplicates; null for a null."""
     distinct = pl.DataFrame({"text": texts.drop_nulls().unique()})
     distinct = distinct.with_columns(digest=digests(distinct["text"]))
     # In mode "fast": nobody sees a signature here, and every pair is verified whatever made it a candidate.
-    if engine == "ray":
-        from pipelines.dedup.on_ray import find_duplicates_on_ray
-
-        clusters = find_duplicates_on_ray(distinct["text"], mode="fast", ids=distinct["digest"])
-    else:
-        from pipelines.dedup.duplicates import find_duplicates
-
-        clusters = find_duplicates(distinct["text"], mode="fast", ids=distinct["digest"])
+    clusters = find(distinct["text"], mode="fast", ids=distinct["digest"])
     named = distinct.with_columns(cluster=clusters["cluster_id"]).select(
         "text", name=pl.col("digest").min().over("cluster")
     )

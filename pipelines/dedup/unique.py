@@ -1,7 +1,7 @@
 """Posts and dialogues without near-duplicates, in groups, each group with its split.
 
-Posts and dialogues are grouped together: a dialogue made from a post opens with its words. Rows that would tie two
-splits fall first, with all that they hold; then what is left of a cluster on one side of the splits is merged.
+Posts and dialogues are grouped together: a dialogue made from a post opens with its words. Rows in conflict between
+two splits are dropped first, with all that they hold; then what is left of a cluster in one split is merged.
 """
 
 from collections.abc import Mapping
@@ -9,13 +9,12 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.dedup.links import dialogue_links, dialogue_texts, post_links, post_texts
+from pipelines.dedup.group_keys import dialogue_keys, dialogue_texts, post_keys, post_texts, soft_keys
 from pipelines.dedup.merge import dialogue_clusters, merge_dialogues, merge_posts, post_clusters
-from pipelines.dedup.search import Search, search_by, searching
-from pipelines.dedup.ties import ties
+from pipelines.dedup.search import Search, name_clusters, searching
 from pipelines.errors import RequestError
 from pipelines.settings import Settings, Splits, engine
-from pipelines.split.splits import Grouped, give_splits, standing_rows
+from pipelines.split.splits import Grouped, give_splits, known_splits
 from schemas.dropped import drops, gather
 from schemas.table import Dropped
 
@@ -23,19 +22,19 @@ from schemas.table import Dropped
 def unique(
     posts: pl.DataFrame,
     dialogues: pl.DataFrame,
-    standing: pl.DataFrame,
+    known: pl.DataFrame,
     sizes: Splits | None = None,
     *,
     seed: int = 0,
     given_at: str = "",
-    search: Search | None = None,
+    search: Search = name_clusters,
 ) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
     """`(kept, dropped)` of `unique_posts`, `unique_dialogues` and `splits`.
 
     Args:
         posts: Rows of `clean_posts`.
         dialogues: Rows of `clean_dialogues`.
-        standing: The table `splits` as it stands; empty the first time.
+        known: The table `splits` so far; empty the first time.
         sizes: How much of the new groups goes to validation and test.
         seed: Which groups these are follows from it.
         given_at: What to write beside new groups: the versions in which they were first seen.
@@ -44,35 +43,45 @@ def unique(
     Drops: `duplicate`, `near_duplicate` (post, dialogue, answer), `bridges_split` (post, dialogue) and `post_dropped`
     (answer).
     """
-    search = search or search_by()
-    clusters = post_clusters(posts, search), dialogue_clusters(dialogues, search)
-    grouped = _groups(posts, dialogues, clusters, standing, sizes, search, seed, given_at)
-    split_of = dict(grouped.splits.select("group_id", "split").iter_rows())
-    posts, bridging_posts = _grouped(posts.with_columns(cluster=clusters[0]), "post_id", grouped, split_of)
-    dialogues, bridging_dialogues = _grouped(
-        dialogues.with_columns(cluster=clusters[1]), "dialogue_id", grouped, split_of
+    posts = posts.with_columns(cluster=post_clusters(posts, search))
+    dialogues = dialogues.with_columns(cluster=dialogue_clusters(dialogues, search))
+    # Grouped before any is merged: what a duplicate's author wrote elsewhere belongs to the group as well.
+    texts = post_texts(posts), dialogue_texts(dialogues)
+    exact = post_keys(posts, texts[0]), dialogue_keys(dialogues, texts[1])
+    soft = soft_keys(pl.concat(texts), known_splits(pl.concat(exact), known), search)
+    clusters = pl.concat(
+        [posts.select("post_id", "cluster"), dialogues.select(post_id="dialogue_id", cluster="cluster")]
     )
-    posts, repeated_posts = merge_posts(posts.drop("cluster"), "unique_posts", posts["cluster"], search)
-    dialogues, repeated_dialogues = merge_dialogues(
-        dialogues.drop("cluster"), "unique_dialogues", dialogues["cluster"], search
+    grouped = give_splits(
+        *exact,
+        known,
+        sizes,
+        soft=dict(soft.iter_rows()),
+        clusters=dict(clusters.iter_rows()),
+        seed=seed,
+        given_at=given_at,
     )
-    orphans = bridging_posts.select("post_id", "answers").explode("answers", empty_as_null=False).unnest("answers")
-    tied = pl.format("ties {}", pl.col("bridge"))
+    posts, post_conflicts = _grouped(posts, "post_id", grouped)
+    dialogues, dialogue_conflicts = _grouped(dialogues, "dialogue_id", grouped)
+    posts, merged_posts = merge_posts(posts.drop("cluster"), posts["cluster"], search)
+    dialogues, merged_dialogues = merge_dialogues(dialogues.drop("cluster"), dialogues["cluster"])
+    orphans = post_conflicts.select("post_id", "answers").explode("answers", empty_as_null=False).unnest("answers")
+    reason, detail = pl.lit("bridges_split"), pl.format("ties {}", "conflict")
     return {
         "splits": (grouped.splits, Dropped.create_empty()),
         "unique_posts": (
             posts,
             gather(
-                repeated_posts,
-                drops(bridging_posts, "unique_posts", "post", "post_id", pl.lit("bridges_split"), tied),
+                merged_posts,
+                drops(post_conflicts, "unique_posts", "post", "post_id", reason, detail),
                 drops(orphans, "unique_posts", "answer", "answer_id", pl.lit("post_dropped"), pl.col("post_id")),
             ),
         ),
         "unique_dialogues": (
             dialogues,
             gather(
-                repeated_dialogues,
-                drops(bridging_dialogues, "unique_dialogues", "dialogue", "dialogue_id", pl.lit("bridges_split"), tied),
+                merged_dialogues,
+                drops(dialogue_conflicts, "unique_dialogues", "dialogue", "dialogue_id", reason, detail),
             ),
         ),
     }
@@ -93,50 +102,24 @@ def require_training_rows(made: dict[str, tuple[pl.DataFrame, pl.DataFrame]], si
             )
 
 
-def _groups(
-    posts: pl.DataFrame,
-    dialogues: pl.DataFrame,
-    clusters: tuple[pl.Series, pl.Series],
-    standing: pl.DataFrame,
-    sizes: Splits | None,
-    search: Search,
-    seed: int,
-    given_at: str,
-) -> Grouped:
-    """The rows as they hang together, before any is merged: what a duplicate's author wrote elsewhere ties as well."""
-    of_posts, of_dialogues = post_texts(posts), dialogue_texts(dialogues)
-    links = post_links(posts, of_posts), dialogue_links(dialogues, of_dialogues)
-    tied = ties(pl.concat([of_posts, of_dialogues]), standing_rows(pl.concat(links), standing), search)
-    ids = posts["post_id"].to_list() + dialogues["dialogue_id"].to_list()
-    return give_splits(
-        *links,
-        standing,
-        sizes,
-        ties=dict(tied.iter_rows()),
-        clusters=dict(zip(ids, clusters[0].to_list() + clusters[1].to_list(), strict=True)),
-        seed=seed,
-        given_at=given_at,
-    )
+def _grouped(frame: pl.DataFrame, row_id: str, grouped: Grouped) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows with their `group_id`, and those in conflict, which would join groups of different splits.
 
-
-def _grouped(
-    frame: pl.DataFrame, row_id: str, grouped: Grouped, split_of: dict[str, str]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows with their `group_id`, and the rows that would tie groups of different splits together.
-
-    A cluster whose middle fell may have rows on two sides of a split: these are not one row.
+    A cluster whose middle was dropped may have rows in two splits: these are not one row.
     """
-    ids = frame.get_column(row_id)
+    split_of = dict(grouped.splits.select("group_id", "split").iter_rows())
+    ids = pl.col(row_id)
     marked = frame.with_columns(
-        group_id=pl.Series([grouped.groups.get(row) for row in ids], dtype=pl.String),
-        bridge=pl.Series([grouped.bridges.get(row) for row in ids], dtype=pl.String),
+        group_id=ids.replace_strict(grouped.groups, default=None, return_dtype=pl.String),
+        conflict=ids.replace_strict(grouped.conflicts, default=None, return_dtype=pl.String),
     ).with_columns(
         cluster=pl.concat_str("cluster", pl.col("group_id").replace(split_of), separator=" ", ignore_nulls=True)
     )
-    return marked.filter(pl.col("bridge").is_null()).drop("bridge"), marked.filter(pl.col("bridge").is_not_null())
+    in_conflict = pl.col("conflict").is_not_null()
+    return marked.filter(~in_conflict).drop("conflict"), marked.filter(in_conflict)
 
 
-# `splits` is written first: killed after it, the next run finds the groups standing and gives the same rows.
+# `splits` is written first: killed after it, the next run has the groups already and gives the same rows.
 @stage(
     "unique",
     group="unique",
@@ -154,7 +137,7 @@ def make_unique(
     settings: Settings,
     versions: Mapping[str, str],
 ) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
-    """`unique_posts` and `unique_dialogues`, with the splits of their groups: those given before stay."""
+    """`unique_posts` and `unique_dialogues`, with the splits of their groups: those of known groups stay."""
     with searching(engine()) as search:
         made = unique(
             clean_posts,

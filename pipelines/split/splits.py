@@ -1,12 +1,12 @@
 """Train, validation and test, given to groups and kept (DESIGN §2.8).
 
-Rows that share a link (`pipelines.dedup.links`) or a tie (`pipelines.dedup.ties`) form a group. A group gets its
-split once, and remembers the links of its rows; ties are found again each time. A new row joins the group that it
-touches; one that touches groups of different splits is dropped.
+Rows that share a group key, exact or soft (`pipelines.dedup.group_keys`), form a group. A group gets its split once,
+and remembers the exact keys of its rows; soft keys are computed again each time. A new row joins the group whose key
+it has; one with keys of groups in different splits is a conflict, and dropped.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -16,15 +16,17 @@ from pipelines.settings import SplitSizes
 from schemas.ids import digest, unit_interval
 from schemas.training import Splits
 
-AUTHOR = "a:"  # so begins the link of an author; what follows is a pseudonym
+AUTHOR = "a:"  # so begins the key of an author; what follows is a pseudonym
+
+KeysOf = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """`groups`: row_id → group_id; `bridges`: row_id → what it would tie together; `splits`: the table."""
+    """`groups`: row_id → group_id; `conflicts`: row_id → the groups that it would join; `splits`: the table."""
 
     groups: dict[str, str]
-    bridges: dict[str, str]
+    conflicts: dict[str, str]
     splits: pl.DataFrame
 
 
@@ -33,51 +35,49 @@ class _Group:
     group_id: str
     split: str
     given_at: str
-    links: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
 
 
 def give_splits(
     posts: pl.DataFrame,
     dialogues: pl.DataFrame,
-    standing: pl.DataFrame,
+    known: pl.DataFrame,
     sizes: Sizes | None = None,
     *,
-    ties: Mapping[str, Sequence[str]] | None = None,
+    soft: KeysOf | None = None,
     clusters: Mapping[str, str] | None = None,
     seed: int = 0,
     given_at: str = "",
 ) -> Grouped:
-    """Group the rows and give every new group its split.
+    """Groups the rows and gives every new group its split.
 
     Args:
-        posts: `row_id`, `links` of posts.
-        dialogues: `row_id`, `links` of dialogues.
-        standing: The table `splits` as it stands; its groups keep their split for ever.
+        posts: `row_id`, `keys` (exact ones) of posts.
+        dialogues: `row_id`, `keys` of dialogues.
+        known: The table `splits` so far; its groups keep their split for ever.
         sizes: How much of the new groups goes to validation and test, for groups with posts and for others.
-        ties: What ties rows beyond their links; no row need have any.
-        clusters: Rows of one cluster will be merged: all of them tie, but a size counts them as one. A row that is
-            not named is a cluster of its own.
+        soft: The soft keys of rows; no row need have any.
+        clusters: Rows of one cluster will be merged: the keys of all of them count, but a size counts them as one. A
+            row that is not named is a cluster by itself.
         seed: Which groups these are follows from it and from the group alone.
         given_at: What to write beside new groups.
     """
-    links_of = {
-        row: links for frame in (posts, dialogues) for row, links in frame.select("row_id", "links").iter_rows()
-    }
-    known = {
+    exact = dict(pl.concat([frame.select("row_id", "keys") for frame in (posts, dialogues)]).iter_rows())
+    all_keys = {row: [*keys, *(soft or {}).get(row, ())] for row, keys in exact.items()}
+    table = {
         row["group_id"]: _Group(row["group_id"], row["split"], row["given_at"], set(row["members"]))
-        for row in standing.iter_rows(named=True)
+        for row in known.iter_rows(named=True)
     }
     post_ids = set(posts["row_id"])
-    ties, clusters = ties or {}, clusters or {}
-    groups, bridging, fresh = _join(links_of, ties, known)
-    new = _new_groups(links_of, ties, fresh)
+    clusters = clusters or {}
+    groups, conflicting, unattached = _join(exact, all_keys, table)
+    new = _new_groups(exact, all_keys, unattached)
     rows_of = dict(new)
     for row, group in groups.items():
         rows_of.setdefault(group, []).append(row)
     # A group with a post in it is sized by its posts, any other by its dialogues.
     with_posts = {group for group, rows in rows_of.items() if not post_ids.isdisjoint(rows)}
     sizes = sizes or Sizes()
-    given: dict[str, str] = {}
     for of_posts, wanted in ((True, sizes.posts), (False, sizes.dialogues)):
         weights = {
             group: len({clusters.get(row, row) for row in rows if (row in post_ids) is of_posts})
@@ -86,123 +86,104 @@ def give_splits(
         }
         taken: Counter[str] = Counter()
         for group in weights.keys() - new.keys():
-            taken[known[group].split] += weights[group]
-        given |= _allot({group: weights[group] for group in weights.keys() & new.keys()}, wanted, taken, seed)
+            taken[table[group].split] += weights[group]
+        split_of = _allot({group: weights[group] for group in weights.keys() & new.keys()}, wanted, taken, seed)
+        table |= {group: _Group(group, split, given_at) for group, split in split_of.items()}
     for group, rows in new.items():
-        known[group] = _Group(group, given[group], given_at)
         groups |= dict.fromkeys(rows, group)
     for row, group in groups.items():
-        known[group].links.update(links_of[row])
-    table = pl.DataFrame(
+        table[group].keys.update(exact[row])
+    splits = pl.DataFrame(
         [
-            {"group_id": one.group_id, "split": one.split, "given_at": one.given_at, "members": sorted(one.links)}
-            for one in known.values()
+            {"group_id": one.group_id, "split": one.split, "given_at": one.given_at, "members": sorted(one.keys)}
+            for one in table.values()
         ],
         schema=Splits.polars_schema(),
     )
-    return Grouped(groups, _told(bridging, links_of, ties, groups, known), table.sort("group_id"))
+    return Grouped(groups, _conflicts(conflicting, all_keys, groups, table), splits.sort("group_id"))
 
 
-def standing_rows(links: pl.DataFrame, standing: pl.DataFrame) -> pl.DataFrame:
-    """`row_id`, `split` of the rows that have their split already: every link of theirs stands in groups of one.
+def known_splits(keys: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """`row_id`, `split` of the rows that have their split already: all their keys are of groups in one split.
 
     Args:
-        links: `row_id`, `links` of rows.
-        standing: The table `splits` as it stands.
+        keys: `row_id`, `keys` (exact ones) of rows.
+        known: The table `splits` so far.
     """
-    split_of = standing.select("split", link="members").explode("link").unique("link")
-    found = links.select("row_id", link="links").explode("link").join(split_of, on="link", how="left")
+    split_of = known.select("split", key="members").explode("key").unique("key")
+    splits = keys.select("row_id", key="keys").explode("key").join(split_of, on="key", how="left")
     one = (pl.col("split").null_count() == 0) & (pl.col("split").n_unique() == 1)
-    return found.group_by("row_id").agg(pl.col("split").first(), one=one).filter("one").drop("one").sort("row_id")
+    return splits.group_by("row_id").agg(pl.col("split").first(), one=one).filter("one").drop("one").sort("row_id")
 
 
-def _join(
-    links_of: Mapping[str, list[str]], ties: Mapping[str, Sequence[str]], known: Mapping[str, _Group]
-) -> tuple[dict[str, str], list[str], list[str]]:
-    """Let rows join the standing groups: (row → group, rows that would be a bridge, rows that touch none)."""
-    owner = {link: group for group in sorted(known) for link in known[group].links}
+def _join(exact: KeysOf, all_keys: KeysOf, table: Mapping[str, _Group]) -> tuple[dict[str, str], list[str], list[str]]:
+    """Lets rows join the known groups: (row → group, rows in conflict, rows that have no key of any group)."""
+    owner = {key: group for group in sorted(table) for key in table[group].keys}
     groups: dict[str, str] = {}
-    bridging: list[str] = []
-    waiting = dict.fromkeys(sorted(links_of))
-
-    def touches(row: str) -> bool:
-        return any(name in owner for name in (*links_of[row], *ties.get(row, ())))
+    conflicting: list[str] = []
+    waiting = dict.fromkeys(sorted(exact))
 
     def place(row: str) -> None:
         del waiting[row]
-        by_link = {owner[link] for link in links_of[row] if link in owner}
-        touched = by_link | {owner[tie] for tie in ties.get(row, ()) if tie in owner}
-        if len({known[group].split for group in touched}) > 1:
-            bridging.append(row)
+        by_exact = {owner[key] for key in exact[row] if key in owner}
+        touched = {owner[key] for key in all_keys[row] if key in owner}
+        if len({table[group].split for group in touched}) > 1:
+            conflicting.append(row)
             return
-        groups[row] = min(by_link or touched)
-        for name in (*links_of[row], *ties.get(row, ())):
-            owner.setdefault(name, groups[row])
+        groups[row] = min(by_exact or touched)
+        for key in all_keys[row]:
+            owner.setdefault(key, groups[row])
 
-    # Rows that were there before come first, so that no new one takes their place. Then it is walked outwards, in
-    # rounds: a row that joins brings its links and ties with it. A row that meets two splits is where the walk is cut,
-    # and what it brings goes to nobody.
-    for row in [row for row in waiting if all(link in owner for link in links_of[row])]:
+    # Rows that were there before come first, so that no new one takes their place. Then in rounds: a row that joins
+    # brings its keys with it. A row in conflict ends the search there, and its keys go to nobody.
+    for row in [row for row in waiting if all(key in owner for key in exact[row])]:
         place(row)
-    while near := [row for row in waiting if touches(row)]:
+    while near := [row for row in waiting if any(key in owner for key in all_keys[row])]:
         for row in near:
             place(row)
-    return groups, bridging, list(waiting)
+    return groups, conflicting, list(waiting)
 
 
-def _told(
-    bridging: Iterable[str],
-    links_of: Mapping[str, list[str]],
-    ties: Mapping[str, Sequence[str]],
-    groups: Mapping[str, str],
-    known: Mapping[str, _Group],
+def _conflicts(
+    conflicting: Iterable[str], all_keys: KeysOf, groups: Mapping[str, str], table: Mapping[str, _Group]
 ) -> dict[str, str]:
-    """Of each bridge the groups that it would tie, with their splits."""
-    holders: dict[str, set[str]] = {}
-    for group, one in known.items():
-        for link in one.links:
-            holders.setdefault(link, set()).add(group)
+    """Of each row in conflict the groups that it would join, with their splits."""
+    holders: defaultdict[str, set[str]] = defaultdict(set)
+    for group, one in table.items():
+        for key in one.keys:
+            holders[key].add(group)
     for row, group in groups.items():
-        for tie in ties.get(row, ()):
-            holders.setdefault(tie, set()).add(group)
-    tied = {
-        row: {group for name in (*links_of[row], *ties.get(row, ())) for group in holders.get(name, ())}
-        for row in bridging
-    }
-    return {row: " and ".join(f"{known[group].split} ({group})" for group in sorted(tied[row])) for row in tied}
+        for key in all_keys[row]:
+            holders[key].add(group)
+    joined = {row: sorted({group for key in all_keys[row] for group in holders[key]}) for row in conflicting}
+    return {row: " and ".join(f"{table[group].split} ({group})" for group in joined[row]) for row in joined}
 
 
-def _new_groups(
-    links_of: Mapping[str, list[str]], ties: Mapping[str, Sequence[str]], rows: Iterable[str]
-) -> dict[str, list[str]]:
-    """Group the rows that touch no standing group; a group is named by the first of its links, a text where there is
-    one: pseudonyms are others in each home, and a split follows from the name.
+def _new_groups(exact: KeysOf, all_keys: KeysOf, rows: Iterable[str]) -> dict[str, list[str]]:
+    """Groups the rows that have no key of a known group, by the keys that they share.
+
+    A group is named by the first of its exact keys, a text where there is one: pseudonyms are others in each home, and
+    a split follows from the name.
     """
-    names_of = {row: [*links_of[row], *ties.get(row, ())] for row in rows}
-    found = {}
-    for component in _components(names_of):
-        links = [link for row in component for link in links_of[row]]
-        first = min(links, key=lambda link: (link.startswith(AUTHOR), link))
-        found["g" + digest(first)] = sorted(component)
-    return found
-
-
-def _components(names_of: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """Rows that hang together by the names that they share."""
+    rows = list(rows)
     parent: dict[str, str] = {}
 
-    def root(node: str) -> str:
-        while (above := parent.setdefault(node, node)) != node:
-            parent[node] = node = parent[above]
-        return node
+    def root(key: str) -> str:
+        while (above := parent.setdefault(key, key)) != key:
+            parent[key] = key = parent[above]
+        return key
 
-    for names in names_of.values():
-        for name in names[1:]:
-            parent[root(name)] = root(names[0])
-    components: dict[str, list[str]] = {}
-    for row, names in names_of.items():
-        components.setdefault(root(names[0]), []).append(row)
-    yield from components.values()
+    for row in rows:
+        for key in all_keys[row][1:]:
+            parent[root(key)] = root(all_keys[row][0])
+    components: defaultdict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        components[root(all_keys[row][0])].append(row)
+    groups = {}
+    for component in components.values():
+        first = min((key for row in component for key in exact[row]), key=lambda key: (key.startswith(AUTHOR), key))
+        groups["g" + digest(first)] = sorted(component)
+    return groups
 
 
 def _allot(weights: Mapping[str, int], sizes: SplitSizes, taken: Counter[str], seed: int) -> dict[str, str]:
@@ -211,17 +192,17 @@ def _allot(weights: Mapping[str, int], sizes: SplitSizes, taken: Counter[str], s
     A share is drawn group by group, so that no other row can move it. A number is filled up in the order of the
     draws, counting the rows that are there already and never passing it.
     """
-    given: dict[str, str] = {}
+    split_of: dict[str, str] = {}
     left = 1.0
     for split, size in (("test", sizes.test), ("validation", sizes.validation)):
-        draws = {group: unit_interval(seed, split, group) for group in weights if group not in given}
+        draws = {group: unit_interval(seed, split, group) for group in weights if group not in split_of}
         if isinstance(size, float):
-            given |= {group: split for group, draw in draws.items() if draw < size / left}
+            split_of |= {group: split for group, draw in draws.items() if draw < size / left}
             left -= size
             continue
         room = size - taken[split]
         for group in sorted(draws, key=lambda group: (draws[group], group)):
             if 0 < weights[group] <= room:
-                given[group] = split
+                split_of[group] = split
                 room -= weights[group]
-    return {group: given.get(group, "train") for group in weights}
+    return {group: split_of.get(group, "train") for group in weights}

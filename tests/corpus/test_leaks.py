@@ -13,7 +13,7 @@ import pytest
 from sample_rows import dialogue, dialogues, posts
 
 from pipelines.clean import clean_dialogues, clean_posts
-from pipelines.dedup.links import TELLING
+from pipelines.dedup.group_keys import TELLING
 from pipelines.dedup.unique import unique
 from pipelines.ingest.importing import read
 from pipelines.settings import Splits as Sizes

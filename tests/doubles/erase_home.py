@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from pipelines.dedup.links import post_links
+from pipelines.dedup.group_keys import post_keys
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Attempt, Call
 from pipelines.llm.money import Usage
@@ -115,12 +115,12 @@ def make_home(home: Path) -> Store:
         frame("unique_posts", *(_unique(one) for one in clean)),
         drop("unique_posts", "post", "s:c", "near_duplicate", "0.93 like s:a"),
     )
-    links = [post_links(frame("clean_posts", one))["links"][0].to_list() for one in clean]
+    keys = [post_keys(frame("clean_posts", one))["keys"][0].to_list() for one in clean]
     store.write(
         "splits",
         frame(
             "splits",
-            *({"group_id": f"g{n}", "split": "train", "given_at": "v", "members": its} for n, its in enumerate(links)),
+            *({"group_id": f"g{n}", "split": "train", "given_at": "v", "members": its} for n, its in enumerate(keys)),
         ),
     )
     keys = asked(home, (HERS, MADE), (HIS, QUOTED), (OTHER_TALK[0], REWRITTEN[0]), (HIS + "？", TO_HIM))

@@ -23,8 +23,6 @@ from pipelines.dedup import find_duplicates, on_ray
 from pipelines.dedup.on_ray import connected, find_duplicates_in_dataset, find_duplicates_on_ray
 from pipelines.errors import RequestError
 
-KERNEL: dict[str, Any] = {"mode": "fast", "num_perm": 128, "bands": (18, 7), "seed": 1}
-
 # The steps, without Ray
 
 
@@ -40,14 +38,14 @@ def in_parts(texts: list[str | None], parts: int, rows_a_block: int, earliest: p
     rows = pl.Series(range(n), dtype=pl.UInt32)
     frame = pl.DataFrame({"row": rows, "text": pl.Series(texts, dtype=pl.String), "earliest": earliest, "id": rows})
     blocks = [block.to_arrow() for block in frame.iter_slices(rows_a_block)]
-    keys = pa.concat_tables(on_ray._keyed(block, parts, **KERNEL) for block in blocks)
+    keys = pa.concat_tables(on_ray._keyed(block, parts, "fast") for block in blocks)
     links = pl.concat(
         [pl.DataFrame({"row": [], "other": []}, schema={"row": pl.UInt32, "other": pl.UInt32})]
         + [pl.from_arrow(on_ray._linked(part)) for part in _by_part(keys)]
     )
     part_of = pl.Series(on_ray._parted(n, links["row"].to_numpy(), links["other"].to_numpy(), parts))
     candidates = frame.with_columns(part=part_of).filter(part_of >= 0).to_arrow()
-    found = [pl.from_arrow(on_ray._clustered(part, threshold=0.8, **KERNEL)) for part in _by_part(candidates)]
+    found = [pl.from_arrow(on_ray._clustered(part, threshold=0.8, mode="fast")) for part in _by_part(candidates)]
     alone = frame.filter(part_of < 0).select("row", cluster_id="row", cluster_size=1, similarity=1.0)
     schema = {"row": pl.UInt32, "cluster_id": pl.UInt32, "cluster_size": pl.UInt32, "similarity": pl.Float64}
     return pl.concat([one.select(*schema).cast(schema) for one in (alone, *found)]).sort("row")
@@ -70,7 +68,7 @@ def test_parts_find_just_the_links_of_the_whole(texts, parts, rows_a_block, seed
 
 def test_a_repeated_text_is_keyed_once_a_block():
     texts = pa.table({"row": pa.array(range(1000), pa.uint32()), "text": [POOL[10]] * 1000})
-    assert on_ray._keyed(texts, 4, **KERNEL).num_rows == 18 + 999
+    assert on_ray._keyed(texts, 4, "fast").num_rows == 18 + 999
 
 
 def test_parts_are_of_like_size():

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from pipelines.core.home import Home
-from pipelines.dedup.links import dialogue_links, post_links
+from pipelines.dedup.group_keys import dialogue_keys, post_keys
 from pipelines.errors import LedgerBusy
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase.documents import Plan
@@ -29,7 +29,7 @@ from schemas.dialogues import Dialogues
 from schemas.posts import Posts
 from schemas.tables import TABLES
 
-_GROUP_KEYS = {"clean_posts": post_links, "clean_dialogues": dialogue_links}
+_GROUP_KEYS = {"clean_posts": post_keys, "clean_dialogues": dialogue_keys}
 _PROMPTS = ("md", "toml")
 _AS_WRITTEN = frozenset({"raw_posts", "imported_posts", "imported_dialogues"})
 
@@ -126,7 +126,7 @@ def _erased_texts(home: Path, store: Store, row_filter: RowFilter) -> tuple[set[
             left, _ = row_filter.split(place.table, frame)
             losing = frame.filter(row_filter.losing(place.table, frame))
             for rows, keys in ((losing, row_filter.group_keys), (left, staying)):
-                keys.update(_GROUP_KEYS[place.table](rows)["links"].explode())
+                keys.update(_GROUP_KEYS[place.table](rows)["keys"].explode())
     row_filter.group_keys.difference_update(staying)
     return written, made | row_filter.group_keys
 

@@ -6,7 +6,7 @@ words). A post and a dialogue that have nothing to do with each other hardly sha
 PsyQA and a dialogue of SMILE, CPsyCoun or ESConv none shared more than six. Two dialogues by models do, for they begin
 alike: where neither's set was made from the other's, one counts as a retelling if it holds nearly all of the other, or
 if both were made from one set and share a good part of their openings; of two posts, if one holds half of the other.
-None of this rests on what gave the splits (`pipelines.dedup.links`, `ties`).
+None of this rests on what gave the splits (`pipelines.dedup.group_keys`).
 """
 
 import re
@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from pipelines.core.overlap import windows
-from pipelines.dedup.links import TELLING
-from pipelines.dedup.ties import FORMULA
+from pipelines.dedup.group_keys import FORMULA, TELLING
 from pipelines.release.checks.released import Released, finding
 from pipelines.store.release_manifest import Finding
 from pipelines.text.keys import key_of

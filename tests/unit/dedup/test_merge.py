@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.dedup.merge import merge_dialogues, merge_posts
+from pipelines.dedup.merge import dialogue_clusters, merge_dialogues, merge_posts, post_clusters
 from pipelines.ingest.importing import read
 from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.text import keys
@@ -67,11 +67,19 @@ def answer_ids(kept: pl.DataFrame) -> dict[str, list[str]]:
     return {row["post_id"]: [answer["answer_id"] for answer in row["answers"]] for row in kept.iter_rows(named=True)}
 
 
+def merged(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return merge_posts(frame, post_clusters(frame))
+
+
+def merged_dialogues(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return merge_dialogues(frame, dialogue_clusters(frame))
+
+
 def merge(*rows: dict[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return merge_posts(posts(rows), "unique_posts")
+    return merged(posts(rows))
 
 
-def told(dropped: pl.DataFrame) -> list[tuple[str, str, str, str]]:
+def drops(dropped: pl.DataFrame) -> list[tuple[str, str, str, str]]:
     return dropped.select("unit", "row_id", "reason", "detail").rows()
 
 
@@ -95,13 +103,13 @@ def test_texts_with_the_same_key_are_one(one: str, other: str, same: bool):
     kept, dropped = merge(post("a", one), post("b", other))
     assert sorted(kept["post_id"]) == (["a"] if same else ["a", "b"])
     assert kept["cluster_size"].to_list() == ([2] if same else [1, 1])
-    assert told(dropped) == ([("post", "b", "duplicate", "same text as a")] if same else [])
+    assert drops(dropped) == ([("post", "b", "duplicate", "same text as a")] if same else [])
 
 
 def test_nearly_the_same_is_one_and_says_how_nearly():
     kept, dropped = merge(post("a", STORY), post("b", STORY.replace("半年", "一年")), post("c", REPLY))
     assert kept.select("post_id", "cluster_id", "cluster_size").rows() == [("a", "a", 2), ("c", "c", 1)]
-    assert told(dropped) == [("post", "b", "near_duplicate", "0.88 like a")]
+    assert drops(dropped) == [("post", "b", "near_duplicate", "0.88 like a")]
 
 
 def test_half_of_a_text_is_not_the_same():
@@ -114,7 +122,7 @@ def test_a_similarity_is_never_told_higher_than_it_is():
     """0.997 is not 1.00; and where all shingles are shared without the texts being equal, it says so."""
     longer = "".join(f"第{n}天的日记，写了又划掉。" for n in range(100, 190))
     _, dropped = merge(post("a", longer + "好"), post("b", longer + "吗"), post("c", "哈" * 30), post("d", "哈" * 29))
-    assert [row[2:] for row in told(dropped)] == [("near_duplicate", "0.99 like a"), ("near_duplicate", "1.00 like c")]
+    assert [row[2:] for row in drops(dropped)] == [("near_duplicate", "0.99 like a"), ("near_duplicate", "1.00 like c")]
 
 
 # --- who survives
@@ -151,7 +159,7 @@ def test_the_survivor_has_the_answers_of_all_members():
 def test_equal_answers_to_one_question_are_one_and_the_first_stays():
     kept, dropped = merge(post("b", "我很难过", "抱抱！", "抱抱!"), post("a", "我很难过", "加油", "抱 抱！"))
     assert answer_ids(kept) == {"a": ["a/0", "a/1"]}
-    assert sorted(told(dropped.filter(unit="answer"))) == [
+    assert sorted(drops(dropped.filter(unit="answer"))) == [
         ("answer", "b/0", "duplicate", "same text as a/1"),
         ("answer", "b/1", "duplicate", "same text as a/1"),
     ]
@@ -160,7 +168,7 @@ def test_equal_answers_to_one_question_are_one_and_the_first_stays():
 def test_nearly_equal_answers_to_one_question_are_one():
     kept, dropped = merge(post("a", STORY, REPLY, "加油", REPLY + "祝好。"))
     assert answer_ids(kept) == {"a": ["a/1", "a/2"]}
-    assert told(dropped) == [("answer", "a/0", "near_duplicate", "0.93 like a/2")]
+    assert drops(dropped) == [("answer", "a/0", "near_duplicate", "0.93 like a/2")]
 
 
 def test_the_earlier_of_two_answers_stays():
@@ -178,7 +186,7 @@ def test_nearly_equal_answers_to_two_questions_stay_and_are_marked():
         (answer["answer_id"], answer["cluster_id"], answer["n_questions"]) for row in kept["answers"] for answer in row
     ]
     assert marks == [("a/0", "b/0", 2), ("a/1", "a/1", 1), ("b/0", "b/0", 2), ("c/0", "c/0", 1)]
-    assert told(dropped) == [("answer", "b/1", "near_duplicate", "0.93 like b/0")]
+    assert drops(dropped) == [("answer", "b/1", "near_duplicate", "0.93 like b/0")]
 
 
 def test_two_copies_of_a_question_are_one_question():
@@ -239,7 +247,7 @@ def test_a_dialogue_takes_over_risk_and_age():
     sign = {"kind": "abuse", "rule": "violence"}
     turns = [("seeker", STORY), ("supporter", REPLY)]
     frame = dialogues({"a": turns, "b": turns}, b={"risk": [sign], "under_18": True})
-    kept, _ = merge_dialogues(frame, "unique_dialogues")
+    kept, _ = merged_dialogues(frame)
     assert kept.select("dialogue_id", "risk", "under_18").rows() == [("a", [sign], True)]
 
 
@@ -294,10 +302,10 @@ def naive(rows: list[dict[str, Any]]) -> dict[str, tuple[int, set[str]]]:
 @given(ROWS, st.randoms(use_true_random=False))
 def test_it_does_what_a_plain_loop_does_in_any_order(rows: list[dict[str, Any]], random: Any):
     survivors = naive(rows)
-    one = merge_posts(posts(rows), "unique_posts")
+    one = merged(posts(rows))
     random.shuffle(rows)
     frame = posts(rows)
-    kept, dropped = merge_posts(frame, "unique_posts")
+    kept, dropped = merged(frame)
     require_balance("unique_posts", [reconcile(unit, [frame], kept, dropped) for unit in ("post", "answer")])
     assert Dropped.is_valid(dropped)
     answers = {row: set(of) for row, of in answer_ids(kept).items()}
@@ -305,10 +313,10 @@ def test_it_does_what_a_plain_loop_does_in_any_order(rows: list[dict[str, Any]],
     assert kept["cluster_id"].to_list() == kept["post_id"].to_list()
     words = {row["post_id"]: row["text"] for row in rows}
     words |= {answer["answer_id"]: answer["text"] for row in rows for answer in row["answers"]}
-    for _, row, reason, detail in told(dropped):
-        told_of, survivor = detail.rsplit(" like " if reason == "near_duplicate" else " as ", 1)
+    for _, row, reason, detail in drops(dropped):
+        stated, survivor = detail.rsplit(" like " if reason == "near_duplicate" else " as ", 1)
         if reason == "near_duplicate":
-            assert 0 <= similarity(words[row], words[survivor]) - float(told_of) < 0.01
+            assert 0 <= similarity(words[row], words[survivor]) - float(stated) < 0.01
         assert (key(words[row]) == key(words[survivor])) is (reason == "duplicate")
     for made, again in zip(one, (kept, dropped), strict=True):
         key_of = made.columns[: 1 if "post_id" in made.columns else 3]
@@ -318,9 +326,9 @@ def test_it_does_what_a_plain_loop_does_in_any_order(rows: list[dict[str, Any]],
 @settings(deadline=None, max_examples=30)
 @given(ROWS)
 def test_what_is_merged_is_merged_for_good(rows: list[dict[str, Any]]):
-    once, _ = merge_posts(posts(rows), "unique_posts")
+    once, _ = merged(posts(rows))
     assert all(similarity(one, other) < 0.8 for one, other in combinations(once["text"], 2))
-    twice, dropped = merge_posts(posts(once.drop("cluster_id", "cluster_size").to_dicts()), "unique_posts")
+    twice, dropped = merged(posts(once.drop("cluster_id", "cluster_size").to_dicts()))
     assert (
         twice.sort("post_id")
         .drop("cluster_size", "answers")
@@ -349,16 +357,16 @@ Q, A = ("seeker", "我睡不着"), ("supporter", "多久了？")
     ],
 )
 def test_dialogues_are_one_when_every_turn_is(one: list[tuple[str, str]], other: list[tuple[str, str]], same: bool):
-    kept, dropped = merge_dialogues(dialogues({"b": one, "a": other}), "unique_dialogues")
+    kept, dropped = merged_dialogues(dialogues({"b": one, "a": other}))
     assert sorted(kept["dialogue_id"]) == (["a"] if same else ["a", "b"])
-    assert told(dropped) == ([("dialogue", "b", "duplicate", "same text as a")] if same else [])
+    assert drops(dropped) == ([("dialogue", "b", "duplicate", "same text as a")] if same else [])
 
 
 def test_dialogues_with_another_last_word_are_one():
     said = [("seeker", STORY), ("supporter", REPLY)]
-    kept, dropped = merge_dialogues(dialogues({"a": said, "b": [*said, ("seeker", "谢谢")]}), "unique_dialogues")
+    kept, dropped = merged_dialogues(dialogues({"a": said, "b": [*said, ("seeker", "谢谢")]}))
     assert kept.select("dialogue_id", "cluster_size").rows() == [("b", 2)]  # the longer one
-    assert told(dropped) == [("dialogue", "a", "near_duplicate", "0.95 like b")]
+    assert drops(dropped) == [("dialogue", "a", "near_duplicate", "0.95 like b")]
 
 
 # --- real duplicates
@@ -371,7 +379,7 @@ def reviews(shared: Path) -> list[str]:
 
 def test_reviews_that_were_written_twice(reviews: list[str]):
     """The manifest counts 3,622 equal lines among 9,000; some more are nearly equal."""
-    kept, dropped = merge_posts(posts(post(f"r{n:04}", line) for n, line in enumerate(reviews)), "unique_posts")
+    kept, dropped = merged(posts(post(f"r{n:04}", line) for n, line in enumerate(reviews)))
     assert dict(dropped.group_by("reason").len().iter_rows()) == {"duplicate": 3621, "near_duplicate": 2}
     first = {line: f"r{n:04}" for n, line in reversed(list(enumerate(reviews)))}
     assert (len(first), kept.height) == (5378, 5377)
@@ -382,9 +390,9 @@ def test_reviews_that_were_written_twice(reviews: list[str]):
 def test_with_edits_that_no_reader_sees_they_are_still_found(reviews: list[str]):
     wide = str.maketrans({**{chr(c): chr(c + 0xFEE0) for c in range(0x21, 0x7F)}, "，": ",", "！": "!"})
     edited = [line.translate(wide) if n % 2 else f"\ufeff {line}\u200b\n" for n, line in enumerate(reviews)]
-    alone, _ = merge_posts(posts(post(f"a{n:04}", line) for n, line in enumerate(reviews)), "unique_posts")
+    alone, _ = merged(posts(post(f"a{n:04}", line) for n, line in enumerate(reviews)))
     both = [post(f"{kind}{n:04}", line) for kind, of in (("a", reviews), ("b", edited)) for n, line in enumerate(of)]
-    kept, _ = merge_posts(posts(both), "unique_posts")
+    kept, _ = merged(posts(both))
     assert set(kept["post_id"]) == set(alone["post_id"])
 
 
@@ -397,7 +405,7 @@ def test_one_case_that_a_model_told_again_and_again(shared: Path):
         else pl.lit(None, kind).alias(name)
         for name, kind in CleanDialogues.polars_schema().items()
     )
-    kept, dropped = merge_dialogues(frame, "unique_dialogues")
+    kept, dropped = merged_dialogues(frame)
     assert (frame.height, kept.height, kept["cluster_size"].max()) == (359, 331, 29)
     assert set(dropped["reason"]) == {"near_duplicate"}
 
@@ -411,6 +419,6 @@ def test_one_post_fifty_thousand_times():
             answers=pl.lit([], CleanPosts.polars_schema()["answers"]),
         )
     )
-    kept, dropped = merge_posts(frame, "unique_posts")
+    kept, dropped = merged(frame)
     assert kept.select("post_id", "cluster_size").rows() == [("p00000", 50_000)]
     assert dropped.height == 49_999

@@ -3,6 +3,7 @@
 from datetime import date
 from pathlib import Path
 from random import Random
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -134,8 +135,6 @@ def test_an_impossible_threshold_is_refused(threshold: float) -> None:
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UnknownName, match="quick"):
         find_duplicates(["我"], mode="quick")
-    with pytest.raises(RequestError, match="do not fit"):
-        find_duplicates(["我"], bands=(18, 8))
     with pytest.raises(RequestError, match="2 texts cannot be ordered by a series of 1"):
         find_duplicates(["我", "你"], ids=pl.Series(["a"]))
     with pytest.raises(RequestError, match="int"):
@@ -148,7 +147,8 @@ def test_what_cannot_be_is_refused() -> None:
 @settings(max_examples=50)
 @given(st.lists(NEAR | st.none(), max_size=20), st.sampled_from([0.5, 0.8, 1.0]), st.sampled_from(["exact", "fast"]))
 def test_clusters_are_those_of_all_pairs(texts: list[str | None], threshold: float, mode: str) -> None:
-    assert clusters(series(texts), threshold=threshold, mode=mode, bands=ALL) == linked(texts, threshold)
+    with mock.patch("pipelines.dedup.duplicates.BANDS", ALL):
+        assert clusters(series(texts), threshold=threshold, mode=mode) == linked(texts, threshold)
 
 
 @settings(max_examples=50)
@@ -217,7 +217,7 @@ def test_then_the_smallest_id() -> None:
 def test_a_chain_is_one_cluster_and_says_how_far_its_ends_are() -> None:
     stem = random_text(100, seed=1)
     chain = [stem[start : start + 80] for start in (0, 8, 16)]
-    found = find_duplicates(chain, bands=ALL)
+    found = find_duplicates(chain)
     assert found["cluster_id"].to_list() == [0, 0, 0]
     assert found["similarity"].to_list() == [1.0, jaccard(*chain[:2]), jaccard(chain[0], chain[2])]
     assert found["similarity"][1] > 0.8 > found["similarity"][2]
@@ -243,4 +243,3 @@ def test_planted_edits_of_real_dialogues_are_found_and_nothing_else(shared: Path
         found.filter(~pl.col("keep")).select("row", "cluster_id", "similarity").iter_rows()
     ):
         assert similarity == jaccard(texts[row], texts[survivor])
-    assert find_duplicates(texts, mode=mode, threads=2).equals(found)

@@ -93,8 +93,6 @@ def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
     pl.DataFrame({"text": ["我"]}).write_parquet(tmp_path / "no.parquet")
     with pytest.raises(UnreadableFile, match="no column words"):
         find_duplicates_in(tmp_path / "no.parquet", "words", tmp_path)
-    with pytest.raises(RequestError, match="do not fit"):
-        find_duplicates_in(lambda _: [], "text", tmp_path, bands=(0, 7))
 
 
 PEAK = """

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_rows import dialogue, dialogues, post, posts
 
-from pipelines.dedup.links import dialogue_links, dialogue_texts, post_links, post_texts
-from pipelines.dedup.search import Search, search_by
-from pipelines.dedup.ties import ties
+from pipelines.dedup.group_keys import dialogue_keys, dialogue_texts, post_keys, post_texts, soft_keys
+from pipelines.dedup.search import name_clusters
 from pipelines.dedup.unique import require_training_rows, unique
 from pipelines.errors import RequestError
 from pipelines.settings import Splits as Sizes
@@ -35,12 +34,11 @@ STORY, OTHER = "最近我和室友吵架了，晚上睡不着觉", "我考试没
 def make(
     some_posts: list[dict[str, Any]],
     some_dialogues: list[dict[str, Any]] | None = None,
-    standing: pl.DataFrame = NONE,
+    known: pl.DataFrame = NONE,
     sizes: Sizes | None = None,
-    search: Search | None = None,
 ) -> Made:
     clean = posts(*some_posts), dialogues(*some_dialogues or [])
-    made = unique(*clean, standing, sizes, given_at="clean_posts@1", search=search)
+    made = unique(*clean, known, sizes, given_at="clean_posts@1")
     for table, frame, units in (
         ("unique_posts", clean[0], ("post", "answer")),
         ("unique_dialogues", clean[1], ("dialogue",)),
@@ -76,8 +74,8 @@ def test_a_post_and_the_dialogue_made_from_it_are_one_group():
 
 def test_a_bridge_is_dropped_with_the_groups_that_it_would_tie_and_its_answers_with_it():
     tested = make([post(1, STORY)], sizes=ALL_TEST)["splits"][0]
-    both = make([post(1, STORY), post(2, OTHER)], standing=tested, sizes=ALL_TRAIN)["splits"][0]
-    made = make([post(1, STORY), post(2, OTHER), post(3, STORY, "答", title=OTHER)], standing=both)
+    both = make([post(1, STORY), post(2, OTHER)], known=tested, sizes=ALL_TRAIN)["splits"][0]
+    made = make([post(1, STORY), post(2, OTHER), post(3, STORY, "答", title=OTHER)], known=both)
     group = {split: group for group, split in made["splits"][0].select("group_id", "split").iter_rows()}
     reason, detail = reasons(made, "unique_posts")["s:3"]
     assert reason == "bridges_split"
@@ -91,7 +89,7 @@ def test_a_bridge_is_dropped_with_the_groups_that_it_would_tie_and_its_answers_w
 
 def test_an_author_in_test_who_posts_a_text_of_train_is_a_bridge():
     tested = make([post(1, STORY, author="u_1")], sizes=ALL_TEST)["splits"][0]
-    both = make([post(1, STORY, author="u_1"), post(2, OTHER)], standing=tested, sizes=ALL_TRAIN)["splits"][0]
+    both = make([post(1, STORY, author="u_1"), post(2, OTHER)], known=tested, sizes=ALL_TRAIN)["splits"][0]
     made = make([post(3, OTHER, author="u_1")], [dialogue("d", f"seeker: {STORY}", "supporter: 嗯")], both)
     assert reasons(made, "unique_posts")["s:3"][0] == "bridges_split"
     assert split_of(made) == {"s:d": "test"}
@@ -100,17 +98,17 @@ def test_an_author_in_test_who_posts_a_text_of_train_is_a_bridge():
 def test_a_dialogue_that_opens_like_test_and_quotes_an_answer_of_train_is_a_bridge():
     long_answer = "你已经很努力了，请不要责怪自己，先好好睡一觉。" * 3
     rows = [post(1, STORY), post(2, OTHER, long_answer)]
-    standing = make(rows, sizes=ALL_TRAIN, standing=make(rows[:1], sizes=ALL_TEST)["splits"][0])["splits"][0]
-    made = make(rows, [dialogue("d", f"seeker: {STORY}", f"supporter: {long_answer}")], standing)
+    known = make(rows, sizes=ALL_TRAIN, known=make(rows[:1], sizes=ALL_TEST)["splits"][0])["splits"][0]
+    made = make(rows, [dialogue("d", f"seeker: {STORY}", f"supporter: {long_answer}")], known)
     assert reasons(made, "unique_dialogues")["s:d"][0] == "bridges_split"
     assert split_of(made) == {"s:1": "test", "s:2": "train"}
 
 
 def test_every_copy_of_a_bridge_falls_with_its_answers():
-    standing = make([post(1, STORY), post(2, OTHER)], sizes=ALL_TRAIN)["splits"][0]
-    standing = standing.with_columns(split=pl.Series(["test", "train"]))
+    known = make([post(1, STORY), post(2, OTHER)], sizes=ALL_TRAIN)["splits"][0]
+    known = known.with_columns(split=pl.Series(["test", "train"]))
     twins = [post(n, STORY, f"答{n}", title=OTHER) for n in (3, 4)]
-    made = make([post(1, STORY), post(2, OTHER), *twins], standing=standing)
+    made = make([post(1, STORY), post(2, OTHER), *twins], known=known)
     fallen = {row: reason for row, (reason, _) in reasons(made, "unique_posts").items()}
     assert fallen == {
         **dict.fromkeys(("s:3", "s:4"), "bridges_split"),
@@ -171,9 +169,9 @@ def test_a_chain_of_near_duplicates_is_one_post_unless_its_ends_were_given_apart
     first, middle, last = post(1, NIGHTS), post(2, NIGHTS_2), post(3, NIGHTS_3)
     assert make([first, middle, last])["unique_posts"][0]["cluster_size"].to_list() == [3]
     tested = make([first], sizes=ALL_TEST)["splits"][0]
-    apart = make([first, last], standing=tested, sizes=ALL_TRAIN)
+    apart = make([first, last], known=tested, sizes=ALL_TRAIN)
     assert split_of(apart) == {"s:1": "test", "s:3": "train"}
-    made = make([first, middle, last], standing=apart["splits"][0])
+    made = make([first, middle, last], known=apart["splits"][0])
     assert split_of(made) == split_of(apart)
     assert made["unique_posts"][0]["cluster_size"].to_list() == [1, 1]
     assert reasons(made, "unique_posts")["s:2"][0] == "bridges_split"
@@ -193,7 +191,7 @@ def test_the_author_of_a_duplicate_ties_as_well():
     made = make(rows)
     assert made["unique_posts"][0]["post_id"].to_list() == ["s:1", "s:3"]
     assert made["unique_posts"][0]["group_id"].n_unique() == 1
-    assert split_of(make(rows[2:], standing=make(rows[:2], sizes=ALL_TEST)["splits"][0])) == {"s:3": "test"}
+    assert split_of(make(rows[2:], known=make(rows[:2], sizes=ALL_TEST)["splits"][0])) == {"s:3": "test"}
 
 
 def test_a_duplicate_takes_no_room():
@@ -242,19 +240,19 @@ POSTS = st.lists(
 DIALOGUES = st.lists(st.lists(PIECES, min_size=1, max_size=2), max_size=5)
 
 
-def ties_of(made: Made) -> pl.DataFrame:
-    """What ties the rows that were kept, seen by themselves."""
+def soft_keys_of(made: Made) -> pl.DataFrame:
+    """The soft keys of the rows that were kept, seen by themselves."""
     texts = pl.concat([post_texts(made["unique_posts"][0]), dialogue_texts(made["unique_dialogues"][0])])
-    return ties(texts, pl.DataFrame(schema={"row_id": pl.String, "split": pl.String}), search_by())
+    return soft_keys(texts, pl.DataFrame(schema={"row_id": pl.String, "split": pl.String}), name_clusters)
 
 
 @settings(deadline=None, max_examples=10)
 @given(batches=st.lists(st.tuples(POSTS, DIALOGUES), min_size=1, max_size=3), seed=st.integers(0, 3))
-def test_over_refreshes_nothing_that_ties_a_test_row_is_in_train(batches: list[Any], seed: int):
+def test_over_refreshes_no_row_of_train_has_a_key_of_test(batches: list[Any], seed: int):
     sizes = Sizes(posts=SplitSizes(test=0.4, validation=0.2), dialogues=SplitSizes(test=0.4, validation=0.2))
     some_posts: list[dict[str, Any]] = []
     some_dialogues: list[dict[str, Any]] = []
-    standing = NONE
+    known = NONE
     given_before: dict[str, str] = {}
     for drawn_posts, drawn_dialogues in batches:
         for title, body, author, answers in drawn_posts:
@@ -262,27 +260,21 @@ def test_over_refreshes_nothing_that_ties_a_test_row_is_in_train(batches: list[A
         for asked in drawn_dialogues:
             said = [turn for words in asked for turn in (f"seeker: {words}", "supporter: 嗯")]
             some_dialogues.append(dialogue(f"d{len(some_dialogues)}", *said))
-        made = make(some_posts, some_dialogues, standing, sizes)
+        made = make(some_posts, some_dialogues, known, sizes)
         split = split_of(made)
-        links = dict(
-            [
-                *post_links(made["unique_posts"][0]).iter_rows(),
-                *dialogue_links(made["unique_dialogues"][0]).iter_rows(),
-            ]
-        )
-        assert links.keys() == split.keys()
-        for row, tied in dict(ties_of(made).iter_rows()).items():
-            links[row] += tied
-        of = {
-            name: {link for row in links if split[row] == name for link in links[row]} for name in set(split.values())
-        }
+        exact = post_keys(made["unique_posts"][0]), dialogue_keys(made["unique_dialogues"][0])
+        keys = dict(pl.concat(exact).iter_rows())
+        assert keys.keys() == split.keys()
+        for row, soft in soft_keys_of(made).iter_rows():
+            keys[row] += soft
+        of = {name: {key for row in keys if split[row] == name for key in keys[row]} for name in set(split.values())}
         assert not any(of[a] & of[b] for a in of for b in of if a < b)
         groups = dict(made["splits"][0].select("group_id", "split").iter_rows())
         assert given_before.items() <= groups.items()
-        for before in (standing, made["splits"][0]):
+        for before in (known, made["splits"][0]):
             again = make(some_posts, some_dialogues, before, sizes)
             assert all(again[table][part].equals(made[table][part]) for table in made for part in (0, 1))
-        standing, given_before = made["splits"][0], groups
+        known, given_before = made["splits"][0], groups
 
 
 @settings(deadline=None, max_examples=8)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from itertools import permutations
 from math import exp, prod
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,23 +69,13 @@ def test_centred_it_is_symmetric(n_rounds: int):
     assert law == pytest.approx(law[::-1])
 
 
-@LAW
-@given(st.integers(2, 60))
-def test_as_printed_it_leans_to_the_first_half(n_rounds: int):
-    law, rounds = round_probabilities(n_rounds), np.arange(1, n_rounds + 1)
-    assert law @ rounds < (n_rounds + 1) / 2
-
-
-@LAW
-@given(st.integers(1, 25))
-def test_as_printed_the_middle_round_is_the_likeliest(half: int):
-    assert round_probabilities(2 * half).argmax() + 1 == half
-
-
-@pytest.mark.parametrize("n_rounds", [0, -1])
-def test_a_dialogue_without_rounds_has_no_law(n_rounds: int):
-    with pytest.raises(ValueError, match="at least one round"):
-        round_probabilities(n_rounds)
+def test_no_rounds_and_no_samples_are_refused():
+    for n_rounds in (0, -1):
+        with pytest.raises(ValueError, match="at least one round"):
+            round_probabilities(n_rounds)
+    for n_samples in (0, -1):
+        with pytest.raises(ValueError, match="at least one round"):
+            sample_rounds(5, n_samples, "d")
 
 
 # --- the draws
@@ -103,28 +92,12 @@ def test_different_rounds_in_their_order(n_rounds: int, n_samples: int, key: str
 
 
 @LAW
-@given(ROUNDS, st.integers(0, 5))
-def test_where_there_are_no_more_rounds_than_wanted_all_are_kept(n_rounds: int, more: int):
-    assert sample_rounds(n_rounds, n_rounds + more, "d") == list(range(1, n_rounds + 1))
-
-
-def test_a_dialogue_of_one_round_gives_it():
-    assert sample_rounds(1, 3, "d") == [1]
-
-
-@pytest.mark.parametrize(("n_rounds", "n_samples"), [(5, 0), (5, -1)])
-def test_nothing_is_no_sample(n_rounds: int, n_samples: int):
-    with pytest.raises(ValueError, match="at least one round"):
-        sample_rounds(n_rounds, n_samples, "d")
-
-
-@LAW
 @given(st.integers(1, 6), st.text(max_size=5))
 def test_wanting_more_keeps_what_was_drawn(n_samples: int, key: str):
     assert set(sample_rounds(8, n_samples, key)) <= set(sample_rounds(8, n_samples + 1, key))
 
 
-def test_another_seed_and_another_dialogue_draw_anew():
+def test_another_seed_and_another_dialogue_draw_differently():
     keys = [f"d{n}" for n in range(200)]
     first = [tuple(sample_rounds(12, 3, key)) for key in keys]
     assert len(set(first)) > 60

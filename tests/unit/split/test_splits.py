@@ -1,10 +1,11 @@
-"""Splits without leaks: what is tied stays together, what was given stays given, and what would tie is dropped."""
+"""Splits without leaks: rows with a key in common stay together, groups keep their split, conflicts are dropped."""
 
 import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import combinations
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from pipelines.settings import Splits as Sizes
 from pipelines.settings import SplitSizes
-from pipelines.split.splits import Grouped, give_splits, standing_rows
+from pipelines.split.splits import Grouped, give_splits, known_splits
 from schemas.training import Splits
 
 Rows = Mapping[str, Iterable[str]]
@@ -29,20 +30,20 @@ def sizes(**posts: float) -> Sizes:
 
 def frame(rows: Rows) -> pl.DataFrame:
     return pl.DataFrame(
-        {"row_id": list(rows), "links": [list(links) for links in rows.values()]},
-        schema={"row_id": pl.String, "links": pl.List(pl.String)},
+        {"row_id": list(rows), "keys": [list(keys) for keys in rows.values()]},
+        schema={"row_id": pl.String, "keys": pl.List(pl.String)},
     )
 
 
 def give(
     rows: Rows,
-    standing: pl.DataFrame = NONE,
+    known: pl.DataFrame = NONE,
     wanted: Sizes = EVEN,
     seed: int = 0,
     dialogues: Rows | None = None,
-    ties: Mapping[str, list[str]] | None = None,
+    soft: Mapping[str, list[str]] | None = None,
 ) -> Grouped:
-    return give_splits(frame(rows), frame(dialogues or {}), standing, wanted, ties=ties, seed=seed, given_at="now")
+    return give_splits(frame(rows), frame(dialogues or {}), known, wanted, soft=soft, seed=seed, given_at="now")
 
 
 def splits_of(given: Grouped) -> dict[str, str]:
@@ -68,19 +69,14 @@ def test_a_group_is_named_by_its_texts_whatever_its_authors_are_called_in_this_h
     assert give({"r": ["a:u_1f"]}).groups.keys() == {"r"}, "a row without a text that tells is named by its author"
 
 
-def test_rows_that_share_a_link_are_one_group_and_so_on():
+def test_rows_that_share_a_key_are_one_group_and_so_on():
     given = give({"a": ["1", "2"], "b": ["2", "3"], "c": ["3"], "d": ["4"]})
     assert given.groups["a"] == given.groups["b"] == given.groups["c"] != given.groups["d"]
-    assert given.bridges == {}
+    assert given.conflicts == {}
     assert set(map(tuple, given.splits["members"])) == {("1", "2", "3"), ("4",)}
 
 
-def test_posts_and_dialogues_are_grouped_together():
-    given = give({"post": ["1"]}, dialogues={"dialogue": ["1"]})
-    assert given.groups["post"] == given.groups["dialogue"]
-
-
-def test_a_new_row_joins_the_group_that_it_touches_and_brings_its_links():
+def test_a_new_row_joins_the_group_of_its_key_and_brings_its_keys():
     first = give({"a": ["1"]})
     second = give({"a": ["1"], "b": ["1", "2"]}, first.splits)
     third = give({"c": ["2"]}, second.splits)
@@ -88,126 +84,93 @@ def test_a_new_row_joins_the_group_that_it_touches_and_brings_its_links():
     assert third.splits["members"].to_list() == [["1", "2"]]
 
 
-def standing(**groups: tuple[str, list[str]]) -> pl.DataFrame:
+def table(**groups: tuple[str, list[str]]) -> pl.DataFrame:
     rows = [
-        {"group_id": name, "split": split, "given_at": "then", "members": links}
-        for name, (split, links) in groups.items()
+        {"group_id": name, "split": split, "given_at": "then", "members": keys}
+        for name, (split, keys) in groups.items()
     ]
     return pl.DataFrame(rows, schema=Splits.polars_schema())
 
 
-TWO = standing(g1=("test", ["1"]), g2=("train", ["2"]), g3=("train", ["3"]))
+TWO = table(g1=("test", ["1"]), g2=("train", ["2"]), g3=("train", ["3"]))
 
 
-def test_a_row_that_would_tie_test_to_train_is_dropped_and_names_both_groups():
+def test_a_row_of_test_and_train_is_in_conflict_and_names_both_groups():
     given = give({"b": ["1", "2"]}, TWO)
-    assert given.bridges == {"b": "test (g1) and train (g2)"}
+    assert given.conflicts == {"b": "test (g1) and train (g2)"}
     assert given.groups == {}
 
 
-def test_a_row_may_tie_two_groups_of_one_split():
+def test_a_row_may_have_keys_of_two_groups_in_one_split():
     given = give({"b": ["2", "3"]}, TWO)
-    assert given.bridges == {}
+    assert given.conflicts == {}
     assert splits_of(given) == {"b": "train"}
 
 
-def test_the_links_of_a_dropped_row_tie_nobody():
+def test_the_keys_of_a_row_in_conflict_go_to_nobody():
     given = give({"b": ["1", "2", "9"], "c": ["9"]}, TWO)
-    assert given.bridges.keys() == {"b"}
+    assert given.conflicts.keys() == {"b"}
     assert given.groups["c"] not in {"g1", "g2", "g3"}
 
 
 def test_a_chain_of_new_rows_is_cut_where_two_splits_meet():
     given = give({"a": ["1", "x"], "b": ["x", "y"], "c": ["y", "2"]}, TWO)
     assert splits_of(given) == {"a": "test", "c": "train"}
-    assert given.bridges == {"b": "test (g1) and train (g2)"}
+    assert given.conflicts == {"b": "test (g1) and train (g2)"}
 
 
-def test_rows_that_will_be_merged_tie_but_take_the_room_of_one():
+def test_rows_that_will_be_merged_count_as_one():
     rows = {"a": ["1"], "a2": ["1", "author"], "b": ["author"], "c": ["2"], "d": ["2"], "e": ["2"]}
     given = give_splits(frame(rows), frame({}), NONE, sizes(test=2, validation=0), clusters={"a2": "a"})
     assert splits_of(given) == dict.fromkeys(("a", "a2", "b"), "test") | dict.fromkeys("cde", "train")
 
 
 def test_which_rows_have_their_split():
-    links = frame({"old": ["1"], "both": ["2", "3"], "more": ["1", "new"], "torn": ["1", "2"], "new": ["new"]})
-    assert standing_rows(links, TWO).rows() == [("both", "train"), ("old", "test")]
-    assert standing_rows(links, NONE).is_empty()
+    keys = frame({"old": ["1"], "both": ["2", "3"], "more": ["1", "new"], "torn": ["1", "2"], "new": ["new"]})
+    assert known_splits(keys, TWO).rows() == [("both", "train"), ("old", "test")]
+    assert known_splits(keys, NONE).is_empty()
 
 
-# --- ties
+# --- soft keys
 
 
-def test_a_tie_holds_like_a_link_but_no_table_remembers_it():
-    ties = {"a": ["n:1"], "b": ["n:1", "p:2"], "c": ["p:2"], "d": ["p:3"]}
+def test_a_soft_key_groups_like_an_exact_one_but_no_table_remembers_it():
+    soft = {"a": ["n:1"], "b": ["n:1", "p:2"], "c": ["p:2"], "d": ["p:3"]}
     rows = {row: [f"t:{row}"] for row in "abcd"}
-    given = give(rows, ties=ties)
+    given = give(rows, soft=soft)
     assert given.groups["a"] == given.groups["b"] == given.groups["c"] != given.groups["d"]
     assert set(map(tuple, given.splits["members"])) == {("t:a", "t:b", "t:c"), ("t:d",)}
-    alone = give(rows)
-    assert given.groups["a"] in alone.groups.values()  # named by links alone
+    assert given.groups["a"] in give(rows).groups.values()  # named by exact keys alone
 
 
-def test_a_tie_to_two_splits_drops_the_new_row_and_no_other():
-    ties = {"a": ["n:1"], "b": ["n:2"], "0": ["n:1", "n:2"]}
-    given = give({"a": ["1"], "b": ["2"], "0": ["new"]}, TWO, ties=ties)
+def test_soft_keys_of_two_splits_drop_the_new_row_and_no_other():
+    soft = {"a": ["n:1"], "b": ["n:2"], "0": ["n:1", "n:2"]}
+    given = give({"a": ["1"], "b": ["2"], "0": ["new"]}, TWO, soft=soft)
     assert splits_of(given) == {"a": "test", "b": "train"}
-    assert given.bridges == {"0": "test (g1) and train (g2)"}
+    assert given.conflicts == {"0": "test (g1) and train (g2)"}
 
 
-def test_a_row_that_was_there_is_placed_before_a_new_one_that_is_nearer():
-    """The new row comes first by its id and shares a link with test; what stands in train stays there."""
-    given = give({"b": ["2"], "0": ["1", "new"]}, TWO, ties={"b": ["n:1"], "0": ["n:1"]})
+def test_a_row_that_was_there_is_placed_before_a_new_one():
+    """The new row comes first by its id and shares an exact key with test; what is in train stays there."""
+    given = give({"b": ["2"], "0": ["1", "new"]}, TWO, soft={"b": ["n:1"], "0": ["n:1"]})
     assert splits_of(given) == {"b": "train"}
-    assert given.bridges == {"0": "test (g1) and train (g2)"}
+    assert given.conflicts == {"0": "test (g1) and train (g2)"}
 
 
-def test_a_row_joins_by_its_links_before_its_ties():
-    given = give({"a": ["2"], "b": ["3", "new"]}, TWO, ties={"a": ["n:1"], "b": ["n:1"]})
+def test_exact_keys_decide_before_soft_ones():
+    given = give({"a": ["2"], "b": ["3", "new"]}, TWO, soft={"a": ["n:1"], "b": ["n:1"]})
     assert given.groups == {"a": "g2", "b": "g3"}
-
-
-LINKS = [f"l{number}" for number in range(12)]
-TIES = [f"n:{number}" for number in range(6)]
-# Ties follow from texts, and so do links: a row has the ties of its links.
-TIES_OF = st.fixed_dictionaries({link: st.sets(st.sampled_from(TIES), max_size=1) for link in LINKS})
-NEW_ROWS = st.lists(
-    st.lists(st.tuples(st.integers(0, 25), st.sets(st.sampled_from(LINKS), min_size=1, max_size=2)), max_size=8),
-    min_size=1,
-    max_size=4,
-)
-
-
-@settings(deadline=None, max_examples=100)
-@given(NEW_ROWS, TIES_OF, st.integers(0, 3), st.randoms(use_true_random=False))
-def test_refresh_after_refresh_with_ties(
-    batches: list[list[tuple[int, set[str]]]], ties_of: dict[str, set[str]], seed: int, chance: random.Random
-):
-    rows: dict[str, list[str]] = {}
-    table, before = NONE, {}
-    for batch in batches:
-        for number, links in batch:
-            rows.setdefault(f"r{number}", sorted(links))
-        ties = {row: sorted(set.union(*(ties_of[link] for link in links))) for row, links in rows.items()}
-        given = give(rows, table, seed=seed, ties=ties)
-        assert given.groups.keys() | given.bridges.keys() == rows.keys()
-        require_no_leak({row: [*rows[row], *ties[row]] for row in rows}, given)
-        assert {member for members in given.splits["members"] for member in members} <= set(LINKS)
-        split = splits_of(given)
-        assert before.items() <= split.items()  # no row that stood moves, or falls for a new one
-        order = chance.sample(sorted(rows), len(rows))
-        other = give({row: rows[row] for row in order}, table, seed=seed, ties={row: ties[row] for row in order})
-        again = give(rows, given.splits, seed=seed, ties=ties)
-        for one in (other, again):
-            assert (one.groups, one.bridges) == (given.groups, given.bridges)
-            assert one.splits.equals(given.splits)
-        table, before = given.splits, split
 
 
 # --- laws over random refreshes
 
+KEYS = [f"l{number}" for number in range(12)]
+# Soft keys follow from texts, and so do exact ones: a row has the soft keys of its exact ones.
+SOFT_OF = st.fixed_dictionaries(
+    {key: st.sets(st.sampled_from([f"n:{n}" for n in range(6)]), max_size=1) for key in KEYS}
+)
 BATCHES = st.lists(
-    st.lists(st.tuples(st.integers(0, 25), st.sets(st.sampled_from(LINKS), min_size=1, max_size=3)), max_size=8),
+    st.lists(st.tuples(st.integers(0, 25), st.sets(st.sampled_from(KEYS), min_size=1, max_size=3)), max_size=8),
     min_size=1,
     max_size=5,
 )
@@ -223,82 +186,99 @@ def require_no_leak(rows: Rows, given: Grouped) -> None:
             assert split[one] == split[other], (one, other)
 
 
+def require_same_in_any_order(
+    given: Grouped, rows: dict[str, list[str]], known: pl.DataFrame, chance: random.Random, **args: Any
+) -> None:
+    """In any order of rows and of the table, and once more with its own result."""
+    soft = args.pop("soft", {})
+    order = chance.sample(sorted(rows), len(rows))
+    shuffled = known.sample(fraction=1, shuffle=True, seed=chance.randrange(1000))
+    other = give({row: rows[row] for row in order}, shuffled, soft={row: soft.get(row, []) for row in order}, **args)
+    again = give(rows, given.splits, soft=soft, **args)
+    for one in (other, again):
+        assert (one.groups, one.conflicts) == (given.groups, given.conflicts)
+        assert one.splits.equals(given.splits)
+
+
+@settings(deadline=None, max_examples=100)
+@given(BATCHES, SOFT_OF, st.integers(0, 3), st.randoms(use_true_random=False))
+def test_refresh_after_refresh_with_soft_keys(
+    batches: list[list[tuple[int, set[str]]]], soft_of: dict[str, set[str]], seed: int, chance: random.Random
+):
+    rows: dict[str, list[str]] = {}
+    known, before = NONE, {}
+    for batch in batches:
+        for number, keys in batch:
+            rows.setdefault(f"r{number}", sorted(keys))
+        soft = {row: sorted(set.union(*(soft_of[key] for key in keys))) for row, keys in rows.items()}
+        given = give(rows, known, seed=seed, soft=soft)
+        assert given.groups.keys() | given.conflicts.keys() == rows.keys()
+        require_no_leak({row: [*rows[row], *soft[row]] for row in rows}, given)
+        assert {member for members in given.splits["members"] for member in members} <= set(KEYS)
+        split = splits_of(given)
+        assert before.items() <= split.items()  # no row that was there moves, or is dropped for a new one
+        require_same_in_any_order(given, rows, known, chance, seed=seed, soft=soft)
+        known, before = given.splits, split
+
+
 @settings(deadline=None, max_examples=100)
 @given(BATCHES, WANTED, st.integers(0, 3), st.randoms(use_true_random=False))
 def test_refresh_after_refresh(
     batches: list[list[tuple[int, set[str]]]], wanted: Sizes, seed: int, chance: random.Random
 ):
     rows: dict[str, list[str]] = {}
-    table = NONE
+    known = NONE
     for batch in batches:
-        # A refresh sees all rows so far: new ones, and some that say something else than before.
-        rows |= {f"r{number}": sorted(links) for number, links in batch}
-        given = give(rows, table, wanted, seed)
-
+        # A refresh sees all rows so far: new ones, and some whose text is another than before.
+        rows |= {f"r{number}": sorted(keys) for number, keys in batch}
+        given = give(rows, known, wanted, seed)
         assert Splits.is_valid(given.splits)
-
         # Nothing vanishes, nothing leaks.
-        assert given.groups.keys() | given.bridges.keys() == rows.keys()
-        assert given.groups.keys().isdisjoint(given.bridges)
+        assert given.groups.keys() | given.conflicts.keys() == rows.keys()
+        assert given.groups.keys().isdisjoint(given.conflicts)
         require_no_leak(rows, given)
-
-        # What was given stays; a group only grows.
+        # A split stays; a group only grows.
         after = {row["group_id"]: row for row in given.splits.iter_rows(named=True)}
-        for before in table.iter_rows(named=True):
+        for before in known.iter_rows(named=True):
             now = after[before["group_id"]]
             assert (now["split"], now["given_at"]) == (before["split"], before["given_at"])
             assert set(now["members"]) >= set(before["members"])
-        # No link belongs to two splits.
-        split_of_link: dict[str, set[str]] = {}
-        for row in after.values():
-            for link in row["members"]:
-                split_of_link.setdefault(link, set()).add(row["split"])
-        assert all(len(found) == 1 for found in split_of_link.values())
-
-        # A dropped row names the groups that it would tie, in different splits, and truly touches each of them.
-        for row, told in given.bridges.items():
-            named = re.findall(r"(train|validation|test) \((g\w+)\)", told)
+        splits_of_key = given.splits.explode("members").group_by("members").agg(pl.col("split").n_unique())["split"]
+        assert splits_of_key.max() in (None, 1)
+        # A row in conflict names the groups that it would join, in different splits, and has a key of each.
+        for row, detail in given.conflicts.items():
+            named = re.findall(r"(train|validation|test) \((g\w+)\)", detail)
             assert len({split for split, _ in named}) > 1
             for split, group in named:
                 assert after[group]["split"] == split
                 assert not set(after[group]["members"]).isdisjoint(rows[row])
-
-        # In any order of rows and of the table it is the same; so it is once more with its own result standing.
-        order = list(rows)
-        chance.shuffle(order)
-        shuffled = table.sample(fraction=1, shuffle=True, seed=chance.randrange(1000))
-        other = give({row: rows[row] for row in order}, shuffled, wanted, seed)
-        assert (other.groups, other.bridges) == (given.groups, given.bridges)
-        assert other.splits.equals(given.splits)
-        again = give(rows, given.splits, wanted, seed)
-        assert (again.groups, again.bridges) == (given.groups, given.bridges)
-        assert again.splits.equals(given.splits)
-        table = given.splits
+        require_same_in_any_order(given, rows, known, chance, wanted=wanted, seed=seed)
+        known = given.splits
 
 
-def test_those_refreshes_meet_bridges():
+def test_those_refreshes_meet_conflicts():
     """The law above is not empty: over random refreshes of that shape rows are dropped, and most are not."""
-    chance, bridges, kept = random.Random(1), 0, 0
+    chance, conflicts, kept = random.Random(1), 0, 0
     for seed in range(60):
         rows: dict[str, list[str]] = {}
-        table = NONE
+        known = NONE
         for _ in range(3):
-            rows |= {f"r{len(rows) + n}": chance.sample(LINKS, chance.randint(1, 2)) for n in range(4)}
-            given = give(rows, table, EVEN, seed)
-            table = given.splits
-        bridges += len(given.bridges)
+            rows |= {f"r{len(rows) + n}": chance.sample(KEYS, chance.randint(1, 2)) for n in range(4)}
+            given = give(rows, known, EVEN, seed)
+            known = given.splits
+        conflicts += len(given.conflicts)
         kept += len(given.groups)
-    assert bridges > 30
-    assert kept > 3 * bridges
+    assert conflicts > 30
+    assert kept > 3 * conflicts
 
 
 @settings(deadline=None)
 @given(
-    st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.sets(st.sampled_from(LINKS), min_size=1, max_size=3))
+    st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.sets(st.sampled_from(KEYS), min_size=1, max_size=3))
 )
 def test_the_first_time_groups_are_what_hangs_together_and_nobody_is_dropped(rows: dict[str, set[str]]):
     given = give(rows)
-    assert given.bridges == {}
+    assert given.conflicts == {}
     together = {row: {row} for row in rows}
     for one, other in combinations(rows, 2):
         if rows[one] & rows[other]:
@@ -314,24 +294,18 @@ def test_the_first_time_groups_are_what_hangs_together_and_nobody_is_dropped(row
 
 
 def test_numbers_are_kept_exactly_where_groups_are_single():
-    """M: 4,000 and 500 of 4,500 posts."""
-    given = give(singletons(4500), wanted=sizes(test=500, validation=0))
-    assert Counter(splits_of(given).values()) == {"train": 4000, "test": 500}
-
-
-def test_both_numbers_are_kept():
     given = give(singletons(5000), wanted=sizes(test=2000, validation=250))
     assert Counter(splits_of(given).values()) == {"train": 2750, "test": 2000, "validation": 250}
 
 
 def test_a_number_is_filled_up_over_refreshes_and_never_passed():
-    wanted, table = sizes(test=50, validation=20), NONE
+    wanted, known = sizes(test=50, validation=20), NONE
     rows: dict[str, list[str]] = {f"large{n}": ["t:large"] for n in range(100)}  # fits nowhere
     counted = []
     for batch in range(3):
         rows |= singletons(30, prefix=f"b{batch}_")
-        given = give(rows, table, wanted)
-        table = given.splits
+        given = give(rows, known, wanted)
+        known = given.splits
         counted.append(Counter(splits_of(given).values()))
     assert counted == [
         {"train": 100, "test": 30},
@@ -355,7 +329,7 @@ def test_large_groups_never_pass_a_number(heights: list[int], test: int, validat
     assert all(height > validation - counted["validation"] for height in left)
 
 
-@pytest.mark.parametrize(("test", "validation"), [(0.1, 0.1), (0.5, 0.2), (0.05, 0.9)])
+@pytest.mark.parametrize(("test", "validation"), [(0.1, 0.1), (0.05, 0.9)])
 def test_shares_are_kept_within_chance(test: float, validation: float):
     """5,000 single groups: within five standard deviations of a binomial draw."""
     counted = Counter(splits_of(give(singletons(5000), wanted=sizes(test=test, validation=validation))).values())
@@ -396,15 +370,10 @@ def test_by_share_no_other_row_moves_a_group(few: int, more: int, seed: int):
     assert alone.items() <= among.items()
 
 
-def test_another_seed_tests_on_others():
-    first, second = (splits_of(give(singletons(500), seed=seed)) for seed in (0, 1))
-    assert 100 < sum(first[row] == second[row] for row in first) < 400
-
-
 def test_a_new_group_says_when_it_was_first_seen_and_an_old_one_keeps_saying_it():
     given = give({"a": ["1"], "b": ["new"]}, TWO)
-    told = dict(given.splits.select("group_id", "given_at").iter_rows())
-    assert told == {"g1": "then", "g2": "then", "g3": "then", given.groups["b"]: "now"}
+    given_at = dict(given.splits.select("group_id", "given_at").iter_rows())
+    assert given_at == {"g1": "then", "g2": "then", "g3": "then", given.groups["b"]: "now"}
 
 
 def test_nothing_gives_nothing_and_forgets_nothing():

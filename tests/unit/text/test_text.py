@@ -40,16 +40,6 @@ def han_ratio(one: str) -> float:
     return measured(one)[0][2]
 
 
-# --- column
-
-
-@pytest.mark.parametrize("one", ["我失眠", b"x"])
-def test_a_text_is_no_column(one):
-    """Its characters would be read as texts, each too short to hold anything."""
-    with pytest.raises(RequestError, match="no column"):
-        column(one)
-
-
 # --- key
 
 
@@ -64,7 +54,6 @@ def test_a_text_is_no_column(one):
         "\u3164我很难过，怎么办？abc123\u2800",
         "我很难过，怎么办？\x00abc123\ufe0f",
     ],
-    ids=["spaces", "full width", "white space", "zero width", "bidirectional", "fillers", "control and variation"],
 )
 def test_what_a_reader_does_not_see_does_not_make_another_text(edited: str):
     assert key(edited) == key("我很难过，怎么办？abc123") == "我很难过,怎么办?abc123"
@@ -92,9 +81,7 @@ def test_each_level_of_a_strings_key_leaves_out_more():
     ("text", "plain"),
     [
         ("我很累，真的。", "我很累真的"),
-        ("我 很\n累\u3000", "我很累"),
         ("總是睡不着覺", "总是睡不着觉"),
-        ("ＱＱ１２３", "qq123"),
         ("OK，But…", "okbut"),
         ("好😊了\0", "好了"),
     ],
@@ -139,12 +126,6 @@ def test_length_is_what_a_reader_sees():
 
 
 @LAW
-@given(TEXTS)
-def test_length_is_never_more_than_all_characters(one: str):
-    assert 0 <= n_chars(one) <= len(one)
-
-
-@LAW
 @given(TEXTS, TEXTS)
 def test_lengths_add_up(one: str, other: str):
     assert n_chars(one + other) == n_chars(one) + n_chars(other)
@@ -156,15 +137,11 @@ def test_lengths_add_up(one: str, other: str):
 @pytest.mark.parametrize(
     ("one", "ratio"),
     [
-        ("我很难过", 1),
         ("我ab", 1 / 3),
         ("我很难过！！！😀😀😀……", 1),
         ("我1", 1 / 2),
-        ("hello", 0),
-        ("", 0),
-        ("😀😀", 0),
-        ("……", 0),
         ("ひらがな", 0),
+        ("😀……", 0),
         ("⼀⼆⼈", 1),  # radicals, as PDF readers copy them
         ("⺀⺀a", 2 / 3),
         ("〇", 1),
@@ -176,15 +153,8 @@ def test_the_share_is_of_letters_and_digits(one: str, ratio: float):
 
 @LAW
 @given(TEXTS)
-@example("⺀⺀a")
-def test_the_share_is_a_share(one: str):
-    assert 0 <= han_ratio(one) <= 1
-
-
-@LAW
-@given(TEXTS)
 def test_more_chinese_never_lowers_the_share(one: str):
-    assert han_ratio(one + "我") >= han_ratio(one)
+    assert 0 <= han_ratio(one) <= han_ratio(one + "我") <= 1
 
 
 # --- nothing and no text at all
@@ -218,14 +188,10 @@ def test_a_column_is_made_of_whatever_texts_came_as(given, expected: list[str | 
     assert made.to_list() == expected
 
 
-@LAW
-@given(st.lists(st.none() | st.text(st.characters(), max_size=8)))
-def test_a_text_of_unicode_stays_as_it_is(texts: list[str | None]):
-    whole = [one for one in texts if one is None or one.isprintable() or not re.search("[\ud800-\udfff]", one)]
-    assert column(whole).to_list() == whole
-
-
-@pytest.mark.parametrize("other", [[1], pl.Series([1.5]), [["难"]]])
-def test_what_is_no_text_is_named(other):
-    with pytest.raises(RequestError, match="text 0"):
+@pytest.mark.parametrize(
+    ("other", "message"), [([1], "text 0"), (pl.Series([1.5]), "text 0"), ("我失眠", "no column"), (b"x", "no column")]
+)
+def test_what_is_no_column_of_texts_is_refused(other, message: str):
+    """The characters of a single text would be read as texts, each too short to hold anything."""
+    with pytest.raises(RequestError, match=message):
         column(other)

@@ -1,0 +1,157 @@
+"""Group keys: what puts rows into one group, so that no split tears them apart.
+
+Exact keys are short strings: a hash of a text's key, or an author's pseudonym. A text has the same key wherever it
+stands: a post that a dialogue opens with, an answer that another post quotes whole. The table `splits` remembers them.
+
+Soft keys stand for texts that are nearly equal, or equal but for marks, and for passages that two rows share. They
+follow from all texts that are there and are stored nowhere, so they must not move a row that has its split. So where
+nearly equal texts hang together by a chain from one split to another, their pairs have keys and not the chain: what
+is in the middle is dropped, and its ends stay. A passage that already stands in two splits, or that so many texts
+have that it is a formula, is no key.
+"""
+
+import numpy as np
+import polars as pl
+
+from pipelines.core.arrow import buffers
+from pipelines.dedup.jaccard import similarities
+from pipelines.dedup.passages import LENGTH, passages
+from pipelines.dedup.search import Search, digests
+from pipelines.split.splits import AUTHOR
+from pipelines.text import keys
+
+# A title or an opening of fewer characters says too little to make two rows one story: "你好", "好累", "hi".
+TELLING = 10
+# An answer or a later turn of as many characters is nobody's formula; a shorter one may be anybody's.
+LONG = 50
+SIMILAR = 0.8
+# A passage of more texts than these is a greeting, a form of a site, a song: it makes no two rows one story.
+FORMULA = 50
+
+_SOFT = {"row_id": pl.String, "key": pl.String}
+
+
+def post_texts(posts: pl.DataFrame) -> pl.DataFrame:
+    """The texts of posts that are keys: whole text, title, body and answers, the last three where long enough.
+
+    Returns:
+        `row_id`, `text` (normalised), `key`, and `title`: whether the text is one. Every row has one text at least.
+    """
+    row_id = pl.col("post_id").alias("row_id")
+    answers = pl.col("answers").list.eval(keys.key(pl.element().struct.field("text")))
+    return _with_keys(
+        posts.select(row_id, text=keys.key(pl.col("text"))),
+        posts.select(row_id, text=_at_least(TELLING, keys.key(pl.col("title")))),
+        posts.select(row_id, text=_at_least(TELLING, keys.key(pl.col("description")))),
+        posts.select(row_id, text=_long(answers)).explode("text"),
+        titles=1,
+    )
+
+
+def dialogue_texts(dialogues: pl.DataFrame) -> pl.DataFrame:
+    """The texts of dialogues that are keys: their opening, and every turn that is long; columns as of `post_texts`.
+
+    The opening is the first seeker turn that is long enough; where all of them are short, all of them together.
+    """
+    row_id, turn = pl.col("dialogue_id").alias("row_id"), pl.element().struct
+    turns = pl.col("turns").list.eval(keys.key(turn.field("text")))
+    seeker = pl.col("turns").list.eval(keys.key(turn.field("text").filter(turn.field("role") == "seeker")))
+    telling = seeker.list.eval(pl.element().filter(pl.element().str.len_chars() >= TELLING))
+    return _with_keys(
+        dialogues.select(row_id, text=telling.list.first().fill_null(seeker.list.join("\n"))),
+        dialogues.select(row_id, text=_long(turns)).explode("text"),
+    )
+
+
+def post_keys(posts: pl.DataFrame, texts: pl.DataFrame | None = None) -> pl.DataFrame:
+    """`row_id`, `keys`: the exact keys of posts, of their texts (by default `post_texts`) and their authors."""
+    authors = posts.drop_nulls("author").select(row_id="post_id", key=AUTHOR + pl.col("author"))
+    texts = post_texts(posts) if texts is None else texts
+    return _collected(pl.concat([texts.select("row_id", "key"), authors]))
+
+
+def dialogue_keys(dialogues: pl.DataFrame, texts: pl.DataFrame | None = None) -> pl.DataFrame:
+    """`row_id`, `keys`: the exact keys of dialogues, of their texts (by default `dialogue_texts`)."""
+    return _collected(dialogue_texts(dialogues) if texts is None else texts)
+
+
+def soft_keys(texts: pl.DataFrame, split_of: pl.DataFrame, search: Search) -> pl.DataFrame:
+    """The soft keys of rows.
+
+    Args:
+        texts: `row_id`, `text`, `key` and `title` of posts and dialogues together; titles are too short to be nearly
+            equal.
+        split_of: `row_id`, `split` of the rows that have their split already (`pipelines.split.splits.known_splits`).
+        search: What finds near-duplicates.
+
+    Returns:
+        `row_id`, `keys`; a row without any is not there.
+    """
+    texts = texts.filter(~pl.col("title") & (pl.col("text").str.len_chars() >= TELLING))
+    texts = texts.join(split_of, on="row_id", how="left").select("row_id", "text", "key", "split")
+    soft = pl.concat([_similar(texts, search), _sharing(texts), _equal_letters(texts)])
+    return soft.group_by("row_id").agg(keys=pl.col("key").unique().sort()).sort("row_id")
+
+
+def _at_least(length: int, key: pl.Expr) -> pl.Expr:
+    return pl.when(key.str.len_chars() >= length).then(key)
+
+
+def _long(keys: pl.Expr) -> pl.Expr:
+    return keys.list.eval(pl.element().filter(pl.element().str.len_chars() >= LONG))
+
+
+def _with_keys(*texts: pl.DataFrame, titles: int | None = None) -> pl.DataFrame:
+    marked = [frame.with_columns(title=pl.lit(place == titles)) for place, frame in enumerate(texts)]
+    present = pl.concat(marked).drop_nulls("text")
+    return present.with_columns(key="t:" + digests(present["text"]))
+
+
+def _collected(keys: pl.DataFrame) -> pl.DataFrame:
+    return keys.group_by("row_id", maintain_order=True).agg(keys=pl.col("key").unique(maintain_order=True))
+
+
+def _n_splits(over: str) -> pl.Expr:
+    """In how many splits the rows with the same value stand already."""
+    return pl.col("split").drop_nulls().n_unique().over(over)
+
+
+def _similar(texts: pl.DataFrame, search: Search) -> pl.DataFrame:
+    """`row_id`, `key` of rows with nearly equal texts."""
+    named = texts.with_columns(cluster="n:" + search(texts["text"]))
+    alike = named.filter(pl.col("key").n_unique().over("cluster") > 1)
+    torn = _n_splits("cluster") > 1
+    pairs = [_pairs(chain) for chain in alike.filter(torn).partition_by("cluster")]
+    return pl.concat([pl.DataFrame(schema=_SOFT), alike.filter(~torn).select("row_id", key="cluster"), *pairs])
+
+
+def _pairs(chain: pl.DataFrame) -> pl.DataFrame:
+    """`row_id`, `key` of rows with nearly equal texts, one key for each pair of texts; the square of a few."""
+    texts = chain.unique("key").sort("key")
+    data, offsets = buffers(texts["text"])
+    left, right = np.triu_indices(texts.height, 1)
+    near = similarities(data, offsets, left.astype(np.uint32), right.astype(np.uint32)) >= SIMILAR
+    pairs = pl.DataFrame({"one": texts["key"].gather(left[near]), "other": texts["key"].gather(right[near])})
+    soft = pl.format("n:{}{}", "one", "other")
+    of_text = pl.concat([pairs.select(text_key=side, key=soft) for side in ("one", "other")])
+    return chain.select("row_id", text_key="key").join(of_text, on="text_key").select("row_id", "key")
+
+
+def _sharing(texts: pl.DataFrame) -> pl.DataFrame:
+    """`row_id`, `key` of rows that share a passage."""
+    long = texts.filter(pl.col("text").str.len_bytes() >= LENGTH)
+    distinct = long.unique("key").select("key", "text")
+    shared = passages(distinct["text"]).unique().filter(pl.len().over("passage").is_between(2, FORMULA))
+    shared = shared.with_columns(key=distinct["key"].gather(shared["row"]))
+    rows = long.select("row_id", "key", "split").join(shared.select("key", "passage"), on="key")
+    telling = (pl.col("row_id").n_unique().over("passage") > 1) & (_n_splits("passage") < 2)
+    return rows.filter(telling).select("row_id", key=pl.format("p:{}", "passage")).unique()
+
+
+def _equal_letters(texts: pl.DataFrame) -> pl.DataFrame:
+    """`row_id`, `key` of rows whose texts differ in marks and pictures alone."""
+    letters = texts.with_columns(letters=pl.col("text").str.replace_all(r"[\p{P}\p{S}]", ""))
+    letters = letters.filter(pl.col("letters").str.len_chars() >= TELLING)
+    n_texts = pl.col("key").n_unique().over("letters")
+    alike = letters.filter(n_texts.is_between(2, FORMULA) & (_n_splits("letters") < 2))
+    return alike.select("row_id", key="b:" + digests(alike["letters"])).unique()
