@@ -14,10 +14,10 @@ from measure import cpu_seconds, run
 from pipelines.clean.language import language
 from pipelines.clean.normalise import normalised
 from pipelines.settings import Filters
-from pipelines.text.measures import han_ratio, n_chars
+from pipelines.text.chunks import in_shares
+from pipelines.text.keys import han_ratio, n_chars
 from pipelines.text.pii import redact
 from pipelines.text.script import simplified
-from pipelines.text.shares import in_shares
 
 seconds: dict[str, float] = defaultdict(float)
 wall = 0.0

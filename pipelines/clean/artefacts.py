@@ -15,11 +15,11 @@ import polars as pl
 
 from pipelines.clean import characters
 from pipelines.clean.characters import CLOSE, OPEN
-from pipelines.text.emoji import FACE, LYING_FACE
+from pipelines.text.characters import FACE, LYING_FACE
+from pipelines.text.chunks import with_rows
 from pipelines.text.lexicon import alternation, lexicon
 from pipelines.text.pii.placeholders import PATTERN
 from pipelines.text.script import in_both_scripts
-from pipelines.text.slices import with_rows
 
 _ADDRESS = r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%|-]"
 _LINK = (

@@ -10,10 +10,10 @@ import polars as pl
 
 from pipelines.clean.normalise import Profile, normalised
 from pipelines.settings import Cleaning
+from pipelines.text.chunks import with_rows
 from pipelines.text.pii.placeholders import PATTERN
 from pipelines.text.pii.redaction import redact, without_addresses
 from pipelines.text.script import simplified
-from pipelines.text.slices import with_rows
 from schemas.posts import PII
 
 NO_PII = pl.lit(pl.Series([[]], dtype=pl.List(PII.dtype)))

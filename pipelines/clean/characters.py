@@ -21,8 +21,7 @@ import polars as pl
 from pipelines.clean import rewriting as do
 from pipelines.clean.rewriting import Codes, Traits
 from pipelines.core.arrow import buffers, strings
-from pipelines.text.counting import CODES, every_character
-from pipelines.text.emoji import EMOJI, FACE_SIGNS, KEYCAP, KEYS, LYING_FACE_SIGNS, MOUTHS
+from pipelines.text.characters import CODES, EMOJI, FACE_SIGNS, KEYCAP, KEYS, LYING_FACE_SIGNS, MOUTHS, every_character
 from pipelines.text.script import convertible
 
 # What encloses a placeholder that has to stay as it is; both are private use, so no text holds them otherwise.

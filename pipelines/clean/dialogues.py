@@ -7,12 +7,12 @@ from pipelines.clean.lengths import REASON as TOO_LONG
 from pipelines.clean.lengths import split_dialogues
 from pipelines.core.stage import stage
 from pipelines.settings import Cleaning, Filters, Settings
-from pipelines.text.measures import han_ratio, n_chars
+from pipelines.text.chunks import in_shares
+from pipelines.text.keys import han_ratio, n_chars
 from pipelines.text.minors import minors
 from pipelines.text.pii.placeholders import EMOTICON
 from pipelines.text.risk import risk
 from pipelines.text.script import script
-from pipelines.text.shares import in_shares
 from schemas.dialogues import CleanDialogues, ImportedDialogues
 from schemas.dropped import drops, gather
 from schemas.table import Dropped

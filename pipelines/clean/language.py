@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from pipelines.text.counting import CODES, Classes, counted, every_character
+from pipelines.text.characters import CODES, Classes, counted, every_character
+from pipelines.text.chunks import in_slices
 from pipelines.text.lexicon import lexicon
 from pipelines.text.pii.placeholders import PATTERN
-from pipelines.text.slices import in_slices
 
 LANGUAGES = ("mandarin", "cantonese", "japanese", "korean", "english", "classical", "other", "unknown")
 

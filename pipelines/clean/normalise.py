@@ -7,7 +7,7 @@ import polars as pl
 
 from pipelines.clean.artefacts import enclosed, without_artefacts
 from pipelines.clean.characters import CLOSE, MARK, OPEN, rewritten
-from pipelines.text.slices import in_slices, with_rows
+from pipelines.text.chunks import in_slices, with_rows
 
 Profile = Literal["default", "paper"]
 

@@ -12,12 +12,12 @@ from pipelines.clean.lengths import split_posts
 from pipelines.clean.signatures import without_signatures
 from pipelines.core.stage import stage
 from pipelines.settings import Cleaning, Filters, Settings
-from pipelines.text.measures import han_ratio, n_chars
+from pipelines.text.chunks import in_shares
+from pipelines.text.keys import han_ratio, n_chars
 from pipelines.text.minors import minors
 from pipelines.text.relevance import relevance
 from pipelines.text.risk import risk
 from pipelines.text.script import script
-from pipelines.text.shares import in_shares
 from schemas.dropped import drops, gather
 from schemas.posts import EDIT, CleanPosts, ImportedPosts
 from schemas.table import Dropped

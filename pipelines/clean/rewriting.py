@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pipelines.core.arrow import decoded
 from pipelines.core.kernels import Bytes, Places, kernel
-from pipelines.text.counting import CODES  # nothing but tags, selectors and private use lies beyond
+from pipelines.text.characters import CODES  # nothing but tags, selectors and private use lies beyond
 
 Codes = npt.NDArray[np.int32]
 Traits = npt.NDArray[np.uint32]

@@ -51,6 +51,6 @@ def _compiled(function: F, **options: bool) -> F:
 
 @cache
 def _source_digest() -> str:
-    """A digest of all kernels' sources: numba itself would not see that a kernel called from another file changed."""
-    sources = [path.read_bytes() for path in sorted(HERE.rglob("*.py"))]
+    """A digest of the sources of all kernels: numba itself looks only at the file of the one that is called."""
+    sources = [path.read_bytes() for path in sorted(HERE.parent.rglob("*.py"))]
     return hashlib.sha256(b"".join(source for source in sources if b".kernels import" in source)).hexdigest()[:16]

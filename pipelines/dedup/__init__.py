@@ -1,4 +1,4 @@
-"""Duplicates: found, merged, and never lost."""
+"""Duplicates: detected and merged; nothing that they hold is lost."""
 
 from typing import TYPE_CHECKING, Any
 

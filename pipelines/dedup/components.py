@@ -40,7 +40,7 @@ def unite_pairs(parents: Words, left: Words, right: Words) -> None:
 @kernel
 def roots(parents: Words) -> Words:
     """The smallest row of every row's component, uint32 [n]; the same whatever the order of the unions."""
-    found = np.empty_like(parents)
+    names = np.empty_like(parents)
     for row in range(parents.shape[0]):
-        found[row] = find(parents, row)
-    return found
+        names[row] = find(parents, row)
+    return names

@@ -137,15 +137,15 @@ def _similarity(ours: _Text, n: int, distinct: int, theirs: _Text, m: int, compa
     after = n  # the place after that of their last shingle, where their next one most likely is
     for place in range(m - SIZE + 1):
         if after <= n - SIZE and our_characters[after + SIZE - 1] == characters[place + SIZE - 1]:
-            found = after  # its first four characters are the last four of the shingle before
+            match = after  # its first four characters are the last four of the shingle before
         else:
-            found = our_table[_slot(our_table, our_characters, our_mask, characters, place)] - 1
-        if found >= 0:
-            first = firsts[found]
+            match = our_table[_slot(our_table, our_characters, our_mask, characters, place)] - 1
+        if match >= 0:
+            first = firsts[match]
             if counted[first] != comparison:
                 counted[first] = comparison
                 shared += 1
-            after = found + 1
+            after = match + 1
         else:
             slot = _slot(table, characters, mask, characters, place)
             if table[slot] == 0:
@@ -184,7 +184,7 @@ def _link(
     entered, n, distinct, comparison = -1, 0, 0, 0  # a text that leads several runs after one another is read once
     for run in range(starts.shape[0] - 1):
         # rows[begin:reached] are one component, of which rows[begin:leader] have been compared with all others; what
-        # is found to belong to it is moved to its end.
+        # belongs to it is moved to its end.
         begin = starts[run]
         stop = starts[run + 1]
         while begin < stop:

@@ -1,10 +1,10 @@
-"""Passages: fingerprints by which a text is found to share words with another that holds far more or far less.
+"""Passages: fingerprints that show that a text shares words with another, which holds far more or far less.
 
 Near-duplicates are alike as wholes; an answer that somebody quotes half of, or a story with a long greeting before it,
 is not. So some hashes of every 70 bytes in a row of the text are kept, by winnowing (Schleimer, Wilkerson and Aiken,
 SIGMOD 2003): of every 15 hashes side by side the smallest, the last one of equal ones. Two texts that have 84 bytes
 in a row in common share a fingerprint, wherever these stand; two that have no 70 in common share none. Bytes of UTF-8,
-for they weigh what is said: 84 are 28 Chinese characters or a line of English.
+for they weigh the content: 84 are 28 Chinese characters or a line of English.
 """
 
 import numpy as np
@@ -27,8 +27,8 @@ def passages(texts: Texts) -> pl.DataFrame:
     """
     data, offsets = buffers(texts)
     nothing = np.empty(0, np.uint32), np.empty(0, np.uint64)
-    found = _winnow(data, offsets, HASHED, WINDOW, *nothing)
-    rows, marks = np.empty(found, np.uint32), np.empty(found, np.uint64)
+    n_marks = _winnow(data, offsets, HASHED, WINDOW, *nothing)
+    rows, marks = np.empty(n_marks, np.uint32), np.empty(n_marks, np.uint64)
     _winnow(data, offsets, HASHED, WINDOW, rows, marks)
     return pl.DataFrame({"row": rows, "passage": marks}, schema={"row": pl.UInt32, "passage": pl.UInt64})
 
@@ -40,7 +40,7 @@ def _winnow(data: Bytes, offsets: Places, hashed: int, window: int, rows: Words,
     leaving = np.uint64(1)  # the factor of the byte that drops out of the sum
     for _ in range(hashed):
         leaving *= _FACTOR
-    found = 0
+    n_marks = 0
     for row in range(offsets.shape[0] - 1):
         start, stop = offsets[row], offsets[row + 1]
         total = np.uint64(0)
@@ -67,8 +67,8 @@ def _winnow(data: Bytes, offsets: Places, hashed: int, window: int, rows: Words,
                         smallest, at = hashes[i % window], i
             if place >= window - 1 and at != kept:
                 kept = at
-                if found < marks.shape[0]:
-                    rows[found] = row
-                    marks[found] = smallest
-                found += 1
-    return found
+                if n_marks < marks.shape[0]:
+                    rows[n_marks] = row
+                    marks[n_marks] = smallest
+                n_marks += 1
+    return n_marks

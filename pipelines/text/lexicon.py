@@ -1,7 +1,7 @@
 """The lexicons of the rules: patterns and words in `lexicons/*.toml` beside a rule, written for this project."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,3 +16,10 @@ def lexicon(name: str, module: str) -> dict[str, Any]:
 def alternation(patterns: Iterable[str]) -> str:
     """One pattern that matches where any of `patterns` does."""
     return "|".join(f"(?:{pattern})" for pattern in patterns)
+
+
+def filled(pattern: str, words: Mapping[str, str]) -> str:
+    """`pattern` with each {name} replaced; braces that count (`{0,4}`) stay."""
+    for name, word in words.items():
+        pattern = pattern.replace(f"{{{name}}}", word)
+    return pattern

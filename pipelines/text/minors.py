@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.text.lexicon import alternation, lexicon
+from pipelines.text.lexicon import alternation, filled, lexicon
 from pipelines.text.words import Words, spelled
 
 LIMITS = {"under_14": 14, "under_18": 18}
@@ -40,16 +40,16 @@ def minors(text: pl.Expr, posted_at: pl.Expr | None = None) -> pl.Expr:
 
 
 def _minors(posts: pl.Series) -> pl.Series:
-    told = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
-    told = told.select("year", *(_near_enough(kind) for kind in _near().names))
-    told = told.with_columns(
-        *(_found(*one) for one in _patterns()),
+    marked = posts.struct.unnest().with_columns(_near().counted(posts.struct.field("text")).values())
+    marked = marked.select("year", *(_near_enough(kind) for kind in _near().names))
+    marked = marked.with_columns(
+        *(_holds(*one) for one in _patterns()),
         years=pl.col("year") - 2000 - _born(),  # of who was born on the first of January: others are younger
     )
     # What may outweigh a sign is looked for where there is one.
     signed = pl.any_horizontal(f"{kind} {name}" for kind, name, _ in _patterns())
     kinds = [pl.when(signed).then(kind).otherwise(pl.lit("")).alias(kind) for kind in _near().names]
-    told = told.with_columns(kinds).with_columns(_found(*one) for one in _doubts())
+    marked = marked.with_columns(kinds).with_columns(_holds(*one) for one in _doubts())
     of_child = pl.any_horizontal("age of_child", "grade of_child")
     adult = pl.any_horizontal("age adult", "english adult")
     grown = pl.any_horizontal("age grown", "grade grown")
@@ -58,7 +58,7 @@ def _minors(posts: pl.Series) -> pl.Series:
     in_school = pl.col("school any") & ~pl.col("grade of_other") & ~of_child & ~adult & ~grown
     for past in ("teacher", "college", "memory"):
         in_school &= ~pl.col(f"school {past}")
-    said = {
+    signs = {
         limit: pl.col(f"age now {limit}")
         | pl.col(f"english {limit}")
         | (pl.col(f"age opening {limit}") & ~of_child)
@@ -70,8 +70,8 @@ def _minors(posts: pl.Series) -> pl.Series:
         | (pl.col("years") < years).fill_null(False)
         for limit, years in LIMITS.items()
     }
-    under_18 = said["under_14"] | said["under_18"] | in_school
-    return told.select(pl.struct(under_14=said["under_14"], under_18=under_18).alias(posts.name)).to_series()
+    under_18 = signs["under_14"] | signs["under_18"] | in_school
+    return marked.select(pl.struct(under_14=signs["under_14"], under_18=under_18).alias(posts.name)).to_series()
 
 
 @cache
@@ -87,22 +87,22 @@ def _near_enough(kind: str) -> pl.Expr:
 def _born() -> pl.Expr:
     """The last two figures of the year in which the writer says to be born."""
     words = lexicon("minors", __file__)
-    years = (_filled(pattern, {"self": words["self"]}) for pattern in words["born"]["year"])
+    years = (filled(pattern, {"self": words["self"]}) for pattern in words["born"]["year"])
     return pl.coalesce(pl.col("born").str.extract(year) for year in years).cast(pl.Int32)
 
 
-def _found(kind: str, name: str, pattern: str) -> pl.Expr:
+def _holds(kind: str, name: str, pattern: str) -> pl.Expr:
     return pl.col(kind).str.contains(pattern).alias(f"{kind} {name}")
 
 
 @cache
 def _patterns() -> list[tuple[str, str, str]]:
-    """The kind of words that must be near, what is asked of a text, and the pattern."""
+    """The kind of words that must be near, what it shows, and the pattern."""
     words: dict[str, Any] = lexicon("minors", __file__)
     now, perhaps, alone, english = (words[name] for name in ("now", "perhaps", "alone", "english"))
-    asked = []
+    patterns = []
     for limit in LIMITS:
-        asked += [
+        patterns += [
             ("age", f"now {limit}", _made(now["age"] + now["plain"][limit], limit)),
             ("age", f"opening {limit}", _made(now["opening"], limit)),
             ("age", f"perhaps {limit}", _made(perhaps["age"], limit)),
@@ -112,7 +112,7 @@ def _patterns() -> list[tuple[str, str, str]]:
             ("grade", f"alone {limit}", _made(alone["grade"] + alone["plain"]["grade"][limit], limit)),
             ("english", limit, alternation(english[limit])),
         ]
-    return [*asked, ("school", "any", _made(words["school"]["any"], "any"))]
+    return [*patterns, ("school", "any", _made(words["school"]["any"], "any"))]
 
 
 @cache
@@ -142,11 +142,4 @@ def _made(patterns: list[str], who: str) -> str:
     words: dict[str, Any] = lexicon("minors", __file__)
     own = {name: words[f"{name}s"].get(who, "") for name in ("age", "grade", "exam")}
     shared = {name: words[name] for name in _SHARED}
-    return alternation(_filled(pattern, {**shared, **own}) for pattern in patterns)
-
-
-def _filled(pattern: str, words: dict[str, str]) -> str:
-    """`pattern` with each {name} replaced; braces that count (`{0,4}`) stay."""
-    for name, word in words.items():
-        pattern = pattern.replace(f"{{{name}}}", word)
-    return pattern
+    return alternation(filled(pattern, {**shared, **own}) for pattern in patterns)

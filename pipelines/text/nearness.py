@@ -1,7 +1,7 @@
 """How near texts are by their wording: enough to tell a rewrite from the text of another dialogue.
 
 Line by line, for the lines stand opposite each other: two long texts about the same kind of trouble share most of their
-characters and common words, whoever wrote them. It sees words, not meaning; it needs no model.
+characters and common words, by any author. It sees words, not meaning; it needs no model.
 """
 
 import re
@@ -97,7 +97,7 @@ def moved(before: Sequence[str], after: Sequence[str]) -> int:
     sources, texts = list(map(wording, before)), list(map(wording, after))
     home = list(map(cosine, sources, texts))
     strays = [place for place, has in enumerate(texts) if len(has) >= _TELLING and home[place] < _OWN]
-    found = {
+    exchanged = {
         place
         for place in strays
         if any(cosine(source, texts[place]) > _OTHERS for other, source in enumerate(sources) if other != place)
@@ -105,8 +105,8 @@ def moved(before: Sequence[str], after: Sequence[str]) -> int:
     for one, other in combinations([place for place in strays if len(sources[place]) >= _TELLING], 2):
         cross = cosine(sources[one], texts[other]) + cosine(sources[other], texts[one])
         if cross - home[one] - home[other] > _LEAST_CROSS:
-            found |= {one, other}
-    return len(found)
+            exchanged |= {one, other}
+    return len(exchanged)
 
 
 def likeness(texts: Sequence[str]) -> float:
@@ -132,10 +132,10 @@ def cosine(one: Set[str], other: Set[str]) -> float:
 
 def wording(text: str) -> set[str]:
     """What `shared` compares of a text: runs of one to three Chinese characters, and other words but the commonest."""
-    found: set[str] = set()
+    parts: set[str] = set()
     for run in _RUN.findall(text.lower().replace("\u2019", "'")):
         if re.match(f"[{_HAN}]", run):
-            found.update(part for n in range(1, _LONGEST + 1) for part in windows(run, n))
+            parts.update(part for n in range(1, _LONGEST + 1) for part in windows(run, n))
         elif run not in _COMMON:
-            found.add(run)
-    return found
+            parts.add(run)
+    return parts

@@ -25,8 +25,8 @@ def value_of(digits: str) -> float | None:
             if low is not None and tail in _ONES:  # 一万五
                 low *= size // 10
             return None if high is None or low is None else high * size + low
-    if found := _MIXED.fullmatch(digits):
-        return float(found[1]) * _PLACES[found[2]]
+    if mixed := _MIXED.fullmatch(digits):
+        return float(mixed[1]) * _PLACES[mixed[2]]
     return _chinese(digits)
 
 

@@ -1,8 +1,9 @@
 """Whether a post is a person's trouble, by the words and signs of `lexicons/relevance.toml`.
 
-Advertisements, calls for contacts or applicants, notices and questions about something else are told by several signs
-together. A clear case has a reason to be dropped; what only looks like one has a doubt, for the LLM filter to decide.
-Whoever writes much of themselves is never dropped by signs: a person in distress may mention a price, a job or a pill.
+Advertisements, calls for contacts or applicants, notices and questions about something else are recognised by several
+signs together. A clear case has a reason to be dropped; what only looks like one has a doubt, which the LLM filter
+decides. Who writes much of themselves is never dropped by signs: a person in distress may mention a price, a job or a
+pill.
 """
 
 from functools import cache, reduce
@@ -31,7 +32,7 @@ def relevance(text: pl.Expr, title: pl.Expr) -> pl.Expr:
         title: Its title, which may be a sign by itself ("【公告】…").
 
     Returns:
-        A struct of `reason` (one of `schemas.labels.DOUBTS`, null where there is none), `detail` (the signs found, null
+        A struct of `reason` (one of `schemas.labels.DOUBTS`, null where there is none), `detail` (its signs, null
         without a reason), `doubts` (such labels, empty where there is a reason or no doubt) and `emotional_context`
         (0 … 1): 0.40 · (1 − 0.7^feelings) + 0.20 · min(1, own / 4) + 0.15 · min(1, people / 3) + 0.10 · asking
         + 0.15 · min(1, characters / 100), where `feelings`, `people` and `own` (I, me, myself) count words of the
@@ -45,9 +46,9 @@ def _relevance(posts: pl.Series) -> pl.Series:
     counts = _words().counted(posts.struct.field("text")).values()
     counted = posts.struct.unnest().with_columns(counts).with_columns(score=_score()).with_row_index("row")
     signed = (_signed(counted, label) for label in _SIGNED)
-    found = pl.concat([*signed, _elsewhere(counted)]).sort("row", maintain_order=True)
-    clear = found.filter("clear").unique("row", keep="first", maintain_order=True)
-    doubtful = found.join(clear, on="row", how="anti").group_by("row").agg(doubts="label")
+    labels = pl.concat([*signed, _elsewhere(counted)]).sort("row", maintain_order=True)
+    clear = labels.filter("clear").unique("row", keep="first", maintain_order=True)
+    doubtful = labels.join(clear, on="row", how="anti").group_by("row").agg(doubts="label")
     return (
         counted.select("row", "score")
         .join(clear.select("row", "detail", reason="label"), on="row", how="left", maintain_order="left")

@@ -8,7 +8,7 @@ from functools import cache
 
 import polars as pl
 
-from pipelines.text.lexicon import alternation, lexicon
+from pipelines.text.lexicon import alternation, filled, lexicon
 from pipelines.text.script import as_simplified
 from pipelines.text.words import Words, spelled
 from schemas.labels import RISKS
@@ -21,7 +21,7 @@ def risk(text: pl.Expr, *, simplified: bool = False) -> pl.Expr:
     """The rules that match `text`, as a list of {kind, rule}; empty where none does, or where there is no text.
 
     Args:
-        text: What was said, in either script.
+        text: What somebody wrote, in either script.
         simplified: Whether it has been turned into Simplified characters already, which spares doing so again.
     """
     if not simplified:
@@ -68,14 +68,7 @@ def _patterns() -> list[tuple[str, str, list[str]]]:
     kinds = {kind: rules for kind, rules in tables.items() if kind not in ("near", "words")}
     assert set(kinds) <= set(RISKS), "lexicons/risk.toml: a kind that schemas.labels.RISKS does not list"
     return [
-        (kind, name, [_filled(pattern, words) for pattern in patterns])
+        (kind, name, [filled(pattern, words) for pattern in patterns])
         for kind, rules in kinds.items()
         for name, patterns in rules.items()
     ]
-
-
-def _filled(pattern: str, words: dict[str, str]) -> str:
-    """`pattern` with each {name} replaced; braces that count (`{0,4}`) stay."""
-    for name, word in words.items():
-        pattern = pattern.replace(f"{{{name}}}", word)
-    return pattern

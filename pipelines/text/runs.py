@@ -64,7 +64,7 @@ class Runs:
             return [Run(0, len(text), self._key_of[text], text, 0)] if text else []
         if len(text) < self.least:
             return []
-        found: list[Run] = []
+        runs: list[Run] = []
         end = 0
         for first, last, place in self._shared(points(text)):
             begin = max(first, end)
@@ -72,9 +72,9 @@ class Runs:
                 offset = place + begin - first
                 number = bisect_right(self._starts, offset) - 1
                 known = self._texts[number]
-                found.append(Run(begin, last, self._key_of[known], known, offset - int(self._starts[number])))
+                runs.append(Run(begin, last, self._key_of[known], known, offset - int(self._starts[number])))
                 end = last
-        return found
+        return runs
 
     def _shared(self, codes: Points) -> list[tuple[int, int, int]]:
         """Where every shared run begins and ends, and where among the known: the leftmost first, of these the longest,

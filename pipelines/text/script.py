@@ -9,8 +9,8 @@ import polars as pl
 
 from pipelines.core.arrow import buffers, strings
 from pipelines.core.overlap import points
-from pipelines.text.counting import CODES, Classes, counted
-from pipelines.text.slices import in_slices, with_rows
+from pipelines.text.characters import CODES, Classes, counted
+from pipelines.text.chunks import in_slices, with_rows
 
 # A marker of the other script in ten still is no mixture: 后, 里 and 干 stand in both.
 _TOLERATED = 0.1

@@ -13,7 +13,7 @@ import polars as pl
 
 from pipelines.core.arrow import buffers, decoded
 from pipelines.core.kernels import Bytes, Places, kernel
-from pipelines.text.counting import CODES
+from pipelines.text.characters import CODES
 
 Counts = npt.NDArray[np.int32]
 Table = npt.NDArray[np.signedinteger]
@@ -83,7 +83,7 @@ def _automaton(lists: list[set[str]]) -> tuple[Table, Table, Table, Table]:
     """The automaton over characters.
 
     `symbols` numbers the characters that stand in words, 0 for all others; `following` is the next state of each state
-    and symbol, negative (−1 − state) where a word ends; `found[begins[s] : begins[s + 1]]` are the lists it is of.
+    and symbol, negative (−1 − state) where a word ends; `list_of[begins[s] : begins[s + 1]]` are the lists it is of.
     """
     alphabet = sorted({character for words in lists for word in words for character in word})
     symbols = np.zeros(CODES, np.int16)  # narrow, so that the tables stay in the cache
@@ -111,15 +111,15 @@ def _automaton(lists: list[set[str]]) -> tuple[Table, Table, Table, Table]:
             following[state, symbol] = to
             queue.append(to)
     assert len(steps) <= np.iinfo(np.int16).max, "too many words for one automaton"
-    begins = np.cumsum([0, *(len(found) for found in ends)]).astype(np.int32)
+    begins = np.cumsum([0, *(len(lists) for lists in ends)]).astype(np.int32)
     ends_here = np.diff(begins)[following] > 0
     following = np.where(ends_here, -1 - following, following).astype(np.int16)
-    return symbols, following, begins, np.array([place for found in ends for place in found], np.int32)
+    return symbols, following, begins, np.array([place for lists in ends for place in lists], np.int32)
 
 
 @kernel
 def _counts(
-    data: Bytes, offsets: Places, symbols: Table, following: Table, begins: Table, found: Table, n_lists: int
+    data: Bytes, offsets: Places, symbols: Table, following: Table, begins: Table, list_of: Table, n_lists: int
 ) -> Counts:
     rows = len(offsets) - 1
     counts = np.zeros((rows, n_lists), np.int32)
@@ -131,5 +131,5 @@ def _counts(
             if state < 0:
                 state = -1 - state
                 for one in range(begins[state], begins[state + 1]):
-                    counts[row, found[one]] += 1
+                    counts[row, list_of[one]] += 1
     return counts

@@ -7,8 +7,8 @@ import polars as pl
 
 from pipelines.core.arrow import buffers
 from pipelines.dedup.duplicates import find_duplicates
-from pipelines.dedup.jaccard import similarities
 from pipelines.dedup.group_keys import LONG, SIMILAR, TELLING
+from pipelines.dedup.jaccard import similarities
 from pipelines.release.checks.released import Released, finding
 from pipelines.release.checks.texts import answers_alone, folded
 from pipelines.store.release_manifest import Finding

@@ -1,4 +1,4 @@
-"""Personal data: found, replaced by typed placeholders, counted."""
+"""Personal data: detected, replaced by typed placeholders, counted."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -32,7 +32,7 @@ _WECHAT = (
     rf"(?:{_WECHAT_WORD}|{_ADD}(?:[微薇威维徽卫溦]|v(?-u:\b))|[加➕]v|[微薇威徽溦]号|(?-u:\b)v号|"
     r"(?:我|的|同)(?:[微薇威徽溦]|v(?-u:\b))|[微薇徽溦]|(?-u:\b)v(?: ?[:：]|我| )|[微威] ?[:：])"
 )
-# Whoever asks to be added says what for: digits are a QQ number, letters a WeChat id.
+# Who asks to be added adds an id: digits are a QQ number, letters a WeChat id.
 _ANYWHERE = r"(?:[加➕+]我(?:好友)?|加好友|联系方式|联系我|私我|找我|滴滴我|dd我)(?:[:：=，, \n]|是|为|聊|吧|哦){0,4}"
 _SOCIAL = _platforms("social")
 _PLATFORM = _platforms("social", "other")
@@ -72,13 +72,13 @@ _KANA = r"\p{Hiragana}\p{Katakana}ー・゛゜"
 _NICK = rf"[\p{{Han}}A-Za-z0-9_\-·°{_KANA}]"
 _NICKNAME = rf"(?:[A-Za-z0-9_{_KANA}] [A-Za-z0-9_{_KANA}]|{_NICK}){{2,14}}"
 _SAYS = r"(?:[:： ]|(?:一直|以前|现在|曾经|原来)?[也就都还]{0,2}(?:是|叫做?)|为)"
-_TOLD = (
+_STATED = (
     rf"(?:{_NICKNAMED}[上里的]?(?:名字|网名|昵称|用户名|名称|名|id){_SAYS}?|(?:网名|昵称){_SAYS}|"
     rf"(?:(?:^|[^\p{{L}}\p{{N}}])(?:网名|昵称|笔名)|(?:[我他她你]|ta)的?(?:网名|昵称|笔名|用户名|id)){_SAYS}?|"
     rf"{_NICKNAMED}[上里的]{{1,2}}叫做?|"
     rf"{_SOCIAL}[上里的]?(?:[账帐][号户]|用户名)(?:[:：]|是|叫做?|为)|(?-u:\b)id(?:[:：]|是|叫做?)|{_SOCIAL}[上里的]?(?:[:：]|叫做?)|(?:我的?|关注){_SOCIAL}(?:[上里的]?(?:网名|昵称|用户名|名字|id))?{_SAYS}?)"
 )
-# Told less plainly: looked for, or called the same in several places.
+# Stated less plainly: looked for, or called the same in several places.
 _SOUGHT = rf"{_SOCIAL}(?:[上里]?(?:直接|可以|能)?(?:搜索?|搜一下|找)[:：]? ?|[上里的]?[账帐][号户] ?)"
 _EVERYWHERE = (
     rf"(?:{_SOCIAL}(?:(?:和|跟|与|[、/,，&+ ]){{1,2}}{_SOCIAL})*|[全各](?:大|个)?(?:网|平台)|平台)"
@@ -128,7 +128,7 @@ def _qq(texts: pl.Series) -> pl.DataFrame:
     end = pl.col("end") - pl.when(words).then(len("一".encode())).otherwise(0)
     cut = {"hit": pl.when(words).then(hit.str.head(-1)).otherwise(hit), "end": end}
     return gather(
-        spans(found.filter(real).with_columns(**cut), "qq", digits) for found in (after_cue, near_cue, before_cue)
+        spans(hits.filter(real).with_columns(**cut), "qq", digits) for hits in (after_cue, near_cue, before_cue)
     )
 
 
@@ -162,8 +162,8 @@ def _wechat(texts: pl.Series) -> pl.DataFrame:
 
 
 def _accounts(texts: pl.Series) -> pl.DataFrame:
-    found = matches(texts, _ID, cue=rf"(?i:{_PLATFORM}{_NAME}?{_GLUE})")
-    return spans(found.filter(_is_id()), "account")
+    hits = matches(texts, _ID, cue=rf"(?i:{_PLATFORM}{_NAME}?{_GLUE})")
+    return spans(hits.filter(_is_id()), "account")
 
 
 def _is_id(or_where: pl.Expr | None = None) -> pl.Expr:
@@ -184,8 +184,8 @@ def _is_id(or_where: pl.Expr | None = None) -> pl.Expr:
 def _mailboxes(texts: pl.Series) -> pl.DataFrame:
     """The name of a mailbox without the rest of the address."""
     cue = rf"(?i:(?:邮箱|电邮|(?-u:\b)e-?mail|(?-u:\b)gmail|hotmail|outlook)(?:{STRONG}|[ ]){{1,3}})"
-    found = matches(texts, _ID, cue=cue)
-    return spans(found.filter(_is_id() & ~pl.col("after").str.contains("^ ?[@.]")), "email")
+    hits = matches(texts, _ID, cue=cue)
+    return spans(hits.filter(_is_id() & ~pl.col("after").str.contains("^ ?[@.]")), "email")
 
 
 def _papers(texts: pl.Series) -> pl.DataFrame:
@@ -197,44 +197,44 @@ def _papers(texts: pl.Series) -> pl.DataFrame:
 def find_nicknames(texts: pl.Series) -> pl.DataFrame:
     """Accounts with a Chinese name, which must be announced as a name."""
     rows = texts.str.contains(_ANNOUNCED).arg_true()
-    found = _nicknames(texts.gather(rows))
-    return found.with_columns(row=rows.gather(found["row"]).cast(pl.UInt32))
+    hits = _nicknames(texts.gather(rows))
+    return hits.with_columns(row=rows.gather(hits["row"]).cast(pl.UInt32))
 
 
 def _nicknames(texts: pl.Series) -> pl.DataFrame:
     opening = rf"(?i:{_SOCIAL}{_NAME}?(?:是|叫做?|搜索?)?[:： ]?[“「『【\"])"
     quoted = matches(texts, r"[^\n“”「」『』【】\"]{2,20}", cue=opening, tail='[”」』】"]')
     # One search for all: the automaton of a nickname is large.
-    cue = rf"(?i:(?:{_TOLD}|{_SOUGHT}|{_EVERYWHERE})[ ]?)"
-    found = matches(texts, _NICKNAME, cue=cue, tail=r"(?:[^\p{L}\p{N}]|$)").with_columns(
+    cue = rf"(?i:(?:{_STATED}|{_SOUGHT}|{_EVERYWHERE})[ ]?)"
+    hits = matches(texts, _NICKNAME, cue=cue, tail=r"(?:[^\p{L}\p{N}]|$)").with_columns(
         sought=pl.col("cue").str.contains(rf"(?i)^(?:{_SOUGHT}) ?$"),
         everywhere=pl.col("cue").str.contains("同[名号]"),
     )
-    told = found.filter(~pl.col("sought") & ~pl.col("everywhere"))
+    stated = hits.filter(~pl.col("sought") & ~pl.col("everywhere"))
     followed = pl.col("after").str.contains(_FOLLOWED)
-    sought = found.filter("sought", followed, ~pl.col("hit").str.contains(_SUBJECT))
+    sought = hits.filter("sought", followed, ~pl.col("hit").str.contains(_SUBJECT))
     like_id = pl.col("hit").str.contains(r"^[A-Za-z0-9 _-]*[A-Za-z][A-Za-z0-9 _-]*$")
     announced = pl.col("cue").str.contains("[:：=是叫] ?$") & ~pl.col("hit").str.contains(_QUESTION)
     followed &= ~pl.col("hit").str.contains(f"{_FOLLOWED}|{_PROSE}")
-    everywhere = found.filter("everywhere", like_id | announced | followed)
+    everywhere = hits.filter("everywhere", like_id | announced | followed)
     # What one looks for in quotation marks is a person where one is to follow or to write to it.
     subject = pl.col("cue").str.contains("搜") & ~pl.col("after").str.contains("我|关注|私信|联系")
-    told_so = pl.col("cue").str.contains('(?:[:：“「『【"]|叫做?|id ?[是叫]|id ) ?$')
-    prose = pl.col("hit").str.contains(pl.when(told_so).then(pl.lit(_QUESTION)).otherwise(pl.lit(_PROSE)))
+    after_colon = pl.col("cue").str.contains('(?:[:：“「『【"]|叫做?|id ?[是叫]|id ) ?$')
+    prose = pl.col("hit").str.contains(pl.when(after_colon).then(pl.lit(_QUESTION)).otherwise(pl.lit(_PROSE)))
     prose |= pl.col("cue").str.contains("id $") & pl.col("hit").str.contains("[了的]$")
-    plain = [spans(found.filter(~prose & ~subject), "account") for found in (quoted, told.select(quoted.columns))]
+    plain = [spans(hits.filter(~prose & ~subject), "account") for hits in (quoted, stated.select(quoted.columns))]
     return gather([*plain, spans(sought, "account"), spans(everywhere, "account")])
 
 
 def _mentions(texts: pl.Series) -> pl.DataFrame:
-    found = matches(texts, rf"{_NICK}{{1,30}}", cue="@")
+    hits = matches(texts, rf"{_NICK}{{1,30}}", cue="@")
     # Nobody has a name of eleven Chinese characters: a sentence follows without a blank, the name ends at its pronoun.
     sentence = pl.col("hit").str.count_matches(r"\p{Han}") > 10
     name = pl.when(sentence).then(pl.col("hit").str.extract("^([^你我他她您咱]{2,5})[你我他她您咱]")).otherwise("hit")
-    found = found.with_columns(hit=name).drop_nulls("hit")
-    found = found.with_columns(hit=pl.coalesce(pl.col("hit").str.extract(_GOES_ON), "hit"))
+    hits = hits.with_columns(hit=name).drop_nulls("hit")
+    hits = hits.with_columns(hit=pl.coalesce(pl.col("hit").str.extract(_GOES_ON), "hit"))
     address = pl.col("before").str.contains(r"[A-Za-z0-9._%+-]@$") & pl.col("hit").str.contains("^[A-Za-z0-9]")
-    found = found.filter(~pl.col("hit").str.contains(_NOBODY) & ~address)
+    hits = hits.filter(~pl.col("hit").str.contains(_NOBODY) & ~address)
     # Beside the platform it is part of how an account is written; elsewhere it makes a mention of what follows.
     sign = (
         pl.col("before")
@@ -242,4 +242,4 @@ def _mentions(texts: pl.Series) -> pl.DataFrame:
         .cast(pl.Int64)
     )
     end = pl.col("start") + pl.col("hit").str.len_bytes().cast(pl.Int64)
-    return spans(found.with_columns(start=pl.col("start") - sign, end=end), "account")
+    return spans(hits.with_columns(start=pl.col("start") - sign, end=end), "account")

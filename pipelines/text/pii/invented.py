@@ -1,4 +1,4 @@
-"""Personal data that a model wrote although nothing of the kind was told to it: made up, or known from elsewhere.
+"""Personal data in a reply that its inputs do not hold: made up by the model, or known from elsewhere.
 
 Inputs are redacted, so a telephone number or a full name in a chain stands for nothing in the post. What the inputs
 say as well is theirs, and was judged when they were cleaned; public help lines and figures are no personal data.
@@ -12,19 +12,19 @@ import polars as pl
 from pipelines.text.pii.redaction import find
 
 
-def personal_data(written: Sequence[str], told: Sequence[str]) -> list[str | None]:
-    """What each of `written` holds that its `told` does not, as kinds and counts (``name 1, phone 2``); None: nothing.
+def personal_data(replies: Sequence[str], inputs: Sequence[str]) -> list[str | None]:
+    """What each reply holds that its input does not, as kinds and counts (``name 1, phone 2``); None: nothing.
 
     Args:
-        written: What a model wrote, a text a reply.
-        told: All that it had been told, a text a reply.
+        replies: What a model wrote.
+        inputs: All that the model was sent for each reply.
     """
-    if not written:
+    if not replies:
         return []
-    found: list[Counter[str]] = [Counter() for _ in written]
-    texts = pl.Series("written", list(written), dtype=pl.String)
+    counts: list[Counter[str]] = [Counter() for _ in replies]
+    texts = pl.Series(list(replies), dtype=pl.String)
     for row, start, end, kind, _ in find(texts).iter_rows():
-        span = written[row].encode()[start:end].decode()
-        if span not in told[row]:
-            found[row][kind] += 1
-    return [", ".join(f"{kind} {count}" for kind, count in sorted(one.items())) or None for one in found]
+        span = replies[row].encode()[start:end].decode()
+        if span not in inputs[row]:
+            counts[row][kind] += 1
+    return [", ".join(f"{kind} {count}" for kind, count in sorted(one.items())) or None for one in counts]

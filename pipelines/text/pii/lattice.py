@@ -1,14 +1,16 @@
 """The numba kernels of the reading: words, the cheapest path through a run of Chinese, names that could stand in it.
 
-Kernels and the constants that they were compiled with stand in one file, for numba's cache looks at no other. A cost is
-a negative logarithm of a probability, in nats; arrays by code point have 65,536 places.
+A cost is a negative logarithm of a probability, in nats; arrays by code point have 65,536 places.
 """
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from pipelines.core.arrow import decoded
+from pipelines.core.kernels import kernel as typed_kernel
+from pipelines.core.kernels import part as typed_part
 
 # Ids of what is no word: a character that the vocabulary lacks, a run of digits, of Latin letters, a line end, any
 # other sign, a blank or hyphen.
@@ -52,11 +54,8 @@ _BESIDE = np.uint32(EDGE | PERSON | VERB | CUE | NAMED | WEAK)
 _CUES = np.uint32(CUE | WEAK | NAMED | PERSON)
 _TITLES = np.uint32(TITLE | SHORT_TITLE)
 
-kernel: Any = njit(cache=True, nogil=True)
-# A part of kernels that allocates nothing, compiled into each of its callers: numba's counting of references to the
-# arrays would cost more than its work.
-_PART: Any = {"cache": True, "nogil": True, "forceinline": True, "_nrt": False}
-part: Any = njit(**_PART)
+kernel: Any = typed_kernel
+part: Any = typed_part
 
 
 @part
@@ -89,7 +88,7 @@ def hashed(codes, firsts, lasts, ids):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def decoded(data, offsets):  # type: ignore[no-untyped-def]
+def code_points(data, offsets):  # type: ignore[no-untyped-def]
     """Code points of all rows (beyond the first plane 0xFFFF), a line end behind each; first bytes; row starts."""
     codes = np.empty(len(data) + len(offsets), np.uint16)
     at = np.empty(len(data) + len(offsets) + 1, np.int64)
@@ -99,20 +98,9 @@ def decoded(data, offsets):  # type: ignore[no-untyped-def]
         rows[row] = n
         place = offsets[row]
         while place < offsets[row + 1]:
-            byte = data[place]
             at[n] = place
-            if byte < 0x80:
-                codes[n] = byte
-                place += 1
-            elif byte < 0xE0:
-                codes[n] = (byte & 0x1F) << 6 | data[place + 1] & 0x3F
-                place += 2
-            elif byte < 0xF0:
-                codes[n] = (byte & 0x0F) << 12 | (data[place + 1] & 0x3F) << 6 | data[place + 2] & 0x3F
-                place += 3
-            else:
-                codes[n] = 0xFFFF
-                place += 4
+            code, place = decoded(data, place)
+            codes[n] = min(code, 0xFFFF)
             n += 1
         codes[n] = 10
         at[n] = place
@@ -162,7 +150,7 @@ def read_runs(  # type: ignore[no-untyped-def]
     tokens, starts = np.empty(n, np.int32), np.empty(n, np.int64)
     row_tokens = np.empty(len(rows), np.int64)
     n_tokens, row = 0, 0
-    places, margins, found = np.empty((8192, 7), np.int64), np.empty(8192, np.float32), 0
+    places, margins, n_names = np.empty((8192, 7), np.int64), np.empty(8192, np.float32), 0
     size = 0  # of the run that the working space has room for
     forward, backward, via, origin, ending, beginning, cut, e_first, e_end, e_id = _space(0)
     place = 0
@@ -200,14 +188,14 @@ def read_runs(  # type: ignore[no-untyped-def]
         tables = (surname, given, ordinary, counted, before, doubled, compound)
         behind = _before(first, codes)
         for block in range(0, length, _BLOCK):
-            while len(margins) - found < _BLOCK * _MOST_NAMES:
+            while len(margins) - n_names < _BLOCK * _MOST_NAMES:
                 places, margins = _twice(places), _twice(margins)
             until = min(length, block + _BLOCK)
-            found = _names(block, until, first, behind, run, costs, roles, tables, space, places, margins, found)
+            n_names = _names(block, until, first, behind, run, costs, roles, tables, space, places, margins, n_names)
     while row < len(rows):
         row_tokens[row] = n_tokens
         row += 1
-    return tokens[:n_tokens], starts[:n_tokens], row_tokens, places[:found], margins[:found]
+    return tokens[:n_tokens], starts[:n_tokens], row_tokens, places[:n_names], margins[:n_names]
 
 
 @kernel
@@ -289,7 +277,7 @@ def _path(length, first, tokens, starts, n_tokens, costs, space):  # type: ignor
 
 @part
 def _names(  # type: ignore[no-untyped-def] # noqa: PLR0912
-    since, until, first, behind, run, costs, roles, tables, space, places, margins, found
+    since, until, first, behind, run, costs, roles, tables, space, places, margins, n_names
 ):
     """Adds the names that could start at places `since` to `until` of a run, which stands behind the character
     `behind`; how many there are now."""
@@ -337,13 +325,13 @@ def _names(  # type: ignore[no-untyped-def] # noqa: PLR0912
                     if margin < _LEAST_MARGIN:
                         continue
                     own = role | _roles_of(i, core, made == CUED, cut, e_first, e_end, e_id, roles)
-                    places[found, 0], places[found, 1], places[found, 2] = first + i, first + core, first + end
-                    places[found, 3], places[found, 4], places[found, 5] = made, left, beginning[end]
-                    places[found, 6], margins[found] = own, margin
-                    found += 1
+                    places[n_names, 0], places[n_names, 1], places[n_names, 2] = first + i, first + core, first + end
+                    places[n_names, 3], places[n_names, 4], places[n_names, 5] = made, left, beginning[end]
+                    places[n_names, 6], margins[n_names] = own, margin
+                    n_names += 1
                 if made == CUED:
                     break
-    return found
+    return n_names
 
 
 @part

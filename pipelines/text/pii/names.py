@@ -9,11 +9,11 @@ import polars as pl
 from pipelines.text.pii import lattice as la
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.lattice import best_apart
-from pipelines.text.pii.naming import naming
-from pipelines.text.pii.reading import Reading
+from pipelines.text.pii.name_model import name_model
+from pipelines.text.pii.segmentation import Segmented
 from pipelines.text.pii.spans import SPANS, gather, matches, spans
 
-# What each make must bring, in nats (see `reading`), before it is a name.
+# What each make must bring, in nats (see `segmentation`), before it is a name.
 _NEEDED = {la.FULL: -2.5, la.TITLED: 0.5, la.CALLED: 0.5, la.DEAR: 0.0, la.DOUBLED: 1.5, la.GIVEN: 2.5, la.CUED: 0.0}
 
 # What stands before and behind it, the strongest evidence first; nats.
@@ -24,14 +24,14 @@ _ADDRESSED = 2.0  # a form of address, taken into the name
 _REFUSED = -3.0  # made like a name, and a verb or the like
 
 
-def names_in(reading: Reading) -> pl.DataFrame:
-    """Spans of names and accounts in texts that have been read."""
-    chosen = _chosen(_scored(reading.names), reading.offsets)
-    texts = reading.texts
+def names_in(segmented: Segmented) -> pl.DataFrame:
+    """Spans of names and accounts in segmented texts."""
+    chosen = _chosen(_scored(segmented.names), segmented.offsets)
+    texts = segmented.texts
     again = _again(chosen, texts)
     # A given name that stood with its surname before is that person.
-    found = _as_spans(chosen, texts).join(again, on=["row", "start", "end"], how="anti")
-    return gather([found, again, _family(texts), _minority(texts), _latin(texts), _english(texts)])
+    hits = _as_spans(chosen, texts).join(again, on=["row", "start", "end"], how="anti")
+    return gather([hits, again, _family(texts), _minority(texts), _latin(texts), _english(texts)])
 
 
 def _has(column: str, role: int) -> pl.Expr:
@@ -124,14 +124,14 @@ def _again(names: pl.DataFrame, texts: pl.Series) -> pl.DataFrame:
 def _ordinary() -> pl.DataFrame:
     """The words that are no names."""
     words = voc.vocabulary().words
-    return words.filter(pl.Series(naming().roles & la.ORDINARY, dtype=pl.UInt32) != 0).select("word")
+    return words.filter(pl.Series(name_model().roles & la.ORDINARY, dtype=pl.UInt32) != 0).select("word")
 
 
 def _family(texts: pl.Series) -> pl.DataFrame:
-    """Surnames that are told: 我姓何, 免贵姓欧阳."""
+    """Surnames that somebody states: 我姓何, 免贵姓欧阳."""
     surnames = voc.lexicon("surnames")
     compound = "|".join(surnames["compound"])
-    told = matches(
+    stated = matches(
         texts,
         f"(?:{compound}|[{''.join(surnames['single'])}])",
         cue=r"(?:^|[^百同异随冠改小])姓",
@@ -160,7 +160,7 @@ def _family(texts: pl.Series) -> pl.DataFrame:
     meant = matches(
         texts, rf"{every}\p{{Han}}{{1,2}}", cue=r"(?:^|[^\p{Han}])", tail="[这那](?:个|一个|三个|两个)?(?:名字|姓名)"
     )
-    return gather(spans(found, "name") for found in (told, alone, related, titled, called, meant))
+    return gather(spans(hits, "name") for hits in (stated, alone, related, titled, called, meant))
 
 
 def _minority(texts: pl.Series) -> pl.DataFrame:
@@ -184,7 +184,7 @@ def _latin(texts: pl.Series) -> pl.DataFrame:
     rows = texts.str.contains("[A-Z][a-z]").arg_true()
     texts = texts.gather(rows)
     end = r"(?:$|[^A-Za-z0-9_@.])"
-    found = pl.concat(
+    hits = pl.concat(
         [
             matches(texts, rf"(?:{_foreign()}){titled}", cue=r"(?:^|[^A-Za-z.@_\-/ ]|\p{Han} )", tail=end),
             # Not listed: 阿May, 外教Yvette, Kiki跟我说.
@@ -192,11 +192,11 @@ def _latin(texts: pl.Series) -> pl.DataFrame:
             matches(texts, f"[A-Z][a-z]{{1,9}}{titled}", cue=f"(?:{'|'.join(words['left']['person'])})", tail=end),
             matches(texts, "[A-Z][a-z]{1,9}", cue="(?:^|[^A-Za-z ])", tail=f"(?:{'|'.join(words['right']['latin'])})"),
         ]
-    ).pipe(lambda found: found.with_columns(row=rows.gather(found["row"])))
+    ).pipe(lambda hits: hits.with_columns(row=rows.gather(hits["row"])))
     chinese = r"[\p{Han}\x{3000}-\x{303f}\x{ff00}-\x{ffef}“”‘’…]"
     beside = pl.col("before").str.contains(chinese + r" ?$") | pl.col("after").str.contains("^ ?" + chinese)
     public = pl.col("hit").is_in(_public_foreign())
-    return spans(found.filter(beside, ~public), "name")
+    return spans(hits.filter(beside, ~public), "name")
 
 
 def _english(texts: pl.Series) -> pl.DataFrame:
@@ -209,7 +209,7 @@ def _english(texts: pl.Series) -> pl.DataFrame:
     free = matches(texts, r"[A-Z][a-z]+(?: [A-Z][a-z]+)?", cue=named, tail=r"(?:$|[^A-Za-z])")
     titled = matches(texts, r"(?:Mr|Mrs|Ms|Dr|Miss|Professor|Prof)\.? [A-Z][a-z]+", cue=r"(?:^|[^A-Za-z])")
     public = pl.col("hit").is_in(_public_foreign())
-    return gather(spans(found.filter(~public), "name") for found in (listed, free, titled))
+    return gather(spans(hits.filter(~public), "name") for hits in (listed, free, titled))
 
 
 @cache

@@ -1,6 +1,6 @@
-"""Numbers that reach or identify somebody: telephone, identity card, bank card.
+"""Numbers that reach or identify somebody: telephone, identity card, bank card, licence plate.
 
-Found in two steps. First every long run of digits, however it is broken up; then, inside the run and with every digit
+Two steps: first every long run of digits, however it is broken up; then, inside the run and with every digit
 as an Arabic one, the shapes that mean something. So one pass reads the text, and the many shapes cost what few runs
 cost.
 """
@@ -20,7 +20,7 @@ from pipelines.text.pii.patterns import (
     SEPARATOR,
     SPOKEN_DIGITS,
 )
-from pipelines.text.pii.spans import SPANS, gather, matches
+from pipelines.text.pii.spans import SPANS, gather, matches, spans
 
 # A letter at either end is a digit where no word goes on there: not the l of "tel", not the o of "or".
 _RUN = (
@@ -91,8 +91,22 @@ _OTHER_CUE = (
     r"(?i)(?:单号|订单|编号|流水号?|货号|条形?码|快递|运单|票号|案号|序列号|发票|取件码|验证码|口令|学籍|isbn|imei|no\.|order)"
     r"(?:号码?|是|为|[ :：#,，、(（])*$"
 )
-# 400 and 800: an institution's, or whoever advertises.
+# 400 and 800: an institution's, or an advertiser's.
 _SERVICE = r"\b(?:1 {0,6})?[48]00 {0,6}[0-9]{3} ?[0-9]{4}\b|\b[48]00 {0,6}[0-9]{4} ?[0-9]{3}\b"
+_PROVINCE = "[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼]"
+_GAP = r"[ ·•・.\-—_]{0,2}"
+_PLACE = rf"[A-HJ-NP-Za-hj-np-z0-9{''.join(CHINESE_DIGITS)}]"
+# Licence plates of cars (GA 36-2018): five places, the last of which may say what the car is for; six for an electric
+# car.
+_PLATE = (
+    rf"{_PROVINCE}{_GAP}[A-Za-z]{_GAP}(?:{_PLACE}{_GAP}){{4}}(?:{_PLACE}{{1,2}}|[挂学警港澳试超领])"
+    rf"|(?:WJ|wj){_PROVINCE}?{_GAP}{_PLACE}{{5}}"
+)
+# All places apart, so that they are counted.
+_PLATE_APART = rf"{_PROVINCE}[ ·.\-_]{{1,2}}[A-HJ-NP-Za-hj-np-z](?:[ ·.\-_]{{1,2}}{_PLACE}){{6}}"
+# Without the place, where the words say what it is.
+_PLATE_CUE = r"车牌(?:号码?)?(?:是|为|[:： ]){0,3}"
+_CUED_PLATE = r"[A-Za-z]?[·•]?[A-HJ-NP-Za-hj-np-z0-9]{5,6}"
 
 
 def find_numbers(texts: pl.Series) -> pl.DataFrame:
@@ -106,9 +120,9 @@ def _runs(texts: pl.Series) -> pl.DataFrame:
     runs = pl.concat([_one_word_less(matches(texts, _RUN)), matches(texts, _LINES)])
     for piece in (_PIECE, _UNBROKEN):
         long = runs.filter(pl.col("hit").str.len_chars() > _LONG)
-        found = matches(long["hit"], piece)
-        base, row = long["start"].gather(found["row"]), long["row"].gather(found["row"])
-        pieces = found.with_columns(row=row, start=found["start"] + base, end=found["end"] + base)
+        hits = matches(long["hit"], piece)
+        base, row = long["start"].gather(hits["row"]), long["row"].gather(hits["row"])
+        pieces = hits.with_columns(row=row, start=hits["start"] + base, end=hits["end"] + base)
         runs = pl.concat([runs.filter(pl.col("hit").str.len_chars() <= _LONG), pieces])
     return runs
 
@@ -141,10 +155,10 @@ def _plain(run: pl.Expr) -> pl.Expr:
 
 def _inside(runs: pl.DataFrame, shape: str) -> pl.DataFrame:
     """What has a shape inside the runs: start and end in the text, as `written`, `plain`, and `digits`."""
-    found = matches(runs["plain"], shape)
-    run = runs[found["row"]]
+    hits = matches(runs["plain"], shape)
+    run = runs[hits["row"]]
     # A plain run has one byte for each character of the run itself.
-    return run.with_columns(plain=found["hit"], first=found["start"], last=found["end"]).with_columns(
+    return run.with_columns(plain=hits["hit"], first=hits["start"], last=hits["end"]).with_columns(
         start=pl.col("start") + _bytes(pl.col("hit").str.head(pl.col("first"))),
         end=pl.col("start") + _bytes(pl.col("hit").str.head(pl.col("last"))),
         written=pl.col("hit").str.slice(pl.col("first"), pl.col("last") - pl.col("first")),
@@ -158,24 +172,24 @@ def _bytes(text: pl.Expr) -> pl.Expr:
     return text.str.len_bytes().cast(pl.Int64)
 
 
-def _spans(found: pl.DataFrame, kind: str) -> pl.DataFrame:
+def _spans(hits: pl.DataFrame, kind: str) -> pl.DataFrame:
     # The + of a country code and the bracket of an area code belong to the number.
     sign = pl.col("before").str.extract(r"(\+ ?|[(（])$")
     opened = ~sign.str.contains("[(（]") | pl.col("written").str.contains("[)）]")
     start = pl.col("start") - pl.when(opened).then(_bytes(sign)).fill_null(0)
-    return found.select("row", start, "end", kind=pl.lit(kind), value="digits").cast(SPANS)
+    return hits.select("row", start, "end", kind=pl.lit(kind), value="digits").cast(SPANS)
 
 
 def _mobiles(runs: pl.DataFrame) -> pl.DataFrame:
     national = pl.col("plain").str.replace(rf"^{_PREFIX} *(1(?: *[0-9]){{10}})$", "$1")
-    found = _inside(runs, _MOBILE).with_columns(digits=national.str.replace_all(" ", "", literal=True))
+    hits = _inside(runs, _MOBILE).with_columns(digits=national.str.replace_all(" ", "", literal=True))
     group = pl.element().filter(pl.element() != "").str.len_chars().cast(pl.String)
     groups = national.str.split(" ").list.eval(group).list.join("-")
     usual = groups.is_in(_GROUPINGS) | groups.is_in(_SIGNED_GROUPINGS) & pl.col("written").str.contains(_SIGNED)
     # Letters may stand in for the odd digit; a word of letters is no number.
     figures = pl.col("written").str.count_matches("[OolI]") <= 5
     inside_a_word = pl.col("before").str.contains("[0-9A-Za-z_]$") & pl.col("after").str.contains("^[0-9A-Za-z_]")
-    found = found.filter(
+    hits = hits.filter(
         (usual | pl.col("before").str.contains(_PHONE_CUE))
         & figures
         & ~inside_a_word
@@ -183,19 +197,19 @@ def _mobiles(runs: pl.DataFrame) -> pl.DataFrame:
         & ~pl.col("after").str.contains(r"^\.?[0-9]")
         & ~is_hotline(pl.col("digits"))
     )
-    return _spans(found, "phone")
+    return _spans(hits, "phone")
 
 
 def _spoken_mobiles(texts: pl.Series) -> pl.DataFrame:
     """Eleven digits in words, or in characters that sound like them beside real ones."""
     meant = {word: str(digit) for word, digit in (SPOKEN_DIGITS | HOMOPHONES | CHINESE_DIGITS).items()}
     digits = pl.col("hit").str.to_lowercase().str.replace_many(meant).str.replace_all("[^0-9]", "")
-    found = matches(texts, _SPOKEN).with_columns(digits=digits)
+    hits = matches(texts, _SPOKEN).with_columns(digits=digits)
     sounds = pl.col("hit").str.contains(f"[{''.join(HOMOPHONES)}]")
     words = pl.col("hit").str.contains("[A-Za-z]")
     enough = pl.when(sounds).then(pl.col("hit").str.count_matches(DIGIT) >= 6).otherwise(words)
-    found = found.filter(pl.col("digits").str.contains("^1[3-9][0-9]{9}$") & enough)
-    return found.select("row", "start", "end", kind=pl.lit("phone"), value="digits").cast(SPANS)
+    hits = hits.filter(pl.col("digits").str.contains("^1[3-9][0-9]{9}$") & enough)
+    return hits.select("row", "start", "end", kind=pl.lit("phone"), value="digits").cast(SPANS)
 
 
 def _other_phones(runs: pl.DataFrame) -> pl.DataFrame:
@@ -213,26 +227,35 @@ def _other_phones(runs: pl.DataFrame) -> pl.DataFrame:
     dialled = _inside(runs, _DIALLED).filter(free)
     abroad = _inside(runs, _ABROAD).filter(free & pl.col("before").str.contains(r"(?:^|[^0-9A-Za-z])\+ ?$"))
     kinds = (landlines, without_zero, taiwan, local, mistyped, service, american, dialled, abroad)
-    return gather(_spans(found, "phone") for found in kinds)
+    return gather(_spans(hits, "phone") for hits in kinds)
 
 
 def _id_cards(runs: pl.DataFrame) -> pl.DataFrame:
-    found = _inside(runs, _ID_CARD)
-    valid = is_id_card(found["digits"])
+    hits = _inside(runs, _ID_CARD)
+    valid = is_id_card(hits["digits"])
     cue = pl.col("before").str.contains(_ID_CUE) & pl.col("digits").str.len_chars().is_in([15, 18])
     old = pl.col("digits").str.len_chars() == 15
     other = pl.col("before").str.contains(_OTHER_CUE)
-    return _spans(found.filter(cue | (valid & ~(old & other))), "id_card")
+    return _spans(hits.filter(cue | (valid & ~(old & other))), "id_card")
 
 
 def _bank_cards(runs: pl.DataFrame) -> pl.DataFrame:
-    found = _inside(runs, _BANK_CARD)
-    luhn = passes_luhn(found["digits"])
+    hits = _inside(runs, _BANK_CARD)
+    luhn = passes_luhn(hits["digits"])
     length = pl.col("digits").str.len_chars()
     shaped = pl.col("digits").str.contains("^[34569]") & (length >= 15)
     cue = pl.col("before").str.contains(_BANK_CUE)
     other = pl.col("before").str.contains(_OTHER_CUE)
-    return _spans(found.filter(cue | (luhn & shaped & ~other)), "bank_card")
+    return _spans(hits.filter(cue | (luhn & shaped & ~other)), "bank_card")
+
+
+def find_plates(texts: pl.Series) -> pl.DataFrame:
+    """Licence plates in folded texts, as a frame of SPANS."""
+    hits = pl.concat([matches(texts, f"{_PLATE_APART}|{_PLATE}"), matches(texts, _CUED_PLATE, cue=_PLATE_CUE)]).filter(
+        (pl.col("hit").str.count_matches(rf"[0-9{''.join(CHINESE_DIGITS)}]") >= 2)
+        & ~pl.col("after").str.contains(r"^[0-9A-Za-z]")
+    )
+    return spans(hits, "licence_plate", pl.col("hit").str.to_uppercase().str.replace_all(_GAP, ""))
 
 
 @cache

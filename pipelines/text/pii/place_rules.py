@@ -1,7 +1,7 @@
 """What tells a school, an employer, a hospital or an address: classes of words, and rules over them.
 
-Every token (see `reading`) is one letter, its class; a rule is a regular expression over these letters. Which words
-have which class says `lexicons/places.toml`. Classes that all kinds share:
+Every token (see `segmentation`) is one letter, its class; a rule is a regular expression over these letters.
+`lexicons/places.toml` says which words have which class. Classes that all kinds share:
 
     p place   x name   w word that things are called by   o institution   y rare word   u single character
     n other noun   z verb   g generic: adds nothing to a name   k 省, 市, 中国 …   h Chinese number   d digits
@@ -23,83 +23,6 @@ class Rule(NamedTuple):
     unless: str = ""  # a regex that it must not match
     cut: str = ""  # a regex, of what belongs to the word behind it: 李家村|长大 is read as 李家|村长|大
 
-
-# Per kind: the letters of its own classes, the first that fits, and the word lists that they stand for.
-CLASSES: dict[str, dict[str, tuple[str, ...]]] = {
-    "school": {
-        "N": ("school_numbered",),
-        "a": ("school_small",),
-        "S": ("school",),
-        "s": ("school_weak",),
-        "A": ("school_alone",),
-        "Q": ("school_short",),
-        "B": ("school_half",),
-        "r": ("read",),
-        "q": ("pupil",),
-        "e": ("at",),
-        "x": ("brand",),
-    },
-    "employer": {
-        "C": ("company",),
-        "K": ("firm",),
-        "c": ("office",),
-        "T": ("brand",),
-        "t": ("brand_word",),
-        "J": ("join_surely",),
-        "j": ("join",),
-        "i": ("inside",),
-        "e": ("at",),
-        "s": ("site",),
-        "P": ("stint",),
-        "O": ("owes",),
-        "f": ("by",),
-        "W": ("work",),
-        "V": ("work_beside",),
-        "X": ("customer",),
-        "S": (
-            "school",
-            "school_numbered",
-            "school_weak",
-            "school_small",
-            "school_alone",
-            "hospital",
-            "hospital_of",
-            "hospital_alone",
-            "school_short",
-            "hospital_short",
-        ),
-        "F": ("called",),
-        "B": ("business",),
-        "b": ("branch",),
-    },
-    "hospital": {
-        "A": ("hospital_alone",),
-        "M": ("hospital_of",),
-        "H": ("hospital",),
-        "Q": ("hospital_short",),
-        "w": ("school_short", "school_alone"),
-        "J": ("clinic",),
-        "e": ("at",),
-        "T": ("doctor",),
-        "t": ("patient",),
-    },
-    "address": {
-        "R": ("road",),
-        "C": ("compound",),
-        "V": ("village",),
-        "Y": ("road_at",),
-        "W": ("village_at",),
-        "D": ("building",),
-        "U": ("unit",),
-        "H": ("home",),
-        "m": ("village_head",),
-        "S": ("sent",),
-        "G": ("grown",),
-        "L": ("lodging",),
-        "B": ("landmark",),
-        "e": ("at",),
-    },
-}
 
 # What makes a name one, and what may stand between that and the last word.
 _PROPER = "(?:[xwoy]|uu|u[xwpyn]|[pxwyn]u)"
@@ -187,7 +110,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("[pk]{0,3}[nuwxyzot][nuwxyzogcBb]{0,3}[CK]?", cue="J"),
         Rule("t[Bb]*", cue="[iejf]", tail=_AT_WORK),
         Rule("[pk]{0,3}g?[nuwxyzo]{1,3}g?[Bb]+", cue="[iejJ]", tail=_AT_WORK),
-        # An office that no place tells apart, a kindergarten: where it is said that somebody works there.
+        # An office that no place tells apart, a kindergarten: where somebody works there by the words around.
         Rule("[nwkg]?c", cue="[iejJ]", tail=_AT_WORK, value=_OFFICE),
         Rule("[nwkg]?c", cue="i", tail="(?:,|$)", value="[局办处队]$"),
         Rule("[nwkg]?c", cue="e", tail="-(?:,|$)", value=_OFFICE),
@@ -237,7 +160,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule(f"{_STREET}{_FURTHER}"),
         Rule(f"[pkZ]{{0,4}}[nuwyg]{{1,2}}[RCV]{_PARTS}{_NUMBERED}{_FURTHER}"),
         Rule(f"[pkZ]{{0,4}}(?:[nwuyg]{{0,2}}[nwuy][RCV]|g{{0,2}}[nuw]{{1,2}}V){_FURTHER}", cue="[eHS]"),
-        # Wherever somebody is said to live, unless that is a city, or a house like any other.
+        # What somebody lives in by the words around, unless that is a city, or a house like any other.
         Rule(
             f"[pkZ]{{0,3}}(?:[pxoywC]|uu|[nu]p|[nuwy]{{2}})[nupwxydgCU]{{0,3}}{_FURTHER}",
             cue="H",

@@ -1,6 +1,6 @@
 """Schools, employers, hospitals and addresses, where they are named: 育才中学 but not 重点中学.
 
-The tokens of a text (see `reading`) become a string of classes, a letter each, and the rules of `place_rules` are
+The tokens of a text (see `segmentation`) become a string of classes, a letter each, and the rules of `place_rules` are
 matched against it.
 """
 
@@ -13,8 +13,8 @@ import polars as pl
 from pipelines.core.arrow import strings
 from pipelines.text.pii import lattice
 from pipelines.text.pii import vocabulary as voc
-from pipelines.text.pii.place_rules import CLASSES, RULES, Rule
-from pipelines.text.pii.reading import Reading
+from pipelines.text.pii.place_rules import RULES, Rule
+from pipelines.text.pii.segmentation import Segmented
 from pipelines.text.pii.spans import SPANS, gather, matches
 
 Lists = dict[str, list[str]]
@@ -24,24 +24,24 @@ _HIDDEN = "^x+[^a-z]|某"  # XX公司: nobody's
 _RARE = 10  # times in jieba's corpus of 60 million words: 宏远, 药科
 
 
-def places_in(reading: Reading) -> pl.DataFrame:
-    """Spans of schools, employers, hospitals and addresses in texts that have been read."""
-    found = []
+def places_in(segmented: Segmented) -> pl.DataFrame:
+    """Spans of schools, employers, hospitals and addresses in segmented texts."""
+    spans = []
     for kind, rules in RULES.items():
-        classes = strings(_letters(kind)[reading.tokens], reading.row_tokens)
-        found += [_found(reading, classes, kind, rule) for rule in rules]
-    return gather(found)
+        classes = strings(_letters(kind)[segmented.tokens], segmented.row_tokens)
+        spans += [_spans(segmented, classes, kind, rule) for rule in rules]
+    return gather(spans)
 
 
-def _found(reading: Reading, classes: pl.Series, kind: str, rule: Rule) -> pl.DataFrame:
-    found = matches(classes, rule.hit, cue=rule.cue, tail=rule.tail)
-    if found.is_empty():
+def _spans(segmented: Segmented, classes: pl.Series, kind: str, rule: Rule) -> pl.DataFrame:
+    hits = matches(classes, rule.hit, cue=rule.cue, tail=rule.tail)
+    if hits.is_empty():
         return pl.DataFrame(schema=SPANS)
-    row = found["row"].to_numpy()
-    first = reading.row_tokens[row]
-    start = reading.begins[first + found["start"].to_numpy()] - reading.offsets[row]
-    end = reading.ends[first + found["end"].to_numpy() - 1] - reading.offsets[row]
-    data = reading.texts.gather(row).cast(pl.Binary)
+    row = hits["row"].to_numpy()
+    first = segmented.row_tokens[row]
+    start = segmented.begins[first + hits["start"].to_numpy()] - segmented.offsets[row]
+    end = segmented.ends[first + hits["end"].to_numpy() - 1] - segmented.offsets[row]
+    data = segmented.texts.gather(row).cast(pl.Binary)
     value = pl.col("data").bin.slice(pl.col("start"), pl.col("end") - pl.col("start")).cast(pl.String)
     value = value.str.replace(rule.cut, "") if rule.cut else value
     return (
@@ -70,7 +70,7 @@ def _letters(kind: str) -> npt.NDArray[np.uint8]:
         *_SIGNS,
         *(
             (pl.col("word").is_in([one for name in names for one in listed[name]]), of)
-            for of, names in CLASSES[kind].items()
+            for of, names in voc.lexicon("places")["of_kind"][kind].items()
         ),
         *(_OWN[kind](listed) if kind in _OWN else ()),
         *_shared(listed),

@@ -7,12 +7,14 @@ import polars as pl
 
 from pipelines.core.arrow import column
 from pipelines.errors import RequestError
+from pipelines.text.chunks import with_rows
 from pipelines.text.pii import placeholders
-from pipelines.text.pii.contact import find_contact
 from pipelines.text.pii.folding import fold
+from pipelines.text.pii.handles import find_handles, find_nicknames
 from pipelines.text.pii.links import find_links
-from pipelines.text.pii.spans import Finder, gather, matches, spans
-from pipelines.text.slices import with_rows
+from pipelines.text.pii.numbers import find_numbers, find_plates
+from pipelines.text.pii.patterns import CHINESE_DIGITS, SEPARATOR
+from pipelines.text.pii.spans import gather, matches, spans
 
 # Who wins where spans overlap: first the smaller rank, then the longer span, then the one that starts first, then the
 # kind that stands first: an employer is one for who works there, be it a kindergarten.
@@ -31,6 +33,11 @@ _ORDER = {kind: order for order, kind in enumerate(_RANKS)}
 
 # Each reading replaces something, so they come to an end; a text made to draw them out is left after so many.
 _READINGS = 20
+
+# Where no four letters or digits follow each other and nobody is mentioned there is nothing but, perhaps, a nickname.
+_LETTER_OR_DIGIT = rf"[0-9A-Za-z{''.join(CHINESE_DIGITS)}]"
+_CONTACT_GATE = rf"@|{_LETTER_OR_DIGIT}(?:{SEPARATOR}{{0,3}}{_LETTER_OR_DIGIT}){{3}}"
+_LINE_BREAK = "\U0010fffd"  # nobody's
 
 _LATIN = "[A-Za-z]{2}"  # no address is without
 
@@ -73,14 +80,14 @@ def redact(
     # nothing is found.
     rows = row
     for _ in range(_READINGS):
-        found = find(current.gather(rows) if len(rows) < len(current) else current, names=names)
-        if found.is_empty():
+        hits = find(current.gather(rows) if len(rows) < len(current) else current, names=names)
+        if hits.is_empty():
             break
-        found = found.with_columns(row=rows.gather(found["row"])).join(of_row, on="row", maintain_order="left")
-        numbers = _numbered(found, numbers)
-        found = found.join(numbers, on=["group", "kind", "value"], how="left", nulls_equal=True, maintain_order="left")
-        replaced.append(found.select("row", "kind"))
-        rows, changed = _rebuilt(current, found.with_columns(stands=_placeholder()))
+        hits = hits.with_columns(row=rows.gather(hits["row"])).join(of_row, on="row", maintain_order="left")
+        numbers = _numbered(hits, numbers)
+        hits = hits.join(numbers, on=["group", "kind", "value"], how="left", nulls_equal=True, maintain_order="left")
+        replaced.append(hits.select("row", "kind"))
+        rows, changed = _rebuilt(current, hits.with_columns(stands=_placeholder()))
         current = current.scatter(rows, changed)
     counts = pl.concat(replaced)
     return Redacted(current, counts.group_by("row", "kind").agg(count=pl.len().cast(pl.Int64)).sort("row", "kind"))
@@ -93,10 +100,10 @@ def without_addresses(texts: pl.Series) -> pl.Series:
         return texts
     some = texts.gather(rows).rechunk()
     folded = fold(some)
-    found = _apart(folded.back(find_links(folded.texts)))
-    if found.is_empty():
+    hits = _apart(folded.back(find_links(folded.texts)))
+    if hits.is_empty():
         return texts
-    changed, without = _rebuilt(some, found.with_columns(stands=pl.lit(" ")))
+    changed, without = _rebuilt(some, hits.with_columns(stands=pl.lit(" ")))
     return with_rows(texts, rows.gather(changed), without)
 
 
@@ -112,23 +119,36 @@ def find(texts: pl.Series, *, names: bool = True) -> pl.DataFrame:
     """
     folded = fold(texts)
     kept = spans(matches(folded.texts, placeholders.PATTERN), _KEPT)
-    found = folded.back(gather([kept, *(finder(folded.texts) for finder in _finders(names))]))
-    return _apart(found).filter(pl.col("kind") != _KEPT)
+    finders = (_find_contact, find_entities) if names else (_find_contact,)
+    hits = folded.back(gather([kept, *(finder(folded.texts) for finder in finders)]))
+    return _apart(hits).filter(pl.col("kind") != _KEPT)
 
 
-def _finders(names: bool) -> tuple[Finder, ...]:
-    if not names:
-        return (find_contact,)
-    from pipelines.text.pii.entities import find_entities
+def _find_contact(texts: pl.Series) -> pl.DataFrame:
+    """Contact data in folded texts, as a frame of SPANS."""
+    rows = texts.str.contains(_CONTACT_GATE).arg_true()
+    # What is left of a page's markup, as one sign of as many bytes.
+    breaks = {"<br />": f"{_LINE_BREAK}  ", "<br/>": f"{_LINE_BREAK} ", "<br>": _LINE_BREAK}
+    some = texts.gather(rows).str.replace_many(breaks)
+    hits = gather(finder(some) for finder in (find_links, find_numbers, find_handles, find_plates))
+    return gather([hits.with_columns(row=rows.gather(hits["row"]).cast(pl.UInt32)), find_nicknames(texts)])
 
-    return find_contact, find_entities
+
+def find_entities(texts: pl.Series) -> pl.DataFrame:
+    """Names, schools, employers, hospitals and addresses in folded texts, segmented once for all."""
+    from pipelines.text.pii.names import names_in
+    from pipelines.text.pii.places import places_in
+    from pipelines.text.pii.segmentation import segment
+
+    segmented = segment(texts)
+    return gather([places_in(segmented), names_in(segmented)])
 
 
-def _apart(found: pl.DataFrame) -> pl.DataFrame:
-    """`found` without the spans that overlap a better one, sorted by row and start."""
+def _apart(hits: pl.DataFrame) -> pl.DataFrame:
+    """`hits` without the spans that overlap a better one, sorted by row and start."""
     chosen = []
     kind = pl.col("kind")
-    left = found.with_columns(
+    left = hits.with_columns(
         rank=kind.replace_strict(_RANKS, return_dtype=pl.UInt8),
         order=kind.replace_strict(_ORDER, return_dtype=pl.UInt8),
     ).sort("row", "start", "end")
@@ -146,7 +166,7 @@ def _apart(found: pl.DataFrame) -> pl.DataFrame:
             .filter((pl.col("end") <= pl.col("first")) | (pl.col("start") >= pl.col("last")))
             .drop("first", "last")
         )
-    return pl.concat([found.clear(), *(one.select(found.columns) for one in chosen)]).sort("row", "start")
+    return pl.concat([hits.clear(), *(one.select(hits.columns) for one in chosen)]).sort("row", "start")
 
 
 def _numbers_given(texts: pl.Series, of_row: pl.DataFrame) -> pl.DataFrame:
@@ -168,9 +188,9 @@ def _numbers_given(texts: pl.Series, of_row: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _numbered(found: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+def _numbered(hits: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
     """`numbers` and those of the values that it does not hold, counted on in the order of their appearance."""
-    new = found.join(numbers, on=["group", "kind", "value"], how="anti", nulls_equal=True, maintain_order="left")
+    new = hits.join(numbers, on=["group", "kind", "value"], how="anti", nulls_equal=True, maintain_order="left")
     taken = numbers.group_by("group", "kind").agg(taken=pl.col("number").max())
     new = (
         new.unique(["group", "kind", "value"], keep="first", maintain_order=True)
@@ -188,12 +208,12 @@ def _placeholder() -> pl.Expr:
     return pl.concat_str(pl.lit("["), name, number, pl.lit("]"))
 
 
-def _rebuilt(texts: pl.Series, found: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+def _rebuilt(texts: pl.Series, hits: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """The rows with spans, and their texts with what `stands` in the place of each instead."""
     rebuilt = (
-        found.with_columns(
+        hits.with_columns(
             # Bytes, for a slice of bytes costs nothing however long the text is.
-            data=texts.gather(found["row"]).cast(pl.Binary),
+            data=texts.gather(hits["row"]).cast(pl.Binary),
             since=pl.col("end").shift(1, fill_value=0).over("row"),
         )
         .with_columns(

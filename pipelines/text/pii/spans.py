@@ -1,6 +1,6 @@
 """Where something stands in a column of texts: the form in which every finder answers, and a vectorised `finditer`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -9,8 +9,7 @@ import polars as pl
 SPANS = pl.Schema({"row": pl.UInt32, "start": pl.Int64, "end": pl.Int64, "kind": pl.String, "value": pl.String})
 
 # A finder reads folded texts (see `folding`: Simplified, half-width letters and digits, nothing invisible; no null) and
-# answers with a frame of SPANS in any order. Spans may overlap: `redaction` decides.
-Finder = Callable[[pl.Series], pl.DataFrame]
+# returns a frame of SPANS in any order. Spans may overlap: `redaction` decides.
 
 # Two noncharacters that no folded text holds.
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
@@ -73,10 +72,10 @@ def matches(texts: pl.Series, hit: str, *, cue: str = "", tail: str = "") -> pl.
     ).cast(MATCHES)
 
 
-def spans(found: pl.DataFrame, kind: str, value: pl.Expr | None = None) -> pl.DataFrame:
+def spans(hits: pl.DataFrame, kind: str, value: pl.Expr | None = None) -> pl.DataFrame:
     """Matches as spans of one `kind`; their value is `value`, or the hit in lower case."""
     value = pl.col("hit").str.to_lowercase() if value is None else value
-    return found.select("row", "start", "end", kind=pl.lit(kind), value=value).cast(SPANS)
+    return hits.select("row", "start", "end", kind=pl.lit(kind), value=value).cast(SPANS)
 
 
 def gather(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:

@@ -1,4 +1,18 @@
-"""Which characters are emoji, by Unicode's own properties, and faces made of signs."""
+"""Classes of characters: how many of each a text holds, in one pass over the bytes of a column; emoji and faces."""
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pipelines.core.arrow import buffers, decoded
+from pipelines.core.kernels import Bytes, Places, kernel
+
+CODES = 0x40000  # every character with letters or signs lies below; what lies above counts as the last one
+_TAGS = 0xE0000  # but for these, which are invisible and never counted
+
+Classes = npt.NDArray[np.uint8]
+"""One entry a code point: its class, from 1; 0 for what is not counted."""
+
 
 # What a picture is made of: pictographs, the letters of flags and skin tones (joiners, selectors and tags are invisible
 # characters anyway). A digit, # and * are emoji only under the enclosing key; ©, ® and ™ are signs of writing.
@@ -25,3 +39,27 @@ FACE_SIGNS = f"{MOUTHS}^_ω⌒﹏▽△□▿‿∀дДㅂㅅ益エзᴗ◡∇�
 # Faces that lie on their side. :) alone may end a bracket, but not a line.
 LYING_FACE = r"(?m)[:;]-[)(]|[：；]-[）)（(]|(?:[:;]\)+ ?)+$"
 LYING_FACE_SIGNS = ":;：；"
+
+
+def every_character() -> pl.Series:
+    """All code points below CODES, in order, each a string; a surrogate is U+FFFD."""
+    return pl.Series([chr(code) if not 0xD800 <= code < 0xE000 else "\ufffd" for code in range(CODES)])
+
+
+def counted(texts: pl.Series, classes: Classes, names: tuple[str, ...]) -> dict[str, npt.NDArray[np.int64]]:
+    """How many characters of each class in `names` (the first is class 1) each text holds; 0 for a null."""
+    counts = _counts(*buffers(texts), classes, len(names) + 1)
+    return {name: counts[:, n] for n, name in enumerate(names, 1)}
+
+
+@kernel
+def _counts(data: Bytes, offsets: Places, classes: Classes, n_classes: int) -> npt.NDArray[np.int64]:
+    rows = len(offsets) - 1
+    counts = np.zeros((rows, n_classes), np.int64)
+    for row in range(rows):
+        at, end, here = offsets[row], offsets[row + 1], counts[row]
+        while at < end:
+            code, at = decoded(data, at)
+            if not _TAGS <= code < _TAGS + 0x1000:
+                here[classes[min(code, len(classes) - 1)]] += 1
+    return counts

@@ -21,7 +21,7 @@ _NO_GIVEN = (
 )
 
 
-class Naming(NamedTuple):
+class NameModel(NamedTuple):
     """By code point: the cost of a surname and of a character of a given name, in nats (lattice.NEVER: it is none);
     surnames that are words as well; those that are counted (上周); 小, 老 and 阿; characters that are doubled. Surnames
     of two characters, sorted. The roles of each word, by its id."""
@@ -37,7 +37,7 @@ class Naming(NamedTuple):
 
 
 @cache
-def naming() -> Naming:
+def name_model() -> NameModel:
     """The tables, made once."""
     surnames, given = voc.lexicon("surnames"), voc.lexicon("given_names")
     # A surname's frequency falls with its rank about like this: 王 and 李 have 7 % each, the hundredth 0.2 %.
@@ -50,7 +50,7 @@ def naming() -> Naming:
     of_given[_codes(given["usual"])] = -np.log(0.42 / len(given["usual"]))
     of_given[_codes(given["frequent"])] = -np.log(0.55 / len(given["frequent"]))
     compound = [_codes(list(one)) for one in surnames["compound"]]
-    return Naming(
+    return NameModel(
         of_surname,
         of_given,
         _flags(surnames["ordinary"]),

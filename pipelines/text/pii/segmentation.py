@@ -13,12 +13,12 @@ import polars as pl
 
 from pipelines.core.arrow import buffers
 from pipelines.core.kernels import Places
-from pipelines.text.pii.lattice import decoded, read_runs
-from pipelines.text.pii.naming import naming
+from pipelines.text.pii.lattice import code_points, read_runs
+from pipelines.text.pii.name_model import name_model
 from pipelines.text.pii.vocabulary import vocabulary
 
 
-class Reading(NamedTuple):
+class Segmented(NamedTuple):
     """A column as words, and the names that could stand in it.
 
     `tokens`: the word id of each token; `begins` and `ends`: its bytes, counted through the column; `row_tokens`: the
@@ -38,13 +38,13 @@ class Reading(NamedTuple):
     names: pl.DataFrame
 
 
-def read(texts: pl.Series) -> Reading:
+def segment(texts: pl.Series) -> Segmented:
     """`texts` (folded, without nulls) as words and candidate names."""
     data, offsets = buffers(texts)
-    codes, at, rows = decoded(data, offsets)
+    codes, at, rows = code_points(data, offsets)
     words = vocabulary()
     tokens, starts, row_tokens, places, margins = read_runs(
-        codes, rows, words.keys, words.ids, words.costs, words.of_character, *naming()
+        codes, rows, words.keys, words.ids, words.costs, words.of_character, *name_model()
     )
     start, core, end, made, left, right, own = places.T
     row = np.searchsorted(rows, start, side="right") - 1
@@ -62,4 +62,4 @@ def read(texts: pl.Series) -> Reading:
         }
     )
     begins = at[starts]
-    return Reading(texts, tokens, begins, np.append(begins[1:], at[-1]), row_tokens, offsets, names)
+    return Segmented(texts, tokens, begins, np.append(begins[1:], at[-1]), row_tokens, offsets, names)
