@@ -5,8 +5,7 @@ from collections.abc import Callable
 import polars as pl
 from hypothesis import strategies as st
 
-from pipelines.text.counting import every_character
-from pipelines.text.emoji import EMOJI
+from pipelines.text.characters import EMOJI, every_character
 from pipelines.text.pii.placeholders import EMOTICON, NAMES
 
 

@@ -12,7 +12,7 @@ from pipelines.clean import dialogues, posts
 from pipelines.clean.dialogues import clean_dialogues
 from pipelines.clean.posts import clean_posts
 from pipelines.settings import Cleaning
-from pipelines.text.shares import in_shares
+from pipelines.text.chunks import in_shares
 
 
 @given(rows=st.integers(0, 50), size=st.integers(1, 500))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pipelines.core import kernels
 
-PART = "from house.kernels import part\n\n\n@part\ndef doubled(x):\n    return {}\n"
-WHOLE = """from house.kernels import kernel
+PART = "from house.core.kernels import part\n\n\n@part\ndef doubled(x):\n    return {}\n"
+WHOLE = """from house.core.kernels import kernel
 from house.part import doubled
 
 
@@ -23,8 +23,8 @@ print(answer(20), sum(answer.stats.cache_hits.values()))
 
 def test_a_change_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> None:
     package = tmp_path / "house"
-    package.mkdir()
-    (package / "kernels.py").write_bytes(Path(kernels.__file__).read_bytes())
+    (package / "core").mkdir(parents=True)
+    (package / "core" / "kernels.py").write_bytes(Path(kernels.__file__).read_bytes())
     (package / "whole.py").write_text(WHOLE)
 
     def answered(doubled: str) -> str:

@@ -30,8 +30,6 @@ def test_similarity_is_that_of_the_sets(texts: list[str]) -> None:
     ("one", "other", "expected"),
     [
         ("", "", 1.0),
-        ("", "我", 0.0),
-        ("a", "a", 1.0),
         ("a", "a\0", 0.0),  # a missing character is none
         ("\0", "", 0.0),
         ("abcd", "abcde", 0.0),

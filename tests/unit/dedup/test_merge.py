@@ -89,13 +89,8 @@ def drops(dropped: pl.DataFrame) -> list[tuple[str, str, str, str]]:
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ("我很难过，怎么办", "我很难过，怎么办", True),
-        ("我很难过，怎么办", "我很难过,\n怎么办", True),
-        ("我很难过ABC", "我 很 难过ａｂｃ", True),
-        ("我很难过", "我很\u200b难过", True),
+        ("我很难过，怎么办ABC", "我 很\u200b难过,\n怎么办ａｂｃ", True),
         ("我很难过", "我很难过。", False),  # short and different: two of two shingles are not one
-        ("我很难过", "我很难过了", False),
-        ("我失眠", "好累啊", False),
         ("", "", True),
     ],
 )
@@ -112,13 +107,7 @@ def test_nearly_the_same_is_one_and_says_how_nearly():
     assert drops(dropped) == [("post", "b", "near_duplicate", "0.88 like a")]
 
 
-def test_half_of_a_text_is_not_the_same():
-    kept, dropped = merge(post("a", STORY), post("b", STORY[:25]), post("c", STORY + REPLY))
-    assert kept.height == 3
-    assert dropped.is_empty()
-
-
-def test_a_similarity_is_never_told_higher_than_it_is():
+def test_a_similarity_is_never_rounded_up():
     """0.997 is not 1.00; and where all shingles are shared without the texts being equal, it says so."""
     longer = "".join(f"第{n}天的日记，写了又划掉。" for n in range(100, 190))
     _, dropped = merge(post("a", longer + "好"), post("b", longer + "吗"), post("c", "哈" * 30), post("d", "哈" * 29))
@@ -142,11 +131,6 @@ def test_the_earliest_survives_then_the_longest(times: tuple[int | None, ...], s
     assert all(detail.endswith(f" like {survivor}") for detail in dropped["detail"])
 
 
-def test_of_equally_long_ones_the_smallest_id_survives():
-    kept, _ = merge(post("b", STORY + "唉"), post("a", STORY + "哎"), post("c", STORY + "嗯"))
-    assert kept["post_id"].to_list() == ["a"]
-
-
 # --- answers
 
 
@@ -163,12 +147,6 @@ def test_equal_answers_to_one_question_are_one_and_the_first_stays():
         ("answer", "b/0", "duplicate", "same text as a/1"),
         ("answer", "b/1", "duplicate", "same text as a/1"),
     ]
-
-
-def test_nearly_equal_answers_to_one_question_are_one():
-    kept, dropped = merge(post("a", STORY, REPLY, "加油", REPLY + "祝好。"))
-    assert answer_ids(kept) == {"a": ["a/1", "a/2"]}
-    assert drops(dropped) == [("answer", "a/0", "near_duplicate", "0.93 like a/2")]
 
 
 def test_the_earlier_of_two_answers_stays():
@@ -189,27 +167,17 @@ def test_nearly_equal_answers_to_two_questions_stay_and_are_marked():
     assert drops(dropped) == [("answer", "b/1", "near_duplicate", "0.93 like b/0")]
 
 
-def test_two_copies_of_a_question_are_one_question():
-    kept, _ = merge(post("a", STORY, REPLY), post("b", STORY, REPLY + "祝好。"))
-    [answer] = kept["answers"].to_list()[0]
-    assert (answer["answer_id"], answer["n_questions"]) == ("b/0", 1)
-
-
-def test_a_survivor_without_answers_takes_those_of_the_others():
-    kept, _ = merge(post("a", "我很难过"), post("b", "我很难过", "抱抱"), post("c", "我睡不着"))
+def test_two_copies_of_a_question_are_one_question_and_a_moved_answer_is_whole():
+    kept, _ = merge(post("a", STORY, REPLY), post("b", STORY, REPLY + "祝好。"), post("c", "我睡不着"))
     assert answer_ids(kept) == {"a": ["b/0"], "c": []}
-
-
-def test_an_answer_that_moved_is_whole():
-    kept, _ = merge(post("a", "我很难过"), post("b", "我很难过", "抱抱"))
     [answer] = kept["answers"].to_list()[0]
-    assert (answer["answer_id"], answer["text"], answer["author_role"]) == ("b/0", "抱抱", "unknown")
+    assert (answer["text"], answer["author_role"], answer["n_questions"]) == (REPLY + "祝好。", "unknown", 1)
 
 
-# --- what else the others knew
+# --- what else the survivor takes over
 
 
-def test_what_one_member_says_of_risk_and_age_counts_for_the_survivor():
+def test_risk_and_age_of_one_member_count_for_the_survivor():
     signs = [{"kind": "abuse", "rule": "violence"}, {"kind": "self_harm", "rule": "wish_to_die"}]
     kept, _ = merge(
         post("a", STORY, risk=signs[:1]),
@@ -224,7 +192,7 @@ def test_what_one_member_says_of_risk_and_age_counts_for_the_survivor():
     ]
 
 
-def test_a_survivor_tells_what_was_taken_out_of_what_it_has_now():
+def test_a_survivor_counts_what_was_taken_out_of_what_it_has_now():
     """Counts of the members whose answers it has, and the cuts of just those answers."""
 
     def count(kind: str, times: int) -> dict[str, Any]:
@@ -346,13 +314,11 @@ Q, A = ("seeker", "我睡不着"), ("supporter", "多久了？")
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ([Q, A], [Q, A], True),
         ([Q, A], [("seeker", "我 睡不着"), ("supporter", "多久了?")], True),
         ([Q, A], [Q], False),
         ([Q, A], [A, Q], False),
         ([Q, A], [("supporter", Q[1]), ("seeker", A[1])], False),  # the same words, by the other one
         ([("seeker", "好的"), ("supporter", "嗯")], [("seeker", "好"), ("supporter", "的嗯")], False),
-        ([("seeker", STORY)], [("seeker", STORY), ("supporter", REPLY)], False),
         ([], [], True),
     ],
 )
@@ -396,7 +362,7 @@ def test_with_edits_that_no_reader_sees_they_are_still_found(reviews: list[str])
     assert set(kept["post_id"]) == set(alone["post_id"])
 
 
-def test_one_case_that_a_model_told_again_and_again(shared: Path):
+def test_one_case_that_a_model_wrote_again_and_again(shared: Path):
     """CPsyCounD: one marriage is told 29 times, with other names and another first sentence."""
     frame = read("cpsycoun", shared / "zh_multiturn" / "cpsycound_raw.tar.gz").kept
     frame = frame.with_columns(risk=pl.lit([]), under_18=False).select(

@@ -43,7 +43,7 @@ def story(n_characters: int) -> str:
     return "".join(chr(0x4E00 + n * n % 9973) for n in range(n_characters))
 
 
-@pytest.mark.parametrize("place", [0, 1, 17, 60])
+@pytest.mark.parametrize("place", [0, 17])
 def test_28_characters_out_of_a_long_text_are_found(place: int):
     whole = story(200)
     quoted = f"有人对我说：“{whole[place : place + 28]}”我不懂"

@@ -72,7 +72,7 @@ def test_a_post_and_the_dialogue_made_from_it_are_one_group():
     assert made["splits"][0]["given_at"].to_list() == ["clean_posts@1"]
 
 
-def test_a_bridge_is_dropped_with_the_groups_that_it_would_tie_and_its_answers_with_it():
+def test_a_conflict_is_dropped_with_its_answers_and_names_the_groups():
     tested = make([post(1, STORY)], sizes=ALL_TEST)["splits"][0]
     both = make([post(1, STORY), post(2, OTHER)], known=tested, sizes=ALL_TRAIN)["splits"][0]
     made = make([post(1, STORY), post(2, OTHER), post(3, STORY, "答", title=OTHER)], known=both)
@@ -87,7 +87,7 @@ def test_a_bridge_is_dropped_with_the_groups_that_it_would_tie_and_its_answers_w
     assert split_of(made) == {"s:1": "test", "s:2": "train"}
 
 
-def test_an_author_in_test_who_posts_a_text_of_train_is_a_bridge():
+def test_an_author_in_test_with_a_text_of_train_is_a_conflict():
     tested = make([post(1, STORY, author="u_1")], sizes=ALL_TEST)["splits"][0]
     both = make([post(1, STORY, author="u_1"), post(2, OTHER)], known=tested, sizes=ALL_TRAIN)["splits"][0]
     made = make([post(3, OTHER, author="u_1")], [dialogue("d", f"seeker: {STORY}", "supporter: 嗯")], both)
@@ -95,25 +95,13 @@ def test_an_author_in_test_who_posts_a_text_of_train_is_a_bridge():
     assert split_of(made) == {"s:d": "test"}
 
 
-def test_a_dialogue_that_opens_like_test_and_quotes_an_answer_of_train_is_a_bridge():
+def test_a_dialogue_that_opens_like_test_and_quotes_an_answer_of_train_is_a_conflict():
     long_answer = "你已经很努力了，请不要责怪自己，先好好睡一觉。" * 3
     rows = [post(1, STORY), post(2, OTHER, long_answer)]
     known = make(rows, sizes=ALL_TRAIN, known=make(rows[:1], sizes=ALL_TEST)["splits"][0])["splits"][0]
     made = make(rows, [dialogue("d", f"seeker: {STORY}", f"supporter: {long_answer}")], known)
     assert reasons(made, "unique_dialogues")["s:d"][0] == "bridges_split"
     assert split_of(made) == {"s:1": "test", "s:2": "train"}
-
-
-def test_every_copy_of_a_bridge_falls_with_its_answers():
-    known = make([post(1, STORY), post(2, OTHER)], sizes=ALL_TRAIN)["splits"][0]
-    known = known.with_columns(split=pl.Series(["test", "train"]))
-    twins = [post(n, STORY, f"答{n}", title=OTHER) for n in (3, 4)]
-    made = make([post(1, STORY), post(2, OTHER), *twins], known=known)
-    fallen = {row: reason for row, (reason, _) in reasons(made, "unique_posts").items()}
-    assert fallen == {
-        **dict.fromkeys(("s:3", "s:4"), "bridges_split"),
-        **dict.fromkeys(("s:3/0", "s:4/0"), "post_dropped"),
-    }
 
 
 # --- near-duplicates
@@ -124,7 +112,7 @@ NIGHTS_3 = NIGHTS_2.replace("没有", "没什")  # like NIGHTS_2, and not enough
 LETTER = "谢谢你愿意把这些说出来。半年没有睡好，任谁都会累，先别急着责怪自己，可以试着每天在同一个时间躺下，" * 2
 
 
-def test_a_post_told_again_in_nearly_the_same_words_is_one_post_with_all_answers():
+def test_two_posts_in_nearly_the_same_words_are_one_post_with_all_answers():
     made = make([post(1, NIGHTS, LETTER), post(2, NIGHTS_2, LETTER + "祝好。", "抱抱")])
     [row] = made["unique_posts"][0].to_dicts()
     assert (row["post_id"], row["cluster_id"], row["cluster_size"]) == ("s:1", "s:1", 2)
@@ -135,15 +123,11 @@ def test_a_post_told_again_in_nearly_the_same_words_is_one_post_with_all_answers
     }
 
 
-def test_a_dialogue_that_opens_nearly_like_a_post_is_of_its_group():
-    for opening in (NIGHTS_2, f"您好，我第一次来。{NIGHTS}"):
-        made = make([post(1, NIGHTS)], [dialogue("d", f"seeker: {opening}", "supporter: 嗯")])
+def test_a_dialogue_that_opens_nearly_like_a_post_or_quotes_an_answer_is_of_its_group():
+    quoted = f"有人劝我说：“{LETTER[:32]}”可我做不到"
+    for text, opening in ((NIGHTS, NIGHTS_2), (NIGHTS, f"您好，我第一次来。{NIGHTS}"), (OTHER, quoted)):
+        made = make([post(1, text, LETTER)], [dialogue("d", f"seeker: {opening}", "supporter: 嗯")])
         assert made["splits"][0].height == 1
-
-
-def test_a_dialogue_that_quotes_a_part_of_an_answer_is_of_its_group():
-    quoted = f"seeker: 有人劝我说：“{LETTER[:32]}”可我做不到"
-    assert make([post(1, OTHER, LETTER)], [dialogue("d", quoted, "supporter: 嗯")])["splits"][0].height == 1
 
 
 @pytest.fixture
@@ -155,7 +139,7 @@ def on_two_sides() -> pl.DataFrame:
     return made["splits"][0]
 
 
-def test_what_is_nearly_like_both_sides_falls_and_both_sides_stay(on_two_sides: pl.DataFrame):
+def test_a_post_nearly_like_two_splits_is_dropped_and_both_stay(on_two_sides: pl.DataFrame):
     """However early it was posted, and wherever it stands in the order of ids."""
     early = datetime(2020, 1, 1, tzinfo=UTC)
     middle = post(0, NIGHTS_2, LETTER, title=STORY, posted_at=early)
@@ -177,14 +161,14 @@ def test_a_chain_of_near_duplicates_is_one_post_unless_its_ends_were_given_apart
     assert reasons(made, "unique_posts")["s:2"][0] == "bridges_split"
 
 
-def test_a_near_copy_takes_no_room():
+def test_a_near_duplicate_takes_no_room_in_a_size():
     rows = [post(1, NIGHTS), post(2, NIGHTS_2), post(3, STORY), post(4, OTHER)]
     made = make(rows, sizes=Sizes(posts=SplitSizes(test=2, validation=0)))
     kept = Counter(split_of(made).values())
     assert kept == {"test": 2, "train": 1}
 
 
-def test_the_author_of_a_duplicate_ties_as_well():
+def test_the_author_of_a_duplicate_counts_as_well():
     """The survivor is anonymous, its re-post is not: what its author wrote elsewhere must not be learnt from."""
     early, late = (datetime(2025, 3, day, tzinfo=UTC) for day in (1, 2))
     rows = [post(1, STORY, posted_at=early), post(2, STORY, author="u_1", posted_at=late), post(3, OTHER, author="u_1")]
@@ -192,13 +176,6 @@ def test_the_author_of_a_duplicate_ties_as_well():
     assert made["unique_posts"][0]["post_id"].to_list() == ["s:1", "s:3"]
     assert made["unique_posts"][0]["group_id"].n_unique() == 1
     assert split_of(make(rows[2:], known=make(rows[:2], sizes=ALL_TEST)["splits"][0])) == {"s:3": "test"}
-
-
-def test_a_duplicate_takes_no_room():
-    third = "工作压力太大了，想要辞职又不敢开口"
-    rows = [post(1, STORY), post(2, STORY), post(3, OTHER, author="u_1"), post(4, third, author="u_1")]
-    made = make(rows, sizes=Sizes(posts=SplitSizes(test=1, validation=0)))
-    assert split_of(made) == {"s:1": "test", "s:3": "train", "s:4": "train"}
 
 
 @pytest.mark.parametrize("size", [SplitSizes(test=2, validation=0), SplitSizes(test=500, validation=0.1)])
@@ -220,9 +197,8 @@ def test_shares_may_leave_nothing_of_a_handful_and_so_may_no_rows():
     require_training_rows(make([], sizes=ALL_TRAIN), ALL_TRAIN)
 
 
-@pytest.mark.parametrize("sizes", [ALL_TEST, ALL_TRAIN])
-def test_nothing_gives_three_empty_tables(sizes: Sizes):
-    made = make([], sizes=sizes)
+def test_nothing_gives_three_empty_tables():
+    made = make([])
     assert [(len(kept), len(dropped)) for kept, dropped in made.values()] == [(0, 0)] * 3
 
 

@@ -74,7 +74,7 @@ def test_what_is_not_named_stays(text):
 
 
 def test_every_list_of_the_lexicon_has_a_use():
-    used = {name for kind in place_rules.CLASSES.values() for names in kind.values() for name in names}
+    used = {name for kind in voc.lexicon("places")["of_kind"].values() for names in kind.values() for name in names}
     used |= {
         "administration",
         "place",
@@ -105,6 +105,7 @@ def _lists(table):
             yield value.split() if isinstance(value, str) else value
 
 
-@pytest.mark.parametrize("pattern", [rule for rules in place_rules.RULES.values() for rule in rules])
-def test_every_rule_is_a_regex_that_says_something(pattern):
-    assert pl.Series([""]).str.contains(f"^(?:{pattern.hit})$").to_list() == [False]
+def test_every_rule_is_a_regex_that_says_something():
+    patterns = [rule.hit for rules in place_rules.RULES.values() for rule in rules]
+    assert patterns
+    assert [one for one in patterns if pl.Series([""]).str.contains(f"^(?:{one})$")[0]] == []
