@@ -353,15 +353,6 @@ def test_reviews_that_were_written_twice(reviews: list[str]):
     assert kept["cluster_size"].sum() == 9000
 
 
-def test_with_edits_that_no_reader_sees_they_are_still_found(reviews: list[str]):
-    wide = str.maketrans({**{chr(c): chr(c + 0xFEE0) for c in range(0x21, 0x7F)}, "，": ",", "！": "!"})
-    edited = [line.translate(wide) if n % 2 else f"\ufeff {line}\u200b\n" for n, line in enumerate(reviews)]
-    alone, _ = merged(posts(post(f"a{n:04}", line) for n, line in enumerate(reviews)))
-    both = [post(f"{kind}{n:04}", line) for kind, of in (("a", reviews), ("b", edited)) for n, line in enumerate(of)]
-    kept, _ = merged(posts(both))
-    assert set(kept["post_id"]) == set(alone["post_id"])
-
-
 def test_one_case_that_a_model_wrote_again_and_again(shared: Path):
     """CPsyCounD: one marriage is told 29 times, with other names and another first sentence."""
     frame = read("cpsycoun", shared / "zh_multiturn" / "cpsycound_raw.tar.gz").kept
@@ -374,17 +365,3 @@ def test_one_case_that_a_model_wrote_again_and_again(shared: Path):
     kept, dropped = merged_dialogues(frame)
     assert (frame.height, kept.height, kept["cluster_size"].max()) == (359, 331, 29)
     assert set(dropped["reason"]) == {"near_duplicate"}
-
-
-def test_one_post_fifty_thousand_times():
-    frame = (
-        posts([post("p", STORY)])
-        .select(pl.all().repeat_by(50_000).explode())
-        .with_columns(
-            post_id=pl.format("p{}", pl.int_range(pl.len()).cast(pl.String).str.zfill(5)),
-            answers=pl.lit([], CleanPosts.polars_schema()["answers"]),
-        )
-    )
-    kept, dropped = merged(frame)
-    assert kept.select("post_id", "cluster_size").rows() == [("p00000", 50_000)]
-    assert dropped.height == 49_999

@@ -374,8 +374,5 @@ def test_a_new_group_says_when_it_was_first_seen_and_an_old_one_keeps_saying_it(
     given = give({"a": ["1"], "b": ["new"]}, TWO)
     given_at = dict(given.splits.select("group_id", "given_at").iter_rows())
     assert given_at == {"g1": "then", "g2": "then", "g3": "then", given.groups["b"]: "now"}
-
-
-def test_nothing_gives_nothing_and_forgets_nothing():
     assert give({}).splits.is_empty()
     assert give({}, TWO).splits.equals(TWO)

@@ -97,3 +97,35 @@ def test_adults_of_real_posts_are_left_alone(shared: Path):
     text = pl.concat_str("title", "description", separator="\n")
     told = posts.select(minors(text).struct.unnest())
     assert told.sum().row(0) == (0, 3)
+
+
+# --- ages.toml: sentences that were written before the rules
+
+
+def figures(frame: pl.DataFrame, limit: str) -> tuple[float, float]:
+    """Precision and recall of what the rules take for younger than `limit`; who is under 14 is under 18 as well."""
+    true = pl.col("limit").is_in(["under_14", limit])
+    both, flagged, written = frame.select(
+        (pl.col(limit) & true).sum(), pl.col(limit).sum().alias("n"), true.sum().alias("m")
+    ).row(0)
+    return both / flagged if flagged else 1.0, both / written
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "precision", "recall"),
+    [
+        ("sentences", "under_18", 0.95, 0.90),
+        ("sentences", "under_14", 0.95, 0.90),
+        ("apart", "under_18", 0.95, 0.80),
+        ("apart", "under_14", 0.95, 0.75),
+        ("beside", "under_18", 0.90, 0.95),
+        ("beside", "under_14", 0.95, 0.95),
+    ],
+)
+def test_the_rules_reach_their_figures(name: str, limit: str, precision: float, recall: float):
+    sentences = tomllib.loads(Path(__file__).with_name("ages.toml").read_text(encoding="utf-8"))[name]
+    frame = pl.DataFrame(sentences).with_columns(minors(pl.col("text")).struct.unnest())
+    wrong = frame.filter(pl.col(limit) != pl.col("limit").is_in(["under_14", limit]))["text"].to_list()
+    reached = figures(frame, limit)
+    assert reached[0] >= precision, wrong
+    assert reached[1] >= recall, wrong
