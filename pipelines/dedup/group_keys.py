@@ -1,12 +1,12 @@
 """Group keys: what puts rows into one group, so that no split tears them apart.
 
-Exact keys are short strings: a hash of a text's key, or an author's pseudonym. A text has the same key wherever it
-stands: a post that a dialogue opens with, an answer that another post quotes whole. The table `splits` remembers them.
+Exact keys are short strings: a hash of a text's key, or an author's pseudonym. A text has the same key in any
+place: a post that a dialogue opens with, an answer that another post quotes whole. The table `splits` remembers them.
 
 Soft keys stand for texts that are nearly equal, or equal but for marks, and for passages that two rows share. They
 follow from all texts that are there and are stored nowhere, so they must not move a row that has its split. So where
 nearly equal texts hang together by a chain from one split to another, their pairs have keys and not the chain: what
-is in the middle is dropped, and its ends stay. A passage that already stands in two splits, or that so many texts
+is in the middle is dropped, and its ends stay. A passage that is already in two splits, or that so many texts
 have that it is a formula, is no key.
 """
 
@@ -112,7 +112,7 @@ def _collected(keys: pl.DataFrame) -> pl.DataFrame:
 
 
 def _n_splits(over: str) -> pl.Expr:
-    """In how many splits the rows with the same value stand already."""
+    """In how many splits the rows with the same value are already."""
     return pl.col("split").drop_nulls().n_unique().over(over)
 
 

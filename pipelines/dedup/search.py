@@ -38,5 +38,5 @@ def name_clusters(texts: pl.Series, find: Callable[..., pl.DataFrame] = find_dup
 
 
 def digests(texts: pl.Series) -> pl.Series:
-    """What a text is known by where the text itself must not stand: 16 hex digits each."""
+    """What names a text where the text itself must not be: 16 hex digits each."""
     return pl.Series([digest(one) for one in texts], dtype=pl.String)

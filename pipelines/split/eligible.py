@@ -1,4 +1,4 @@
-"""Which posts and rounds may be asked about for a set that something learns from (DESIGN §2.8)."""
+"""Which posts and rounds may be part of a set that something learns from (DESIGN §2.8)."""
 
 import polars as pl
 
@@ -49,14 +49,14 @@ class Eligibility:
 
         Raises RequestError as `exclusion_reason` does.
         """
-        asked: list[Row] = []
+        eligible: list[Row] = []
         lost: list[Lost] = []
         for row in posts.iter_rows(named=True):
             if (exclusion := self.exclusion_reason(row["post_id"], row)) is None:
-                asked.append(row)
+                eligible.append(row)
             else:
                 lost.append(Lost("post", row["post_id"], *exclusion))
-        return asked, lost
+        return eligible, lost
 
     def _second_opinion(self, row_id: str) -> Reason | None:
         opinion = self._opinions.get(row_id)

@@ -38,9 +38,9 @@ def sample_turns(
         rounds = answered_rounds(row["turns"])
         law = round_probabilities(len(rounds), centred=sampling.centred)
         drawn = set(sample_rounds(len(rounds), sampling.n_samples, row["dialogue_id"], seed, centred=sampling.centred))
-        for number, asked in enumerate(rounds, 1):
+        for number, place in enumerate(rounds, 1):
             if number in drawn:
-                kept.append(_sampled(row, number, asked, float(law[number - 1]), len(rounds)))
+                kept.append(_sampled(row, number, place, float(law[number - 1]), len(rounds)))
             else:
                 passed_over.append(_not_drawn(row["dialogue_id"], number, len(drawn), len(rounds)))
     dropped = pl.DataFrame(passed_over, schema=Dropped.polars_schema())
@@ -59,8 +59,8 @@ def answered_rounds(turns: list[dict[str, Any]]) -> list[int]:
     ]
 
 
-def _sampled(row: dict[str, Any], number: int, asked: int, probability: float, n_rounds: int) -> dict[str, Any]:
-    history, reply = row["turns"][: asked + 1], row["turns"][asked + 1]
+def _sampled(row: dict[str, Any], number: int, place: int, probability: float, n_rounds: int) -> dict[str, Any]:
+    history, reply = row["turns"][: place + 1], row["turns"][place + 1]
     return {
         **{name: row[name] for name in _COPIED},
         "round": number,

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-# Bytes. A call costs some tenths of a second whatever it is given, mostly regexes compiled again; and what it is given
-# it holds several times over.
+# Bytes. A call costs some tenths of a second however small its frame is, for regexes are compiled again, and it holds
+# its frame several times over.
 LEAST, MOST = 8 << 20, 32 << 20
 
 Work = Callable[[pl.DataFrame], pl.DataFrame]

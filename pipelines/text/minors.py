@@ -1,8 +1,8 @@
 """Writers who say that they are minors, by the patterns of `lexicons/minors.toml`.
 
 The data of children under 14 are sensitive by law (PIPL Art. 28): their posts are dropped. Those of minors stay out of
-everything that trains. A school year tells as well: primary school counts as under 14, what follows as under 18, unless
-the writer says to be 18 or older.
+everything that trains. A school year is a sign as well: primary school counts as under 14, what follows as under 18,
+unless the writer says to be 18 or older.
 """
 
 from functools import cache
@@ -14,7 +14,7 @@ from pipelines.text.lexicon import alternation, filled, lexicon
 from pipelines.text.words import Words, spelled
 
 LIMITS = {"under_14": 14, "under_18": 18}
-# Words of the lexicon that stand in its patterns.
+# Words of the lexicon that its patterns use.
 _SHARED = (
     *("self", "before", "after", "during", "opening", "not_yet"),
     *("clause", "so_far", "other", "then", "class", "pupil", "named_school"),

@@ -1,6 +1,6 @@
-"""How near texts are by their wording: enough to tell a rewrite from the text of another dialogue.
+"""How near texts are by their wording: enough to distinguish a rewrite from the text of another dialogue.
 
-Line by line, for the lines stand opposite each other: two long texts about the same kind of trouble share most of their
+Line by line, for the lines correspond: two long texts about the same kind of trouble share most of their
 characters and common words, by any author. It sees words, not meaning; it needs no model.
 """
 
@@ -16,7 +16,7 @@ from schemas.reasoning import Lang
 # Sums over sets are exact (fsum): the order of a set of strings differs from run to run, and with it the last digits.
 _HAN = r"\u3007\u3400-\u4dbf\u4e00-\u9fff"
 _RUN = re.compile(rf"[{_HAN}]+|[^\W\d_{_HAN}]+(?:'[a-z]+)?|\d+")
-# A line stands in another's place where it shares less than the one with its own source and more than the other with
+# A line is in another's place where it shares less than the one with its own source and more than the other with
 # somebody else's, and has so many parts; ours.
 _OWN, _OTHERS, _TELLING = 0.2, 0.6, 6
 # So much more, of 2, two lines share with each other's sources than with their own where they were exchanged; ours.
@@ -27,7 +27,7 @@ _FEWEST, _BY_CHANCE = 4, 0.005
 # Chinese texts share characters anyhow. Ours: see `own`.
 LEAST_OWN: dict[Lang, float] = {"zh": 1.9, "en": 4.0}
 _LONGEST = 3  # of Chinese, runs of one to three characters
-# English words that stand in any text.
+# English words of any text.
 _ANYWHERE = """
 a an the i me my you your it its he she they we us our this that there here what how who when and or but if so as of in
 on at to for with from by about be am is are was were been have has had do does did will would can could not no just
@@ -87,10 +87,10 @@ def own(before: Sequence[str], after: Sequence[str]) -> float:
 
 
 def moved(before: Sequence[str], after: Sequence[str]) -> int:
-    """How many lines stand in another's place.
+    """How many lines are in another's place.
 
     Either a line says what another one of the source says nearly word for word; or two lines, however they are put,
-    share more with each other's sources than with their own. Lines that say too little to tell do not count.
+    share more with each other's sources than with their own. Lines that hold too little to decide do not count.
 
     Of 1,298 pairs of lines of careful rewrites by hand none looks exchanged; exchanged on purpose, 97 in 100 do.
     """

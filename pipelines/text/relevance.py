@@ -64,7 +64,7 @@ def _relevance(posts: pl.Series) -> pl.Series:
 
 @cache
 def _words() -> Words:
-    """What is counted in every text: the parts of a story, topics, and what stands near the signs of each label."""
+    """What is counted in every text: the parts of a story, topics, and what is near the signs of each label."""
     words = lexicon("relevance", __file__)
     story, topics = words["story"], words["not_psychological"]["topics"]
     lists = {**story, **topics, **{_near(label): words[label]["near"] for label in _SIGNED}}
@@ -96,7 +96,7 @@ def _own() -> pl.Expr:
 def _signed(posts: pl.DataFrame, label: str) -> pl.DataFrame:
     """The posts with signs of `label`: `row`, `label`, whether the case is `clear`, and the signs as `detail`.
 
-    It is where enough kinds of signs stand together, the one that it needs among them (with the one that makes it
+    A case where enough kinds of signs are together, the one that it needs among them (with the one that makes it
     `certain`, where there is such a one), and the writer says little of themselves.
     """
     rules = lexicon("relevance", __file__)[label]

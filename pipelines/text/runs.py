@@ -31,7 +31,7 @@ class Run(NamedTuple):
 
 
 class Runs:
-    """Finds runs of `least` characters and more that stand in one of the known texts."""
+    """Finds runs of `least` characters and more that are in one of the known texts."""
 
     def __init__(self, known: Iterable[tuple[str, str]], least: int) -> None:
         """Of texts by a key of the caller's; of two with the same words the first counts."""
@@ -45,7 +45,7 @@ class Runs:
         self._key_of = texts
         self._texts = list(texts)
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-        self._starts: _Places = np.cumsum(lengths + 1) - lengths  # a mark stands before every text, and after the last
+        self._starts: _Places = np.cumsum(lengths + 1) - lengths  # a mark before every text, and after the last
         self._codes: Points = np.full(int(lengths.sum()) + len(texts) + 1, _BETWEEN, dtype=np.uint32)
         for start, text in zip(self._starts.tolist(), texts, strict=True):
             self._codes[start : start + len(text)] = points(text)
@@ -58,7 +58,7 @@ class Runs:
         """The runs of a text, from left to right, each as long as it can be; a known text is a run, however short.
 
         Where two runs overlap, the first is whole, and what is left of the second is a run, however short: so no part
-        of a run stands outside of all.
+        of a run is outside of all.
         """
         if text in self._key_of and len(text) < self.least:
             return [Run(0, len(text), self._key_of[text], text, 0)] if text else []

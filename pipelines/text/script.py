@@ -12,14 +12,14 @@ from pipelines.core.overlap import points
 from pipelines.text.characters import CODES, Classes, counted
 from pipelines.text.chunks import in_slices, with_rows
 
-# A marker of the other script in ten still is no mixture: 后, 里 and 干 stand in both.
+# A marker of the other script in ten still is no mixture: 后, 里 and 干 are in both.
 _TOLERATED = 0.1
 
 # Characters that OpenCC converts only inside phrases: 藉口 反覆 瞭解 沈默 甦醒 英哩 衹得. A test holds them against its
 # dictionaries.
 IN_PHRASES = "哩沈甦瞭藉衹覆"
 
-# What stands before and behind 著 where it means writing or standing out.
+# What is before and behind 著 where it means writing or standing out.
 _BEFORE_WRITTEN, _AFTER_WRITTEN = "原編编土名巨專专譯译遺遗拙論论合卓昭顯显", "名作者述稱称"
 
 _CLASSES = ("simplified", "traditional", "in_phrases")
@@ -27,9 +27,9 @@ _SIMPLIFIED, _TRADITIONAL, _IN_PHRASES = 1, 2, 3
 
 
 def script(text: pl.Expr) -> pl.Expr:
-    """`simplified`, `traditional`, `mixed`, or `neutral` where no character tells the two apart.
+    """`simplified`, `traditional`, `mixed`, or `neutral` where no character is of one script alone.
 
-    A character tells where OpenCC's dictionaries change it in one direction alone.
+    A character is of one script where OpenCC's dictionaries change it in one direction alone.
     """
     return text.map_batches(_script, return_dtype=pl.String, is_elementwise=True)
 
@@ -83,11 +83,11 @@ def _converted(texts: pl.Series, config: str) -> pl.Series:
     """All rows in one call of OpenCC, a line end between them; its dictionaries keep the number of characters."""
     data, offsets = buffers(texts + "\n")
     joined = data[offsets[0] : offsets[-1]].tobytes().decode()
-    given = points(joined)
+    before = points(joined)
     made = points(_opencc(config).convert(joined.replace("\0", "\n")))  # it stops at a NUL
-    assert len(made) == len(given), "OpenCC has changed the number of characters"
-    kept = (given == 0) | (_gate()[np.minimum(given, CODES - 1)] == _SIMPLIFIED) | _means_to_write(given)
-    made = np.where(kept, given, made)
+    assert len(made) == len(before), "OpenCC has changed the number of characters"
+    kept = (before == 0) | (_gate()[np.minimum(before, CODES - 1)] == _SIMPLIFIED) | _means_to_write(before)
+    made = np.where(kept, before, made)
     widths = 1 + (made > 0x7F) + (made > 0x7FF) + (made > 0xFFFF)
     ends = np.concatenate([[0], np.cumsum(widths)])
     begins = np.concatenate([[0], np.cumsum(texts.str.len_chars().to_numpy() + 1, dtype=np.int64)])
@@ -131,7 +131,7 @@ def _forms() -> dict[str, str]:
 
 @cache
 def _gate() -> Classes:
-    """The class of each character that tells the scripts apart, or that OpenCC converts in some phrases."""
+    """The class of each character of one script alone, or that OpenCC converts in some phrases."""
     simplified_only, traditional_only = _markers()
     of_taiwan = [one for one, made in _each("tw2s").items() if one != made and one not in traditional_only]
     classes = np.zeros(CODES, np.uint8)
