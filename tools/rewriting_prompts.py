@@ -7,8 +7,8 @@ from pipelines import rewrite
 from pipelines.llm.label_sets import names, prompt
 from pipelines.llm.providers.written import WrittenClient
 from pipelines.rewrite import profiles, rewriting
-from pipelines.rewrite.material import material, with_scores
 from pipelines.rewrite.personas import personas
+from pipelines.rewrite.scripts import scripts
 from pipelines.settings import Llm, Rewrite
 from schemas.tables import TABLES
 from tools.prompts import Asked, all_train, page, sample_dialogues
@@ -36,9 +36,9 @@ def _questions() -> Iterator[Asked]:
         found = profiling.finish(WrittenClient(Llm()).ask(profiles.STAGE, profiling.questions))[0]
         _, clustered = personas(found, TABLES["persona_fits"].create_empty(), Rewrite(), 0)
         unlabelled = (TABLES[name].create_empty() for name in ("sampled_turns", "cer_candidates", "cer_labels"))
-        scripts = material(dialogues, splits, *unlabelled)
-        scored, asked = with_scores(clustered, found), (Rewrite().writing,)
-        writing = rewriting.plan(scripts.scripts, scripts.lost, scored, ("R", "P"), asked, seed=0)
+        sources, lost = scripts(dialogues, splits, *unlabelled)
+        scored, models = rewriting.with_scores(clustered, found), (Rewrite().writing,)
+        writing = rewriting.plan(list(sources.values()), lost, scored, ("R", "P"), models, seed=0)
         yield from ((rewriting.STAGE, question) for question in writing.questions[:2])
 
 

@@ -1,51 +1,58 @@
 """What a rewrite holds that nobody says aloud: a model speaking of itself, remarks, lists, markup, labels, its orders.
 
-Line by line, and only what the line's own source does not hold: people quote, count and label as well.
+Line by line, and only what the line's source does not hold: people quote, count and label as well.
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
-from pipelines.rewrite.copies import copies_instructions
+from pipelines.core.overlap import windows
+from pipelines.text.keys import key_of
 from pipelines.text.lexicon import lexicon
 from pipelines.text.script import traditional_only
 
-# The kinds, in the order in which they are told.
+# In the order of a detail.
 KINDS = (
     *("ai_phrase", "remark", "boilerplate", "persona", "list", "enumeration", "markdown", "code_fence", "tag"),
     *("speaker_label", "stage_direction", "emoji", "invisible", "traditional", "instructions"),
 )
 
-# Kinds that a source may say in words of its own: `<kind>_before` of the lexicon.
+# Kinds that a source may say in other words: `<kind>_before` of the lexicon.
 _EXCUSED = ("enumeration", "boilerplate")
 
+# A run of so many characters of Chinese, or words of another language, out of the instructions is no accident. Ours.
+_CHARACTERS, _WORDS = 12, 6
+_HAN_RUN = re.compile("[\u3007\u3400-\u4dbf\u4e00-\u9fff]+")
+_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
-def artefacts(pairs: Sequence[tuple[str, str]], prompt_text: str) -> dict[str, int]:
+
+def artefacts(pairs: Sequence[tuple[str, str]], instructions: str) -> dict[str, int]:
     """How many lines hold an artefact that was not there before, by kind; empty where none does.
 
     Args:
         pairs: Each line before and after. Traditional characters are none where any line before has some.
-        prompt_text: What the model had been told to do.
+        instructions: What the model was asked to do.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for before, after in pairs:
-        if written := kinds(after):
-            found.update(written - kinds(before) - _excused(before))
-        found["instructions"] += copies_instructions(before, after, prompt_text)
+        if new := kinds(after):
+            counts.update(new - kinds(before) - _excused(before))
+        counts["instructions"] += _copies_instructions(before, after, instructions)
     for kind, pattern in _characters().items():
         if pattern.search("\n".join(after for _, after in pairs)):
-            found[kind] = sum(
+            counts[kind] = sum(
                 bool(set(pattern.findall(after)) - set(pattern.findall(before))) for before, after in pairs
             )
-    if found["traditional"] and any(_characters()["traditional"].search(before) for before, _ in pairs):
-        del found["traditional"]
-    return {kind: found[kind] for kind in KINDS if found[kind]}
+    if counts["traditional"] and any(_characters()["traditional"].search(before) for before, _ in pairs):
+        del counts["traditional"]
+    return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
 
 def kinds(text: str) -> set[str]:
-    """The kinds of artefacts in a text that its words tell: no instructions, and no single characters."""
+    """The kinds of artefacts in the words of a text: no instructions, and no single characters."""
     plain = text.replace("\u2019", "'")
     scripts = [script for script, pattern in _WRITTEN_IN.items() if pattern.search(plain)]
     return {
@@ -62,6 +69,37 @@ def _excused(before: str) -> set[str]:
     }
 
 
+# --- copied instructions
+
+
+class _Shingles(NamedTuple):
+    han: frozenset[str]
+    words: frozenset[tuple[str, ...]]
+
+
+def _copies_instructions(before: str, after: str, instructions: str) -> bool:
+    """Whether a run of the instructions stands in a line that was not in its source."""
+    prompt, new = _instruction_shingles(instructions), _shingles(after)
+    han, words = new.han & prompt.han, new.words & prompt.words
+    if not han and not words:
+        return False
+    old = _shingles(before)
+    return bool(han - old.han or words - old.words)
+
+
+@lru_cache(maxsize=16)  # the prompts of a run are a handful
+def _instruction_shingles(instructions: str) -> _Shingles:
+    return _shingles(instructions)
+
+
+def _shingles(text: str) -> _Shingles:
+    words = _WORD.findall(key_of(text, "form").replace("\u2019", "'"))
+    return _Shingles(
+        frozenset(one for run in _HAN_RUN.findall(key_of(text, "marks")) for one in windows(run, _CHARACTERS)),
+        frozenset(windows(tuple(words), _WORDS)),
+    )
+
+
 # --- the lexicon
 
 _WRITTEN_IN = {"han": re.compile("[\u4e00-\u9fff]"), "latin": re.compile("[A-Za-z]{2}"), "any": re.compile("")}
@@ -69,14 +107,14 @@ _WRITTEN_IN = {"han": re.compile("[\u4e00-\u9fff]"), "latin": re.compile("[A-Za-
 
 @cache
 def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
-    """By kind and by the script of their own letters, for they match no text without it: most lines are of one."""
-    found: dict[str, dict[str, list[str]]] = {}
+    """By kind and by the script of their letters, for they match no text without it: most lines are of one."""
+    alternatives: dict[str, dict[str, list[str]]] = {}
     for kind, patterns in lexicon("artefacts", __file__).items():
         for one in patterns if isinstance(patterns, list) else ():
-            found.setdefault(kind, {}).setdefault(script_of(one), []).append(f"(?:{one})")
+            alternatives.setdefault(kind, {}).setdefault(script_of(one), []).append(f"(?:{one})")
     return {
         kind: {script: re.compile("|".join(of), re.IGNORECASE | re.MULTILINE) for script, of in by_script.items()}
-        for kind, by_script in found.items()
+        for kind, by_script in alternatives.items()
     }
 
 

@@ -6,64 +6,54 @@ a persona that is gone takes only those draws with it that had fallen on it.
 """
 
 from collections import defaultdict
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from schemas.dropped import Row
 from schemas.ids import digest
 
-Row = dict[str, Any]
 _Words = npt.NDArray[np.uint64]
 
 
 class Draws:
-    """The personas that were drawn for the speakers of dialogues.
+    """The personas that are drawn for the speakers of dialogues.
 
     Args:
-        personas: Rows of `personas`. Only `fitted` ones are drawn. Other columns may stand beside and come back.
+        personas: Rows of `personas`. Only `fitted` ones are drawn. Other columns come back as they are.
         seed: Another seed, other draws.
     """
 
     def __init__(self, personas: pl.DataFrame, seed: int) -> None:
         self._seed = seed
         self._rows = {row["persona_id"]: row for row in personas.iter_rows(named=True)}
-        like: dict[tuple[str, int, str], list[str]] = defaultdict(list)
-        for persona_id in sorted(self._rows):
-            row = self._rows[persona_id]
+        self._pools: dict[tuple[str, int, str], list[Row]] = defaultdict(list)
+        for _, row in sorted(self._rows.items()):
             if row["fitted"]:
-                like[_alike(row)].append(persona_id)
-        self._pools = {kind: _Pool([self._rows[one] for one in ids]) for kind, ids in like.items()}
+                self._pools[_pool_key(row)].append(row)
+        self._words = {
+            key: np.array([_word(row["persona_id"]) for row in rows], np.uint64) for key, rows in self._pools.items()
+        }
+        self._groups = {key: np.array([row["group_id"] for row in rows]) for key, rows in self._pools.items()}
 
     def of(self, dialogue_id: str, role: str) -> Row | None:
-        """The persona for a speaker: of the cluster, role and language of the speaker's own, and of another group.
+        """The persona for a speaker: of the same cluster, role and language, and of another group.
 
-        So neither its own nor that of a near-duplicate. None where the speaker has no persona of their own, or the pool
-        holds no other.
+        So neither its own nor that of a near-duplicate. None where the speaker has no persona, or the pool no other.
         """
         own = self._rows.get(f"{dialogue_id}/{role}")
-        pool = self._pools.get(_alike(own)) if own else None
-        return pool.drawn(_word(str(self._seed), dialogue_id, role), own["group_id"]) if own and pool else None
-
-
-class _Pool:
-    """Personas of one cluster, role and language."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        self._rows = rows
-        self._groups = np.array([row["group_id"] for row in rows])
-        self._words = np.array([_word(row["persona_id"]) for row in rows], np.uint64)
-
-    def drawn(self, speaker: np.uint64, group_id: str) -> Row | None:
-        """The row with the greatest weight for the speaker among those of other groups."""
-        others = np.flatnonzero(self._groups != group_id)
+        key = _pool_key(own) if own else None
+        if own is None or key not in self._words:
+            return None
+        others = np.flatnonzero(self._groups[key] != own["group_id"])
         if not len(others):
             return None
-        return self._rows[int(others[np.argmax(_mixed(self._words[others] ^ speaker))])]
+        weights = _mixed(self._words[key][others] ^ _word(str(self._seed), dialogue_id, role))
+        return self._pools[key][int(others[np.argmax(weights)])]
 
 
-def _alike(row: Row) -> tuple[str, int, str]:
+def _pool_key(row: Row) -> tuple[str, int, str]:
     return row["role"], row["cluster"], row["lang"]
 
 

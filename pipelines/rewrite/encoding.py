@@ -43,7 +43,7 @@ def sentence_encoder(folder: Path) -> Encode:
 
     Raises RequestError where sentence-transformers is not installed or the folder holds no such model.
     """
-    require_model(folder)
+    _require_model(folder)
     model = _loaded(folder)
 
     def encode(texts: Sequence[str]) -> Vectors:
@@ -59,20 +59,22 @@ def sentence_encoder(folder: Path) -> Encode:
 
 
 def encoder_id(folder: Path) -> str:
-    """What tells a model from any other, wherever it lies: a hash of its files, model cards left out.
+    """An id of a model, wherever it lies: a hash of its files, model cards left out.
 
     Raises RequestError for a folder that holds no model.
     """
-    require_model(folder)
+    _require_model(folder)
     files = sorted(
         (path.relative_to(folder).as_posix(), path)
         for path in folder.rglob("*")
-        if path.is_file() and path.suffix != ".md" and not _hidden(path.relative_to(folder))
+        if path.is_file()
+        and path.suffix != ".md"
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
     return "sentence-transformers-" + digest("".join(f"{name}\n{sha256_of(path)}\n" for name, path in files))
 
 
-def require_model(folder: Path) -> None:
+def _require_model(folder: Path) -> None:
     """Raises RequestError for a folder that holds no sentence-transformers model."""
     if not (folder / "modules.json").is_file():
         raise RequestError(
@@ -80,10 +82,6 @@ def require_model(folder: Path) -> None:
             where=f"{folder} (setting rewrite.encoder)",
             hint="name the folder of a model that was saved by sentence-transformers, or leave the setting out",
         )
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 @cache

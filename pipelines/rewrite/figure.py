@@ -7,9 +7,6 @@ from typing import NamedTuple
 CLOCK = re.compile(r"(?<![0-9:])([0-9]{1,2}):([0-5][0-9])(?![0-9:])")
 
 
-Found = tuple[int, "Figure"]  # where in the text that is looked at a figure begins, and the figure
-
-
 class Figure(NamedTuple):
     """A figure: its value in its unit (months, days, minutes …), the unit, and the value as it was written."""
 
@@ -28,14 +25,14 @@ def span(low: float, high: float, unit: str, size: float) -> Figure:
     return Figure(f"{shown(low * size)}-{shown(high * size)}", unit, f"{shown(low)}-{shown(high)}")
 
 
-def clock(found: re.Match[str]) -> Iterator[Figure]:
+def clock(match: re.Match[str]) -> Iterator[Figure]:
     """The time of day of a match of CLOCK, in hours."""
-    yield figure(int(found[1]) + int(found[2]) / 60, "clock")
+    yield figure(int(match[1]) + int(match[2]) / 60, "clock")
 
 
-def struck(pattern: re.Pattern[str], text: str, mark: str) -> str:
+def blanked(pattern: re.Pattern[str], text: str, mark: str) -> str:
     """`text` with `mark` in place of every character that `pattern` matches, so that all others keep their places."""
-    return pattern.sub(lambda found: mark * len(found[0]), text)
+    return pattern.sub(lambda match: mark * len(match[0]), text)
 
 
 def shown(value: float) -> str:

@@ -6,7 +6,7 @@ What is vague (a couple of days) is no fact, and neither is a one that is no mor
 import re
 from collections.abc import Iterator
 
-from pipelines.rewrite.figure import CLOCK, Figure, Found, clock, figure, struck
+from pipelines.rewrite.figure import CLOCK, Figure, blanked, clock, figure
 from pipelines.text.numerals import value_of
 
 _SMALL = (
@@ -71,59 +71,59 @@ _BOTH = re.compile(r"\b(?:both|twins)\b", re.IGNORECASE)
 _TWICE = re.compile(r"\b(twice|thrice)\b", re.IGNORECASE)
 
 
-def english(text: str) -> Iterator[Found]:
-    """The figures of a text, in NFKC, with where they begin in what tells any; in no order."""
-    told = "\n".join(one for one in _SENTENCE_END.split(text) if _HINT.search(one))
-    told = struck(_NONE, struck(_ITEM, told.replace("\u2019", "'"), ";"), ";")
+def english(text: str) -> Iterator[Figure]:
+    """The figures of a text in NFKC, in no order."""
+    text = "\n".join(sentence for sentence in _SENTENCE_END.split(text) if _HINT.search(sentence))
+    text = blanked(_NONE, blanked(_ITEM, text.replace("\u2019", "'"), ";"), ";")
     for pattern, read in ((CLOCK, clock), (_AND_A_HALF, _and_a_half), (_HALF, _half), (_TWICE, _twice)):
-        for found in pattern.finditer(told):
-            yield from ((found.start(), one) for one in read(found))
-        told = struck(pattern, told, ";")
-    for found in _NUMBER.finditer(told):
-        yield from ((found.start(), one) for one in _counted(found))
+        for match in pattern.finditer(text):
+            yield from read(match)
+        text = blanked(pattern, text, ";")
+    for match in _NUMBER.finditer(text):
+        yield from _counted(match)
 
 
-def english_ones(text: str) -> Iterator[Figure]:
+def english_equivalents(text: str) -> Iterator[Figure]:
     """What an article or a one stands for: a week is seven days, and last week seven days ago.
 
-    And both, which are two of something, not two days.
+    And both: two of something, not two days.
     """
-    for found in _ONE.finditer(text):
-        yield figure(1, *_UNIT_OF[found[1].lower()])
+    for match in _ONE.finditer(text):
+        yield figure(1, *_UNIT_OF[match[1].lower()])
     if _BOTH.search(text):
         yield figure(2, "both")
 
 
-def _and_a_half(found: re.Match[str]) -> Iterator[Figure]:
-    yield figure(1.5, *_UNIT_OF[found[1].lower()])
+def _and_a_half(match: re.Match[str]) -> Iterator[Figure]:
+    yield figure(1.5, *_UNIT_OF[match[1].lower()])
 
 
-def _half(found: re.Match[str]) -> Iterator[Figure]:
-    yield figure(0.5, *_UNIT_OF.get((found[1] or found[2]).lower(), ("", 12)))
+def _half(match: re.Match[str]) -> Iterator[Figure]:
+    yield figure(0.5, *_UNIT_OF.get((match[1] or match[2]).lower(), ("", 12)))
 
 
-def _twice(found: re.Match[str]) -> Iterator[Figure]:
-    yield figure(2 if found[1].lower() == "twice" else 3, "time")
+def _twice(match: re.Match[str]) -> Iterator[Figure]:
+    yield figure(2 if match[1].lower() == "twice" else 3, "time")
 
 
-def _counted(found: re.Match[str]) -> Iterator[Figure]:
-    """The figure of a match of _NUMBER, where it tells a fact."""
-    value = _value(found)
-    unit, size = _UNIT_OF.get((found["unit"] or "").lower(), ("dollar" if found["sign"] else "", 1.0))
+def _counted(match: re.Match[str]) -> Iterator[Figure]:
+    """The figure of a match of _NUMBER, where it is a fact."""
+    value = _value(match)
+    unit, size = _UNIT_OF.get((match["unit"] or "").lower(), ("dollar" if match["sign"] else "", 1.0))
     if value is None:
         return
-    measured = found["arabic"] and unit in _MEASURED
-    article = value in (0, 1) and not found["half"] and not measured  # one year, 1 time
-    if not article and not (found["of_us"] and not unit):  # three of us
-        yield figure(value + (0.5 if found["half"] else 0), unit, size)
+    measured = match["arabic"] and unit in _MEASURED
+    article = value in (0, 1) and not match["half"] and not measured  # one year, 1 time
+    if not article and not (match["of_us"] and not unit):  # three of us
+        yield figure(value + (0.5 if match["half"] else 0), unit, size)
 
 
-def _value(found: re.Match[str]) -> float | None:
-    size = _SIZES.get((found["size"] or "").lower(), 1)
-    if found["arabic"]:
-        value = value_of(found["arabic"])
-        return None if value is None else value * size * (1000 if found["thousand"] else 1)
-    words = [_VALUE_OF[word] for word in re.split("[- ]", found["words"].lower())]
+def _value(match: re.Match[str]) -> float | None:
+    size = _SIZES.get((match["size"] or "").lower(), 1)
+    if match["arabic"]:
+        value = value_of(match["arabic"])
+        return None if value is None else value * size * (1000 if match["thousand"] else 1)
+    words = [_VALUE_OF[word] for word in re.split("[- ]", match["words"].lower())]
     if len(words) > 1 and not (len(words) == 2 and words[0] >= 20 and 0 < words[1] < 10):
         return None  # a telephone number in words
     return float(sum(words) * size)

@@ -1,7 +1,7 @@
 """Chinese figures with what they count: 三年 is 3年 and 36个月; 一起 and 十分 are none.
 
-What is vague (几年, 这两天) is no fact; nor is a 一 that is no more than an article (一个人), nor a pair that is spoken
-of anyhow (我们俩).
+What is vague (几年, 这两天) is no fact; nor is a 一 that is no more than an article (一个人), nor a pair that is
+named anyhow (我们俩).
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.rewrite.figure import CLOCK, Figure, Found, clock, figure, span, struck
+from pipelines.rewrite.figure import CLOCK, Figure, blanked, clock, figure, span
 from pipelines.text.numerals import value_of
 
 _LEXICON: dict[str, Any] = tomllib.loads(
@@ -50,11 +50,10 @@ _NUMBER = re.compile(
 _SIDE_BY_SIDE = re.compile(r"(.*?)([一二两三四五六七八九])([二三四五六七八九])([十百千万]?)")
 
 # 一 before one of these is a figure, unless it stands for no more than an instant (一分钟都不想等, 有一天), or for
-# every one of them (一周三次, 一个月回来一次: see `rates`).
+# every one of them (一周三次, 一个月回来一次).
 _LASTING, _INSTANT = ("month", "day", "minute", "age"), ("天", "分钟")
-EVERY = f"(?=[^前后内里以，。！？；,.!?;\\s]{{0,7}}(?:{_N}))"
-_EVERY = re.compile(EVERY)
-# What is gone may be told in figures: 去年, 一年前.
+_EVERY = re.compile(f"(?=[^前后内里以，。！？；,.!?;\\s]{{0,7}}(?:{_N}))")
+# Past times may be given in figures: 去年, 一年前.
 _AGO_OF = {
     **dict.fromkeys(("去年", "旧年"), (12, "month")),
     "前年": (24, "month"),
@@ -70,107 +69,107 @@ _BACK = 3  # characters: the longest of these, and of the times of day
 _TIME_OF_DAY = re.compile("(?:早上|早晨|清晨|上午|中午|下午|傍晚|晚上|夜里|半夜|深夜|凌晨|夜间)$")
 
 
-def chinese(text: str) -> Iterator[Found]:
-    """The figures of a text, in NFKC, with where they begin in what tells any; in no order."""
+def chinese(text: str) -> Iterator[Figure]:
+    """The figures of a text in NFKC, in no order."""
     text = "，".join(clause for clause in _CLAUSE_END.split(text) if _HINT.search(clause))
-    text = struck(_NONE, struck(_ITEM, text, "，"), "，")
+    text = blanked(_NONE, blanked(_ITEM, text, "，"), "，")
     text = text.replace("半夜", "夜里")  # no half of a night
     for pattern, read in ((CLOCK, clock), (_PERCENT, _percent), (_WEEKDAY, _weekday), (_GRADE, _grade)):
-        for found in pattern.finditer(text):
-            yield from ((found.start(), one) for one in read(found))
-        text = struck(pattern, text, "，")
-    for found in _HALF.finditer(text):
-        yield found.start(), figure(0.5, *_UNIT_OF.get(found[1], ("term", 1)))
-    for found in _NUMBER.finditer(text):
-        yield from ((found.start(), one) for one in _counted(found, text))
+        for match in pattern.finditer(text):
+            yield from read(match)
+        text = blanked(pattern, text, "，")
+    for match in _HALF.finditer(text):
+        yield figure(0.5, *_UNIT_OF.get(match[1], ("term", 1)))
+    for match in _NUMBER.finditer(text):
+        yield from _counted(match, text)
 
 
-def chinese_ones(text: str) -> Iterator[Figure]:
+def chinese_equivalents(text: str) -> Iterator[Figure]:
     """What 去年 and its like stand for: twelve months ago."""
-    for found in _AGO.finditer(text):
-        yield figure(*_AGO_OF[found[1]])._replace(written="")  # 去年 is no 12
+    for match in _AGO.finditer(text):
+        yield figure(*_AGO_OF[match[1]])._replace(written="")  # 去年 is no 12
 
 
-def _percent(found: re.Match[str]) -> Iterator[Figure]:
-    value = value_of(found[1] or found[2])
+def _percent(match: re.Match[str]) -> Iterator[Figure]:
+    value = value_of(match[1] or match[2])
     if value is not None:
         yield figure(value, "percent")
 
 
-def _weekday(found: re.Match[str]) -> Iterator[Figure]:
-    day = found[1].replace("天", "日")
+def _weekday(match: re.Match[str]) -> Iterator[Figure]:
+    day = match[1].replace("天", "日")
     yield Figure(day, "weekday", day)
 
 
-def _grade(found: re.Match[str]) -> Iterator[Figure]:
-    value = value_of(found[2])
+def _grade(match: re.Match[str]) -> Iterator[Figure]:
+    value = value_of(match[2])
     if value is not None:
-        yield figure(value, "grade")._replace(value=f"{found[1][0]}{value:g}")
+        yield figure(value, "grade")._replace(value=f"{match[1][0]}{value:g}")
 
 
-def _counted(found: re.Match[str], text: str) -> Iterator[Figure]:
-    """The figure of a match of _NUMBER, where it tells a fact."""
-    named = found["unit"] and not _NO_UNIT.match(text, found.start("unit"))
-    unit, size = _UNIT_OF[found["unit"]] if named else ("", 1.0)
-    low, high = value_of(found["low"]), value_of(found["high"] or "")
+def _counted(match: re.Match[str], text: str) -> Iterator[Figure]:
+    """The figure of a match of _NUMBER, where it is a fact."""
+    named = match["unit"] and not _NO_UNIT.match(text, match.start("unit"))
+    unit, size = _UNIT_OF[match["unit"]] if named else ("", 1.0)
+    low, high = value_of(match["low"]), value_of(match["high"] or "")
     if low is None:  # 三四年
-        yield from _side_by_side(found["low"], unit, size)
+        yield from _side_by_side(match["low"], unit, size)
     elif high is not None:
         yield span(low, high, unit, size)
-    elif found["ordinal"]:  # 第一次 is 头一回, and 第三，… counts points
+    elif match["ordinal"]:  # 第一次 is 头一回, and 第三，… counts points
         if unit and low > 1:
             yield figure(low, "ordinal")
-    elif _tells(low, unit, found, text):
-        yield _in_unit(low, unit, size, found, text)
+    elif _is_fact(low, unit, match, text):
+        yield _in_unit(low, unit, size, match, text)
 
 
-def _tells(value: float, unit: str, found: re.Match[str], text: str) -> bool:
-    """Whether a figure tells a fact: 三年 and 0.5片 do; 几十次, 一个, 十分 and 一个半 (小时 is read with it) do not."""
-    arabic = found["low"][0] not in _HAN_DIGITS
-    if found["low"][-1] in "俩仨":
-        return _COUNTED.match(text, found.end("low")) is not None
-    if unit == "piece" and value == 2 and _of_two(found, text):
-        return _COUNTED.match(text, found.end()) is not None
+def _is_fact(value: float, unit: str, match: re.Match[str], text: str) -> bool:
+    """Whether a figure is a fact: 三年 and 0.5片 are; 几十次, 一个, 十分 and 一个半 (小时 is read with it) are not."""
+    arabic = match["low"][0] not in _HAN_DIGITS
+    if match["low"][-1] in "俩仨":
+        return _COUNTED.match(text, match.end("low")) is not None
+    if unit == "piece" and value == 2 and _of_two(match, text):
+        return _COUNTED.match(text, match.end()) is not None
     if 0 < value < 1:
         return True
     if not unit:  # 十五了, but not 十 or 万 alone, nor 一
-        return not found["half"] and (arabic or (value > 10 and len(found["low"]) > 1 and not found["vague"]))
+        return not match["half"] and (arabic or (value > 10 and len(match["low"]) > 1 and not match["vague"]))
     if value <= 1:
-        return value == 1 and unit in _LASTING and found["unit"] not in _INSTANT and not _EVERY.match(text, found.end())
-    return arabic or not (found["vague"] or (unit == "mark" and found["low"] == "十"))
+        return value == 1 and unit in _LASTING and match["unit"] not in _INSTANT and not _EVERY.match(text, match.end())
+    return arabic or not (match["vague"] or (unit == "mark" and match["low"] == "十"))
 
 
-def _of_two(found: re.Match[str], text: str) -> bool:
+def _of_two(match: re.Match[str], text: str) -> bool:
     if (
-        found["unit"] in ("人", "个人", "位")
-        or _OF_TWO.search(text, max(0, found.start() - _BACK), found.start()) is not None
+        match["unit"] in ("人", "个人", "位")
+        or _OF_TWO.search(text, max(0, match.start() - _BACK), match.start()) is not None
     ):
         return True
-    return found["unit"] == "个" and _PEOPLE.match(text, found.end()) is not None
+    return match["unit"] == "个" and _PEOPLE.match(text, match.end()) is not None
 
 
-def _in_unit(value: float, unit: str, size: float, found: re.Match[str], text: str) -> Figure:
-    if found["low"][-1] in "俩仨":
+def _in_unit(value: float, unit: str, size: float, match: re.Match[str], text: str) -> Figure:
+    if match["low"][-1] in "俩仨":
         unit = unit or "piece"
-    if unit == "clock" and not _is_clock(value, found, text):  # 有两点建议
+    if unit == "clock" and not _is_clock(value, match, text):  # 有两点建议
         unit = "piece"
     if unit == "month" and size == 12 and value >= 1900:
         unit, size = "year", 1
-    with_half = found["half"] or (found["tail"] and unit in ("month", "clock", "day", "minute"))
+    with_half = match["half"] or (match["tail"] and unit in ("month", "clock", "day", "minute"))
     return figure(value + (0.5 if with_half else 0), unit, size)
 
 
-def _is_clock(value: float, found: re.Match[str], text: str) -> bool:
-    if found["unit"] == "点钟" or found["tail"] or value >= 6:
+def _is_clock(value: float, match: re.Match[str], text: str) -> bool:
+    if match["unit"] == "点钟" or match["tail"] or value >= 6:
         return value <= 24
-    start = found.start()
-    return found["low"][0] not in _HAN_DIGITS or _TIME_OF_DAY.search(text, max(0, start - _BACK), start) is not None
+    start = match.start()
+    return match["low"][0] not in _HAN_DIGITS or _TIME_OF_DAY.search(text, max(0, start - _BACK), start) is not None
 
 
 def _side_by_side(written: str, unit: str, size: float) -> Iterator[Figure]:
     """三四年, 十七八岁, 七八十."""
-    if found := _SIDE_BY_SIDE.fullmatch(written):
-        head, one, other, place = found.groups()
+    if match := _SIDE_BY_SIDE.fullmatch(written):
+        head, one, other, place = match.groups()
         low, high = value_of(head + one + place), value_of(head + other + place)
         if low is not None and high is not None:
             yield span(low, high, unit, size)

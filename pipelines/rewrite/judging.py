@@ -1,7 +1,7 @@
-"""`rewrite_judgements`: a second look at each draft, by a model that is named apart from the one that wrote it.
+"""`rewrite_judgements`: a second look at each draft, by a model that has its own setting.
 
 The filter without a model (`checks`) knows no meaning: with the same facts a rewrite may still say the contrary, or
-make a statement out of a question. So each is judged as a whole, and its labelled lines one by one.
+make a statement out of a question. So each draft is judged as a whole, and its labelled lines one by one.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,7 @@ from pipelines.llm.language import require_language
 from pipelines.llm.questions import InvalidReply, Question, Reply
 from pipelines.llm.replies import Reason, Verdict, read_json
 from pipelines.llm.tasks import Plan, Replies, Result, in_order, planned
-from pipelines.rewrite.material import material
-from pipelines.rewrite.scripts import Script, Scripts, hash_of, stands
+from pipelines.rewrite.scripts import Script, Scripts, hash_of, is_current, scripts
 from pipelines.text.pii.invented import personal_data
 from schemas.dropped import Lost, Row, dropped, gather
 from schemas.personas import RewriteJudgements
@@ -44,20 +43,23 @@ def plan(drafts: pl.DataFrame, scripts: Scripts, models: Sequence[str]) -> Plan:
         models: The alias to ask, one.
 
     Returns:
-        Rows are judgements, whatever they say: who reads them drops by them. Drops are in the units `dialogue` and
-        `label`: before asking, copy, where there is no other draft; after, one for each of which a judgement is
-        missing, with the reason of the first reply that had none and its variant in the detail: the judgements of the
-        other variants go with it.
-
-        source_changed comes before both: of a draft whose source is not there any more, or says something else, which
-        will be made again.
+        Rows are judgements, good and bad: `rewritten` drops by them. Drops are in the units `dialogue` and `label`:
+        before asking, source_changed (the source is gone or another, and the draft will be made again) and copy (all
+        variants are copies); after, the reason of the first reply without a judgement, with its variant in the detail:
+        the judgements of the other variants go with it.
     """
     [model] = models
-    changed = {(row["unit"], row["row_id"]) for row in drafts.iter_rows(named=True) if not stands(row, scripts)}
-    lost = [Lost(unit, row_id, "source_changed", "since it was drafted") for unit, row_id in sorted(changed)]
-    standing = [row for row in drafts.iter_rows(named=True) if (row["unit"], row["row_id"]) not in changed]
-    asked = [row for row in standing if row["variant"] != "D"]
-    questions = [_question(row, scripts[row["unit"], row["row_id"]], model) for row in asked]
+    lost: dict[tuple[str, str], Lost] = {}
+    drafted = list(drafts.iter_rows(named=True))
+    for unit, row_id in sorted({_subject(row) for row in drafted if not is_current(row, scripts)}):
+        lost[unit, row_id] = Lost(unit, row_id, "source_changed", "since it was drafted")
+    current = [row for row in drafted if _subject(row) not in lost]
+    asked = [row for row in current if row["variant"] != "D"]
+    reworded = set(map(_subject, asked))
+    for unit, row_id in dict.fromkeys(map(_subject, current)):
+        if (unit, row_id) not in reworded:
+            lost[unit, row_id] = Lost(unit, row_id, "copy", "a copy needs no judge")
+    questions = [_question(row, scripts[_subject(row)], model) for row in asked]
     row_of = {question.row_id: row for question, row in zip(questions, asked, strict=True)}
 
     def keep(reply: Reply[Judgement]) -> Row:
@@ -65,10 +67,9 @@ def plan(drafts: pl.DataFrame, scripts: Scripts, models: Sequence[str]) -> Plan:
         row = row_of[reply.question.row_id]
         return {name: row[name] for name in _KEY} | {"judged": hash_of(row["lines"])} | reply.value.model_dump()
 
-    reworded = {(row["unit"], row["row_id"]) for row in asked}
-    copied = dict.fromkeys((row["unit"], row["row_id"]) for row in standing)
-    lost += [Lost(*one, "copy", "a copy needs no judge") for one in copied if one not in reworded]
-    judged = planned(RewriteJudgements, STAGE, questions, lost, keep, "draft", grounds="why", guard=personal_data)
+    judged = planned(
+        RewriteJudgements, STAGE, questions, list(lost.values()), keep, "draft", grounds="why", guard=personal_data
+    )
 
     def finish(replies: Replies) -> Result:
         losses: dict[tuple[str, str], Lost] = {}
@@ -76,13 +77,17 @@ def plan(drafts: pl.DataFrame, scripts: Scripts, models: Sequence[str]) -> Plan:
             if reply.reason is not None:
                 row = row_of[question.row_id]
                 detail = f"{row['variant']}: {reply.detail}" if reply.detail else row["variant"]
-                losses.setdefault((row["unit"], row["row_id"]), Lost(row["unit"], row["row_id"], reply.reason, detail))
+                losses.setdefault(_subject(row), Lost(*_subject(row), reply.reason, detail))
         out = dropped(STAGE, list(losses.values()))
         kept, _ = judged.finish(replies)
         kept = kept.join(out, on=("unit", "row_id"), how="anti", maintain_order="left")
         return kept, gather(judged.dropped, out)
 
     return Plan(questions, judged.dropped, finish)
+
+
+def _subject(draft: Row) -> tuple[str, str]:
+    return draft["unit"], draft["row_id"]
 
 
 def parse(text: str, script: Script) -> Judgement:
@@ -93,8 +98,8 @@ def parse(text: str, script: Script) -> Judgement:
     read = read_json(text, Judgement)
     labelled = {number for number, line in enumerate(script.lines, 1) if line.strategies}
     if not labelled.issuperset(read.strategies_lost):
-        told = f"strategies_lost may name lines that have strategies, and no others: {sorted(labelled)}"
-        raise InvalidReply("strategies_lost", told)
+        allowed = f"strategies_lost may name lines that have strategies, and no others: {sorted(labelled)}"
+        raise InvalidReply("strategies_lost", allowed)
     require_language(script.lang, why=read.why)
     return read.model_copy(update={"strategies_lost": sorted(set(read.strategies_lost))})
 
@@ -139,5 +144,5 @@ def plan_rewrite_judgements(
     models: tuple[str, ...],
 ) -> Plan:
     """The questions of `rewrite_judgements`."""
-    found = material(coherent_dialogues, splits, sampled_turns, cer_candidates, cer_labels)
-    return plan(rewrite_drafts, found.by_id(), models)
+    sources, _ = scripts(coherent_dialogues, splits, sampled_turns, cer_candidates, cer_labels)
+    return plan(rewrite_drafts, sources, models)

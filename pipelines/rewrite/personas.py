@@ -1,23 +1,21 @@
 """`persona_fits` and `personas` (C): profiles in clusters, seekers and supporters apart; the clusters stay.
 
-`persona_fits` is standing state, as `splits` is: a refresh holds new profiles against the centres that stand, so that
-a few of them do not move every persona. docs/rewriting.md, "Personas", lists when it is fitted again.
+`persona_fits` is incremental state, as `splits` is: a refresh compares new profiles with the centres of the last fit,
+so that a few of them do not move every persona. docs/rewriting.md, "Personas", lists when it is fitted again.
 """
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.llm.tasks import rows
-from pipelines.rewrite.clusters import DIGITS, cluster, mean_error, nearest
-from pipelines.rewrite.elbow import Vectors
+from pipelines.llm.tasks import Result, rows
+from pipelines.rewrite.clusters import DIGITS, Vectors, cluster, nearest
 from pipelines.rewrite.encoding import encoder_id, sentence_encoder
 from pipelines.settings import Rewrite, Settings
+from schemas.dropped import Row
 from schemas.labels import LANGUAGES, ROLES, TRAITS
 from schemas.personas import PersonaFits, Personas
 from schemas.table import Dropped
@@ -27,25 +25,18 @@ _LEADS = 0.5
 
 # Stands for the error of a fit whose profiles were all the same, of which any other would be a drift: each of four
 # scores about a sixth away. Ours.
-_OF_THE_SAME = 0.1
+_ERROR_OF_EQUALS = 0.1
 
 # A pool that many times as large as it was when it was fitted is fitted again: new dialogues are not drawn. Ours.
 _MOST_GROWTH = 2
 
-Row = dict[str, Any]
 
-
-def personas(
-    profiles: pl.DataFrame,
-    standing: pl.DataFrame,
-    settings: Rewrite,
-    seed: int,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def personas(profiles: pl.DataFrame, fits: pl.DataFrame, settings: Rewrite, seed: int) -> Result:
     """The clusters of the profiles, and which profile is in which.
 
     Args:
         profiles: Rows of `disc_profiles`.
-        standing: Rows of `persona_fits`, as they stand.
+        fits: Rows of `persona_fits`, as they are: one that still fits stays.
         settings: With an `encoder`, the sentence embeddings of the descriptions are clustered; without, the scores.
         seed: Of k-means.
 
@@ -63,32 +54,30 @@ def personas(
             "profiled_by": _profiled_by(profiles),
         }
     )
-    stands = {row["role"]: row for row in standing.iter_rows(named=True) if row["fitted_by"] == fitted_by}
-    fits: list[Row] = []
-    found: list[Row] = []
+    fit_of = {row["role"]: row for row in fits.iter_rows(named=True) if row["fitted_by"] == fitted_by}
+    new_fits: list[Row] = []
+    assigned: list[Row] = []
     for role in ROLES:
         # By id, whatever the order they come in: k-means begins by drawing rows.
         of_role = sorted(profiles.filter(role=role).iter_rows(named=True), key=_persona_id)
         if not of_role:
             continue
         scores = np.array([[row[trait] for trait in TRAITS] for row in of_role], np.float64)
-        raw = scores if settings.encoder is None else _embedded(of_role, settings.encoder)
-        fit = stands.get(role)
+        raw = scores
+        if settings.encoder is not None:
+            raw = sentence_encoder(settings.encoder)([row["description"] for row in of_role])
+        fit = fit_of.get(role)
         if fit is None or _outgrown(of_role, fit) or _drifted(raw, fit, settings.drift):
             fit = _fit(role, of_role, scores, raw, settings, seed) | {"fitted_by": fitted_by}
-        fits.append(fit)
-        found += _assigned(of_role, raw, fit)
-    return rows(PersonaFits, fits), rows(Personas, found)
+        new_fits.append(fit)
+        assigned += _assigned(of_role, raw, fit)
+    return rows(PersonaFits, new_fits), rows(Personas, assigned)
 
 
 def _profiled_by(profiles: pl.DataFrame) -> str | None:
     """What most profiles were made by: another profiler has another scale."""
     made_by = profiles.group_by("provider", "model_asked").len().sort("len", "provider", "model_asked")
     return "/".join(made_by.row(-1)[:2]) if made_by.height else None
-
-
-def _embedded(profiles: Sequence[Row], folder: Path) -> Vectors:
-    return sentence_encoder(folder)([row["description"] for row in profiles])
 
 
 def _fit(role: str, profiles: Sequence[Row], scores: Vectors, raw: Vectors, settings: Rewrite, seed: int) -> Row:
@@ -98,19 +87,19 @@ def _fit(role: str, profiles: Sequence[Row], scores: Vectors, raw: Vectors, sett
     else:  # unit vectors as they are: scaled by coordinate, they would not stand for what they mean any more
         mean, scale = np.zeros(raw.shape[1]), np.ones(raw.shape[1])
     vectors = _vectors(raw, mean, scale)
-    made = cluster(vectors, settings.max_clusters, seed)
-    place, distance = nearest(vectors, made.centres)
+    clusters = cluster(vectors, settings.max_clusters, seed)
+    place, distance = nearest(vectors, clusters.centres)
     standard = _vectors(scores, *_standard(scores))
     return {
         "role": role,
-        "k": len(made.centres),
-        "elbow": made.elbow,
-        "curve": made.curve,
-        "names": [name(standard[place == one].mean(axis=0)) for one in range(len(made.centres))],
-        "centres": made.centres.tolist(),
+        "k": len(clusters.centres),
+        "elbow": clusters.elbow,
+        "curve": clusters.curve,
+        "names": [name(standard[place == one].mean(axis=0)) for one in range(len(clusters.centres))],
+        "centres": clusters.centres.tolist(),
         "mean": mean.tolist(),
         "scale": scale.tolist(),
-        "error": mean_error(distance),
+        "error": _mean_error(distance),
         "pool": [_persona_id(row) for row in profiles],
     }
 
@@ -138,11 +127,11 @@ def _assigned(profiles: Sequence[Row], raw: Vectors, fit: Row) -> list[Row]:
 
 
 def _drifted(raw: Vectors, fit: Row, limit: float) -> bool:
-    """Whether all profiles of today lie much further from the centres than those that were fitted, or much nearer."""
+    """Whether the profiles lie much further from the centres than those that were fitted, or much nearer."""
     vectors = _vectors(raw, np.array(fit["mean"]), np.array(fit["scale"]))
     _, distance = nearest(vectors, np.array(fit["centres"]))
-    error = mean_error(distance)
-    return error > limit * (float(fit["error"]) or _OF_THE_SAME) or error * limit < float(fit["error"])
+    error = _mean_error(distance)
+    return error > limit * (float(fit["error"]) or _ERROR_OF_EQUALS) or error * limit < float(fit["error"])
 
 
 def _outgrown(profiles: Sequence[Row], fit: Row) -> bool:
@@ -163,6 +152,11 @@ def name(centre: Sequence[float] | Vectors) -> str:
     return ", ".join(f"{'high' if z > 0 else 'low'} {trait}" for trait, z in leading) or "balanced"
 
 
+def _mean_error(distances: Vectors) -> float:
+    """The mean of the squared distances."""
+    return round(float(np.square(distances).mean()), DIGITS)
+
+
 def _standard(scores: Vectors) -> tuple[Vectors, Vectors]:
     """Mean and standard deviation of each coordinate; where all are the same, 1 for the latter."""
     scale = scores.std(axis=0).round(DIGITS)
@@ -178,7 +172,7 @@ def _persona_id(row: Row) -> str:
     return f"{row['dialogue_id']}/{row['role']}"
 
 
-# The fit is written first: killed after it, the next run finds it standing and gives the same personas.
+# The fit is written first: killed after it, the next run reads it and gives the same personas.
 @stage(
     "personas",
     group="rewrite",
@@ -186,9 +180,7 @@ def _persona_id(row: Row) -> str:
     reads=("rewrite.max_clusters", "rewrite.encoder", "rewrite.drift", "rewrite.fit", "seed"),
     units={"personas": {"profile": ("disc_profiles",)}},
 )
-def make_personas(
-    disc_profiles: pl.DataFrame, persona_fits: pl.DataFrame, settings: Settings
-) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
-    """`personas`, with the fit that they come from: one that stands stays while it fits."""
-    fits, found = personas(disc_profiles, persona_fits, settings.rewrite, settings.seed)
-    return {"persona_fits": (fits, Dropped.create_empty()), "personas": (found, Dropped.create_empty())}
+def make_personas(disc_profiles: pl.DataFrame, persona_fits: pl.DataFrame, settings: Settings) -> dict[str, Result]:
+    """`personas`, with the fit that they come from: one that still fits stays."""
+    fits, assigned = personas(disc_profiles, persona_fits, settings.rewrite, settings.seed)
+    return {"persona_fits": (fits, Dropped.create_empty()), "personas": (assigned, Dropped.create_empty())}

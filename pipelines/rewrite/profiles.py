@@ -25,8 +25,8 @@ from schemas.personas import DiscProfiles
 STAGE = "disc_profiles"
 
 # A speaker whose turns together have fewer characters shows no personality; ours.
-_LEAST_SAID = 12
-# Of a quote, in letters; ours. One may stand anywhere, and shows nothing, and neither does a row of marks.
+_LEAST_CHARACTERS = 12
+# Of a quote, in letters; ours. A single one may stand anywhere and shows nothing; neither do marks.
 _LEAST_QUOTED = 2
 # Of a description, in sentences and in characters; ours. An English one takes about three times as many.
 _SENTENCES = range(2, 5)
@@ -94,13 +94,13 @@ def plan(dialogues: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -
     return planned(DiscProfiles, STAGE, questions, lost, keep, "speaker", written=("description",), guard=personal_data)
 
 
-def _said(row: Row, role: str) -> list[str]:
+def _turns_of(row: Row, role: str) -> list[str]:
     return [turn["text"] for turn in row["turns"] if turn["role"] == role]
 
 
 def _silent(row: Row, role: str) -> tuple[str, str] | None:
-    characters = sum(not one.isspace() for text in _said(row, role) for one in text)
-    return ("silent", f"{characters} characters") if characters < _LEAST_SAID else None
+    characters = sum(not one.isspace() for text in _turns_of(row, role) for one in text)
+    return ("silent", f"{characters} characters") if characters < _LEAST_CHARACTERS else None
 
 
 def _question(row_id: str, row: Row, role: str, model: str) -> Question[Disc]:
@@ -111,47 +111,44 @@ def _question(row_id: str, row: Row, role: str, model: str) -> Question[Disc]:
         row_id=row_id,
         prompt=prompt(f"disc.{lang}", __file__),
         inputs={"lang": lang, "role": role, "turns": turns},
-        parse=partial(parse, lang=lang, said=tuple(_said(row, role))),
+        parse=partial(parse, lang=lang, own_turns=tuple(_turns_of(row, role))),
         model=model,
         schema=Disc,
         about=row["dialogue_id"],
     )
 
 
-def parse(text: str, lang: Lang, said: Sequence[str]) -> Disc:
+def parse(text: str, lang: Lang, own_turns: Sequence[str]) -> Disc:
     """The profile that a reply writes.
 
     Args:
         text: The reply.
         lang: The language of the dialogue: the description must be in it.
-        said: The turns of the speaker whose profile it is: each quote must stand in one of them, as it is.
+        own_turns: Of the speaker whose profile it is: each quote must stand in one of them, as it is.
 
     Raises InvalidReply and ValidationError.
     """
     read = read_json(text, Disc)
     for number, quote in enumerate(read.evidence, 1):
-        if len(_LETTER.findall(quote)) < _LEAST_QUOTED or not any(quote in turn for turn in said):
-            told = (
+        if len(_LETTER.findall(quote)) < _LEAST_QUOTED or not any(quote in turn for turn in own_turns):
+            raise InvalidReply(
+                "evidence",
                 f"quote {number} of evidence does not stand in a turn of this speaker: copy {_LEAST_QUOTED} or more "
-                "letters out of one turn, exactly as they stand there"
+                "letters out of one turn, exactly as they stand there",
             )
-            raise InvalidReply("evidence", told)
     description = read.description.strip()
     require_language(lang, description=description)
     require_length("description", description, _DESCRIPTION[lang])
     if (sentences := _sentences(description, lang)) not in _SENTENCES:
         least, most = _SENTENCES.start, _SENTENCES.stop - 1
-        told = f"description has {sentences} sentences; it must have {least} to {most}"
-        raise InvalidReply("sentences:description", told)
+        wanted = f"description has {sentences} sentences; it must have {least} to {most}"
+        raise InvalidReply("sentences:description", wanted)
     if artefacts([("", description)], ""):
-        raise InvalidReply(
-            "artefact:description", "description must be plain prose about the speaker, as a person writes"
-        )
-    if of_a_life := names(description, lang):
-        raise InvalidReply(
-            "facts:description",
-            f"description tells of a life, and must tell of a manner alone: leave out {', '.join(of_a_life)}",
-        )
+        wanted = "description must be plain prose about the speaker, as a person writes"
+        raise InvalidReply("artefact:description", wanted)
+    if facts := names(description, lang):
+        wanted = f"description tells of a life, and must tell of a manner alone: leave out {', '.join(facts)}"
+        raise InvalidReply("facts:description", wanted)
     return read.model_copy(update={"description": description})
 
 

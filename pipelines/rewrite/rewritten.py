@@ -1,24 +1,18 @@
-"""`rewritten_dialogues` and `rewritten_rounds`: drafts that a second look found good, as dialogues and rounds again.
+"""`rewritten_dialogues` and `rewritten_rounds`: drafts that the second look found good, as dialogues and rounds again.
 
 All or nothing: a dialogue or label of which one variant is lost is lost to all, so each has the same number of rows,
 and an ablation compares like with like (C's D, R and P).
 """
 
-from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.llm.tasks import rows
-from pipelines.rewrite.material import material
-from pipelines.rewrite.scripts import CLOSED, STEPS, Scripts, hash_of, label_id, stands
-from schemas.dropped import Lost, dropped
+from pipelines.llm.tasks import Result, rows
+from pipelines.rewrite.scripts import CLOSED, STEPS, Scripts, hash_of, is_current, label_id, scripts
+from schemas.dropped import Lost, Row, dropped
 from schemas.personas import RewrittenDialogues, RewrittenRounds
-
-Row = dict[str, Any]
-Result = tuple[pl.DataFrame, pl.DataFrame]
 
 # What both tables take over from a draft as it is.
 _CARRIED = (
@@ -41,20 +35,12 @@ def rewritten_dialogues(
 
     Returns:
         `(kept, dropped)`. Drops are in the unit `dialogue`: source_changed, not_judged, judged_different,
-        strategies_lost; the variant that was lost is in the detail. Turns keep what the source says of them; a clip
-        does not fit new words, so rewritten turns have none, and a rewritten turn was written by a model, whoever said
-        the source's.
+        strategies_lost, with the variant that was lost in the detail. Turns keep the source's labels; a clip does not
+        fit new words, so rewritten turns have none, and a model wrote them, whoever wrote the source.
     """
-    by_id = {row["dialogue_id"]: row for row in dialogues.iter_rows(named=True)}
-    kept: list[Row] = []
-    lost: list[Lost] = []
-    for variants, loss in _judged("dialogue", drafts, judgements, scripts):
-        if loss is not None:
-            lost.append(loss)
-            continue
-        for draft in variants:
-            turns = by_id[draft["dialogue_id"]]["turns"]
-            kept.append(_carried(draft) | {"turns": _turns(draft, turns)})
+    source_of = {row["dialogue_id"]: row["turns"] for row in dialogues.iter_rows(named=True)}
+    good, lost = _good("dialogue", drafts, judgements, scripts)
+    kept = [_carried(draft) | {"turns": _turns(draft, source_of[draft["dialogue_id"]])} for draft in good]
     return rows(RewrittenDialogues, kept), dropped("rewritten_dialogues", lost)
 
 
@@ -73,38 +59,37 @@ def rewritten_rounds(
     Returns:
         `(kept, dropped)`. Drops are in the unit `label`, for the reasons of `rewritten_dialogues`.
     """
-    steps, verdicts = ({label_id(row): row for row in frame.iter_rows(named=True)} for frame in (candidates, labels))
-    kept: list[Row] = []
-    lost: list[Lost] = []
-    for variants, loss in _judged("label", drafts, judgements, scripts):
-        if loss is not None:
-            lost.append(loss)
-            continue
-        for draft in variants:
-            step, verdict = steps[draft["row_id"]], verdicts[draft["row_id"]]
-            kept.append(
-                _carried(draft)
-                | {name: verdict[name] for name in ("round", "candidate", *_VERDICTS)}
-                | {name: step[name] for name in CLOSED}
-                | _texts(draft["lines"])
-            )
+    candidate_of, label_of = (
+        {label_id(row): row for row in frame.iter_rows(named=True)} for frame in (candidates, labels)
+    )
+    good, lost = _good("label", drafts, judgements, scripts)
+    kept = [
+        _carried(draft)
+        | {name: label_of[draft["row_id"]][name] for name in ("round", "candidate", *_VERDICTS)}
+        | {name: candidate_of[draft["row_id"]][name] for name in CLOSED}
+        | _texts(draft["lines"])
+        for draft in good
+    ]
     return rows(RewrittenRounds, kept), dropped("rewritten_rounds", lost)
 
 
-def _judged(
-    unit: str, drafts: pl.DataFrame, judgements: pl.DataFrame, scripts: Scripts
-) -> Iterator[tuple[list[Row], Lost | None]]:
-    """The drafts of each dialogue or label together, and why they are lost, None where they are not."""
-    said = {(row["unit"], row["row_id"], row["variant"]): row for row in judgements.iter_rows(named=True)}
-    of_unit = drafts.filter(pl.col("unit") == unit).sort("row_id", "variant")
-    for row_id, variants in groupby(of_unit.iter_rows(named=True), key=lambda row: str(row["row_id"])):
-        found = list(variants)
-        if not all(stands(row, scripts) for row in found):
-            yield found, Lost(unit, row_id, "source_changed", "since it was drafted")
+def _good(unit: str, drafts: pl.DataFrame, judgements: pl.DataFrame, scripts: Scripts) -> tuple[list[Row], list[Lost]]:
+    """The drafts of the dialogues or labels of which no variant is lost, and the others, each once."""
+    judgement_of = {(row["unit"], row["row_id"], row["variant"]): row for row in judgements.iter_rows(named=True)}
+    good: list[Row] = []
+    lost: list[Lost] = []
+    of_unit = drafts.filter(pl.col("unit") == unit).sort("row_id", "variant").iter_rows(named=True)
+    for row_id, group in groupby(of_unit, key=lambda row: str(row["row_id"])):
+        variants = list(group)
+        if not all(is_current(draft, scripts) for draft in variants):
+            lost.append(Lost(unit, row_id, "source_changed", "since it was drafted"))
             continue
-        losses = (_loss(row, said.get((unit, row_id, row["variant"]))) for row in found)
-        loss = next((one for one in losses if one is not None), None)
-        yield found, loss and Lost(unit, row_id, *loss)
+        losses = (_loss(draft, judgement_of.get((unit, row_id, draft["variant"]))) for draft in variants)
+        if loss := next(filter(None, losses), None):
+            lost.append(Lost(unit, row_id, *loss))
+        else:
+            good += variants
+    return good, lost
 
 
 def _loss(draft: Row, judgement: Row | None) -> tuple[str, str] | None:
@@ -123,11 +108,8 @@ def _loss(draft: Row, judgement: Row | None) -> tuple[str, str] | None:
 
 def _carried(draft: Row) -> Row:
     source = draft["dialogue_id"]
-    return {
-        **{name: draft[name] for name in _CARRIED},
-        "dialogue_id": f"{source}~{draft['variant']}",
-        "source_dialogue_id": source,
-    }
+    ids = {"dialogue_id": f"{source}~{draft['variant']}", "source_dialogue_id": source}
+    return {name: draft[name] for name in _CARRIED} | ids
 
 
 def _turns(draft: Row, source: list[Row]) -> list[Row]:
@@ -140,11 +122,11 @@ def _turns(draft: Row, source: list[Row]) -> list[Row]:
 
 
 def _texts(lines: list[Row]) -> Row:
-    """What a draft of a label says, by column: the history, then reference, response and the three reasonings."""
-    *history, reference, response, _, _, _ = lines
-    spoken = [{"role": line["who"], "text": line["text"]} for line in history]
-    reasonings = {name: line["text"] for name, line in zip(STEPS, lines[-len(STEPS) :], strict=True)}
-    return {"history": spoken, "reference": reference["text"], "response": response["text"], **reasonings}
+    """The texts of a draft of a label, by column: the history, then reference, response and the three reasonings."""
+    *history, reference, response, first, second, third = lines
+    turns = [{"role": line["who"], "text": line["text"]} for line in history]
+    reasonings = {name: line["text"] for name, line in zip(STEPS, (first, second, third), strict=True)}
+    return {"history": turns, "reference": reference["text"], "response": response["text"], **reasonings}
 
 
 @stage(
@@ -165,11 +147,11 @@ def make_rewritten(
     sampled_turns: pl.DataFrame,
     cer_candidates: pl.DataFrame,
     cer_labels: pl.DataFrame,
-) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
+) -> dict[str, Result]:
     """`rewritten_dialogues` and `rewritten_rounds`: the drafts that were judged good."""
-    scripts = material(coherent_dialogues, splits, sampled_turns, cer_candidates, cer_labels).by_id()
+    sources, _ = scripts(coherent_dialogues, splits, sampled_turns, cer_candidates, cer_labels)
     drafts, judgements = rewrite_drafts, rewrite_judgements
     return {
-        "rewritten_dialogues": rewritten_dialogues(drafts, judgements, coherent_dialogues, scripts),
-        "rewritten_rounds": rewritten_rounds(drafts, judgements, cer_candidates, cer_labels, scripts),
+        "rewritten_dialogues": rewritten_dialogues(drafts, judgements, coherent_dialogues, sources),
+        "rewritten_rounds": rewritten_rounds(drafts, judgements, cer_candidates, cer_labels, sources),
     }

@@ -8,11 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import polars as pl
+
 from pipelines.llm.language import Lang
+from pipelines.split.eligible import Eligibility
+from schemas.dropped import Lost
 from schemas.ids import candidate_id, digest, round_id
 
 Unit = Literal["dialogue", "label"]
-Who = Literal["seeker", "supporter", "reference", "response", "analysis"]
+Speaker = Literal["seeker", "supporter", "reference", "response", "analysis"]
 
 # The free texts of a candidate's three steps, in their order, and what the steps say in closed sets: the verdicts of a
 # label are about both, and the former alone are rewritten.
@@ -24,7 +28,7 @@ CLOSED = ("stage", "sentiment", "emotion", "intensity", "strategy")
 class Line:
     """One line. `strategies` are labels of schemas.labels; only turns of the supporter and the two replies have any."""
 
-    who: Who
+    who: Speaker
     text: str
     strategies: tuple[str, ...] = ()
 
@@ -44,6 +48,11 @@ class Script:
     closed: tuple[str | int, ...] = ()
 
     @property
+    def texts(self) -> list[str]:
+        """The texts of its lines."""
+        return [line.text for line in self.lines]
+
+    @property
     def hash(self) -> str:
         """16 hex digits that tell it from any other of its id: what people labelled, and what a draft was made from."""
         lines = [[line.who, line.text, *line.strategies] for line in self.lines]
@@ -53,8 +62,8 @@ class Script:
 Scripts = Mapping[tuple[str, str], Script]  # by unit and id
 
 
-def stands(draft: Mapping[str, Any], scripts: Scripts) -> bool:
-    """Whether what a draft, a row of `rewrite_drafts`, was made from is still there as it was."""
+def is_current(draft: Mapping[str, Any], scripts: Scripts) -> bool:
+    """Whether the source of a draft, a row of `rewrite_drafts`, is unchanged."""
     script = scripts.get((draft["unit"], draft["row_id"]))
     return script is not None and script.hash == draft["source"]
 
@@ -92,7 +101,7 @@ def of_label(candidate: Mapping[str, Any], turn: Mapping[str, Any]) -> Script:
 
     Args:
         candidate: A row of `cer_candidates`.
-        turn: The row of `sampled_turns` of the same round. The history knows no labels; the reference has its own.
+        turn: The row of `sampled_turns` of the same round. The history has no labels; the reference has.
 
     Raises ValueError where the two are of different rounds.
     """
@@ -106,10 +115,52 @@ def of_label(candidate: Mapping[str, Any], turn: Mapping[str, Any]) -> Script:
         lang=candidate["lang"],
         group_id=candidate["group_id"],
         lines=(
-            *(Line(said["role"], said["text"]) for said in turn["history"]),
+            *(Line(previous["role"], previous["text"]) for previous in turn["history"]),
             Line("reference", turn["reference"], tuple(turn["strategies"])),
             Line("response", candidate["response"], (candidate["strategy"],)),
             *(Line("analysis", candidate[step]) for step in STEPS),
         ),
         closed=tuple(candidate[name] for name in CLOSED),
     )
+
+
+def scripts(
+    dialogues: pl.DataFrame, splits: pl.DataFrame, turns: pl.DataFrame, candidates: pl.DataFrame, labels: pl.DataFrame
+) -> tuple[Scripts, list[Lost]]:
+    """The dialogues and labelled rounds that may teach, by unit and id, and what is left out.
+
+    Args:
+        dialogues: Rows of `coherent_dialogues`.
+        splits: The split of every group.
+        turns: Rows of `sampled_turns`: the history of a labelled round, and its reference.
+        candidates: Rows of `cer_candidates`: what was labelled.
+        labels: Rows of `cer_labels`.
+
+    Returns:
+        A script for each dialogue and each label, or its loss: not_train, under_18, risk; and for a label no_candidate,
+        where what was labelled is gone, or candidate_changed, where something else has its id.
+
+    Raises RequestError for a group without a split.
+    """
+    eligibility = Eligibility(splits)
+    kept: list[Script] = []
+    lost: list[Lost] = []
+    for row in dialogues.iter_rows(named=True):
+        if (exclusion := eligibility.exclusion_reason(row["dialogue_id"], row)) is not None:
+            lost.append(Lost("dialogue", row["dialogue_id"], *exclusion))
+        else:
+            kept.append(of_dialogue(row))
+    turn_of = {(row["dialogue_id"], row["round"]): row for row in turns.iter_rows(named=True)}
+    candidate_of = {label_id(row): row for row in candidates.iter_rows(named=True)}
+    for label in labels.iter_rows(named=True):
+        row_id = label_id(label)
+        turn, candidate = turn_of.get((label["dialogue_id"], label["round"])), candidate_of.get(row_id)
+        if turn is None or candidate is None:
+            lost.append(Lost("label", row_id, "no_candidate", "the candidate that was labelled is there no more"))
+        elif (exclusion := eligibility.exclusion_reason(row_id, turn)) is not None:
+            lost.append(Lost("label", row_id, *exclusion))
+        elif (script := of_label(candidate, turn)).hash != label["labelled"]:
+            lost.append(Lost("label", row_id, "candidate_changed", "since it was labelled"))
+        else:
+            kept.append(script)
+    return {(script.unit, script.row_id): script for script in kept}, lost

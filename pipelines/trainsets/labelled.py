@@ -1,4 +1,4 @@
-"""Candidates that people labelled, and the variants that were rewritten from them (C)."""
+"""Candidates that people labelled, and the rounds that were rewritten from them (C's ablation)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,7 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
-from pipelines.rewrite.material import material
-from pipelines.rewrite.scripts import label_id
+from pipelines.rewrite.scripts import label_id, scripts
 from schemas.dialogues import CoherentDialogues
 from schemas.dropped import Lost
 from schemas.ids import candidate_id
@@ -20,7 +19,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A candidate, or a variant of one, with what people said of it. `providers` wrote it."""
+    """A candidate, or a rewritten one, with its labels. `providers` wrote it."""
 
     row_id: str
     variant: str
@@ -33,7 +32,7 @@ class Labelled:
     providers: tuple[str, ...]
 
     def columns(self) -> dict[str, Any]:
-        """What every sample made from it says of where it comes from: a training round, as all that have labels."""
+        """The columns of every sample made from it: a training round, as all that have labels."""
         return {
             "made_from": self.row_id,
             "group_id": self.group_id,
@@ -46,7 +45,7 @@ class Labelled:
 def labelled(
     turns: pl.DataFrame, splits: pl.DataFrame, candidates: pl.DataFrame, labels: pl.DataFrame, rewritten: pl.DataFrame
 ) -> tuple[list[Labelled], list[Lost]]:
-    """Every label with what it is about, and every variant of one.
+    """Every label with what it is about, and every rewritten round.
 
     Args:
         turns: Rows of `sampled_turns`: the history and the reference of a round.
@@ -56,52 +55,43 @@ def labelled(
         rewritten: Rows of `rewritten_rounds`.
 
     Returns:
-        The labelled, and the losses in the unit `candidate`: those of `rewrite.material` (no_candidate,
-        candidate_changed, not_train, under_18, risk), of a variant source_lost, where its source is among them, and
-        unwritable, where its texts hold a tag of CER's own format.
+        The labelled, and the losses in the unit `candidate`: those of `rewrite.scripts` (no_candidate,
+        candidate_changed, not_train, under_18, risk), of a rewritten one source_lost, where its source is among them,
+        and unwritable, where its texts hold a tag of CER's own format.
 
     Raises RequestError for a group without a split.
     """
-    found = material(CoherentDialogues.create_empty(), splits, turns, candidates, labels)
-    standing = {script.row_id for script in found.scripts}
-    lost = [Lost("candidate", one.row_id, one.reason, one.detail) for one in found.lost]
+    sources, unfit = scripts(CoherentDialogues.create_empty(), splits, turns, candidates, labels)
+    lost = [Lost("candidate", one.row_id, one.reason, one.detail) for one in unfit]
     turn_of = {(row["dialogue_id"], row["round"]): row for row in turns.iter_rows(named=True)}
     candidate_of = {label_id(row): row for row in candidates.iter_rows(named=True)}
     kept: list[Labelled] = []
     for label in labels.iter_rows(named=True):
-        if (row_id := label_id(label)) in standing:
+        if ("label", row_id := label_id(label)) in sources:
             turn, candidate = turn_of[label["dialogue_id"], label["round"]], candidate_of[row_id]
-            made_by = (candidate["provider"],)
-            kept.append(_labelled(row_id, "none", candidate, turn["history"], turn["reference"], label, made_by))
+            texts = candidate | {name: turn[name] for name in ("history", "reference")}
+            kept.append(_labelled(row_id, "none", texts, label, (candidate["provider"],)))
     for row in rewritten.iter_rows(named=True):
         row_id, source = label_id(row), candidate_id(row["source_dialogue_id"], row["round"], row["candidate"])
-        if source not in standing:
+        if ("label", source) not in sources:
             lost.append(Lost("candidate", row_id, "source_lost", source))
             continue
-        made_by = (candidate_of[source]["provider"], *([] if row["provider"] == "none" else [row["provider"]]))
+        providers = (candidate_of[source]["provider"], *([] if row["provider"] == "none" else [row["provider"]]))
         try:
-            kept.append(_labelled(row_id, row["variant"], row, row["history"], row["reference"], row, made_by))
+            kept.append(_labelled(row_id, row["variant"], row, row, providers))
         except ValidationError as error:
             lost.append(Lost("candidate", row_id, "unwritable", f"{error.error_count()} texts"))
     return kept, lost
 
 
-def _labelled(
-    row_id: str,
-    variant: str,
-    written: Row,
-    history: Sequence[Mapping[str, str]],
-    reference: str,
-    label: Row,
-    providers: tuple[str, ...],
-) -> Labelled:
+def _labelled(row_id: str, variant: str, texts: Row, label: Row, providers: tuple[str, ...]) -> Labelled:
     return Labelled(
         row_id=row_id,
         variant=variant,
-        group_id=written["group_id"],
-        history=history,
-        reference=reference,
-        candidate=Cer(**{name: written[name] for name in Cer.model_fields}),
+        group_id=texts["group_id"],
+        history=texts["history"],
+        reference=texts["reference"],
+        candidate=Cer(**{name: texts[name] for name in Cer.model_fields}),
         right=(label["step1"], label["step2"], label["step3"]),
         preference=label["preference"],
         providers=providers,

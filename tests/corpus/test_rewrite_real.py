@@ -17,7 +17,7 @@ from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.questions import Question
 from pipelines.rewrite import rewriting
-from pipelines.rewrite.checks import spoiled
+from pipelines.rewrite.checks import first_fault
 from pipelines.rewrite.scripts import Script, of_dialogue
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -62,7 +62,7 @@ def test_a_line_with_a_word_more_at_both_ends_passes_the_filter_for_every_dialog
 def test_each_dialogue_is_caught_as_a_copy_of_itself(scripts):
     assert scripts
     for script in scripts:
-        assert spoiled(script, [f"{line.text}！" for line in script.lines], "")[0] == "unchanged"
+        assert first_fault(script, [f"{text}！" for text in script.texts], "")[0] == "unchanged"
 
 
 def test_a_dialogue_that_was_put_in_the_place_of_another_is_not_clean(scripts):

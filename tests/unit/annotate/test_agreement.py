@@ -88,8 +88,3 @@ def test_models_and_sources_stand_apart():
         ("s", "b", 0.0, 0.0),
         ("t", "a", 1.0, None),
     ]
-
-
-def test_where_nothing_is_labelled_there_is_no_line():
-    assert agreement(candidates(candidate(1)), rounds(sampled_round(1, 1))).is_empty()
-    assert agreement(candidates(), rounds()).schema == AGREEMENT

@@ -147,37 +147,12 @@ def test_every_candidate_of_a_round_that_is_asked_about_is_kept_or_dropped(name:
 
 
 @each_task
-def test_the_same_rows_give_the_same_questions_and_tables(name: str):
-    frame = TASKS[name].framed(*(TASKS[name].row(number) for number in range(10)))
-    first, second = TASKS[name].plan(frame), TASKS[name].plan(frame)
-    assert asked(first) == asked(second)
-    for one, other in zip(
-        made(name, frame, Scripted(unreliable(2))), made(name, frame, Scripted(unreliable(2))), strict=True
-    ):
-        assert one.equals(other)
-
-
-@each_task
 def test_one_more_row_asks_one_thing_more_and_changes_no_other_question(name: str):
     task = TASKS[name]
     few = asked(task.plan(task.framed(*(task.row(number) for number in range(5)))))
     more = asked(task.plan(task.framed(*(task.row(number) for number in (9, *reversed(range(5)))))))
     assert len(more) == len(few) + task.calls
     assert {key: more[key] for key in few} == few
-
-
-@each_task
-def test_what_is_asked_is_json_and_holds_nothing_but_what_the_task_names(name: str):
-    [question, *_] = TASKS[name].plan(TASKS[name].framed(TASKS[name].row(1))).questions
-    named = {
-        "coherence": {"lang", "turns"},
-        "topics": {"title", "description"},
-        "emotions": {"unit", "text"},
-        "coe": {"question", "answer"},
-        "ecot": {"question"},
-        "cer": {"lang", "history"},
-    }
-    assert set(question.inputs) == named[question.task]
 
 
 @pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.trains])

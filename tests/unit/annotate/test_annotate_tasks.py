@@ -9,7 +9,6 @@ from annotate_rows import (
     CHAIN,
     ECOT,
     LONG,
-    PROVENANCE,
     RISK,
     answer,
     cer,
@@ -28,7 +27,6 @@ from scripted import Scripted
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions
 from pipelines.annotate import topics as topics_task
-from pipelines.errors import RequestError
 from pipelines.llm.questions import REASONS
 from pipelines.llm.tasks import Plan
 from pipelines.split.references import draw_reference
@@ -113,15 +111,6 @@ def test_a_judgement_is_a_row_also_where_the_post_is_out_of_place():
 # --- emotions
 
 
-def test_posts_and_answers_have_an_emotion_by_its_english_name():
-    rows, drops = done(emotions.plan(posts(post(1, "我很难过", answer("s:1/0"))), ONE))
-    assert drops == []
-    assert [(row["row_id"], row["unit"], row["emotion"]) for row in rows] == [
-        ("s:1", "post", "hurt"),
-        ("s:1/0", "answer", "hurt"),
-    ]
-
-
 def test_the_answers_of_a_post_that_is_out_are_out_with_it():
     frame = posts(
         post(1, "我", answer("s:1/0"), risk=RISK), post(2, "我", answer("s:2/0", under_18=True), answer("s:2/1"))
@@ -151,12 +140,6 @@ def test_the_human_answer_stands_verbatim_behind_the_chain():
     assert (row["answer_id"], row["author_role"], row["draw_probability"]) == ("s:1/0", "unknown", 1.0)
     assert (row["L1"], row["reasoning"]) == ("他难受，「睡不着」。", "想了想")
     assert Coe(**{name: row[name] for name in ("L1", "L2", "L3", "L4", "answer")}).render().startswith(CHAIN)
-
-
-def test_question_and_answer_are_what_is_asked_about():
-    [question] = coe_of(ASKED).questions
-    assert question.inputs == {"question": ASKED["text"], "answer": f"  {LONG}\n"}
-    assert question.schema is None
 
 
 def test_the_answer_is_the_one_that_the_prompt_set_draws():
@@ -212,11 +195,6 @@ def test_a_chain_that_knows_the_answer_is_dropped_with_the_kind_of_what_it_knows
 def test_the_strategy_may_know_the_answer():
     told = post(1, answers=[answer("s:1/0", "推荐你看《被讨厌的勇气》。")])
     assert lost(coe_of(told), CHAIN.replace("先接住感受", "先接住感受，再提到《被讨厌的勇气》")) == []
-
-
-def test_a_group_without_a_split_stops_the_work():
-    with pytest.raises(RequestError, match="has no split"):
-        coe_of(ASKED | {"group_id": "elsewhere"})
 
 
 # --- emotional chains of thought
@@ -339,14 +317,6 @@ def test_the_reference_never_enters():
         assert "愤怒" not in json.dumps(question.inputs, ensure_ascii=False)
 
 
-def test_what_is_asked_does_not_depend_on_the_reference_or_on_labels():
-    other = ROUND | {"reference": "换了一句", "strategies": ["Others"], "emotion": None, "reference_origin": "model"}
-    asked = cer_of(ROUND).questions
-    assert asked
-    for one, same in zip(asked, cer_of(other).questions, strict=True):
-        assert (one.inputs, one.prompt, one.sample) == (same.inputs, same.prompt, same.sample)
-
-
 def test_one_lost_candidate_leaves_the_round_and_two_drop_it():
     assert lost(cer_of(ROUND), "OK") == [("candidate", "s:1#2/1", "invalid_reply", "missing:cer_think")]
     assert lost(cer_of(ROUND), "OK", ("refused", None)) == [
@@ -377,15 +347,3 @@ def test_an_english_dialogue_wants_an_english_candidate():
 def test_a_candidate_that_answers_others_is_invalid():
     said = cer().render().replace("策略：提问", "策略：其他")
     assert lost(cer_of(ROUND, models=ONE), said)[0] == ("candidate", "s:1#2/1", "invalid_reply", "field:strategy")
-
-
-def test_an_essay_is_no_turn_of_talk():
-    said = cer(response="好" * 601).render()
-    assert lost(cer_of(ROUND, models=ONE), said)[0][3] == "length:answer"
-
-
-def test_provenance_is_that_of_the_reply():
-    plan = ecot.plan(posts(post(1)), TRAIN, None, ONE)
-    [reply] = Scripted(good).ask(plan.questions)
-    [row] = plan.finish([reply])[0].to_dicts()
-    assert {name: row[name] for name in PROVENANCE.columns()} == reply.provenance.columns()

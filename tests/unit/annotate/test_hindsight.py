@@ -3,13 +3,14 @@
 import tomllib
 import tracemalloc
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.annotate.hindsight import KINDS, _cut, leaks
+from pipelines.annotate.hindsight import KINDS, leaks
 
 CASES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("hindsight.toml").read_text(encoding="utf-8"))[
     "case"
@@ -40,15 +41,13 @@ def test_few_honest_chains_are_dropped():
     assert len(alarmed) <= 0.05 * len(CLEAN), alarmed
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_the_question_itself_gives_nothing_away(case: dict[str, Any]):
-    assert leaks(case["question"], case["answer"], [case["question"]]) == ()
-
-
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_the_answer_gives_itself_away(case: dict[str, Any]):
-    assert leaks(case["question"], case["answer"], [case["answer"]]) != ()
-    assert leaks(f"{case['question']}{case['answer']}", case["answer"], [case["answer"]]) == ()
+def test_the_question_gives_nothing_away_and_the_answer_does():
+    assert CASES
+    for case in CASES:
+        question, answer = case["question"], case["answer"]
+        assert leaks(question, answer, [question]) == (), case["name"]
+        assert leaks(question, answer, [answer]) != (), case["name"]
+        assert leaks(f"{question}{answer}", answer, [answer]) == (), case["name"]
 
 
 @pytest.mark.parametrize(
@@ -91,6 +90,8 @@ def test_the_answer_gives_itself_away(case: dict[str, Any]):
         ("我难过", "养一盆薄荷", "他没有薄荷可养", "word"),
         ("我难过", "戈特曼观察过", "戈特曼那样的观察他没有", "word"),
         ("我难过", "安全感不是别人给的", "他缺少安全感", ""),
+        ("我很难过", "你百般忍让，千万别怪自己", "他百般委屈，千万个不愿意", ""),
+        ("我累", "一万块", "万" * 3000 + "块", ""),
         ("我难过", "有意见由他去说话才好接住", "有意见由他去说，话才好接", "phrase"),
         ("", "", "", ""),
     ],
@@ -108,45 +109,15 @@ TEXT = st.text(
 def test_any_text_is_read_and_the_kinds_are_known_and_in_order(question: str, answer: str, steps: list[str]):
     found = leaks(question, answer, steps)
     assert list(found) == [kind for kind in KINDS if kind in found]
+    assert leaks(question, "", steps) == leaks(question, answer, [question]) == ()
 
 
-@given(TEXT, st.lists(TEXT, min_size=3, max_size=3))
-def test_without_an_answer_there_is_nothing_to_know(question: str, steps: list[str]):
-    assert leaks(question, "", steps) == ()
-
-
-@given(TEXT, TEXT)
-def test_who_repeats_the_question_knows_nothing(question: str, answer: str):
-    assert leaks(question, answer, [question]) == ()
-
-
-def test_a_place_alone_is_no_figure():
-    """百般 and 千万 count nothing; 五百 does."""
-    assert leaks("我很难过", "你百般忍让，千万别怪自己", ("他百般委屈，千万个不愿意", "", "")) == ()
-    assert leaks("我很难过", "不妨每月还五百", ("他每月还五百", "", "")) == ("number",)
-
-
-def test_words_are_cut_in_little_memory():
-    """An answer that is quoted whole: of each place the cut is remembered, and no list of the words before it."""
-    shared = "他说要去看一看那里的人和事" * 600
-    _cut(shared[:50])
+def test_a_long_text_that_is_shared_whole_takes_no_more_than_its_length():
+    shared = "他说要去看一看那里的人和事，写日记和散步会好一些" * 600
+    started = process_time()
     tracemalloc.start()
-    cut = _cut(shared)
+    assert leaks("我难过" * 10, shared, [shared[:10_000]]) != ()
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert "".join(cut) == shared
-    assert most < 20e6
-
-
-@pytest.mark.parametrize(("run", "words"), [("心理咨询", ["心理咨询"]), ("我很难过", ["我", "很", "难过"]), ("", [])])
-def test_a_run_is_cut_into_the_fewest_and_commonest_words(run: str, words: list[str]):
-    assert _cut(run) == words
-
-
-def test_a_figure_without_end_is_none():
-    assert leaks("我累", "一万块", ["万" * 3000 + "块"]) == ()
-
-
-def test_long_texts_are_read_in_no_time():
-    # A run that is shared whole is the worst there is.
-    assert leaks("我难过" * 10, "写日记和散步会好一些" * 500, ["写日记和散步会好一些" * 100]) != ()
+    assert most < 50e6
+    assert process_time() - started < 60

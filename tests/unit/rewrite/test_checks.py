@@ -4,7 +4,6 @@ import re
 import tomllib
 from pathlib import Path
 from time import process_time
-from typing import get_args
 
 import pytest
 import rewrite_rows
@@ -15,8 +14,7 @@ from rewrite_rows import script
 from pipelines import rewrite
 from pipelines.llm.label_sets import prompt
 from pipelines.rewrite.artefacts import KINDS, artefacts, kinds, script_of
-from pipelines.rewrite.checks import Fault, spoiled
-from pipelines.rewrite.copies import is_copy
+from pipelines.rewrite.checks import copied, first_fault, misquotations
 from pipelines.rewrite.facts import changed
 from pipelines.text.lexicon import lexicon
 
@@ -27,30 +25,21 @@ PLAIN = "我最近一直睡不好，也不想说话。"
 PROMPT = "你会看到一段谈话，请把每一行换一种说法，意思不能变。\nPut every line in other words and keep what it means."
 
 
-def test_there_are_lines_enough():
+def test_artefacts_are_caught_and_near_misses_pass():
     assert len(CAUGHT) + len(PASSED) >= 80
     assert {kind for kind, _ in CAUGHT} == {kind for kind, _ in PASSED} == set(KINDS) - {"instructions"}
+    assert [(kind, line) for kind, line in CAUGHT if kind not in artefacts([(PLAIN, line)], PROMPT)] == []
+    assert [line for _, line in PASSED if artefacts([(PLAIN, line)], PROMPT)] == []
 
 
-@pytest.mark.parametrize(("kind", "line"), CAUGHT, ids=[line[:24] for _, line in CAUGHT])
-def test_an_artefact_is_caught(kind, line):
-    assert kind in artefacts([(PLAIN, line)], PROMPT)
-
-
-@pytest.mark.parametrize(("kind", "line"), CAUGHT, ids=[line[:24] for _, line in CAUGHT])
-def test_what_the_source_says_as_well_is_none(kind, line):
+def test_what_the_source_holds_as_well_is_no_artefact():
     """People count, quote and label too."""
-    assert artefacts([(line, line)], PROMPT) == {}
-    assert kind not in artefacts([(line, f"{line}是吧")], PROMPT)
-
-
-@pytest.mark.parametrize(("kind", "line"), PASSED, ids=[line[:24] for _, line in PASSED])
-def test_a_near_miss_passes(kind, line):
-    assert artefacts([(PLAIN, line)], PROMPT) == {}
+    assert [line for _, line in CAUGHT if artefacts([(line, line)], PROMPT)] == []
+    assert [line for kind, line in CAUGHT if kind in artefacts([(line, f"{line}是吧")], PROMPT)] == []
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "copies"),
     [
         ("请把每一行换一种说法意思不能变", True),
         ("好的，会把每一行，换一种说法；意思…不能变，我睡不着", True),
@@ -59,24 +48,31 @@ def test_a_near_miss_passes(kind, line):
         ("I keep what it means to me, in other words.", False),
     ],
 )
-def test_instructions_that_were_copied_are_caught(line, found):
+def test_copied_instructions_are_caught(line, copies):
     """12 characters of Chinese, or 6 words; punctuation and case do not matter."""
-    assert ("instructions" in artefacts([(PLAIN, line)], PROMPT)) is found
+    assert ("instructions" in artefacts([(PLAIN, line)], PROMPT)) is copies
+    assert artefacts([(f"老师说，{line}", f"唉，老师说，{line}")], PROMPT) == {}
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "kinds"),
     [
-        ("要不要去找咨询师聊聊？", "建议你寻求专业心理帮助。"),
-        ("Did you see a doctor?", "Did you seek professional help?"),
-        ("首先早点睡，其次少喝咖啡。", "第一，早点睡；第二，少喝咖啡。"),  # who counts may count in another way
-        ("我很难过😊", "我心里难过😊"),
-        ("（温柔地）慢慢来。", "不急，（轻声）慢慢来。"),
-        ("听起来你很難過。", "聽得出你很難過。"),
+        ("要不要去找咨询师聊聊？", "建议你寻求专业心理帮助。", {}),
+        ("Did you see a doctor?", "Did you seek professional help?", {}),
+        ("首先早点睡，其次少喝咖啡。", "第一，早点睡；第二，少喝咖啡。", {}),  # who counts may count in another way
+        ("（温柔地）慢慢来。", "不急，（轻声）慢慢来。", {}),
+        ("听起来你很難過。", "聽得出你很難過。", {}),
+        ("我很难过😊", "我心里难过😊", {}),
+        ("我很难过😊", "我心里难过😭", {"emoji": 1}),
     ],
 )
-def test_what_was_there_in_another_form_is_none(before, after):
-    assert artefacts([(before, after)], PROMPT) == {}
+def test_what_the_source_has_in_another_form_is_no_artefact(before, after, kinds):
+    assert artefacts([(before, after)], PROMPT) == kinds
+
+
+def test_traditional_characters_are_an_artefact_unless_the_source_has_some_anywhere():
+    assert artefacts([("我睡不着。", "我睡不好。"), ("听起来很累。", "聽起來很累。")], PROMPT) == {"traditional": 1}
+    assert artefacts([("我睡不著，好難過。", "我睡不好。"), ("听起来很累。", "聽起來很累。")], PROMPT) == {}
 
 
 @pytest.mark.parametrize(
@@ -95,90 +91,45 @@ def test_a_hostile_line_takes_no_more_than_its_length(text):
     assert process_time() - started < 5
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("My DISC profile says I am dominant", {"persona"}),
-        ("我的DISC测出来了", {"persona"}),
-        ("a. 多喝水 b. 早点睡", {"list"}),
-        ("1. drink water 2. sleep", {"list"}),
-    ],
-)
-def test_an_artefact_is_caught_in_either_script(line, found):
-    assert kinds(line) == found
-
-
 def test_the_alternatives_of_a_pattern_are_of_one_script():
-    """A text without it is not looked at: an English word in a Chinese pattern would never be found."""
+    """A text without it is not looked at: an English word in a Chinese pattern would never match."""
+    assert kinds("我的DISC测出来了") == kinds("My DISC profile says I am dominant") == {"persona"}
     lists = [one for one in lexicon("artefacts", rewrite.__file__).values() if isinstance(one, list)]
     patterns = [pattern for one in lists for pattern in one]
     assert patterns
     for pattern in patterns:
-        scripts = {script_of(one) for one in at_the_top(pattern)} - {"any"}
-        assert len(scripts) <= 1, pattern
+        assert len({script_of(one) for one in at_the_top(pattern)} - {"any"}) <= 1, pattern
 
 
 def at_the_top(pattern: str) -> list[str]:
     """The alternatives between the bars of a pattern that stand in no group and no class."""
-    found, depth = [""], 0
+    alternatives, depth = [""], 0
     for token in re.findall(r"\\.|\[(?:\\.|[^\]\\])[^\]\\]*(?:\\.[^\]\\]*)*\]|.", pattern, re.DOTALL):
         depth += {"(": 1, ")": -1}.get(token, 0)
         if token == "|" and depth == 0:
-            found.append("")
+            alternatives.append("")
         else:
-            found[-1] += token
-    return found
+            alternatives[-1] += token
+    return alternatives
 
 
-def test_a_character_is_new_where_its_own_line_had_another():
-    assert artefacts([("我很难过😊", "我心里难过😭")], PROMPT) == {"emoji": 1}
-    assert artefacts([("我很难过😊", "我心里难过"), ("慢慢来。", "别急😊")], PROMPT) == {"emoji": 1}
-
-
-def test_one_line_in_the_other_script_is_no_accident():
-    """Where the source writes Traditional somewhere, a rewrite may write it anywhere."""
-    assert artefacts([("我睡不着。", "我睡不好。"), ("听起来很累。", "聽起來很累。")], PROMPT) == {"traditional": 1}
-    assert artefacts([("我睡不著，好難過。", "我睡不好。"), ("听起来很累。", "聽起來很累。")], PROMPT) == {}
-
-
-def test_a_run_of_the_prompt_that_the_source_has_is_none():
-    said = "老师说，请把每一行换一种说法，意思不能变，我不会。"
-    assert artefacts([(said, f"唉，{said}")], PROMPT) == {}
-
-
-@pytest.mark.parametrize("name", ["rewrite.zh", "rewrite.en", "rewrite_persona.zh", "rewrite_persona.en"])
-def test_no_good_rewrite_copies_our_own_prompts(name):
-    good = rewrite_rows.good_rewrites()
-    assert good
-    for source, rewrites in good.items():
-        lines = rewrite_rows.good_scripts()[source].lines
-        assert rewrites, source
-        for written in rewrites.values():
-            found = artefacts(
-                [(line.text, text) for line, text in zip(lines, written, strict=True)],
-                prompt(name, rewrite.__file__).text,
-            )
-            assert found == {}, source
-
-
-# --- copies
+# --- copies and quotations
 
 
 @pytest.mark.parametrize(
-    ("same", "lines", "copied"),
-    [(10, 10, True), (9, 10, True), (8, 10, False), (4, 4, True), (3, 4, False), (0, 4, False), (1, 1, True)],
+    ("same", "lines", "is_copy"), [(10, 10, True), (9, 10, True), (8, 10, False), (3, 4, False), (1, 1, True)]
 )
-def test_more_than_four_lines_of_five_make_a_copy(same, lines, copied):
+def test_more_than_four_lines_of_five_make_a_copy(same, lines, is_copy):
     before = [f"我第{n}次跟他说这件事情的时候" for n in range(lines)]
     after = [f"{text}。" if n < same else f"我又跟他讲了，{n}" for n, text in enumerate(before)]
-    assert is_copy(list(zip(before, after, strict=True))) == (f"{same} of {lines} lines" if copied else None)
+    assert copied(list(zip(before, after, strict=True))) == (f"{same} of {lines} lines" if is_copy else None)
 
 
 def test_short_lines_do_not_count_beside_long_ones():
     """嗯 and 好的 have hardly another wording."""
     pairs = [("嗯", "嗯"), ("好的", "好的"), ("是的", "是的"), ("我最近一直睡不着觉", "最近我总也睡不好")]
-    assert is_copy(pairs) is None
-    assert is_copy(pairs[:3]) == "3 of 3 lines"
+    assert copied(pairs) is None
+    assert copied(pairs[:3]) == "3 of 3 lines"
 
 
 @given(
@@ -187,54 +138,56 @@ def test_short_lines_do_not_count_beside_long_ones():
 )
 def test_the_source_with_other_punctuation_is_a_copy(texts, data):
     marks = st.sampled_from(["", "，", "。", "！", " ", "…", "?"])
-    lines = [f"seeker: {text}" for text in texts]
     written = ["".join(one + data.draw(marks) for one in text if one.isalnum()) for text in texts]
-    found = spoiled(script(1, *lines), written, PROMPT)
-    assert found is not None
-    assert found[0] == "unchanged"
+    fault = first_fault(script(1, *(f"seeker: {text}" for text in texts)), written, PROMPT)
+    assert fault is not None
+    assert fault[0] == "unchanged"
+
+
+def test_quotations_of_no_other_line_are_counted_and_apostrophes_are_none():
+    quoting = ["你提到「最近总是睡不着」", "求助者说「心里很乱」，又说「谁都不懂我」"]
+    assert misquotations(["我最近总是睡不着，心里很乱", *quoting]) == 1  # 谁都不懂我
+    assert misquotations(["这阵子老睡不着，心乱得很", *quoting]) == 3
+    line = "I don't know what's wrong with me"
+    assert misquotations([line, "You said ‘I don’t know what’s wrong’ and that’s a start"]) == 1
+    assert misquotations([line, "You said ‘I don't know what's wrong’ and that’s a start"]) == 0
+    assert misquotations(["我心里很乱", "他说『我心里很慌』"]) == 1
+    assert misquotations(["It’s the kids’ fault", "That’s what the kids’ teacher says"]) == 0
 
 
 # --- together
 
 
-def test_the_first_fault_wins():
+@pytest.mark.parametrize(
+    ("texts", "fault"),
+    [
+        (["我在北京三年没跟他说过话了", "听起来你心里很委屈，是吗？"], ("unchanged", "2 of 2 lines")),
+        (["1. 在上海五年没理他\n2. 我难过", "你是不是觉得很受伤？"], ("artefact", "list 1")),
+        (["在上海，已经五年不跟他说话了，唉", "你是不是觉得很受伤？"], ("facts_changed", "number 1, name 1")),
+        (["作为一个AI，**我**不知道", "求助者：愿意"], ("artefact", "ai_phrase 1, markdown 1, speaker_label 1")),
+        (["北京这三年，我跟他没讲过话，唉", "你是不是觉得很受伤？"], None),
+    ],
+)
+def test_the_first_fault_is_reported_without_a_text(texts, fault):
     source = script(1, "seeker: 我在北京三年没跟他说过话了", "supporter: 听起来你心里很委屈，是吗？")
-    copied = [line.text for line in source.lines]
-    listed = ["1. 在上海五年没理他\n2. 我难过", "你是不是觉得很受伤？"]
-    changed = ["在上海，已经五年不跟他说话了，唉", "你是不是觉得很受伤？"]
-    good = ["北京这三年，我跟他没讲过话，唉", "你是不是觉得很受伤？"]
-    assert spoiled(source, copied, PROMPT) == ("unchanged", "2 of 2 lines")
-    assert spoiled(source, listed, PROMPT) == ("artefact", "list 1")
-    assert spoiled(source, changed, PROMPT) == ("facts_changed", "number 1, name 1")
-    assert spoiled(source, good, PROMPT) is None
-
-
-def test_a_detail_holds_nothing_that_somebody_wrote():
-    source = script(1, "seeker: [姓名]说我得了抑郁症，我吃了三年舍曲林", "supporter: 辛苦了，你愿意多说说吗？")
-    written = ["作为一个AI，**我**不知道", "求助者：愿意"]
-    reason, detail = spoiled(source, written, PROMPT)
-    assert (reason, detail) == ("artefact", "ai_phrase 1, markdown 1, speaker_label 1")
-    assert spoiled(source, ["别人说我病了，我吃了很久的药", "愿意说吗？"], PROMPT) == (
-        "facts_changed",
-        "number 1, placeholder 1",
-    )
-
-
-def test_lines_that_are_missing_are_an_error_of_whoever_asks():
+    assert first_fault(source, texts, PROMPT) == fault
     with pytest.raises(ValueError, match="shorter"):
-        spoiled(script(1, "seeker: 我睡不着", "supporter: 多久了？"), ["睡不好"], PROMPT)
+        first_fault(source, texts[:1], PROMPT)
 
 
-def test_good_rewrites_pass():
+@pytest.mark.parametrize("name", ["rewrite", "rewrite_persona"])
+def test_good_rewrites_pass_and_copy_nothing_of_our_prompts(name):
     """The fifty of good_rewrites.toml, which people would write."""
     scripts = rewrite_rows.good_scripts()
-    found = {
-        (name, manner): spoiled(scripts[name], written, prompt(f"rewrite.{scripts[name].lang}", rewrite.__file__).text)
-        for name, rewrites in rewrite_rows.good_rewrites().items()
-        for manner, written in rewrites.items()
+    faults = {
+        (source, manner): first_fault(
+            scripts[source], texts, prompt(f"{name}.{scripts[source].lang}", rewrite.__file__).text
+        )
+        for source, rewrites in rewrite_rows.good_rewrites().items()
+        for manner, texts in rewrites.items()
     }
-    assert len(found) >= 50
-    assert {key: fault for key, fault in found.items() if fault} == {}
+    assert len(faults) >= 50
+    assert {key: fault for key, fault in faults.items() if fault} == {}
 
 
 @given(
@@ -242,14 +195,13 @@ def test_good_rewrites_pass():
     st.sampled_from(["zh", "en"]),
     st.text(max_size=200),
 )
-def test_no_text_is_too_odd(pairs, lang, told):
+def test_no_text_is_too_odd(pairs, lang, instructions):
     source = script(1, *(f"seeker: {before}" for before, _ in pairs), lang=lang)
-    found = spoiled(source, [after for _, after in pairs], told)
-    assert found is None or found[0] in get_args(Fault)
-    assert found == spoiled(source, [after for _, after in pairs], told)
+    fault = first_fault(source, [after for _, after in pairs], instructions)
+    assert fault is None or fault[0] in ("unchanged", "artefact", "facts_changed")
 
 
-@example(".4多0四九")  # its two figures once stood in the order of a set
+@example(".4多0四九")  # its two figures were once in the order of a set
 @given(st.text(alphabet="零一二两三四五六七八九十百千万亿半第几多个年月天周次岁点分块0123456789.,:-%", max_size=24))
 def test_no_figure_is_too_odd(text):
-    assert changed([(text, f"「{text}」")], "zh") == {}
+    assert changed(text, f"「{text}」", "zh") == {}

@@ -106,12 +106,6 @@ def test_twelve_characters_are_enough_and_a_missing_speaker_is_silent():
     assert done(plan)[1] == [("speaker", "s:1/supporter", "silent", "0 characters")]
 
 
-def test_every_dialogue_gives_two_speakers():
-    rows = [dialogue(1), dialogue(2, group_id="g3"), dialogue(3, "seeker: 好。"), dialogue(4, *ENGLISH, lang="en")]
-    kept, drops = done(planned(*rows))
-    assert len(kept) + len(drops) == 2 * len(rows)
-
-
 def test_a_group_without_a_split_stops_the_work():
     with pytest.raises(RequestError, match="has no split"):
         planned(dialogue(1, group_id="elsewhere"))
@@ -135,31 +129,18 @@ TOLD = "说话干脆，想什么就说什么。对别人也有耐心，不催。
     [
         ({"evidence": ["没关系，慢慢来"]}, "evidence"),  # the other one said so
         ({"evidence": ["我决定了,这次一定要"]}, "evidence"),  # another comma
-        ({"evidence": ["我决定了，这次", "和他讲清楚"]}, "evidence"),  # one word is another
-        ({"evidence": ["我决定了……和他说清楚"]}, "evidence"),  # left out
         ({"evidence": ["我"]}, "evidence"),
-        ({"evidence": [" 我 "]}, "evidence"),
         ({"evidence": ["，这"]}, "evidence"),
         ({"evidence": []}, "too_short:evidence"),
         ({"evidence": ["我决定了"] * 7}, "too_long:evidence"),
-        ({"evidence": "我决定了"}, "list_type:evidence"),
         ({"D": 1.1}, "less_than_equal:D"),
-        ({"S": -0.1}, "greater_than_equal:S"),
         ({"I": "0.5"}, "float_type:I"),
         ({"C": True}, "float_type:C"),
-        ({"C": None}, "float_type:C"),
         ({"E": 0.5}, "extra_forbidden"),
-        (
-            {"description": "Speaks firmly and wants to have things settled. Leaves little room."},
-            "language:description",
-        ),
         ({"description": f"{TOLD}常说起在上海怎样不顺。"}, "facts:description"),
         ({"description": f"{TOLD}对[姓名]格外客气。"}, "facts:description"),
         ({"description": f"作为一个AI语言模型，我无法判断。{TOLD}"}, "artefact:description"),
-        ({"description": f"**性格**：{TOLD}"}, "artefact:description"),
         ({"description": "干脆。直接。"}, "length:description"),
-        ({"description": TOLD * 15}, "length:description"),
-        ({"description": "说话干脆，想什么就说什么，对别人也有耐心，不催人"}, "sentences:description"),
         ({"description": "说话干脆。想什么就说什么。对别人有耐心。不催人。愿意等一等。"}, "sentences:description"),
     ],
 )
@@ -168,19 +149,8 @@ def test_a_reply_that_is_not_what_was_asked_for_is_invalid(change: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
-    [("不是 JSON", "not_json"), ('```json\n{"D": 0.5}\n```', "not_json"), ('{"D": NaN}', "not_a_number")],
-)
-def test_what_is_no_json_is_invalid(said: str, problem: str):
-    plan = planned(dialogue(1))
-    _, dropped = plan.finish(Scripted(lambda _: said).ask(plan.questions))
-    assert set(dropped["detail"]) == {problem}
-
-
-@pytest.mark.parametrize(
     "told",
     [
-        "说话干脆，想什么就说什么。对别人也有耐心，不催。",
         "说话干脆！想什么就说什么……对别人也有耐心，不催\n也不争。",
         "说话干脆，想什么就说什么。对别人有耐心。不催人。愿意等。",
     ],
@@ -209,12 +179,6 @@ def test_personal_data_that_a_model_made_up_drops_the_row_and_are_not_told():
     assert drops == [("speaker", f"s:1/{role}", "personal_data", "phone 1") for role in ("seeker", "supporter")]
 
 
-def test_no_text_of_a_person_stands_in_a_drop():
-    plan = planned(dialogue(1))
-    _, dropped = plan.finish(Scripted(lambda q: good(q, evidence=["我决定了！和他说清楚"])).ask(plan.questions))
-    assert set(dropped["detail"]) == {"evidence"}
-
-
 # --- the prompts
 
 
@@ -226,17 +190,6 @@ def test_what_a_turn_says_stands_in_the_data_and_never_in_the_instructions():
     assert {question.prompt for question in plan.questions} == {prompt("disc.zh", rewrite.__file__)}
     assert all(
         INJECTED in json.dumps(question.inputs, ensure_ascii=False).replace('\\"', '"') for question in plan.questions
-    )
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_a_prompt_names_what_its_reply_must_have(lang: str):
-    text = prompt(f"disc.{lang}", rewrite.__file__).text
-    assert all(f'"{name}"' in text or name in text for name in Disc.model_fields)
-    assert "JSON" in text
-    assert (prompt(f"disc.{lang}", rewrite.__file__).schema, prompt(f"disc.{lang}", rewrite.__file__).temperature) == (
-        "Disc",
-        0,
     )
 
 

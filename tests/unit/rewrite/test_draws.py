@@ -7,10 +7,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from persona_rows import NONE, SETTINGS, crowd, profile, profiles
 
 from pipelines.rewrite.draws import Draws
-from pipelines.rewrite.personas import personas
 from schemas.personas import Personas
 
 
@@ -96,16 +94,6 @@ def test_a_later_persona_moves_no_draw(rows: list[dict[str, Any]], cluster: int,
     assert [drawn(after, row["persona_id"]) for row in rows] == [drawn(before, row["persona_id"]) for row in rows]
 
 
-def test_one_dialogue_more_moves_no_draw_through_a_refresh():
-    rows = [*crowd(), *crowd(role="supporter")]
-    fits, before = personas(profiles(*rows), NONE, SETTINGS, 0)
-    new = [profile("s:new", role, (0.88, 0.6, 0.12, 0.3)) for role in ("seeker", "supporter")]
-    _, after = personas(profiles(*rows, *new), fits, SETTINGS, 0)
-    one, other = Draws(before, 0), Draws(after, 0)
-    assert all(drawn(one, each) == drawn(other, each) for each in before["persona_id"])
-    assert drawn(other, "s:new/seeker") in before["persona_id"].to_list()
-
-
 def test_each_persona_is_drawn_about_as_often_and_another_seed_draws_others():
     rows = [persona(f"s:{n}/seeker") for n in range(400)]
     pool = frame(*rows[:20], *(row | {"fitted": False} for row in rows[20:]))
@@ -130,18 +118,6 @@ def test_near_duplicates_draw_many_different_personas_and_none_of_their_own():
     assert len(set(found)) >= 10
 
 
-def test_near_duplicates_are_told_apart_through_the_clusters_too():
-    # 29 of one group, alike but for a hundredth, among 90 others: they are of one cluster, and draw from all of it.
-    same = [profile(f"s:same{n}", "seeker", (0.9, 0.6 + n / 2900, 0.1, 0.3), group_id="g-same") for n in range(29)]
-    _, found = personas(profiles(*crowd(90), *same), NONE, SETTINGS, 0)
-    of_group = found.filter(group_id="g-same")
-    assert of_group["cluster"].n_unique() == 1
-    draws = Draws(found, 0)
-    got = [draws.of(one.split("/")[0], "seeker") for one in of_group["persona_id"]]
-    assert all(row is not None and row["group_id"] != "g-same" for row in got)
-    assert len({row["persona_id"] for row in got if row}) >= 10
-
-
 @pytest.mark.parametrize("others", [[], [persona("s:2/seeker", group_id="g/s:1")], [persona("s:2/supporter")]])
 def test_nobody_is_drawn_where_the_pool_has_nobody_else(others: list[dict[str, Any]]):
     assert Draws(frame(persona("s:1/seeker"), *others), 0).of("s:1", "seeker") is None
@@ -151,10 +127,3 @@ def test_a_speaker_without_a_persona_draws_none():
     draws = Draws(frame(persona("s:1/seeker"), persona("s:2/seeker")), 0)
     assert draws.of("s:3", "seeker") is None
     assert draws.of("s:1", "supporter") is None
-
-
-def test_columns_beside_those_of_the_table_come_back():
-    rows = frame(persona("s:1/seeker"), persona("s:2/seeker")).with_columns(D=pl.Series([0.1, 0.9]))
-    found = Draws(rows, 0).of("s:1", "seeker")
-    assert found is not None
-    assert (found["persona_id"], found["D"]) == ("s:2/seeker", 0.9)

