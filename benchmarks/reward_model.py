@@ -33,10 +33,9 @@ from benchmarks.corpus import ROOT, SHARED
 from pipelines.flow.runner import run_stage
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
-from pipelines.rewards.asking import ENCODER, close
-from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, answered, echoed, unquoted
-from pipelines.rewards.format import coe
-from pipelines.rewards.sections import section
+from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, answer_reward, echoed, unquoted
+from pipelines.rewards.format import coe, section
+from pipelines.rewards.services import ENCODER, close
 from pipelines.settings import Settings, make_author_key
 from pipelines.store import Store
 from pipelines.trainsets.triplets import triplets
@@ -155,7 +154,7 @@ def tried(posts: list[dict], positives: dict[str, str]) -> list[tuple[str, str, 
 
 async def paid(tries: list[tuple[str, str, str]]) -> dict[str, list[dict[str, float]]]:
     found = defaultdict(list)
-    answers = await asyncio.gather(*(answered(question, answer) for _, question, answer in tries))
+    answers = await asyncio.gather(*(answer_reward(question, answer) for _, question, answer in tries))
     for (kind, _, _), one in zip(tries, answers, strict=True):
         found[kind].append(one._asdict())
     await close()

@@ -16,7 +16,7 @@ from pipelines.llm.replies import writable
 from pipelines.llm.tasks import Plan, planned
 from pipelines.settings import Settings
 from pipelines.split.eligible import Eligibility
-from pipelines.split.references import Reference, draw_reference, may_teach
+from pipelines.split.references import Reference, draw_reference, drawable_answers
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import CoeChains
 from schemas.dropped import Lost, Row
@@ -67,11 +67,11 @@ def plan(
     teaching, lost = Eligibility(splits, topics).posts(posts)
     pairs: dict[str, _Pair] = {}
     for row in teaching:
-        found = _pair(row, seed, human_only)
-        if isinstance(found, Lost):
-            lost.append(found)
+        pair = _pair(row, seed, human_only)
+        if isinstance(pair, Lost):
+            lost.append(pair)
         else:
-            pairs[row["post_id"]] = found
+            pairs[row["post_id"]] = pair
 
     def keep(reply: Reply[Coe]) -> Row | Lost:
         assert reply.value is not None
@@ -99,12 +99,9 @@ def plan(
 
 def _pair(row: Row, seed: int, human_only: bool) -> _Pair | Lost:
     post_id = row["post_id"]
-    if human_only and row["origin"] != "human":
-        return Lost("post", post_id, "no_human_answer", f"written by: {row['origin']}")
-    answers = [answer for answer in row["answers"] if may_teach(answer)]
-    if not answers:
-        told = "a question without an answer" if not row["answers"] else "no answer without risk, by an adult"
-        return Lost("post", post_id, "no_human_answer", told)
+    answers = drawable_answers(row, human_only)
+    if isinstance(answers, Lost):
+        return answers
     reference = draw_reference(post_id, answers, seed)
     answer = next(answer for answer in answers if answer["answer_id"] == reference.answer_id)
     if not answer["text"].strip() or tags(answer["text"], COE_TAGS):

@@ -1,4 +1,4 @@
-"""Who answers behind the service: a model, many questions at once, or recordings, one after the other."""
+"""Which model answers behind the service: one that is asked many questions at once, or recordings, one at a time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -9,7 +9,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.judge.asking import NoVerdict, Refused
 from pipelines.llm.interface import open_client
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
@@ -19,20 +18,26 @@ T = TypeVar("T")
 STAGE = "judging"  # in the ledger
 
 
+class NoVerdict(Exception):
+    """Raised where a question has no verdict after all tries; `str()` is a problem word, and no text."""
+
+
+class Refused(NoVerdict):
+    """Raised where there is none because of the text: a filter refuses it, or it is too long. It is so every time."""
+
+
 @dataclass(frozen=True)
 class JudgeBackend:
-    """Answers questions: `models` are the aliases to put into them, by task. `_place` is one of those that are answered
-    at once.
-    """
+    """Answers questions: `models` are the aliases to put into them, by task; `_slots` limits those in flight."""
 
     provider: str
     models: Mapping[str, str]
     _reply: Callable[[Question[Any]], Awaitable[Reply[Any]]]
-    _place: AbstractAsyncContextManager[Any]
+    _slots: AbstractAsyncContextManager[Any]
 
     async def ask(self, question: Question[T]) -> T:
         """The value of a reply. Raises NoVerdict, Refused, and GongqingError for what ends all asking."""
-        async with self._place:
+        async with self._slots:
             reply: Reply[T] = await self._reply(question)
         if reply.value is None:
             if reply.is_of_the_text:
@@ -42,7 +47,7 @@ class JudgeBackend:
 
 
 def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: Decimal | None) -> None:
-    """Says what `open_backend` would say is wrong before anything is asked, and opens nothing. Raises RequestError."""
+    """Raises the RequestError that `open_backend` would raise before anything is asked, and opens nothing."""
     wanted = list(dict.fromkeys(models))
     if provider == "openai":
         from pipelines.llm.providers.client import PersistentClient
@@ -67,13 +72,13 @@ async def open_backend(
 ) -> AsyncIterator[JudgeBackend]:
     """The backend of a home; the arguments are those of `pipelines.llm.interface.open_client`.
 
-    `models` are the aliases by task; all of them spend from one budget. `at_once` questions are under way together, and
+    `models` are the aliases by task; all of them spend from one budget. At most `at_once` questions are in flight, and
     never more of a model than its profile allows.
 
     Raises RequestError for what can be known to be wrong before anything is asked: another provider or alias, a missing
     key, price or budget.
     """
-    place = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
+    slots = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":
         from pipelines.llm.providers.client import PersistentClient
 
@@ -82,13 +87,13 @@ async def open_backend(
                 model: await opened.enter_async_context(PersistentClient(home, llm, STAGE, model, budget, of=budget_of))
                 for model in dict.fromkeys(models.values())
             }
-            yield JudgeBackend(provider, models, lambda question: clients[question.model].reply(question), place)
+            yield JudgeBackend(provider, models, lambda question: clients[question.model].reply(question), slots)
         return
     with open_client(home, llm, provider) as client, ThreadPoolExecutor(1) as thread:
         known = {task: client.models([model])[0] for task, model in models.items()}
 
         async def reply(question: Question[Any]) -> Reply[Any]:
-            found = await asyncio.get_running_loop().run_in_executor(thread, client.ask, STAGE, [question])
-            return found[0]
+            [one] = await asyncio.get_running_loop().run_in_executor(thread, client.ask, STAGE, [question])
+            return one
 
-        yield JudgeBackend(provider, known, reply, place)
+        yield JudgeBackend(provider, known, reply, slots)

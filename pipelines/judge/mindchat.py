@@ -20,7 +20,7 @@ Score: TypeAlias = Annotated[int, Field(ge=1, le=5)]  # strict: of a Literal tru
 
 
 class Scores(Verdict):
-    """What the judge says of an answer. The grounds come first, so that the scores follow from them."""
+    """A judgement of an answer. The grounds come first, so that the scores follow from them."""
 
     why: Reason
     fluency_comfort: Score
@@ -31,21 +31,21 @@ class Scores(Verdict):
 def question(
     row_id: str, lang: Lang, dialogue: Sequence[Mapping[str, str]], answer: str, model: str
 ) -> Question[Scores]:
-    """What is asked of an answer.
+    """The question about an answer.
 
     Args:
         row_id: The prompt that was answered.
         lang: Its language.
-        dialogue: What was said up to the answer: `role`, `text`.
+        dialogue: The turns up to the answer: `role`, `text`.
         answer: The text inside ``<answer>``; the judge never sees the reasoning.
         model: The alias to ask.
     """
-    said = [{"role": turn["role"], "text": turn["text"]} for turn in dialogue]
+    turns = [{"role": turn["role"], "text": turn["text"]} for turn in dialogue]
     return Question(
         task=TASK,
         row_id=row_id,
         prompt=prompt(f"mindchat.{lang}", __file__),
-        inputs={"dialogue": said, "answer": answer},
+        inputs={"dialogue": turns, "answer": answer},
         parse=partial(read_json, record=Scores),
         model=model,
         schema=Scores,

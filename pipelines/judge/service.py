@@ -1,15 +1,15 @@
-"""The judge as a service of its own process, which the reward workers of a run of training ask.
+"""The judge as a separate process, which the reward workers of a run of training ask.
 
     python -m pipelines.judge.service --provider openai --model qwen-plus --budget 20 --at-once 32
 
 Prints ``{"address": "http://127.0.0.1:PORT/TOKEN"}`` when it is ready; others of this machine do not know the token,
-and get 404. It ends with its standard input: whoever started it holds the other end, and however they die it closes. A
+and get 404. It ends with its standard input: its parent holds the other end, and however that dies it closes. A
 line ``end`` before that says that the work is done, and closes the budget; else the next service goes on with what
 this one had spent.
 
 POST /mindchat and /compeer take a judgement's request and give its result, ``{"ok": true, …}`` or ``{"ok": false,
-"problem": …}``; 400 for a request that is none. When the judge has failed or refused too often, or nothing more can be
-asked, every answer is 503 ``{"stop": …}``. GET /about tells who judges, how often it failed, and how often it refused.
+"problem": …}``; 400 for a request of another form. When the judge has failed or refused too often, or nothing more can
+be asked, every answer is 503 ``{"stop": …}``. GET /about says who judges, and how often it failed and refused.
 """
 
 import argparse
@@ -19,29 +19,45 @@ import secrets
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from pipelines import settings
 from pipelines.core.modes import keep_private
 from pipelines.core.service import over
 from pipelines.errors import GongqingError, Interrupted
 from pipelines.judge import mindchat
-from pipelines.judge.asking import NoVerdict, Refused
-from pipelines.judge.backend import JudgeBackend, open_backend
+from pipelines.judge.backend import JudgeBackend, NoVerdict, Refused, open_backend
 from pipelines.judge.turns import Case
-from pipelines.judge.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge, Mode
+from pipelines.judge.unified import OUTCOME, PROCESS, UNIFIED, Mode, judge
 from pipelines.judge.verdicts import reference_first
 from pipelines.llm.failures import Excess, Failures, Outcome
-from pipelines.llm.interface import JUDGES
 
 _LARGEST = 1 << 24  # bytes of a request
-_GRACE = 2.0  # seconds that those who wait have at the end
+_GRACE = 2.0  # seconds that open requests have at the end
 Result = dict[str, Any]
+
+
+class Options(BaseModel):
+    """The options of the command line, by name."""
+
+    home: Path = Field(default_factory=settings.home, description="where ledger and settings are (GONGQING_HOME)")
+    provider: Literal["openai", "replay"] = Field("openai", description="who judges: openai or replay")
+    model: str = Field(description="alias of a profile")
+    model_process: str | None = Field(None, description="alias of the one that judges steps in mode apart (--model)")
+    model_outcome: str | None = Field(None, description="alias of the one that judges responses in mode apart")
+    mode: Mode = Field("unified", description="how /compeer asks: unified or apart")
+    failures: float = Field(0.05, ge=0, le=1, description="share of failures that is allowed; ours")
+    budget: Decimal | None = Field(None, description="the most that may be spent, in the profile's currency")
+    budget_of: str = Field("judge", description="whose budget that is")
+    at_once: PositiveInt | None = Field(None, description="the most calls in flight, of all workers (the profile's)")
+    timeout: PositiveFloat = Field(120.0, description="seconds that one call may take; ours")
+    attempts: PositiveInt = Field(3, description="how often a call that failed is made; ours")
+    seed: int | None = Field(None, description="of the reference's place (the settings')")
 
 
 class _Request(BaseModel):
@@ -49,7 +65,7 @@ class _Request(BaseModel):
 
 
 class Turn(BaseModel):
-    """What was said; other columns of a turn are not looked at."""
+    """A turn of a dialogue; its other columns are ignored."""
 
     role: Literal["seeker", "supporter"]
     text: str
@@ -65,7 +81,7 @@ class ToScore(_Request):
 
 
 class ToCompare(_Request):
-    """POST /compeer: what is null is missing in the candidate."""
+    """POST /compeer; null: missing in the candidate."""
 
     row_id: str
     lang: Literal["zh", "en"]
@@ -79,7 +95,7 @@ class Service:
     """Judges, and stops judging."""
 
     def __init__(self, backend: JudgeBackend, *, mode: Mode, seed: int, limit: float) -> None:
-        """`seed` draws the place of the reference; `limit` is the share of failures that is borne."""
+        """`seed` draws the place of the reference; `limit` is the share of failures that is allowed."""
         self._backend, self._mode, self._seed = backend, mode, seed
         self._failures = Failures(limit)
         self._stop: str | None = None
@@ -92,45 +108,44 @@ class Service:
         app.router.add_get(f"/{token}/about", self._about)
         return app
 
-    async def _scored(self, asked: ToScore) -> Result:
-        dialogue = [turn.model_dump() for turn in asked.dialogue]
-        found = await self._backend.ask(
-            mindchat.question(asked.row_id, asked.lang, dialogue, asked.answer, self._backend.models[mindchat.TASK])
+    async def _scored(self, body: ToScore) -> Result:
+        dialogue = [turn.model_dump() for turn in body.dialogue]
+        scores = await self._backend.ask(
+            mindchat.question(body.row_id, body.lang, dialogue, body.answer, self._backend.models[mindchat.TASK])
         )
         return {
-            "fluency": found.fluency_comfort,
-            "empathy": found.empathic_understanding,
-            "support": found.support_encouragement,
-            "words": found.why,
+            "fluency": scores.fluency_comfort,
+            "empathy": scores.empathic_understanding,
+            "support": scores.support_encouragement,
+            "words": scores.why,
         }
 
-    async def _compared(self, asked: ToCompare) -> Result:
-        dialogue = [turn.model_dump() for turn in asked.dialogue]
-        first = reference_first(asked.row_id, self._seed)
-        case = Case(dialogue, asked.steps, asked.response, asked.reference, first)
-        judge = Judge(asked.row_id, asked.lang, case, self._backend.models, self._backend.ask)
-        found = await judge.judged(self._mode)
-        return {"steps": found.steps, "preference": found.preference, "words": found.words}
+    async def _compared(self, body: ToCompare) -> Result:
+        dialogue = [turn.model_dump() for turn in body.dialogue]
+        first = reference_first(body.row_id, self._seed)
+        case = Case(dialogue, body.steps, body.response, body.reference, first)
+        verdict = await judge(body.row_id, body.lang, case, self._backend.models, self._backend.ask, self._mode)
+        return verdict._asdict()
 
-    def _judging(self, form: type[Any], judge: Callable[[Any], Awaitable[Result]]) -> Any:
+    def _judging(self, form: type[Any], judged: Callable[[Any], Awaitable[Result]]) -> Any:
         """A handler: reads, judges, counts, and stops."""
 
         async def handle(request: web.Request) -> web.Response:
             try:
-                asked = form.model_validate_json(await request.read())
+                body = form.model_validate_json(await request.read())
             except ValidationError as error:
-                return web.json_response({"problem": _told(error)}, status=400)
-            answer = {} if self._stop else await self._tried(judge, asked)
+                return web.json_response({"problem": _problem(error)}, status=400)
+            answer = {} if self._stop else await self._try(judged, body)
             if self._stop:
                 return web.json_response({"stop": self._stop}, status=503)
             return web.json_response(answer)
 
         return handle
 
-    async def _tried(self, judge: Callable[[Any], Awaitable[Result]], asked: Any) -> Result:
+    async def _try(self, judged: Callable[[Any], Awaitable[Result]], body: Any) -> Result:
         outcome: Outcome = "judged"
         try:
-            answer: Result = {"ok": True, **await judge(asked)}
+            answer: Result = {"ok": True, **await judged(body)}
         except NoVerdict as error:
             outcome = "refused" if isinstance(error, Refused) else "failed"
             answer = {"ok": False, "problem": str(error)}
@@ -141,12 +156,9 @@ class Service:
         if self._stop is None and (excess := self._failures.excess) is not None:
             what, hint = stop_reason(excess, self._failures.limit)
             models = ", ".join(dict.fromkeys(self._backend.models.values()))
+            where = f"provider {self._backend.provider}, model {models}"
             self._stop = str(
-                GongqingError(
-                    f"{what} ({answer.get('problem', 'not at the last one')})",
-                    where=f"provider {self._backend.provider}, model {models}",
-                    hint=hint,
-                )
+                GongqingError(f"{what} ({answer.get('problem', 'not at the last one')})", where=where, hint=hint)
             )
         return answer
 
@@ -183,27 +195,27 @@ def stop_reason(excess: Excess, limit: float) -> tuple[str, str]:
     )
 
 
-def _told(error: ValidationError) -> str:
-    """What is wrong with a request, and nothing of what people wrote."""
+def _problem(error: ValidationError) -> str:
+    """What is wrong with a request or an option, without its text."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}"
 
 
-async def serve(told: argparse.Namespace) -> None:
+async def serve(options: Options) -> None:
     """Serves until standard input ends. Raises GongqingError before it is ready."""
-    known = settings.load(told.home)
-    llm = known.llm.model_copy(update={"timeout": told.timeout, "attempts": told.attempts})
-    seed = known.seed if told.seed is None else told.seed
+    known = settings.load(options.home)
+    apart = {PROCESS: options.model_process, OUTCOME: options.model_outcome}
     async with open_backend(
-        told.home,
-        llm,
-        told.provider,
-        _models(told),
-        budget=told.budget,
-        budget_of=told.budget_of,
-        at_once=told.at_once,
+        options.home,
+        known.llm.model_copy(update={"timeout": options.timeout, "attempts": options.attempts}),
+        options.provider,
+        {task: apart.get(task) or options.model for task in (mindchat.TASK, UNIFIED, PROCESS, OUTCOME)},
+        budget=options.budget,
+        budget_of=options.budget_of,
+        at_once=options.at_once,
     ) as backend:
-        service = Service(backend, mode=told.mode, seed=seed, limit=told.failures)
+        seed = known.seed if options.seed is None else options.seed
+        service = Service(backend, mode=options.mode, seed=seed, limit=options.failures)
         token = secrets.token_urlsafe()
         runner = web.AppRunner(service.app(token), access_log=None, shutdown_timeout=_GRACE)
         await runner.setup()
@@ -219,71 +231,33 @@ async def serve(told: argparse.Namespace) -> None:
             raise Interrupted  # what is broken off keeps its budget
 
 
-def _models(told: argparse.Namespace) -> dict[str, str]:
-    """Who is asked, by task."""
-    apart = {PROCESS: told.model_process, OUTCOME: told.model_outcome}
-    return {task: apart.get(task) or told.model for task in (mindchat.TASK, UNIFIED, PROCESS, OUTCOME)}
-
-
-def _arguments(given: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m pipelines.judge.service", description="Judges answers over HTTP.")
-    add = parser.add_argument
-    add("--home", type=Path, default=settings.home(), help="where ledger and settings are (default: GONGQING_HOME)")
-    add("--provider", choices=JUDGES, default="openai", help="who judges (default: %(default)s)")
-    add("--model", required=True, help="alias of a profile")
-    add("--model-process", help="alias of the profile that judges steps in mode apart (default: --model)")
-    add("--model-outcome", help="alias of the profile that judges responses in mode apart (default: --model)")
-    add("--mode", choices=MODES, default="unified", help="how /compeer asks (default: %(default)s)")
-    add("--failures", type=_share, default=0.05, help="share of failures that is borne (default: %(default)s, ours)")
-    add("--budget", type=_amount, default=None, help="the most that may be spent, in the profile's currency")
-    add("--budget-of", default="judge", help="whose budget that is (default: %(default)s)")
-    add(
-        "--at-once",
-        type=_count,
-        default=None,
-        help="the most calls in flight, of all workers (default: as the profile says)",
+def read_options(arguments: list[str] | None = None) -> Options:
+    """The options of a command line, by default of this process; ends the process with code 2 for wrong ones."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pipelines.judge.service",
+        description="Judges answers over HTTP.",
+        argument_default=argparse.SUPPRESS,
     )
-    add("--timeout", type=_seconds, default=120.0, help="seconds that one call may take (default: %(default)s, ours)")
-    add("--attempts", type=_count, default=3, help="how often a call that failed is made (default: %(default)s, ours)")
-    add("--seed", type=int, default=None, help="of the reference's place (default: as the settings say)")
-    told = parser.parse_args(given)
-    if told.mode != "apart" and (told.model_process or told.model_outcome):
-        parser.error("--model-process and --model-outcome are asked in --mode apart alone")
-    return told
-
-
-def _share(text: str) -> float:
-    if not 0 <= (share := float(text)) <= 1:
-        raise ValueError(text)
-    return share
-
-
-def _count(text: str) -> int:
-    if (count := int(text)) < 1:
-        raise ValueError(text)
-    return count
-
-
-def _seconds(text: str) -> float:
-    if not (seconds := float(text)) > 0:
-        raise ValueError(text)
-    return seconds
-
-
-def _amount(text: str) -> Decimal:
+    for name, field in Options.model_fields.items():
+        default = f" (default: {field.default})" if field.default is not None and not field.is_required() else ""
+        flag = f"--{name.replace('_', '-')}"
+        parser.add_argument(flag, required=field.is_required(), help=f"{field.description}{default}".replace("%", "%%"))
     try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise ValueError(text) from None
+        options = Options(**vars(parser.parse_args(arguments)))
+    except ValidationError as error:
+        parser.error(f"--{_problem(error).replace('_', '-', 1)}")
+    if options.mode != "apart" and (options.model_process or options.model_outcome):
+        parser.error("--model-process and --model-outcome are asked in --mode apart alone")
+    return options
 
 
 def main() -> None:
     """Entry point: exit code 2 for a request that cannot be carried out, with what to do on stderr."""
     keep_private()
-    told = _arguments()
+    options = read_options()
     try:
-        with suppress(Interrupted):  # nobody waits any more
-            asyncio.run(serve(told))
+        with suppress(Interrupted):  # the parent is gone
+            asyncio.run(serve(options))
     except GongqingError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

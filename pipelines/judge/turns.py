@@ -1,8 +1,8 @@
 """What a judge is shown, turn by turn: the dialogue, a candidate's steps, two responses (C's reward models).
 
-A turn is a JSON object, as every question of the project is, so that nothing said in a dialogue, and nothing that a
+A turn is a JSON object, as every question of the project is, so that no text of a dialogue, and nothing that a
 policy writes to please its judge, can pass for a verdict or for the other response. The sets of reward models are
-written with it, and the service that judges in training (`pipelines.judge`) asks with it.
+written with it, and the service that judges in training asks with it.
 """
 
 import json
@@ -21,9 +21,9 @@ _HERE = Path(__file__).parent / "prompts"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A round to be judged: what was said up to the seeker's turn (`role`, `text`), the candidate's three steps as it
-    wrote them between its tags, and its response, what the source replied, and whether that is shown as A. Of a
-    candidate that a policy writes, steps and response may be missing.
+    """A round to be judged: the turns up to the seeker's (`role`, `text`), the candidate's three steps as written
+    between its tags, its response, the reply of the source, and whether that is shown as A. Of a candidate that a
+    policy writes, steps and response may be missing.
     """
 
     history: Sequence[Mapping[str, str]]
@@ -41,7 +41,7 @@ class Case:
     @property
     def dialogue(self) -> list[dict[str, str]]:
         """The history as it is shown."""
-        return [{"role": said["role"], "text": said["text"]} for said in self.history]
+        return [{"role": turn["role"], "text": turn["text"]} for turn in self.history]
 
     @property
     def texts(self) -> list[str]:
@@ -70,7 +70,7 @@ def system_prompt(name: str, lang: Lang) -> Prompt:
 
 
 def process_turn(case: Case, step: Step, before: Sequence[str]) -> str:
-    """What asks about one step alone; `before` are the verdicts on the steps before it."""
+    """The turn about one step alone; `before` are the verdicts on the steps before it."""
     judged = [
         {"step": number, "text": text, "verdict": verdict}
         for number, (text, verdict) in enumerate(zip(case.texts[: step - 1], before, strict=True), 1)
@@ -79,13 +79,13 @@ def process_turn(case: Case, step: Step, before: Sequence[str]) -> str:
 
 
 def outcome_turn(case: Case) -> str:
-    """What asks about the responses alone."""
+    """The turn about the responses alone."""
     return _written({"dialogue": case.dialogue, **case.responses})
 
 
 def unified_turns(case: Case) -> list[str]:
-    """What asks about the steps and then about the responses, in four turns of one conversation; three, where the
-    candidate has no response.
+    """The turns about the steps and then the responses, in one conversation: four, three where the candidate has no
+    response.
     """
     first, *later = case.texts
     return [

@@ -6,22 +6,12 @@ response the reference has won.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, cast
 
-from pipelines.judge.asking import Ask
 from pipelines.judge.turns import Case, outcome_turn, process_turn, system_prompt, unified_turns
-from pipelines.judge.verdicts import (
-    STEPS,
-    Choice,
-    VerdictError,
-    as_preference,
-    read_choice,
-    read_step,
-    write_step,
-)
+from pipelines.judge.verdicts import STEPS, VerdictError, as_preference, read_choice, read_step, write_step
 from pipelines.llm.questions import Exchange, InvalidReply, Question
 from schemas.labels import Preference
 from schemas.reasoning import Lang
@@ -30,92 +20,75 @@ Mode = Literal["unified", "apart"]
 MODES: tuple[Mode, ...] = ("unified", "apart")
 UNIFIED, PROCESS, OUTCOME = "rm_unified", "rm_process", "rm_outcome"  # tasks, and the sets that teach them
 
-V = TypeVar("V")
 
-
-class Said(NamedTuple, Generic[V]):
-    """A verdict, and the words that it was read from."""
-
-    verdict: V
-    words: str
-
-
-class Judged(NamedTuple):
-    """What was found: of each step whether it is right, which response is better, and the judge's words, a line a
-    verdict."""
+class Judgement(NamedTuple):
+    """Of each step whether it is right, which response is better, and the judge's words, a line a verdict."""
 
     steps: tuple[bool, bool, bool]
     preference: Preference
     words: str
 
 
-@dataclass
-class Judge:
-    """Judges one candidate.
+async def judge(
+    row_id: str,
+    lang: Lang,
+    case: Case,
+    models: Mapping[str, str],
+    ask: Callable[[Question[Any]], Awaitable[Any]],
+    mode: Mode,
+) -> Judgement:
+    """Judges one candidate. Raises what `ask` raises for the first verdict that is missing.
 
     Args:
         row_id: The prompt that was answered.
         lang: Its language.
         case: What is judged.
         models: The aliases to ask, by task: `UNIFIED`, `PROCESS`, `OUTCOME`.
-        ask: Asks them.
+        ask: Gives the value of the reply to a question.
+        mode: In one conversation, or one question a verdict: on a step with the verdicts before it, on the responses
+            alone.
     """
+    words: list[str] = []
 
-    row_id: str
-    lang: Lang
-    case: Case
-    models: Mapping[str, str]
-    ask: Ask
-    _words: list[str] = field(default_factory=list)
-
-    async def judged(self, mode: Mode) -> Judged:
-        """The verdicts. Raises NoVerdict for the first that is not to be had."""
-        right, choice = await (self._unified() if mode == "unified" else self._apart())
-        preference = "first" if choice is None else as_preference(choice, self.case.reference_first)
-        return Judged(cast(tuple[bool, bool, bool], tuple(right)), preference, "\n".join(self._words))
-
-    async def _unified(self) -> tuple[list[bool], Choice | None]:
-        """In one conversation. It goes on with verdicts in the words that are taught, whatever grounds were added."""
-        turns = unified_turns(self.case)
-        right: list[bool] = []
-        before: list[Exchange] = []
-        for step, text in zip(STEPS, self.case.steps, strict=True):
-            turn = turns[step - 1]
-            parse = partial(read_step, step=step)
-            right.append(text is not None and await self._asked(UNIFIED, turn, parse, before))
-            before.append(Exchange(json.loads(turn), write_step(step, right[-1], self.lang)))
-        if self.case.response is None:
-            return right, None
-        return right, await self._asked(UNIFIED, turns[-1], read_choice, before)
-
-    async def _apart(self) -> tuple[list[bool], Choice | None]:
-        """One question a verdict: on a step with the verdicts before it, on the responses alone."""
-        right: list[bool] = []
-        for step, text in zip(STEPS, self.case.steps, strict=True):
-            said = [write_step(one, found, self.lang) for one, found in zip(STEPS, right, strict=False)]
-            turn = process_turn(self.case, step, said)
-            right.append(text is not None and await self._asked(PROCESS, turn, partial(read_step, step=step)))
-        if self.case.response is None:
-            return right, None
-        return right, await self._asked(OUTCOME, outcome_turn(self.case), read_choice)
-
-    async def _asked(self, task: str, turn: str, parse: Callable[[str], V], before: Sequence[Exchange] = ()) -> V:
-        question: Question[Said[V]] = Question(
+    async def verdict(task: str, turn: str, read: Callable[[str], Any], before: Sequence[Exchange] = ()) -> Any:
+        question = Question(
             task=task,
-            row_id=self.row_id,
-            prompt=system_prompt(task, self.lang),
+            row_id=row_id,
+            prompt=system_prompt(task, lang),
             inputs=json.loads(turn),
-            parse=partial(_said, parse),
-            model=self.models[task],
+            parse=partial(_parse, read),
+            model=models[task],
             before=tuple(before),
         )
-        said = await self.ask(question)
-        self._words.append(said.words)
-        return said.verdict
+        value, text = await ask(question)
+        words.append(text)
+        return value
+
+    turns = unified_turns(case)
+    right: list[bool] = []
+    # A conversation goes on with verdicts in the words that are taught, whatever grounds the judge added.
+    before: list[Exchange] = []
+    for step, text in zip(STEPS, case.steps, strict=True):
+        read = partial(read_step, step=step)
+        if text is None:
+            right.append(False)
+        elif mode == "unified":
+            right.append(await verdict(UNIFIED, turns[step - 1], read, before))
+        else:
+            judged = [exchange.reply for exchange in before]
+            right.append(await verdict(PROCESS, process_turn(case, step, judged), read))
+        before.append(Exchange(json.loads(turns[step - 1]), write_step(step, right[-1], lang)))
+    preference: Preference = "first"
+    if case.response is not None and mode == "unified":
+        preference = as_preference(await verdict(UNIFIED, turns[-1], read_choice, before), case.reference_first)
+    elif case.response is not None:
+        preference = as_preference(await verdict(OUTCOME, outcome_turn(case), read_choice), case.reference_first)
+    return Judgement(cast(tuple[bool, bool, bool], tuple(right)), preference, "\n".join(words))
 
 
-def _said(parse: Callable[[str], V], text: str) -> Said[V]:
+def _parse(read: Callable[[str], Any], text: str) -> tuple[Any, str]:
+    """The verdict of a reply, and its words."""
     try:
-        return Said(parse(text), text.strip())
+        return read(text), text.strip()
     except VerdictError as error:
         raise InvalidReply("no_verdict", str(error)) from None

@@ -1,8 +1,8 @@
-"""What a judge says, in words, and read back: of each step right or wrong, of two responses which is better (C).
+"""A judge's verdicts in words, and read back: of each step right or wrong, of two responses which is better (C).
 
-A verdict is one sentence, so a generative judge learns it by cross-entropy. Responses are told by the places A and B in
-which they are shown; which of the two is the reference is drawn per item (papers.md §6), so that no judge learns a
-place. The service that judges in training (`pipelines.judge`) reads what the sets are written with.
+A verdict is one sentence, so a generative judge learns it by cross-entropy. Responses are named by the places A and B
+in which they are shown; which of the two is the reference is drawn per item (papers.md §6), so that no judge learns a
+place. The service that judges in training reads what the sets are written with.
 
     >>> write_step(2, False, "en"), read_step("第二步正确。", 2), read_choice("Response B is better.")
     ('Step 2 is wrong.', True, 'B')
@@ -47,14 +47,14 @@ def write_step(step: Step, right: bool, lang: Lang) -> str:
 
 
 def read_step(text: str, step: Step) -> bool:
-    """Whether the verdict in the first line of `text`, in either language, finds `step` right.
+    """Whether the verdict in the first line of `text`, in either language, is that `step` is right.
 
     What follows is the judge's grounds. Raises VerdictError for anything else, a verdict on another step included.
     """
-    found = _STEPS_READ.get(_first_line(text))
-    if found is None or found[0] != step:
+    about, right = _STEPS_READ.get(_first_line(text), (None, False))
+    if about != step:
         raise VerdictError(f"no verdict on step {step}: its first line must read {write_step(step, True, 'en')!r}")
-    return found[1]
+    return right
 
 
 def write_choice(choice: Choice, lang: Lang) -> str:
@@ -64,10 +64,10 @@ def write_choice(choice: Choice, lang: Lang) -> str:
 
 def read_choice(text: str) -> Choice:
     """The choice in the first line of `text`, in either language. Raises VerdictError as `read_step` does."""
-    found = _CHOICES_READ.get(_first_line(text))
-    if found is None:
+    choice = _CHOICES_READ.get(_first_line(text))
+    if choice is None:
         raise VerdictError(f"no verdict on two responses: its first line must read {write_choice('A', 'en')!r}")
-    return found
+    return choice
 
 
 def reference_first(row_id: str, seed: int = 0) -> bool:

@@ -13,12 +13,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from pipelines.rewards import asking
-from pipelines.rewards.asking import ENCODER
-from pipelines.rewards.dialogues import case, dialogue
-from pipelines.rewards.encoding import encoded
-from pipelines.rewards.given import refuse_unknown
+from pipelines.rewards import services
 from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, redundancy, reweighted
+from pipelines.rewards.services import ENCODER, case, dialogue, encoded, refuse_unknown
 from pipelines.rewards.unified import Parts, parts, terms
 
 Scores = dict[str, Any]
@@ -39,7 +36,7 @@ async def compute_score(
     extra_info: Mapping[str, Any],
     length: Callable[[str], int] = len,
     judge: bool = True,
-    **given: Any,
+    **kwargs: Any,
 ) -> Scores:
     """The reward of one output, before it is weighed against its group. Always the same keys.
 
@@ -49,33 +46,28 @@ async def compute_score(
         extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
         length: Of a response: tokens, where our reward manager asks; characters by default.
         judge: Whether steps and response are judged; else what is there is 0, and the format alone counts.
-        given: What verl hands over besides. Raises TypeError for a setting that there is not.
+        kwargs: What verl hands over besides. Raises TypeError for a setting that there is not.
 
     Returns:
-        `score` and its parts. What a judgement that failed was to say is 0 here, and `judge_ok` 0 says so:
+        `score` and its parts. The terms of a judgement that failed are 0 here, and `judge_ok` 0 says so:
         `group_scores` counts the mean of its siblings in its place. The judge stops a run in which too many fail.
         `words` are the judge's.
 
     Raises RewardFailed where the judge cannot be asked, or gives no verdict of the form asked for.
     """
-    refuse_unknown(given, SETTINGS)
-    found = parts(solution_str)
+    refuse_unknown(kwargs, SETTINGS)
+    output = parts(solution_str)
     verdict: Mapping[str, Any] = {"ok": True, "steps": [False] * 3, "preference": "first"}
-    if judge and found.any:
-        body = {
-            **case(extra_info),
-            "steps": list(found.steps),
-            "response": found.response,
-            "reference": ground_truth,
-        }
-        verdict = await asking.verdict("/compeer", body)
-    told = terms(solution_str, found, verdict if judge and verdict["ok"] else None)
-    r = float(sum(told))
+    if judge and output.any:
+        judged = {"steps": list(output.steps), "response": output.response, "reference": ground_truth}
+        verdict = await services.verdict("/compeer", {**case(extra_info), **judged})
+    five = terms(solution_str, output, verdict if judge and verdict["ok"] else None)
+    r = float(sum(five))
     return {
         "score": r,
         "r": r,
-        **told._asdict(),
-        "length": float(length(found.response or "")),
+        **five._asdict(),
+        "length": float(length(output.response or "")),
         "s_in": 0.0,
         "s_hi": 0.0,
         "tau": 0.0,
@@ -104,31 +96,25 @@ async def group_scores(
 
     Args:
         outputs: As verl decodes them, [G].
-        results: What `compute_score` said of each, [G].
+        results: Of `compute_score`, [G].
         extra_info: Of the row.
         alpha: α of eq. 7.
         beta: β of eq. 7, in the unit of `length`: the paper's is tokens.
         mode: See `redundancy.reweight`.
-        reweight: Whether it counts; if not, it is told, and `score` stays r (C's ablations POR and UR).
+        reweight: Whether it counts; if not, it is reported, and `score` stays r (C's ablations POR and UR).
 
     Returns:
         The results [G], with `score`, `s_in`, `s_hi`, `tau`, and `redundancy_alone` 1 where outputs of equal r are
         told apart by redundancy alone.
     """
-    there = [parts(output) for output in outputs]
-    responses = [one.response or "" for one in there]
+    read = [parts(output) for output in outputs]
+    responses = [one.response or "" for one in read]
     history = [turn["text"] for turn in dialogue(extra_info) if turn["role"] == "supporter"]
     lengths = dict(zip(responses, (result["length"] for result in results), strict=True))
-    found = redundancy(
-        responses,
-        history,
-        alpha,
-        beta,
-        encode=await _encoder([*responses, *history]),
-        length=lengths.__getitem__,
-    )
-    rewards = _rewards(results, there)
-    scores = reweighted(rewards, found, mode) if reweight else np.asarray(rewards, np.float64)
+    encode = await _encoder([*responses, *history])
+    repeats = redundancy(responses, history, alpha, beta, encode=encode, length=lengths.__getitem__)
+    rewards = _rewards(results, read)
+    scores = reweighted(rewards, repeats, mode) if reweight else np.asarray(rewards, np.float64)
     alone = float(decided_alone(rewards, scores.tolist()))
     return [
         {
@@ -137,30 +123,31 @@ async def group_scores(
             "score": float(score),
             "s_in": float(s_in),
             "s_hi": float(s_hi),
-            "tau": found.tau,
+            "tau": repeats.tau,
             "redundancy_alone": alone,
         }
-        for result, r, score, s_in, s_hi in zip(results, rewards, scores, found.s_in, found.s_hi, strict=True)
+        for result, r, score, s_in, s_hi in zip(results, rewards, scores, repeats.s_in, repeats.s_hi, strict=True)
     ]
 
 
-def _rewards(results: Sequence[Scores], there: Sequence[Parts]) -> list[float]:
-    """r of each output [G], the terms that nobody judged filled in."""
+def _rewards(results: Sequence[Scores], outputs: Sequence[Parts]) -> list[float]:
+    """r of each output [G], the terms that nobody judged filled in by the mean of those that were."""
+    group = list(zip(results, outputs, strict=True))
 
-    def judged(name: str) -> list[float]:
-        both = zip(results, there, strict=True)
-        return [result[name] for result, found in both if result["judge_ok"] and found.judged[name]]
+    def mean(name: str) -> float:
+        terms = [result[name] for result, output in group if result["judge_ok"] and output.judged[name]]
+        return fmean(terms) if terms else 0.0
 
-    def filled(result: Scores, found: Parts) -> float:
-        missed = [judged(name) for name, is_there in found.judged.items() if is_there]
-        return float(result["r"] + sum(fmean(given) for given in missed if given))
-
-    both = zip(results, there, strict=True)
-    return [result["r"] if result["judge_ok"] else filled(result, found) for result, found in both]
+    return [
+        result["r"]
+        if result["judge_ok"]
+        else float(result["r"] + sum(mean(name) for name, there in output.judged.items() if there))
+        for result, output in group
+    ]
 
 
 async def _encoder(texts: Sequence[str]) -> Encode | None:
-    """The encoder of the recipe, which has been asked already; None where it names none. An empty text is all zeros."""
+    """The vectors of the recipe's encoder; None where it names none. An empty text is all zeros."""
     if ENCODER not in os.environ:
         return None
     there = [text for text in dict.fromkeys(texts) if text]

@@ -7,11 +7,10 @@ answer gets nothing if too many of its runs of characters are the question's own
 
 import math
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pipelines.core.overlap import windows
-from pipelines.rewards.asking import ENCODER, RewardFailed, asked
-from pipelines.rewards.encoding import encoded
+from pipelines.rewards.services import ENCODER, RewardFailed, encoded, request
 
 RUN = 5  # characters, punctuation and white space left out
 # Ours. Of 268 human answers to 100 questions of PsyQA the one that quotes most has 0.33, and 99 of 100 have below 0.25.
@@ -21,7 +20,7 @@ QUOTED = 8  # characters as of `RUN`, that stand in the question word for word: 
 _thresholds: dict[str, float] = {}  # by address: T does not change while a service lives
 
 
-class Answered(NamedTuple):
+class AnswerReward(NamedTuple):
     """`r_answer` of E eq. 6, the cosine of what the answer does not quote, and the share that is the question's."""
 
     r_answer: float
@@ -29,19 +28,19 @@ class Answered(NamedTuple):
     echo: float
 
 
-async def answered(question: str, answer: str) -> Answered:
+async def answer_reward(question: str, answer: str) -> AnswerReward:
     """Whether an answer fits a question. Raises RewardFailed where the encoder cannot be asked, or has no T."""
     least = await _threshold()
     echo = echoed(question, answer)
     left = unquoted(question, answer)
     if not left:
-        return Answered(0.0, 0.0, echo)
+        return AnswerReward(0.0, 0.0, echo)
     [q] = await encoded([question], "query")
     [a] = await encoded([left], "answer")
     if len(q) != len(a):
         raise RewardFailed(f"the encoder gives vectors of {len(q)} and of {len(a)} numbers")
     similarity = math.fsum(q * a)
-    return Answered(float(similarity > least and echo <= MOST_ECHOED), similarity, echo)
+    return AnswerReward(float(similarity > least and echo <= MOST_ECHOED), similarity, echo)
 
 
 def echoed(question: str, answer: str) -> float:
@@ -49,11 +48,11 @@ def echoed(question: str, answer: str) -> float:
 
     Runs are of letters and digits alone, so that punctuation put in between hides nothing.
     """
-    said, answer = _bare(question), _bare(answer)
+    question, answer = _bare(question), _bare(answer)
     runs = len(answer) - RUN + 1
     if runs < 1:
-        return float(bool(answer) and answer in said)
-    own = set(windows(said, RUN))
+        return float(bool(answer) and answer in question)
+    own = set(windows(question, RUN))
     return sum(run in own for run in windows(answer, RUN)) / runs
 
 
@@ -62,20 +61,20 @@ def unquoted(question: str, answer: str) -> str:
 
     Runs are of letters and digits alone, as those of `echoed`; what stands between them goes with them. Nothing ("") is
     left of an answer whose other characters are no letters. T is chosen by what this leaves
-    (`pipelines.train.contrastive`), so that it fits what the reward holds against it.
+    (`pipelines.train.contrastive`), so that it fits what the reward compares with it.
     """
-    return Said(answer).without(Said(question))
+    return Quotable(answer).without(Quotable(question))
 
 
-class Said:
-    """A text with its runs of eight, for one that is held against many: see `unquoted`."""
+class Quotable:
+    """A text with its runs of eight, for one that is compared with many: see `unquoted`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._runs = frozenset(windows(_bare(text), QUOTED))
 
-    def without(self, question: "Said") -> str:
-        """What is left of it without what it quotes of a question."""
+    def without(self, question: "Quotable") -> str:
+        """What is left of it without its quotations of a question."""
         if self._runs.isdisjoint(question._runs):
             return self.text
         letters = [(one, place) for place, each in enumerate(self.text) if each.isalnum() for one in each.casefold()]
@@ -99,11 +98,11 @@ async def _threshold() -> float:
     """T, asked once."""
     address = os.environ.get(ENCODER, "")
     if address not in _thresholds:
-        told: dict[str, Any] = await asked(ENCODER, "/about")
-        least = told.get("threshold")
+        about = await request(ENCODER, "/about")
+        least = about.get("threshold")
         if not isinstance(least, (int, float)) or not math.isfinite(least):
             raise RewardFailed(
-                f"the encoder {told.get('folder')} has no threshold: train it with pipelines.train.contrastive"
+                f"the encoder {about.get('folder')} has no threshold: train it with pipelines.train.contrastive"
             )
         _thresholds[address] = float(least)
     return _thresholds[address]

@@ -1,6 +1,7 @@
-"""What the form of an output is worth: M's graded reward (eq. 4–8), E's strict one (eq. 4), C's ±1.
+"""What the form of an output is worth: M's graded reward (eq. 4–8), E's strict one (eq. 4), C's ±1; and the text of
+one section of it, which alone a judge or an encoder sees.
 
-All three read tags as `schemas.reasoning` does: a tag is exact, so ``<Answer>`` and ``<answer a=1>`` are ordinary text.
+All read tags as `schemas.reasoning` does: a tag is exact, so ``<Answer>`` and ``<answer a=1>`` are ordinary text.
 The cost is linear in the length of the text, whatever stands in it.
 """
 
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from schemas.reasoning import COE, ECOT, ECOT_TAGS, Cer, FormatError, Grammar, each_tag
+from schemas.reasoning import COE, ECOT, ECOT_TAGS, Cer, FormatError, Grammar, Tag, blank, each_tag
 
 _ANSWER = Grammar(("answer", ()))
 
@@ -23,8 +24,8 @@ _NONE_IN_ORDER = 0.1  # all tags are there
 class EcotFormat(NamedTuple):
     """M's format reward, `r_format`, the mean of its three parts; all are in [0, 1].
 
-    Beside it, and no part of it, stand what M's reward does not ask for: `ordered`, that all five elements begin in
-    order, and `strict`, that the output is well formed, with text in every section and nowhere else.
+    No part of it are `ordered`, that all five elements begin in order, and `strict`, that the output is well formed,
+    with text in every section and nowhere else.
     """
 
     r_exist: float
@@ -35,14 +36,6 @@ class EcotFormat(NamedTuple):
     strict: bool
 
 
-class _Element(NamedTuple):
-    """What of one name stands in a text: where it first opens, and how often it opens and closes."""
-
-    first: int
-    opened: int
-    closed: int
-
-
 def ecot(text: str) -> EcotFormat:
     """M eq. 4–8 over T = {thinking, situation, motivation, strategy, answer}.
 
@@ -50,17 +43,33 @@ def ecot(text: str) -> EcotFormat:
     once. A pair of elements is in order where both exist and the first one opens first; of a doubled one the first
     opening counts.
     """
-    there = _elements(text)
+    first: dict[str, int] = {}
+    last_closed: dict[str, int] = {}
+    opened: Counter[str] = Counter()
+    closed: Counter[str] = Counter()
+    for tag in each_tag(text, ECOT_TAGS):
+        if tag.closing:
+            last_closed[tag.name] = tag.start
+            closed[tag.name] += 1
+        else:
+            first.setdefault(tag.name, tag.start)
+            opened[tag.name] += 1
+    there = {name: first[name] for name in ECOT_TAGS if name in first and first[name] < last_closed.get(name, -1)}
+    complete = len(there) == len(ECOT_TAGS)
+
+    def in_order(one: str, other: str) -> bool:
+        return one in there and other in there and there[one] < there[other]
+
     r_exist = len(there) / len(ECOT_TAGS)
-    r_num = sum(element.opened == element.closed == 1 for element in there.values()) / len(ECOT_TAGS)
-    r_order = _order(there)
+    r_num = sum(opened[name] == closed[name] == 1 for name in there) / len(ECOT_TAGS)
+    pairs = sum(in_order(one, other) for one, other in pairwise(_KEYS))
+    r_order = _OF_PAIRS.get(pairs, _NONE_IN_ORDER if complete else 0.0)
     return EcotFormat(
         r_exist,
         r_num,
         r_order,
         (r_exist + r_num + r_order) / 3,
-        ordered=len(there) == len(ECOT_TAGS)
-        and all(_in_order(there, one, other) for one, other in pairwise(ECOT_TAGS)),
+        ordered=complete and all(in_order(one, other) for one, other in pairwise(ECOT_TAGS)),
         strict=_well_formed(ECOT, text),
     )
 
@@ -84,33 +93,32 @@ def cer(text: str) -> float:
     return 1.0
 
 
-def _elements(text: str) -> dict[str, _Element]:
-    """The elements by name: those of which an opening tag is followed by a closing one."""
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    opened: Counter[str] = Counter()
-    closed: Counter[str] = Counter()
-    for tag in each_tag(text, ECOT_TAGS):
-        if tag.closing:
-            last[tag.name] = tag.start
-            closed[tag.name] += 1
-        else:
-            first.setdefault(tag.name, tag.start)
-            opened[tag.name] += 1
-    return {
-        name: _Element(first[name], opened[name], closed[name])
-        for name in ECOT_TAGS
-        if name in first and first[name] < last.get(name, -1)
-    }
+def section(text: str, name: str, names: tuple[str, ...]) -> str | None:
+    """The stripped text of the only element `name`; None where there is none, a second, a tag in it, or no text to see.
 
+    The output need not be well formed. With a second element of the name, or a tag of the format inside it, there is
+    no telling what the seeker would see.
 
-def _order(there: dict[str, _Element]) -> float:
-    pairs = sum(_in_order(there, one, other) for one, other in pairwise(_KEYS))
-    return _OF_PAIRS.get(pairs, _NONE_IN_ORDER if len(there) == len(ECOT_TAGS) else 0.0)
-
-
-def _in_order(there: dict[str, _Element], one: str, other: str) -> bool:
-    return one in there and other in there and there[one].first < there[other].first
+    Args:
+        text: An output.
+        name: Of the element.
+        names: Those of the format's elements.
+    """
+    opening: Tag | None = None
+    closing: Tag | None = None
+    for tag in each_tag(text, names):
+        if opening is not None and closing is None:
+            if tag.name != name or not tag.closing:
+                return None
+            closing = tag
+        elif tag.name == name:
+            if closing is not None or tag.closing:
+                return None
+            opening = tag
+    if opening is None or closing is None:
+        return None
+    inside = text[opening.end : closing.start].strip()
+    return None if blank(inside) else inside
 
 
 def _well_formed(grammar: Grammar, text: str) -> bool:

@@ -7,12 +7,9 @@ r = r_format + r_answer (papers.md §6), each in [0, 1]. The judge of the answer
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.rewards import asking
-from pipelines.rewards.asking import RewardFailed
-from pipelines.rewards.dialogues import case
-from pipelines.rewards.format import ecot
-from pipelines.rewards.given import refuse_unknown
-from pipelines.rewards.sections import section
+from pipelines.rewards import services
+from pipelines.rewards.format import ecot, section
+from pipelines.rewards.services import RewardFailed, case, refuse_unknown
 from schemas.reasoning import ECOT_TAGS
 
 DIMENSIONS = ("fluency", "empathy", "support")  # M eq. 9: each from 1 to 5
@@ -21,7 +18,7 @@ _MOST = 5
 
 
 async def compute_score(
-    *, solution_str: str, extra_info: Mapping[str, Any], judge: bool = True, **given: Any
+    *, solution_str: str, extra_info: Mapping[str, Any], judge: bool = True, **kwargs: Any
 ) -> dict[str, Any]:
     """The reward of one output. Always the same keys: verl takes those of a batch from its first row.
 
@@ -29,7 +26,7 @@ async def compute_score(
         solution_str: The output, as verl decodes it.
         extra_info: Of the row (`schemas.training.EXTRA_INFO`): the dialogue stands there.
         judge: Whether the answer is judged; else the form alone counts.
-        given: What verl hands over besides. Raises TypeError for a setting that there is not.
+        kwargs: What verl hands over besides. Raises TypeError for a setting that there is not.
 
     Returns:
         `score` and its parts. A judgement that failed is 0 here, and `judge_ok` 0 says so: `group_scores` puts the mean
@@ -37,12 +34,12 @@ async def compute_score(
 
     Raises RewardFailed where the judge cannot be asked, or gives points that there are not.
     """
-    refuse_unknown(given)
+    refuse_unknown(kwargs)
     form = ecot(solution_str)
     answer = section(solution_str, "answer", ECOT_TAGS) if judge else None
     verdict: Mapping[str, Any] = {"ok": True}
     if answer is not None:
-        verdict = await asking.verdict("/mindchat", {**case(extra_info), "answer": answer})
+        verdict = await services.verdict("/mindchat", {**case(extra_info), "answer": answer})
     judged = answer is not None and verdict["ok"]
     points = {name: _points(verdict, name) if judged else 0.0 for name in DIMENSIONS}
     r_answer = sum(points.values()) / (_MOST * len(DIMENSIONS))

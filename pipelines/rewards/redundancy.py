@@ -1,4 +1,4 @@
-"""C's reweighting: what an output is worth less for repeating its group, or what the supporter has said (C eq. 5–7)."""
+"""C's reweighting: an output is worth less for repeating its group, or the supporter (C eq. 5–7)."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ def reweight(
     Args:
         rewards: r of each output, [G].
         outputs: The responses (what stands inside ``<answer>``), [G].
-        history: What the supporter has said before: H, of any length.
+        history: The turns of the supporter before: H, of any length.
         alpha: α of eq. 7.
         beta: β of eq. 7, in the unit of `length`.
         encode: Texts to vectors [n, d]; default: counts of character pairs, which need no model.
@@ -66,12 +66,12 @@ def reweight(
     return reweighted(rewards, redundancy(outputs, history, alpha, beta, encode=encode, length=length), mode)
 
 
-def reweighted(rewards: Sequence[float], found: Redundancy, mode: Mode = "paper") -> Vectors:
+def reweighted(rewards: Sequence[float], repeats: Redundancy, mode: Mode = "paper") -> Vectors:
     """r̃ of one group [G] whose redundancy is known: C eq. 5, in a mode of `reweight`."""
     if mode not in get_args(Mode):
         raise ValueError(f"there is no mode {mode!r}: {' or '.join(get_args(Mode))}")
     shift = _LOWEST if mode == "shift" else 0.0
-    divided: Vectors = (np.asarray(rewards, np.float64) + shift) / found.divisor - shift
+    divided: Vectors = (np.asarray(rewards, np.float64) + shift) / repeats.divisor - shift
     return divided
 
 
@@ -96,7 +96,7 @@ def redundancy(
 
 
 def decided_alone(rewards: Sequence[float], reweighted: Sequence[float]) -> bool:
-    """Whether outputs of equal worth are told apart by their redundancy alone."""
+    """Whether outputs of equal reward differ by their redundancy alone."""
     return len(set(rewards)) == 1 and not np.allclose(reweighted, reweighted[0], rtol=0, atol=1e-12)
 
 

@@ -7,15 +7,14 @@ are worth what they are.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pipelines.rewards.asking import RewardFailed
-from pipelines.rewards.format import cer
-from pipelines.rewards.sections import section
+from pipelines.rewards.format import cer, section
+from pipelines.rewards.services import RewardFailed
 from schemas.labels import MATCHING, PREFERENCES
 from schemas.reasoning import CER_STEPS, CER_TAGS
 
 
 class Parts(NamedTuple):
-    """What of an output there is to judge; None: it is not there, or not once."""
+    """The parts of an output that can be judged; None: missing, or not once."""
 
     steps: tuple[str | None, ...]  # in the order of CER_STEPS
     response: str | None
@@ -32,7 +31,7 @@ class Parts(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The five terms of an output; 0 for what a judge was to say and did not."""
+    """The five terms of an output; 0 for a verdict that is missing."""
 
     step1: float
     step2: float
@@ -42,25 +41,25 @@ class Terms(NamedTuple):
 
 
 def parts(text: str) -> Parts:
-    """What of an output there is to judge."""
+    """The parts of an output that can be judged."""
     return Parts(tuple(section(text, step, CER_TAGS) for step in CER_STEPS), section(text, "answer", CER_TAGS))
 
 
-def terms(text: str, found: Parts, verdict: Mapping[str, Any] | None) -> Terms:
+def terms(text: str, output: Parts, verdict: Mapping[str, Any] | None) -> Terms:
     """The terms of an output.
 
     Args:
         text: The output.
-        found: Its parts.
-        verdict: The judge's: `steps`, three booleans, and `preference`, one of PREFERENCES. None: there is none.
+        output: Its parts.
+        verdict: The judge's: `steps`, three booleans, and `preference`, one of PREFERENCES. None: none.
 
     Raises RewardFailed for a verdict of another form.
     """
     steps, preference = (None, None, None), None
     if verdict is not None:
         steps, preference = _read(verdict)
-    step1, step2, step3 = (_sign(part, right) for part, right in zip(found.steps, steps, strict=True))
-    response = _sign(found.response, None if preference is None else preference in MATCHING)
+    step1, step2, step3 = (_sign(part, right) for part, right in zip(output.steps, steps, strict=True))
+    response = _sign(output.response, None if preference is None else preference in MATCHING)
     return Terms(step1, step2, step3, response, cer(text))
 
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from pipelines.core.files import sha256_of, sync
 from pipelines.core.modes import keep_private
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
-from pipelines.rewards.contrastive import Said
+from pipelines.rewards.contrastive import Quotable
 from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, read_note
 from pipelines.train.options import Options, check_options
 from pipelines.train.threshold import Threshold, choose_threshold
@@ -161,7 +161,7 @@ def measure(encoder: Encoder, triplets: Sequence[Triplet]) -> Threshold:
 
 def _similarities(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """[n], of questions and answers; −1, which never passes, where an answer is nothing but quoted."""
-    parsed = lru_cache(2 * _ACROSS)(Said)  # a text comes again and again, and the runs of all would fill the memory
+    parsed = lru_cache(2 * _ACROSS)(Quotable)  # a text comes again and again, and the runs of all would fill the memory
     left = [parsed(answer).without(parsed(query)) for query, answer in pairs]
     queries = _by_text(encoder, {query for query, _ in pairs}, "query")
     answers = _by_text(encoder, set(left) - {""}, "answer")

@@ -23,7 +23,7 @@ from verl import DataProto
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 from verl.utils.import_utils import load_module
 
-from pipelines.rewards.asking import RewardFailed
+from pipelines.rewards.services import RewardFailed
 from pipelines.train.stopping import SCORED, stop
 
 SECONDS = 3600.0  # that the outputs of a prompt may be apart; `+reward.group_seconds` of the configuration: ours

@@ -1,4 +1,4 @@
-"""Generic sentences: those that stand in answers to ever so many questions, whatever was asked (E eq. 5, negatives 2).
+"""Generic sentences: those that stand in answers to a great many questions, whatever these are (E eq. 5, negatives 2).
 
 What is frequent is learnt from the train split alone. E gives no threshold: ours is a number of questions (groups that
 hang together count once) and a share of them, of which the larger counts. Formulas at either end of answers are gone by
@@ -34,8 +34,8 @@ def sentences(answers: pl.DataFrame) -> pl.DataFrame:
         text=_ended(pl.col("text").str.strip_chars()),
         sentence=keys.key(pl.col("text")).str.replace_all(_MARKS, ""),
     )
-    told = keyed.filter(pl.col("sentence").str.len_chars() >= _LEAST_CHARS)
-    return told.unique(["answer_id", "sentence"], keep="first", maintain_order=True)
+    telling = keyed.filter(pl.col("sentence").str.len_chars() >= _LEAST_CHARS)
+    return telling.unique(["answer_id", "sentence"], keep="first", maintain_order=True)
 
 
 def _ended(sentence: pl.Expr) -> pl.Expr:
@@ -55,12 +55,12 @@ def generic_sentences(answers: pl.DataFrame, settings: Training) -> pl.DataFrame
         answers that hold it, the first by id; sorted. What is frequent in the train split and stands in no answer of
         another one is not generic there.
     """
-    told = sentences(answers.select("answer_id", "group_id", "split", "lang", "text").sort("answer_id"))
+    written = sentences(answers.select("answer_id", "group_id", "split", "lang", "text").sort("answer_id"))
     n_groups = pl.col("group_id").n_unique()
     train = answers.filter(split="train").group_by("lang").agg(least=(settings.generic_share * n_groups).ceil())
-    counted = told.filter(split="train").group_by("lang", "sentence").agg(met=n_groups).join(train, on="lang")
+    counted = written.filter(split="train").group_by("lang", "sentence").agg(met=n_groups).join(train, on="lang")
     least = pl.max_horizontal("least", pl.lit(settings.generic_questions))
     frequent = counted.filter(pl.col("met") >= least).select("lang", "sentence")
-    found = told.join(frequent, on=["lang", "sentence"]).sort("answer_id")
-    once = found.unique(["split", "lang", "sentence"], keep="first", maintain_order=True)
+    generic = written.join(frequent, on=["lang", "sentence"]).sort("answer_id")
+    once = generic.unique(["split", "lang", "sentence"], keep="first", maintain_order=True)
     return once.select("split", "lang", "group_id", "sentence", "text", "answer_id").sort("split", "lang", "sentence")

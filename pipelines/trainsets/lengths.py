@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pipelines.errors import UnreadableFile
 
@@ -11,47 +11,27 @@ from pipelines.errors import UnreadableFile
 _CHARACTERS_A_TOKEN = {"zh": 1.4, "en": 4.0}
 
 
-class Ruler(Protocol):
-    """Measures prompts."""
+@dataclass(frozen=True)
+class Ruler:
+    """Measures prompts: by the tokens of a chat template with native thinking off, as verl's filter does, or, without
+    a tokenizer, by the characters of all messages. `unit` names what is counted.
+    """
 
-    @property
-    def unit(self) -> str:
-        """What is counted."""
+    tokenizer: Any = None
+    unit: str = "characters"
 
     def length(self, prompt: list[dict[str, str]]) -> int:
         """The length of a chat prompt."""
-
-    def limit(self, max_tokens: int, lang: str) -> int:
-        """The greatest length that is `max_tokens` at the most."""
-
-
-class Characters:
-    """Counts the characters of all messages."""
-
-    unit = "characters"
-
-    def length(self, prompt: list[dict[str, str]]) -> int:
-        return sum(len(message["content"]) for message in prompt)
-
-    def limit(self, max_tokens: int, lang: str) -> int:
-        return int(max_tokens * _CHARACTERS_A_TOKEN[lang])
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """Counts the tokens of the chat template with native thinking off, as verl's filter does."""
-
-    tokenizer: Any
-    unit: str
-
-    def length(self, prompt: list[dict[str, str]]) -> int:
+        if self.tokenizer is None:
+            return sum(len(message["content"]) for message in prompt)
         encoded = self.tokenizer.apply_chat_template(
             prompt, tokenize=True, add_generation_prompt=True, enable_thinking=False, return_dict=True
         )
         return len(encoded["input_ids"])
 
-    def limit(self, max_tokens: int, lang: str) -> int:  # noqa: ARG002  # a token is a token in every language
-        return max_tokens
+    def limit(self, max_tokens: int, lang: str) -> int:
+        """The greatest length that is `max_tokens` at the most."""
+        return max_tokens if self.tokenizer is not None else int(max_tokens * _CHARACTERS_A_TOKEN[lang])
 
 
 def ruler(tokenizer: Path | None) -> Ruler:
@@ -60,7 +40,7 @@ def ruler(tokenizer: Path | None) -> Ruler:
     Raises UnreadableFile where the folder holds no tokenizer with a chat template, or transformers is not installed.
     """
     if tokenizer is None:
-        return Characters()
+        return Ruler()
     try:
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:
@@ -79,4 +59,4 @@ def ruler(tokenizer: Path | None) -> Ruler:
         raise UnreadableFile(
             "the tokenizer has no chat template", where=tokenizer, hint="use the tokenizer of a chat model"
         )
-    return Tokens(loaded, f"tokens of {tokenizer.name}")
+    return Ruler(loaded, f"tokens of {tokenizer.name}")

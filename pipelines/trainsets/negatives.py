@@ -1,24 +1,28 @@
 """Answers that should score lower than a question's own, of E's three kinds (E eq. 5).
 
-All are drawn within the split and the language of the question, on rings (`release.rings`), so that a new answer moves
-the few draws that would have met it. What a new row can move besides is which sentences are frequent in train answers.
+All are drawn within the split and the language of the question, by consistent hashing (`HashRing`), so that a new
+answer moves the few draws that would have met it. A new row can also change which sentences are frequent in train
+answers.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Generic, NamedTuple, TypeVar
 
 import polars as pl
 
 from pipelines.settings import Training
 from pipelines.trainsets.generic import generic_sentences
-from pipelines.trainsets.rings import Ring
 from schemas.ids import unit_interval
+
+Item = TypeVar("Item")
 
 
 class Place(NamedTuple):
-    """Where a question stands: nothing is drawn for it from elsewhere."""
+    """The split and language of a question: nothing is drawn for it from another place."""
 
     split: str
     lang: str
@@ -38,7 +42,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A question with its answers, and the one that is the positive."""
 
     post_id: str
@@ -49,13 +53,13 @@ class Asked:
     positive: Answer
 
     def foreign(self, answer: Answer) -> bool:
-        """Whether an answer is of another group, and none of its own answers is nearly the same."""
+        """Whether an answer is of another group, and none of the question's answers is nearly the same."""
         return answer.group_id != self.group_id and all(own.cluster_id != answer.cluster_id for own in self.answers)
 
 
 @dataclass(frozen=True, slots=True)
 class Negative:
-    """A negative: its text, the answers whose words it is, and what judged them."""
+    """A negative: its text, the answers that it was taken from, and what judged them."""
 
     text: str
     answer_ids: list[str]
@@ -69,68 +73,101 @@ class Missing(NamedTuple):
     detail: str
 
 
-Draw = Callable[[Asked], Negative | Missing]
+class Drawn(NamedTuple, Generic[Item]):
+    """An item, and how far it was from where the draw began, 0 … 1."""
+
+    distance: float
+    item: Item
 
 
-def draws(asked: Sequence[Asked], settings: Training, seed: int) -> dict[str, Draw]:
-    """What draws the negative of a question, by kind.
+class HashRing(Generic[Item]):
+    """Items on a circle, each at a place that follows from its id alone (consistent hashing, Karger et al., STOC 1997).
 
-    `mismatched_emotion`: an answer whose sentiment is another than the positive's. `generic`: put together from generic
-    sentences. `other_answer`: any. The answers are those of `asked`; a negative is never of the question's own group.
-    Missing are no_emotion (the positive's is not known), no_mismatch, few_generic and no_other_answer.
+    A draw starts at some place and takes the first item onwards that fits. A new item is taken only by draws that would
+    have passed it, and one that is gone is missed only by those that took it: of n items about 1/n of all draws move.
+    Some items are drawn more often than others, as the gaps before them are wider.
     """
-    pool: dict[Place, list[Answer]] = defaultdict(list)
-    for question in asked:
-        pool[question.place] += question.answers
+
+    def __init__(self, items: Iterable[tuple[str, Item]], *salt: str | int) -> None:
+        """`items` come with their ids; `salt` names the circle, so that the same items lie elsewhere on another one."""
+        placed = [(unit_interval(*salt, item_id), item_id, item) for item_id, item in items]
+        placed.sort(key=itemgetter(0, 1))
+        self._places = [place for place, _, _ in placed]
+        self._items = [item for _, _, item in placed]
+
+    def draw(self, start: float, fits: Callable[[Item], bool]) -> Drawn[Item] | None:
+        """The first item from `start` (0 … 1) onwards that fits; None where none does."""
+        first = bisect_left(self._places, start)
+        for number in range(first, first + len(self._items)):
+            item = self._items[number % len(self._items)]
+            if fits(item):
+                return Drawn((self._places[number % len(self._items)] - start) % 1.0, item)
+        return None
+
+
+Draw = Callable[[Question], Negative | Missing]
+
+
+def draws(questions: Sequence[Question], settings: Training, seed: int) -> dict[str, Draw]:
+    """The functions that draw the negative of a question, by kind.
+
+    `mismatched_emotion`: an answer whose sentiment differs from the positive's. `generic`: put together from generic
+    sentences. `other_answer`: any. The answers are those of `questions`; a negative is never of the question's own
+    group. Missing are no_emotion (the positive's is not known), no_mismatch, few_generic and no_other_answer.
+    """
+    answers: dict[Place, list[Answer]] = defaultdict(list)
+    for question in questions:
+        answers[question.place] += question.answers
     return {
-        "mismatched_emotion": _mismatched(pool, seed),
-        "generic": _generic(asked, settings, seed),
-        "other_answer": _other(pool, seed),
+        "mismatched_emotion": _mismatched(answers, seed),
+        "generic": _generic(questions, settings, seed),
+        "other_answer": _other(answers, seed),
     }
 
 
-def _mismatched(pool: Mapping[Place, Sequence[Answer]], seed: int) -> Draw:
+def _mismatched(answers: dict[Place, list[Answer]], seed: int) -> Draw:
     """A ring a sentiment: the nearest on the rings of the other ones is what one ring of all of them would give."""
     rings = {
         place: {
-            sentiment: _ring([one for one in answers if one.sentiment == sentiment], seed, "mismatched_emotion")
-            for sentiment in sorted({one.sentiment for one in answers if one.sentiment})
+            sentiment: _ring([one for one in here if one.sentiment == sentiment], seed, "mismatched_emotion")
+            for sentiment in sorted({one.sentiment for one in here if one.sentiment})
         }
-        for place, answers in pool.items()
+        for place, here in answers.items()
     }
 
-    def draw(question: Asked) -> Negative | Missing:
-        fits = question.positive.sentiment
-        if fits is None:
+    def draw(question: Question) -> Negative | Missing:
+        own = question.positive.sentiment
+        if own is None:
             return Missing("no_emotion", "nobody has said what the positive conveys")
         start = unit_interval(seed, "mismatched_emotion", question.post_id)
-        others = (ring for sentiment, ring in rings[question.place].items() if sentiment != fits)
-        found = [drawn for ring in others if (drawn := ring.draw(start, question.foreign))]
-        if not found:
-            return Missing("no_mismatch", f"every answer of another question is {fits} as well")
-        answer = min(found, key=lambda drawn: drawn.distance).item
+        others = (ring for sentiment, ring in rings[question.place].items() if sentiment != own)
+        candidates = [drawn for ring in others if (drawn := ring.draw(start, question.foreign))]
+        if not candidates:
+            return Missing("no_mismatch", f"every answer of another question is {own} as well")
+        answer = min(candidates, key=lambda drawn: drawn.distance).item
         judges = frozenset(one.judged_by for one in (answer, question.positive) if one.judged_by)
         return Negative(answer.text, [answer.answer_id], judges)
 
     return draw
 
 
-def _generic(asked: Iterable[Asked], settings: Training, seed: int) -> Draw:
-    """Every sentence of a negative is a draw of its own, among those that none of the question's own answers says."""
-    said = [
+def _generic(questions: Iterable[Question], settings: Training, seed: int) -> Draw:
+    """Each sentence of a negative is a separate draw, among those that none of the question's answers contains."""
+    answers = [
         (*question.place, question.group_id, answer.answer_id, answer.text)
-        for question in asked
+        for question in questions
         for answer in question.answers
     ]
     columns = dict.fromkeys(("split", "lang", "group_id", "answer_id", "text"), pl.String)
-    found: dict[Place, list[dict[str, str]]] = defaultdict(list)
-    for row in generic_sentences(pl.DataFrame(said, schema=columns, orient="row"), settings).iter_rows(named=True):
-        found[Place(row["split"], row["lang"])].append(row)
+    sentences: dict[Place, list[dict[str, str]]] = defaultdict(list)
+    for row in generic_sentences(pl.DataFrame(answers, schema=columns, orient="row"), settings).iter_rows(named=True):
+        sentences[Place(row["split"], row["lang"])].append(row)
     rings = {
-        place: Ring(((row["sentence"], row) for row in rows), seed, "place", "generic") for place, rows in found.items()
+        place: HashRing(((row["sentence"], row) for row in rows), seed, "place", "generic")
+        for place, rows in sentences.items()
     }
 
-    def draw(question: Asked) -> Negative | Missing:
+    def draw(question: Question) -> Negative | Missing:
         taken: list[dict[str, str]] = []
 
         def fits(row: dict[str, str]) -> bool:
@@ -148,10 +185,10 @@ def _generic(asked: Iterable[Asked], settings: Training, seed: int) -> Draw:
     return draw
 
 
-def _other(pool: Mapping[Place, Sequence[Answer]], seed: int) -> Draw:
-    rings = {place: _ring(answers, seed, "other_answer") for place, answers in pool.items()}
+def _other(answers: dict[Place, list[Answer]], seed: int) -> Draw:
+    rings = {place: _ring(here, seed, "other_answer") for place, here in answers.items()}
 
-    def draw(question: Asked) -> Negative | Missing:
+    def draw(question: Question) -> Negative | Missing:
         start = unit_interval(seed, "other_answer", question.post_id)
         drawn = rings[question.place].draw(start, question.foreign)
         if drawn is None:
@@ -161,5 +198,5 @@ def _other(pool: Mapping[Place, Sequence[Answer]], seed: int) -> Draw:
     return draw
 
 
-def _ring(answers: Iterable[Answer], seed: int, kind: str) -> Ring[Answer]:
-    return Ring(((answer.answer_id, answer) for answer in answers), seed, "place", kind)
+def _ring(answers: Iterable[Answer], seed: int, kind: str) -> HashRing[Answer]:
+    return HashRing(((answer.answer_id, answer) for answer in answers), seed, "place", kind)

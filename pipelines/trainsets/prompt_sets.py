@@ -3,27 +3,25 @@
 verl hands the reward neither the prompt nor the dialogue, so both stand in `extra_info`, with every reference.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.errors import RequestError
 from pipelines.llm.prompts import Prompt, load
+from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Prompts, Settings
+from pipelines.split.eligible import Eligibility
 from pipelines.split.references import Reference, draw_reference, may_teach
-from pipelines.trainsets.lengths import Ruler, ruler
+from pipelines.trainsets.lengths import ruler
+from schemas.dropped import Lost, Row, dropped
 from schemas.ids import round_id, stable_int
 from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
-from schemas.table import Dropped
 from schemas.training import PromptSet
 
 _HERE = Path(__file__).parent / "prompts"
-_SPEAKS_AS = {"seeker": "user", "supporter": "assistant"}
-
-Row = dict[str, Any]
-Result = tuple[pl.DataFrame, pl.DataFrame]
+_CHAT_ROLE = {"seeker": "user", "supporter": "assistant"}
 
 
 def ecot_prompts(
@@ -53,22 +51,15 @@ def coe_prompts(
 def cer_prompts(turns: pl.DataFrame, splits: pl.DataFrame, settings: Prompts | None = None) -> Result:
     """C: one prompt a sampled round. Drops, in the unit `round`: needs_media, under_18, risk, overlong_prompt."""
     settings = settings or Prompts()
-    measure = ruler(settings.tokenizer)
-    sets = _Builder("grpo_cer", "round", splits, settings, settings.max_tokens_cer, measure)
+    prompts = _PromptRows("grpo_cer", "round", splits, settings, settings.max_tokens_cer)
     for row in turns.iter_rows(named=True):
         row_id = round_id(row["dialogue_id"], row["round"])
         if row["needs_media"]:
-            sets.drop(row_id, "needs_media", "the history holds a clip that text does not replace")
+            prompts.drop(row_id, "needs_media", "the history holds a clip that text does not replace")
             continue
-        sets.add(
-            row_id,
-            row,
-            cer_system_prompt(row["lang"]),
-            row["history"],
-            references=[row["reference"]],
-            reference=Reference(row["reference"], row_id, 1.0),
-        )
-    return sets.result()
+        system, reference = cer_system_prompt(row["lang"]), Reference(row["reference"], row_id, 1.0)
+        prompts.add(row_id, row, system, row["history"], [row["reference"]], reference)
+    return prompts.result()
 
 
 def coe_system_prompt() -> Prompt:
@@ -79,65 +70,58 @@ def coe_system_prompt() -> Prompt:
 def cer_system_prompt(lang: str) -> Prompt:
     """C's system prompt in the language of the dialogue, with the closed sets filled in."""
     zh = lang == "zh"
+    separator = "、" if zh else ", "
     return load(_HERE / f"cer.{lang}.md").filled(
-        stages=_listed(STAGES.zh if zh else STAGES.en, zh),
-        sentiments=_listed(SENTIMENTS.zh if zh else SENTIMENTS.en, zh),
-        strategies=_listed([label.zh if zh else label.en for label in ANSWERABLE_STRATEGIES], zh),
+        stages=separator.join(STAGES.zh if zh else STAGES.en),
+        sentiments=separator.join(SENTIMENTS.zh if zh else SENTIMENTS.en),
+        strategies=separator.join(label.zh if zh else label.en for label in ANSWERABLE_STRATEGIES),
     )
-
-
-def _listed(names: tuple[str, ...] | list[str], zh: bool) -> str:
-    return ("、" if zh else ", ").join(names)
 
 
 def _post_prompts(
     table: str,
-    prompt: Prompt,
+    system: Prompt,
     posts: pl.DataFrame,
     splits: pl.DataFrame,
     settings: Prompts,
     seed: int,
     topics: pl.DataFrame | None,
 ) -> Result:
-    sets = _Builder(table, "post", splits, settings, settings.max_tokens, ruler(settings.tokenizer))
+    prompts = _PromptRows(table, "post", splits, settings, settings.max_tokens)
     relevant = {} if topics is None else dict(topics.select("row_id", "relevant").iter_rows())
     for row in posts.iter_rows(named=True):
-        if not relevant.get(row["post_id"], True):
-            sets.drop(row["post_id"], "not_relevant", "by topics")
-            continue
+        post_id = row["post_id"]
         answers = [answer for answer in row["answers"] if may_teach(answer, allow_risk=settings.allow_risk)]
-        if table == "grpo_coe" and not answers:
-            told = "a question without an answer" if not row["answers"] else "no answer without risk, by an adult"
-            sets.drop(row["post_id"], "no_answer", told)
-            continue
-        sets.add(
-            row["post_id"],
-            row,
-            prompt,
-            [{"role": "seeker", "text": row["text"]}],
-            references=[answer["text"] for answer in answers],
-            reference=draw_reference(row["post_id"], answers, seed),
-            unjudged=bool(row["doubts"]) and row["post_id"] not in relevant,
-        )
-    return sets.result()
+        if not relevant.get(post_id, True):
+            prompts.drop(post_id, "not_relevant", "by topics")
+        elif table == "grpo_coe" and not answers:
+            lacks = "a question without an answer" if not row["answers"] else "no answer without risk, by an adult"
+            prompts.drop(post_id, "no_answer", lacks)
+        else:
+            prompts.add(
+                post_id,
+                row,
+                system,
+                [{"role": "seeker", "text": row["text"]}],
+                [answer["text"] for answer in answers],
+                draw_reference(post_id, answers, seed),
+                unjudged=bool(row["doubts"]) and post_id not in relevant,
+            )
+    return prompts.result()
 
 
-class _Builder:
+class _PromptRows:
     """Collects the rows and drops of one prompt set."""
 
-    def __init__(
-        self, table: str, unit: str, splits: pl.DataFrame, settings: Prompts, max_tokens: int, measure: Ruler
-    ) -> None:
+    def __init__(self, table: str, unit: str, splits: pl.DataFrame, settings: Prompts, max_tokens: int) -> None:
         self.table, self.unit = table, unit
-        self.split_of = dict(splits.select("group_id", "split").iter_rows())
-        self.settings, self.max_tokens, self.ruler = settings, max_tokens, measure
+        self.eligibility = Eligibility(splits)
+        self.allow_risk, self.max_tokens, self.ruler = settings.allow_risk, max_tokens, ruler(settings.tokenizer)
         self.kept: list[Row] = []
-        self.dropped: list[Row] = []
+        self.lost: list[Lost] = []
 
-    def drop(self, row_id: str, reason: str, detail: str) -> None:
-        self.dropped.append(
-            {"stage": self.table, "unit": self.unit, "row_id": row_id, "reason": reason, "detail": detail}
-        )
+    def drop(self, row_id: str, reason: str, detail: str | None) -> None:
+        self.lost.append(Lost(self.unit, row_id, reason, detail))
 
     def add(
         self,
@@ -145,65 +129,54 @@ class _Builder:
         row: Row,
         system: Prompt,
         dialogue: list[dict[str, str]],
-        references: list[str],
+        references: Sequence[str],
         reference: Reference,
         *,
         unjudged: bool = False,
     ) -> None:
-        if row["under_18"]:
-            return self.drop(row_id, "under_18", "the writer says to be younger than 18")
-        if row["risk"] and not self.settings.allow_risk:
-            rules = ", ".join(f"{sign['kind']}/{sign['rule']}" for sign in row["risk"])
-            return self.drop(row_id, "risk", rules)
+        exclusion = self.eligibility.unfit(row_id, row | ({"risk": []} if self.allow_risk else {}))
+        if exclusion is not None:
+            return self.drop(row_id, *exclusion)
         prompt = [
             {"role": "system", "content": system.text},
-            *({"role": _SPEAKS_AS[turn["role"]], "content": turn["text"]} for turn in dialogue),
+            *({"role": _CHAT_ROLE[turn["role"]], "content": turn["text"]} for turn in dialogue),
         ]
         length, limit = self.ruler.length(prompt), self.ruler.limit(self.max_tokens, row["lang"])
         if length > limit:
             return self.drop(row_id, "overlong_prompt", f"{length} {self.ruler.unit}, at most {limit}")
-        text, reference_id, probability = reference
-        split = self.split_of.get(row["group_id"])
-        if split is None:
-            raise RequestError(
-                f"the group of {row_id} has no split",
-                where="splits",
-                hint="an older version of it was promoted: gongqing refresh, without --select",
-            )
+        split = self.eligibility.split(row_id, row)
+        extra_info = {
+            "split": split,
+            "index": stable_int(row_id),
+            "row_id": row_id,
+            "source": row["source"],
+            "lang": row["lang"],
+            "topic": row["topic"],
+            "dialogue": dialogue,
+            "references": references,
+            "reference_origin": row.get("reference_origin") or row["origin"],
+            "reference_id": reference.answer_id,
+            "draw_probability": reference.probability,
+            "prompt_version": system.name,
+            "prompt_length": length,
+            "prompt_length_unit": self.ruler.unit,
+            "unjudged": unjudged,
+        }
         self.kept.append(
             {
                 "row_id": row_id,
                 "data_source": f"gongqing/{self.table.removeprefix('grpo_')}",
                 "prompt": prompt,
                 "ability": "empathetic_support",
-                "reward_model": {"style": "rule", "ground_truth": text},
-                "extra_info": {
-                    "split": split,
-                    "index": stable_int(row_id),
-                    "row_id": row_id,
-                    "source": row["source"],
-                    "lang": row["lang"],
-                    "topic": row["topic"],
-                    "dialogue": dialogue,
-                    "references": references,
-                    "reference_origin": row.get("reference_origin") or row["origin"],
-                    "reference_id": reference_id,
-                    "draw_probability": probability,
-                    "prompt_version": system.name,
-                    "prompt_length": length,
-                    "prompt_length_unit": self.ruler.unit,
-                    "unjudged": unjudged,
-                },
+                "reward_model": {"style": "rule", "ground_truth": reference.text},
+                "extra_info": extra_info,
                 "split": split,
             }
         )
         return None
 
     def result(self) -> Result:
-        return (
-            pl.DataFrame(self.kept, schema=PromptSet.polars_schema()),
-            pl.DataFrame(self.dropped, schema=Dropped.polars_schema()),
-        )
+        return rows(PromptSet, self.kept), dropped(self.table, self.lost)
 
 
 @stage(
@@ -215,7 +188,7 @@ class _Builder:
 )
 def make_grpo_ecot(
     unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, settings: Settings
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> Result:
     """`grpo_ecot`: M's prompts."""
     return ecot_prompts(unique_posts, splits, settings.prompts, settings.seed, topics)
 
@@ -227,16 +200,12 @@ def make_grpo_ecot(
     units={"grpo_coe": {"post": ("unique_posts",)}},
     optional_parents=("topics",),
 )
-def make_grpo_coe(
-    unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, settings: Settings
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def make_grpo_coe(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, settings: Settings) -> Result:
     """`grpo_coe`: E's prompts."""
     return coe_prompts(unique_posts, splits, settings.prompts, settings.seed, topics)
 
 
 @stage("grpo_cer", group="prompts", reads=("prompts",), units={"grpo_cer": {"round": ("sampled_turns",)}})
-def make_grpo_cer(
-    sampled_turns: pl.DataFrame, splits: pl.DataFrame, settings: Settings
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def make_grpo_cer(sampled_turns: pl.DataFrame, splits: pl.DataFrame, settings: Settings) -> Result:
     """`grpo_cer`: C's prompts."""
     return cer_prompts(sampled_turns, splits, settings.prompts)

@@ -1,8 +1,8 @@
 """What C's reward models learn: `rm_process`, `rm_outcome` and `rm_unified`, verdicts of people in words.
 
-All three say the same of the same candidates, right and wrong ones: step by step, of the responses alone, and in one
-conversation in which every verdict sees those before it (UnifiReward). The variants stand beside their sources, told
-apart by `variant`: which of them a model learns from is for its recipe to say. Only training rounds have labels.
+All three hold the same verdicts on the same candidates, right and wrong ones: step by step, on the responses alone, and
+in one conversation in which every verdict sees those before it (UnifiReward). Rewritten candidates stand beside their
+sources, by `variant`: its recipe says which of them a model learns from. Only training rounds have labels.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,51 +13,50 @@ import polars as pl
 from pipelines.core.stage import stage
 from pipelines.judge.turns import Case, outcome_turn, process_turn, system_prompt, unified_turns
 from pipelines.judge.verdicts import STEPS, as_choice, reference_first, write_choice, write_step
-from pipelines.llm.tasks import rows
+from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Settings
 from pipelines.trainsets.labelled import Labelled, labelled
 from schemas.dropped import Lost, dropped
 from schemas.table import Table
 from schemas.training import RmOutcome, RmProcess, RmUnified
 
-Result = tuple[pl.DataFrame, pl.DataFrame]
-Samples = list[tuple[str, list[dict[str, str]]]]  # what tells a sample from others of its candidate, and its messages
+Samples = list[tuple[str, list[dict[str, str]]]]  # the end of the row id of a sample, and its messages
 
 
-def process_samples(found: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
+def process_samples(labels: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
     """One sample a step: the dialogue and the steps so far with their verdicts, and the verdict on this step.
 
     Args:
-        found: What was labelled.
-        lost: What was lost on the way to it.
+        labels: What was labelled (`labelled`).
+        lost: What `labelled` lost.
         seed: The place of the reference follows from it and from the candidate's id.
 
     Returns:
         `(kept, dropped)`; drops are those of `labelled`, in the unit `candidate`.
     """
-    return _samples(RmProcess, "rm_process", _process, found, lost, seed)
+    return _samples(RmProcess, "rm_process", _process, labels, lost, seed)
 
 
-def outcome_samples(found: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
+def outcome_samples(labels: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
     """One sample a candidate: the dialogue and two responses, and which is better. As `process_samples` else."""
-    return _samples(RmOutcome, "rm_outcome", _outcome, found, lost, seed)
+    return _samples(RmOutcome, "rm_outcome", _outcome, labels, lost, seed)
 
 
-def unified_samples(found: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
+def unified_samples(labels: Sequence[Labelled], lost: Sequence[Lost], seed: int = 0) -> Result:
     """One conversation a candidate: three steps and the responses, each with its verdict. As `process_samples` else."""
-    return _samples(RmUnified, "rm_unified", _unified, found, lost, seed)
+    return _samples(RmUnified, "rm_unified", _unified, labels, lost, seed)
 
 
 def _samples(
     table: type[Table],
     name: str,
     write: Callable[[Labelled, Case], Samples],
-    found: Sequence[Labelled],
+    labels: Sequence[Labelled],
     lost: Sequence[Lost],
     seed: int,
 ) -> Result:
     kept: list[dict[str, Any]] = []
-    for one in found:
+    for one in labels:
         case = Case.of(one.history, one.candidate, one.reference, reference_first(one.row_id, seed))
         system = {"role": "system", "content": system_prompt(name, one.candidate.lang).text}
         for part, messages in write(one, case):
@@ -66,8 +65,11 @@ def _samples(
 
 
 def _process(one: Labelled, case: Case) -> Samples:
-    said = _verdicts(one)
-    return [(f"/step{step}", _exchange(process_turn(case, step, said[: step - 1]), said[step - 1])) for step in STEPS]
+    verdicts = _verdicts(one)
+    return [
+        (f"/step{step}", _exchange(process_turn(case, step, verdicts[: step - 1]), verdicts[step - 1]))
+        for step in STEPS
+    ]
 
 
 def _outcome(one: Labelled, case: Case) -> Samples:
@@ -75,8 +77,7 @@ def _outcome(one: Labelled, case: Case) -> Samples:
 
 
 def _unified(one: Labelled, case: Case) -> Samples:
-    said = [*_verdicts(one), _preferred(one, case)]
-    turns = zip(unified_turns(case), said, strict=True)
+    turns = zip(unified_turns(case), [*_verdicts(one), _preferred(one, case)], strict=True)
     return [("/unified", [message for turn, verdict in turns for message in _exchange(turn, verdict)])]
 
 
@@ -92,8 +93,8 @@ def _exchange(turn: str, verdict: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": turn}, {"role": "assistant", "content": verdict}]
 
 
-def _of_labels(table: str, samples: Callable[..., Result]) -> Callable[..., Result]:
-    """The stage of a set that one of C's reward models learns, from what people said of candidates."""
+def _stage_of(table: str, samples: Callable[..., Result]) -> Callable[..., Result]:
+    """The stage of a set that one of C's reward models learns, from people's labels."""
 
     @stage(
         table,
@@ -110,12 +111,12 @@ def _of_labels(table: str, samples: Callable[..., Result]) -> Callable[..., Resu
         rewritten_rounds: pl.DataFrame,
         settings: Settings,
     ) -> Result:
-        found = labelled(sampled_turns, splits, cer_candidates, cer_labels, rewritten_rounds)
-        return samples(*found, settings.seed)
+        labels, lost = labelled(sampled_turns, splits, cer_candidates, cer_labels, rewritten_rounds)
+        return samples(labels, lost, settings.seed)
 
     return make
 
 
-make_rm_process = _of_labels("rm_process", process_samples)
-make_rm_outcome = _of_labels("rm_outcome", outcome_samples)
-make_rm_unified = _of_labels("rm_unified", unified_samples)
+make_rm_process = _stage_of("rm_process", process_samples)
+make_rm_outcome = _stage_of("rm_outcome", outcome_samples)
+make_rm_unified = _stage_of("rm_unified", unified_samples)

@@ -1,22 +1,17 @@
 """`rm_triplets` (E eq. 5): a question, an answer to it, and an answer that should score lower, of E's three kinds."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.llm.tasks import rows
+from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Settings
 from pipelines.settings import Training as TrainingSettings
 from pipelines.split.eligible import Eligibility
-from pipelines.split.references import draw_reference, may_teach
-from pipelines.trainsets.negatives import Answer, Asked, Missing, Negative, Place, draws
-from schemas.dropped import Lost, dropped
+from pipelines.split.references import draw_reference, drawable_answers
+from pipelines.trainsets.negatives import Answer, Missing, Negative, Place, Question, draws
+from schemas.dropped import Lost, Row, dropped
 from schemas.labels import NEGATIVES, SENTIMENT_OF
 from schemas.training import RmTriplets
-
-Result = tuple[pl.DataFrame, pl.DataFrame]
 
 
 def triplets(
@@ -31,8 +26,8 @@ def triplets(
 ) -> Result:
     """One triplet of each kind a question, in every split.
 
-    The positive is the reference of `grpo_coe`: a professional's answer where one answered, else anybody's, as
-    `positive_role` tells. Every text of a triplet is of the split of its question; none is by a minor or of risk.
+    The positive is the reference of `grpo_coe`: a professional's answer where one answered, else anybody's (see
+    `positive_role`). Every text of a triplet is of the split of its question; none is by a minor or of risk.
 
     Args:
         posts: Rows of `unique_posts`.
@@ -51,20 +46,23 @@ def triplets(
     Raises RequestError for a post whose group has no split.
     """
     eligibility = Eligibility(splits, topics)
-    felt = {row["row_id"]: row for row in emotions.filter(unit="answer").iter_rows(named=True)}
-    asked: list[Asked] = []
+    emotion_of = {row["row_id"]: row for row in emotions.filter(unit="answer").iter_rows(named=True)}
+    questions: list[Question] = []
     lost: list[Lost] = []
     for post in posts.iter_rows(named=True):
         place = Place(eligibility.split(post["post_id"], post), post["lang"])
         exclusion = eligibility.unfit(post["post_id"], post)
-        found = Lost("post", post["post_id"], *exclusion) if exclusion else _asked(post, place, felt, seed, human_only)
-        if isinstance(found, Lost):
-            lost.append(found)
+        if exclusion is None:
+            question = _question(post, place, emotion_of, seed, human_only)
         else:
-            asked.append(found)
-    kept: list[dict[str, Any]] = []
-    draw_of = draws(asked, settings or TrainingSettings(), seed)
-    for question in asked:
+            question = Lost("post", post["post_id"], *exclusion)
+        if isinstance(question, Lost):
+            lost.append(question)
+        else:
+            questions.append(question)
+    kept: list[Row] = []
+    draw_of = draws(questions, settings or TrainingSettings(), seed)
+    for question in questions:
         drawn = {kind: draw_of[kind](question) for kind in NEGATIVES}
         kept += [_row(question, kind, one) for kind, one in drawn.items() if isinstance(one, Negative)]
         missing = {kind: one for kind, one in drawn.items() if isinstance(one, Missing)}
@@ -76,35 +74,30 @@ def triplets(
     return rows(RmTriplets, kept), dropped("rm_triplets", lost)
 
 
-def _asked(
-    post: Mapping[str, Any], place: Place, felt: Mapping[str, Mapping[str, Any]], seed: int, human_only: bool
-) -> Asked | Lost:
+def _question(post: Row, place: Place, emotion_of: dict[str, Row], seed: int, human_only: bool) -> Question | Lost:
     post_id, group_id = post["post_id"], post["group_id"]
-    if human_only and post["origin"] != "human":
-        return Lost("post", post_id, "no_human_answer", f"written by: {post['origin']}")
-    teaching = [answer for answer in post["answers"] if may_teach(answer)]
-    if not teaching:
-        told = "a question without an answer" if not post["answers"] else "no answer without risk, by an adult"
-        return Lost("post", post_id, "no_human_answer", told)
-    answers = [_answer(answer, group_id, felt.get(answer["answer_id"])) for answer in teaching]
+    teaching = drawable_answers(post, human_only)
+    if isinstance(teaching, Lost):
+        return teaching
+    answers = [_answer(answer, group_id, emotion_of.get(answer["answer_id"])) for answer in teaching]
     reference = draw_reference(post_id, teaching, seed)
     positive = next(answer for answer in answers if answer.answer_id == reference.answer_id)
-    return Asked(post_id, post["text"], group_id, place, answers, positive)
+    return Question(post_id, post["text"], group_id, place, answers, positive)
 
 
-def _answer(answer: Mapping[str, Any], group_id: str, felt: Mapping[str, Any] | None) -> Answer:
+def _answer(answer: Row, group_id: str, emotion: Row | None) -> Answer:
     return Answer(
         answer["answer_id"],
         answer["text"],
         answer["author_role"],
         group_id,
         answer["cluster_id"],
-        SENTIMENT_OF[felt["emotion"]] if felt else None,
-        felt["provider"] if felt else None,
+        SENTIMENT_OF[emotion["emotion"]] if emotion else None,
+        emotion["provider"] if emotion else None,
     )
 
 
-def _row(question: Asked, kind: str, negative: Negative) -> dict[str, Any]:
+def _row(question: Question, kind: str, negative: Negative) -> Row:
     return {
         "row_id": f"{question.post_id}/{kind}",
         "made_from": question.post_id,
@@ -135,14 +128,9 @@ def make_rm_triplets(
     topics: pl.DataFrame,
     emotions: pl.DataFrame,
     settings: Settings,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> Result:
     """`rm_triplets`: what E's encoder learns."""
+    human_only = settings.annotate.human_answers
     return triplets(
-        unique_posts,
-        splits,
-        topics,
-        emotions,
-        settings.training,
-        seed=settings.seed,
-        human_only=settings.annotate.human_answers,
+        unique_posts, splits, topics, emotions, settings.training, seed=settings.seed, human_only=human_only
     )

@@ -1,27 +1,24 @@
-"""What policies learn before their reinforcement: `sft_coe` (E) and `sft_cer` (C).
+"""The warm starts of policies before their reinforcement: `sft_coe` (E) and `sft_cer` (C).
 
-Under the system prompts of `grpo_coe` and `grpo_cer`, so that a policy is asked afterwards as it was taught. Training
-rows alone: a chain imitates (DESIGN §2.8).
+Under the system prompts of `grpo_coe` and `grpo_cer`, so that a policy is asked as it was taught. Training rows alone:
+a chain imitates (DESIGN §2.8).
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.llm.tasks import rows
+from pipelines.llm.tasks import Result, rows
 from pipelines.rewrite.scripts import label_id
 from pipelines.split.eligible import Eligibility
 from pipelines.trainsets.labelled import Labelled, labelled
 from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
-from schemas.dropped import Lost, dropped
+from schemas.dropped import Lost, Row, dropped
 from schemas.labels import MATCHING
 from schemas.reasoning import Coe, Lang
 from schemas.training import SftCer, SftCoe
-
-Result = tuple[pl.DataFrame, pl.DataFrame]
 
 _SPEAKERS: dict[Lang, dict[str, str]] = {
     "zh": {"seeker": "求助者：", "supporter": "支持者："},
@@ -48,7 +45,7 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
     eligibility = Eligibility(splits)
     post_of = {row["post_id"]: row for row in posts.iter_rows(named=True)}
     system = coe_system_prompt().text
-    kept: list[dict[str, Any]] = []
+    kept: list[Row] = []
     lost: list[Lost] = []
     for chain in chains.iter_rows(named=True):
         row_id, post = chain["post_id"], post_of.get(chain["post_id"])
@@ -67,79 +64,77 @@ def coe_samples(chains: pl.DataFrame, posts: pl.DataFrame, splits: pl.DataFrame)
                 "split": "train",
                 "variant": "none",
                 "providers": [chain["provider"]],
-                "messages": _taught(system, post["text"], answer),
+                "messages": _messages(system, post["text"], answer),
             }
         )
     return rows(SftCoe, kept), dropped("sft_coe", lost)
 
 
-def cer_samples(candidates: pl.DataFrame, found: Sequence[Labelled], lost: Sequence[Lost]) -> Result:
-    """C: a round, and a candidate whose three steps people found right and whose response matches the reference.
+def cer_samples(candidates: pl.DataFrame, labels: Sequence[Labelled], lost: Sequence[Lost]) -> Result:
+    """C: a round, and a candidate whose three steps people judged right and whose response matches the reference.
 
-    Before anybody labelled there is none: a chain that nobody vouches for is dropped, since what a policy imitates is
-    what it will think; who wants to train without people has reinforcement from the start (`grpo_cer`). What was said
-    before is one user turn, since every assistant turn of a sample is trained (verl), and the replies of the source are
-    not in the format.
+    Without labels there is none: a chain that nobody vouches for is dropped, since what a policy imitates is what it
+    will think; training without people is reinforcement from the start (`grpo_cer`). The history is one user turn,
+    since every assistant turn of a sample is trained (verl), and the replies of the source are not in the format.
 
     Args:
         candidates: Rows of `cer_candidates`.
-        found: What was labelled (`labelled`), variants among it.
-        lost: What was lost on the way to it.
+        labels: What was labelled (`labelled`), rewritten candidates among it.
+        lost: What `labelled` lost.
 
     Returns:
-        `(kept, dropped)`. Drops are in the unit `candidate`, variants being candidates of their own: not_labelled,
+        `(kept, dropped)`. Drops are in the unit `candidate`, rewritten ones included: not_labelled,
         those of `labelled`, step_wrong (with the steps), not_preferred (with the preference).
     """
     made = set(map(label_id, candidates.iter_rows(named=True)))
-    known = {one.row_id for one in found} | {one.row_id for one in lost}
+    known = {one.row_id for one in labels} | {one.row_id for one in lost}
     out = [Lost("candidate", row_id, "not_labelled") for row_id in sorted(made - known)]
     # A label whose candidate is gone is no candidate.
     out += [one for one in lost if one.reason != "no_candidate" or one.row_id in made]
-    kept: list[dict[str, Any]] = []
-    for one in found:
+    kept: list[Row] = []
+    for one in labels:
         wrong = [str(step) for step, right in enumerate(one.right, 1) if not right]
         if wrong:
             out.append(Lost("candidate", one.row_id, "step_wrong", ", ".join(wrong)))
         elif one.preference not in MATCHING:
             out.append(Lost("candidate", one.row_id, "not_preferred", one.preference))
         else:
-            system, asked = cer_system_prompt(one.candidate.lang).text, transcript(one.history, one.candidate.lang)
-            messages = _taught(system, asked, one.candidate.render())
+            lang = one.candidate.lang
+            history = transcript(one.history, lang)
+            messages = _messages(cer_system_prompt(lang).text, history, one.candidate.render())
             kept.append({"row_id": f"{one.row_id}/sft_cer", "messages": messages, **one.columns()})
     return rows(SftCer, kept), dropped("sft_cer", out)
 
 
 def transcript(history: Sequence[Mapping[str, str]], lang: Lang) -> str:
-    """A history as one text: what the seeker says where nobody else spoke, else a line a turn behind who speaks."""
+    """A history as one text: the seeker's turn where it is the only one, else a line a turn behind its speaker."""
     if len(history) == 1:
         return history[0]["text"]
-    return "\n".join(_SPEAKERS[lang][said["role"]] + said["text"] for said in history)
+    return "\n".join(_SPEAKERS[lang][turn["role"]] + turn["text"] for turn in history)
 
 
-def turns(asked: str) -> list[dict[str, str]]:
-    """What was said in a `transcript`, a turn each (`role`, `text`): one of the seeker where it names nobody."""
-    found = [*_SPOKEN.finditer(asked)]
-    ends = [*(mark.start() for mark in found[1:]), len(asked)]
-    if not found or found[0].start():
-        return [{"role": "seeker", "text": asked}]
+def turns(text: str) -> list[dict[str, str]]:
+    """The turns of a `transcript` (`role`, `text`): one of the seeker where it names no speaker."""
+    marks = [*_SPOKEN.finditer(text)]
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    if not marks or marks[0].start():
+        return [{"role": "seeker", "text": text}]
     return [
-        {"role": _ROLES[mark[0]], "text": asked[mark.end() : end].removesuffix("\n")}
-        for mark, end in zip(found, ends, strict=True)
+        {"role": _ROLES[mark[0]], "text": text[mark.end() : end].removesuffix("\n")}
+        for mark, end in zip(marks, ends, strict=True)
     ]
 
 
-def _taught(system: str, asked: str, answer: str) -> list[dict[str, str]]:
+def _messages(system: str, user: str, answer: str) -> list[dict[str, str]]:
     return [
         {"role": "system", "content": system},
-        {"role": "user", "content": asked},
+        {"role": "user", "content": user},
         {"role": "assistant", "content": answer},
     ]
 
 
 @stage("sft_coe", group="training", units={"sft_coe": {"post": ("coe_chains",)}})
-def make_sft_coe(
-    coe_chains: pl.DataFrame, unique_posts: pl.DataFrame, splits: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def make_sft_coe(coe_chains: pl.DataFrame, unique_posts: pl.DataFrame, splits: pl.DataFrame) -> Result:
     """`sft_coe`: what E's warm start learns."""
     return coe_samples(coe_chains, unique_posts, splits)
 
@@ -156,6 +151,6 @@ def make_sft_cer(
     cer_candidates: pl.DataFrame,
     cer_labels: pl.DataFrame,
     rewritten_rounds: pl.DataFrame,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> Result:
     """`sft_cer`: what C's warm start learns."""
     return cer_samples(cer_candidates, *labelled(sampled_turns, splits, cer_candidates, cer_labels, rewritten_rounds))

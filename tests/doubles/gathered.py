@@ -24,7 +24,7 @@ from tensordict import TensorDict
 from verl import DataProto
 from verl.trainer.ppo.reward import load_reward_manager
 
-from pipelines.rewards import asking
+from pipelines.rewards import services
 from pipelines.train.stopping import SCORED, reason
 from pipelines.train.tiny import make_tokenizer
 
@@ -105,7 +105,7 @@ async def late() -> dict[str, Any]:
 async def main() -> None:
     folder = Path(sys.argv[1])
     (folder / "numbers.py").write_text(OF_NUMBERS)
-    asking.SECONDS, asking.PAUSES = 4.0, ()
+    services.SECONDS, services.PAUSES = 4.0, ()
     tokens = make_tokenizer([*OUTPUTS, "等您。"] * 9)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     compeer, mindchat, numbers = (
@@ -113,7 +113,7 @@ async def main() -> None:
         for path in ("pkg://pipelines.rewards.compeer", "pkg://pipelines.rewards.mindchat", str(folder / "numbers.py"))
     )
     async with serving(answering) as (address, _):
-        os.environ[asking.JUDGE] = address
+        os.environ[services.JUDGE] = address
         whole = [OUTPUTS[0], OUTPUTS[1], "我在听。"]
         told = {
             "whole": await came_to(folder, tokens, "whole", whole, compeer),
@@ -125,7 +125,7 @@ async def main() -> None:
             "numbers": await came_to(folder, tokens, "numbers", OUTPUTS[:2], numbers),
         }
     sys.stdout.write("\n" + json.dumps(told) + "\n")
-    await asking.close()
+    await services.close()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The judge's side of the wire that rewards speak (`pipelines.rewards.asking`); a verdict follows from the text."""
+"""The judge's side of the wire that rewards speak (`pipelines.rewards.services`); a verdict follows from the text."""
 
 import asyncio
 import json

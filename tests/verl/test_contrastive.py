@@ -20,7 +20,7 @@ import pytest
 from train_env import QUIET, in_train_env, script_result
 from triplet_rows import GENERIC, THEMES, rows, write
 
-from pipelines.rewards.contrastive import Said, unquoted
+from pipelines.rewards.contrastive import Quotable, unquoted
 from pipelines.train import contrastive
 from pipelines.train.services import PYTHON
 
@@ -263,7 +263,7 @@ def test_every_answer_is_compared_with_every_question_and_each_is_read_once(monk
     answers = [f"{one[:20]}，{''.join(drawn.choices(words, k=280))}" for one in questions]
     pairs = [(question, answer) for question in questions for answer in answers]
     parsed = []
-    monkeypatch.setattr(contrastive, "Said", lambda text: parsed.append(text) or Said(text))
+    monkeypatch.setattr(contrastive, "Quotable", lambda text: parsed.append(text) or Quotable(text))
     similarities = contrastive._similarities(Letters(), pairs)
     assert Counter(parsed) == Counter([*questions, *answers])
     for place in (0, 1, 51, 52, 2499):

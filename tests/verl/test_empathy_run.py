@@ -15,8 +15,7 @@ from pipelines.defs.resources import HomeResource
 from pipelines.defs.training import trainings
 from pipelines.rewards.contrastive import MOST_ECHOED, echoed
 from pipelines.rewards.empathy import question
-from pipelines.rewards.format import coe
-from pipelines.rewards.sections import section
+from pipelines.rewards.format import coe, section
 from pipelines.store import Store
 from pipelines.store.releases import Releases
 from pipelines.train.launch import Run

@@ -123,7 +123,11 @@ RESTS_ON = {
     "grpo_coe": ["pipelines/trainsets/prompts/coe.md"],
     "grpo_cer": ["pipelines/trainsets/prompts/cer.zh.md", "schemas/labels.py"],
     "sft_cer": ["pipelines/trainsets/prompts/cer.en.md", "pipelines/rewrite/scripts.py", "schemas/reasoning.py"],
-    "rm_triplets": ["pipelines/trainsets/rings.py", "pipelines/trainsets/generic.py", "pipelines/split/references.py"],
+    "rm_triplets": [
+        "pipelines/trainsets/negatives.py",
+        "pipelines/trainsets/generic.py",
+        "pipelines/split/references.py",
+    ],
     "rm_unified": ["pipelines/judge/prompts/rm_unified.zh.md", "pipelines/judge/verdicts.py"],
 }
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from pipelines.judge.asking import NoVerdict
+from pipelines.judge.backend import NoVerdict
 from pipelines.judge.turns import Case
-from pipelines.judge.unified import MODES, OUTCOME, PROCESS, UNIFIED, Judge
+from pipelines.judge.unified import MODES, OUTCOME, PROCESS, UNIFIED, judge
 from pipelines.llm.questions import Question, read
 
 MODELS = dict.fromkeys((UNIFIED, PROCESS, OUTCOME), "a")
@@ -33,7 +33,7 @@ class Asked:
 
 
 def judged(mode: str, ask, case: Case):
-    return asyncio.run(Judge("r", "zh", case, MODELS, ask).judged(mode))
+    return asyncio.run(judge("r", "zh", case, MODELS, ask, mode))
 
 
 @pytest.mark.parametrize("mode", MODES)

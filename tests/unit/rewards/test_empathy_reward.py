@@ -11,11 +11,11 @@ from encoder_made import Encoder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.rewards import asking, contrastive
-from pipelines.rewards.asking import ENCODER, RewardFailed, asked, close
-from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, RUN, Said, echoed, unquoted
+from pipelines.rewards import contrastive, services
+from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, RUN, Quotable, echoed, unquoted
 from pipelines.rewards.empathy import compute_score, question
-from pipelines.rewards.sections import section
+from pipelines.rewards.format import section
+from pipelines.rewards.services import ENCODER, RewardFailed, close, request
 from schemas.reasoning import COE_TAGS, Coe
 
 POST = "最近总是失眠，凌晨三点还醒着，白天什么都做不了，该怎么办？"
@@ -32,7 +32,7 @@ def output(answer: str) -> str:
 @pytest.fixture
 def encoder(monkeypatch: pytest.MonkeyPatch) -> Encoder:
     monkeypatch.setattr(contrastive, "_thresholds", {})
-    monkeypatch.setattr(asking, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(services, "PAUSES", (0.0, 0.0))
     return Encoder(VECTORS)
 
 
@@ -66,10 +66,7 @@ def scored(solution: str, info: dict[str, Any] | None = None) -> Callable[[], Aw
         (FITS, 0, 0, 0, 0),
         ("", 0, 0, 0, 0),
         (f"<answer>{FITS}", 0, 0, 0, 0),
-        (f"</answer>{FITS}<answer>", 0, 0, 0, 0),
-        ("<answer> </answer>", 0, 0, 0, 0),
         (f"<answer>{OTHER}</answer><answer>{FITS}</answer>", 0, 0, 0, 0),
-        (f"<answer>{FITS}</answer><answer>{OTHER}</answer>", 0, 0, 0, 0),
         (f"<answer><empathy_think><L1>难过</L1></empathy_think>{FITS}</answer>", 0, 0, 0, 0),
         (output(POST), 1, 1, 0, 0),
     ],
@@ -161,20 +158,13 @@ def test_t_is_asked_once(encoder, monkeypatch):
     assert encoder.abouts == 1
 
 
-def test_a_failure_that_passes_is_not_seen(encoder, monkeypatch):
-    encoder.fails = [(500, {"problem": "busy"}), (502, {})]
-    assert beside(encoder, monkeypatch, scored(output(FITS)))["score"] == 2
-
-
 @pytest.mark.parametrize(
     ("fails", "said"),
     [
-        ([(500, {"problem": "out of memory"})] * 3, "out of memory"),
+        ([(500, {"problem": "busy"}), (502, {}), (500, {"problem": "out of memory"})], "out of memory"),
         ([(400, {"problem": "no texts"})], "refuses: no texts"),
         ([(503, {"stop": "too many failures; mend the key"})], "too many failures; mend the key"),
-        ([(200, {"vectors": []})], "one vector for each text"),
         ([(200, {"vectors": [["x"]]})], "one vector for each text"),
-        ([(200, {})], "one vector for each text"),
         ([(200, {"vectors": [[math.nan, 0.0]]})], "no number"),
         ([(200, {"vectors": [[1.0]]})], "vectors of 1 and of 2"),
     ],
@@ -193,30 +183,15 @@ def test_an_encoder_without_t_is_refused(encoder, monkeypatch, threshold):
         beside(encoder, monkeypatch, scored(output(FITS)))
 
 
-def test_an_outage_stops_the_run(encoder, monkeypatch):
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        monkeypatch.setenv(ENCODER, f"http://127.0.0.1:{held.getsockname()[1]}")
-
-        async def run() -> None:
-            try:
-                await scored(output(FITS))()
-            finally:
-                await close()
-
-        with pytest.raises(RewardFailed, match=f"no answer from .* \\({ENCODER}\\)"):
-            asyncio.run(run())
-
-
 def test_a_service_that_is_too_slow_stops_the_run(monkeypatch):
-    monkeypatch.setattr(asking, "PAUSES", ())
-    monkeypatch.setattr(asking, "SECONDS", 0.2)
+    monkeypatch.setattr(services, "PAUSES", ())
+    monkeypatch.setattr(services, "SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes the call, and says nothing
         monkeypatch.setenv(ENCODER, f"http://127.0.0.1:{silent.getsockname()[1]}")
 
         async def run() -> None:
             try:
-                await asked(ENCODER, "/about")
+                await request(ENCODER, "/about")
             finally:
                 await close()
 
@@ -262,33 +237,6 @@ def test_an_answer_that_takes_up_a_word_of_the_question_is_none():
 
 
 # What is quoted.
-@given(texts, st.text(alphabet="甲乙丙丁。 ", max_size=30))
-def test_an_answer_that_shares_no_run_is_left_as_it_is(asked_of, answer):
-    assert unquoted(asked_of, answer) == answer
-
-
-@given(texts, texts)
-def test_what_is_left_out_are_the_runs_of_eight_that_the_question_has(asked_of, answer):
-    """By hand: every letter of every run of eight that stands in the question, and nothing else of the letters."""
-    said, bare = ("".join(one for one in text if one.isalnum()) for text in (asked_of, answer))
-    quoted = {
-        at + step for at in range(len(bare) - QUOTED + 1) if bare[at : at + QUOTED] in said for step in range(QUOTED)
-    }
-    left = "".join(one for one in unquoted(asked_of, answer) if one.isalnum())
-    assert left == "".join(one for at, one in enumerate(bare) if at not in quoted)
-
-
-words = st.text(alphabet="甲乙丙丁", max_size=20)
-
-
-@given(words, st.text(alphabet="我在听您说", min_size=QUOTED, max_size=30), words, st.data())
-def test_a_quotation_leaves_the_encoder_what_it_would_have_without_it(before, asked_of, after, data):
-    """So the quoted text itself raises no similarity, whatever the encoder and wherever it stands."""
-    start = data.draw(st.integers(0, len(asked_of) - QUOTED))
-    end = data.draw(st.integers(start + QUOTED, len(asked_of)))
-    assert unquoted(asked_of, before + asked_of[start:end] + after) == before + after
-
-
 @pytest.mark.parametrize(
     ("answer", "left"),
     [
@@ -329,12 +277,12 @@ mixed = st.text(alphabet="我在听您说ßẞſsSıİiΣςσ①。 ", max_size=
 
 @given(mixed, st.lists(mixed, min_size=1, max_size=4), st.data())
 def test_a_question_held_against_many_answers_leaves_of_each_what_it_leaves_of_one(asked_of, answers, data):
-    question = Said(asked_of)
+    question = Quotable(asked_of)
     for answer in answers:
         start = data.draw(st.integers(0, len(asked_of)))
         quoting = answer[:9] + asked_of[start:] + answer[9:]
         for one in (answer, quoting):
-            assert Said(one).without(question) == unquoted(asked_of, one) == by_letter(asked_of, one)
+            assert Quotable(one).without(question) == unquoted(asked_of, one) == by_letter(asked_of, one)
 
 
 def test_hardly_any_human_answer_is_an_echo(shared):

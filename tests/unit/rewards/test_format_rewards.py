@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.rewards.format import answer_alone, cer, coe, ecot
-from pipelines.rewards.sections import section
+from pipelines.rewards.format import answer_alone, cer, coe, ecot, section
 from schemas.reasoning import COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot
 
 WELL = Ecot(situation="失眠", motivation="想被理解", strategy="先共情", answer="您辛苦了。").render()

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_stub import serving, verdict
 
-from pipelines.rewards import asking, compeer, mindchat
-from pipelines.rewards.asking import RewardFailed, close
+from pipelines.rewards import compeer, mindchat, services
+from pipelines.rewards.format import section
 from pipelines.rewards.redundancy import reweight
-from pipelines.rewards.sections import section
+from pipelines.rewards.services import RewardFailed, close
 from pipelines.rewards.unified import parts
-from schemas.reasoning import CER_TAGS, ECOT_TAGS, Cer, Ecot
+from schemas.reasoning import CER_TAGS, Cer, Ecot
 
 WELL = Ecot(situation="失眠", motivation="想被理解", strategy="先共情", answer="您辛苦了。").render()
 CER_WELL = Cer(
@@ -61,7 +61,7 @@ def scored(reward: Any, output: str, answer: Any = verdict, **settings: Any) -> 
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "PAUSES", (0.0,))
+    monkeypatch.setattr(services, "PAUSES", (0.0,))
 
 
 def test_m_adds_the_judges_points_to_the_form():
@@ -124,14 +124,6 @@ def test_what_nobody_judged_is_neither_good_nor_bad():
     assert {one["score"] for one in of_group(compeer, [wrong, wrong, refused], reweight=False)} == {wrong["r"]}
 
 
-def test_an_output_without_an_answer_is_no_judgement_that_a_failed_one_is_measured_by():
-    judged, _ = scored(mindchat, WELL, lambda *_: {"ok": True, "fluency": 4, "empathy": 3, "support": 2, "words": ""})
-    refused, _ = scored(mindchat, WELL, lambda *_: {"ok": False, "problem": "refused"})
-    nothing, _ = scored(mindchat, WELL.replace("<answer>", ""))
-    found = of_group(mindchat, [nothing, judged, nothing, refused])
-    assert [one["r_answer"] for one in found] == [0, judged["r_answer"], 0, judged["r_answer"]]
-
-
 def test_what_needs_no_judge_counts_also_where_the_judge_fails():
     """A refused output has its own format and its own missing step; of its siblings it has the rest."""
     no_step, no_answer = (CER_WELL.replace(tag, "") for tag in ("</emotion>", "</answer>"))
@@ -148,20 +140,10 @@ def test_what_needs_no_judge_counts_also_where_the_judge_fails():
     assert [one["r"] for one in alone] == [-2]
 
 
-def test_where_nobody_was_judged_the_form_alone_tells_outputs_apart():
-    refused, _ = scored(mindchat, WELL, lambda *_: {"ok": False, "problem": "refused"})
-    assert [one["score"] for one in of_group(mindchat, [refused, refused])] == [1, 1]
-
-
 @pytest.mark.parametrize("module", [mindchat, compeer])
 def test_a_setting_that_there_is_not_is_no_reward(module: Any):
     with pytest.raises(TypeError, match="no setting rewieght"):
         scored(module, WELL, rewieght=False)
-
-
-def test_m_may_be_told_to_look_at_the_form_alone():
-    found, questions = scored(mindchat, WELL, judge=False)
-    assert (questions, found["score"], found["judge_ok"]) == ([], 1, 1)
 
 
 @pytest.mark.parametrize("points", [0, 0.5, 5.5, 6, -1, math.nan, math.inf, "5", None])
@@ -233,7 +215,7 @@ REFUSALS = {
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_judge_that_does_not_judge_is_no_zero(name: str, monkeypatch: pytest.MonkeyPatch):
     answer, said = REFUSALS[name]
-    monkeypatch.setattr(asking, "SECONDS", 0.2)
+    monkeypatch.setattr(services, "SECONDS", 0.2)
     for reward, output in ((mindchat, WELL), (compeer, CER_WELL)):
         with pytest.raises(RewardFailed, match=said):
             scored(reward, output, answer)
@@ -254,7 +236,7 @@ def test_without_a_judge_there_is_no_reward(monkeypatch: pytest.MonkeyPatch, unu
 
 
 def test_no_error_tells_the_token_that_a_service_wants(monkeypatch: pytest.MonkeyPatch, unused_port: str):
-    monkeypatch.setattr(asking, "PAUSES", ())
+    monkeypatch.setattr(services, "PAUSES", ())
 
     async def ask() -> None:
         try:
@@ -341,11 +323,8 @@ def weighed_by(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[list[dict
     ("vectors", "said"),
     [
         ([[math.nan, 0.0]] * 3, "no number"),
-        ([[None, 1.0]] * 3, "no number"),
         ([[math.inf, 0.0]] * 3, "no number"),
         ([[1.0, 0.0]] * 2, "one vector for each text"),
-        ([[1.0], [1.0, 0.0], [1.0]], "one vector for each text"),
-        ([1.0, 1.0, 1.0], "one vector for each text"),
         (None, "one vector for each text"),
     ],
 )
@@ -379,13 +358,6 @@ HOSTILE = {
 def test_a_hostile_output_has_no_section(name: str):
     assert section(HOSTILE[name], "answer", CER_TAGS) is None
     assert parts(HOSTILE[name]).response is None
-
-
-@given(st.text(alphabet="<>/answerhistoryemotion字 \n", max_size=200), st.sampled_from([*ECOT_TAGS, *CER_TAGS]))
-def test_a_section_is_text_without_tags(text: str, name: str):
-    names = ECOT_TAGS if name in ECOT_TAGS else CER_TAGS
-    found = section(f"{text}<{name}>{text}</{name}>{text}", name, names)
-    assert found is None or (found == text.strip() and found)
 
 
 @pytest.mark.timeout(120)
