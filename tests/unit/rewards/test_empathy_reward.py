@@ -199,11 +199,6 @@ def test_a_service_that_is_too_slow_stops_the_run(monkeypatch):
             asyncio.run(run())
 
 
-def test_a_service_that_nobody_has_started_is_named():
-    with pytest.raises(RewardFailed, match="GONGQING_ENCODER is not set"):
-        asyncio.run(scored(output(FITS))())
-
-
 def test_a_prompt_without_a_question_stops_the_run():
     with pytest.raises(RewardFailed, match="s:1 has no question"):
         question({"row_id": "s:1", "dialogue": [{"role": "supporter", "text": "请讲"}]})

@@ -95,7 +95,3 @@ def test_languages_are_kept_apart():
     assert set(found["lang"]) == {"zh", "en"}
     [row] = found.filter(lang="zh", figure="dialogues").to_dicts()
     assert row["source"] == row["P"] == 1
-
-
-def test_nothing_rewritten_has_no_figures():
-    assert diversity(source(FIRST), rewritten("P").clear()).is_empty()

@@ -154,12 +154,6 @@ def test_a_unit_that_was_only_copied_is_told_of():
     assert {drop[1] for drop in done(made, lambda _: "OK")[1]} == {ZH.row_id, LABEL.row_id}
 
 
-def test_no_drafts_ask_nothing():
-    made = planned()
-    assert made.questions == []
-    assert done(made, agreeing) == ([], [])
-
-
 # --- what is refused
 
 
@@ -169,13 +163,6 @@ def test_only_lines_that_have_strategies_may_lose_them(lost: list[int]):
         parse(judgement(lost=lost), ZH)
     assert refused.value.problem == "strategies_lost"
     assert "[2, 4, 6]" in refused.value.sentence  # what the model is told when it is asked once more
-
-
-def test_a_script_without_labels_can_lose_none():
-    bare = Script("dialogue", "s:0", "s:0", "zh", "g1", tuple(Line(line.who, line.text) for line in ZH.lines))
-    assert parse(judgement(), bare).strategies_lost == []
-    with pytest.raises(InvalidReply):
-        parse(judgement(lost=[2]), bare)
 
 
 @pytest.mark.parametrize(

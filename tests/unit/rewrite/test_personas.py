@@ -87,8 +87,8 @@ def standing() -> pl.DataFrame:
 
 def test_one_dialogue_more_moves_no_other(standing: pl.DataFrame):
     before = personas(profiles(*crowd()), standing, SETTINGS, 0)[1]
-    new = profile("s:new", "seeker", (0.85, 0.6, 0.15, 0.3))
-    fits, after = personas(profiles(*crowd(), new), standing, SETTINGS, 0)
+    later = profile("s:new", "seeker", (0.85, 0.6, 0.15, 0.3))
+    fits, after = personas(profiles(*crowd(), later), standing, SETTINGS, 0)
     assert fits.equals(standing)
     assert after.filter(pl.col("persona_id") != "s:new/seeker").equals(before)
     [row] = after.filter(persona_id="s:new/seeker").to_dicts()
@@ -103,14 +103,30 @@ def test_a_persona_that_is_gone_moves_no_other(standing: pl.DataFrame):
     assert after.equals(before.filter(pl.col("persona_id") != "s:bold0/seeker"))
 
 
-@pytest.mark.parametrize(("scores", "refits"), [(KINDS["warm"], False), ((0.5, 0.45, 0.45, 0.5), True)])
-def test_clusters_are_fitted_anew_where_profiles_have_drifted_past_the_limit(
-    standing: pl.DataFrame, scores: tuple[float, ...], refits: bool
-):
-    new = [profile(f"s:new{n}", "seeker", scores) for n in range(30)]  # of a known kind, or where nobody was
-    fits, found = personas(profiles(*crowd(), *new), standing, SETTINGS, 0)
+def new(n: int, scores: tuple[float, ...], **more: Any) -> list[dict[str, Any]]:
+    return [profile(f"new:{number}", "seeker", scores, **more) for number in range(n)]
+
+
+MIDDLE = (0.5, 0.45, 0.45, 0.5)  # where nobody was
+REFITTED: dict[str, tuple[list[dict[str, Any]], bool]] = {
+    "of a known kind": ([*crowd(), *new(30, KINDS["warm"])], False),
+    "drifted": ([*crowd(), *new(30, MIDDLE)], True),
+    "drawn together": ([row | dict.fromkeys(TRAITS, 0.5) for row in crowd()], True),
+    # It could draw nobody but itself.
+    "a language of one dialogue": ([*crowd(), *new(1, KINDS["bold"], lang="en")], False),
+    "a language that nobody of the pool speaks": ([*crowd(), *new(3, KINDS["bold"], lang="en")], True),
+    # New dialogues are not drawn: when they are more than those that are, a few would be drawn for all.
+    "as many new ones": ([*crowd(), *(row | {"dialogue_id": f"new:{row['dialogue_id']}"} for row in crowd())], False),
+    "more new ones": ([*crowd(), *(row | {"dialogue_id": f"n:{row['dialogue_id']}"} for row in crowd(61))], True),
+}
+
+
+@pytest.mark.parametrize("case", REFITTED)
+def test_clusters_are_fitted_again_where_profiles_no_longer_fit(standing: pl.DataFrame, case: str):
+    rows, refits = REFITTED[case]
+    fits, assigned = personas(profiles(*rows), standing, SETTINGS, 0)
     assert (not fits.equals(standing)) == refits
-    assert found["fitted"].all() == refits
+    assert assigned["fitted"].all() == refits
     assert fits["fitted_by"].to_list() == standing["fitted_by"].to_list()
 
 
@@ -118,37 +134,8 @@ def test_where_all_were_the_same_one_more_is_no_drift():
     same = [profile(f"s:{n}", "seeker", KINDS["warm"]) for n in range(30)]
     fits, _ = personas(profiles(*same), NONE, SETTINGS, 0)
     assert fits["error"].to_list() == [0.0]
-    other = profile("s:other", "seeker", KINDS["bold"])
-    assert personas(profiles(*same, other), fits, SETTINGS, 0)[0].equals(fits)
-    others = [profile(f"s:other{n}", "seeker", KINDS["bold"]) for n in range(20)]
-    assert not personas(profiles(*same, *others), fits, SETTINGS, 0)[0].equals(fits)
-
-
-def test_a_language_that_nobody_of_the_pool_speaks_is_fitted(standing: pl.DataFrame):
-    english = [profile(f"e:{n}", "seeker", KINDS["bold"], lang="en") for n in range(3)]
-    fits, found = personas(profiles(*crowd(), *english), standing, SETTINGS, 0)
-    assert not fits.equals(standing)
-    assert found.filter(lang="en")["fitted"].all()
-
-
-def test_a_language_of_one_dialogue_moves_nobody(standing: pl.DataFrame):
-    """It could draw nobody but itself."""
-    alone = profile("e:0", "seeker", KINDS["bold"], lang="en")
-    assert personas(profiles(*crowd(), alone), standing, SETTINGS, 0)[0].equals(standing)
-
-
-def test_a_pool_that_most_profiles_are_not_of_is_fitted_anew(standing: pl.DataFrame):
-    """New dialogues are not drawn: when they are more than those that are, a few would be drawn for all."""
-    more = [row | {"dialogue_id": f"new:{row['dialogue_id']}"} for row in crowd()]
-    as_many = personas(profiles(*crowd(), *more), standing, SETTINGS, 0)[0]
-    assert as_many.equals(standing)
-    one_more = profile("s:one more", "seeker", KINDS["warm"])
-    assert not personas(profiles(*crowd(), *more, one_more), standing, SETTINGS, 0)[0].equals(standing)
-
-
-def test_profiles_that_draw_together_are_a_drift_as_well(standing: pl.DataFrame):
-    middle = [row | dict.fromkeys(TRAITS, 0.5) for row in crowd()]
-    assert not personas(profiles(*middle), standing, SETTINGS, 0)[0].equals(standing)
+    assert personas(profiles(*same, *new(1, KINDS["bold"])), fits, SETTINGS, 0)[0].equals(fits)
+    assert not personas(profiles(*same, *new(20, KINDS["bold"])), fits, SETTINGS, 0)[0].equals(fits)
 
 
 def test_the_limit_is_the_ratio_of_the_errors(standing: pl.DataFrame):
@@ -163,7 +150,7 @@ def test_the_limit_is_the_ratio_of_the_errors(standing: pl.DataFrame):
 
 
 @pytest.mark.parametrize("change", [{"fit": 2}, {"max_clusters": 5}])
-def test_they_are_fitted_anew_when_told(standing: pl.DataFrame, change: dict[str, Any]):
+def test_they_are_fitted_again_when_told(standing: pl.DataFrame, change: dict[str, Any]):
     new = profile("s:new", "seeker", (0.85, 0.6, 0.15, 0.3))
     fits, found = personas(profiles(*crowd(), new), standing, Rewrite(**change), 0)
     assert "s:new/seeker" in fits["pool"][0]
@@ -172,7 +159,7 @@ def test_they_are_fitted_anew_when_told(standing: pl.DataFrame, change: dict[str
     assert again.equals(fits)
 
 
-def test_another_seed_fits_anew_and_settings_that_decide_nothing_do_not(standing: pl.DataFrame):
+def test_another_seed_fits_again_and_settings_that_decide_nothing_do_not(standing: pl.DataFrame):
     assert json.loads(standing["fitted_by"][0]) == {
         "fit": 1,
         "max_clusters": 12,
@@ -186,7 +173,7 @@ def test_another_seed_fits_anew_and_settings_that_decide_nothing_do_not(standing
     assert same.equals(standing)
 
 
-def test_profiles_of_another_model_are_clustered_anew(standing: pl.DataFrame):
+def test_profiles_of_another_model_are_clustered_again(standing: pl.DataFrame):
     asked = [row | {"provider": "openai", "model_asked": "qwen-plus"} for row in crowd()]
     few, _ = personas(profiles(*crowd()[:-1], asked[-1]), standing, SETTINGS, 0)
     assert few.equals(standing)
@@ -256,7 +243,7 @@ def test_embeddings_of_the_descriptions_are_clustered_as_they_are_and_named_by_t
     )
 
 
-def test_another_encoder_fits_anew(standing: pl.DataFrame, model: Path):
+def test_another_encoder_fits_again(standing: pl.DataFrame, model: Path):
     settings = Rewrite(encoder=model, least_similarity=0.5)
     fits, _ = personas(profiles(*crowd()), standing, settings, 0)
     assert len(fits["mean"][0]) == 8

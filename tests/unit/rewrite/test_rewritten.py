@@ -108,22 +108,6 @@ def test_a_round_carries_the_verdicts_and_the_closed_labels_of_its_source(store)
     assert len(set(history.values())) == 1
 
 
-def test_a_dialogue_and_its_rounds_have_the_same_personas(store):
-    names = ("source_dialogue_id", "persona_id", "supporter_persona_id")
-    of = {
-        row[0]: row[1:]
-        for row in store.read("rewritten_dialogues")
-        .filter(pl.col("variant") == "P")
-        .select(names)
-        .collect()
-        .iter_rows()
-    }
-    rounds_of = store.read("rewritten_rounds").filter(pl.col("variant") == "P").select(names).collect()
-    both = [row for row in rounds_of.iter_rows() if row[0] in of]
-    assert both
-    assert all(of[row[0]] == row[1:] for row in both)
-
-
 @pytest.mark.parametrize(
     ("said", "reason", "detail"),
     [

@@ -76,7 +76,3 @@ def test_held_out_answers_lend_their_own_words():
         ("h2", "a03", "你要相信自己！")
     ]
     assert found.filter(split="train")["answer_id"].to_list() == ["a00"]
-
-
-def test_no_answers_have_no_generic_sentences():
-    assert keys() == []

@@ -46,10 +46,6 @@ def test_variants_stand_beside_their_source_with_its_verdicts_and_its_group():
     assert [one.columns()["providers"] for one in found] == [["openai"], ["openai"], ["openai", "replay"]]
 
 
-def test_without_labels_there_is_nothing():
-    assert labelled(**tables([ONE], [])) == ([], [])
-
-
 def test_a_candidate_that_was_made_anew_is_labelled_anew():
     anew = candidate(response="换了一句。")
     assert loss(labelled(**tables([anew], [SAID]))) == [("candidate", "s:1#2/1", "candidate_changed")]

@@ -11,7 +11,7 @@ from pipelines.llm.prompts import Prompt, load
 from pipelines.trainsets import prompt_sets
 from pipelines.trainsets.prompt_sets import cer_system_prompt
 from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
-from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot, Reasoning, tags
+from schemas.reasoning import CER_TAGS, COE_TAGS, ECOT_TAGS, Cer, Coe, Ecot, Reasoning
 
 FOLDER = Path(prompt_sets.__file__).parent / "prompts"
 PROMPTS: dict[str, tuple[Prompt, type[Reasoning], tuple[str, ...]]] = {
@@ -55,14 +55,6 @@ def cer(lang: str, stage: int = 0, sentiment: int = 1, intensity: int = 3, strat
 
 
 # --- the format
-
-
-@each_prompt
-def test_every_tag_is_named_and_in_order(prompt: Prompt, record: type[Reasoning], names: tuple[str, ...]):
-    shown = tags(skeleton(prompt), names)
-    assert [tag.name for tag in shown if not tag.closing] == list(names)
-    assert len(shown) == 2 * len(names)
-    assert all(name in prompt.text.replace(skeleton(prompt), "") for name in names[1:])
 
 
 @pytest.mark.parametrize(
@@ -120,44 +112,20 @@ def test_every_combination_of_labels_that_the_prompt_offers_is_read(lang: str):
         )
 
 
-@LANGUAGES
-def test_others_is_not_offered(lang: str):
-    assert "Others" not in cer_system_prompt(lang).text
-    assert "、其他" not in cer_system_prompt(lang).text
-
-
 @each_prompt
 def test_the_prompt_uses_no_tag_of_another_format(prompt: Prompt, record: type[Reasoning], names: tuple[str, ...]):
     assert set(re.findall(r"</?(\w+)>", prompt.text)) == set(names)  # above all not Qwen3's own <think>
-
-
-# --- the words
-
-
-@each_prompt
-def test_the_prompt_speaks_the_language_of_its_dialogues(
-    prompt: Prompt, record: type[Reasoning], names: tuple[str, ...]
-):
-    chinese = len(re.findall(r"[\u4e00-\u9fff]", prompt.text))
-    assert chinese == 0 if prompt.id == "cer.en" else chinese > 150
-
-
-@each_prompt
-def test_nothing_is_left_to_fill_in(prompt: Prompt, record: type[Reasoning], names: tuple[str, ...]):
-    assert "$" not in prompt.text
-    assert not prompt.text.startswith("---")
 
 
 @each_prompt
 def test_the_prompt_says_what_to_do_in_danger_and_forbids_diagnoses(
     prompt: Prompt, record: type[Reasoning], names: tuple[str, ...]
 ):
+    assert "$" not in prompt.text
+    chinese = len(re.findall(r"[\u4e00-\u9fff]", prompt.text))
+    assert chinese == 0 if prompt.id == "cer.en" else chinese > 150
     required = ["crisis line", "emergency", "no diagnosis"] if prompt.id == "cer.en" else ["12356", "120", "不下诊断"]
     assert all(words in prompt.text for words in required)
-
-
-def test_ecot_is_written_in_the_second_person():
-    assert "“您”" in PROMPTS["ecot"][0].text
 
 
 # --- files

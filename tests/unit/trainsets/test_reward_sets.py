@@ -91,12 +91,6 @@ def test_what_is_lost_is_dropped_with_its_reason(name):
     ]
 
 
-@each_set
-def test_without_labels_there_is_nothing_and_nothing_is_missing(name):
-    kept, dropped = made(name, [ONE], [])
-    assert (kept.height, dropped.height) == (0, 0)
-
-
 def test_the_seed_draws_the_places_and_nothing_else():
     found = tables([ONE], [SAID])
     places = {}

@@ -193,12 +193,6 @@ def test_without_emotions_there_is_no_mismatch_and_the_rest_stays():
     assert reasons(dropped) == [("triplet", f"s:{number}/mismatched_emotion", "no_emotion") for number in range(30)]
 
 
-def test_where_all_feel_the_same_there_is_no_mismatch():
-    same = emotions(posts(*MANY)).with_columns(emotion=pl.lit("care"))
-    _, dropped = made(MANY, felt=same)
-    assert {reason for _, _, reason in reasons(dropped)} == {"no_mismatch"}
-
-
 def test_too_few_generic_sentences_make_no_answer():
     _, dropped = made(MANY, settings=Training(generic_questions=2, generic_sentences=4))
     assert {(unit, reason) for unit, _, reason in reasons(dropped)} == {("triplet", "few_generic")}
@@ -228,16 +222,3 @@ def test_a_new_question_moves_only_the_draws_that_meet_its_answers(numbers: set[
     )
     moved = [row_id for row_id in before.keys() & after.keys() if before[row_id] != after[row_id]]
     assert all(one.startswith(f"s:{new}/") for row_id in moved for one in after[row_id]["negative_ids"])
-
-
-def test_in_the_sample_home_all_is_held_that_is_promised(labelled_store):
-    kept = labelled_store.read("rm_triplets").collect()
-    found = labelled_store.read("unique_posts").collect()
-    group_of = {one["answer_id"]: row["group_id"] for row in found.to_dicts() for one in row["answers"]}
-    split_of = dict(labelled_store.read("splits").select("group_id", "split").collect().iter_rows())
-    assert kept.height > 100
-    for row in kept.iter_rows(named=True):
-        assert split_of[row["group_id"]] == row["split"]
-        for one in row["negative_ids"]:
-            assert group_of[one] != row["group_id"]
-            assert split_of[group_of[one]] == row["split"]

@@ -59,10 +59,6 @@ def test_a_chain_is_taught_under_the_prompt_that_asks_for_it_later():
     assert (row["split"], row["variant"], row["providers"]) == ("train", "none", ["openai"])
 
 
-def test_what_the_model_thought_to_itself_is_not_taught():
-    assert "想了想" not in str(coe()[0].to_dicts())
-
-
 @pytest.mark.parametrize(
     ("row", "split", "reason"),
     [
@@ -93,12 +89,6 @@ def test_a_candidate_that_was_found_right_is_taught(preference):
     assert (row["row_id"], row["made_from"]) == ("s:1#2/1/sft_cer", "s:1#2/1")
     assert (row["split"], row["group_id"], row["providers"]) == ("train", "g1", ["openai"])
     assert REFERENCE not in str(row["messages"])
-
-
-def test_nothing_that_the_source_said_is_taught():
-    """Every assistant turn of a sample is trained (verl), and a supporter of the source knows no format."""
-    [row] = cer([ONE], [label(ONE)])[0].to_dicts()
-    assert [message["role"] for message in row["messages"]] == ["system", "user", "assistant"]
 
 
 def test_a_first_turn_is_asked_as_in_the_prompt_set():
@@ -157,12 +147,6 @@ def test_the_sample_home_teaches_training_rows_alone(labelled_store):
         assert kept.height > 5
         assert {split_of[group] for group in kept["group_id"]} == {"train"} == set(kept["split"])
     assert set(labelled_store.read("sft_cer").collect()["variant"]) == {"none", "D", "R", "P"}
-
-
-def test_before_people_labelled_the_sample_home_says_why_it_teaches_nothing(sample_store):
-    for table in ("sft_cer", "rm_process", "rm_outcome", "rm_unified"):
-        assert sample_store.read(table).collect().is_empty()
-    assert set(sample_store.read_dropped("sft_cer").collect()["reason"]) == {"not_labelled"}
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
