@@ -21,14 +21,14 @@ from schemas.dialogues import CoherentDialogues
 from schemas.dropped import Lost, Row, dropped
 
 STAGE = "coherent_dialogues"
-# Who has made a row that no model was asked about.
+# The provenance of a row that no model was asked about.
 _NOBODY = Provenance("structural", "none", None, "none", "none")
 _WHY: dict[Lang, str] = {"zh": "只看了形式，没有模型评判。", "en": "By its form alone: no model has judged it."}
-_SHORT = 20  # characters: what may be said again, such as a greeting
+_SHORT = 20  # characters: may be repeated, as a greeting is
 
 
 class Coherence(Verdict):
-    """What the filter says of a dialogue."""
+    """The verdict of the filter on a dialogue."""
 
     verdict: Literal["keep", "incoherent", "artificial", "not_a_dialogue"]
     why: Reason
@@ -43,7 +43,7 @@ def plan(dialogues: pl.DataFrame, models: Sequence[str]) -> Plan:
 
     Returns:
         Its drops are in the unit `dialogue`: incoherent, artificial, not_a_dialogue, and the reasons of replies. The
-        filter's grounds for a drop are in the ledger; a drop's detail holds nothing that tells of the dialogue.
+        filter's grounds for a drop are in the ledger; a drop's detail holds nothing of the dialogue.
     """
     [model] = models
     asked = {row["dialogue_id"]: row for row in dialogues.iter_rows(named=True)}

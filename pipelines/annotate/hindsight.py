@@ -17,7 +17,7 @@ from pipelines.text.lexicon import lexicon
 from pipelines.text.numerals import value_of
 from pipelines.text.pii.placeholders import PATTERN as PLACEHOLDER
 
-# What a leak may be called, in the order in which they are told.
+# The kinds of leaks, in the order of a detail.
 KINDS = (
     *("number", "date", "title", "quote", "latin", "placeholder", "person", "place"),
     *("profession", "diagnosis", "method", "event", "law", "word", "phrase"),
@@ -35,7 +35,7 @@ _RARE_CHARACTER = 8000
 _LONGEST_WORD = 8
 # From so many characters on a quotation is a saying, and no word that anybody uses.
 _SAYING = 4
-# A figure without a unit tells something from here on.
+# A figure without a unit counts from here on.
 _TELLING = 100
 
 _HAN = "\u3007\u4e00-\u9fff"
@@ -79,15 +79,15 @@ def leaks(question: str, answer: str, steps: Sequence[str]) -> tuple[str, ...]:
         answer: The answer that the chain was to lead to.
         steps: The texts of L1, L2 and L3.
     """
-    asked, told, chain = _text(question), _text(answer), _text("\n".join(steps))
-    found = {
+    post, reply, chain = _text(question), _text(answer), _text("\n".join(steps))
+    kinds = {
         kind
-        for kind, span in (*_by_form(chain.plain), *_marked(told.plain, chain.key), *_by_lexicon(chain.key))
-        if _stands(kind, span, told) and not _known(kind, span, asked)
+        for kind, span in (*_by_form(chain.plain), *_marked(reply.plain, chain.key), *_by_lexicon(chain.key))
+        if _is_in_answer(kind, span, reply) and not _is_known(kind, span, post)
     }
-    found |= _numbers(asked.plain, told.plain, chain.plain)
-    found |= set(_shared(asked.key, told.key, chain))
-    return tuple(kind for kind in KINDS if kind in found)
+    kinds |= _numbers(post.plain, reply.plain, chain.plain)
+    kinds |= set(_shared(post.key, reply.key, chain))
+    return tuple(kind for kind in KINDS if kind in kinds)
 
 
 def _text(text: str) -> _Text:
@@ -121,7 +121,7 @@ def _by_lexicon(chain: str) -> Iterable[tuple[str, str]]:
             yield from ((kind, word) for kind in kinds)
 
 
-def _stands(kind: str, span: str, answer: _Text) -> bool:
+def _is_in_answer(kind: str, span: str, answer: _Text) -> bool:
     if kind == "latin":
         return span in _LATIN.findall(answer.plain)
     if kind == "placeholder":
@@ -131,7 +131,7 @@ def _stands(kind: str, span: str, answer: _Text) -> bool:
     return bool(_key(span)) and _key(span) in answer.key
 
 
-def _known(kind: str, span: str, question: _Text) -> bool:
+def _is_known(kind: str, span: str, question: _Text) -> bool:
     if kind == "latin":
         return span in _LATIN.findall(question.plain)
     if kind == "placeholder":
@@ -143,33 +143,33 @@ def _known(kind: str, span: str, question: _Text) -> bool:
 
 
 def _numbers(question: str, answer: str, chain: str) -> set[str]:
-    asked, told = _figures(question, ordinals=True), _figures(answer)  # 第4年 is 四年 as well
-    bare = {value for value, _ in asked} | set(_bare(question))
-    shared = _figures(chain) & told - asked
+    of_question = _figures(question, ordinals=True)  # 第4年 is 四年 as well
+    bare = {value for value, _ in of_question} | set(_bare(question))
+    shared = _figures(chain) & _figures(answer) - of_question
     known = all(value >= 10 and value in bare for value, _ in shared)  # 三十了 is 三十岁 as well
     large = {value for value in set(_bare(chain)) & set(_bare(answer)) - bare if value >= _TELLING}  # 每月还五百
     return set() if known and not large else {"number"}
 
 
 def _figures(plain: str, *, ordinals: bool = False) -> set[tuple[float, str]]:
-    """Figures with their units. One alone tells nothing (一次, 一个人), nor do two or three of anything but time."""
+    """Figures with their units, but for one (一次, 一个人), and two or three of anything but time."""
     for pattern, unit in _SAME_UNIT:
         plain = pattern.sub(unit, plain)
-    found = set()
+    figures = set()
     for ordinal, digits, unit in _NUMBER.findall(plain):
         value = value_of(digits) if ordinals or not ordinal else None
         if value is not None and value >= (2 if re.fullmatch(_TIME, unit) else 4):
-            found.add((value, unit))
-    found |= {(0.5, unit.removeprefix("个")) for unit in re.findall("半(年|个月|个?小时)", plain)}
-    return found
+            figures.add((value, unit))
+    figures |= {(0.5, unit.removeprefix("个")) for unit in re.findall("半(年|个月|个?小时)", plain)}
+    return figures
 
 
 def _bare(plain: str) -> Iterable[float]:
     """Figures without a unit; a place alone (百般, 千万) is none."""
-    figures = (
+    written = (
         digits for digits in re.findall(f"[{_DIGITS}.]+", plain) if re.search("[0-9一二两三四五六七八九]", digits)
     )
-    values = map(value_of, figures)
+    values = map(value_of, written)
     return (value for value in values if value is not None)
 
 
@@ -270,7 +270,7 @@ def _words() -> dict[str, tuple[str, ...]]:
             kinds.setdefault(name.lower(), []).append("person")
     for city in vocabulary.lexicon("places")["city"]:
         kinds.setdefault(city, []).append("place")
-    return {word: tuple(dict.fromkeys(found)) for word, found in kinds.items()}
+    return {word: tuple(dict.fromkeys(of_word)) for word, of_word in kinds.items()}
 
 
 @cache

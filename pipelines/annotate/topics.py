@@ -59,8 +59,8 @@ def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
 
     def keep(reply: Reply[Topic]) -> Row | Lost:
         assert reply.value is not None
-        said = reply.value.model_dump()
-        return {"row_id": reply.question.row_id, **said, "risk": list(dict.fromkeys(said["risk"]))}
+        topic = reply.value.model_dump()
+        return {"row_id": reply.question.row_id, **topic, "risk": list(dict.fromkeys(topic["risk"]))}
 
     return planned(
         Topics, STAGE, [_question(row, model) for row in asked], lost, keep, "post", grounds="why", guard=personal_data
