@@ -71,7 +71,7 @@ class Dialogues(Table):
 
 
 class ImportedDialogues(Dialogues):
-    """Dialogues of a public data set, as its reader found them. One partition a data set."""
+    """Dialogues of a public data set, as its reader yields them. One partition a data set."""
 
 
 class CleanDialogues(Dialogues):

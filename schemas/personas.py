@@ -29,7 +29,7 @@ class DiscProfiles(LlmMade):
 
 
 class PersonaFits(Table):
-    """How the personas of a role were clustered: given once, and kept until it is fitted anew."""
+    """How the personas of a role were clustered: given once, and kept until it is fitted again."""
 
     role = one_of(labels.ROLES, primary_key=True, description="which speaker")
     k = dy.Int64(min=1, description="how many clusters")

@@ -88,7 +88,7 @@ class Posts(Table):
 
 
 class ImportedPosts(Posts):
-    """Posts of a public data set, as its reader found them. One partition a data set."""
+    """Posts of a public data set, as its reader yields them. One partition a data set."""
 
     answers = dy.List(
         dy.Struct({**_ANSWER, "spans": dy.List(STRATEGY_SPAN, description="strategy labels of the source")}),

@@ -127,7 +127,7 @@ class SftCoe(ChatSet):
 
 
 class SftCer(ChatSet):
-    """C: the warm start on CER chains judged right. What was said before is one user turn, for it is not trained."""
+    """C: the warm start on CER chains judged right. The history is one user turn, for it is not trained."""
 
 
 class RmProcess(ChatSet):

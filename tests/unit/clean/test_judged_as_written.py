@@ -35,16 +35,16 @@ def test_a_post_and_its_answers_show_the_signs_that_were_written(profile: str):
 
 def test_a_dialogue_shows_the_signs_that_were_written_by_either_side_and_in_its_situation():
     turns = [dialogue(n, f"seeker: {text}", "supporter: 我在听。") for n, text in enumerate(_TEXTS)]
-    asked = [dialogue(n, "seeker: 很难过", f"supporter: 你说{text}？") for n, text in enumerate(_TEXTS)]
+    replies = [dialogue(n, "seeker: 很难过", f"supporter: 你说{text}？") for n, text in enumerate(_TEXTS)]
     situations = [dialogue(n, "seeker: 很难过", "supporter: 嗯。", situation=text) for n, text in enumerate(_TEXTS)]
-    for rows in (turns, asked, situations):
+    for rows in (turns, replies, situations):
         kept, _ = clean_dialogues(dialogues(*rows))
         assert missed(kept["risk"].to_list()) == []
 
 
 # What a placeholder hides of an age: the school that says which one it is.
 @pytest.mark.parametrize(
-    ("said", "reason", "under_18"),
+    ("text", "reason", "under_18"),
     [
         ("我是阳光小学四年级的学生", "under_14", None),
         ("我在市一中读高二，压力很大", None, True),
@@ -52,10 +52,10 @@ def test_a_dialogue_shows_the_signs_that_were_written_by_either_side_and_in_its_
         ("我是实验中学的老师，带初二", None, False),
     ],
 )
-def test_an_age_is_read_before_the_name_of_the_school_goes(said: str, reason: str | None, under_18: bool | None):
+def test_an_age_is_read_before_the_name_of_the_school_goes(text: str, reason: str | None, under_18: bool | None):
     for kept, dropped in (
-        clean_posts(posts(post(1, "", said + _STORY))),
-        clean_dialogues(dialogues(dialogue(1, f"seeker: {said}", "supporter: 我在听。"))),
+        clean_posts(posts(post(1, "", text + _STORY))),
+        clean_dialogues(dialogues(dialogue(1, f"seeker: {text}", "supporter: 我在听。"))),
     ):
         assert dropped["reason"].to_list() == ([reason] if reason else [])
         assert kept["under_18"].to_list() == ([] if reason else [under_18])
@@ -70,10 +70,10 @@ def test_an_answer_by_a_minor_is_marked_by_what_was_written():
 
 def test_no_personal_data_are_in_what_is_returned():
     private = ("陈国强", "13812345678", "abc_12345", "阳光小学", "南京路88号")
-    said = "我叫陈国强，爷爷陈国强打我，电话13812345678，微信：abc_12345，我在阳光小学，我想从南京路88号跳下去"
+    text = "我叫陈国强，爷爷陈国强打我，电话13812345678，微信：abc_12345，我在阳光小学，我想从南京路88号跳下去"
     returned = [
-        *clean_posts(posts(post(1, said, said + _STORY, said + _STORY * 4), post(2, "", said[:12]))),
-        *clean_dialogues(dialogues(dialogue(1, f"seeker: {said}", f"supporter: {said}", situation=said))),
+        *clean_posts(posts(post(1, text, text + _STORY, text + _STORY * 4), post(2, "", text[:12]))),
+        *clean_dialogues(dialogues(dialogue(1, f"seeker: {text}", f"supporter: {text}", situation=text))),
     ]
     assert sum(frame.height for frame in returned) > 2
     for frame in returned:

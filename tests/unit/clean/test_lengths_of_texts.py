@@ -80,8 +80,8 @@ def test_the_bounds_are_settings():
     ],
 )
 def test_a_dialogue_falls_by_a_turn_or_by_all_its_texts(turns: list[str], more: dict[str, Any], detail: str | None):
-    said = [turn for seeker in turns for turn in (f"seeker: {seeker}", f"supporter: {ANSWER}")]
-    frame = dialogues(dialogue(1, *said, **more), dialogue(2, f"seeker: {SAD}", f"supporter: {ANSWER}"))
+    lines = [turn for seeker in turns for turn in (f"seeker: {seeker}", f"supporter: {ANSWER}")]
+    frame = dialogues(dialogue(1, *lines, **more), dialogue(2, f"seeker: {SAD}", f"supporter: {ANSWER}"))
     kept, dropped = clean_dialogues(frame)
     assert kept["dialogue_id"].to_list() == ["s:2"]
     reason, figures = drops(dropped)["dialogue", "s:1"]
