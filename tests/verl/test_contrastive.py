@@ -283,7 +283,7 @@ def served(encoder: Path) -> Iterator[str]:
     process = popen("-m", "pipelines.train.encoder", encoder, stderr=subprocess.DEVNULL)
     yield json.loads(process.stdout.readline())["address"]
     process.stdin.close()
-    assert process.wait(timeout=30) == 0, "it ends with the process that started it"
+    assert process.wait(timeout=120) == 0, "it ends with the process that started it"
     process.stdout.close()
 
 
@@ -371,7 +371,7 @@ class TestServed:
         assert post(address, {"texts": ["难过"], "kind": "query"})[0] == 200
         assert (about(address)["threshold"], about(address)["figures"]) == (None, {})
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == 0, "its standard input is open"
+        assert process.wait(timeout=120) == 0, "its standard input is open"
         _, stderr = process.communicate()
         assert "Error" not in stderr
 
