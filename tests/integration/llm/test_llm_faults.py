@@ -83,7 +83,7 @@ def test_every_question_ends_with_a_value_or_a_reason_and_the_books_agree(tmp_pa
 )
 def test_what_never_gets_through_is_given_up_after_all_tries(tmp_path, fault, status, at_risk):
     with vendor_as(faults={fault: 1.0}, hang=1.0) as vendor:
-        llm = llm_for(tmp_path, vendor.base_url, attempts=3, timeout=0.3)
+        llm = llm_for(tmp_path, vendor.base_url, attempts=3, timeout=0.3 if fault == "timeout" else 10.0)
         with asking(tmp_path, llm) as ask:
             replies = ask.ask("emotions", questions(4))
         assert vendor.stats()["requests"] == 12
@@ -249,7 +249,7 @@ def test_a_model_that_calls_the_length_of_a_reply_otherwise(tmp_path, field, bat
 
 def test_what_is_in_flight_comes_home_before_a_refusal_goes_up(tmp_path):
     """A model goes away in the middle: everything that was under way by then is answered, and paid for once."""
-    with vendor_as(latency=0.3) as vendor:
+    with vendor_as(latency=1.0) as vendor:
         llm = llm_for(tmp_path, vendor.base_url, concurrency=16)
         text = llm.profiles.read_text(encoding="utf-8")
         gone = text.replace("[stub", "[gone").replace('model = "stub"', 'model = "gone"')
