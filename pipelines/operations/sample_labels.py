@@ -1,7 +1,7 @@
 """Labels of candidates that we invented for the samples, in the place of people's: so that the demo's tables have rows.
 
 They lie in `samples/written/cer_labels.jsonl`, a line each: which candidate (`dialogue_id`, `round`, and the `alias` of
-the model in whose place it was written), the verdicts, and `why`, for whoever reads the file. Their raters are called
+the model in whose place it was written), the verdicts, and `why`, for readers of the file. Their raters are called
 `invented-1` and so on.
 """
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """`Store` and `Version`, imported when first asked for: importing this package does not import polars."""
+    """`Store` and `Version`, imported when first used: importing this package does not import polars."""
     if name in {"Store", "Version"}:
         from pipelines.store import store
 

@@ -79,7 +79,7 @@ class LocalFolder:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _make_root(self) -> None:
-        """For its owner alone: raw tables hold what people wrote. Whoever shares a corpus opens it to a group."""
+        """For its owner alone: raw tables hold what people wrote. To share a corpus, open it to a group."""
         self.root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.mkdir(mode=0o700, exist_ok=True)
 

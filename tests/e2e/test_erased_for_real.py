@@ -132,7 +132,7 @@ def test_the_ledger_is_whole(home, before):
         assert 0 < sum(1 for _ in after.bodies()) < sum(1 for _ in earlier.bodies())
 
 
-def test_a_refresh_makes_the_tables_anew_without_it_and_pays_for_little(home, asked, wanted):
+def test_a_refresh_makes_the_tables_again_without_it_and_pays_for_little(home, asked, wanted):
     settings, store = load(home), Store(home / "data")
     stage = next(stage for stage in STAGES if stage.name == "topics")
     assert is_stale(stage, store, settings)
@@ -146,7 +146,7 @@ def test_a_refresh_makes_the_tables_anew_without_it_and_pays_for_little(home, as
 
 
 @pytest.mark.drill("privacy")
-def test_the_same_file_brings_it_back_no_more(home, asked, wanted):
+def test_the_same_file_does_not_bring_it_back(home, asked, wanted):
     for kind in ("posts", "dialogues"):
         path = ROOT / "samples" / f"{kind}.jsonl"
         version = import_file(

@@ -218,7 +218,7 @@ def test_the_next_release_takes_away_the_files_that_it_does_not_have(worker, hub
     assert tree_of(hub, "v1.2.0") == files_of(third), "no prompts, and no picture of their topics"
 
 
-def test_a_file_that_somebody_took_away_by_hand_does_not_stop_the_next_release(worker, hub, folder, smaller):
+def test_a_file_removed_by_hand_does_not_stop_the_next_release(worker, hub, folder, smaller):
     worker("put", folder, REPO)
     gone = next(path for path in tree_of(hub, "main") if path.startswith("rm_triplets/"))
     worker("drop", gone, REPO)
@@ -227,7 +227,7 @@ def test_a_file_that_somebody_took_away_by_hand_does_not_stop_the_next_release(w
     assert tree_of(hub, "v1.1.0") == files_of(after)
 
 
-def test_access_for_whoever_asks_becomes_access_by_hand(worker, hub, folder):
+def test_automatic_access_becomes_access_by_hand(worker, hub, folder):
     worker("put", folder, REPO)
     worker("gate", REPO, "auto")
     assert hub.state(REPO)["gated"] == "auto"

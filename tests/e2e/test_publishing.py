@@ -78,7 +78,7 @@ def materialized(home: Path, name: str, allow: list[str]) -> dg.ExecuteInProcess
     )
 
 
-def test_what_is_refused_in_dagster_is_told_of_check_by_check(home):
+def test_a_refusal_in_dagster_lists_its_checks(home):
     failed = materialized(home, "v0", [])
     assert not failed.success
     [event] = [one for one in failed.all_node_events if one.is_step_failure]

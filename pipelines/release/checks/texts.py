@@ -25,7 +25,7 @@ def texts_of(config: str, rows: pl.DataFrame) -> pl.DataFrame:
         System prompts are left out: they are ours, and the same in every row.
     """
     if config.startswith("grpo_"):
-        # A round of a dialogue is answered by its supporter, a post by whoever read it.
+        # A round of a dialogue is answered by its supporter, a post by its readers.
         parts = _prompts(rows, "supporter" if config == "grpo_cer" else "answer")
     elif config == "rm_triplets":
         parts = _triplets(rows)

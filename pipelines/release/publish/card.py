@@ -90,7 +90,7 @@ def is_sensitive(release: Release) -> bool:
 def licences(release: Release) -> str:
     """The file that a card links to where its sources have not one licence that the Hub knows; empty where they have.
 
-    A row may be used as its source allows, and whoever uses all of them together keeps to the strictest.
+    A row may be used as its source allows; all of them together, as the strictest source allows.
     """
     if _licence(release.sources) != "other":
         return ""

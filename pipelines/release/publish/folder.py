@@ -72,7 +72,7 @@ def export_folder(
 
 
 def restore_folder(releases: Releases, name: str, store: Store, target: Path) -> tuple[Release, list[str]]:
-    """Write a release that came from the Hub to `target` with the withheld words put back from this home's tables.
+    """Write a release that came from the Hub to `target` with the withheld words restored from this home's tables.
 
     The words are found by the digest in their reference, so a text that has changed since is not mistaken for it.
 

@@ -106,7 +106,7 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
 
 
 def restore_rows(release: Release, source: Path, target: Path, known: dict[str, str]) -> tuple[Release, list[str]]:
-    """Write the shards of a publication with the words put back that `known`, by digest, has.
+    """Write the shards of a publication with the words restored that `known`, by digest, has.
 
     Returns:
         The release as it is then, and the ids of texts that are not at hand or have changed, each once, sorted.

@@ -350,7 +350,7 @@ def test_a_question_in_a_batch_that_nobody_collected_comes_first(home):
     assert [one.host for one in receipt.at_hosts] == ["https://example.org"]
 
 
-def test_a_question_that_somebody_alive_asks_comes_first(home):
+def test_a_question_under_way_comes_first(home):
     """A notebook, say, that no lock of ours knows of."""
     payload = canonical({"messages": [{"role": "user", "content": HERS}]})
     call = Call(key_of(payload), "topics", "m", "m", payload)

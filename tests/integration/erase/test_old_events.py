@@ -88,7 +88,7 @@ def test_before_it_all_of_it_is_found_in_the_events(made):
 
 
 @pytest.mark.drill("privacy")
-def test_no_byte_says_which_number_or_when(erased):
+def test_no_byte_holds_the_number_or_the_time(erased):
     assert {name: paths for name, paths in occurrences(erased).items() if paths} == {}
 
 

@@ -61,7 +61,7 @@ def lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
 
 
-def test_rollouts_rows_logs_and_pages_are_rid_of_it_and_what_has_learnt_it_is_named(home: Path, on_it: Path):
+def test_it_leaves_rollouts_rows_logs_and_pages_and_runs_that_learnt_it_are_named(home: Path, on_it: Path):
     assert traces(on_it, runs([HERS])).keys() == {"log-0001.txt", "report.html", "rollouts/1.jsonl"}
     [receipt] = erase(home, ASKED)
     assert receipt.learnt == ["training/on-it"]
@@ -101,7 +101,7 @@ def test_what_was_written_to_others_stays(home: Path, on_it: Path):
     assert (elsewhere / "rollouts" / "1.jsonl").read_bytes() == before
 
 
-def test_the_table_of_what_a_run_wrote_is_rid_of_it_in_every_version(home: Path, on_it: Path):
+def test_it_leaves_the_rollouts_in_every_version(home: Path, on_it: Path):
     store = Store(home / "data")
     version = store.version("rollouts", partition="on-it")
     assert version.rows == 4
@@ -114,7 +114,7 @@ def test_the_table_of_what_a_run_wrote_is_rid_of_it_in_every_version(home: Path,
     assert traces(on_it, runs([HERS])) == {}
 
 
-def test_what_nobody_scored_goes_for_what_its_prompt_says(home: Path):
+def test_rollouts_without_scores_go_by_their_prompt(home: Path):
     run = trained(home, "unscored", "v1", HERS)
     shutil.rmtree(run / "scored")
     report(Store(home / "data"), run)
@@ -131,7 +131,7 @@ def test_nothing_is_erased_while_a_run_trains(home):
     assert HERS in (run / "log-0001.txt").read_text(encoding="utf-8")
 
 
-def test_nothing_is_erased_while_a_run_is_told_of(home: Path, on_it: Path, monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_erased_while_a_run_is_collected(home: Path, on_it: Path, monkeypatch: pytest.MonkeyPatch):
     """Its rollouts are on their way into a table."""
     written = []
 

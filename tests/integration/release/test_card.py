@@ -85,7 +85,7 @@ def test_access_is_gated_unless_everything_is_invented(front, mixed, exported):
     assert "extra_gated" not in again(mixed, exported, sources=invented)
 
 
-def test_licences_that_differ_are_told_by_source_in_a_file_that_the_hub_links_to(front, mixed, exported):
+def test_different_licences_are_listed_by_source_in_a_file_that_the_hub_links_to(front, mixed, exported):
     release, folder = exported
     assert (front["license"], front["license_name"], front["license_link"]) == ("other", "by-source", "LICENSE.md")
     text = (folder / front["license_link"]).read_text(encoding="utf-8")
@@ -156,7 +156,7 @@ def test_it_says_how_to_load_how_to_be_taken_out_and_whom_to_call(text):
     assert set(numbers) <= set(re.findall(r"\*\*(\d{3,5})\*\*", text))
 
 
-def test_rows_of_no_model_and_what_the_checks_found_are_told(mixed, exported, text):
+def test_rows_of_no_model_and_findings_are_listed(mixed, exported, text):
     assert "Rows that no model made" not in text
     finding = Finding(check="quasi_identifiers", severity="warn", count=3, what="rows are rare", hint="look")
     marked = again(mixed, exported, allowed=["not_from_a_model"], findings=[finding])

@@ -54,7 +54,7 @@ def test_a_name_that_is_no_folder_is_refused(manifest, name):
         read_manifest(manifest(lambda told: told.update(name=name)), "me/x")
 
 
-def test_a_manifest_of_a_newer_version_is_told_from_a_foreign_one(manifest):
+def test_a_manifest_of_a_newer_version_is_not_called_foreign(manifest):
     with pytest.raises(HubError, match=r"does not know: more(.|\n)*newer gongqing"):
         read_manifest(manifest(lambda told: told.update(more=1)), "me/x")
 

@@ -146,7 +146,7 @@ def test_the_last_look_finds_what_was_planted(mixed, folder, tmp_path):
     assert row["messages"][1]["content"][:15] not in str(caught.value)
 
 
-def test_whoever_has_the_posts_gets_every_word_back(mixed, folder, tmp_path):
+def test_with_the_posts_every_word_is_restored(mixed, folder, tmp_path):
     reader = Releases(tmp_path / "reader")
     came_back = imported(reader, folder)
     restored, missing = restore_folder(reader, NAME, mixed.store, tmp_path / "whole")

@@ -50,7 +50,7 @@ def test_from_a_refusal_to_a_changelog(home):
     assert json.loads(_run("diff", "v1", "v2", "--json").stdout)["topics"] == {}
 
 
-def test_a_name_that_is_none_is_a_wrong_request(home):
+def test_a_wrong_name_is_a_wrong_request(home):
     assert isinstance(_run("release", "No Name").exception, RequestError)
     assert isinstance(_run("diff", "v1", "v2").exception, RequestError)
 

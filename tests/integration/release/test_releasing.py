@@ -135,7 +135,7 @@ def test_everything_planted_is_named_in_one_refusal_and_nothing_is_written(refus
     assert Releases(home).current() is None
 
 
-def test_what_is_told_holds_no_text(refused):
+def test_findings_hold_no_text(refused):
     _, plants, told = refused
     said = json.dumps([one.model_dump() for one in told.findings], ensure_ascii=False)
     texts = [post["description"] for post in plants.posts.values()]
@@ -171,7 +171,7 @@ def test_it_says_where_its_rows_come_from(first):
     assert first.settings["sampling"]["n_samples"] == 3
 
 
-def test_it_tells_nothing_of_the_machine_nor_of_who_runs_it(clean_home, first):
+def test_it_holds_nothing_about_the_machine_or_its_user(clean_home, first):
     settings = Settings(crawl=Crawl(contact="mailto:owner@example.org"))
     told = release(clean_home, "v-contact", settings=settings).to_bytes().decode()
     assert "owner@example.org" not in told
@@ -197,7 +197,7 @@ def test_files_are_read_only(clean_home, first):
 # --- what is asked for wrongly, and what stands in the way
 
 
-def test_what_no_model_made_is_released_where_somebody_says_so(sample_home, tmp_path):
+def test_rows_that_no_model_made_are_released_where_allowed(sample_home, tmp_path):
     home = planted_home(sample_home, tmp_path / "home", provider="written")
     with pytest.raises(ReleaseRefused, match="what no model made"):
         release(home, "demo", settings=Settings())

@@ -79,7 +79,7 @@ def two(tmp_path):
     return tmp_path
 
 
-def test_everything_that_differs_is_told(two):
+def test_everything_that_differs_is_listed(two):
     difference = changes(two, "v1", "v2")
     assert difference.rows == [
         Rows("grpo_ecot", "train", added=1, removed=0, kept=1, changed=1),
@@ -122,7 +122,7 @@ def test_it_reads_as_a_section_of_a_changelog(two):
     assert "| empty | – | sets without a row |" in told
 
 
-def test_only_what_changed_is_told(tmp_path):
+def test_only_what_changed_is_listed(tmp_path):
     rows = {"rm_triplets": triplets(("s:1", "train"))}
     made(tmp_path, "v1", rows)
     made(tmp_path, "v2", rows, prompts={"a|b": "a|b@1"})
@@ -182,7 +182,7 @@ def test_a_release_of_another_schema_differs_in_its_columns_and_not_in_its_rows(
     assert f"| {column} | {pair[0] or '–'} | {pair[1] or '–'} |" in markdown(difference)
 
 
-def test_a_set_that_there_is_no_more_is_told_by_its_rows(two):
+def test_a_removed_set_is_listed_by_its_rows(two):
     _remade(two, "old", lambda rows: rows, into="grpo_older")
     difference = changes(two, "old", "v1")
     assert [(rows.config, rows.added, rows.removed) for rows in difference.rows] == [

@@ -171,7 +171,7 @@ def test_a_publication_from_elsewhere_is_passed_on_as_it_came(tmp_path, store):
     assert "The papers' tables" not in (tmp_path / "again" / "README.md").read_text(encoding="utf-8")
 
 
-def test_a_file_that_is_named_after_somebody_is_not_told(tmp_path, store):
+def test_a_file_named_after_a_person_is_not_published(tmp_path, store):
     release = released(tmp_path, store, chat("ours:1#1/1/a", "我想换工作。", "好。"))
     named = [source.model_copy(update={"collected": "read from 某某.jsonl"}) for source in release.read("v1").sources]
     home = tmp_path / "earlier"

@@ -23,7 +23,7 @@ def test_what_was_begun_counts_until_its_end_is_noted(tmp_path):
     assert len((tmp_path / "releases" / FILE).read_bytes().splitlines()) == 2
 
 
-def test_a_line_that_was_cut_off_is_none_and_is_noted_anew(tmp_path):
+def test_a_line_that_was_cut_off_is_ignored_and_written_again(tmp_path):
     note_publication(tmp_path, "me/x", "v1", "a" * 40)
     path = tmp_path / "releases" / FILE
     path.write_bytes(path.read_bytes() + path.read_bytes()[:20])

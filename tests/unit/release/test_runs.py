@@ -69,7 +69,7 @@ def test_references_are_undone_without_a_loss(known, text):
     assert restored(told, {digest(one): one for one in known}) == (text, [])
 
 
-def test_a_reference_says_whose_words_it_stands_for_and_stays_where_they_are_not_at_hand(runs):
+def test_a_reference_names_its_text_and_stays_where_that_is_unknown(runs):
     told = quoted(f"问：{KNOWN}", runs.find(f"问：{KNOWN}"))
     assert told == f"问：⟦{digest(KNOWN)} 0:{len(KNOWN)} x:1⟧"
     assert has_quotes(told)

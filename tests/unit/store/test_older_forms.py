@@ -86,7 +86,7 @@ def test_an_older_meaning_of_the_same_columns_is_refused_as_well(local: Store) -
     local.require_todays(local.version(TABLE, partition="sample"))
 
 
-def test_a_derived_table_is_made_anew_by_a_refresh(local: Store) -> None:
+def test_a_derived_table_is_made_again_by_a_refresh(local: Store) -> None:
     version = local.write("unique_posts", TABLES["unique_posts"].sample(2))
     say(manifest_of(local, version), schema_version=-1)
     said = refusal(local, local.version("unique_posts"), OlderSchema)
@@ -121,7 +121,7 @@ def test_an_older_version_can_still_be_erased_from(local: Store) -> None:
     assert local.read(TABLE).collect()["topic"].null_count() == 2
 
 
-def test_tables_that_nothing_makes_anew_never_name_a_refresh(local: Store) -> None:
+def test_tables_that_nothing_makes_again_never_name_a_refresh(local: Store) -> None:
     for table in STANDING:
         version = local.write(table, TABLES[table].sample(2))
         say(manifest_of(local, version), schema_version=-1)

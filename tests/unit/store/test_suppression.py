@@ -56,7 +56,7 @@ def erase_words(home, rows: pl.DataFrame) -> None:
     listed.add([], filter(None, map(listed.wording, words_of(rows))))
 
 
-def test_a_post_is_known_by_its_words_at_another_address_and_under_another_title(tmp_path):
+def test_a_post_is_recognised_by_its_words_at_another_address_and_under_another_title(tmp_path):
     erase_words(tmp_path, posts(("s:1", "钥匙", WORDS, [])))
     spaced = f"{WORDS[:9]}\n {WORDS[9:]}"
     came = posts(("t:7", "另一个标题", spaced, []), ("t:8", "钥匙", WORDS + "。", []), ("t:9", "", "别的事", [WORDS]))
@@ -66,13 +66,13 @@ def test_a_post_is_known_by_its_words_at_another_address_and_under_another_title
     assert dropped["unit"].to_list() == ["record", "answer"]
 
 
-def test_a_post_that_says_little_is_known_by_its_title_with_it_and_a_few_words_tell_nobody(tmp_path):
+def test_a_short_post_is_recognised_with_its_title_and_a_few_words_are_not(tmp_path):
     erase_words(tmp_path, posts(("s:1", WORDS, "怎么办", []), ("s:2", "想哭", "怎么办", [])))
     came = posts(("t:1", WORDS, "怎么办", []), ("t:2", "想哭", "怎么办", []), ("t:3", "别的", "怎么办", []))
     assert SuppressionList(tmp_path).sift(came, "raw_posts")[0]["post_id"].to_list() == ["t:2", "t:3"]
 
 
-def test_a_dialogue_is_known_by_all_that_was_said_in_it(tmp_path):
+def test_a_dialogue_is_recognised_by_all_its_turns(tmp_path):
     def talk(name: str, *said: str) -> dict[str, object]:
         return {"dialogue_id": name, "turns": [{"role": "seeker", "text": one} for one in said]}
 

@@ -17,7 +17,7 @@ def _few(*texts):
 @pytest.mark.parametrize(
     "text", ["我32岁，在成都做护士，最近睡不好。", "I am a nurse from Seattle, 34 years old, and I can't sleep."]
 )
-def test_an_age_a_place_and_a_job_together_point_at_somebody(text):
+def test_age_place_and_job_together_identify_a_person(text):
     assert _few(text) == [("warn", 1)]
 
 
@@ -32,7 +32,7 @@ def test_who_has_enough_company_is_left_alone():
     assert _few(*alike[1:]) == [("warn", K - 1)]
 
 
-def test_who_tells_more_is_company_of_who_tells_less_and_not_the_other_way_round():
+def test_a_class_includes_seekers_with_more_quasi_identifiers():
     alike = [f"我32岁，做护士，第{number}次来这里。" for number in range(K - 1)]
     assert _few(*alike, "我32岁，在成都做护士。") == [("warn", 1)]
 

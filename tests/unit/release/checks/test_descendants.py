@@ -78,7 +78,7 @@ def test_nothing_is_made_of_held_out_rows():
         assert (found.count, found.examples, table in found.what) == (1, [ids.format(2)], True), table
 
 
-def test_every_table_that_has_a_group_and_asks_somebody_is_looked_at():
+def test_every_table_with_a_group_and_a_provider_is_checked():
     """A new one has to be thought of: what is asked of held-out rows stands in the lists of those that may be."""
     asked_of_all = {"coherent_dialogues"}
     made = {

@@ -37,7 +37,7 @@ def test_they_are_those_that_the_prompt_set_drops():
     assert kept.height == 5
 
 
-def test_a_release_says_it_in_a_sentence(tmp_path):
+def test_a_release_has_a_sentence_about_lost_media(tmp_path):
     found = list(media(few_rows(split_of=SPLITS, sampled_turns=turns(1, 7))))
     rows = cer_prompts(turns(1, 7), splits(**SPLITS))[0]
     told = made(tmp_path, "v1", {"grpo_cer": rows}, findings=found)

@@ -17,7 +17,7 @@ def _found(*told, **more):
     return list(near_duplicates(few_rows(*told, split_of=SPLITS, **more)))
 
 
-def test_questions_that_are_nearly_equal_are_told_as_a_pair():
+def test_nearly_equal_questions_are_listed_as_a_pair():
     (found,) = _found(post(1, STORY), post(2, NEAR, group_id="g2"))
     assert (found.check, found.severity, found.count) == ("near_duplicates", "refuse", 1)
     assert found.examples == ["s:1 (train) ~ s:2 (test)"]

@@ -18,7 +18,7 @@ def _found(*told, settings=None):
     return list(personal_data(few_rows(*told, split_of=SPLITS, settings=settings or Settings())))
 
 
-def test_a_telephone_number_is_found_whoever_wrote_it():
+def test_a_telephone_number_is_found_in_posts_and_answers():
     for told in (post(1, CALM + "电话13912345678。"), post(1, CALM, answer("s:1/a", "想聊就打13912345678。"))):
         (found,) = _found(told)
         assert (found.count, found.examples) == (1, ["s:1"])
@@ -40,14 +40,14 @@ def test_names_are_looked_for_where_cleaning_looks_for_them():
 
 
 @pytest.mark.parametrize("source_id", ["13912345678", "zhang.san@163.com", "11010519491231002X"])
-def test_a_row_that_its_set_names_by_somebodys_number_is_found_and_the_number_is_not_told(source_id):
+def test_an_id_that_is_a_personal_number_is_found_and_not_quoted(source_id):
     (found,) = _found(post(source_id, CALM))
     assert (found.severity, found.count, found.examples) == ("refuse", 1, ["s"])
     assert source_id not in found.model_dump_json()
 
 
 @pytest.mark.parametrize("source_id", ["100841602", "4a13912345678", "079257027183", "5012345678901234", "b7-139"])
-def test_a_counter_and_a_hash_are_no_numbers_of_anybody(source_id):
+def test_counters_and_hashes_are_no_personal_numbers(source_id):
     assert _found(post(source_id, CALM)) == []
 
 

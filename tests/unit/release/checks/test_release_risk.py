@@ -29,7 +29,7 @@ def _ids(check, *told, **more):
         (minors, post(1, CALM, answer("s:1/a", f"{YOUNG}{REPLY}"))),
     ],
 )
-def test_it_is_found_whoever_says_it(check, told):
+def test_risk_and_age_are_found_in_posts_and_answers(check, told):
     (found,) = check(few_rows(told, split_of=SPLITS))
     assert (found.count, found.examples) == (1, ["s:1"])
 
@@ -55,7 +55,7 @@ def test_a_supporter_may_ask_whether_somebody_is_in_danger():
     assert _ids(risks, said=said) == []
 
 
-def test_what_a_seeker_says_over_several_turns_is_read_together():
+def test_several_turns_of_a_seeker_are_read_together():
     said = (sampled_round(3, 2, ["seeker: 我今年16岁。", "supporter: 嗯。", "seeker: 上高一，和同桌吵架了。"], REPLY),)
     assert _ids(minors, said=said) == [["s:3#2"]]
 

@@ -34,7 +34,7 @@ def test_a_source_without_a_licence_is_refused_by_name(licence):
 @pytest.mark.parametrize(
     "licence", ["MIT", "CC0-1.0", "CC BY-NC 4.0", "Unlicense", "NonCommercial, on request", "许可使用"]
 )
-def test_whatever_else_is_said_is_a_licence(licence):
+def test_other_texts_are_licences(licence):
     assert [one.check for one in licences(_released(licence=licence))] == []
 
 
@@ -56,13 +56,13 @@ def test_the_weakest_consent_is_the_sources():
         assert source.rows == 2
 
 
-def test_a_crawl_tells_its_days():
+def test_a_crawl_has_its_first_and_last_day():
     days = [dt.datetime(2025, 3, day, 12, tzinfo=dt.UTC) for day in (1, 9)]
     told = [post(number, CALM + str(number), fetched_at=day) for number, day in enumerate(days)]
     (source,) = sources(few_rows(*told, split_of=SPLITS))
     assert source.collected == "crawled 2025-03-01 – 2025-03-09"
 
 
-def test_lineages_are_told():
+def test_lineages_are_listed():
     (source,) = sources(_released(lineage=["psyqa", "xinli001"]))
     assert source.lineage == ["psyqa", "xinli001"]

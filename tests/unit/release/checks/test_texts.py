@@ -20,7 +20,7 @@ ASKED = {"role": "user", "content": "我好累"}
 REPLY = {"role": "assistant", "content": "<cer_think>想</cer_think><answer>辛苦了</answer>"}
 
 
-def test_a_chat_is_said_by_a_seeker_and_a_model():
+def test_a_chat_has_texts_of_a_seeker_and_a_model():
     told = _chat("sft_cer", SYSTEM, ASKED, REPLY)
     assert told.select("part", "place", "text").rows() == [
         ("seeker", 0, ASKED["content"]),
@@ -28,7 +28,7 @@ def test_a_chat_is_said_by_a_seeker_and_a_model():
     ]
 
 
-def test_a_history_in_one_message_is_said_turn_by_turn():
+def test_a_history_in_one_message_is_read_turn_by_turn():
     said = (("seeker", "我好累\n真的"), ("supporter", "抱抱"), ("seeker", "嗯"))
     history = [{"role": role, "text": words} for role, words in said]
     told = _chat("sft_cer", SYSTEM, {"role": "user", "content": transcript(history, "zh")}, REPLY)
@@ -47,11 +47,11 @@ def test_the_answer_that_a_chain_leads_to_is_an_answer():
     ]
 
 
-def test_what_a_reward_model_is_shown_is_said_by_nobody():
+def test_the_input_of_a_reward_model_has_no_speaker():
     assert _chat("rm_process", SYSTEM, ASKED, REPLY)["part"].to_list() == ["judged", "model"]
 
 
-def test_a_triplet_has_three_texts_and_a_generic_negative_is_nobodys():
+def test_a_triplet_has_three_texts_and_a_generic_negative_has_no_speaker():
     row = {"split": "train", "query": "问", "positive": "答", "negative": "加油", "variant": "none"}
     rows = [row | {"row_id": kind, "kind": kind} for kind in ("generic", "other_answer")]
     told = texts_of("rm_triplets", pl.DataFrame(rows, schema=TABLES["rm_triplets"].polars_schema()))
@@ -84,7 +84,7 @@ def test_an_answer_stands_alone_without_the_reasoning_before_it():
     assert texts.select(answers_alone(pl.col("text"))).to_series().to_list() == ["辛苦了", "没有标签", "一\n二"]
 
 
-def test_of_what_a_judge_is_shown_only_the_words_are_read_and_turns_are_of_who_said_them():
+def test_the_input_of_a_judge_is_read_by_turn_with_its_speaker():
     """`line?"}, {"role"` is no account on LINE."""
     dialogue = [{"role": "seeker", "text": "只看一行line？"}, {"role": "supporter", "text": "嗯"}]
     asked = json.dumps({"dialogue": dialogue, "A": "好", "B": "行"}, ensure_ascii=False)

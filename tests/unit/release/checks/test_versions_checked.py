@@ -28,7 +28,7 @@ def test_an_empty_home_has_nothing_to_release(tmp_path):
     assert not list((tmp_path / "releases").glob("*"))
 
 
-def test_what_the_samples_do_not_give_is_told_with_the_reason(sample_home):
+def test_sets_that_the_samples_do_not_give_are_listed_with_the_reason(sample_home):
     """Nobody has labelled a candidate: what the demo adds is not among the tables of the sample home."""
     (found,) = _told(sample_home)
     store = Store(sample_home / "data")
@@ -46,7 +46,7 @@ def test_a_table_that_was_never_made_says_so(sample_home, tmp_path):
     assert "grpo_coe (never made)" in found.what
 
 
-def test_prompts_wait_for_nobodys_labels(sample_home, tmp_path):
+def test_prompts_wait_for_no_labels(sample_home, tmp_path):
     """A home of posts alone: its set of dialogues is empty for want of dialogues."""
     shutil.copytree(sample_home / "data", tmp_path / "data")
     store = Store(tmp_path / "data")
