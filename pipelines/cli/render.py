@@ -91,7 +91,7 @@ def damaged_record(table: str, partition: str | None, error: StoreError) -> dict
 
 
 def versions(
-    found: list[Version],
+    listed: list[Version],
     damaged: Mapping[tuple[str, str | None], StoreError] | None = None,
     states: Mapping[str, str] | None = None,
     *,
@@ -103,19 +103,19 @@ def versions(
     states = states or {}
     names = ("table", "version", "rows", "dropped", "made")
     table = _Table(*names, "current" if all_versions else "state", right={"rows", "dropped"}, no_wrap=names)
-    days = {} if all_versions else _days(found)
+    days = {} if all_versions else _days(listed)
     for source, of_source in days.items():
         rows, dropped = (sum(counts) for counts in zip(*((one.rows, one.dropped) for one in of_source), strict=True))
         made = _minute(max(one.manifest.runs[-1].at for one in of_source))
         table.add_row(f"raw_posts/{source}", f"{len(of_source)} days", f"{rows:,}", f"{dropped:,}", made)
-    for one in found:
+    for one in listed:
         if days and one.table == "raw_posts":
             continue
         made = _minute(one.manifest.runs[-1].at)
         mark = ("yes" if one.current else "") if all_versions else states.get(one.table, "")
         table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, mark)
-    listed = {one.table for one in found} | {name for name, _ in damaged or ()}
-    for name in (name for name in states if name not in listed):
+    shown = {one.table for one in listed} | {name for name, _ in damaged or ()}
+    for name in (name for name in states if name not in shown):
         table.add_row(name, "", "", "", "never", states[name])
     for place in damaged or ():
         table.add_row("/".join(filter(None, place)), _text("damaged", "red"))
@@ -137,10 +137,10 @@ def made(version: Version, seconds: float | None = None) -> str:
     )
 
 
-def _days(found: list[Version]) -> dict[str, list[Version]]:
+def _days(versions: list[Version]) -> dict[str, list[Version]]:
     """The crawled days by their source: a line for each of them would hide all the rest."""
     by_source: dict[str, list[Version]] = {}
-    for one in found:
+    for one in versions:
         if one.table == "raw_posts":
             by_source.setdefault(str(one.partition).rpartition("@")[0], []).append(one)
     return by_source
@@ -180,14 +180,16 @@ def _item(item: dict[str, Any]) -> RenderableType:
     return line.append(_text(f"  {notes}", "dim")) if notes else line
 
 
-def paper_table(found: PaperTable) -> Table:
+def paper_table(table_of_paper: PaperTable) -> Table:
     """A table of a paper with our figures; what cannot be right is marked with *."""
-    notes = [*found.notes, *["* cannot be right"] * bool(found.impossible)]
-    table = _Table(*found.columns, right=found.columns[1:], title=found.title, caption="\n".join(notes))
+    notes = [*table_of_paper.notes, *["* cannot be right"] * bool(table_of_paper.impossible)]
+    table = _Table(
+        *table_of_paper.columns, right=table_of_paper.columns[1:], title=table_of_paper.title, caption="\n".join(notes)
+    )
     table.caption_justify = "left"
-    for row_place, values in enumerate(found.rows):
+    for row_place, values in enumerate(table_of_paper.rows):
         cells = [
-            ("–" if value is None else f"{value:,}") + ("*" if (row_place, place) in found.impossible else "")
+            ("–" if value is None else f"{value:,}") + ("*" if (row_place, place) in table_of_paper.impossible else "")
             if not isinstance(value, str)
             else value
             for place, value in enumerate(values)
@@ -196,20 +198,20 @@ def paper_table(found: PaperTable) -> Table:
     return table
 
 
-def events(found: list[Event]) -> Table:
+def events(life: list[Event]) -> Table:
     """The life of a row."""
     table = _Table("table", "row", "what", "reason", "detail", no_wrap={"table"})
-    for event in found:
+    for event in life:
         where = event.table if event.partition is None else f"{event.table}/{event.partition}"
         what = _text(event.what, "red" if event.what == "dropped" else "green")
         table.add_row(where, event.row_id, what, event.reason or "", event.detail or "")
     return table
 
 
-def findings(found: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
+def findings(results: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
     """What the checks of a release found, and what of it somebody allowed."""
     table = _Table("check", "", "what", "to do", "ids", show_lines=True)
-    for one in found:
+    for one in results:
         refused = Text("allowed", "yellow") if one.check in allowed else Text("refused", "red")
         mark = refused if one.severity == "refuse" else Text("warning", "yellow")
         left = len(one.examples) - _SHOWN
@@ -230,48 +232,48 @@ def release_record(release: Release, current: Release | None) -> dict[str, Any]:
     }
 
 
-def releases(found: list[Release], current: Release | None) -> Table:
+def releases(known: list[Release], current: Release | None) -> Table:
     """A table of releases."""
     names = ("release", "made", "sets", "rows", "content", "allowed", "current")
     table = _Table(*names, right={"sets", "rows"}, no_wrap=names)
-    for one in found:
+    for one in known:
         rows = sum(map(one.rows, one.configs))
         marks = ", ".join(one.allowed), "yes" if one == current else ""
         table.add_row(one.name, _minute(one.made_at), str(len(one.configs)), f"{rows:,}", one.content, *marks)
     return table
 
 
-def differences(found: list[Difference]) -> Table:
-    """What of a recipe's configuration is not as in its paper."""
+def differences(settings: list[Difference]) -> Table:
+    """The settings of a recipe that are not as in its paper."""
     table = _Table("setting", "paper", "here", title="not as in the paper")
-    for one in found:
+    for one in settings:
         table.add_row(one.key, str(one.paper), str(one.here))
     return table
 
 
-def results(found: Sequence[Result]) -> Table:
+def results(outcomes: Sequence[Result]) -> Table:
     """The ablations of an experiment; ± is the standard deviation over the seeds. Each figure has columns of its own,
     which are empty for an ablation without it: a loss is no reward. Below stands what each measures.
     """
-    told = [f"{f'{one.recipe} {one.ablation}'.strip()}: {one.measured}" for one in found]
-    if fewer := [one for one in found if one.asked_rows is not None and one.rows < one.asked_rows]:
-        told.insert(0, f"{fewer[0].asked_rows:,} rows were asked for, and the release has {fewer[0].rows:,}")
-    figures = list(dict.fromkeys(one.figure for one in found))
-    validations = list(dict.fromkeys(one.validation_figure for one in found if one.validation_figure))
+    lines = [f"{f'{one.recipe} {one.ablation}'.strip()}: {one.measured}" for one in outcomes]
+    if fewer := [one for one in outcomes if one.asked_rows is not None and one.rows < one.asked_rows]:
+        lines.insert(0, f"{fewer[0].asked_rows:,} rows were asked for, and the release has {fewer[0].rows:,}")
+    figures = list(dict.fromkeys(one.figure for one in outcomes))
+    validations = list(dict.fromkeys(one.validation_figure for one in outcomes if one.validation_figure))
     counts = ["seeds", "rows", "steps", *(f"{figure}, {when}" for figure in figures for when in ("first", "last"))]
     counts += [f"validation, {figure}" for figure in validations]
-    caption = visible("\n".join(told))
+    caption = visible("\n".join(lines))
     table = _Table(
         "recipe", "ablation", *counts, right=counts, title="ablations, on equal rows and seeds", caption=caption
     )
     table.caption_justify = "left"
-    for one in found:
+    for one in outcomes:
         cells = [one.recipe, one.ablation, str(one.seeds), f"{one.rows:,}", f"{one.steps:,}"]
         for figure in figures:
             cells += [f"{one.first:.3f}", _spread(one.last, one.last_deviation)] if one.figure == figure else ["", ""]
         for figure in validations:
-            told_of = one.validation if one.validation_figure == figure else None
-            cells.append("" if told_of is None else _spread(told_of, one.validation_deviation))
+            validation = one.validation if one.validation_figure == figure else None
+            cells.append("" if validation is None else _spread(validation, one.validation_deviation))
         table.add_row(*cells)
     return table
 
@@ -281,13 +283,13 @@ def _spread(mean: float, deviation: float | None) -> str:
 
 
 def asked(service: str | Mapping[str, str]) -> str:
-    """Whom a training run asks: the folder of its encoder, or its judge, word by word."""
+    """The service that a training run asks: the folder of its encoder, or its judge, word by word."""
     return service if isinstance(service, str) else ", ".join(f"{name} {value}" for name, value in service.items())
 
 
-def alarm(found: Alarm) -> str:
+def alarm(raised: Alarm) -> str:
     """Something to look at in a training run."""
-    return f"look at this: {found.what}, since step {found.since:,}\n  {found.hint}"
+    return f"look at this: {raised.what}, since step {raised.since:,}\n  {raised.hint}"
 
 
 def as_json(value: Any) -> str:
@@ -305,12 +307,12 @@ def budget_record(budget: Budget) -> dict[str, Any]:
     return {"budget": budget.of, "since": budget.opened, **money, "currency": budget.currency}
 
 
-def estimates(found: list[tuple[str, Estimate | str]]) -> Table:
+def estimates(by_stage: list[tuple[str, Estimate | str]]) -> Table:
     """What the questions of each stage would take, by model; at most, for every reply is counted at its longest."""
     caption = "as the tables stand now; replies counted at their longest, repairs on top"
     counts = ("calls", "in the ledger", "tokens in", "tokens out", "money")
     table = _Table("stage", "model", *counts, right=counts, no_wrap=("stage", "model", *counts), caption=caption)
-    for stage, taken in found:
+    for stage, taken in by_stage:
         if isinstance(taken, str):
             table.add_row(stage, taken)
             continue
@@ -319,7 +321,7 @@ def estimates(found: list[tuple[str, Estimate | str]]) -> Table:
         for model, part in taken.by_model.items():
             figures = (part.calls, part.cached, part.tokens_in, part.tokens_out)
             table.add_row(stage, model, *(f"{one:,}" for one in figures), f"{part.cost:.4f} {taken.currency}")
-    known = [taken for _, taken in found if not isinstance(taken, str)]
+    known = [taken for _, taken in by_stage if not isinstance(taken, str)]
     totals = [sum(getattr(taken, name) for taken in known) for name in ("calls", "cached", "tokens_in", "tokens_out")]
     table.add_section()
     table.add_row("all", "", *(f"{one:,}" for one in totals), f"{sum(taken.cost for taken in known):.4f}")
@@ -336,12 +338,12 @@ def diversity(figures: pl.DataFrame) -> Table:
     return table
 
 
-def spend(found: list[Spend]) -> Table:
+def spend(rows: list[Spend]) -> Table:
     """What was asked of models, and what it cost."""
     caption = "at risk: calls of which nobody knows whether they were billed"
     counts = ("calls", "tries failed", "open", "in", "out", "money", "at risk")
     table = _Table("stage", "model", "answered by", "day", *counts, right=counts, caption=caption)
-    for one in found:
+    for one in rows:
         table.add_row(
             one.stage,
             one.alias,
@@ -352,30 +354,30 @@ def spend(found: list[Spend]) -> Table:
             f"{one.at_risk:.4f}",
         )
     table.add_section()
-    for currency in dict.fromkeys(one.currency for one in found):
-        of_it = [one for one in found if one.currency == currency]
+    for currency in dict.fromkeys(one.currency for one in rows):
+        of_it = [one for one in rows if one.currency == currency]
         sums = [f"{sum(getattr(one, name) for one in of_it):,}" for name in _COUNTS]
         money, at_risk = sum(one.cost for one in of_it), sum(one.at_risk for one in of_it)
         table.add_row("all", "", "", "", *sums, f"{money:.4f} {currency}", f"{at_risk:.4f}")
     return table
 
 
-def open_attempts(found: list[OpenAttempt]) -> Table:
+def open_attempts(attempts: list[OpenAttempt]) -> Table:
     """Calls without an end, the oldest first."""
     names = ("stage", "model", "since", "set aside", "what")
     table = _Table(*names, "key", no_wrap=names)
-    for one in found:
+    for one in attempts:
         what = "lost" if one.lost else "in a batch" if one.batch is not None else "under way"
         since = one.started.astimezone().strftime("%Y-%m-%d %H:%M:%S")
         table.add_row(one.stage, one.alias, since, f"{one.reserve:.6f} {one.currency}", what, one.key)
     return table
 
 
-def budgets(found: list[Budget]) -> Table:
+def budgets(opened: list[Budget]) -> Table:
     """Budgets with what was spent from them, the oldest first."""
     caption = "set aside: for calls that are in flight, or of which nobody knows whether they were billed"
     table = _Table("budget", "since", "cap", "spent", "set aside", caption=caption)
-    for one in map(budget_record, found):
+    for one in map(budget_record, opened):
         money = (f"{one[name]:.4f} {one['currency']}" for name in ("cap", "spent", "held"))
         table.add_row(one["budget"], one["since"].astimezone().strftime("%Y-%m-%d %H:%M:%S"), *money)
     return table
@@ -383,9 +385,9 @@ def budgets(found: list[Budget]) -> Table:
 
 def erasure_plan(plan: Plan) -> Group:
     """What an erasure would touch."""
-    told = [f"{len(plan.touched):,} versions and shards hold some of it:", *(f"  {name}" for name in plan.touched)]
-    told += [f"{len(plan.forgotten):,} calls of models made it or say it; nothing was erased"]
-    return Group(*map(_text, told))
+    lines = [f"{len(plan.touched):,} versions and shards hold some of it:", *(f"  {name}" for name in plan.touched)]
+    lines += [f"{len(plan.forgotten):,} calls of models made it or say it; nothing was erased"]
+    return Group(*map(_text, lines))
 
 
 def erasure(receipt: Receipt) -> Group:
@@ -394,25 +396,25 @@ def erasure(receipt: Receipt) -> Group:
     table = _Table("place", *counts, right=counts, caption=f"receipt: erasures/{receipt.erasure}.json")
     for lost in receipt.lost:
         table.add_row(lost.place, *(f"{count:,}" for count in (lost.rows, lost.dropped, lost.changed)))
-    told = [
+    lines = [
         f"forgotten: {receipt.calls:,} calls of models; cleaned: {receipt.events:,} cells and files of Dagster, "
         f"{receipt.crawled:,} lines and files of crawls, {receipt.runs:,} files of training"
         f"{'; the near-duplicate index is gone' if receipt.index else ''}"
     ]
-    told += [f"models have learnt from it: remove them, or the whole folder {run}" for run in receipt.learnt]
-    told += [f"still on the Hub, of release {one.release}: {one.removal}" for one in receipt.published]
-    told += [f"a file of yours still says it: {name}" for name in receipt.elsewhere]
-    told += [f"{one.host} may still keep {', '.join(one.files) or one.batch}" for one in receipt.at_hosts]
-    return Group(table, *map(_text, told))
+    lines += [f"models have learnt from it: remove them, or the whole folder {run}" for run in receipt.learnt]
+    lines += [f"still on the Hub, of release {one.release}: {one.removal}" for one in receipt.published]
+    lines += [f"a file of yours still says it: {name}" for name in receipt.elsewhere]
+    lines += [f"{one.host} may still keep {', '.join(one.files) or one.batch}" for one in receipt.at_hosts]
+    return Group(table, *map(_text, lines))
 
 
 def changed_keys(frame: pl.DataFrame, key: list[str], console: Console, sign: str, most: int = 20) -> None:
     """The keys of added, removed or changed rows, at most `most` of them."""
     for values in frame.head(most).iter_rows(named=True):
         name = " ".join(str(values[column]) for column in key)
-        told = f"  ({', '.join(values['columns'])})" if sign == "~" else ""
+        columns = f"  ({', '.join(values['columns'])})" if sign == "~" else ""
         console.print(
-            _text(f"{sign} {name}{told}"), style={"+": "green", "-": "red"}.get(sign, "yellow"), highlight=False
+            _text(f"{sign} {name}{columns}"), style={"+": "green", "-": "red"}.get(sign, "yellow"), highlight=False
         )
     if frame.height > most:
         console.print(f"{sign} … and {frame.height - most:,} more")

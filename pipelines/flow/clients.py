@@ -17,17 +17,17 @@ PAID = frozenset({"openai"})
 
 
 class ClientPool:
-    """Whoever a refresh may ask. It lives as long as the refresh; left in order, it closes the refresh's budget.
+    """All clients of a refresh. It lives as long as the refresh; left in order, it closes the refresh's budget.
 
     Args:
         home: Where the ledger is; None: nothing that costs money can be asked.
         llm: How models are asked.
-        provider: Who is asked, whatever the settings say; None: as the settings say, then as the tables stand by.
+        provider: Who is asked, whatever the settings say; None: as the settings say, then as the tables were made.
         budget: The most that may be spent in this refresh; None: nothing that costs money is asked.
         budget_of: Whose budget that is. Refreshes share one, for one is at work at a time; a run in Dagster has one.
         batch: Ask through batch interfaces where a model has a price for it.
         allow_shrink: Whether answers alone may halve a table (`pipelines.flow.runner`).
-        progress: Is told how far a stage is.
+        progress: Hears how far a stage is.
 
     Raises UnknownName for a provider that there is not.
     """
@@ -46,9 +46,9 @@ class ClientPool:
     ) -> None:
         self._home, self._llm, self._batch = home, llm, batch
         self.allow_shrink = allow_shrink
-        self._told = [] if progress is None else [progress]
+        self._listeners = [] if progress is None else [progress]
         self._budget, self._budget_of = budget, budget_of
-        self.said = llm.provider if provider is None else require_provider(provider)
+        self.chosen = llm.provider if provider is None else require_provider(provider)
         self._opened: dict[str, LLMClient] = {}
         self._stack = ExitStack()
 
@@ -66,11 +66,11 @@ class ClientPool:
                 # Its end in order ends the budget, also one that was broken off after its last call.
                 self.of("openai")
 
-    def provider(self, standing: str | None) -> Provider | None:
-        """Who answers for a table that was made by `standing` (None: it was never made); None where nobody is named:
+    def provider(self, before: str | None) -> Provider | None:
+        """Who answers for a table that was made by `before` (None: it was never made); None where nobody is named:
         the table waits. What a model made stays that model's, also where somebody forgot to say so.
         """
-        return self.said or next((one for one in PROVIDERS if one == standing), None)
+        return self.chosen or next((one for one in PROVIDERS if one == before), None)
 
     @property
     def may_spend(self) -> bool:
@@ -83,16 +83,16 @@ class ClientPool:
 
     @contextmanager
     def telling(self, progress: Progress) -> Iterator[None]:
-        """Within the block one more is told how far a stage is."""
-        self._told.append(progress)
+        """Within the block one more listener hears how far a stage is."""
+        self._listeners.append(progress)
         try:
             yield
         finally:
-            self._told.remove(progress)
+            self._listeners.remove(progress)
 
     def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
         """Hands on how far a stage is."""
-        for one in self._told:
+        for one in self._listeners:
             one.update(stage, total, done, cached, failed, spent)
 
     def of(self, provider: str) -> LLMClient:

@@ -10,7 +10,7 @@ from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, RequestError, UnknownName
 from pipelines.flow.clients import PAID, ClientPool
-from pipelines.flow.runner import Runner, needed, provider_of
+from pipelines.flow.runner import Runner, needed
 from pipelines.flow.stages import STAGES
 from pipelines.llm.interface import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
@@ -73,10 +73,9 @@ def refresh(
     stages = chosen(select)
     store = Store(Home(home).data)
     _require_sources(home, store)
-    clients = clients or ClientPool(home, settings.llm)
-    if clients.may_spend:
-        _require_prices(stages, store, settings, clients)
-    runner = Runner(store, settings, clients)
+    runner = Runner(store, settings, clients or ClientPool(home, settings.llm))
+    if runner.clients.may_spend:
+        _require_prices(stages, runner)
     with alone(home):
         for stage in stages:
             started = time.monotonic()
@@ -97,37 +96,38 @@ def estimates(
     """
     store, stages = Store(Home(home).data), chosen(select)
     _require_sources(home, store)
-    _require_prices(stages, store, settings, clients)
+    runner = Runner(store, settings, clients)
+    _require_prices(stages, runner)
     for stage in stages:
         if stage.asks:
-            if provider_of(stage, store, settings, clients) is None:
+            if runner.provider(stage) is None:
                 yield stage, "no model is named: --provider openai"
             elif not all(store.current(table) for table in needed(stage)):
                 yield stage, "what it is made from was never made"
             else:
-                yield stage, Runner(store, settings, clients).estimate(stage)
+                yield stage, runner.estimate(stage)
 
 
-def _require_prices(stages: Iterable[Stage], store: Store, settings: Settings, clients: ClientPool) -> None:
-    """Raises UnknownPrice where the stages may ask for money what nobody has said the price of."""
-    paid = [stage for stage in stages if _is_paid(stage, store, settings, clients)]
+def _require_prices(stages: Iterable[Stage], runner: Runner) -> None:
+    """Raises UnknownPrice where the stages may ask a paid model whose price nobody has said."""
+    paid = [stage for stage in stages if _is_paid(stage, runner)]
     if paid:
-        known = profiles(settings.llm.profiles)
-        prices(profile(known, alias) for stage in paid for alias in stage.models(settings))
+        known = profiles(runner.settings.llm.profiles)
+        prices(profile(known, alias) for stage in paid for alias in stage.models(runner.settings))
 
 
 def _current(tables: Iterable[str], store: Store) -> list[Version]:
     """The current versions of tables; one whose stage waits may be as damaged as it was, and is left out."""
-    found: list[Version] = []
+    versions: list[Version] = []
     for table in tables:
         with contextlib.suppress(DamagedVersion):
-            found += store.current(table)
-    return found
+            versions += store.current(table)
+    return versions
 
 
-def _is_paid(stage: Stage, store: Store, settings: Settings, clients: ClientPool) -> bool:
+def _is_paid(stage: Stage, runner: Runner) -> bool:
     try:
-        return provider_of(stage, store, settings, clients) in PAID
+        return runner.provider(stage) in PAID
     except DamagedVersion:  # it waits until somebody says who answers
         return False
 

@@ -33,100 +33,9 @@ STRUCTURAL = "structural"
 _NAME_ONE = "--provider openai, or a local one (docs/asking.md)"
 
 
-def is_stale(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> bool:
-    """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
-    damaged, its columns are those of an older gongqing, or a question got no answer the last time or was too dear
-    for the budget. What waits for a model is as it was.
-    """
-    if waits_for_model(stage, store, settings, clients):
-        return False
-    parents = parents_of(stage, store)
-    try:
-        inputs = run_of(stage, parents, settings, provider_of(stage, store, settings, clients)).inputs
-    except DamagedVersion:
-        return True
-    return any(_is_other(stage, table, store, inputs) for table in stage.tables)
-
-
-def _is_other(stage: Stage, table: str, store: Store, inputs: str) -> bool:
-    """Whether a table of a stage is not what a run from these inputs would leave as it is."""
-    try:
-        pointer = store.pointer(table)
-        if pointer is None or pointer.inputs != inputs:
-            return True
-        if pointer.promoted and table in stage.builds_upon:  # what is built upon it has to follow
-            return True
-        version = store.version(table)
-        store.check(version)
-        store.require_todays(version)
-    except (DamagedVersion, OlderSchema):
-        return True
-    return bool(stage.asks and version.manifest.dropped_for(*ASKED_AGAIN))
-
-
-def damage(stage: Stage, store: Store) -> list[str]:
-    """What is wrong with the current versions of a stage's tables, in words; none where they are whole."""
-    found = []
-    for table in stage.tables:
-        try:
-            if store.pointer(table) is not None:
-                store.check(store.version(table))
-        except DamagedVersion as error:
-            found.append(error.what)
-    return found
-
-
-def require_whole_sources(stage: Stage, store: Store) -> None:
-    """Raises DamagedVersion where a file of a parent is damaged that no stage makes, and so none would make again."""
-    for table in stage.parents:
-        for version in store.current(table) if table in PARTITIONED else ():
-            store.check(version)
-
-
-def provider_of(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> str | None:
-    """Who answers the questions of a stage; None for one that asks none, and where nobody has named a model.
-
-    Raises DamagedVersion where nobody said who, and the table that would tell cannot be read.
-    """
-    if not stage.asks:
-        return None
-    clients = clients or ClientPool(None, settings.llm)
-    return clients.provider(None if clients.said else _stands_by(store, stage))
-
-
-def waits_for_model(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> str | None:
-    """What a stage waits for that no model is named for, in words ("for a model: …"); None where it does not."""
-    if not stage.asks or stage.structural:
-        return None
-    try:
-        if provider_of(stage, store, settings, clients) is not None:
-            return None
-    except DamagedVersion:  # a model made it: which one is for somebody to say
-        return None
-    before = _stands_by(store, stage)
-    return f"for a model{f' (made by {before} before)' if before else ''}: {_NAME_ONE}"
-
-
-def _stands_by(store: Store, stage: Stage) -> str | None:
-    """The provider that made a table; where its current version is damaged, the one of the newest that is whole."""
-    (table,) = stage.tables
-    try:
-        run = None if store.pointer(table) is None else store.version(table).manifest.runs[-1]
-    except DamagedVersion as error:
-        whole = [version.manifest.runs[-1] for version in store.versions(table)]
-        if not whole:
-            raise DamagedVersion(
-                f"{error.what}; it alone could tell who answered the questions of {table}",
-                where=error.where,
-                hint="say who: gongqing refresh --provider NAME",
-            ) from error
-        run = max(whole, key=lambda one: one.at)
-    return None if run is None else run.settings.get("provider")
-
-
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What is found of a stage before anything is done about it.
+    """What is known of a stage before anything is done about it.
 
     stale: whether a run could change anything.
     waits: what it waits for, and so is left as it is all the same ("for a budget: …"); None where it does not.
@@ -139,8 +48,8 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """What a run of a stage takes: its parents, their rows by table, its arguments, who answers, what is asked."""
+class _Inputs:
+    """What a run of a stage takes: its parents, their rows by table, its arguments, the provider, the questions."""
 
     parents: list[Version]
     rows: dict[str, pl.DataFrame]
@@ -150,7 +59,7 @@ class _Ready:
 
 
 class Runner:
-    """Tells the status of stages, and runs them: each is looked at once, and its questions are planned once.
+    """Tells the status of stages, and runs them: each is examined once, and its questions are planned once.
 
     Args:
         store: Where the tables are.
@@ -161,27 +70,105 @@ class Runner:
     def __init__(self, store: Store, settings: Settings, clients: ClientPool | None = None) -> None:
         self.store, self.settings = store, settings
         self.clients = clients or ClientPool(None, settings.llm)
-        self._found: dict[str, Status] = {}
-        self._ready: dict[str, _Ready] = {}
+        self._statuses: dict[str, Status] = {}
+        self._inputs: dict[str, _Inputs] = {}
 
     def status(self, stage: Stage) -> Status:
         """The status of a stage as its parents stand, until one is run.
 
         Raises DamagedVersion where a file of a parent is damaged that no stage makes, and what `parents_of` raises.
         """
-        if stage.name not in self._found:
-            self._found[stage.name] = self._status(stage)
-        return self._found[stage.name]
+        if stage.name not in self._statuses:
+            self._statuses[stage.name] = self._status(stage)
+        return self._statuses[stage.name]
 
     def _status(self, stage: Stage) -> Status:
-        require_whole_sources(stage, self.store)
-        waits = waits_for_model(stage, self.store, self.settings, self.clients) or self._waits_for_parents(stage)
+        for table in stage.parents:  # what no stage makes, none would make again
+            for version in self.store.current(table) if table in PARTITIONED else ():
+                self.store.check(version)
+        waits = self.waits_for_model(stage) or self._waits_for_parents(stage)
         if waits is not None:
             return Status(stale=False, waits=waits)
-        stale = is_stale(stage, self.store, self.settings, self.clients)
+        stale = self.is_stale(stage)
         waits = self._waits_for_budget(stage) if stale else None
-        damaged = damage(stage, self.store) if stale and waits is None else []
-        return Status(stale, waits, tuple(damaged))
+        return Status(stale, waits, self._damage(stage) if stale and waits is None else ())
+
+    def is_stale(self, stage: Stage) -> bool:
+        """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
+        damaged, its columns are those of an older gongqing, or a question got no answer the last time or was too dear
+        for the budget. What waits for a model is as it was.
+        """
+        if self.waits_for_model(stage):
+            return False
+        parents = parents_of(stage, self.store)
+        try:
+            inputs = run_of(stage, parents, self.settings, self.provider(stage)).inputs
+        except DamagedVersion:
+            return True
+        return any(self._differs(stage, table, inputs) for table in stage.tables)
+
+    def _differs(self, stage: Stage, table: str, inputs: str) -> bool:
+        """Whether a table of a stage is not what a run from these inputs would leave as it is."""
+        try:
+            pointer = self.store.pointer(table)
+            if pointer is None or pointer.inputs != inputs:
+                return True
+            if pointer.promoted and table in stage.builds_upon:  # what is built upon it has to follow
+                return True
+            version = self.store.version(table)
+            self.store.check(version)
+            self.store.require_todays(version)
+        except (DamagedVersion, OlderSchema):
+            return True
+        return bool(stage.asks and version.manifest.dropped_for(*ASKED_AGAIN))
+
+    def _damage(self, stage: Stage) -> tuple[str, ...]:
+        """What is wrong with the current versions of a stage's tables, in words; nothing where they are whole."""
+        problems = []
+        for table in stage.tables:
+            try:
+                if self.store.pointer(table) is not None:
+                    self.store.check(self.store.version(table))
+            except DamagedVersion as error:
+                problems.append(error.what)
+        return tuple(problems)
+
+    def provider(self, stage: Stage) -> str | None:
+        """Who answers the questions of a stage; None for one that asks none, and where nobody has named a model.
+
+        Raises DamagedVersion where nobody said who, and the table that would tell cannot be read.
+        """
+        if not stage.asks:
+            return None
+        return self.clients.provider(None if self.clients.chosen else self._provider_before(stage))
+
+    def waits_for_model(self, stage: Stage) -> str | None:
+        """What a stage waits for that no model is named for, in words ("for a model: …"); None where it does not."""
+        if not stage.asks or stage.structural:
+            return None
+        try:
+            if self.provider(stage) is not None:
+                return None
+        except DamagedVersion:  # a model made it: which one is for somebody to say
+            return None
+        before = self._provider_before(stage)
+        return f"for a model{f' (made by {before} before)' if before else ''}: {_NAME_ONE}"
+
+    def _provider_before(self, stage: Stage) -> str | None:
+        """The provider that made a table; where its current version is damaged, the one of the newest that is whole."""
+        (table,) = stage.tables
+        try:
+            run = None if self.store.pointer(table) is None else self.store.version(table).manifest.runs[-1]
+        except DamagedVersion as error:
+            whole = [version.manifest.runs[-1] for version in self.store.versions(table)]
+            if not whole:
+                raise DamagedVersion(
+                    f"{error.what}; it alone could tell who answered the questions of {table}",
+                    where=error.where,
+                    hint="say who: gongqing refresh --provider NAME",
+                ) from error
+            run = max(whole, key=lambda one: one.at)
+        return None if run is None else run.settings.get("provider")
 
     def _waits_for_parents(self, stage: Stage) -> str | None:
         """What a stage waits for that needs a table which was never made, or has a parent that is damaged, and is left
@@ -196,21 +183,6 @@ class Runner:
                 return waits
         return None
 
-    def run(self, stage: Stage) -> list[Version]:
-        """`run_stage`; what was found of other stages may be true no longer."""
-        ready = self._ready.get(stage.name)
-        self._found.clear()
-        self._ready.clear()
-        return run_stage(stage, self.store, self.settings, self.clients, ready)
-
-    def estimate(self, stage: Stage) -> Estimate:
-        """What the questions of a stage would take, as its parents stand now. Nothing is sent."""
-        ready = _prepared(stage, self.store, self.settings, self.clients)
-        assert ready.provider is not None
-        assert ready.plan is not None
-        self._ready[stage.name] = ready
-        return self.clients.of(ready.provider).estimate(stage.name, ready.plan.questions)
-
     def _waits_for_budget(self, stage: Stage) -> str | None:
         """Why a stage that is stale is left: its questions cost money, and there is no budget, or nobody can tell who
         is to answer them; None where it is not left.
@@ -218,7 +190,7 @@ class Runner:
         What the ledger holds costs nothing: a stage that would only read there is made.
         """
         try:
-            provider = provider_of(stage, self.store, self.settings, self.clients)
+            provider = self.provider(stage)
         except DamagedVersion as error:
             return f"for somebody to say who answers: {error.what} ({error.hint})"
         if provider is None or not self.clients.costs(provider):
@@ -229,65 +201,81 @@ class Runner:
             return f"for a budget: calls to {provider} cost money; {error.what}"
         if not calls:
             return None
-        del self._ready[stage.name]  # it is not run, and its rows may be many
+        del self._inputs[stage.name]  # it is not run, and its rows may be many
         return f"for a budget: {calls:,} calls to {provider} cost money"
 
+    def estimate(self, stage: Stage) -> Estimate:
+        """What the questions of a stage would take, as its parents stand now. Nothing is sent."""
+        inputs = self._inputs[stage.name] = self.inputs(stage)
+        assert inputs.provider is not None
+        assert inputs.plan is not None
+        return self.clients.of(inputs.provider).estimate(stage.name, inputs.plan.questions)
 
-def run_stage(
-    stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None, ready: _Ready | None = None
-) -> list[Version]:
-    """Make the tables of a stage from its parents' current versions.
+    def inputs(self, stage: Stage) -> _Inputs:
+        """What a run of a stage takes, as its parents stand now.
 
-    Args:
-        stage: What to run.
-        store: Where its parents are, and its tables go.
-        settings: All settings.
-        clients: Who answers questions; without it as the settings or the tables say, and nobody for money.
-        ready: What was prepared for it before, its parents being the same.
+        Raises RequestError where no model is named that the stage needs.
+        """
+        parents = parents_of(stage, self.store)
+        rows = _rows(self.store, stage.parents, parents)
+        handed_in = {"settings": self.settings, "versions": {one.name: one.version for one in parents}}
+        arguments: dict[str, Any] = {
+            **rows,
+            **{table: _rows_before(self.store, table) for table in stage.builds_upon},
+            **{name: value for name, value in handed_in.items() if name in stage.parameters},
+        }
+        provider = self.provider(stage)
+        plan = None
+        if provider is None and stage.asks:
+            if not stage.structural:
+                raise RequestError(f"{stage.name} waits for a model", where=stage.name, hint=_NAME_ONE)
+            arguments["models"] = ()
+        if provider is not None:
+            models = self.clients.of(provider).models(stage.models(self.settings))
+            plan = sampled(stage.function(**arguments, models=models), stage.size(self.settings), self.settings.seed)
+        return _Inputs(parents, rows, arguments, provider, plan)
 
-    Raises Unaccounted where rows vanish, RequestError where no model is named that the stage needs, or where answers
-    would cost and there is no budget, OlderSchema where a parent's columns mean something else today, TooManyInvalid
-    where answers are none, Shrunk where they would halve the table and `clients` does not allow it, and what `Store`
-    and clients raise. Then the table stays as it was, and what was paid for stands in the ledger.
-    """
-    clients = clients or ClientPool(None, settings.llm)
-    ready = ready or _prepared(stage, store, settings, clients)
-    if ready.plan is None or ready.provider is None:
-        returned = stage.function(**ready.arguments)
-        made: Made = returned if isinstance(returned, dict) else {stage.name: returned}
-    else:
-        made = _asked(stage, ready.plan, settings, clients.of(ready.provider))
-    for table, units in stage.units.items():
-        reconciliations = [
-            reconcile(unit, [ready.rows[name] for name in names], *made[table]) for unit, names in units.items()
+    def run(self, stage: Stage) -> list[Version]:
+        """Makes the tables of a stage from its parents' current versions.
+
+        Raises Unaccounted where rows vanish, RequestError where no model is named that the stage needs, or where
+        answers would cost and there is no budget, OlderSchema where a parent's columns mean something else today,
+        TooManyInvalid where answers are invalid, Shrunk where they would halve the table and `clients` does not allow
+        it, and what `Store` and clients raise. Then the table stays as it was, and what was paid for is in the ledger.
+        """
+        inputs = self._inputs.get(stage.name) or self.inputs(stage)
+        self._statuses.clear()  # what is known of other stages may be true no longer
+        self._inputs.clear()
+        if inputs.plan is None or inputs.provider is None:
+            returned = stage.function(**inputs.arguments)
+            made: Made = returned if isinstance(returned, dict) else {stage.name: returned}
+        else:
+            made = _asked(stage, inputs.plan, self.settings, self.clients.of(inputs.provider))
+        for table, units in stage.units.items():
+            reconciliations = [
+                reconcile(unit, [inputs.rows[name] for name in names], *made[table]) for unit, names in units.items()
+            ]
+            require_balance(table, reconciliations)
+        run = run_of(stage, inputs.parents, self.settings, inputs.provider)
+        if inputs.provider is not None and not self.clients.allow_shrink:
+            (table,) = stage.tables
+            kept, dropped = made[table]
+            unanswered = dropped.filter(pl.col("reason").is_in(REASONS)).height
+            _require_size(table, kept.height, unanswered, run, self.store)
+        return [
+            self.store.write(table, *made[table], parents=inputs.parents, code=run.code, settings=run.settings)
+            for table in stage.tables
         ]
-        require_balance(table, reconciliations)
-    run = run_of(stage, ready.parents, settings, ready.provider)
-    if ready.provider is not None and not clients.allow_shrink:
-        (table,) = stage.tables
-        kept, dropped = made[table]
-        unanswered = dropped.filter(pl.col("reason").is_in(REASONS)).height
-        _require_size(table, kept.height, unanswered, run, store)
-    return [
-        store.write(table, *made[table], parents=ready.parents, code=run.code, settings=run.settings)
-        for table in stage.tables
-    ]
 
 
-def _prepared(stage: Stage, store: Store, settings: Settings, clients: ClientPool) -> _Ready:
-    parents = parents_of(stage, store)
-    rows = _rows(store, stage.parents, parents)
-    arguments = _arguments(stage, rows, parents, store, settings)
-    provider = provider_of(stage, store, settings, clients)
-    plan = None
-    if provider is None and stage.asks:
-        if not stage.structural:
-            raise RequestError(f"{stage.name} waits for a model", where=stage.name, hint=_NAME_ONE)
-        arguments["models"] = ()
-    if provider is not None:
-        plan = stage.function(**arguments, models=clients.of(provider).models(stage.models(settings)))
-        plan = sampled(plan, stage.size(settings), settings.seed)
-    return _Ready(parents, rows, arguments, provider, plan)
+def is_stale(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> bool:
+    """`Runner.is_stale` of one stage."""
+    return Runner(store, settings, clients).is_stale(stage)
+
+
+def run_stage(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> list[Version]:
+    """`Runner.run` of one stage."""
+    return Runner(store, settings, clients).run(stage)
 
 
 def _asked(stage: Stage, plan: Plan, settings: Settings, client: LLMClient) -> Made:
@@ -305,28 +293,15 @@ def _require_size(table: str, rows: int, unanswered: int, run: Run, store: Store
     half of what it would lose was dropped for want of an answer that could be used.
     """
     try:
-        standing = None if store.pointer(table) is None else store.version(table)
+        before = None if store.pointer(table) is None else store.version(table)
     except DamagedVersion:
         return
-    if standing is None or standing.rows < LEAST_TO_SHRINK or 2 * rows > standing.rows:
+    if before is None or before.rows < LEAST_TO_SHRINK or 2 * rows > before.rows:
         return
-    before = standing.manifest.runs[-1]
-    same = (before.parents, before.settings) == (run.parents, run.settings)
-    if same or 2 * unanswered >= standing.rows - rows:
-        raise Shrunk(table, standing.rows, rows)
-
-
-def _arguments(
-    stage: Stage,
-    rows: dict[str, pl.DataFrame],
-    parents: list[Version],
-    store: Store,
-    settings: Settings,
-) -> dict[str, Any]:
-    """What the function of a stage takes, but for the models that it asks."""
-    handed_in = {"settings": settings, "versions": {one.name: one.version for one in parents}}
-    own = {table: _standing(store, table) for table in stage.builds_upon}
-    return rows | own | {name: value for name, value in handed_in.items() if name in stage.parameters}
+    last = before.manifest.runs[-1]
+    same = (last.parents, last.settings) == (run.parents, run.settings)
+    if same or 2 * unanswered >= before.rows - rows:
+        raise Shrunk(table, before.rows, rows)
 
 
 def reconciliations(stage: Stage, table: str, store: Store) -> list[Reconciliation]:
@@ -349,14 +324,14 @@ def parents_of(stage: Stage, store: Store) -> list[Version]:
 
     Raises NoVersion where a stage before this one never ran.
     """
-    found = {table: store.current(table) for table in stage.parents}
-    for table, versions in found.items():
+    current = {table: store.current(table) for table in stage.parents}
+    for table, versions in current.items():
         if not versions and table in needed(stage):
             raise NoVersion(
                 f"{' and '.join(stage.tables)} come from {table}, and that was never made",
                 hint="gongqing refresh, without --select",
             )
-    return [version for versions in found.values() for version in versions]
+    return [version for versions in current.values() for version in versions]
 
 
 def needed(stage: Stage) -> tuple[str, ...]:
@@ -370,7 +345,7 @@ def code_of(stage: Stage) -> str:
 
 
 def run_of(stage: Stage, parents: list[Version], settings: Settings, provider: str | None) -> Run:
-    """What a run of the stage would be told apart by: its parents, its code, and what it reads of the settings."""
+    """What a run of the stage is known by: its parents, its code, and what it reads of the settings."""
     return Run(
         parents={parent.name: parent.version for parent in parents},
         code=code_of(stage),
@@ -386,8 +361,8 @@ def _asking(stage: Stage, settings: Settings, provider: str | None) -> dict[str,
         return {"provider": provider, "replies": _sha256(FOLDER / f"{stage.name}.jsonl")}
     recorded = {"recordings": _sha256(settings.llm.recordings)} if provider == "replay" else {}
     known = profiles(settings.llm.profiles)
-    asked = {alias: shapes(profile(known, alias)) for alias in stage.models(settings)}
-    return {"provider": provider, "profiles": asked, "repairs": settings.llm.repairs, **recorded}
+    shaped = {alias: shapes(profile(known, alias)) for alias in stage.models(settings)}
+    return {"provider": provider, "profiles": shaped, "repairs": settings.llm.repairs, **recorded}
 
 
 def _sha256(recordings: Path | None) -> str | None:
@@ -401,10 +376,10 @@ def _rows(store: Store, tables: tuple[str, ...], versions: list[Version]) -> dic
     for one in versions:
         store.require_todays(one)
         frames[one.table].append(store.read(one.table, one.version, one.partition).collect())
-    return {table: pl.concat(found) for table, found in frames.items()}
+    return {table: pl.concat(parts) for table, parts in frames.items()}
 
 
-def _standing(store: Store, table: str) -> pl.DataFrame:
+def _rows_before(store: Store, table: str) -> pl.DataFrame:
     """The rows of a table that its stage builds upon; none where it was never made."""
     if store.pointer(table) is None:
         return TABLES[table].create_empty()

@@ -140,7 +140,7 @@ def _reply(question: Question[Any]) -> Reply[Any]:
 class FakePool(ClientPool):
     """A pool in which `FakeClient` answers whatever is asked, and that needs no budget."""
 
-    def provider(self, standing: str | None) -> str:
+    def provider(self, before: str | None) -> str:
         return "openai"
 
     def costs(self, provider: str) -> bool:

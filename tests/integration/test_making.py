@@ -21,7 +21,6 @@ from pipelines.errors import (
     TooManyInvalid,
     Unaccounted,
 )
-from pipelines.flow import runner as runner_module
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import (
     LEAST_TO_SHRINK,
@@ -30,7 +29,6 @@ from pipelines.flow.runner import (
     _require_size,
     is_stale,
     parents_of,
-    provider_of,
     reconciliations,
     run_of,
     run_stage,
@@ -238,13 +236,13 @@ def test_a_stage_whose_parents_were_never_made_says_so(tmp_path, sample_store):
         run_stage(BY_NAME["grpo_ecot"], store, Settings())
 
 
-def test_a_table_stands_by_whoever_made_it(store):
+def test_a_table_stays_with_the_provider_that_made_it(store):
     """Somebody who forgets --provider loses nothing that was paid for; who says it gets what they say."""
     stage = BY_NAME["ecot_chains"]
-    assert provider_of(stage, store, Settings()) == "openai"
+    assert Runner(store, Settings()).provider(stage) == "openai"
     assert not is_stale(stage, store, Settings())
     with ClientPool(None, Settings().llm, provider="written") as said:
-        assert provider_of(stage, store, Settings(), said) == "written"
+        assert Runner(store, Settings(), said).provider(stage) == "written"
         assert is_stale(stage, store, Settings(), said)
 
 
@@ -268,7 +266,7 @@ def test_where_the_pointer_is_damaged_the_newest_version_tells_who_answers(store
     (folder.parent / "current.json").write_text("{", encoding="utf-8")
     stage, fresh = BY_NAME["ecot_chains"], Store(store.storage.uri(""))
     assert is_stale(stage, fresh, Settings())
-    assert provider_of(stage, fresh, Settings()) == "openai"
+    assert Runner(fresh, Settings()).provider(stage) == "openai"
 
 
 def test_where_nobody_can_tell_who_answered_a_stage_waits_to_be_told(store):
@@ -388,7 +386,7 @@ def test_a_table_whose_parents_or_settings_are_others_may_shrink(store):
 def test_a_stage_is_looked_at_once_and_its_questions_are_planned_once(store, monkeypatch):
     """By a refresh and the asset that it runs together, until something was made."""
     looked, planned, stage = [], [], BY_NAME["topics"]
-    monkeypatch.setattr(runner_module, "is_stale", lambda one, *_: looked.append(one.name) or True)
+    monkeypatch.setattr(Runner, "is_stale", lambda _, one: looked.append(one.name) or True)
 
     @wraps(stage.function)
     def counting(**given):

@@ -11,7 +11,7 @@ import pytest
 from pipelines.core.stage import Stage
 from pipelines.errors import UnreadableFile
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.runner import _prepared, is_stale, run_stage, waits_for_model
+from pipelines.flow.runner import Runner, is_stale, run_stage
 from pipelines.flow.stages import STAGES
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.providers import written
@@ -48,7 +48,7 @@ def store(sample_home: Path, clients: ClientPool, tmp_path_factory: pytest.TempP
 
 def asked(stage: Stage, store: Store, clients: ClientPool) -> list[Question]:
     """The questions of a stage, as its parents stand."""
-    plan = _prepared(stage, store, Settings(), clients).plan
+    plan = Runner(store, Settings(), clients).inputs(stage).plan
     assert plan is not None
     return plan.questions
 
@@ -70,7 +70,8 @@ def test_every_table_has_rows(store: Store):
 
 def test_what_was_written_stands_where_nobody_says_again_who_answers(store: Store):
     """Nothing goes back to waiting for a model."""
-    assert not any(waits_for_model(stage, store, Settings()) or is_stale(stage, store, Settings()) for stage in STAGES)
+    runner = Runner(store, Settings())
+    assert not any(runner.waits_for_model(stage) or runner.is_stale(stage) for stage in STAGES)
 
 
 @pytest.mark.parametrize("stage", WRITTEN, ids=lambda stage: stage.name)
