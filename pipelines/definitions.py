@@ -42,5 +42,5 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
     )
 
 
-keep_private()  # here Dagster's processes come in, whoever has started them
+keep_private()  # Dagster's processes import this, however they were started
 defs = build_definitions()

@@ -8,7 +8,7 @@ import difflib
 import os
 import secrets
 import tomllib
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -114,7 +114,7 @@ class Llm(_Section):
     provider: Annotated[Literal["openai", "replay", "written"] | None, BeforeValidator(_known)] = None
     profiles: Path | None = None  # a TOML file of model profiles beside those that are shipped
     recordings: Path | None = None  # of provider `replay`
-    repairs: int = Field(1, ge=0)  # how often a model is told what was wrong with its reply: ours
+    repairs: int = Field(1, ge=0)  # how often a model is asked to repair its reply: ours
     attempts: int = Field(6, ge=1)  # how often a request that failed on its way is sent: ours
     timeout: float = Field(600.0, gt=0)  # seconds; a model that reasons may think for minutes
     concurrency: int | None = Field(None, ge=1)  # requests in flight; None: as the profile says
@@ -308,13 +308,13 @@ def load(home: Path) -> Settings:
     try:
         return _in(home, OfThisHome())
     except (ValidationError, SourceError) as error:
-        key, told = "", str(error).splitlines()[0]
+        key, problem = "", str(error).splitlines()[0]
         if isinstance(error, ValidationError):
             first = error.errors()[0]
             key = ".".join(str(part) for part in first["loc"] if isinstance(part, str) and part.isidentifier())
-            told = f"{first['msg']}, not {first['input']!r}"
+            problem = f"{first['msg']}, not {first['input']!r}"
         raise SettingsError(
-            f"the setting {key or 'given'} cannot be: {told}",
+            f"the setting {key or 'given'} cannot be: {problem}",
             where=f"{path} or the environment ({PREFIX}{key.upper().replace('.', '__')})",
             hint="correct the value",
         ) from error
@@ -324,9 +324,9 @@ def _in(home: Path, settings: Settings) -> Settings:
     """The settings with the files that they name looked for in the home, wherever a command is called."""
     updated = {}
     for section, names in (("llm", ("profiles", "recordings")), ("rewrite", ("encoder",))):
-        told = getattr(settings, section)
-        named = {name: home / path for name in names if (path := getattr(told, name)) is not None}
-        updated[section] = told.model_copy(update=named)
+        values = getattr(settings, section)
+        named = {name: home / path for name in names if (path := getattr(values, name)) is not None}
+        updated[section] = values.model_copy(update=named)
     return settings.model_copy(update=updated)
 
 
@@ -336,7 +336,7 @@ def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tup
     for key, value in values.items():
         if key not in section.model_fields:
             dotted = ".".join((*path, key))
-            near = difflib.get_close_matches(dotted, _known_keys(), n=1, cutoff=0.4)
+            near = difflib.get_close_matches(dotted, list(_keys_of(Settings)), n=1, cutoff=0.4)
             near = near or difflib.get_close_matches(key, list(section.model_fields), n=1, cutoff=0.0)
             raise SettingsError(f"there is no setting {dotted!r}", where=where, hint=f"did you mean {near[0]!r}?")
         inner = section.model_fields[key].annotation
@@ -344,24 +344,18 @@ def _refuse_unknown(values: Any, section: type[BaseModel], where: str, path: tup
             _refuse_unknown(value, inner, where, (*path, key))
 
 
-@cache
-def _known_keys() -> tuple[str, ...]:
-    def walk(section: type[BaseModel], path: tuple[str, ...]) -> list[str]:
-        found = []
-        for key, field in section.model_fields.items():
-            found.append(".".join((*path, key)))
-            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-                found += walk(field.annotation, (*path, key))
-        return found
-
-    return tuple(walk(Settings, ()))
+def _keys_of(section: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[str]:
+    """All keys below a section, with dots."""
+    for key, field in section.model_fields.items():
+        yield ".".join((*path, key))
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _keys_of(field.annotation, (*path, key))
 
 
 def author_key(home: Path) -> bytes | None:
     """The key of the authors' pseudonyms: of the environment, or the file `author.key` of the home; None without."""
-    given = os.environ.get(AUTHOR_KEY)
-    if given:
-        return given.encode()
+    if key := os.environ.get(AUTHOR_KEY):
+        return key.encode()
     path = author_key_file(home)
     return path.read_bytes().strip() if path.exists() else None
 

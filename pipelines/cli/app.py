@@ -36,7 +36,7 @@ def options(
     """Options of every command."""
     if home().exists() and not home().is_dir():
         raise RequestError("the home is a file", where=home(), hint="set GONGQING_HOME to a folder")
-    if context.invoked_subcommand != "doctor":  # which changes nothing, and names what is open
+    if context.invoked_subcommand != "doctor":  # which changes nothing, and names what others may read
         modes.close(home())
     if debug:
         os.environ["_GONGQING_DEBUG"] = "1"
@@ -60,6 +60,6 @@ def main() -> None:
         if "_GONGQING_DEBUG" in os.environ:
             raise
         ours = storage_error(error, home())
-        said = ours or f"{type(error).__name__}: {error}\n  hint: run again with --debug and report it"
-        sys.stderr.write(f"gongqing: {said}\n")
+        message = ours or f"{type(error).__name__}: {error}\n  hint: run again with --debug and report it"
+        sys.stderr.write(f"gongqing: {message}\n")
         sys.exit(1)

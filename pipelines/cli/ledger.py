@@ -29,13 +29,13 @@ def ledger(
         if book is None:
             terminal.put("[]" if as_json else "no model was asked yet; gongqing refresh --provider openai --estimate")
             return
-        found: list[Any] = [*(book.open_attempts() if open_ else book.spend())]
+        rows: list[Any] = [*(book.open_attempts() if open_ else book.spend())]
     if as_json:
-        terminal.put(display.as_json([asdict(one) for one in found]))
+        terminal.put(display.as_json([asdict(one) for one in rows]))
     elif open_:
-        terminal.put(display.open_attempts(found) if found else "every call has an end")
+        terminal.put(display.open_attempts(rows) if rows else "every call has an end")
     else:
-        terminal.put(display.spend(found))
+        terminal.put(display.spend(rows))
 
 
 @ledger_app.command()
@@ -44,11 +44,11 @@ def budgets(as_json: AsJson = False) -> None:
     from pipelines.cli import render as display
 
     with terminal.ledger() as book:
-        found = book.budgets() if book else []
+        opened = book.budgets() if book else []
     if as_json:
-        terminal.put(display.as_json([display.budget_record(one) for one in found]))
+        terminal.put(display.as_json([display.budget_record(one) for one in opened]))
     else:
-        terminal.put(display.budgets(found) if found else "no budget is open")
+        terminal.put(display.budgets(opened) if opened else "no budget is open")
 
 
 @ledger_app.command("close-budget")
@@ -72,12 +72,12 @@ def close_budget(
 def give_up_batch(
     number: Annotated[int, typer.Argument(help="As the refusal names it: a batch that nobody can collect any more.")],
 ) -> None:
-    """End a batch whose host or price has changed: its questions are asked anew, what it may cost stays set aside."""
+    """End a batch whose host or price has changed: its questions are asked again, what it may cost stays set aside."""
     with terminal.ledger() as book:
         if book is None:
             raise RequestError("there is no ledger, so there are no batches", where=home(), hint="ask models first")
         left = book.batches.give_up(number)
-    terminal.line(f"batch {number} is given up: {left:,} questions that it had will be asked anew")
+    terminal.line(f"batch {number} is given up: {left:,} questions that it had will be asked again")
 
 
 @ledger_app.command()

@@ -115,7 +115,7 @@ def refresh(
         bool, typer.Option("--batch", help="Ask through batch interfaces: half the price, within a day.")
     ] = False,
     allow_shrink: Annotated[
-        bool, typer.Option("--allow-shrink", help="Make a table anew also where answers alone would halve it.")
+        bool, typer.Option("--allow-shrink", help="Make a table also where answers alone would halve it.")
     ] = False,
     engine: Annotated[
         str | None, typer.Option(help=f"Where near-duplicates are searched: {' or '.join(ENGINES)}.")
@@ -177,7 +177,7 @@ def _refresh(
             if outcome.waits is not None:
                 waiting.setdefault(outcome.waits, []).extend(outcome.stage.tables)
             for damaged in outcome.damaged:
-                terminal.line(f"{damaged}: made anew")
+                terminal.line(f"{damaged}: made again")
             for version in outcome.versions if outcome.ran else ():
                 terminal.line(display.made(version, outcome.seconds))
                 if outcome.stage.asks:
@@ -196,7 +196,7 @@ def _refresh(
     if any(reason.startswith("for a budget") for reason in waiting):
         terminal.line("what waits for a budget: gongqing refresh --estimate says what it takes, --budget USD allows it")
     if ran:
-        terminal.line(f"{ran} stage{'s' if ran > 1 else ''} made anew")
+        terminal.line(f"{ran} stage{'s' if ran > 1 else ''} made")
     else:
         terminal.line(f"everything{' else' if waiting else ''} is up to date")
 
@@ -208,8 +208,8 @@ def _estimate(folder: Path, select: list[str], provider: str | None, *, batch: b
 
     settings = load(folder)
     with ClientPool(folder, settings.llm, provider=provider, batch=batch) as clients:
-        found = [(stage.name, taken) for stage, taken in refreshing.estimates(folder, settings, clients, select)]
-    terminal.put(display.estimates(found))
+        by_stage = [(stage.name, taken) for stage, taken in refreshing.estimates(folder, settings, clients, select)]
+    terminal.put(display.estimates(by_stage))
 
 
 @app.command()

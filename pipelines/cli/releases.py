@@ -40,9 +40,9 @@ def release(
         terminal.put(display.as_json(made.model_dump(mode="json")))
         return
     terminal.put(display.findings(made.findings, made.allowed))
-    told = " (it was there already, and stays as it is)" if stood else ""
+    note = " (it was there already, and stays as it is)" if stood else ""
     terminal.line(
-        f"{name}: {sum(map(made.rows, made.configs)):,} rows in {len(made.configs)} sets, content {made.content}{told}"
+        f"{name}: {sum(map(made.rows, made.configs)):,} rows in {len(made.configs)} sets, content {made.content}{note}"
     )
 
 
@@ -55,11 +55,11 @@ def releases(context: typer.Context, as_json: AsJson = False) -> None:
     from pipelines.errors import DamagedRelease
     from pipelines.store.releases import Releases
 
-    known, found, current = Releases(home()), [], None
+    known, whole, current = Releases(home()), [], None
     damaged: list[DamagedRelease] = []
     for name in known.names():
         try:
-            found.append(known.read(name))
+            whole.append(known.read(name))
         except DamagedRelease as error:
             damaged.append(error)
     try:
@@ -67,9 +67,9 @@ def releases(context: typer.Context, as_json: AsJson = False) -> None:
     except DamagedRelease as error:
         damaged.append(error)
     if as_json:
-        terminal.put(display.as_json([display.release_record(one, current) for one in found]))
-    elif found:
-        terminal.put(display.releases(found, current))
+        terminal.put(display.as_json([display.release_record(one, current) for one in whole]))
+    elif whole:
+        terminal.put(display.releases(whole, current))
     elif not damaged:
         terminal.line("no releases yet: gongqing release NAME")
     if damaged:
@@ -90,8 +90,8 @@ def diff_releases(before: str, after: str, *, as_json: bool) -> None:
     from pipelines.release.changelog import markdown
     from pipelines.release.changes import changes
 
-    found = changes(home(), before, after)
-    terminal.put(display.as_json(found.as_dict()) if as_json else markdown(found).rstrip())
+    changed = changes(home(), before, after)
+    terminal.put(display.as_json(changed.as_dict()) if as_json else markdown(changed).rstrip())
 
 
 @export_app.command("folder")
@@ -116,11 +116,13 @@ def export_to_hub(
     from pipelines.operations.publish import to_hub
 
     with terminal.progress() as shown:
-        exported, found = to_hub(
+        exported, published = to_hub(
             home(), release, repo, public=public, progress=lambda done, total: shown.moved("upload", done, total)
         )
     _withheld(exported)
-    terminal.line(f"{repo}: {found.tag} is {'' if found.new else 'already '}there, commit {found.commit[:12]}")
+    terminal.line(
+        f"{repo}: {published.tag} is {'' if published.new else 'already '}there, commit {published.commit[:12]}"
+    )
 
 
 @export_app.command("jsonl")
@@ -143,13 +145,13 @@ def export_to_jsonl(
     name = chosen(releases, release)
     with TemporaryDirectory() as scratch, made_whole(folder, home()) as staged:
         source = releases.folder(name) if private else Path(scratch) / "release"
-        told = releases.read(name) if private else export(home(), name, source)
-        found = export_jsonl(told, source, staged, form)
+        source_release = releases.read(name) if private else export(home(), name, source)
+        exported = export_jsonl(source_release, source, staged, form)
     if not private:
-        _withheld(told)
-    for file, rows in found.written.items():
+        _withheld(source_release)
+    for file, rows in exported.written.items():
         terminal.line(f"{file}: {rows:,} rows")
-    for reason, rows in found.left_out.items():
+    for reason, rows in exported.left_out.items():
         terminal.line(f"left out, {reason}: {rows:,} rows")
 
 

@@ -39,7 +39,7 @@ def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = Fal
     from schemas.tables import PARTITIONED, TABLES
 
     store = Store(Home(folder).data)
-    found: list[Version] = []
+    listed: list[Version] = []
     damaged: dict[tuple[str, str | None], StoreError] = {}
     places = [
         (table, place) for table in TABLES for place in (store.partitions(table) if table in PARTITIONED else [None])
@@ -47,16 +47,16 @@ def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = Fal
     for table, place in places:
         try:
             current = [store.version(table, partition=place)] if store.pointer(table, place) is not None else []
-            found += store.versions(table, place) if all_versions else current
+            listed += store.versions(table, place) if all_versions else current
         except StoreError as error:
             damaged[table, place] = error
     if as_json:
-        records = [display.version_record(version) for version in found]
+        records = [display.version_record(version) for version in listed]
         records += [display.damaged_record(*place, error) for place, error in damaged.items()]
         terminal.put(display.as_json(records))
-    elif found or damaged:
+    elif listed or damaged:
         known = {} if all_versions else states(store, load(folder))
-        terminal.put(display.versions(found, damaged, known, all_versions=all_versions))
+        terminal.put(display.versions(listed, damaged, known, all_versions=all_versions))
     else:
         terminal.line("no tables yet: gongqing import NAME PATH, then gongqing refresh; or gongqing demo")
     errors = list(damaged.values())
@@ -117,23 +117,25 @@ def diff(
     from pipelines.cli import render as display
     from schemas.tables import TABLES
 
-    found = terminal.store().diff(table, v1, v2, partition)
+    changes = terminal.store().diff(table, v1, v2, partition)
     key = TABLES[table].key()
     if as_json:
         terminal.put(
             display.as_json(
                 {
-                    "added": found.added.select(key).to_dicts(),
-                    "removed": found.removed.select(key).to_dicts(),
-                    "changed": found.changed.to_dicts(),
+                    "added": changes.added.select(key).to_dicts(),
+                    "removed": changes.removed.select(key).to_dicts(),
+                    "changed": changes.changed.to_dicts(),
                 }
             )
         )
         return
     console = terminal.console()
-    for sign, frame in (("+", found.added), ("-", found.removed), ("~", found.changed)):
+    for sign, frame in (("+", changes.added), ("-", changes.removed), ("~", changes.changed)):
         display.changed_keys(frame, key, console, sign)
-    terminal.line(f"{found.added.height:,} added, {found.removed.height:,} removed, {found.changed.height:,} changed")
+    terminal.line(
+        f"{changes.added.height:,} added, {changes.removed.height:,} removed, {changes.changed.height:,} changed"
+    )
 
 
 @app.command()
@@ -144,8 +146,8 @@ def why(
     from pipelines.cli import render as display
     from pipelines.operations.lineage import why as life
 
-    found = life(terminal.store(), row_id)
-    terminal.put(display.as_json([event.as_dict() for event in found]) if as_json else display.events(found))
+    events = life(terminal.store(), row_id)
+    terminal.put(display.as_json([event.as_dict() for event in events]) if as_json else display.events(events))
 
 
 @app.command()
@@ -166,11 +168,11 @@ def stats(
     makers = ("M", "E", "C")
     if against is not None and against.upper() not in makers:
         raise UnknownName("paper", against, makers)
-    found = paper_tables(terminal.store(), against)
+    by_paper = paper_tables(terminal.store(), against)
     if as_json:
-        terminal.put(display.as_json({name: table.as_dict() for name, table in found.items()}))
+        terminal.put(display.as_json({name: table.as_dict() for name, table in by_paper.items()}))
         return
-    for table in found.values():
+    for table in by_paper.values():
         terminal.put(display.paper_table(table))
 
 

@@ -1,4 +1,4 @@
-"""What commands share: the home's store and ledger, and how things are said on a terminal and off one."""
+"""What commands share: the home's store and ledger, and how output looks on a terminal and off one."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @contextmanager
 def ledger() -> Iterator[Any]:
-    """The ledger of the home; None where no model was asked yet, for to look makes none."""
+    """The ledger of the home; None where no model was asked yet: a look creates no file."""
     from pipelines.llm.ledger.ledger import Ledger
 
     path = Home(home()).ledger

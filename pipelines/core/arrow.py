@@ -69,7 +69,7 @@ def _repaired(texts: pa.Array) -> pa.LargeStringArray:
         raw = texts.cast(pa.large_binary())
         raw.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise RequestError("this Arrow column is damaged", hint="write it anew from its source") from error
+        raise RequestError("this Arrow column is damaged", hint="write it again from its source") from error
     repaired: pa.LargeStringArray = column(raw.to_pylist()).to_arrow(compat_level=pl.CompatLevel.oldest())
     return repaired
 

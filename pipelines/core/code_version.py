@@ -18,16 +18,16 @@ _DATA = {".md", ".toml", ".txt", ".json", ".yaml"}
 @cache
 def code_version(*modules: str) -> str:
     """12 hex digits over the modules, all modules of ours that they import, and the data files beside them."""
-    found: dict[str, Path] = {}
+    modules_seen: dict[str, Path] = {}
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
         module = _file_of(name)
-        if module is None or name in found:
+        if module is None or name in modules_seen:
             continue
-        found[name] = module
+        modules_seen[name] = module
         waiting += _imports(module)
-    files = {*found.values(), *(data for module in found.values() for data in _data_beside(module))}
+    files = {*modules_seen.values(), *(data for module in modules_seen.values() for data in _data_beside(module))}
     hashed = hashlib.sha256()
     for path in sorted(files):
         hashed.update(path.name.encode() + path.read_bytes())

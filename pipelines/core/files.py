@@ -95,8 +95,8 @@ def storage_errors_reported(home: Path) -> Iterator[None]:
 
 
 def storage_error(error: BaseException, home: Path) -> GongqingError | None:
-    """The error of ours for a disk that is full, closed to us or broken, wherever in a chain of errors it stands, and
-    whoever met it: Python, Arrow, polars, or SQLite below Dagster; None for any other error.
+    """The error of ours for a disk that is full, closed to us or broken, wherever in a chain of errors it stands:
+    of Python, Arrow, polars, or SQLite below Dagster; None for any other error.
 
     Args:
         error: What came up.

@@ -89,7 +89,7 @@ class Home:
         """Hold the refresh lock, with a note of who does. A thread that holds it already goes on.
 
         Args:
-            waits: Waits for another process to end, which is said by this; without it Busy is raised at once.
+            waits: Waits for another process to end, and reports it by this; without it Busy is raised at once.
         """
         place, refreshing = self.folder.resolve(), _mine.__dict__.setdefault("refreshing", set())
         if place in refreshing:

@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 def kernel(function: F) -> F:
     """`function`, compiled when first called.
 
-    Kernels are plain loops over arrays. Indices are not checked: whoever calls one has made sure of them
+    Kernels are plain loops over arrays. Indices are not checked: the caller has made sure of them
     (`pipelines.core.arrow`).
     """
     return _compiled(function)

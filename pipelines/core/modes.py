@@ -1,4 +1,4 @@
-"""Who on this machine may read what we write: in a home its owner alone, elsewhere whoever the user's umask lets."""
+"""File modes: what lies in a home is for its owner alone; what lies elsewhere has the modes of the user's umask."""
 
 import os
 import stat

@@ -1,6 +1,6 @@
-"""When a service that was started beside something ends: with the process that started it, or when it is told to.
+"""When a service that was started beside something ends: with the process that started it, or at a message.
 
-Whoever starts it holds the other end of its standard input, and however they die it closes.
+The starter holds the other end of its standard input, which closes however the starter dies.
 """
 
 import asyncio
@@ -12,23 +12,23 @@ END = b"end"  # on standard input: the work is done
 
 
 def over() -> "asyncio.Future[bool]":
-    """Done when the service of this event loop is to end: whether the work was said to be done (`END`) before its
+    """Done when the service of this event loop is to end: whether the message `END` came before its
     standard input closed. A signal, SIGINT or SIGTERM, ends it as well, and says nothing of the work.
     """
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[bool] = loop.create_future()
+    ended: asyncio.Future[bool] = loop.create_future()
 
     def end(in_order: bool) -> None:
-        if not found.done():
-            found.set_result(in_order)
+        if not ended.done():
+            ended.set_result(in_order)
 
     def listen() -> None:
-        heard = b""
+        received = b""
         while some := os.read(0, 1024):  # not sys.stdin: a thread that waits in it cannot be left behind
-            heard += some
-        loop.call_soon_threadsafe(end, heard.strip().endswith(END))
+            received += some
+        loop.call_soon_threadsafe(end, received.strip().endswith(END))
 
     threading.Thread(target=listen, name="stdin", daemon=True).start()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, end, False)
-    return found
+    return ended

@@ -1,6 +1,6 @@
 """What the runs of Dagster may spend together. `daily_budget` under [llm] caps it, whatever a run is configured with.
 
-How a run was started is not asked: whoever may launch one may also give it the tags of a schedule. What each may spend
+How a run was started does not matter: who may launch one may also give it the tags of a schedule. What each may spend
 is written down before it begins to ask, under a lock, in a file of the home. A budget is in the currency of the models
 that are asked, and so is the cap: amounts are added as they stand.
 """
@@ -53,12 +53,12 @@ def allow(home: Path, llm: Llm, run: str, budget: Decimal, under_way: Collection
         _write(home, [*allowed, {"run": run, "at": time.time(), "amount": str(budget)}])
 
 
-def settle(home: Path, run: str, budget_of: str) -> None:
+def record_spent(home: Path, run: str, budget_of: str) -> None:
     """A run that has ended counts for no more than it has spent, or may be billed for yet.
 
     Args:
         home: Whose.
-        run: As `allow` was told.
+        run: As for `allow`.
         budget_of: The name of its budget in the ledger.
     """
     spent = Decimal(0)

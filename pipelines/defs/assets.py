@@ -110,13 +110,13 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
 def _made(
     stage: Stage, context: dg.AssetExecutionContext, home: HomeResource, clients: ClientPool | None
 ) -> Iterator[dg.MaterializeResult[None]]:
-    # One at a time, whoever runs them: `splits` is read, added to and written, and a host's limits hold for a process.
+    # One at a time, in every process: `splits` is read, added to and written, and a host's limits hold for a process.
     with storage_errors_reported(home.folder), alone(home.folder, waits=context.log.info):
         runner = home.runner(clients)
         status = runner.status(stage)
         if status.stale and status.waits is None:
             for damaged in status.damaged:
-                context.log.warning("%s: it is made anew", damaged)
+                context.log.warning("%s: it is made again", damaged)
             with clients.telling(Lines(context.log.info)) if clients else nullcontext():
                 versions = runner.run(stage)
         else:

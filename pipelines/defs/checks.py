@@ -17,12 +17,15 @@ from pipelines.store.reconciliation import Reconciliation
 from schemas.tables import TABLES
 
 
-def specs_of(table: str, *, accounted: bool = True) -> list[dg.AssetCheckSpec]:
+def specs_of(table: str, *, reconciled: bool = True) -> list[dg.AssetCheckSpec]:
     """What is checked of a table."""
     described = {"schema": "keys unique, ranges, closed sets, types"}
-    if accounted:
+    if reconciled:
         described["reconciliation"] = "rows in = rows kept + rows dropped"
-    return [dg.AssetCheckSpec(name, asset=table, blocking=True, description=told) for name, told in described.items()]
+    return [
+        dg.AssetCheckSpec(name, asset=table, blocking=True, description=description)
+        for name, description in described.items()
+    ]
 
 
 def of_import(version: Version, store: Store) -> Iterator[dg.AssetCheckResult]:
@@ -36,7 +39,7 @@ def of_import(version: Version, store: Store) -> Iterator[dg.AssetCheckResult]:
 
 def _checks(stage: Stage, table: str) -> dg.AssetChecksDefinition:
     """Both checks of a table that a stage makes, on what is stored, read back."""
-    specs = specs_of(table, accounted=table in stage.units)
+    specs = specs_of(table, reconciled=table in stage.units)
 
     @dg.multi_asset_check(name=f"{table}_checks", specs=specs)
     def check(home: dg.ResourceParam[HomeResource]) -> Iterator[dg.AssetCheckResult]:
@@ -72,13 +75,13 @@ def _of_nothing(table: str, check: str) -> dg.AssetCheckResult:
 
 def of_shrunk(error: Shrunk) -> dg.AssetCheckResult:
     """That a table was not made, and stays as it was."""
-    told: dict[str, int | str] = {
+    figures: dict[str, int | str] = {
         "rows": error.before,
         "rows it would have": error.after,
         "problem": error.what,
         "hint": error.hint,
     }
-    return dg.AssetCheckResult(asset_key=error.table, check_name="size", passed=False, metadata=told)
+    return dg.AssetCheckResult(asset_key=error.table, check_name="size", passed=False, metadata=figures)
 
 
 def _schema(table: str, store: Store, partition: str | None = None) -> dg.AssetCheckResult:
@@ -89,12 +92,12 @@ def _schema(table: str, store: Store, partition: str | None = None) -> dg.AssetC
     return dg.AssetCheckResult(asset_key=table, check_name="schema", passed=True, metadata={"rows": rows.height})
 
 
-def _reconciliations(table: str, settled: list[Reconciliation]) -> dg.AssetCheckResult:
+def _reconciliations(table: str, results: list[Reconciliation]) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         asset_key=table,
         check_name="reconciliation",
-        passed=all(reconciliation.balanced for reconciliation in settled),
-        metadata={reconciliation.unit: str(reconciliation) for reconciliation in settled},
+        passed=all(reconciliation.balanced for reconciliation in results),
+        metadata={reconciliation.unit: str(reconciliation) for reconciliation in results},
     )
 
 

@@ -56,7 +56,7 @@ def op_of(source: str) -> str:
 
 
 def materialization(version: Version, store: Store) -> dg.AssetMaterialization:
-    """What Dagster is told of a day that another run than its own has made anew."""
+    """What Dagster records of a day that another run than its own has made again."""
     source, _, day = str(version.partition).rpartition("@")
     return dg.AssetMaterialization(
         key_of(source),
@@ -88,7 +88,8 @@ def _asset(site: Site) -> dg.AssetsDefinition:
             )
         ],
         check_specs=[
-            dg.AssetCheckSpec(name, asset=key, blocking=True, description=told) for name, told in checks.items()
+            dg.AssetCheckSpec(name, asset=key, blocking=True, description=description)
+            for name, description in checks.items()
         ],
         partitions_def=DAYS,
         pool=f"host_{site.host.replace('.', '_').replace('-', '_')}",
@@ -117,7 +118,7 @@ def _asset(site: Site) -> dg.AssetsDefinition:
                 collected = collect(home.folder, store, job, warn=context.log.warning, exit_code=exit_code)
         except (CrawlFailed, RequestError) as error:
             # A site that refuses us is left alone: nothing is tried again before somebody has read this.
-            raise dg.Failure(str(error), metadata=_told(job.stopped), allow_retries=False) from error
+            raise dg.Failure(str(error), metadata=_figures(job.stopped), allow_retries=False) from error
         versions = {version.partition: version for version in collected}
         place = partition(site.name, last)
         versions.pop(place, None)
@@ -127,7 +128,7 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         yield dg.MaterializeResult(
             asset_key=key,
             data_version=dg.DataVersion(stands.version if stands else "nothing"),
-            metadata=_told(job.stats) | (describe(stands, store) if stands else {}),
+            metadata=_figures(job.stats) | (describe(stands, store) if stands else {}),
         )
         yield from _checked(key, job.stats, coverage(store, job))
 
@@ -143,7 +144,7 @@ def _run(job: Job, context: dg.AssetExecutionContext, pipes: dg.PipesSubprocessC
     return 0
 
 
-def _told(figures: dict[str, Any]) -> dict[str, Any]:
+def _figures(figures: dict[str, Any]) -> dict[str, Any]:
     """The figures of a crawl as metadata."""
     return {name: value for name, value in figures.items() if value is not None}
 

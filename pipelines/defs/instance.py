@@ -76,14 +76,14 @@ def ensure_configured(folder: Path) -> None:
         fresh.write_text(yaml.safe_dump(_configuration(folder), sort_keys=False), encoding="utf-8")
         fresh.replace(target)
     try:
-        found = yaml.safe_load(target.read_text(encoding="utf-8"))
+        config = yaml.safe_load(target.read_text(encoding="utf-8"))
     except yaml.YAMLError:
-        found = None
-    if not isinstance(found, dict) or any(_strays(found.get(part), folder) for part in _STATE):
+        config = None
+    if not isinstance(config, dict) or any(_strays(config.get(part), folder) for part in _STATE):
         raise SettingsError(
             f"dagster.yaml does not say that Dagster's state is kept in {folder / '.dagster'}, or in a database",
             where=target,
-            hint="remove the file: the next command writes it anew (what you changed in it, change again)",
+            hint="remove the file: the next command writes it again (what you changed in it, change again)",
         )
 
 
@@ -109,11 +109,11 @@ def _configuration(folder: Path) -> dict[str, Any]:
 
 
 def instance(folder: Path) -> dg.DagsterInstance:
-    """The standing Dagster instance of a home. One process at a time opens it: the first one makes its tables."""
+    """The persistent Dagster instance of a home. One process at a time opens it: the first one makes its tables."""
     with Home(folder).lock("instance"):
         ensure_configured(folder)
         Home(folder).dagster.mkdir(mode=0o700, exist_ok=True)
-        standing = dg.DagsterInstance.from_config(str(folder))
-        standing.get_runs(limit=1)
-        standing.get_dynamic_partitions("data_set")
-        return standing
+        opened = dg.DagsterInstance.from_config(str(folder))
+        opened.get_runs(limit=1)
+        opened.get_dynamic_partitions("data_set")
+        return opened

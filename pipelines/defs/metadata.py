@@ -48,7 +48,7 @@ def column_schema(table: type[Table]) -> dg.TableSchema:
 
 
 def describe(version: Version, store: Store) -> dict[str, Any]:
-    """The metadata of a version that was just made, or found to be up to date."""
+    """The metadata of a version that was just made, or is up to date."""
     rows = store.read(version.table, version.version, version.partition).collect()
     shown: dict[str, Any] = {
         "dagster/row_count": version.rows,
@@ -85,9 +85,9 @@ def _diversity(version: Version, rows: pl.DataFrame, store: Store) -> dict[str, 
     return shown
 
 
-def records(told: Iterable[dict[str, Any]]) -> dg.TableMetadataValue:
+def records(entries: Iterable[dict[str, Any]]) -> dg.TableMetadataValue:
     """Records of one form as a table; of none a table without columns."""
-    rows = list(told)
+    rows = list(entries)
     columns = [(name, "string") for name in (rows[0] if rows else ())]
     return _table([dg.TableRecord(one) for one in rows], columns)
 
@@ -149,11 +149,11 @@ def _cell(value: Any, private: bool) -> str | int | float | bool | None:
     if isinstance(value, (bool, int)):
         return value
     if isinstance(value, list):
-        return f"{len(value)} items" if private else _short(f"{len(value)}: {' · '.join(map(_told, value))}")
+        return f"{len(value)} items" if private else _short(f"{len(value)}: {' · '.join(map(_words_of, value))}")
     return f"{len(value)} fields" if isinstance(value, dict) else _short(str(value))
 
 
-def _told(item: Any) -> str:
+def _words_of(item: Any) -> str:
     """An item of a list: what was said, where it says something, or its fields."""
     if isinstance(item, dict):
         return str(item.get("text") or " ".join(str(value) for value in item.values() if value is not None))

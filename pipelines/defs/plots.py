@@ -136,8 +136,8 @@ def _elbows(axes: "Axes", rows: pl.DataFrame) -> None:
         axes.set_yscale("log")
     most = max(len(curve) for curve in rows["curve"])
     axes.set_xscale("log")
-    told = [k for k in range(1, most + 1) if k <= 6 or k % 2 == 0]  # the last ones stand close together there
-    axes.set_xticks(told, list(map(str, told)))
+    ticks = [k for k in range(1, most + 1) if k <= 6 or k % 2 == 0]  # the last ones stand close together there
+    axes.set_xticks(ticks, list(map(str, ticks)))
     axes.minorticks_off()
     axes.legend(loc="best", fontsize="small")
 

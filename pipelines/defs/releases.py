@@ -46,7 +46,7 @@ class PublishConfig(dg.Config):
 
 
 def _findings(findings: Sequence[Finding], allowed: Sequence[str] = ()) -> dg.TableMetadataValue:
-    """What the checks found, as `gongqing release` tells it: what somebody allowed is refused no more."""
+    """The findings of the checks, as `gongqing release` prints them: what somebody allowed is not refused."""
     return records(
         {
             "check": one.check,
@@ -59,7 +59,7 @@ def _findings(findings: Sequence[Finding], allowed: Sequence[str] = ()) -> dg.Ta
     )
 
 
-def _told(release: Release) -> dict[str, Any]:
+def _described(release: Release) -> dict[str, Any]:
     rows = [{"set": config, **{split: release.rows(config, split) for split in SPLITS}} for config in release.configs]
     return {
         "name": release.name,
@@ -86,7 +86,7 @@ def release(
     except ReleaseRefused as refused:
         raise dg.Failure(str(refused), metadata={"findings": _findings(refused.findings)}) from refused
     context.log.info("%s: content %s", made.name, made.content)
-    return dg.MaterializeResult(data_version=dg.DataVersion(made.content), metadata=_told(made))
+    return dg.MaterializeResult(data_version=dg.DataVersion(made.content), metadata=_described(made))
 
 
 @dg.asset(
@@ -99,15 +99,15 @@ def publication(
 ) -> dg.MaterializeResult[None]:
     """What of a release may be published, as one commit and a tag on the Hub (docs/publishing.md)."""
     _require_named(home, config)
-    published, found = to_hub(home.folder, config.release, config.repo, public=config.public)
-    context.log.info("%s: %s, commit %s", found.repo, found.tag, found.commit)
-    told: dict[str, Any] = {
-        "repo": found.repo,
-        "where": dg.MetadataValue.url(f"{hub_address()}/datasets/{found.repo}/tree/{found.tag}"),
-        "commit": found.commit,
-        "new": found.new,
+    published, upload = to_hub(home.folder, config.release, config.repo, public=config.public)
+    context.log.info("%s: %s, commit %s", upload.repo, upload.tag, upload.commit)
+    shown: dict[str, Any] = {
+        "repo": upload.repo,
+        "where": dg.MetadataValue.url(f"{hub_address()}/datasets/{upload.repo}/tree/{upload.tag}"),
+        "commit": upload.commit,
+        "new": upload.new,
     }
-    return dg.MaterializeResult(data_version=dg.DataVersion(published.content), metadata=told | _told(published))
+    return dg.MaterializeResult(data_version=dg.DataVersion(published.content), metadata=shown | _described(published))
 
 
 def _require_named(home: HomeResource, config: PublishConfig) -> None:

@@ -1,4 +1,4 @@
-"""What assets are given: the home, with its store and settings, and whoever answers questions."""
+"""What assets use: the home, with its store and settings, and the clients that answer questions."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -8,7 +8,7 @@ import dagster as dg
 
 from pipelines import settings
 from pipelines.core.home import Home
-from pipelines.defs.allowance import allow, settle
+from pipelines.defs.allowance import allow, record_spent
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import Runner
 from pipelines.store import Store
@@ -21,7 +21,7 @@ class HomeResource:
 
     Args:
         path: Another one, for code that runs assets itself.
-        runner: What such code has found of the stages already.
+        runner: What such code knows of the stages already.
     """
 
     def __init__(self, path: str | Path | None = None, runner: Runner | None = None) -> None:
@@ -37,7 +37,7 @@ class HomeResource:
         return Store(Home(self.folder).data)
 
     def settings(self) -> settings.Settings:
-        """The settings of the home, read anew for each run."""
+        """The settings of the home, read again for each run."""
         return settings.load(self.folder)
 
     def runner(self, clients: ClientPool | None) -> Runner:
@@ -80,9 +80,9 @@ def clients_resource(context: dg.InitResourceContext) -> Iterator[ClientPool]:
     Raises RequestError for a budget above what they allow.
     """
     home: HomeResource = context.resources.home
-    said, llm = context.resource_config, home.settings().llm
+    config, llm = context.resource_config, home.settings().llm
     assert context.run is not None
-    budget = Decimal(str(said["budget"])) if "budget" in said else None
+    budget = Decimal(str(config["budget"])) if "budget" in config else None
     run = f"run {context.run.run_id}"
     if budget is not None:
         allow(home.folder, llm, run, budget, under_way(context.instance))
@@ -90,13 +90,13 @@ def clients_resource(context: dg.InitResourceContext) -> Iterator[ClientPool]:
         with ClientPool(
             home.folder,
             llm,
-            provider=said.get("provider"),
+            provider=config.get("provider"),
             budget=budget,
             budget_of=run,
-            batch=said["batch"],
-            allow_shrink=said["allow_shrink"],
+            batch=config["batch"],
+            allow_shrink=config["allow_shrink"],
         ) as clients:
             yield clients
     finally:
         if budget is not None:
-            settle(home.folder, run, run)
+            record_spent(home.folder, run, run)

@@ -1,4 +1,4 @@
-"""Running one asset on the standing instance of a home, so that the web UI shows what the command line did."""
+"""Running one asset on the persistent instance of a home, so that the web UI shows what the command line did."""
 
 import os
 import socket
@@ -54,28 +54,28 @@ def run_stage(home: Path, stage: Stage, runner: Runner | None = None) -> None:
 
 def close_killed_runs(home: Path) -> None:
     """Reports the runs of commands that were killed as failed."""
-    with instance(home) as standing:
-        _close_killed(home, standing)
+    with instance(home) as opened:
+        _close_killed(home, opened)
 
 
-def _close_killed(home: Path, standing: dg.DagsterInstance) -> None:
+def _close_killed(home: Path, opened: dg.DagsterInstance) -> None:
     """Runs of commands that were killed have failed, and hold no slot of a pool any more.
 
     Dagster's daemon would see to that, and a command line has none: the next run would wait for ever. A run that
     somebody starts again in the web UI has the tags of the first one, and a process of its own.
     """
-    for run in standing.get_runs(dg.RunsFilter(statuses=_UNDER_WAY)):
+    for run in opened.get_runs(dg.RunsFilter(statuses=_UNDER_WAY)):
         host, _, process = run.tags.get(_PROCESS, "").rpartition(":")
         if run.parent_run_id is None and host == socket.gethostname() and not _lives(int(process)):
-            standing.report_run_failed(run, "the command that ran it was killed")
-            standing.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+            opened.report_run_failed(run, "the command that ran it was killed")
+            opened.event_log_storage.free_concurrency_slots_for_run(run.run_id)
     for note in Home(home).under_way.glob("[0-9]*"):
         if not _lives(int(note.name)):
             note.unlink(missing_ok=True)
 
 
 @contextmanager
-def _noted(home: Path) -> Iterator[None]:
+def _marked(home: Path) -> Iterator[None]:
     """Leaves a note of the run while it is under way, which a command that starts no run can read without Dagster."""
     note = Home(home).under_way / str(os.getpid())
     note.parent.mkdir(mode=0o700, exist_ok=True)
@@ -114,19 +114,19 @@ def run_crawl(home: Path, job: Job) -> list[Version]:
 
     Raises CrawlFailed, or RequestError where the crawl was asked for wrongly.
     """
-    _tell(home, job.taken_over)
+    _report(home, job.taken_over)
     ended = subprocess.run(job.command, env=job.environment, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
     versions = collect(home, HomeResource(path=str(home)).store(), job, exit_code=ended.returncode)
-    _tell(home, versions)
+    _report(home, versions)
     return versions
 
 
-def _tell(home: Path, versions: Iterable[Version]) -> None:
+def _report(home: Path, versions: Iterable[Version]) -> None:
     """Dagster knows of the crawled days that have new versions."""
     store = HomeResource(path=str(home)).store()
-    with instance(home) as standing:
+    with instance(home) as opened:
         for version in versions:
-            standing.report_runless_asset_event(materialization(version, store))
+            opened.report_runless_asset_event(materialization(version, store))
 
 
 def _run(
@@ -139,44 +139,44 @@ def _run(
     **options: Any,
 ) -> None:
     resource = HomeResource(path=str(home), runner=runner)
-    with instance(home) as standing:
-        _close_killed(home, standing)
-        _list_data_sets(standing, resource.store(), partition)
+    with instance(home) as opened:
+        _close_killed(home, opened)
+        _list_data_sets(opened, resource.store(), partition)
         try:
-            with _noted(home):
+            with _marked(home):
                 dg.materialize(
                     definitions,
-                    instance=standing,
+                    instance=opened,
                     resources={"home": resource, "clients": runner.clients if runner else clients_resource},
                     partition_key=partition,
                     tags={"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"},
                     **options,
                 )
         except dg.DagsterError as error:
-            raise _own(error) from error
+            raise _our_error(error) from error
         except DagsterExecutionInterruptedError as error:
             raise Interrupted from error
         finally:
-            _forget(standing, resource.store(), partition)
+            _unlist(opened, resource.store(), partition)
 
 
-def _list_data_sets(standing: dg.DagsterInstance, store: Store, partition: str | None) -> None:
+def _list_data_sets(opened: dg.DagsterInstance, store: Store, partition: str | None) -> None:
     """Dagster lists the data sets of the store, for its database may have been lost, and the one about to be made."""
     there = _data_sets(store) | ({partition} if partition else set())
-    standing.add_dynamic_partitions(_NAME, sorted(there - set(standing.get_dynamic_partitions(_NAME))))
+    opened.add_dynamic_partitions(_NAME, sorted(there - set(opened.get_dynamic_partitions(_NAME))))
 
 
-def _forget(standing: dg.DagsterInstance, store: Store, partition: str | None) -> None:
+def _unlist(opened: dg.DagsterInstance, store: Store, partition: str | None) -> None:
     """A failed import of a new data set leaves no partition; those of others, who may be at work, stay."""
     if partition and partition not in _data_sets(store):
-        standing.delete_dynamic_partition(_NAME, partition)
+        opened.delete_dynamic_partition(_NAME, partition)
 
 
 def _data_sets(store: Store) -> set[str]:
     return {place for asset in assets.imports for place in store.partitions(asset.key.to_user_string())}
 
 
-def _own(error: BaseException) -> BaseException:
+def _our_error(error: BaseException) -> BaseException:
     """The error of ours that Dagster wrapped, or Dagster's own."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, GongqingError):

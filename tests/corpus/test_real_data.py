@@ -39,7 +39,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
     home = tmp_path_factory.mktemp("real-home-by-command")
     for name, path in REAL_SETS.items():
         _gongqing(home, "import", name, str(shared / path))
-    assert "24 stages made anew" in _gongqing(home, "refresh")
+    assert "24 stages made" in _gongqing(home, "refresh")
     return home
 
 

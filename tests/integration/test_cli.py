@@ -339,7 +339,7 @@ def test_what_a_refresh_says_of_a_table_that_was_damaged(tmp_path, sample_home, 
     file.write_bytes(b"")
     output = _run("refresh", "--select", "clean_dialogues").output
     assert "clean_dialogues is damaged: a file has 0 bytes and should have" in output
-    assert ": made anew\n" in output
+    assert ": made again\n" in output
 
 
 @pytest.mark.drill("disk")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.defs import allowance
-from pipelines.defs.allowance import allow, cap, settle
+from pipelines.defs.allowance import allow, cap, record_spent
 from pipelines.errors import GongqingError, RequestError
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.settings import Llm
@@ -58,13 +58,13 @@ def test_a_run_that_has_ended_counts_for_what_it_has_spent(tmp_path: Path):
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         assert ledger.taken("run a") == 0
         ledger.open_budget(Decimal(3), "USD", "run a")
-    settle(tmp_path, "run a", "run a")
+    record_spent(tmp_path, "run a", "run a")
     allow(tmp_path, THREE, "run b", Decimal(3))
 
 
 def test_one_that_never_asked_counts_for_nothing(tmp_path: Path):
     allow(tmp_path, THREE, "run a", Decimal(3))
-    settle(tmp_path, "run a", "run a")
+    record_spent(tmp_path, "run a", "run a")
     assert not (tmp_path / "ledger.sqlite").exists()
     allow(tmp_path, THREE, "run b", Decimal(3))
 
@@ -83,14 +83,14 @@ def test_what_was_allowed_to_a_run_under_way_counts_however_long_ago(tmp_path: P
     monkeypatch.setattr(allowance.time, "time", lambda: later)
     with pytest.raises(RequestError, match=r"may spend 0"):
         allow(tmp_path, THREE, "run b", Decimal(3), under_way={"a", "b"})
-    settle(tmp_path, "run a", "run a")  # it began two days ago, and so it counts no more
+    record_spent(tmp_path, "run a", "run a")  # it began two days ago, and so it counts no more
     allow(tmp_path, THREE, "run b", Decimal(3), under_way={"b"})
 
 
 def test_a_run_that_ends_leaves_what_its_judge_may_spend(tmp_path: Path):
     allow(tmp_path, THREE, "run a", Decimal("0.1"))
     allow(tmp_path, THREE, "judge of compeer_cer in run a", Decimal("2.9"))
-    settle(tmp_path, "run a", "run a")
+    record_spent(tmp_path, "run a", "run a")
     with pytest.raises(RequestError, match=r"may spend 0\.1, not 2\.9"):
         allow(tmp_path, THREE, "judge of compeer_cer in run b", Decimal("2.9"))
 
