@@ -199,7 +199,9 @@ def answered(home: Path) -> dict[str, Any]:
 
 STORE, FILES = ("store/",), ("store/", "core/files.py")
 # Not the loops over strings and cells: they change nothing, and would be most of the steps.
-ERASING = tuple(f"operations/erase/{name}.py" for name in ("erasing", "crawled", "databases", "releases"))
+ERASING = tuple(
+    f"operations/erase/{name}.py" for name in ("erasing", "crawled", "databases", "documents", "places", "releases")
+)
 # How many kills: over all steps, over the first steps of functions, and at random times.
 WRITERS = {
     "a version": Writer(write_old, write_new, tables, STORE, 30, 60, 10, whole),
