@@ -27,7 +27,7 @@ def test_imports_point_upstream():
 
 @pytest.mark.parametrize(
     "module",
-    ["schemas", "pipelines", "pipelines.store", "pipelines.clean", "pipelines.dedup", "pipelines.ingest",
+    ["schemas", "pipelines", "pipelines.store", "pipelines.clean", "pipelines.ingest",
      "pipelines.split", "pipelines.release", "pipelines.llm", "schemas.reasoning", "pipelines.cli", "crawlers"],
 )  # fmt: skip
 def test_importing_a_package_pulls_in_nothing_heavy(module):
