@@ -87,7 +87,7 @@ class RewriteDrafts(Variant):
 
     unit = one_of(("dialogue", "label"), primary_key=True, description="which of the two")
     row_id = dy.String(primary_key=True, description="`dialogue_id`, or `dialogue_id#round/candidate`")
-    source = dy.String(description="a hash of what it was made from: of one that changed it is made anew")
+    source = dy.String(description="a hash of what it was made from: of one that changed it is made again")
     lines = dy.List(LINE, description="as many, by the same speakers in the same order as before", metadata=PRIVATE)
     similarity = dy.Float64(
         min=-1, max=1, description="of before and after: the encoder's cosine, or the share of wording"
@@ -100,7 +100,7 @@ class RewriteJudgements(LlmMade):
     unit = one_of(("dialogue", "label"), primary_key=True, description="as in the draft")
     row_id = dy.String(primary_key=True, description="as in the draft")
     variant = one_of(("R", "P"), primary_key=True, description="as in the draft; a copy needs no judge")
-    judged = dy.String(description="a hash of the lines that were judged: a draft that was made anew is judged anew")
+    judged = dy.String(description="a hash of the lines that were judged: a draft that was made again is judged again")
     same_meaning = dy.Bool(description="whether it means what the source means")
     strategies_lost = dy.List(dy.Int64(), description="lines, from 1, that do not do any more what their label says")
     why = dy.String(description="the grounds, in a sentence or two", metadata=PRIVATE)

@@ -12,7 +12,7 @@ class CerLabels(Table):
     dialogue_id = dy.String(primary_key=True, description="the dialogue")
     round = dy.Int64(primary_key=True, min=1, description="the sampled round")
     candidate = dy.Int64(primary_key=True, min=1, description="the candidate that was labelled")
-    labelled = dy.String(description="a hash of what was labelled: one that was made anew is labelled anew")
+    labelled = dy.String(description="a hash of what was labelled: one that was made again is labelled again")
     step1 = dy.Bool(description="step 1 is right")
     step2 = dy.Bool(description="step 2 is right")
     step3 = dy.Bool(description="step 3 is right")

@@ -34,7 +34,7 @@ from pipelines.train.trainers import describe_step, run_differences
 GROUP = "training_runs"
 _POOL = "training"  # a machine trains one model at a time
 _MOST_OBSERVATIONS = 100  # of a run, or about: the event log is never pruned
-_SECONDS = 1.0  # between two looks at what was told
+_SECONDS = 1.0  # between two reads of the messages
 _PATIENCE = 60  # seconds that a run has to end its processes
 
 # What of a step is plotted, by the trainers' names, or by that of a term of the reward.
@@ -70,8 +70,8 @@ class TrainConfig(dg.Config):
     settings: list[str] = Field(default_factory=list)  # KEY=VALUE
 
 
-class _Told:
-    """What a run has told so far."""
+class _RunMessages:
+    """The messages of a run so far."""
 
     def __init__(self, context: dg.AssetExecutionContext) -> None:
         self._context = context
@@ -82,8 +82,8 @@ class _Told:
         self.failed = ""
         self.outcome: dict[str, Any] = {}
 
-    def take(self, session: dg.PipesSession) -> None:
-        """Tells Dagster of what is new."""
+    def report_new(self, session: dg.PipesSession) -> None:
+        """Passes new messages on to Dagster."""
         messages = session.get_custom_messages()
         for message in messages[self._read :]:
             if "step" in message:
@@ -98,9 +98,9 @@ class _Told:
                 self.outcome = message
         self._read = len(messages)
 
-    def _step(self, step: int, told: dict[str, float]) -> None:
-        self._context.log.info(describe_step(step, self._steps, told))
-        figures = {name: told[key] for name, key in FIGURES.items() if key in told}
+    def _step(self, step: int, metrics: dict[str, float]) -> None:
+        self._context.log.info(describe_step(step, self._steps, metrics))
+        figures = {name: metrics[key] for name, key in FIGURES.items() if key in metrics}
         every = max(1, (self._steps or step) // _MOST_OBSERVATIONS)
         if figures and (step >= self._last + every or step == self._steps):
             self._last = step
@@ -124,19 +124,19 @@ def _asset(name: str) -> dg.AssetsDefinition:
             judging = f"judge of {name} in run {context.run.run_id}"
             budget = Decimal(str(config.budget))
             allow(home.folder, home.settings().llm, judging, budget, under_way(context.instance))
-        told = _Told(context)
+        messages = _RunMessages(context)
         extras = {**config.model_dump(mode="json"), "recipe": name, "home": str(home.folder)}
         ways = dg.PipesTempFileContextInjector(), dg.PipesTempFileMessageReader()
-        # Not PipesSubprocessClient: that hands over what a process told when the process has ended.
+        # Not PipesSubprocessClient: that hands over the messages of a process when it has ended.
         with dg.open_pipes_session(context, *ways, extras=extras) as session, _running(session) as process:
             while process.poll() is None:
-                told.take(session)
+                messages.report_new(session)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_SECONDS)
-        told.take(session)
-        shown = _described(told.run, told.outcome) if told.run and (told.run / NOTE).exists() else {}
+        messages.report_new(session)
+        shown = _described(messages.run, messages.outcome) if messages.run and (messages.run / NOTE).exists() else {}
         if process.returncode:
-            what = told.failed or f"the process that trains ended with code {process.returncode}: see its output"
+            what = messages.failed or f"the process that trains ended with code {process.returncode}: see its output"
             raise dg.Failure(what, metadata=shown, allow_retries=False)
         return dg.MaterializeResult(metadata=shown)
 
@@ -164,26 +164,26 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
     """The metadata of a run that has come to its end, or failed: figures, and where everything lies. Of its rollouts
     the means of their rewards, and no text: that stands in the table and on the page.
     """
-    asked, told = read_note(run), read_metrics(run)
-    means = {name: {int(step): mean for step, mean in found} for name, found in outcome.get("terms", {}).items()}
+    note, metrics = read_note(run), read_metrics(run)
+    means = {name: {int(step): mean for step, mean in pairs} for name, pairs in outcome.get("terms", {}).items()}
     shown: dict[str, Any] = {
         "run": run.name,
-        "preset": asked["preset"],
-        "ablation": asked.get("ablation") or "the paper's own set-up",
-        "release": asked["release"]["name"],
-        "content": asked["release"]["content"],
-        "steps": max(told, default=0),
+        "preset": note["preset"],
+        "ablation": note.get("ablation") or "the paper's own set-up",
+        "release": note["release"]["name"],
+        "content": note["release"]["content"],
+        "steps": max(metrics, default=0),
     }
     if lines := describe_rows(run):
         shown["rows"] = records({"of the rows": line} for line in lines)
     for name, key in FIGURES.items():
-        if values := list((curve_of(told, key) or means.get(key, {})).values()):
+        if values := list((curve_of(metrics, key) or means.get(key, {})).values()):
             shown |= {f"{name}_first": values[0], name: values[-1]}
     if means:
         shown["terms_of_the_reward"] = records(
-            {"term": name, "first": found[min(found)], "last": found[max(found)]} for name, found in means.items()
+            {"term": name, "first": curve[min(curve)], "last": curve[max(curve)]} for name, curve in means.items()
         )
-    for one in all_curves(told, means):
+    for one in all_curves(metrics, means):
         if (picture := drawn(partial(draw, curves=one))) is not None:
             shown[f"plot: {one.title}"] = dg.MetadataValue.md(picture)
     if outcome:
@@ -198,7 +198,7 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
         shown["model"] = dg.MetadataValue.path(outcome["model"])
     shown["tensorboard"] = dg.MetadataValue.path(run / TENSORBOARD)
     shown["checkpoints"] = records({"step": step, "folder": str(path)} for step, path in list_checkpoints(run))
-    if judge := asked.get("judge"):
+    if judge := note.get("judge"):
         shown["judge"] = dg.MetadataValue.json(judge)
     shown["not_as_in_the_paper"] = records(
         {"setting": one.key, "paper": str(one.paper), "here": str(one.here)} for one in run_differences(run)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.llm.interface import open_client
+from pipelines.llm.factory import open_client
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
@@ -70,7 +70,7 @@ async def open_backend(
     budget_of: str,
     at_once: int | None = None,
 ) -> AsyncIterator[JudgeBackend]:
-    """The backend of a home; the arguments are those of `pipelines.llm.interface.open_client`.
+    """The backend of a home; the arguments are those of `pipelines.llm.factory.open_client`.
 
     `models` are the aliases by task; all of them spend from one budget. At most `at_once` questions are in flight, and
     never more of a model than its profile allows.

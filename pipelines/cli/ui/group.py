@@ -101,12 +101,12 @@ def _watch(folder: Path) -> None:
     """Waits until standard input closes, then ends the group that it named, and its folder."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    told = b""
+    process_id = b""
     while some := os.read(0, 64):
-        told += some
+        process_id += some
     with contextlib.suppress(ProcessLookupError):
-        if told.strip():
-            _end(int(told))
+        if process_id.strip():
+            _end(int(process_id))
     shutil.rmtree(folder, ignore_errors=True)
 
 

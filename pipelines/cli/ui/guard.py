@@ -1,7 +1,7 @@
 """Lets the operator's own browser through to a web app on this machine, and no page of anybody else's.
 
-A browser sends requests for every page that it shows, whoever wrote the page, and adds the cookies of whoever is asked.
-So a request comes through only if all of this is so:
+A browser sends requests for every page that it shows, no matter who wrote the page, and adds the cookies of the site
+that is asked. So a request comes through only if all of this is so:
 
 * It names this server (`Host`). A page whose own name was pointed at this machine (DNS rebinding) names itself.
 * It was made by our own page, or by a person who opened an address: `Origin` and `Sec-Fetch-Site` say so. A request
@@ -10,8 +10,8 @@ So a request comes through only if all of this is so:
 * It has the cookie that the address with the token has left, under a name with our port in it: cookies know no ports.
 * It asks by GET for nothing that is for POST alone.
 
-Another program on a loopback address is sent the cookie too, if the operator opens it in the same browser. Whoever can
-put one there is a user of this machine; a home is no place to share with those.
+Another program on a loopback address is sent the cookie too, if the operator opens it in the same browser. A program
+that can put one there is a user of this machine; a home is no place to share with those.
 """
 
 import hmac
@@ -57,18 +57,18 @@ class Guard:
         if scope["type"] not in {"http", "websocket"}:
             return
         headers = _headers(scope)
-        status, told = self._refusal(scope, headers)
+        status, reason = self._refusal(scope, headers)
         if status == 0 and scope["type"] == "http" and self._brings_token(scope):
             await self._open(send)
         elif status == 0:
-            status, told = self._refusal_without_cookie(headers)
+            status, reason = self._refusal_without_cookie(headers)
             if status == 0:
                 await self._app(scope, receive, _with_headers(send, headers["host"][0]))
         if status:
-            await _refuse(scope, send, status, told)
+            await _refuse(scope, send, status, reason)
 
     def _refusal(self, scope: Scope, headers: dict[str, list[str]]) -> tuple[int, str]:
-        """Why a request is refused whoever makes it; (0, "") where it is not."""
+        """Why a request is refused, no matter who makes it; (0, "") where it is not."""
         hosts, origins, sites = (headers.get(name, []) for name in ("host", "origin", "sec-fetch-site"))
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return 403, "this server goes by another name"
@@ -117,11 +117,11 @@ _PLAIN = [
 ]
 
 
-async def _refuse(scope: Scope, send: Send, status: int, told: str) -> None:
+async def _refuse(scope: Scope, send: Send, status: int, reason: str) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008})  # before it was accepted: the server answers 403
         return
-    body = f"gongqing: {told}\n".encode()
+    body = f"gongqing: {reason}\n".encode()
     headers = [*_PLAIN, (b"content-length", str(len(body)).encode())]
     if status == 405:
         headers.append((b"allow", b"POST"))
@@ -154,10 +154,10 @@ def _with_headers(send: Send, host: str) -> Send:
 
 
 def _headers(scope: Scope) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
+        values.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return values
 
 
 def _plain(path: str) -> str:

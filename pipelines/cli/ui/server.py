@@ -31,7 +31,7 @@ _POLL_RATE = 2000  # milliseconds between two looks of the page at its assets, a
 _PATIENCE = 3  # seconds that open connections have to end
 
 
-def serve(home: Path, host: str, port: int, told: Callable[[str], None]) -> None:
+def serve(home: Path, host: str, port: int, show: Callable[[str], None]) -> None:
     """Serves the web UI of a home until it is interrupted: by SIGINT, SIGTERM or SIGHUP.
 
     There is no way to do it without a token.
@@ -40,7 +40,7 @@ def serve(home: Path, host: str, port: int, told: Callable[[str], None]) -> None
         home: Whose.
         host: The one address to listen on, as it stands in the browser.
         port: The port.
-        told: Is told the address to open, with its token, once it can be opened; and before, what is to be feared.
+        show: Shows the address to open, with its token, once it can be opened; and before, what is to be feared.
 
     Raises RequestError for an address that cannot be listened on, Busy where it is served already, GongqingError where
     one of the processes beside it ends before its time.
@@ -48,17 +48,17 @@ def serve(home: Path, host: str, port: int, told: Callable[[str], None]) -> None
     try:
         with _signals_handled(_interrupt), _listening(host, port) as listening, _alone(home, host, port):
             if not _is_loopback(listening):
-                told(
-                    f"{host} can be reached from other machines. Whoever reads along on the way has the token, and with"
-                    " it every text of this home and its budget, for nothing is encrypted. Better: listen on"
+                show(
+                    f"{host} can be reached from other machines. Anyone who reads along on the way has the token, and"
+                    " with it every text of this home and its budget, for nothing is encrypted. Better: listen on"
                     f" 127.0.0.1, and from the other machine ssh -L {port}:127.0.0.1:{port}"
                 )
-            _serve(home, host, port, listening, told)
+            _serve(home, host, port, listening, show)
     except KeyboardInterrupt:
         return
 
 
-def _serve(home: Path, host: str, port: int, listening: socket.socket, told: Callable[[str], None]) -> None:
+def _serve(home: Path, host: str, port: int, listening: socket.socket, show: Callable[[str], None]) -> None:
     from dagster._core.workspace.context import WorkspaceProcessContext
     from dagster._core.workspace.load_target import WorkspaceFileTarget
     from dagster._grpc.client import DagsterGrpcClient
@@ -80,7 +80,7 @@ def _serve(home: Path, host: str, port: int, listening: socket.socket, told: Cal
             )
         except Exception as error:
             raise GongqingError(
-                "the code location did not start", where=MODULE, hint="mend what is told of above, and start it again"
+                "the code location did not start", where=MODULE, hint="mend the error above, and start it again"
             ) from error
         named = group.folder / "workspace.yaml"
         place = {"host": "localhost", "socket": at, "location_name": ROOT.name}
@@ -95,7 +95,7 @@ def _serve(home: Path, host: str, port: int, listening: socket.socket, told: Cal
                 post_only=[GRAPHQL],
             )
             address = f"http://{_in_address(host)}:{port}/?{TOKEN}={token}"
-            if ended := asyncio.run(_until_over(app, listening, group, lambda: told(address))):
+            if ended := asyncio.run(_until_over(app, listening, group, lambda: show(address))):
                 raise GongqingError(
                     f"the web UI has ended, for {ended}", hint="see above why, then run the same command again"
                 )
@@ -134,16 +134,16 @@ async def _until_over(app: Any, listening: socket.socket, group: Group, ready: C
         )
     )
     serving = asyncio.create_task(server.serve(sockets=[listening]))
-    said = False
+    shown = False
     while not serving.done():
         if (ended := group.ended()) is not None:
             server.should_exit = True
             await serving
             return ended
-        if server.started and not said:
-            said = True
+        if server.started and not shown:
+            shown = True
             ready()
-        await asyncio.wait([serving], timeout=_SECONDS if said else 0.05)
+        await asyncio.wait([serving], timeout=_SECONDS if shown else 0.05)
     await serving
     return None
 
@@ -153,7 +153,7 @@ def _environment(home: Path) -> dict[str, str]:
     from dotenv import dotenv_values
 
     kept = {name: value for name, value in dotenv_values(ROOT / ".env").items() if value is not None}
-    # As short as may be: seconds that the code location waits for whoever listens to it, when all are to end.
+    # As short as may be: seconds that the code location waits for its clients, when all are to end.
     patience = {"DAGSTER_GRPC_SHUTDOWN_GRACE_PERIOD": "1"}
     return {**kept, **patience, **os.environ, "DAGSTER_HOME": str(home), "GONGQING_HOME": str(home)}
 
@@ -213,7 +213,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 @contextlib.contextmanager
 def _signals_handled(handler: Callable[[int, Any], None]) -> Iterator[None]:
-    """What ends a command is told to `handler` in the block: SIGINT, SIGTERM, SIGHUP.
+    """Signals that end a command go to `handler` in the block: SIGINT, SIGTERM, SIGHUP.
 
     SIGINT also where a shell has it ignored, as for what it starts in the background: the processes that are started
     here would ignore it too, and end by force alone.

@@ -41,7 +41,7 @@ _TASKS = {
 _CONSENTS = {
     "given": "the writers agreed to publication",
     "public_licence": "published under a public licence",
-    "agreement": "handed out to whoever signs an agreement; texts withheld here",
+    "agreement": "handed out to those who sign an agreement; texts withheld here",
     "not_asked": "the writers were not asked; texts withheld here",
     "synthetic": "written by a model",
     "invented": "invented for this project",
