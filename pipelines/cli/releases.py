@@ -84,16 +84,6 @@ def promote_release(name: Annotated[str, typer.Argument(help="The release.")]) -
     terminal.line(f"{Releases(home()).promote(name).name} is current")
 
 
-def diff_releases(before: str, after: str, *, as_json: bool) -> None:
-    """Print what changed between two releases."""
-    from pipelines.cli import render as display
-    from pipelines.release.changelog import markdown
-    from pipelines.release.changes import changes
-
-    changed = changes(home(), before, after)
-    terminal.put(display.as_json(changed.as_dict()) if as_json else markdown(changed).rstrip())
-
-
 @export_app.command("folder")
 def export_to_folder(
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")], release: OfRelease = None

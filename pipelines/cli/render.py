@@ -6,7 +6,7 @@ markup.
 
 import datetime as dt
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -26,18 +26,12 @@ from pipelines.operations.lineage import Event
 from pipelines.release.publish.card import PaperTable
 from pipelines.store import Version
 from pipelines.store.release_manifest import Finding, Release
-from pipelines.train.alarms import Alarm
-from pipelines.train.results import Result
-from pipelines.train.trainers import Difference
 from schemas.tables import TABLES
 
 _MOST_REASONS = 3  # of drops, in a line
 _SHOWN = 10  # ids of a finding
 _COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
-
-# The figure that says how a run of training went, by the trainers' names (`pipelines.train.trainers`).
-SHOWN = {"critic/score/mean": "mean reward", "train/loss": "loss"}
 
 # What moves the cursor, clears the screen or turns the order of characters (Unicode's Bidi_Control).
 _C0 = [point for point in range(0x20) if chr(point) not in "\n\t"]
@@ -48,7 +42,7 @@ _ESCAPED = {
 _SHOWN_AS = _ESCAPED | {point: chr(0x2400 + point) for point in _C0} | {0x7F: "␡"}
 
 
-class _Table(Table):
+class TextTable(Table):
     """A table whose cells are texts, not markup. Columns fold, and stand left but for those of `right`."""
 
     def __init__(
@@ -60,6 +54,7 @@ class _Table(Table):
             self.add_column(name, justify=justify, no_wrap=name in no_wrap, overflow="fold")
 
     def add_row(self, *cells: RenderableType | None, style: StyleType | None = None, end_section: bool = False) -> None:
+        """A row; a string is text."""
         shown = (_text(cell) if isinstance(cell, str) else cell for cell in cells)
         super().add_row(*shown, style=style, end_section=end_section)
 
@@ -102,7 +97,7 @@ def versions(
     """
     states = states or {}
     names = ("table", "version", "rows", "dropped", "made")
-    table = _Table(*names, "current" if all_versions else "state", right={"rows", "dropped"}, no_wrap=names)
+    table = TextTable(*names, "current" if all_versions else "state", right={"rows", "dropped"}, no_wrap=names)
     days = {} if all_versions else _days(listed)
     for source, of_source in days.items():
         rows, dropped = (sum(counts) for counts in zip(*((one.rows, one.dropped) for one in of_source), strict=True))
@@ -183,7 +178,7 @@ def _item(item: dict[str, Any]) -> RenderableType:
 def paper_table(table_of_paper: PaperTable) -> Table:
     """A table of a paper with our figures; what cannot be right is marked with *."""
     notes = [*table_of_paper.notes, *["* cannot be right"] * bool(table_of_paper.impossible)]
-    table = _Table(
+    table = TextTable(
         *table_of_paper.columns, right=table_of_paper.columns[1:], title=table_of_paper.title, caption="\n".join(notes)
     )
     table.caption_justify = "left"
@@ -200,7 +195,7 @@ def paper_table(table_of_paper: PaperTable) -> Table:
 
 def events(life: list[Event]) -> Table:
     """The life of a row."""
-    table = _Table("table", "row", "what", "reason", "detail", no_wrap={"table"})
+    table = TextTable("table", "row", "what", "reason", "detail", no_wrap={"table"})
     for event in life:
         where = event.table if event.partition is None else f"{event.table}/{event.partition}"
         what = _text(event.what, "red" if event.what == "dropped" else "green")
@@ -210,7 +205,7 @@ def events(life: list[Event]) -> Table:
 
 def findings(results: Iterable[Finding], allowed: Collection[str] = ()) -> Table:
     """What the checks of a release found, and what of it somebody allowed."""
-    table = _Table("check", "", "what", "to do", "ids", show_lines=True)
+    table = TextTable("check", "", "what", "to do", "ids", show_lines=True)
     for one in results:
         refused = Text("allowed", "yellow") if one.check in allowed else Text("refused", "red")
         mark = refused if one.severity == "refuse" else Text("warning", "yellow")
@@ -235,61 +230,12 @@ def release_record(release: Release, current: Release | None) -> dict[str, Any]:
 def releases(known: list[Release], current: Release | None) -> Table:
     """A table of releases."""
     names = ("release", "made", "sets", "rows", "content", "allowed", "current")
-    table = _Table(*names, right={"sets", "rows"}, no_wrap=names)
+    table = TextTable(*names, right={"sets", "rows"}, no_wrap=names)
     for one in known:
         rows = sum(map(one.rows, one.configs))
         marks = ", ".join(one.allowed), "yes" if one == current else ""
         table.add_row(one.name, _minute(one.made_at), str(len(one.configs)), f"{rows:,}", one.content, *marks)
     return table
-
-
-def differences(settings: list[Difference]) -> Table:
-    """The settings of a recipe that are not as in its paper."""
-    table = _Table("setting", "paper", "here", title="not as in the paper")
-    for one in settings:
-        table.add_row(one.key, str(one.paper), str(one.here))
-    return table
-
-
-def results(outcomes: Sequence[Result]) -> Table:
-    """The ablations of an experiment; ± is the standard deviation over the seeds. Each figure has columns of its own,
-    which are empty for an ablation without it: a loss is no reward. Below stands what each measures.
-    """
-    lines = [f"{f'{one.recipe} {one.ablation}'.strip()}: {one.measured}" for one in outcomes]
-    if fewer := [one for one in outcomes if one.asked_rows is not None and one.rows < one.asked_rows]:
-        lines.insert(0, f"{fewer[0].asked_rows:,} rows were asked for, and the release has {fewer[0].rows:,}")
-    figures = list(dict.fromkeys(one.figure for one in outcomes))
-    validations = list(dict.fromkeys(one.validation_figure for one in outcomes if one.validation_figure))
-    counts = ["seeds", "rows", "steps", *(f"{figure}, {when}" for figure in figures for when in ("first", "last"))]
-    counts += [f"validation, {figure}" for figure in validations]
-    caption = visible("\n".join(lines))
-    table = _Table(
-        "recipe", "ablation", *counts, right=counts, title="ablations, on equal rows and seeds", caption=caption
-    )
-    table.caption_justify = "left"
-    for one in outcomes:
-        cells = [one.recipe, one.ablation, str(one.seeds), f"{one.rows:,}", f"{one.steps:,}"]
-        for figure in figures:
-            cells += [f"{one.first:.3f}", _spread(one.last, one.last_deviation)] if one.figure == figure else ["", ""]
-        for figure in validations:
-            validation = one.validation if one.validation_figure == figure else None
-            cells.append("" if validation is None else _spread(validation, one.validation_deviation))
-        table.add_row(*cells)
-    return table
-
-
-def _spread(mean: float, deviation: float | None) -> str:
-    return f"{mean:.3f}" if deviation is None else f"{mean:.3f} ± {deviation:.3f}"
-
-
-def asked(service: str | Mapping[str, str]) -> str:
-    """The service that a training run asks: the folder of its encoder, or its judge, word by word."""
-    return service if isinstance(service, str) else ", ".join(f"{name} {value}" for name, value in service.items())
-
-
-def alarm(raised: Alarm) -> str:
-    """Something to look at in a training run."""
-    return f"look at this: {raised.what}, since step {raised.since:,}\n  {raised.hint}"
 
 
 def as_json(value: Any) -> str:
@@ -311,7 +257,7 @@ def estimates(by_stage: list[tuple[str, Estimate | str]]) -> Table:
     """What the questions of each stage would take, by model; at most, for every reply is counted at its longest."""
     caption = "as the tables stand now; replies counted at their longest, repairs on top"
     counts = ("calls", "in the ledger", "tokens in", "tokens out", "money")
-    table = _Table("stage", "model", *counts, right=counts, no_wrap=("stage", "model", *counts), caption=caption)
+    table = TextTable("stage", "model", *counts, right=counts, no_wrap=("stage", "model", *counts), caption=caption)
     for stage, taken in by_stage:
         if isinstance(taken, str):
             table.add_row(stage, taken)
@@ -331,7 +277,7 @@ def estimates(by_stage: list[tuple[str, Estimate | str]]) -> Table:
 def diversity(figures: pl.DataFrame) -> Table:
     """Figures of dialogues before and after they were rewritten."""
     caption = "D a copy, R rewritten, P rewritten to a persona; the same dialogues in every column"
-    table = _Table(*figures.columns, right=set(figures.columns) - {"lang", "figure"}, caption=caption)
+    table = TextTable(*figures.columns, right=set(figures.columns) - {"lang", "figure"}, caption=caption)
     for lang, figure, *values in figures.iter_rows():
         form = ",.0f" if figure in {"dialogues", "turns"} else ".3f"
         table.add_row(lang, figure, *("" if one is None else format(one, form) for one in values))
@@ -342,7 +288,7 @@ def spend(rows: list[Spend]) -> Table:
     """What was asked of models, and what it cost."""
     caption = "at risk: calls of which nobody knows whether they were billed"
     counts = ("calls", "tries failed", "open", "in", "out", "money", "at risk")
-    table = _Table("stage", "model", "answered by", "day", *counts, right=counts, caption=caption)
+    table = TextTable("stage", "model", "answered by", "day", *counts, right=counts, caption=caption)
     for one in rows:
         table.add_row(
             one.stage,
@@ -365,7 +311,7 @@ def spend(rows: list[Spend]) -> Table:
 def open_attempts(attempts: list[OpenAttempt]) -> Table:
     """Calls without an end, the oldest first."""
     names = ("stage", "model", "since", "set aside", "what")
-    table = _Table(*names, "key", no_wrap=names)
+    table = TextTable(*names, "key", no_wrap=names)
     for one in attempts:
         what = "lost" if one.lost else "in a batch" if one.batch is not None else "under way"
         since = one.started.astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -376,7 +322,7 @@ def open_attempts(attempts: list[OpenAttempt]) -> Table:
 def budgets(opened: list[Budget]) -> Table:
     """Budgets with what was spent from them, the oldest first."""
     caption = "set aside: for calls that are in flight, or of which nobody knows whether they were billed"
-    table = _Table("budget", "since", "cap", "spent", "set aside", caption=caption)
+    table = TextTable("budget", "since", "cap", "spent", "set aside", caption=caption)
     for one in map(budget_record, opened):
         money = (f"{one[name]:.4f} {one['currency']}" for name in ("cap", "spent", "held"))
         table.add_row(one["budget"], one["since"].astimezone().strftime("%Y-%m-%d %H:%M:%S"), *money)
@@ -393,7 +339,7 @@ def erasure_plan(plan: Plan) -> Group:
 def erasure(receipt: Receipt) -> Group:
     """What an erasure took away, and what is left to do elsewhere."""
     counts = ("rows", "dropped rows", "changed rows")
-    table = _Table("place", *counts, right=counts, caption=f"receipt: erasures/{receipt.erasure}.json")
+    table = TextTable("place", *counts, right=counts, caption=f"receipt: erasures/{receipt.erasure}.json")
     for lost in receipt.lost:
         table.add_row(lost.place, *(f"{count:,}" for count in (lost.rows, lost.dropped, lost.changed)))
     lines = [

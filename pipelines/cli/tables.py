@@ -109,14 +109,15 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """What changed between two versions of a table, by the key of its rows; or between two releases, as Markdown."""
-    if v2 is None:
-        from pipelines.cli.releases import diff_releases
-
-        diff_releases(table, v1, as_json=as_json)
-        return
     from pipelines.cli import render as display
+    from pipelines.release.changelog import markdown
+    from pipelines.release.changes import changes as compare
     from schemas.tables import TABLES
 
+    if v2 is None:
+        changed = compare(home(), table, v1)
+        terminal.put(display.as_json(changed.as_dict()) if as_json else markdown(changed).rstrip())
+        return
     changes = terminal.store().diff(table, v1, v2, partition)
     key = TABLES[table].key()
     if as_json:

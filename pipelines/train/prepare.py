@@ -16,13 +16,21 @@ from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from pipelines.train.kinds import SETTINGS_PLACE, Kind, fits, kind_of
 from pipelines.train.launch import Run, rewritten_rows
-from pipelines.train.recipe import Ablation, Overrides, Preset, Recipe, Service, build_overrides, load_recipe
+from pipelines.train.recipe import (
+    REWARD_SETTING,
+    Ablation,
+    Overrides,
+    Preset,
+    Recipe,
+    Service,
+    build_overrides,
+    load_recipe,
+)
 from pipelines.train.rows import are_rewritten, require_variants
 from pipelines.train.runs import MODEL, NOTE, ROLLOUTS, START, learnt_releases, read_note
 from pipelines.train.services import PYTHON, Judge, encoder_command, judge_command
 from pipelines.train.trainers import TRAINERS, folder_settings
 
-REWARD_SETTING = "custom_reward_function.reward_kwargs."
 ENCODER = "empathy_encoder"  # the recipe whose model E's reward asks
 _HELD = (
     *("reward.reward_manager.source", "reward.reward_manager.name", "reward.reward_manager.module.path"),

@@ -22,6 +22,7 @@ PRESETS: tuple[Preset, ...] = ("gpu", "cpu_smoke")
 TrainerName = Literal["grpo", "sft", "contrastive"]
 Service = Literal["judge", "encoder"]
 Overrides = dict[str, Any]
+REWARD_SETTING = "custom_reward_function.reward_kwargs."  # how the keys of a reward's settings begin
 
 _FOLDER = Path(__file__).parent / "recipes"
 _KEY = re.compile(r"\+?[A-Za-z_][\w.]*", re.ASCII)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipelines.train.launch import Run
-from pipelines.train.prepare import REWARD_SETTING
+from pipelines.train.recipe import REWARD_SETTING
 from pipelines.train.trainers import Figure, validation_of
 
 

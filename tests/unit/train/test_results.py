@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from pipelines.cli.render import results
+from pipelines.cli.training_tables import results
 from pipelines.train.results import Result
 
 REWARDED = Result(
