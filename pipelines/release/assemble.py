@@ -2,25 +2,32 @@
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+import polars as pl
 
 from pipelines.core.code_version import code_version
 from pipelines.core.home import Home
 from pipelines.errors import ReleaseRefused, UnknownName
+from pipelines.judge.turns import system_prompt
 from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.prompts import Prompt
 from pipelines.release.checks.registry import ALLOWABLE, findings
 from pipelines.release.checks.released import Released
 from pipelines.release.checks.sources import sources
 from pipelines.release.checks.versions import pinned
 from pipelines.release.shards import write_shards
-from pipelines.release.used_prompts import used_prompts
 from pipelines.settings import Settings
 from pipelines.store.release_manifest import Finding, Release, Spend
 from pipelines.store.releases import Releases, name_is_taken, require_name
 from pipelines.store.store import Store, Version
+from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
+from schemas.ids import digest
+from schemas.reasoning import Lang
 from schemas.tables import TABLES
 
 # Of the settings these say where something lies on this machine, or who runs it.
@@ -136,3 +143,43 @@ def _spend(path: Path) -> list[Spend]:
 
 def _amount(cost: Decimal, currency: str) -> str:
     return f"{cost:f}" + ("" if currency == "USD" else f" {currency}")
+
+
+_NO_PROMPT = "none"  # of a row that is as it was written: nothing was asked
+_JUDGES = ("rm_process", "rm_outcome", "rm_unified")
+
+
+def used_prompts(released: Released) -> dict[str, str]:
+    """Every prompt by which something was made, and under which something is taught, by its id.
+
+    Returns:
+        id → `id@version`; several versions of one stand side by side.
+    """
+    used: set[str] = set()
+    for table in {version.table for version in released.pins.values()}:
+        columns = TABLES[table].column_names()
+        if "prompt_version" in columns:
+            used |= set(released.table(table)["prompt_version"])
+        elif "extra_info" in columns:
+            used |= set(released.table(table)["extra_info"].struct.field("prompt_version"))
+        elif "messages" in columns:
+            used |= set(_systems(table, released.table(table)["messages"]))
+    versions: dict[str, list[str]] = {}
+    for name in sorted(used - {_NO_PROMPT}):
+        versions.setdefault(name.partition("@")[0], []).append(name)
+    return {prompt: ", ".join(names) for prompt, names in versions.items()}
+
+
+def _systems(table: str, chats: pl.Series) -> Iterator[str]:
+    """The system prompts of chats. A chat holds the text alone, and a version follows its text."""
+    messages = chats.explode(empty_as_null=False).struct.unnest()
+    for text in messages.filter(pl.col("role") == "system")["content"].unique():
+        yield _names().get(text, f"{table}@{digest(text, 8)}")
+
+
+@cache
+def _names() -> dict[str, str]:
+    langs: tuple[Lang, ...] = get_args(Lang)
+    prompts: list[Prompt] = [coe_system_prompt(), *map(cer_system_prompt, langs)]
+    prompts += [system_prompt(judge, lang) for judge in _JUDGES for lang in langs]
+    return {prompt.text: prompt.name for prompt in prompts}

@@ -2,17 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-from pipelines.release.checks.anonymity import k_anonymity
-from pipelines.release.checks.descendants import descendants, groups
-from pipelines.release.checks.erased import erased
-from pipelines.release.checks.media import media
-from pipelines.release.checks.near import near_duplicates
+from pipelines.release.checks.leaks import descendants, groups, near_duplicates, text_reuse
 from pipelines.release.checks.not_from_a_model import NOT_FROM_A_MODEL, UNJUDGED, not_from_a_model, unjudged
-from pipelines.release.checks.personal import personal_data
+from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
 from pipelines.release.checks.released import Released
-from pipelines.release.checks.risk import minors, risks
-from pipelines.release.checks.sources import licences
-from pipelines.release.checks.text_reuse import text_reuse
+from pipelines.release.checks.sources import licences, media
 from pipelines.release.checks.versions import empty
 from pipelines.store.release_manifest import Finding
 

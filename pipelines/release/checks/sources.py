@@ -1,4 +1,4 @@
-"""Where released rows come from, and under what licence and consent."""
+"""Where released rows come from, under what licence and consent, and what was lost with sound and pictures."""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import polars as pl
 
 from pipelines.release.checks.released import Released, finding
-from pipelines.store.release_manifest import Finding, Source
+from pipelines.store.release_manifest import MEDIA, Finding, Source
 from pipelines.text.keys import key_of
+from schemas.ids import round_id
 
 # The consent of a source is the first of these that any of its rows has: one that nobody asked is not outweighed.
 _WEAKEST_FIRST = ("not_asked", "agreement", "public_licence", "given", "synthetic", "invented")
@@ -80,3 +81,14 @@ def _days(fetched: pl.Series) -> str:
     """The first and the last day (UTC) of a crawl; empty where nobody knows."""
     days = sorted({str(day) for day in (fetched.min(), fetched.max()) if day is not None})
     return f"crawled {' – '.join(day[:10] for day in days)}" if days else ""
+
+
+def media(released: Released) -> Iterator[Finding]:
+    """The sampled rounds that cannot be understood without a clip, out of all of them."""
+    rounds = released.table("sampled_turns")
+    lacking = rounds.filter(pl.col("needs_media")).select("dialogue_id", "round")
+    if lacking.height:
+        share = f"{lacking.height:,} of {rounds.height:,} rounds ({lacking.height / rounds.height:.1%})"
+        what = f"text only: {share} lacked media, and are left out"
+        ids = [round_id(*row) for row in lacking.iter_rows()]
+        yield finding(MEDIA, what, "nothing is lost but these: clips are not read here", ids, severity="warn")

@@ -4,7 +4,7 @@ import pytest
 from released_rows import few_rows
 from unique_rows import post, sampled_round
 
-from pipelines.release.checks.anonymity import K, k_anonymity
+from pipelines.release.checks.people import K, k_anonymity
 
 SPLITS = {"g1": "train"}
 

@@ -5,7 +5,7 @@ import pytest
 from released_rows import few_rows
 from unique_rows import answer, post, splits
 
-from pipelines.release.checks.descendants import MADE_OF_TRAINING_ROWS, descendants, groups
+from pipelines.release.checks.leaks import MADE_OF_TRAINING_ROWS, descendants, groups
 from schemas.tables import TABLES
 
 SPLITS = {"g1": "train", "g2": "test"}

@@ -4,7 +4,7 @@ import pytest
 from released_rows import few_rows
 from unique_rows import post
 
-from pipelines.release.checks.erased import erased
+from pipelines.release.checks.people import erased
 from pipelines.store.suppression import SuppressionList
 
 POSTS = (

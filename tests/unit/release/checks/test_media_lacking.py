@@ -5,7 +5,7 @@ from release_rows import made
 from released_rows import few_rows
 from unique_rows import rounds, sampled_round, splits
 
-from pipelines.release.checks.media import media
+from pipelines.release.checks.sources import media
 from pipelines.store.release_manifest import text_only
 from pipelines.store.releases import Releases
 from pipelines.trainsets.prompt_sets import cer_prompts

@@ -5,7 +5,7 @@ from opencc import OpenCC
 from released_rows import few_rows
 from unique_rows import answer, post, sampled_round
 
-from pipelines.release.checks.near import near_duplicates
+from pipelines.release.checks.leaks import near_duplicates
 
 STORY = "上个月升了组长，通知下来那天同事起哄让我请客，我笑着请了，回家在浴室蹲了半小时，总觉得是领导看走眼了。"
 NEAR = STORY + "谢谢大家。"

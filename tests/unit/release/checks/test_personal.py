@@ -5,7 +5,7 @@ import pytest
 from released_rows import few_rows
 from unique_rows import answer, post
 
-from pipelines.release.checks.personal import personal_data
+from pipelines.release.checks.people import personal_data
 from pipelines.settings import Cleaning, Settings
 from pipelines.text.pii import redact
 from schemas.tables import TABLES

@@ -5,7 +5,7 @@ import pytest
 from released_rows import few_rows
 from unique_rows import RISK, answer, post, sampled_round
 
-from pipelines.release.checks.risk import minors, risks
+from pipelines.release.checks.people import minors, risks
 from pipelines.settings import Settings
 
 SPLITS = {"g1": "train"}

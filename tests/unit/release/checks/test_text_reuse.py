@@ -5,7 +5,7 @@ from opencc import OpenCC
 from released_rows import few_rows
 from unique_rows import post
 
-from pipelines.release.checks.text_reuse import Document, shingles, text_reuse
+from pipelines.release.checks.leaks import Document, shingles, text_reuse
 
 QUESTION = (
     "三十岁了还觉得自己是个冒牌货，升职了反而更睡不着。上个月升了组长，做结构设计的。通知下来那天同事起哄让我请客，"

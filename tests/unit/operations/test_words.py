@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
+from pipelines.operations.diversity import words
 from pipelines.settings import ROOT
-from pipelines.text.segments import words
 
-_ASKED = "from pipelines.text.segments import words; print(words('睡不着'))"
+_ASKED = "from pipelines.operations.diversity import words; print(words('睡不着'))"
 
 
 def test_words_together_are_the_text():
