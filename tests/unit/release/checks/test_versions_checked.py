@@ -23,7 +23,7 @@ def test_an_empty_home_has_nothing_to_release(tmp_path):
     with pytest.raises(ReleaseRefused, match="nothing to release") as told:
         release(tmp_path, "v1", settings=Settings())
     (found,) = told.value.findings
-    assert (found.check, found.severity, found.examples) == ("empty", "refuse", list(CONFIGS))
+    assert (found.check, found.severity, found.examples) == ("empty", "refuse", sorted(CONFIGS))
     assert "GONGQING_HOME" in found.hint
     assert not list((tmp_path / "releases").glob("*"))
 
@@ -35,7 +35,7 @@ def test_sets_that_the_samples_do_not_give_are_listed_with_the_reason(sample_hom
     assert found.severity == "warn"
     assert not any(config in found.what for config in ("grpo_ecot", "sft_coe", "rm_triplets"))
     waiting = store.version("cer_candidates").rows
-    assert f"sft_cer (sft_cer dropped label: not_labelled {waiting:,})" in found.what
+    assert f"sft_cer (sft_cer dropped candidate: not_labelled {waiting:,})" in found.what
     assert "rm_unified (people have labelled nothing (docs/training-sets.md))" in found.what
 
 
