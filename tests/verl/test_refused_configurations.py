@@ -163,7 +163,7 @@ def test_a_judge_has_a_profile(training_home: Path):
     for wrong in ("compeer", "compeer_process", "compeer_outcome"):
         rewards = Rewards(**{wrong: "nobody"})
         run = prepare(
-            training_home, load_recipe("compeer_cer"), "gpu", ablation="por", provider="openai", settings=rewards
+            training_home, load_recipe("compeer_cer"), "gpu", ablation="por", provider="openai", rewards=rewards
         )
         with pytest.raises(UnknownName, match="no model profile 'nobody'"):
             run.check()
