@@ -5,7 +5,7 @@ The topic of a question is the id of its category: the JSON does not name it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -18,6 +18,7 @@ LAYOUT = "discourse"
 SELECTORS: Mapping[str, str] = {}  # JSON has no skins
 JSON = True
 ORDERED = False
+LATEST = "/latest.json"
 
 # Where the forum begins, which may be a folder of its host.
 _FORUM = re.compile(r"(.*?)/(?:latest|new|top|hot|c|t|tag|tags|posts)(?:[/.].*)?")
@@ -32,12 +33,9 @@ _LIKE = 2  # its id among the actions
 _NOT_WRITTEN = "aside.quote, aside.onebox, .lightbox-wrapper .meta, .lightbox .meta, .poll, .d-modal"
 
 
-def list_urls(site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
-    """The categories (`slug/id` or `id`), or the latest of all of them."""
-    for board in site.boards:
-        yield board, f"{base_url}/c/{board.id}.json"
-    if not site.boards:
-        yield None, f"{base_url}/latest.json"
+def board_path(_site: Site, board: Board) -> str:
+    """The list of a category (`slug/id` or `id`)."""
+    return f"/c/{board.id}.json"
 
 
 def list_page(body: object, url: str, fetched_at: datetime) -> ListPage:

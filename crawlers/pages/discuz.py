@@ -6,7 +6,7 @@ the notes that Discuz adds (last edited by …) are not its writer's words. What
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -21,6 +21,7 @@ from crawlers.sites import Board, Site
 LAYOUT = "discuz_x3"
 JSON = False
 ORDERED = False  # the last message first, stuck threads on top
+LATEST = None
 
 _REWRITTEN = re.compile(r"/thread-([0-9]{1,18})-([0-9]{1,9})-[0-9]{1,9}\.html")
 _NOT_THE_THREAD = frozenset({"extra", "page", "sid", "fromuid", "ordertype", "mobile", "highlight", "from"})
@@ -66,11 +67,9 @@ SELECTORS: Mapping[str, str] = {
 }
 
 
-def list_urls(site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
-    """The boards, in the form of address that the site uses."""
-    form = "forum-{}-1.html" if site.rewritten_urls else "forum.php?mod=forumdisplay&fid={}&page=1"
-    for board in site.boards:
-        yield board, f"{base_url}/{form.format(board.id)}"
+def board_path(site: Site, board: Board) -> str:
+    """The list of a board, in the form of address that the site uses."""
+    return f"/forum-{board.id}-1.html" if site.rewritten_urls else f"/forum.php?mod=forumdisplay&fid={board.id}&page=1"
 
 
 def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> ListPage:

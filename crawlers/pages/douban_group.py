@@ -4,7 +4,7 @@ Since 2022 the site shows the writer's province behind the time: it is cut off a
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from urllib.parse import urlsplit, urlunsplit
 
@@ -19,6 +19,7 @@ from crawlers.sites import Board, Site
 LAYOUT = "douban_group"
 JSON = False
 ORDERED = False  # the last comment first
+LATEST = None
 
 _TOPIC = re.compile(r"(.*/group/topic/)([0-9]{1,18})/?")
 _PERSON = re.compile(r"/people/([^/?#]{1,64})(?:[/?#]|$)")
@@ -52,10 +53,9 @@ SELECTORS: Mapping[str, str] = {
 }
 
 
-def list_urls(site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
-    """The groups."""
-    for board in site.boards:
-        yield board, f"{base_url}/group/{board.id}/discussion?start=0"
+def board_path(_site: Site, board: Board) -> str:
+    """The list of a group."""
+    return f"/group/{board.id}/discussion?start=0"
 
 
 def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> ListPage:

@@ -1,7 +1,7 @@
 """NodeBB, in JSON: `/api/category/{cid}` lists topics, `/api/topic/{tid}` holds posts; both count pages from 1."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -13,6 +13,7 @@ LAYOUT = "nodebb"
 SELECTORS: Mapping[str, str] = {}  # JSON has no skins
 JSON = True
 ORDERED = False
+LATEST = "/api/recent"
 
 _FORUM = re.compile(r"(.*?)/api/(?:category|topic|recent|tags)(?:/.*)?")
 _TOPIC_PATH = re.compile(r".*/api/topic/([0-9]{1,18})(?:/.*)?")
@@ -20,12 +21,9 @@ _TOPIC_PATH = re.compile(r".*/api/topic/([0-9]{1,18})(?:/.*)?")
 _NOT_WRITTEN = "blockquote, .plugin-quote"
 
 
-def list_urls(site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
-    """The categories, or what is recent in all of them."""
-    for board in site.boards:
-        yield board, f"{base_url}/api/category/{board.id}"
-    if not site.boards:
-        yield None, f"{base_url}/api/recent"
+def board_path(_site: Site, board: Board) -> str:
+    """The list of a category."""
+    return f"/api/category/{board.id}"
 
 
 def list_page(body: object, url: str, fetched_at: datetime) -> ListPage:

@@ -11,7 +11,7 @@ The rest is the same in both (spec/crawling.md §1.2). Ten answers a page; the n
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -21,7 +21,6 @@ from crawlers import html
 from crawlers.html import Node
 from crawlers.pages import guard
 from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
-from crawlers.sites import Board, Site
 from schemas.taxonomy import TAXONOMY
 
 JSON = False
@@ -30,7 +29,7 @@ LAYOUT_2020 = "xinli001_2020"
 LAYOUT_2023 = "xinli001_2023"
 
 # What the site's own "newest" tab asks for, without its note of where the reader came from.
-_NEWEST = "/qa?page=1&type=question&object_name=last&title=&level2_tag=0&sort=id"
+LATEST = "/qa?page=1&type=question&object_name=last&title=&level2_tag=0&sort=id"
 # Where a reader came from, and the page of the answers: none of it names the post.
 _NOT_THE_POST = frozenset({"from", "source", "page"})
 _POST = re.compile(r"/qa/([0-9]{1,18})/?")
@@ -72,11 +71,6 @@ SELECTORS: Mapping[str, str] = {
     "answered": "p.created_time",
     "discussion": ".discuss",
 }
-
-
-def list_urls(_site: Site, base_url: str) -> Iterator[tuple[Board | None, str]]:
-    """The list of newest questions."""
-    yield None, base_url + _NEWEST
 
 
 def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> ListPage:

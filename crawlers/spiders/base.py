@@ -27,6 +27,7 @@ from twisted.python.failure import Failure
 
 from crawlers import html
 from crawlers.cache import PageStore
+from crawlers.errors import RequestRefused
 from crawlers.extensions.blocked import Blocked, block, first_url, stop_where_unwritten
 from crawlers.extensions.fence import Refused
 from crawlers.extensions.log import delay_of
@@ -71,6 +72,22 @@ class Draft:
     outdated: bool = False  # a page of it is older than that of the list, which may show answers that it lacks
 
 
+def list_paths(site: Site, engine: Any) -> list[tuple[Board | None, str]]:
+    """The lists that a crawl of a site begins with: its boards, or the engine's one list of all posts.
+
+    Raises RequestRefused where there is none: such a crawl would end well, without a post.
+    """
+    if site.boards and hasattr(engine, "board_path"):
+        return [(board, engine.board_path(site, board)) for board in site.boards]
+    if engine.LATEST is None:
+        raise RequestRefused(
+            f"{site.name} names no board, and {site.engine} has no list of all posts",
+            where=site.name,
+            hint='name its boards: boards = [{ id = "2" }]',
+        )
+    return [(None, engine.LATEST)]
+
+
 class ForumSpider(Spider):
     """A crawl of one site, with the arguments of `crawlers.options.Arguments`."""
 
@@ -92,6 +109,7 @@ class ForumSpider(Spider):
         spider = cls()
         spider.options = options
         spider._engine = import_module(f"crawlers.pages.{cls.site.engine}")
+        spider._lists = list_paths(cls.site, spider._engine)
         spider._lock = lock_host(options.base_url)
         spider.job = Job(options.args.job, request_of(options)) if options.args.job else None
         if spider.job is not None:
@@ -109,6 +127,7 @@ class ForumSpider(Spider):
         self.summary: dict[str, object] = {}
         self._lock: IO[str]
         self._engine: Any  # a module of crawlers.pages
+        self._lists: list[tuple[Board | None, str]]
         self._had: dict[str, Known]
         self._items: int
         self._outcomes: Counter[str] = Counter()
@@ -131,10 +150,10 @@ class ForumSpider(Spider):
         """Requests the first page of each list."""
         if self._full:
             return
-        for board, url in self._engine.list_urls(self.site, self.options.base_url):
+        for board, path in self._lists:
             frontier = ListFrontier(self.options, self._had, self._outcomes, self._listed, ordered=self._engine.ORDERED)
             self._frontiers.append(frontier)
-            yield self._list_request(url, frontier, board)
+            yield self._list_request(self.options.base_url + path, frontier, board)
 
     def parse_list(self, response: Response, frontier: ListFrontier, board: Board | None) -> Iterator[Request]:
         """Reads a page of a list."""
