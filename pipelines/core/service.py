@@ -1,4 +1,4 @@
-"""When a service that was started beside something ends: with the process that started it, or at a message.
+"""When a service that was started beside something ends: with the process that started it, at a message, or by it.
 
 The starter holds the other end of its standard input, which closes however the starter dies.
 """
@@ -6,6 +6,7 @@ The starter holds the other end of its standard input, which closes however the 
 import asyncio
 import os
 import signal
+import subprocess
 import threading
 
 END = b"end"  # on standard input: the work is done
@@ -32,3 +33,14 @@ def over() -> "asyncio.Future[bool]":
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, end, False)
     return ended
+
+
+def end_session(process: "subprocess.Popen[bytes]", patience: float) -> None:
+    """Ends a process and its session, by force where it does not end in `patience` seconds."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(timeout=patience)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

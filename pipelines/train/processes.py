@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import IO, NamedTuple
 
 from pipelines.core.files import held
 from pipelines.core.home import Home
+from pipelines.core.service import end_session
 from pipelines.errors import Busy
 from pipelines.store.suppression import require_no_erasure
 from pipelines.train.runs import LOCK, Metrics, parse_step
@@ -90,18 +90,7 @@ def running(
             yield process
             process.wait()
         finally:
-            end(process, _PATIENCE)
-
-
-def end(process: "subprocess.Popen[bytes]", patience: float) -> None:
-    """Ends a process and its session, by force where it does not end in `patience` seconds."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(timeout=patience)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            end_session(process, _PATIENCE)
 
 
 def last_words(log: str) -> str:

@@ -13,11 +13,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from pipelines.core.service import END
+from pipelines.core.service import END, end_session
 from pipelines.errors import TrainingFailed
 from pipelines.llm.interface import JudgeProvider
 from pipelines.settings import ROOT, Rewards
-from pipelines.train.processes import end
 from pipelines.train.recipe import Service
 
 PYTHON = ROOT / ".venv-train" / "bin" / "python"
@@ -114,7 +113,7 @@ def _serve(service: Service, command: Sequence[str], environment: Mapping[str, s
             process.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=_PATIENCE)
-            end(process, _PATIENCE)
+            end_session(process, _PATIENCE)
 
 
 def _read_address(output: IO[bytes], log: Path) -> str | None:

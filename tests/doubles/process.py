@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from pipelines.core.service import end_session
+
 _ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 60
 _STOP_SECONDS = 10
@@ -62,14 +64,10 @@ class ServerProcess:
     def _end(self) -> str:
         process, self._process = self._process, None
         assert process is not None
-        # The leader is not waited for yet, so its process group is still its own.
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.communicate(timeout=_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+        end_session(process, _STOP_SECONDS)
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            pipe.close()
         with self._words:
             self._words.seek(0)
             return self._words.read().decode(errors="replace").strip()
