@@ -6,9 +6,10 @@
 
 import re
 from collections.abc import Sequence
+from html import escape
 from urllib.parse import parse_qsl, urlencode
 
-from samples.replica.page import Page, PageRequest, figure, hidden, iso, json_page, person, text, whole_number
+from samples.replica.page import Page, PageRequest, figure, hidden, iso, json_page, person, whole_number
 from samples.replica.posts import Answer, Post
 from samples.replica.world import World
 from schemas.ids import stable_int
@@ -82,7 +83,7 @@ def _listed(post: Post) -> dict[str, object]:
     return {
         "id": topic_id(post),
         "title": post.title,
-        "fancy_title": text(post.title),
+        "fancy_title": escape(post.title),
         "slug": "topic",
         "posts_count": 1 + len(post.answers),
         "reply_count": len(post.answers) // 2,
@@ -164,10 +165,9 @@ def _cooked(message: Post | Answer, post: Post) -> str:
     words = message.description if isinstance(message, Post) else message.text
     quote = ""
     if isinstance(message, Answer) and figure(7, "quote", post_id(message)) == 0:
-        quoted = text(" ".join(post.description.split())[:40])
         quote = (
             f'<aside class="quote no-group" data-username="invented" data-post="1" data-topic="{topic_id(post)}">\n'
-            f'<div class="title"><div class="quote-controls"></div>invented:</div>\n<blockquote>\n<p>{quoted}</p>\n'
-            "</blockquote>\n</aside>\n"
+            '<div class="title"><div class="quote-controls"></div>invented:</div>\n<blockquote>\n'
+            f"<p>{escape(post.quote)}</p>\n</blockquote>\n</aside>\n"
         )
-    return quote + "\n".join(f"<p>{text(line)}</p>" for line in words.split("\n"))
+    return quote + "\n".join(f"<p>{escape(line)}</p>" for line in words.split("\n"))

@@ -4,6 +4,7 @@
 """
 
 import re
+from html import escape
 
 from samples.replica.page import (
     Page,
@@ -15,7 +16,6 @@ from samples.replica.page import (
     last_page,
     person,
     sheet,
-    text,
     whole_number,
 )
 from samples.replica.posts import Answer, Post
@@ -70,7 +70,7 @@ def _head(post: Post) -> dict[str, object]:
         "tid": tid(post),
         "uid": _uid(post),
         "cid": CATEGORY["cid"],
-        "title": text(post.title),
+        "title": escape(post.title),
         "titleRaw": post.title,
         "slug": f"{tid(post)}/topic",
         "mainPid": pid(post),
@@ -115,7 +115,7 @@ def _post(message: Post | Answer, index: int, post: Post) -> dict[str, object]:
     who = person(message.author)
     gone = answer is not None and hidden(answer)
     words = answer.text if answer else post.description
-    paragraphs = "\n".join(f'<p dir="auto">{text(line)}</p>' for line in words.split("\n"))
+    paragraphs = "\n".join(f'<p dir="auto">{escape(line)}</p>' for line in words.split("\n"))
     likes = answer.likes if answer else 0
     return {
         "pid": pid(message),

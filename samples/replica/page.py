@@ -4,8 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from html import escape
-from typing import NamedTuple, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from samples.replica.posts import SHANGHAI, Answer
 from schemas.ids import stable_int
@@ -54,14 +58,21 @@ def not_found() -> Page:
     return html_page(f"<!DOCTYPE html><html><head><title>404</title></head><body>{NOTE}<h1>404</h1></body></html>", 404)
 
 
-def text(value: object) -> str:
-    """`value` escaped for HTML, between tags and in attributes."""
-    return escape(str(value), quote=True)
+def render(template: str, **values: Any) -> str:
+    """The HTML of a template (`templates/<template>.html.j2`); it escapes what it is given."""
+    return _environment().get_template(f"{template}.html.j2").render(values)
 
 
-def lines(value: str, between: str = "<br />\n") -> str:
-    """The lines of `value`, escaped, with `between` them."""
-    return between.join(text(line) for line in value.split("\n"))
+@cache
+def _environment() -> Environment:
+    loader = FileSystemLoader(Path(__file__).with_name("templates"))
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    used = (person, figure, hidden, local, xinli001_time, discuz_date, discuz_exact, discuz_time)
+    environment.globals |= {"NOTE": NOTE} | {each.__name__: each for each in used}
+    environment.filters["lines"] = lambda value: Markup("<br />\n").join(escape(line) for line in value.split("\n"))
+    return environment
 
 
 def person(author: str | None, role: str = "member") -> Person | None:

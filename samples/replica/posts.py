@@ -60,6 +60,11 @@ class Post:
         """When the post or its last answer was written."""
         return max([self.posted_at, *(answer.posted_at for answer in self.answers)])
 
+    @property
+    def quote(self) -> str:
+        """The beginning of the description, as answers quote it."""
+        return " ".join(self.description.split())[:40]
+
 
 def read_posts(path: Path = SAMPLES) -> list[Post]:
     """The posts of a file in the form of samples/posts.jsonl; times without a zone are Shanghai's."""
