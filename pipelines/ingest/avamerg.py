@@ -14,13 +14,13 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from pipelines.ingest import jsons
-from pipelines.ingest.forms import Form, Name, OptionalName, OptionalNumber, OptionalText, Unfit, fill, flattened
+from pipelines.ingest.forms import AliasedForm, Form, Name, OptionalName, OptionalNumber, OptionalText, Unfit, fill, flattened
 from pipelines.ingest.records import Broken, Dialogue, Media, Record, Source, Utterance
 
 CLIP_LICENCE = "not stated"
 
 
-class _Utterance(Form):
+class _Utterance(AliasedForm):
     role: Name
     text: Annotated[str, Field(validation_alias=AliasChoices("utterance", "text", "content"))]
     index: OptionalNumber = None
@@ -40,7 +40,7 @@ class _View(Form):
     context: OptionalText = None
 
 
-class _Profile(Form):
+class _Profile(AliasedForm):
     voice: OptionalName = Field(None, validation_alias=AliasChoices("ID", "id"))
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 _KEY = re.compile(r"[\w.\-]{1,40}", re.ASCII)
@@ -32,6 +32,15 @@ class Form(BaseModel):
     """Base of the shapes of records. Types are strict. Fields without a name here are ignored, or kept as `extra`."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+class AliasedForm(Form):
+    """A form whose fields have several names: the first that is not null counts, for some files write them all."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: object) -> object:
+        return {key: inner for key, inner in value.items() if inner is not None} if isinstance(value, dict) else value
 
 
 FormT = TypeVar("FormT", bound=Form)

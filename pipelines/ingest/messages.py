@@ -9,17 +9,17 @@ from typing import Annotated
 from pydantic import AliasChoices, Field
 
 from pipelines.ingest import jsons
-from pipelines.ingest.forms import Form, Name, OptionalText, fill, flattened
+from pipelines.ingest.forms import AliasedForm, Form, Name, OptionalText, fill, flattened
 from pipelines.ingest.records import Broken, Dialogue, Record, Source, Utterance
 
 
-class _Message(Form):
+class _Message(AliasedForm):
     role: Annotated[Name, Field(validation_alias=AliasChoices("role", "from"))]
     content: Annotated[str, Field(validation_alias=AliasChoices("content", "value"))]
 
 
-class _Chat(Form, extra="allow"):
-    messages: Annotated[list[_Message], Field(validation_alias=AliasChoices("messages", "conversations"))]
+class _Chat(AliasedForm, extra="allow"):
+    messages: Annotated[list[_Message], Field(validation_alias=AliasChoices("conversations", "messages"))]
     system: OptionalText = None
     topic: OptionalText = None
 
@@ -43,7 +43,7 @@ def read(source: Source) -> Iterator[Record | Broken]:
 
 def _dialogue(where: str, value: dict[str, object]) -> Dialogue:
     record: _Chat | _Alpaca
-    if "instruction" in value or "output" in value:
+    if any(value.get(key) is not None for key in ("instruction", "output")):  # some files have every form's keys
         record = fill(_Alpaca, value)
         messages = _of_pairs(record)
     else:

@@ -1,11 +1,19 @@
-"""Crawls of a replica, each in a process of its own, as the tests of the spiders want them."""
+"""Crawls of a replica, each in a separate process, as the tests of the spiders want them.
+
+A reactor starts once a process, and the imports of a crawl take longer than the crawl: so a server imports them once,
+and forks for each. `command` is the command line itself, for tests that kill it or start it elsewhere.
+"""
 
 import json
 import os
 import subprocess
 import sys
+import tempfile
+import traceback
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +63,54 @@ def crawl(
     **named: Any,
 ) -> Run:  # fmt: skip
     """Crawls a window to its end."""
-    window = ["--from", first, "--until", last]
-    ran = subprocess.run(
-        command(job, url, *window, *more, **named), cwd=ROOT, env=environment(), capture_output=True, text=True
-    )
-    assert code is None or ran.returncode == code, ran.stderr
-    summary = json.loads(ran.stdout) if ran.stdout else {}
-    return Run(ran.returncode, summary, rows_of(job), ran.stderr, job)
+    [_, _, _, *arguments] = command(job, url, "--from", first, "--until", last, *more, **named)
+    with tempfile.TemporaryDirectory() as folder:
+        server = _server()
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps([folder, arguments, environment()]) + "\n")
+        server.stdin.flush()
+        ended = int(server.stdout.readline())
+        out, log = (Path(folder, name).read_text(encoding="utf-8") for name in ("out", "log"))
+    assert code is None or ended == code, log
+    return Run(ended, json.loads(out) if out else {}, rows_of(job), log, job)
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    """The server of this process; it ends with it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.doubles.crawl_runs"], cwd=ROOT, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def _serve() -> None:
+    """Runs each crawl that standard input names, in a fork, and writes its exit code."""
+    for module in ("run", "extensions.robots", "extensions.log", "cache", "pages.discourse", "pages.xinli001"):
+        import_module(f"crawlers.{module}")
+    for module in ("core.downloader.handlers.http11", "core.scheduler", "spidermiddlewares.start", "robotstxt"):
+        import_module(f"scrapy.{module}")
+    for line in sys.stdin:
+        folder, arguments, variables = json.loads(line)
+        if (child := os.fork()) == 0:
+            code = 1
+            try:
+                for stream, name in ((sys.stdout, "out"), (sys.stderr, "log")):
+                    file = os.open(Path(folder, name), os.O_WRONLY | os.O_CREAT, 0o600)
+                    os.dup2(file, stream.fileno())
+                os.environ.clear()
+                os.environ.update(variables)
+                code = import_module("crawlers.run").main(arguments)
+            except SystemExit as end:  # argparse
+                code = int(end.code or 0)
+            except BaseException:
+                traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()
 
 
 def one_day(job: Path, url: str, *more: str, **named: Any) -> Run:
@@ -96,3 +145,7 @@ def site_file(folder: Path, engine: str, **keys: str) -> str:
     }
     path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()), encoding="utf-8")
     return str(path)
+
+
+if __name__ == "__main__":
+    _serve()

@@ -154,6 +154,18 @@ def test_messages(importing: Importing, name: str, record: dict[str, Any]) -> No
     assert row["topic"] == record.get("topic")
 
 
+def test_a_null_is_no_field_where_a_file_has_the_keys_of_several_forms(importing: Importing) -> None:
+    """A table of several forms, written as JSON, has every key on every record. `conversations` comes first."""
+    named = {"role": "from", "content": "value"}
+    turns = [{**one, **dict.fromkeys(named.values())} for one in MESSAGES["messages"]]
+    both = [{**dict.fromkeys(named), **one} for one in SHAREGPT["conversations"]]
+    alpaca = dict.fromkeys(("instruction", "input", "output"))
+    records = [{"messages": turns, "conversations": None, **alpaca}, {"messages": turns[:1], "conversations": both}]
+    imported = importing("llama_factory", records)
+    assert imported.dropped["reason"].to_list() == ["duplicate_id"], "both say the same"
+    assert spoken(imported.kept.row(0, named=True)) == [("seeker", "我很烦"), ("supporter", "怎么了")]
+
+
 def test_a_tool_among_the_messages_drops_the_dialogue(importing: Importing) -> None:
     tool = {"messages": [*MESSAGES["messages"], {"role": "observation", "content": "x"}]}
     imported = importing("soulchat", [MESSAGES, tool])
@@ -240,7 +252,7 @@ def test_avamerg(importing: Importing) -> None:
 
 def test_avamerg_views_that_contradict_each_other(importing: Importing) -> None:
     other = json.loads(json.dumps(AVAMERG))
-    other["turns"][1]["dialogue_history"][1]["utterance"] = "Something else."
+    other["turns"][1]["dialogue_history"][1] |= {"utterance": None, "text": "Something else."}
     named = json.loads(json.dumps(AVAMERG))
     named["conversation_id"] = "00043"
     named["turns"] = named["turns"][:1]
