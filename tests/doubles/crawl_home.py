@@ -2,18 +2,18 @@
 
 import datetime as dt
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from crawl_runs import fork
 from troubled_replica import Replica
 
 from crawlers.window import Window
 from pipelines.crawl.collecting import collect
 from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare
-from pipelines.settings import ROOT, Crawl, make_author_key
+from pipelines.settings import Crawl, make_author_key
 from pipelines.store import Store
 
 DAY = dt.date(2025, 3, 14)
@@ -42,10 +42,8 @@ class Home:
         assert self.replica is not None
         job = self.prepare(first, last, base_url=self.replica.url, delays=False)
         command = [str(site) if site and word == "replica" else word for word in job.command]
-        ran = subprocess.run(
-            [*command, "--now", now], env=job.environment, cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stderr
+        code, _, log = fork([*command, "--now", now], job.environment)
+        assert code == 0, log
         self.collect(job)
         return job
 

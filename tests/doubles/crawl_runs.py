@@ -9,7 +9,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
@@ -63,17 +65,23 @@ def crawl(
     **named: Any,
 ) -> Run:  # fmt: skip
     """Crawls a window to its end."""
-    [_, _, _, *arguments] = command(job, url, "--from", first, "--until", last, *more, **named)
+    window = ("--from", first, "--until", last)
+    ended, out, log = fork(command(job, url, *window, *more, **named), environment())
+    assert code is None or ended == code, log
+    return Run(ended, json.loads(out) if out else {}, rows_of(job), log, job)
+
+
+def fork(command: list[str], variables: Mapping[str, str]) -> tuple[int, str, str]:
+    """Runs the command line of a crawl in a fork; its exit code, standard output and standard error."""
     with tempfile.TemporaryDirectory() as folder:
         server = _server()
         assert server.stdin is not None
         assert server.stdout is not None
-        server.stdin.write(json.dumps([folder, arguments, environment()]) + "\n")
+        server.stdin.write(json.dumps([folder, command[3:], dict(variables)]) + "\n")
         server.stdin.flush()
         ended = int(server.stdout.readline())
         out, log = (Path(folder, name).read_text(encoding="utf-8") for name in ("out", "log"))
-    assert code is None or ended == code, log
-    return Run(ended, json.loads(out) if out else {}, rows_of(job), log, job)
+    return ended, out, log
 
 
 @cache
@@ -111,6 +119,13 @@ def _serve() -> None:
             os._exit(code)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
         sys.stdout.flush()
+
+
+def wait_for(ready: Callable[[], object]) -> None:
+    """Waits a minute at most."""
+    deadline = time.monotonic() + 60
+    while not ready() and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def one_day(job: Path, url: str, *more: str, **named: Any) -> Run:

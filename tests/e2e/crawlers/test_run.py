@@ -5,11 +5,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from datetime import date
 
 import pytest
-from crawl_runs import NOW, ROOT, command, crawl, day, environment, post_ids, rows_of
+from crawl_runs import NOW, ROOT, command, crawl, day, environment, post_ids, rows_of, wait_for
 from tiny_site import HTML, TinySite
 from troubled_replica import Replica
 from xinli_pages import UNREADABLE, listed
@@ -131,9 +130,7 @@ def test_stopped_in_order_and_gone_on_with(clean_replica, tmp_path):
     window = ("--from", "2025-01-01", "--until", "2025-05-20")
     arguments = command(tmp_path, clean_replica.url, *window)
     process = subprocess.Popen(arguments, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    deadline = time.monotonic() + 20
-    while len(rows_of(tmp_path) if (tmp_path / "items.jsonl").exists() else ()) < 20 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for(lambda: len(rows_of(tmp_path)) >= 20)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=20)
     assert process.returncode == 1
