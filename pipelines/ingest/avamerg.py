@@ -14,7 +14,17 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from pipelines.ingest import jsons
-from pipelines.ingest.forms import AliasedForm, Form, Name, OptionalName, OptionalNumber, OptionalText, Unfit, fill, flattened
+from pipelines.ingest.forms import (
+    AliasedForm,
+    Form,
+    Name,
+    OptionalName,
+    OptionalNumber,
+    OptionalText,
+    Unfit,
+    fill,
+    flattened,
+)
 from pipelines.ingest.records import Broken, Dialogue, Media, Record, Source, Utterance
 
 CLIP_LICENCE = "not stated"
