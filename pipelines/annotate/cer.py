@@ -26,28 +26,26 @@ _REASONINGS = ("history_reasoning", "emotion_reasoning", "strategy_reasoning")
 _WORDS = ("emotion", *_REASONINGS, "response")
 
 
-def plan(turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Plan:
-    """One question a sampled round of the train split and a model.
+@stage(
+    "cer_candidates",
+    group="annotate",
+    asks="annotate.cer",
+    units={"cer_candidates": {"round": ("sampled_turns",)}},
+)
+def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Plan:
+    """One question a sampled round of the train split and a model: of the history, never of the reference. The first
+    model writes candidate 1, and so on; an alias that comes twice is drawn twice.
 
-    Args:
-        turns: Rows of `sampled_turns`. Of these the history is shown, never the reference.
-        splits: The split of every group.
-        models: The aliases to ask: the first writes candidate 1, and so on. An alias that comes twice is drawn twice.
-
-    Returns:
-        Drops are in the units `round` and `candidate`. A round before asking: not_train, needs_media, under_18, risk,
-        same_history (word for word that of another round, as where dialogues open with "Hello": the same question, so
-        the same candidates); after: no_candidate, where none of its candidates was kept. A candidate: the reasons of
-        replies, and personal_data. So rounds in = rounds with a candidate + rounds dropped, and of every round that is
-        asked about each candidate is kept or dropped.
-
-    Raises RequestError for a round whose group has no split.
+    Drops of rounds, before asking: not_train, needs_media, under_18, risk, same_history (word for word that of another
+    round, as where dialogues open with "Hello"); after: no_candidate. Drops of candidates: the reasons of replies, and
+    personal_data. So rounds in = rounds with a candidate + rounds dropped, and of every round that is asked about each
+    candidate is kept or dropped. Raises RequestError for a round whose group has no split.
     """
     eligibility = Eligibility(splits)
     asked: dict[str, Row] = {}
     asked_of: dict[str, str] = {}  # from a history to the round that is asked about
     lost: list[Lost] = []
-    for row in turns.sort("dialogue_id", "round").iter_rows(named=True):
+    for row in sampled_turns.sort("dialogue_id", "round").iter_rows(named=True):
         row_id = round_id(row["dialogue_id"], row["round"])
         exclusion = eligibility.exclusion_reason(row_id, row)
         if exclusion is None and row["needs_media"]:
@@ -118,14 +116,3 @@ def parse(text: str, lang: Lang) -> Cer:
     require_language(lang, **{name: getattr(read, name) for name in _WORDS})
     require_length("answer", read.response, _RESPONSE[lang])
     return read
-
-
-@stage(
-    "cer_candidates",
-    group="annotate",
-    asks="annotate.cer",
-    units={"cer_candidates": {"round": ("sampled_turns",)}},
-)
-def plan_cer_candidates(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: tuple[str, ...]) -> Plan:
-    """The questions of `cer_candidates`."""
-    return plan(sampled_turns, splits, models)

@@ -46,22 +46,17 @@ def plan(
     seed: int = 0,
     human_only: bool = True,
 ) -> Plan:
-    """One question a post of the train split that has an answer to lead to.
+    """One question a post of `unique_posts` and the train split that has an answer to lead to, to one model.
 
     Args:
-        posts: Rows of `unique_posts`.
-        splits: The split of every group.
-        topics: The judgements of `topics`, or None to go without.
-        models: The alias to ask, one.
+        posts, splits, topics: The parents; `topics` may be missing.
+        models: The alias to ask.
         seed: The draw of the answer follows from it and from the post's id: the one of the prompt set `grpo_coe`.
         human_only: Whether the answers of a set count only where the set says that people wrote them.
 
-    Returns:
-        Drops are in the unit `post`. Before asking: not_train, under_18, risk, not_relevant, no_human_answer, and
-        unreadable_answer (it holds a tag of CoE's own format). After: the reasons of replies, hindsight (with the kinds
-        of what the first three steps know from the answer alone) and personal_data.
-
-    Raises RequestError for a post whose group has no split.
+    Drops of posts, before asking: not_train, under_18, risk, not_relevant, no_human_answer, and unreadable_answer (it
+    holds a tag of CoE's format). After: the reasons of replies, hindsight (with the kinds of what the first three steps
+    know from the answer alone) and personal_data. Raises RequestError for a post whose group has no split.
     """
     [model] = models
     teaching, lost = Eligibility(splits, topics).posts(posts)

@@ -35,15 +35,10 @@ class Coherence(Verdict):
 
 
 def plan(dialogues: pl.DataFrame, models: Sequence[str]) -> Plan:
-    """One question a dialogue.
+    """One question a dialogue of `unique_dialogues`, to one model.
 
-    Args:
-        dialogues: Rows of `unique_dialogues`.
-        models: The alias to ask, one.
-
-    Returns:
-        Its drops are in the unit `dialogue`: incoherent, artificial, not_a_dialogue, and the reasons of replies. The
-        filter's grounds for a drop are in the ledger; a drop's detail holds nothing of the dialogue.
+    Drops of dialogues: incoherent, artificial, not_a_dialogue, and the reasons of replies. The filter's grounds for a
+    drop are in the ledger; a drop's detail holds nothing of the dialogue.
     """
     [model] = models
     asked = {row["dialogue_id"]: row for row in dialogues.iter_rows(named=True)}
@@ -82,15 +77,10 @@ def parse(text: str, lang: Lang) -> Coherence:
 
 
 def keep_structured(dialogues: pl.DataFrame) -> Result:
-    """The dialogues that have the form of one, each marked as judged by no model.
+    """Those of `unique_dialogues` that have the form of a dialogue, each marked as judged by no model.
 
-    Args:
-        dialogues: Rows of `unique_dialogues`.
-
-    Returns:
-        `(kept, dropped)`; drops are in the unit `dialogue`: not_alternating, no_round, same_turn (two adjacent turns
-        are equal), repeated_turn (a turn of more than 20 characters twice by one speaker), half_empty (half of the
-        turns hold no letter and no figure).
+    Drops of dialogues: not_alternating, no_round, same_turn (two adjacent turns are equal), repeated_turn (a turn of
+    more than 20 characters twice by one speaker), half_empty (half of the turns hold no letter and no figure).
     """
     kept: list[Row] = []
     lost: list[Lost] = []

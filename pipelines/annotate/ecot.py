@@ -23,23 +23,21 @@ _ANSWER = range(30, 2001)
 _SECTIONS = ("situation", "motivation", "strategy", "answer")
 
 
-def plan(posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame | None, models: Sequence[str]) -> Plan:
-    """One question a post of the train split.
+@stage(
+    "ecot_chains",
+    group="annotate",
+    asks="annotate.ecot",
+    units={"ecot_chains": {"post": ("unique_posts",)}},
+    optional_parents=("topics",),
+)
+def plan(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame | None, models: Sequence[str]) -> Plan:
+    """One question a post of the train split, to one model.
 
-    Args:
-        posts: Rows of `unique_posts`.
-        splits: The split of every group.
-        topics: The judgements of `topics`, or None to go without.
-        models: The alias to ask, one.
-
-    Returns:
-        Drops are in the unit `post`. Before asking: not_train, under_18, risk, not_relevant. After: the reasons of
-        replies, and personal_data.
-
-    Raises RequestError for a post whose group has no split.
+    Drops of posts, before asking: not_train, under_18, risk, not_relevant (by `topics`, where there is one); after: the
+    reasons of replies, and personal_data. Raises RequestError for a post whose group has no split.
     """
     [model] = models
-    asked, lost = Eligibility(splits, topics).posts(posts)
+    asked, lost = Eligibility(splits, topics).posts(unique_posts)
     group_of = {row["post_id"]: row["group_id"] for row in asked}
 
     def keep(reply: Reply[Ecot]) -> Row:
@@ -73,17 +71,3 @@ def parse(text: str) -> Ecot:
     require_language("zh", **read.model_dump())
     require_length("answer", read.answer, _ANSWER)
     return read
-
-
-@stage(
-    "ecot_chains",
-    group="annotate",
-    asks="annotate.ecot",
-    units={"ecot_chains": {"post": ("unique_posts",)}},
-    optional_parents=("topics",),
-)
-def plan_ecot_chains(
-    unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame, models: tuple[str, ...]
-) -> Plan:
-    """The questions of `ecot_chains`."""
-    return plan(unique_posts, splits, topics, models)

@@ -29,16 +29,17 @@ class Emotion(Verdict):
     why: Reason
 
 
-def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
-    """One question a post, and one an answer.
+@stage(
+    "emotions",
+    group="annotate",
+    asks="annotate.emotions",
+    units={"emotions": dict.fromkeys(("post", "answer"), ("unique_posts",))},
+)
+def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
+    """One question a post, and one an answer, to one model.
 
-    Args:
-        posts: Rows of `unique_posts`.
-        models: The alias to ask, one.
-
-    Returns:
-        Drops are in the units `post` and `answer`: under_18, risk, and the reasons of replies. The answers of a post
-        that is out are out with it, for the same reason.
+    Drops of posts and answers: under_18, risk, and the reasons of replies. The answers of a post that is out are out
+    with it, for the same reason.
     """
     [model] = models
     questions: list[Question[Emotion]] = []
@@ -52,7 +53,7 @@ def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
             questions.append(_question(unit, row_id, text, model))
             unit_of[row_id] = unit
 
-    for row in posts.iter_rows(named=True):
+    for row in unique_posts.iter_rows(named=True):
         out = exclusion(row)
         ask("post", row["post_id"], row["text"], out)
         for answer in row["answers"]:
@@ -97,14 +98,3 @@ def parse(text: str) -> Emotion:
     read = read_json(text, Emotion)
     require_language("zh", why=read.why)
     return read
-
-
-@stage(
-    "emotions",
-    group="annotate",
-    asks="annotate.emotions",
-    units={"emotions": dict.fromkeys(("post", "answer"), ("unique_posts",))},
-)
-def plan_emotions(unique_posts: pl.DataFrame, models: tuple[str, ...]) -> Plan:
-    """The questions of `emotions`."""
-    return plan(unique_posts, models)

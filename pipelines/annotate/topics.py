@@ -41,34 +41,34 @@ class Topic(Verdict):
         return self
 
 
-def plan(posts: pl.DataFrame, models: Sequence[str]) -> Plan:
-    """One question a post whose source gives no topic of the taxonomy, that the rules doubted, or that shows risk.
+@stage(
+    "topics",
+    group="annotate",
+    asks="annotate.topics",
+    units={"topics": {"post": ("unique_posts",)}},
+)
+def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
+    """One question to one model about a post whose source gives no topic of the taxonomy, that the rules doubted, or
+    that shows risk.
 
-    Args:
-        posts: Rows of `unique_posts`.
-        models: The alias to ask, one.
-
-    Returns:
-        Kept are judgements, also that a post is not relevant: what is made of posts reads it there. Drops are in the
-        unit `post`: topic_given, for the posts that nothing is asked about, and the reasons of replies.
+    Kept are judgements, also that a post is not relevant: what is made of posts reads it there. Drops of posts:
+    topic_given, for those that nothing is asked about, and the reasons of replies.
     """
     [model] = models
-    asked = [row for row in posts.iter_rows(named=True) if _is_asked(row)]
-    answered = {row["post_id"] for row in asked}
-    lost = [Lost("post", post_id, "topic_given") for post_id in posts["post_id"] if post_id not in answered]
+    questions: list[Question[Topic]] = []
+    lost: list[Lost] = []
+    for row in unique_posts.iter_rows(named=True):
+        if row["topic"] not in TAXONOMY or row["doubts"] or row["risk"]:
+            questions.append(_question(row, model))
+        else:
+            lost.append(Lost("post", row["post_id"], "topic_given"))
 
     def keep(reply: Reply[Topic]) -> Row | Lost:
         assert reply.value is not None
         topic = reply.value.model_dump()
         return {"row_id": reply.question.row_id, **topic, "risk": list(dict.fromkeys(topic["risk"]))}
 
-    return planned(
-        Topics, STAGE, [_question(row, model) for row in asked], lost, keep, "post", grounds="why", guard=personal_data
-    )
-
-
-def _is_asked(row: Row) -> bool:
-    return row["topic"] not in TAXONOMY or bool(row["doubts"]) or bool(row["risk"])
+    return planned(Topics, STAGE, questions, lost, keep, "post", grounds="why", guard=personal_data)
 
 
 def _question(row: Row, model: str) -> Question[Topic]:
@@ -88,14 +88,3 @@ def parse(text: str) -> Topic:
     read = read_json(text, Topic)
     require_language("zh", why=read.why)
     return read
-
-
-@stage(
-    "topics",
-    group="annotate",
-    asks="annotate.topics",
-    units={"topics": {"post": ("unique_posts",)}},
-)
-def plan_topics(unique_posts: pl.DataFrame, models: tuple[str, ...]) -> Plan:
-    """The questions of `topics`."""
-    return plan(unique_posts, models)

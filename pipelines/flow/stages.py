@@ -3,12 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pipelines.annotate.cer import plan_cer_candidates
-from pipelines.annotate.coe import plan_coe_chains
-from pipelines.annotate.coherence import plan_coherent_dialogues
-from pipelines.annotate.ecot import plan_ecot_chains
-from pipelines.annotate.emotions import plan_emotions
-from pipelines.annotate.topics import plan_topics
+from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
 from pipelines.clean.dialogues import make_clean_dialogues
 from pipelines.clean.posts import make_clean_posts
 from pipelines.core.stage import Stage
@@ -26,8 +21,8 @@ from pipelines.trainsets.warm_starts import make_sft_cer, make_sft_coe
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(make_clean_posts, make_clean_dialogues, make_unique),
-    *(plan_coherent_dialogues, make_sampled_turns),
-    *(plan_topics, plan_emotions, plan_ecot_chains, plan_coe_chains, plan_cer_candidates),
+    *(coherence.plan_coherent_dialogues, make_sampled_turns),
+    *(topics.plan, emotions.plan, ecot.plan, coe.plan_coe_chains, cer.plan),
     *(plan_disc_profiles, make_personas, plan_rewrite_drafts, plan_rewrite_judgements, make_rewritten),
     *(make_grpo_ecot, make_grpo_coe, make_grpo_cer),
     *(make_sft_coe, make_sft_cer, make_rm_triplets, make_rm_process, make_rm_outcome, make_rm_unified),

@@ -1,7 +1,8 @@
 """Batches in the ledger: their calls are begun together, outlive the process that sent them, and end one by one."""
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 from typing import Any, TypeGuard
 
@@ -94,11 +95,12 @@ class Batches:
                 for number, held, budget, key, stage, alias, model, sample, currency in rows
             }
 
-    def payload(self, attempt: Attempt) -> bytes | None:
-        """The payload of one of them; None where it was forgotten."""
+    def payloads(self, attempts: Iterable[Attempt]) -> dict[str, bytes]:
+        """The payloads of some of them, by key, without those that were forgotten."""
+        keys = json.dumps([attempt.call.key for attempt in attempts])
         with self._writer.transaction() as db:
-            row = db.execute("SELECT payload FROM request WHERE key = ?", (attempt.call.key,)).fetchone()
-            return None if row is None else unpacked(row[0])
+            query = "SELECT key, payload FROM request WHERE key IN (SELECT value FROM json_each(?))"
+            return {key: unpacked(payload) for key, payload in db.execute(query, (keys,))}
 
     def give_up(self, batch_id: int) -> int:
         """Ends a batch that nobody will collect: its host or its profile is no more. How many calls it still had.

@@ -311,12 +311,15 @@ class BatchSender:
 
         async def take(lines: list[bytes]) -> None:
             ended = [(unsettled.pop(key), result) for key, result in results(lines).items() if key in unsettled]
-            await asyncio.gather(*(self.settle(attempt, result) for attempt, result in ended))
+            sent = self._ledger.batches.payloads(attempt for attempt, _ in ended)
+            await asyncio.gather(*(self.settle(one, result, sent.get(one.call.key)) for one, result in ended))
 
         await self._host.read(file, take)
 
-    async def settle(self, attempt: Attempt, result: Mapping[str, Any]) -> None:
-        """One line: an answer, a verdict on its text, or a word for why there is none."""
+    async def settle(self, attempt: Attempt, result: Mapping[str, Any], sent: bytes | None) -> None:
+        """One line: an answer, a verdict on its text, or a word for why there is none. By what was `sent`, None where
+        it was forgotten, a reported usage is believed or not.
+        """
         response = result.get("response")
         response = response if isinstance(response, dict) else {}
         status = response.get("status_code")
@@ -324,10 +327,8 @@ class BatchSender:
         body = json.dumps(response.get("body"), ensure_ascii=False).encode(errors="surrogatepass")
         key = attempt.call.key
         if status == 200:
-            # By its payload what a host reports of a usage is believed or not.
-            payload = self._ledger.batches.payload(attempt)
-            sent = None if payload is None else json.loads(payload)
-            answer = answer_of(body, read_completion(body), self._profile, attempt, sent, batch=True)
+            payload = None if sent is None else json.loads(sent)
+            answer = answer_of(body, read_completion(body), self._profile, attempt, payload, batch=True)
             await self._ledger.answered(attempt, answer)
             self._overrun = self._overrun or overrun(answer, attempt, self._profile, self._host.url)
         elif status in ABOUT_ONE and (verdict := verdict_of(body, lengthened=False)) is not None:

@@ -217,7 +217,7 @@ def test_results_of_odd_types_are_no_error_of_ours(ledger):
         async with client_of("http://127.0.0.1:9/v1") as client:
             asking = BatchSender(client, ledger, MODEL, None, PATIENCE)
             for attempt, response in zip(planned.attempts, odd, strict=True):
-                await asking.settle(attempt, {"response": response, "error": response})
+                await asking.settle(attempt, {"response": response, "error": response}, None)
             ledger.batches.end(planned.batch, "completed")
 
     run(collected())

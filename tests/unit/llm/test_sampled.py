@@ -61,6 +61,6 @@ def test_questions_about_one_thing_are_asked_together_or_not():
 
 @pytest.mark.parametrize(("size", "more"), [(None, {}), (3, {"size": 3, "seed": 0})])
 def test_a_size_decides_what_a_table_is_and_none_changes_nothing(size, more):
-    stage = emotions.plan_emotions.stage  # type: ignore[attr-defined]
+    stage = emotions.plan.stage  # type: ignore[attr-defined]
     settings = Settings(annotate={"sizes": {"emotions": size}})
     assert stage.settings(settings) == {"models": ("qwen-plus",)} | more
