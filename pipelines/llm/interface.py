@@ -1,7 +1,7 @@
 """What every provider gives: many questions in, as many replies out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Literal, Protocol, Self
 
@@ -20,9 +20,7 @@ BUDGET = "refresh"
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """What one model would be asked: calls to make, questions answered without one, and the most that the calls may
-    take.
-    """
+    """What one model would be asked: calls, questions answered without one, and the most that the calls may take."""
 
     calls: int = 0
     cached: int = 0
@@ -43,15 +41,9 @@ class Estimate(ModelEstimate):
     @classmethod
     def of(cls, by_model: Mapping[str, ModelEstimate], currency: str = "USD") -> Self:
         """The sums over the models, by alias."""
-        return cls(
-            calls=sum(one.calls for one in by_model.values()),
-            cached=sum(one.cached for one in by_model.values()),
-            tokens_in=sum(one.tokens_in for one in by_model.values()),
-            tokens_out=sum(one.tokens_out for one in by_model.values()),
-            cost=sum((one.cost for one in by_model.values()), Decimal(0)),
-            currency=currency,
-            by_model=by_model,
-        )
+        names = (field.name for field in fields(ModelEstimate))
+        sums: dict[str, Any] = {name: sum(getattr(one, name) for one in by_model.values()) for name in names}
+        return cls(**sums, currency=currency, by_model=by_model)
 
 
 class LLMClient(Protocol):

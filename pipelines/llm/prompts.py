@@ -1,15 +1,19 @@
 """Prompt files: Markdown with front matter, in `prompts/` beside the code that uses them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from string import Template
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from pipelines.errors import UnreadableFile
 from schemas.ids import digest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Prompt:
     """One prompt. `version` changes whenever its text does, even where nobody raised the number.
 
@@ -19,7 +23,7 @@ class Prompt:
 
     id: str
     version: str
-    text: str
+    text: Annotated[str, Field(min_length=1)]
     language: str = "zh"
     model: str | None = None
     schema: str | None = None
@@ -39,36 +43,23 @@ class Prompt:
 
 @cache
 def load(path: Path) -> Prompt:
-    """The prompt in a file: front matter between `---` lines with `id` and `version`, then the text.
+    """The prompt in a file: front matter between `---` lines, with the fields of `Prompt`, then the text.
 
-    It may also name `language`, `model`, `schema`, `temperature` and `max_tokens`.
-
-    Raises UnreadableFile where the front matter is missing or incomplete, or a number in it is none.
+    Raises UnreadableFile where the front matter is incomplete, or has what cannot be.
     """
     head, _, body = path.read_text(encoding="utf-8").removeprefix("---\n").partition("\n---\n")
     fields = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
     text = body.strip()
-    if not text or not {"id", "version"} <= fields.keys():
-        raise UnreadableFile("a prompt without front matter", where=path, hint="begin it with id and version")
     try:
-        temperature = float(fields["temperature"]) if "temperature" in fields else None
-        max_tokens = int(fields["max_tokens"]) if "max_tokens" in fields else None
-    except ValueError as error:
+        prompt = TypeAdapter(Prompt).validate_python({**fields, "text": text})
+    except ValidationError as error:
+        wrong = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
         raise UnreadableFile(
-            f"a prompt whose front matter has a number that is none: {error}",
+            f"a prompt with other front matter than it must have: {wrong}",
             where=path,
-            hint="give temperature as a number, max_tokens as a whole one, without remarks behind them",
+            hint="begin it with id and version; temperature is a number, max_tokens a whole one, without a remark",
         ) from error
-    return Prompt(
-        fields["id"],
-        _version(fields["version"], text),
-        text,
-        fields.get("language", "zh"),
-        fields.get("model"),
-        fields.get("schema"),
-        temperature,
-        max_tokens,
-    )
+    return replace(prompt, version=_version(prompt.version, text))
 
 
 def _version(number: str, text: str) -> str:

@@ -26,7 +26,7 @@ from pipelines.llm.money import Usage, amount
 Begun = Attempt | Recorded | InProgress
 
 MOST_AT_ONCE = 500  # in a transaction: the next group waits as long
-_BEGUN = "id, key, sample, stage, alias, model, batch, budget, held, currency, session, started, status"
+_BEGUN = "id, key, sample, stage, alias, model, currency, batch, budget, held, session, started, status"
 _ENDED = ("status", "held", "cost", "served", "prompt", "cached", "completion", "ended")
 _RECORDED = (
     "SELECT answer.key, answer.body, attempt.served, answer.finish_reason, attempt.prompt, attempt.cached,"
@@ -181,23 +181,8 @@ class Writer:
             result = known.get(call.key) or _refused(job, budgets)
             if result is None:
                 number += 1
-                rows.append(
-                    (
-                        number,
-                        call.key,
-                        call.sample,
-                        call.stage,
-                        call.alias,
-                        call.model,
-                        job.batch,
-                        job.budget,
-                        job.reserve,
-                        call.currency,
-                        self.session_id,
-                        now,
-                        "open",
-                    )
-                )
+                row = (number, call.key, call.sample, call.stage, call.alias, call.model, call.currency)
+                rows.append((*row, job.batch, job.budget, job.reserve, self.session_id, now, "open"))
                 requests.append((call.key, job.payload))
                 known[call.key] = InProgress(call.key)
                 result = Attempt(number, call, job.reserve, job.budget)

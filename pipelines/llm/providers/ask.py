@@ -22,10 +22,11 @@ from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Attempt, Call, InProgress, Recorded
 from pipelines.llm.money import amount, owed, worst_case
 from pipelines.llm.payload import Request, canonical
-from pipelines.llm.profiles import Profile, price
-from pipelines.llm.progress import Tally
+from pipelines.llm.profiles import Profile, price, profile, profiles
+from pipelines.llm.progress import Progress, Tally
 from pipelines.llm.providers.endpoint import Endpoint, RequestFailed
 from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET, InvalidReply, Provenance, Question, Reply, read
+from pipelines.settings import Llm
 
 T = TypeVar("T")
 Recordings = Callable[[Sequence[str]], Mapping[str, bytes]]  # the bodies that are recorded, by key
@@ -45,9 +46,7 @@ log = logging.getLogger(__name__)
 class PendingRequest(Generic[T]):
     """Where a question stands: `request` is what is to be asked next, `reply` what came of it, None until the end."""
 
-    def __init__(
-        self, question: Question[T], profile: Profile, provider: Literal["openai", "replay"], repairs: int
-    ) -> None:
+    def __init__(self, question: Question[T], profile: Profile, provider: str, repairs: int) -> None:
         self.question = question
         self.profile = profile
         self.reply: Reply[T] | None = None
@@ -113,6 +112,33 @@ class PendingRequest(Generic[T]):
         name, model = self.question.prompt.name, self.profile.model
         provenance = Provenance(self._provider, model, completion.served, name, self.request.key)
         self.reply = Reply(self.question, value, provenance, completion.reasoning, reason, detail)
+
+
+class ProfileClient:
+    """A client that asks by profiles, or answers as if it did."""
+
+    provider: Literal["openai", "replay", "written"]
+
+    def __init__(self, llm: Llm, progress: Progress | None = None) -> None:
+        self._llm, self._progress = llm, progress
+        self._profiles = profiles(llm.profiles)
+
+    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """The aliases, as they are. Raises UnknownName."""
+        return tuple(profile(self._profiles, alias).alias for alias in wanted)
+
+    def _recorded_requests(self, questions: Iterable[Question[Any]]) -> list[PendingRequest[Any]]:
+        """A request a question, as far as the recordings lead it."""
+        requests = [
+            PendingRequest(question, profile(self._profiles, question.model), self.provider, self._llm.repairs)
+            for question in questions
+        ]
+        go_on(requests, self._recordings)
+        return requests
+
+    def _recordings(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """The bodies that are recorded, by key."""
+        raise NotImplementedError
 
 
 def go_on(requests: Iterable[PendingRequest[Any]], recordings: Recordings) -> None:

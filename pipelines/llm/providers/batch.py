@@ -448,12 +448,8 @@ class BatchHost:
 
     async def files_named(self, name: str) -> list[str]:
         """The ids of the files for batches that have a name."""
-        page: Any = await self._again_or_none(lambda: self._client.files.list(purpose="batch"))
-        files: list[str] = []
-        while page is not None:
-            files += [file.id for file in page.data if file.filename == name]
-            page = await self._again(page.get_next_page) if page.has_next_page() else None
-        return files
+        first = await self._again_or_none(lambda: self._client.files.list(purpose="batch"))
+        return [file.id async for file in self._pages(first) if file.filename == name]
 
     async def make(self, file: str, label: Mapping[str, str], since: datetime) -> Any:
         """A new batch of a file. It may have been made though no answer came: then it is found by its label."""
@@ -471,7 +467,8 @@ class BatchHost:
         until = self._patience.clock() + self._patience.appears
         while True:
             last = self._patience.clock() >= until
-            async for batch in self._listed():
+            first = await self._again(lambda: self._client.batches.list(limit=_LISTED_AT_ONCE))
+            async for batch in self._pages(first):  # newest first
                 if batch.created_at < since.timestamp() - _CLOCKS_DIFFER:
                     break
                 if (batch.metadata or {}) == label:
@@ -525,19 +522,12 @@ class BatchHost:
         """Whether the host had a file; it has it no more."""
         return await self._again_or_none(lambda: self._client.files.delete(file), tries) is not None
 
-    async def _listed(self) -> AsyncIterator[Any]:
-        """All batches, newest first."""
-
-        async def first_page() -> Any:
-            return await self._client.batches.list(limit=_LISTED_AT_ONCE)
-
-        page = await self._again(first_page)
-        while True:
-            for batch in page.data:
-                yield batch
-            if not page.has_next_page():
-                return
-            page = await self._again(page.get_next_page)
+    async def _pages(self, page: Any) -> AsyncIterator[Any]:
+        """All that a list has, from its first page on."""
+        while page is not None:
+            for one in page.data:
+                yield one
+            page = await self._again(page.get_next_page) if page.has_next_page() else None
 
     async def _again_or_none(self, ask: Callable[[], Awaitable[T]], tries: int | None = None) -> T | None:
         """As `_again`, and None for what the host does not know."""

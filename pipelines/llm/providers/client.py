@@ -23,9 +23,9 @@ from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Budget
 from pipelines.llm.ledger.writer import budget_spent
 from pipelines.llm.money import amount, bound, nano, worst_case
-from pipelines.llm.profiles import Profile, host, key, prices, profile, profiles
+from pipelines.llm.profiles import Profile, host, key, prices, profile
 from pipelines.llm.progress import Progress, Tally
-from pipelines.llm.providers.ask import PendingRequest, Sender, go_on, newest
+from pipelines.llm.providers.ask import PendingRequest, ProfileClient, Sender, go_on, newest
 from pipelines.llm.providers.endpoint import Endpoint
 from pipelines.llm.questions import OVER_BUDGET, Question, Reply
 from pipelines.settings import Llm
@@ -41,7 +41,7 @@ _AT_ONCE = 2000
 log = logging.getLogger(__name__)
 
 
-class OpenAIClient:
+class OpenAIClient(ProfileClient):
     """Answers from the ledger, and from the models themselves what is not in it. The ledger's file is made when
     something is to be sent: what only looks makes none.
 
@@ -62,11 +62,11 @@ class OpenAIClient:
         progress: Progress | None = None,
     ) -> None:
         """Raises RequestError for a budget that is no amount, and for profiles that are none."""
+        super().__init__(llm, progress)
         if budget is not None:
             nano(budget)
         self._path, self._of = Home(home).ledger, of
-        self._llm, self._cap, self._batch, self._progress = llm, budget, batch, progress
-        self._profiles = profiles(llm.profiles)
+        self._cap, self._batch = budget, batch
         self._opened: Ledger | None = None
         self._runner: asyncio.Runner | None = None
         self._endpoints: dict[str, Endpoint] = {}
@@ -100,10 +100,6 @@ class OpenAIClient:
     def _known_ledger(self) -> Ledger | None:
         """None where the home has none yet."""
         return self._ledger if self._opened is not None or self._path.exists() else None
-
-    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """The aliases, as they are. Raises UnknownName."""
-        return tuple(profile(self._profiles, alias).alias for alias in wanted)
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions. One that alone may cost more than the whole budget is not asked,
@@ -162,15 +158,6 @@ class OpenAIClient:
     def _worst_case(self, pending: PendingRequest[Any]) -> int:
         batch = self._in_batch(pending.profile.alias)
         return worst_case(pending.profile, pending.request.payload, batch=batch)
-
-    def _recorded_requests(self, questions: Sequence[Question[Any]]) -> list[PendingRequest[Any]]:
-        """A request a question, as far as the ledger leads it."""
-        requests = [
-            PendingRequest(question, profile(self._profiles, question.model), self.provider, self._llm.repairs)
-            for question in questions
-        ]
-        go_on(requests, self._recordings)
-        return requests
 
     def _pending(self, stage: str, questions: Sequence[Question[Any]]) -> Iterator[tuple[int, PendingRequest[Any]]]:
         """A request a question, with its place, as far as the ledger leads it; again from its beginning what has no

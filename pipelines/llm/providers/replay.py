@@ -18,9 +18,9 @@ from pipelines.llm.interface import Estimate, ModelEstimate
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Exchange
 from pipelines.llm.payload import canonical, key_of
-from pipelines.llm.profiles import Profile, base_url, profile, profiles
+from pipelines.llm.profiles import Profile, base_url, profiles
 from pipelines.llm.progress import Progress, Tally
-from pipelines.llm.providers.ask import PendingRequest, go_on, newest
+from pipelines.llm.providers.ask import ProfileClient, newest
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
@@ -49,13 +49,14 @@ class Recording(_Record):
     provenance: Origin
 
 
-class ReplayClient:
+class ReplayClient(ProfileClient):
     """Answers from recordings."""
 
     provider: Literal["replay"] = "replay"
 
     def __init__(self, llm: Llm, progress: Progress | None = None) -> None:
         """Raises RequestError where no recordings are named, UnreadableFile where they cannot be read."""
+        super().__init__(llm, progress)
         if llm.recordings is None:
             raise RequestError(
                 "provider replay has nothing to replay",
@@ -63,18 +64,11 @@ class ReplayClient:
                 hint="name a file of recordings; gongqing ledger record FILE writes one from what was asked",
             )
         self._path = llm.recordings
-        self._repairs = llm.repairs
-        self._profiles = profiles(llm.profiles)
-        self._progress = progress
         self._bodies = recorded_bodies(llm.recordings)
-
-    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """The aliases, as they are. Raises UnknownName."""
-        return tuple(profile(self._profiles, alias).alias for alias in wanted)
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions. Raises RequestError for one that was not recorded."""
-        requests = self._pending(questions)
+        requests = newest(self._recorded_requests(questions), self._recordings)
         replies = [pending.reply for pending in requests if pending.reply is not None]
         if missing := [pending for pending in requests if pending.reply is None]:
             first = missing[0]
@@ -92,17 +86,9 @@ class ReplayClient:
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every client
         """Nothing is sent: `calls` are the questions that are missing in the recordings."""
         counts: dict[str, Counter[str]] = {}
-        for pending in self._pending(questions):
+        for pending in newest(self._recorded_requests(questions), self._recordings):
             counts.setdefault(pending.profile.alias, Counter())["calls" if pending.reply is None else "cached"] += 1
         return Estimate.of({alias: ModelEstimate(of["calls"], of["cached"]) for alias, of in counts.items()})
-
-    def _pending(self, questions: Sequence[Question[Any]]) -> list[PendingRequest[Any]]:
-        requests = [
-            PendingRequest(question, profile(self._profiles, question.model), self.provider, self._repairs)
-            for question in questions
-        ]
-        go_on(requests, self._recordings)
-        return newest(requests, self._recordings)
 
     def _recordings(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         return {key: self._bodies[key] for key in keys if key in self._bodies}

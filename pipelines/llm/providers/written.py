@@ -13,10 +13,10 @@ from typing import Any, Literal
 from pipelines.errors import UnreadableFile
 from pipelines.llm.interface import Estimate, ModelEstimate
 from pipelines.llm.payload import Request, payload
-from pipelines.llm.profiles import profile, profiles
-from pipelines.llm.progress import Progress, Tally
+from pipelines.llm.progress import Tally
+from pipelines.llm.providers.ask import ProfileClient
 from pipelines.llm.questions import NOT_WRITTEN, InvalidReply, Provenance, Question, Reply, read
-from pipelines.settings import ROOT, Llm
+from pipelines.settings import ROOT
 from schemas.ids import digest
 
 FOLDER = ROOT / "samples" / "written"
@@ -25,18 +25,10 @@ WRITTEN = "written"
 Key = tuple[str, str, int, str]
 
 
-class WrittenClient:
+class WrittenClient(ProfileClient):
     """Answers with what was written for the samples."""
 
     provider: Literal["written"] = "written"
-
-    def __init__(self, llm: Llm, progress: Progress | None = None) -> None:
-        self._profiles = profiles(llm.profiles)
-        self._progress = progress
-
-    def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """The aliases, as they are: each has its own replies. Raises UnknownName."""
-        return tuple(profile(self._profiles, alias).alias for alias in wanted)
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions.
