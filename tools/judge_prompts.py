@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from pipelines import judge
-from pipelines.judge import mindchat
+from pipelines.judge.service import scoring_question
 from pipelines.llm.label_sets import names, prompt
 from pipelines.settings import Rewards
 from tools.prompts import Asked, page, sample_dialogues
@@ -31,7 +31,7 @@ def _questions() -> Iterator[Asked]:
         row = some.row(0, named=True)
         last = max(place for place, turn in enumerate(row["turns"]) if turn["role"] == "supporter")
         history, answer = row["turns"][:last], row["turns"][last]["text"]
-        yield "r_answer", mindchat.question(row["dialogue_id"], row["lang"], history, answer, Rewards().mindchat)
+        yield "r_answer", scoring_question(row["dialogue_id"], row["lang"], history, answer, Rewards().mindchat)
 
 
 if __name__ == "__main__":

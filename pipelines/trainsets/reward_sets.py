@@ -11,8 +11,18 @@ from typing import Any
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.judge.turns import Case, outcome_turn, process_turn, system_prompt, unified_turns
-from pipelines.judge.verdicts import STEPS, as_choice, reference_first, write_choice, write_step
+from pipelines.judge.turns import (
+    STEPS,
+    Case,
+    as_choice,
+    outcome_turn,
+    process_turn,
+    reference_first,
+    system_prompt,
+    unified_turns,
+    write_choice,
+    write_step,
+)
 from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Settings
 from pipelines.trainsets.labelled import Labelled, labelled

@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 from pipelines.annotate.coe import CHAIN
 from pipelines.flow.clients import ClientPool
-from pipelines.judge.mindchat import TASK
-from pipelines.judge.unified import OUTCOME, PROCESS, UNIFIED
-from pipelines.judge.verdicts import CHOICES, write_choice, write_step
+from pipelines.judge.service import MINDCHAT, OUTCOME, PROCESS, UNIFIED
+from pipelines.judge.turns import CHOICES, write_choice, write_step
 from pipelines.llm.interface import Estimate, LLMClient
 from pipelines.llm.payload import canonical, key_of
 from pipelines.llm.progress import Progress, Tally
@@ -92,7 +91,7 @@ _REPLIES: dict[str, Callable[[Inputs, Draw], Inputs | str]] = {
     "coherence": lambda _, draw: {"verdict": draw.of("verdict", ["keep"] * 15 + ["incoherent"])},
     "emotions": lambda _, draw: {"emotion": draw.of("emotion", EMOTIONS.zh)},
     "coe": lambda _, draw: CHAIN.write({step: draw.word(step, "thought") for step in ("L1", "L2", "L3", "L4")}),
-    TASK: lambda _, draw: {respect: draw.of(respect, range(1, 6)) for respect in _RESPECTS},
+    MINDCHAT: lambda _, draw: {respect: draw.of(respect, range(1, 6)) for respect in _RESPECTS},
     **{"topics": _topic, "ecot": _letter, "cer": _candidate, "disc": _profile},
     **{"rewrite": _rewritten, "rewrite_judge": _second_look, **dict.fromkeys((UNIFIED, PROCESS, OUTCOME), _verdict)},
 }

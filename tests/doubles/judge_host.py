@@ -10,8 +10,7 @@ from typing import Any, Self
 from aiohttp import web
 from fake_model import ANSWERS
 
-from pipelines.judge.mindchat import TASK
-from pipelines.judge.unified import UNIFIED
+from pipelines.judge.service import MINDCHAT, UNIFIED
 
 Payload = dict[str, Any]
 GOOD = json.dumps(
@@ -31,7 +30,7 @@ def verdict(payload: Payload) -> str:
 def drawn(payload: Payload) -> str:
     """A verdict on any question of the judges that a hash of it draws, as the fake model gives it."""
     asked = json.loads([one["content"] for one in payload["messages"] if one["role"] == "user"][-1])
-    return ANSWERS[TASK if "answer" in asked else UNIFIED](asked)
+    return ANSWERS[MINDCHAT if "answer" in asked else UNIFIED](asked)
 
 
 class JudgeHost:

@@ -20,8 +20,7 @@ from judge_host import GOOD, JudgeHost
 from judge_process import ANSWER, POST, STEPS, JudgeProcess, profiles, to_compare, to_score
 
 from pipelines.judge import service
-from pipelines.judge.turns import system_prompt
-from pipelines.judge.verdicts import reference_first
+from pipelines.judge.turns import reference_first, system_prompt
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.providers.replay import record
 from pipelines.settings import ROOT

@@ -17,7 +17,7 @@ from pipelines import annotate, judge, rewrite
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions, topics
 from pipelines.annotate.coe import CHAIN
-from pipelines.judge import mindchat
+from pipelines.judge.service import Scores, scoring_question
 from pipelines.llm.label_sets import names, prompt
 from pipelines.llm.payload import payload, strict_schema
 from pipelines.llm.profiles import profiles as model_profiles
@@ -46,7 +46,7 @@ TAGGED: dict[str, tuple[Grammar, tuple[str, ...]]] = {
 
 def scored(lang: str = "zh") -> Question[Any]:
     turns = [{"role": "seeker", "text": "我睡不着", "origin": "human"}]
-    return mindchat.question("r", lang, turns, "嗯。", Rewards().mindchat)  # type: ignore[arg-type]
+    return scoring_question("r", lang, turns, "嗯。", Rewards().mindchat)  # type: ignore[arg-type]
 
 
 @cache
@@ -258,7 +258,7 @@ def test_a_plea_and_a_secret_are_flaws_to_the_judge(lang: str):
 
 def test_the_judge_sees_roles_and_texts_and_the_answer_alone_and_gives_whole_numbers():
     assert scored().inputs == {"dialogue": [{"role": "seeker", "text": "我睡不着"}], "answer": "嗯。"}
-    schema = strict_schema(mindchat.Scores)
+    schema = strict_schema(Scores)
     for name in SCORES:
         assert schema["properties"][name] == {"type": "integer", "minimum": 1, "maximum": 5}
     assert payload(scored(), model_profiles()["qwen-plus"])["response_format"] == {"type": "json_object"}

@@ -128,7 +128,7 @@ RESTS_ON = {
         "pipelines/trainsets/generic.py",
         "pipelines/split/references.py",
     ],
-    "rm_unified": ["pipelines/judge/prompts/rm_unified.zh.md", "pipelines/judge/verdicts.py"],
+    "rm_unified": ["pipelines/judge/prompts/rm_unified.zh.md", "pipelines/judge/turns.py"],
 }
 
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from pipelines.judge.backend import NoVerdict
+from pipelines.judge.service import MODES, OUTCOME, PROCESS, UNIFIED, judge
 from pipelines.judge.turns import Case
-from pipelines.judge.unified import MODES, OUTCOME, PROCESS, UNIFIED, judge
 from pipelines.llm.questions import Question, read
 
 MODELS = dict.fromkeys((UNIFIED, PROCESS, OUTCOME), "a")

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labelled_rows import HISTORY, STEPS
 
-from pipelines.judge.turns import Case, outcome_turn, process_turn, system_prompt, unified_turns
-from pipelines.judge.verdicts import CHOICES, write_choice, write_step
+from pipelines.judge.turns import (
+    CHOICES,
+    Case,
+    outcome_turn,
+    process_turn,
+    system_prompt,
+    unified_turns,
+    write_choice,
+    write_step,
+)
 from schemas.reasoning import Cer
 
 ASKED = [dict(zip(("role", "text"), turn.split(": ", 1), strict=True)) for turn in HISTORY]

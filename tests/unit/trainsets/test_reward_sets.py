@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 from labelled_rows import REFERENCE, RESPONSE, candidate, label, tables, variant
 
-from pipelines.judge.turns import system_prompt
-from pipelines.judge.verdicts import STEPS, as_preference, read_choice, read_step, reference_first
+from pipelines.judge.turns import STEPS, as_preference, read_choice, read_step, reference_first, system_prompt
 from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.labelled import labelled
 from pipelines.trainsets.reward_sets import outcome_samples, process_samples, unified_samples
