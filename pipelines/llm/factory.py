@@ -28,19 +28,16 @@ def open_client(
     batch: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[LLMClient]:
-    """The client of a provider, for one refresh.
+    """The client of a provider (`openai`, `replay` or `written`), for one refresh.
 
     Args:
         home: Where the ledger is; None will do for all but `openai`.
         llm: How models are asked.
-        provider: `openai`, `replay` or `written`.
-        budget: The most that may be spent, in the currency of the profiles. It lives in the ledger: a refresh that was
-            broken off goes on with what it had spent. None: nothing that costs is asked.
-        budget_of: The name of the budget: another name, another budget.
+        provider: Its name. Raises UnknownName for another.
+        budget: The most that may be spent, in the currency of the profiles; None: nothing that costs is asked. It lives
+            in the ledger, under the name `budget_of`: a refresh that was broken off goes on with what it had spent.
         batch: Ask through the Batch API where the profile has a price for it.
         progress: Shows how far a stage is.
-
-    Raises UnknownName for another provider.
     """
     if provider == "replay":
         from pipelines.llm.providers.replay import ReplayClient

@@ -41,8 +41,8 @@ class Failures:
     """Counts judgements, and says when to stop."""
 
     def __init__(self, limit: float, *, least: int = LEAST, in_time: bool = True) -> None:
-        """`limit`: the share of failures that is allowed, 0–1, among the judgements that were not refused, from
-        `least` of them on. `in_time`: they come in the order in which they were made, so the last ones tell of now.
+        """`limit`: the share of failures that is allowed, 0–1, from `least` judgements on that were not refused.
+        `in_time`: they come in the order in which they were made, so the last ones tell of now.
         """
         self.limit = limit
         self.asked = self.failed = self.refused = 0
@@ -79,14 +79,12 @@ class InvalidReplies:
     """Counts the replies that a stage gets, by model, and raises where too many of them are not answers.
 
     Invalid and cut short replies count: the model has replied, for money, with what no row can be made of. Refused
-    texts count apart (see above), until they are most of them. A reply that never came does not count: a host that is
-    down says so itself, and such rows are asked for again.
+    texts count apart. A reply that never came does not count: a host that is down says so itself, and such rows are
+    asked for again.
     """
 
     def __init__(self, stage: str, limit: float, *, in_time: bool = False) -> None:
-        """`limit`: the share of invalid replies that is allowed, 0–1. `in_time`: as in `Failures`; not so in a batch,
-        nor in the order of rows.
-        """
+        """`limit` and `in_time` as in `Failures`: in a batch, or in the order of rows, they do not come in time."""
         self._stage, self._limit, self._in_time = stage, limit, in_time
         self._by_model: dict[str, Failures] = {}
         self._details: dict[tuple[str, str], Counter[str]] = {}
@@ -106,8 +104,7 @@ class InvalidReplies:
 
     def doubts(self, reply: Reply[Any]) -> bool:
         """Whether a reply is of the kind of which its model has given too many."""
-        excess = self._excess(reply.question.model)
-        if excess is None:
+        if (excess := self._excess(reply.question.model)) is None:
             return False
         return reply.may_come_right if excess.kind == "failed" else reply.is_of_the_text
 

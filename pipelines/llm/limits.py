@@ -23,10 +23,8 @@ _LEAST_WAIT = 1e-4  # seconds: a sum of floats may fall short of a period by les
 
 
 class Concurrency:
-    """A semaphore whose size follows the vendor: halved once per storm of 429, one more after every GROWS_AFTER good
-    answers, between 1 and `most`.
-
-    To a storm belong all the 429 to requests that were sent before the halving.
+    """A semaphore whose size follows the vendor: halved once per storm of 429 (all those to requests that were sent
+    before the halving), one more after every GROWS_AFTER good answers, between 1 and `most`.
     """
 
     def __init__(self, most: int) -> None:
@@ -93,11 +91,12 @@ class Concurrency:
 
 
 class Window:
-    """In any period, wherever it begins, no more than `requests` pass, and no more than `tokens` with them.
+    """In any period (seconds), wherever it begins, no more than `requests` pass, and no more than `tokens` with them;
+    None: there is no such limit. First come, first served.
 
     What has passed is remembered for a period, so that a host is asked as fast as it allows, from the first moment. (A
     leaky bucket that is as large as the limit lets through nearly twice the limit in its first period; a smaller one
-    cannot hold a long text.) First come, first served. None: there is no such limit.
+    cannot hold a long text.)
     """
 
     def __init__(
@@ -109,16 +108,14 @@ class Window:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`period` in seconds."""
         self._requests, self._tokens, self._period = requests, tokens, period
         self._clock, self._sleep = clock, sleep
         self._passed: deque[tuple[float, int]] = deque()  # when, and how many tokens
         self._turn = asyncio.Lock()
 
     async def enter(self, tokens: int) -> tuple[float, int]:
-        """Waits until one more request of so many tokens may leave. What is greater than the limit passes alone.
-
-        Gives what `give_back` needs for one that did not leave after all.
+        """Waits until one more request of so many tokens may leave; what is greater than the limit passes alone. Gives
+        what `give_back` needs for one that did not leave after all.
         """
         if self._requests is None and self._tokens is None:
             return self._clock(), 0

@@ -76,27 +76,6 @@ def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = Fa
     return cost(profile, bound(payload), batch=batch)  # no cached token costs more than another (`Price`)
 
 
-def believed(reported: ReportedUsage, payload: Mapping[str, Any] | None, reply: str | None) -> ReportedUsage:
-    """The reported usage without the counts that are impossible: fewer tokens than such a text has.
-
-    Args:
-        reported: By the host. What is `free` is believed.
-        payload: What was sent, None where it is not known any more.
-        reply: All that the model wrote, its chain as well; None where nobody can read it.
-    """
-    if reported.free:
-        return reported
-    least_prompt = 1 if payload is None else max(1, sum(fewest(_content(one)) for one in payload.get("messages", ())))
-    least_completion = 1 if reply is None else fewest(reply)
-    has_prompt = reported.prompt is not None and reported.prompt >= least_prompt
-    has_completion = reported.completion is not None and reported.completion >= least_completion
-    return ReportedUsage(
-        reported.prompt if has_prompt else None,
-        reported.cached if has_prompt else 0,
-        reported.completion if has_completion else None,
-    )
-
-
 def fewest(text: str) -> int:
     """Fewer tokens than this no tokenizer makes of a text: one for CHARACTERS_A_TOKEN characters, a run of the same one
     counting once (a token may be a whole line of blanks), and at least one for any text.
@@ -120,17 +99,23 @@ def owed(
 ) -> tuple[Usage, int]:
     """The usage of a call that was billed, and what it cost, in nano-units.
 
-    A count that is missing or impossible (`believed`) is taken at its worst case; where both are, or the `payload` is
-    not known any more, the call costs its whole `reserve`.
+    A count that is missing, or impossible (fewer tokens than such a text has), is taken at its worst case; where both
+    are, or the `payload` is not known any more (None), the call costs its whole `reserve`. A usage that is `free` is
+    believed. `reply` is all that the model wrote, its chain as well; None where nobody can read it.
     """
-    usage = believed(reported, payload, reply)
+    messages = () if payload is None else payload.get("messages", ())
+    least = (max(1, sum(fewest(_content(one)) for one in messages)), 1 if reply is None else fewest(reply))
+    prompt, completion = (
+        count if count is not None and (reported.free or count >= fewest_tokens) else None
+        for count, fewest_tokens in zip((reported.prompt, reported.completion), least, strict=True)
+    )
     most = Usage(0, 0, 0) if payload is None else bound(payload)
     counted = Usage(
-        most.prompt if usage.prompt is None else usage.prompt,
-        usage.cached,
-        most.completion if usage.completion is None else usage.completion,
+        most.prompt if prompt is None else prompt,
+        0 if prompt is None else reported.cached,
+        most.completion if completion is None else completion,
     )
-    missing = (usage.prompt is None) + (usage.completion is None)
+    missing = (prompt is None) + (completion is None)
     if missing == 2 or (missing and payload is None):
         return counted, reserve
     return counted, cost(profile, counted, batch=batch)

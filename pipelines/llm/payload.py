@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from pipelines.llm.profiles import Profile
 from pipelines.llm.prompts import Prompt, load
-from pipelines.llm.questions import Exchange, Question
+from pipelines.llm.questions import Question
 
 Payload = dict[str, Any]
 
@@ -64,14 +64,11 @@ def payload(question: Question[Any], profile: Profile | None) -> Payload:
     the prompt's where that is shorter.
     """
     prompt = question.prompt
-    body: Payload = {
-        "model": "written" if profile is None else profile.model,
-        "messages": [
-            {"role": "system", "content": prompt.text},
-            *(message for exchange in question.before for message in _messages(exchange)),
-            _user_message(question.inputs),
-        ],
-    }
+    messages = [{"role": "system", "content": prompt.text}]
+    for exchange in question.before:
+        messages += [_user_message(exchange.inputs), {"role": "assistant", "content": exchange.reply}]
+    messages.append(_user_message(question.inputs))
+    body: Payload = {"model": "written" if profile is None else profile.model, "messages": messages}
     if profile is None:
         return body
     room = profile.max_tokens
@@ -110,16 +107,10 @@ def _user_message(inputs: Mapping[str, Any]) -> dict[str, str]:
     return {"role": "user", "content": json.dumps(inputs, ensure_ascii=False)}
 
 
-def _messages(exchange: Exchange) -> tuple[dict[str, str], dict[str, str]]:
-    return _user_message(exchange.inputs), {"role": "assistant", "content": exchange.reply}
-
-
 def _response_format(schema: type[BaseModel], structured: str, prompt: Prompt) -> dict[str, Any]:
     if structured == "json_schema":
-        return {
-            "type": "json_schema",
-            "json_schema": {"name": schema.__name__, "strict": True, "schema": strict_schema(schema)},
-        }
+        strict = {"name": schema.__name__, "strict": True, "schema": strict_schema(schema)}
+        return {"type": "json_schema", "json_schema": strict}
     if "json" not in prompt.text.casefold():  # vendors refuse json_object where the word is missing
         raise ValueError(f"the prompt {prompt.id} wants a JSON reply and never says JSON")
     return {"type": "json_object"}

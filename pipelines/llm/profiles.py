@@ -122,12 +122,7 @@ def profiles(extra: Path | None = None) -> dict[str, Profile]:
 
     A table of `extra` under an alias of ours changes the fields that it names. One that changes the host has to name
     the variable of the key as well, and takes no price from ours; one that changes the model alone takes none but a
-    price of nothing.
-
-    Raises:
-        UnreadableFile: where `extra` is missing or not TOML.
-        SettingsError: for an unknown key, naming the nearest, for a value that cannot be, or for another host without
-            a variable of its key.
+    price of nothing. Raises UnreadableFile; SettingsError for what cannot be, with the nearest of an unknown key.
     """
     tables: dict[str, dict[str, Any]] = {}
     for path in sorted(SHIPPED.glob("*.toml")):

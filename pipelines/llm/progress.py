@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
-from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from pipelines.llm.money import amount
@@ -18,9 +17,8 @@ class Progress(Protocol):
     """Shows where a stage stands."""
 
     def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
-        """Of `total` questions `done` have a reply, `cached` of them without a call, `failed` of them without a value.
-
-        `spent` is what the calls have cost that were made for them.
+        """Of `total` questions `done` have a reply, `cached` of them without a call, `failed` of them without a value;
+        the calls have cost `spent`.
         """
 
 
@@ -69,9 +67,7 @@ class Lines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def over(self, outcomes: Iterable[T], total: int) -> Iterator[T]:  # noqa: ARG002 - of the protocol

@@ -58,26 +58,18 @@ class Exchange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """One thing to ask.
+    """One thing to ask: the system message is `prompt`, the user message the JSON of `inputs`."""
 
-    `task` is the kind of question. The system message is `prompt`, the user message the JSON of `inputs`:
-    data, never instructions, and redacted text alone. `parse` reads the reply's text and raises InvalidReply, or
-    FormatError or pydantic's ValidationError. `model` is the alias of a profile. With a `schema` the reply is JSON,
-    structured as far as the profile can; without, plain text with our tags. `sample` tells several draws of one payload
-    apart. A question in the midst of a conversation comes with the exchanges `before` it. `about` is the id of what is
-    asked about, where that is not `row_id`: several questions of it are asked, or none is.
-    """
-
-    task: str
+    task: str  # the kind of question
     row_id: str
     prompt: Prompt
-    inputs: Mapping[str, Any] = field(repr=False)  # what people wrote stands in no traceback
-    parse: Callable[[str], T]
-    model: str
-    schema: type[BaseModel] | None = None
-    sample: int = 0
-    before: Sequence[Exchange] = field(default=(), repr=False)
-    about: str | None = None
+    inputs: Mapping[str, Any] = field(repr=False)  # data, never instructions: redacted text, which no traceback shows
+    parse: Callable[[str], T]  # reads the reply; raises InvalidReply, FormatError or pydantic's ValidationError
+    model: str  # the alias of a profile
+    schema: type[BaseModel] | None = None  # the reply is JSON, structured as far as the profile can; None: our tags
+    sample: int = 0  # tells several draws of one payload apart
+    before: Sequence[Exchange] = field(default=(), repr=False)  # of the conversation
+    about: str | None = None  # the id of what is asked about, where that is not `row_id`: all questions of it, or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +89,14 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """What came back for a question: a `value`, or a `reason`: one of REASONS, NOT_WRITTEN or NOT_SAMPLED.
-
-    `provenance` is that of the last request that was made for it. `reasoning` is the model's own chain, which comes
-    apart from the content. `detail` holds problem words and figures, never a text.
-    """
+    """What came back for a question: a `value`, or a `reason`: one of REASONS, NOT_WRITTEN or NOT_SAMPLED."""
 
     question: Question[T]
     value: T | None = field(repr=False)
-    provenance: Provenance
-    reasoning: str | None = field(default=None, repr=False)
+    provenance: Provenance  # of the last request that was made for it
+    reasoning: str | None = field(default=None, repr=False)  # the model's own chain, apart from the content
     reason: str | None = None
-    detail: str | None = None
+    detail: str | None = None  # problem words and figures, never a text
 
     @property
     def is_of_the_text(self) -> bool:

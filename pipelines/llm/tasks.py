@@ -81,16 +81,12 @@ def planned(
     """The plan of a task that makes at most one row of `table` out of each reply.
 
     Args:
-        table: What the rows are.
-        stage: Its name, for the drops.
-        questions: What is asked.
+        table, stage, questions: What the rows are, the name for the drops, and what is asked.
         lost: What was dropped before asking.
         keep: The row of a reply that has a value, or why there is none. Provenance is added here.
         unit: What a question is about, for the drop of one that gives no row.
-        guard: What tells of personal data that a reply holds and its inputs do not (`text.pii.invented`):
-            every stage that asks hands it in.
-        written: The columns that a model wrote freely. A row where they hold personal data that nothing in the inputs
-            accounts for is dropped: personal_data.
+        guard: What tells of personal data that a reply holds and its inputs do not (`text.pii.invented`).
+        written: The columns that a model wrote freely. A row where they hold such data is dropped: personal_data.
         grounds: The column in which a model says why. Where that holds such data, its kinds stand in its place: the
             verdict is not lost with them.
     """
@@ -100,7 +96,10 @@ def planned(
         kept: list[tuple[Question[Any], Row]] = []
         unkept: list[Lost] = []
         for question, reply in in_order(questions, replies):
-            made = keep(reply) if reply.reason is None else _without_value(_unit(question), reply)
+            if reply.reason is None:
+                made = keep(reply)
+            else:
+                made = Lost(_unit(question), question.row_id, reply.reason, reply.detail)
             if isinstance(made, Lost):
                 unkept.append(made)
             else:
@@ -137,11 +136,6 @@ def in_order(questions: Sequence[Question[Any]], replies: Replies) -> list[tuple
         if (question.task, question.row_id) != (reply.question.task, reply.question.row_id):
             raise ValueError(f"the reply to {reply.question.row_id} stands where that to {question.row_id} should")
     return pairs
-
-
-def _without_value(unit: str, reply: Reply[Any]) -> Lost:
-    assert reply.reason is not None
-    return Lost(unit, reply.question.row_id, reply.reason, reply.detail)
 
 
 def rows(table: type[Table], kept: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -11,23 +11,15 @@ from pipelines.llm.money import Usage
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request as it leaves.
+    """One request as it leaves."""
 
-    key: SHA-256 of the exact payload and the index of the sample.
-    stage: the table that it is made for.
-    alias, model: of the profile.
-    payload: the canonical JSON of the body.
-    sample: which draw of the same payload.
-    currency: of the profile's price, in which `reserve` and `cost` are counted.
-    """
-
-    key: str
-    stage: str
-    alias: str
+    key: str  # SHA-256 of the exact payload and the index of the sample
+    stage: str  # the table that it is made for
+    alias: str  # of the profile
     model: str
-    payload: bytes
-    sample: int = 0
-    currency: str = "USD"
+    payload: bytes  # the canonical JSON of the body
+    sample: int = 0  # which draw of the same payload
+    currency: str = "USD"  # of the profile's price, in which `reserve` and `cost` are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,26 +114,18 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What became of calls that were to go into one batch. All that is in `attempts` is in the batch, if there is one.
-
-    recorded: whether any was answered meanwhile. too_expensive: by key, those that no budget of this size allows.
-    refused: why the rest was left out.
-    """
+    """What became of calls that were to go into one batch: all in `attempts` is in the batch, if there is one."""
 
     batch: Batch | None
     attempts: tuple[Attempt, ...]
-    recorded: bool
-    too_expensive: Mapping[str, BudgetSpent]
-    refused: Exception | None
+    recorded: bool  # whether any was answered meanwhile
+    too_expensive: Mapping[str, BudgetSpent]  # by key, those that no budget of this size allows
+    refused: Exception | None  # why the rest was left out
 
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """What one stage asked of one model on one day (UTC).
-
-    calls: answered, whatever the answer was worth. failed: ended without an answer. unsettled: in flight, or lost.
-    at_risk: set aside for calls that are in flight, were lost, or failed in a way that may have been billed.
-    """
+    """What one stage asked of one model on one day (UTC)."""
 
     stage: str
     alias: str
@@ -149,14 +133,14 @@ class Spend:
     model_served: str | None
     day: str
     currency: str
-    calls: int
-    failed: int
-    unsettled: int
+    calls: int  # answered, whatever the answer was worth
+    failed: int  # ended without an answer
+    unsettled: int  # in flight, or lost
     tokens_in: int
     tokens_cached: int
     tokens_out: int
     cost: Decimal
-    at_risk: Decimal
+    at_risk: Decimal  # set aside for calls that are in flight, were lost, or failed in a way that may have been billed
 
 
 @dataclass(frozen=True, slots=True)

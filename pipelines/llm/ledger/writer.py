@@ -247,14 +247,9 @@ def open_budgets(db: Connection) -> dict[int, Budget]:
 
 def budget_spent(budget: Budget, wanted: int, waiting: int | None = None) -> BudgetSpent:
     """Why a call that may cost so many nano-units is not sent."""
-    return BudgetSpent(
-        spent=amount(budget.spent),
-        held=amount(budget.held),
-        wanted=amount(wanted),
-        cap=amount(budget.cap),
-        currency=budget.currency,
-        waiting=waiting,
-    )
+    amounts = {"spent": budget.spent, "held": budget.held, "wanted": wanted, "cap": budget.cap}
+    exact = {name: amount(nano) for name, nano in amounts.items()}
+    return BudgetSpent(**exact, currency=budget.currency, waiting=waiting)
 
 
 def _refused(job: Begin, budgets: dict[int, Budget]) -> GongqingError | None:

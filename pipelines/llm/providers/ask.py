@@ -225,7 +225,6 @@ class Sender:
         stage: str,
         endpoints: Mapping[str, Endpoint],
         ledger: Ledger,
-        *,
         budget: int | None,
         attempts: int,
         tally: Tally,

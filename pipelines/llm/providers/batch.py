@@ -62,21 +62,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait, in seconds; the figures are ours.
+    """How long to wait, in seconds; the figures are ours."""
 
-    first, longest: between two looks at a batch, doubling.
-    appears: how long a batch that was made, without an answer to us, may stay out of the host's list.
-    gone: how old a batch is that the host may have forgotten; one that is younger is asked for with the wrong key.
-    tries: how often a call is put into a batch, and how often the host is asked the same thing.
-    again: before the host is asked the same thing again, doubling.
-    """
-
-    first: float = 10.0
+    first: float = 10.0  # between two looks at a batch, doubling
     longest: float = 300.0
-    appears: float = 120.0
-    gone: float = 3 * 86400.0
-    tries: int = 6
-    again: float = 1.0
+    appears: float = 120.0  # as long may a batch that was made, without an answer to us, stay out of the host's list
+    gone: float = 3 * 86400.0  # an older batch may be forgotten; a younger one is asked for with the wrong key
+    tries: int = 6  # how often a call is put into a batch, and how often the host is asked the same thing
+    again: float = 1.0  # before the host is asked the same thing again, doubling
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep)
 
@@ -171,13 +164,11 @@ class BatchSender:
         """The answers to all calls, by key; from the ledger where they are in it.
 
         First it collects what earlier batches of this profile have left. Cancelled, it leaves its batches at the host:
-        the next one collects them. What does not fit into the budget waits until other batches have ended.
+        the next one collects them. What does not fit into the budget waits until other batches have ended; what would
+        not fit into the whole of it is a Failure.
 
-        Raises:
-            UnknownPrice, RequestError: where the price, or its share in a batch, is not known.
-            BudgetSpent: where nothing that is left fits into what is left of the budget, with all answers kept that
-                came before. What would not fit into the whole of it is a Failure.
-            HostRefused: where the host refuses the batch as such.
+        Raises UnknownPrice; RequestError where the price has no share for batches; BudgetSpent where nothing that is
+        left fits into what is left, with all answers kept; HostRefused where the host refuses the batch as such.
         """
         if price(self._profile).batch is None:
             raise RequestError(
@@ -282,10 +273,8 @@ class BatchSender:
             if file is not None:
                 await self._keep(file, unsettled)
         # What a batch that was broken off says nothing of was never begun; of one that says it is complete, who knows.
-        if vendor.status == "completed":
-            await self._end(batch, "missing", billed=None)
-        else:
-            await self._end(batch, vendor.status, billed=False)
+        complete = vendor.status == "completed"
+        await self._end(batch, "missing" if complete else vendor.status, billed=None if complete else False)
         if self._overrun is not None:
             raise self._overrun
         if vendor.status == "failed":
@@ -296,12 +285,11 @@ class BatchSender:
 
     def _failed(self, batch: Batch, vendor: Any) -> HostRefused:
         errors = (vendor.errors and vendor.errors.data) or ()
-        codes = (
-            ", ".join(sorted({code for one in errors if (code := code_of({"code": one.code}))})) or "no reason given"
-        )
+        codes = sorted({code for one in errors if (code := code_of({"code": one.code}))})
         lines = sorted({one.line for one in errors if one.line is not None})
+        reason = ", ".join(codes) or "no reason given"
         return HostRefused(
-            f"{self._profile.alias} refused batch {batch.id}: {codes}" + (f" (lines {lines[:5]})" if lines else ""),
+            f"{self._profile.alias} refused batch {batch.id}: {reason}" + (f" (lines {lines[:5]})" if lines else ""),
             where=f"{self._host.url}, {vendor.id}",
             hint="look at the profile and at the account's limits for batches, or ask without --batch",
         )
@@ -344,7 +332,7 @@ class BatchSender:
             await self._ledger.failed(attempt, self._last[key], billed=False)
 
     async def _end_forgotten(self, batch: Batch) -> None:
-        """Raises HostRefused where the host should know of a batch: else it is a batch of another account."""
+        """Raises HostRefused where the host should know of a batch: it is a batch of another account."""
         if not self._may_be_forgotten(batch):
             raise HostRefused(
                 f"the host of {self._profile.alias} knows nothing of batch {batch.id} of "
@@ -390,7 +378,7 @@ class BatchSender:
     async def _clear(self, batch: Batch, *, known: bool) -> None:
         """Deletes the files of a batch that has ended: they hold what people wrote, and the ledger has all of it.
 
-        A file that cannot be deleted is a warning, and the next run's. So, without one, are files that the host does
+        A file that cannot be deleted is a warning, and left to the next run; without one are files that the host does
         not know, unless the batch is `known` to it: the host of another account says the same.
         """
         left = False
@@ -423,10 +411,8 @@ def _with_results(batch: Batch, vendor: Any) -> Batch:
 
 
 class BatchHost:
-    """A host's Batch API, asked again where that may help, through the SDK's client (with `max_retries=0`).
-
-    Batches are the SDK's objects. Every method raises HostRefused: where the host cannot be reached, or answers nothing
-    but errors.
+    """A host's Batch API, asked again where that may help. Batches are the SDK's objects. Every method raises
+    HostRefused: where the host cannot be reached, or answers nothing but errors.
     """
 
     def __init__(self, client: "AsyncOpenAI", profile: Profile, patience: Patience) -> None:

@@ -108,10 +108,9 @@ class OpenAIClient(ProfileClient):
         What the ledger holds of a model that replied with too much that is no answer ([llm] failures) is no answer
         either: those questions are asked again, as their next sample, and what came of that stands from then on.
 
-        Raises:
-            RequestError: where an answer would cost and there is no budget; NoHost, NoKey, UnknownPrice.
-            BudgetSpent: where the budget is used up, or is too small for every one of the questions.
-            HostRefused, TooManyInvalid, LedgerError: once what was in flight has come home, all answers kept.
+        Raises RequestError where an answer would cost and there is no budget; NoHost, NoKey, UnknownPrice; BudgetSpent
+        where the budget is used up, or too small for every question; and, once what was in flight has come home, with
+        all answers kept, HostRefused, TooManyInvalid, LedgerError.
         """
         tally = Tally(self._progress, stage, len(questions))
         tally.report()
@@ -216,38 +215,16 @@ class OpenAIClient(ProfileClient):
         for alias in aliases:  # all of them first: a key that is missing is said before the other model is asked
             self._endpoint(alias)
         counts = InvalidReplies(stage, self._llm.failures, in_time=True)
-        sender = self._sender(stage, budget, tally, counts)
+        sender = Sender(stage, self._endpoints, self._ledger, budget, self._llm.attempts, tally, counts)
         await sender.run([pending for pending in requests if not self._in_batch(pending.profile.alias)])
-        ends = await asyncio.gather(
-            *(
-                ask_in_batches(
-                    stage,
-                    [pending for pending in requests if pending.profile.alias == alias],
-                    self._endpoints[alias],
-                    self._ledger,
-                    budget,
-                    tally,
-                    InvalidReplies(stage, self._llm.failures),
-                )
-                for alias in aliases
-                if self._in_batch(alias)
-            ),
-            return_exceptions=True,
-        )
-        for end in ends:
+        batched = []
+        for alias in filter(self._in_batch, aliases):
+            theirs = [pending for pending in requests if pending.profile.alias == alias]
+            counts, endpoint = InvalidReplies(stage, self._llm.failures), self._endpoints[alias]
+            batched.append(ask_in_batches(stage, theirs, endpoint, self._ledger, budget, tally, counts))
+        for end in await asyncio.gather(*batched, return_exceptions=True):
             if end is not None:
                 raise end
-
-    def _sender(self, stage: str, budget: int | None, tally: Tally, counts: InvalidReplies | None = None) -> Sender:
-        return Sender(
-            stage,
-            self._endpoints,
-            self._ledger,
-            budget=budget,
-            attempts=self._llm.attempts,
-            tally=tally,
-            counts=counts,
-        )
 
     def _endpoint(self, alias: str) -> Endpoint:
         """The endpoint of a model. Raises UnknownName, NoHost, NoKey, SettingsError."""
@@ -361,7 +338,8 @@ class PersistentClient(OpenAIClient):
         try:
             budget = self._open_budget(self._stage, [self._model], 1)
             self._endpoint(self._model)
-            self._sending = self._sender(self._stage, budget, Tally(None, self._stage, 0))
+            tally = Tally(None, self._stage, 0)
+            self._sending = Sender(self._stage, self._endpoints, self._ledger, budget, self._llm.attempts, tally)
         except BaseException:
             self._close_ledger()
             raise

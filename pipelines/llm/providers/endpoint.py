@@ -77,20 +77,13 @@ class Redirected(Exception):
 
 @dataclass(eq=False)
 class RequestFailed(Exception):
-    """A request that got no answer.
+    """A request that got no answer."""
 
-    status: one word for the ledger.
-    billed: False: nothing is owed; None: nobody knows.
-    after: seconds that the host asks to wait, 0 for none.
-    again: whether asking the same again may help.
-    refusal: what ends the whole run, None where other questions may be answered.
-    """
-
-    status: str
-    billed: Literal[False] | None
-    after: float = 0.0
-    again: bool = True
-    refusal: HostRefused | None = None
+    status: str  # one word for the ledger
+    billed: Literal[False] | None  # False: nothing is owed; None: nobody knows
+    after: float = 0.0  # seconds that the host asks to wait, 0 for none
+    again: bool = True  # whether asking the same again may help
+    refusal: HostRefused | None = None  # what ends the whole run; None: other questions may be answered
 
 
 class Endpoint:
@@ -222,23 +215,16 @@ def refusal(profile: Profile, host: str, what: str, hint: str) -> HostRefused:
 
 def redirected(profile: Profile, host: str, error: Redirected) -> HostRefused:
     """What ends a run whose questions would go to a host that nobody has named."""
-    return refusal(
-        profile,
-        host,
-        f"answers {error.status}, and sends to {error.to}: that is not followed; nothing more is sent",
-        "look at base_url of the profile; where the other host is the right one, name it there",
-    )
+    what = f"answers {error.status}, and sends to {error.to}: that is not followed; nothing more is sent"
+    hint = "look at base_url of the profile; where the other host is the right one, name it there"
+    return refusal(profile, host, what, hint)
 
 
 def no_answers(profile: Profile, host: str, which: str, status: str) -> HostRefused:
     """What ends a run that would else take a host that is down for rows without an answer."""
     longer = ", or give it longer ([llm] timeout; the judge of a run: [rewards] judge_timeout)"
-    return refusal(
-        profile,
-        host,
-        f"gives no answers: {which} ({status}); nothing more is sent",
-        f"try again later{longer if 'timeout' in status else ''}: what was answered is kept",
-    )
+    hint = f"try again later{longer if 'timeout' in status else ''}: what was answered is kept"
+    return refusal(profile, host, f"gives no answers: {which} ({status}); nothing more is sent", hint)
 
 
 def reply_bytes(profile: Profile) -> int:
@@ -263,13 +249,8 @@ def retry_after(headers: Any) -> float:
 
 
 def response_hook(most: int, secret: str | None) -> "Callable[[Response], Awaitable[None]]":
-    """The hook for a client's responses. Their bodies are decoded as they are read, and count as what they decode to.
-
-    Args:
-        most: How many bytes a body may have; a file of results _MOST_OF_A_FILE.
-        secret: What is masked wherever it stands.
-
-    The hook raises Redirected, and reading the body TooLarge.
+    """The hook for a client's responses: it raises Redirected, and reading the body TooLarge beyond `most` bytes (a
+    file of results: _MOST_OF_A_FILE), decoded as it is read. The `secret` is masked wherever it stands.
     """
     import httpx2
 

@@ -119,12 +119,11 @@ def recorded_bodies(path: Path) -> dict[str, bytes]:
 
 
 def record(ledger: Ledger, path: Path, stages: Sequence[str] | None = None, *, extra: Path | None = None) -> int:
-    """Writes what is in the ledger, of some stages or of all, to a file of recordings; gives how many there are.
+    """Writes what is in the ledger, of some stages or of all, to a file of recordings, whole or not at all; gives how
+    many there are. Raises RequestError where there are none.
 
-    The file holds people's texts, as the ledger does: it is for its owner alone. It is written whole or not at all.
-    Which host answered is not in the ledger: it is the one that the profiles (`extra`: the user's) name now.
-
-    Raises RequestError where there is nothing to write.
+    The file holds people's texts, as the ledger does: it is for its owner alone. Which host answered is not in the
+    ledger: it is the one that the profiles (`extra`: the user's) name now.
     """
     known = profiles(extra)
     n = 0

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipelines.errors import BudgetSpent, RequestError, UnknownPrice
-from pipelines.llm.money import NANO, ReportedUsage, Usage, amount, believed, bound, cost, fewest, nano, worst_case
+from pipelines.llm.money import NANO, ReportedUsage, Usage, amount, bound, cost, fewest, nano, owed, worst_case
 from pipelines.llm.profiles import Price, Profile, profiles
 
 
@@ -161,24 +161,35 @@ def test_a_spent_budget_says_all_and_survives_a_process():
 
 
 ASKED = {
-    "messages": [{"role": "system", "content": "回答" * 40}, {"role": "user", "content": "问" + "题目" * 39 + "。"}]
+    "messages": [{"role": "system", "content": "回答" * 40}, {"role": "user", "content": "问" + "题目" * 39 + "。"}],
+    "max_tokens": 50,
 }
 SAID = "我听见了" * 10
+MOST = bound(ASKED)
+RESERVE = 10**9
 
 
 @pytest.mark.parametrize(
-    ("told", "believed_of_it"),
+    ("told", "usage"),
     [
-        (ReportedUsage(20, 5, 5), ReportedUsage(20, 5, 5)),
-        (ReportedUsage(19, 5, 5), ReportedUsage(None, 0, 5)),
-        (ReportedUsage(0, 0, 0), ReportedUsage(None, 0, None)),
-        (ReportedUsage(20, 10**6, 4), ReportedUsage(20, 10**6, None)),
-        (ReportedUsage(None, 0, None), ReportedUsage(None, 0, None)),
-        (ReportedUsage(0, 0, 0, free=True), ReportedUsage(0, 0, 0, free=True)),
+        (ReportedUsage(20, 5, 5), Usage(20, 5, 5)),
+        (ReportedUsage(19, 5, 5), Usage(MOST.prompt, 0, 5)),
+        (ReportedUsage(20, 10**6, 4), Usage(20, 10**6, 50)),
+        (ReportedUsage(0, 0, 0, free=True), Usage(0, 0, 0)),
     ],
 )
-def test_fewer_tokens_than_a_text_can_have_are_not_believed(told, believed_of_it):
-    assert believed(told, ASKED, SAID) == believed_of_it
+def test_fewer_tokens_than_a_text_can_have_are_not_believed(told, usage):
+    assert owed(GPT, told, ASKED, RESERVE, reply=SAID) == (usage, cost(GPT, usage))
+
+
+@pytest.mark.parametrize("told", [ReportedUsage(0, 0, 0), ReportedUsage(None, 0, None)])
+def test_where_nothing_is_believed_the_reserve_is_owed(told):
+    assert owed(GPT, told, ASKED, RESERVE, reply=SAID) == (MOST, RESERVE)
+
+
+def test_of_a_payload_that_is_not_known_any_more_one_missing_count_owes_the_reserve():
+    assert owed(GPT, ReportedUsage(20, 0, 4), None, RESERVE, reply=SAID)[1] == RESERVE
+    assert owed(GPT, ReportedUsage(20, 0, 5), None, RESERVE, reply=SAID)[1] == cost(GPT, Usage(20, 0, 5))
 
 
 @pytest.mark.parametrize(
@@ -199,6 +210,4 @@ def test_no_tokenizer_makes_fewer_tokens_of_a_text(text):
 @given(PAYLOADS)
 def test_what_a_host_bills_at_most_is_always_believed(payload):
     most = billed_at_most(payload)
-    assert believed(ReportedUsage(most.prompt, 0, most.completion), payload, "") == ReportedUsage(
-        most.prompt, 0, most.completion
-    )
+    assert owed(GPT, ReportedUsage(most.prompt, 0, most.completion), payload, RESERVE, reply="")[0] == most
