@@ -61,18 +61,13 @@ def test_times_as_sites_write_them(text, at, precision):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "不久", "昨天昨天", "25:00", "2025-13-01", "2025-02-30", "02-30", "半分钟前", "2025-03-16", "2099-01-01",
+    ["", "我很难过", "昨天昨天", "25:00", "2025-13-01", "2025-02-30", "02-30", "半分钟前", "2025-03-16", "2099-01-01",
      "1889-01-01", "999999年前", "2025-03-14 24:00", "２０２５-03-01", "x" * 500, "9999-12-31 23:59",
      "0001-01-01T00:00:00+14:00", "0000-01-01"],
 )  # fmt: skip
 def test_what_is_no_time(text):
-    with pytest.raises(ValueError, match="time"):
-        moment(text, FETCHED)
-
-
-def test_error_does_not_repeat_the_words():
     with pytest.raises(ValueError, match="time") as error:
-        moment("我很难过", FETCHED)
+        moment(text, FETCHED)
     assert "难过" not in str(error.value)
 
 
@@ -113,14 +108,7 @@ def test_month_and_day_belong_to_the_year_before_the_fetch(posted, minutes, padd
     fetched_at = (posted + timedelta(minutes=minutes)).astimezone(UTC)
     text = f"{posted:%m-%d %H:%M}" if padded else f"{posted.month}-{posted.day} {posted.hour}:{posted.minute:02}"
     assert moment(text, fetched_at).at == posted
-
-
-@given(st.datetimes(datetime(1995, 1, 1), datetime(2035, 1, 1)), st.booleans(), st.sampled_from(["-", "/", "."]))
-def test_named_dates_come_back_padded_or_not(posted, padded, between):
-    posted = posted.replace(microsecond=0, tzinfo=SHANGHAI)
-    form = f"%Y{between}%m{between}%d %H:%M:%S" if padded else f"%Y{between}%-m{between}%-d %-H:%M:%S"
-    time = moment(posted.strftime(form), (posted + timedelta(days=1)).astimezone(UTC))
-    assert (time.at, time.precision) == (posted, "second")
+    assert moment(f"{posted.year}/{text.replace('-', '/')}", fetched_at).at == posted
 
 
 @given(st.dates(date(1995, 1, 1), date(2034, 1, 1)), fetches)

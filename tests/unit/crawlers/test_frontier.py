@@ -1,5 +1,6 @@
 """Which posts of a list are fetched, and where the list ends."""
 
+import json
 from collections import Counter
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -128,31 +129,22 @@ def test_a_list_by_last_answer_ends_by_the_last_answers_and_not_by_old_threads_o
     assert frontier.ended
 
 
-def test_unchanged_posts_are_not_fetched_and_changed_ones_are(window, tmp_path):
-    seen = tmp_path / "seen.jsonl"
-    line = '{"source_id": "%s", "fingerprint": %s, "posted_at": "2025-03-11T04:00:00+00:00"}\n'
-    seen.write_text("".join(line % pair for pair in [("1", '"2"'), ("2", '"2"'), ("3", "null")]), encoding="utf-8")
+def test_what_an_earlier_crawl_knows_of_a_post_decides(window, tmp_path):
+    """Unchanged, changed, without a fingerprint, not to be read, of a day outside the window."""
+    seen, at = tmp_path / "seen.jsonl", "2025-03-11T04:00:00+00:00"
+    lines: list[dict[str, object]] = [
+        {"source_id": "1", "fingerprint": "2", "posted_at": at},
+        {"source_id": "2", "fingerprint": "2", "posted_at": at},
+        {"source_id": "3", "fingerprint": None, "posted_at": at},
+        {"source_id": "4", "fingerprint": "2", "posted_at": None, "unread": True},
+        {"source_id": "5", "fingerprint": None, "posted_at": "2025-03-01T04:00:00+00:00"},
+    ]
+    seen.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     frontier, outcomes = frontier_of(window(seen=str(seen)))
-    posts = [Listed("1", "/1", "2"), Listed("2", "/2", "3"), Listed("3", "/3", None)]
-    assert names(frontier.read(page(*posts), "1")) == ["2", "3"]
-    assert outcomes == {"unchanged": 1, "fetch": 2}
-
-
-def test_posts_that_could_not_be_read_are_fetched_though_the_list_shows_them_as_they_were(window, tmp_path):
-    seen = tmp_path / "seen.jsonl"
-    seen.write_text('{"source_id": "1", "fingerprint": "2", "posted_at": null, "unread": true}\n', encoding="utf-8")
-    frontier, outcomes = frontier_of(window(seen=str(seen)))
-    assert names(frontier.read(page(Listed("1", "/1", "2")), "1")) == ["1"]
-    assert outcomes == {"fetch": 1}
-
-
-def test_a_post_whose_day_an_earlier_crawl_knows_is_not_fetched_outside_the_window(window, tmp_path):
-    seen = tmp_path / "seen.jsonl"
-    seen.write_text('{"source_id": "1", "fingerprint": null, "posted_at": "2025-03-01T04:00:00+00:00"}\n', "utf-8")
-    frontier, outcomes = frontier_of(window(seen=str(seen)))
-    assert frontier.read(page(*undated("1")), "1") == []
-    assert frontier.ended
-    assert outcomes == {"outside": 1}
+    shown = {"1": "2", "2": "3", "3": None, "4": "2", "5": None}
+    assert names(frontier.read(page(*(Listed(i, f"/{i}", print_) for i, print_ in shown.items())), "1")) == [*"234"]
+    assert outcomes == {"unchanged": 1, "fetch": 3, "outside": 1}
+    assert frontier.behind
 
 
 def test_what_is_taken_down_or_had_is_not_fetched(window, tmp_path):
@@ -188,9 +180,3 @@ def test_a_list_that_ends_before_anything_older_than_the_window_was_met(window, 
         frontier.settle(post.source_id, day(int(post.source_id)))
     assert frontier.ended
     assert frontier.ended_first is first
-
-
-def test_a_list_without_a_page_did_not_end_first(window):
-    frontier, _ = frontier_of(window())
-    frontier.read(page(), "1")
-    assert not frontier.ended_first

@@ -17,81 +17,67 @@ def site():
     return find_site("xinli001")
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _key(monkeypatch):
     monkeypatch.setenv(KEY_VARIABLE, "k" * 16)
 
 
-@pytest.mark.parametrize("key", [None, "", "too short"])
-def test_without_a_key_nothing_is_crawled(site, monkeypatch, key):
-    if key is not None:
-        monkeypatch.setenv(KEY_VARIABLE, key)
-    with pytest.raises(RequestRefused, match=KEY_VARIABLE) as refused:
+@pytest.mark.parametrize(
+    ("key", "words"), [(b"", "is not set"), (b"too short", "fewer than 16"), (bytes(range(128, 160)), "UTF-8")]
+)
+def test_without_a_key_nothing_is_crawled(site, monkeypatch, key, words):
+    monkeypatch.setitem(os.environb, KEY_VARIABLE.encode(), key)
+    with pytest.raises(RequestRefused, match=f"{KEY_VARIABLE} .*{words}") as refused:
         read_options(site, REPLICA)
-    assert "openssl rand" in str(refused.value)
-    assert key is None or not key or key not in str(refused.value)
+    assert "openssl rand" in refused.value.hint
+    assert "too short" not in str(refused.value)
 
 
-def test_a_key_that_is_no_text_is_refused(site, monkeypatch):
-    monkeypatch.setitem(os.environb, KEY_VARIABLE.encode(), bytes(range(128, 160)))
-    with pytest.raises(RequestRefused, match="UTF-8"):
-        read_options(site, REPLICA)
-
-
-@pytest.mark.usefixtures("_key")
 def test_another_host_is_not_crawled_without_a_contact(site, monkeypatch):
     assert "kkkk" not in repr(read_options(site, REPLICA))
     with pytest.raises(RequestRefused, match="without saying who") as refused:
         read_options(site, {})
-    assert "set GONGQING_CRAWL_CONTACT, or contact under [crawl] in gongqing.toml (--contact of" in str(refused.value)
+    assert "set GONGQING_CRAWL_CONTACT, or contact under [crawl] in gongqing.toml (--contact of" in refused.value.hint
     assert read_options(site, {"contact": "crawl@example.org"}).contact == "crawl@example.org"
     monkeypatch.setenv(CONTACT_VARIABLE, "https://example.org/crawl")
     assert read_options(site, {}).contact == "https://example.org/crawl"
 
 
-@pytest.mark.usefixtures("_key")
 @pytest.mark.parametrize("contact", ["me", "a@b.org\r\nX-Header: 1", "a@b.org)", "我@例子.org", " "])
 def test_a_contact_is_an_address_and_nothing_else(site, contact):
     with pytest.raises(RequestRefused, match="contact"):
         read_options(site, {"contact": contact})
 
 
-@pytest.mark.usefixtures("_key")
-@pytest.mark.parametrize("host", ["127.0.0.1:80", "localhost", "[::1]:8765", "127.9.9.9"])
-def test_this_machine_needs_no_contact_and_may_be_asked_without_delays(site, host):
-    assert read_options(site, {"base_url": f"http://{host}", "delays": "off"}).args.delays == "off"
+def test_only_this_machine_needs_no_contact_and_may_be_crawled_without_delays(site):
+    for host in ("127.0.0.1:80", "localhost", "[::1]:8765", "127.9.9.9"):
+        assert read_options(site, {"base_url": f"http://{host}", "delays": "off"}).args.delays == "off"
+    for host in ("www.xinli001.com", "127.0.0.1.example.org", "10.0.0.1", "localhost.example.org"):
+        with pytest.raises(RequestRefused, match="never crawled without delays"):
+            read_options(site, {"base_url": f"http://{host}", "delays": "off", "contact": "a@b.org"})
 
 
-@pytest.mark.usefixtures("_key")
-@pytest.mark.parametrize("host", ["www.xinli001.com", "127.0.0.1.example.org", "10.0.0.1", "localhost.example.org"])
-def test_no_other_host_is_ever_asked_without_delays(site, host):
-    with pytest.raises(RequestRefused, match="never crawled without delays"):
-        read_options(site, {"base_url": f"http://{host}", "delays": "off", "contact": "a@b.org"})
-
-
-@pytest.mark.usefixtures("_key")
 @pytest.mark.parametrize(
-    ("strings", "base_url", "host"),
+    ("address", "base_url"),
     [
-        ("http://LOCALHOST:1", "http://localhost:1", "localhost:1"),
-        ("HTTP://127.0.0.1:80/Forum/", "http://127.0.0.1/Forum", "127.0.0.1"),
-        ("https://localhost:443", "https://localhost", "localhost"),
-        ("https://localhost:80", "https://localhost:80", "localhost:80"),
-        ("http://[::1]:8765/", "http://[::1]:8765", "[::1]:8765"),
+        ("http://LOCALHOST:1", "http://localhost:1"),
+        ("HTTP://127.0.0.1:80/Forum/", "http://127.0.0.1/Forum"),
+        ("https://localhost:443", "https://localhost"),
+        ("https://localhost:80", "https://localhost:80"),
+        ("http://[::1]:8765/", "http://[::1]:8765"),
     ],
 )
-def test_a_base_url_has_one_form(site, strings, base_url, host):
-    options = read_options(site, {"base_url": strings})
-    assert (options.base_url, options.host) == (base_url, host)
+def test_a_base_url_has_one_form(site, address, base_url):
+    options = read_options(site, {"base_url": address})
+    assert options.base_url == base_url
+    assert options.host == base_url.split("/")[2]
 
 
-@pytest.mark.usefixtures("_key")
 def test_a_window_that_has_begun_may_end_in_the_days_to_come(site):
     strings = {"from_date": "2025-03-20", "until_date": "2025-03-31", "now": "2025-03-20T00:01+08:00"}
     assert read_options(site, {**REPLICA, **strings}).window.last == date(2025, 3, 31)
 
 
-@pytest.mark.usefixtures("_key")
 @pytest.mark.parametrize(
     ("strings", "words"),
     [
@@ -122,7 +108,6 @@ def test_whatever_else_can_not_be_is_refused(site, strings, words):
     assert words in str(refused.value)
 
 
-@pytest.mark.usefixtures("_key")
 @pytest.mark.parametrize(
     "line",
     ['{"sour', "[]", "null", '{"source_id": "1", "fingerprint": [], "posted_at": null}', '{"source_id": "1"}',
@@ -136,7 +121,6 @@ def test_a_damaged_line_of_what_was_seen_is_named(site, tmp_path, line):
     assert f"{path}:2" in str(refused.value)
 
 
-@pytest.mark.usefixtures("_key")
 def test_what_was_seen_and_what_was_not_read(site, tmp_path):
     path = tmp_path / "seen.jsonl"
     posted = "2025-03-01T20:00:00+00:00"  # the second of March in Shanghai
