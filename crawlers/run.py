@@ -25,7 +25,7 @@ from crawlers.errors import CrawlError
 from crawlers.job import DONE, note_refusal
 from crawlers.options import Arguments
 from crawlers.sites import find_site
-from crawlers.spiders.loader import spider_of
+from crawlers.spiders import spider_of
 
 
 class _Forward(logging.Handler):

@@ -2,7 +2,7 @@
 
 BOT_NAME = "gongqing"
 SPIDER_MODULES = ["crawlers.spiders"]
-SPIDER_LOADER_CLASS = "crawlers.spiders.loader.SiteLoader"
+SPIDER_LOADER_CLASS = "crawlers.spiders.SiteLoader"
 COMMANDS_MODULE = "crawlers.commands"
 
 # Manners. One request at a time, and none before the answer to the last has been read: once a site refuses,

@@ -113,7 +113,6 @@ def test_without_what_was_seen_every_post_of_the_window_is_fetched_anew(home: Ho
 
 def test_what_stands_under_crawl_is_its_owners_alone(home: Home):
     home.crawl(DAY, DAY)
-    home.crawl(DAY, DAY)
     paths = [home.folder / "crawl", *(home.folder / "crawl").rglob("*"), home.folder / "takedown.txt"]
     assert {"pages.sqlite", "items.jsonl", "seen.jsonl", "stats.json"} <= {path.name for path in paths}
     for path in paths:
@@ -217,20 +216,12 @@ def take_down(home: Home, *lines: str) -> None:
     (home.folder / "takedown.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
-def test_a_post_that_was_named_after_it_was_fetched_is_not_written(tmp_path: Path):
-    home = Home(tmp_path)
-    job = job_of(home, item("1", "一", AT, fingerprint="3"), item("2", "二", AT, fingerprint=None))
-    take_down(home, "replica:1")
-    home.collect(job)
-    assert home.rows()["source_id"].to_list() == ["2"]
-
-
-def test_a_standing_post_that_is_named_goes_as_its_day_is_written_and_is_named_by_its_id(tmp_path: Path):
+def test_a_named_post_goes_as_its_day_is_written_and_a_fetched_one_is_not_written(tmp_path: Path):
     home, warnings = Home(tmp_path), []
     day_before = "2025-03-13T04:00:00+00:00"
     [_, first] = home.collect(job_of(home, item("0", "零", day_before), item("1", "一", AT), item("2", "二", AT)))
-    take_down(home, "replica:0  # by letter", "replica:1", "xinli001:2")
-    [second] = home.collect(job_of(home, item("3", "三", AT)), warn=warnings.append)
+    take_down(home, "replica:0  # by letter", "replica:1", "replica:4", "xinli001:2")
+    [second] = home.collect(job_of(home, item("3", "三", AT), item("4", "四", AT)), warn=warnings.append)
     rows = home.store.read("raw_posts", partition=second.partition).collect()
     assert sorted(rows["source_id"]) == ["2", "3"], "an id of another source is another post"
     assert "0" in set(home.rows()["source_id"]), "its day was not written"

@@ -79,12 +79,17 @@ def test_ids_to_be_taken_down_are_never_requested(clean_replica, tmp_path):
 
 
 def test_a_bound_on_the_posts_is_kept_and_is_an_end_like_another(clean_replica, tmp_path):
-    run = crawl(tmp_path, clean_replica.url, "2025-01-01", "2025-05-20", "--max-items", "7")
+    job = tmp_path / "jobs" / "job"
+    run = crawl(job, clean_replica.url, "2025-01-01", "2025-05-20", "--max-items", "7")
     assert (run.code, len(run.rows), run.summary["finish_reason"]) == (0, 7, "max_items")
     fates = run.summary["posts"]
     assert fates["fetched"] == run.summary["items"] == 7
     assert fates["left"] == fates["listed"] - 7
     assert len(clean_replica.requests()["paths"]) < 20
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (job.parent, job, *job.iterdir())}
+    assert {"items.jsonl", "pages.sqlite", "robots.txt", "seen.jsonl", "stats.json"} <= set(modes)
+    assert {mode for name, mode in modes.items() if name in ("jobs", "job")} == {0o700}
+    assert {mode for name, mode in modes.items() if name not in ("jobs", "job")} == {0o600}, "for nobody else"
 
 
 @pytest.mark.parametrize(
@@ -107,15 +112,6 @@ def test_a_wrong_request_ends_with_two_and_asks_for_nothing(clean_replica, tmp_p
     assert "Traceback" not in ran.stderr
     assert ran.stdout == ""
     assert clean_replica.requests()["count"] == 0
-
-
-def test_what_people_wrote_is_for_nobody_else_on_the_machine(clean_replica, tmp_path):
-    job = tmp_path / "jobs" / "job"
-    crawl(job, clean_replica.url, "2025-05-20", "2025-05-20", "--max-items", "2")
-    modes = {path.name: path.stat().st_mode & 0o777 for path in (job.parent, job, *job.iterdir())}
-    assert {"items.jsonl", "pages.sqlite", "robots.txt", "seen.jsonl", "stats.json"} <= set(modes)
-    assert {mode for name, mode in modes.items() if name in ("jobs", "job")} == {0o700}
-    assert {mode for name, mode in modes.items() if name not in ("jobs", "job")} == {0o600}
 
 
 def test_stopped_in_order_and_gone_on_with(clean_replica, tmp_path):

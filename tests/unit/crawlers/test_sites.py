@@ -6,7 +6,7 @@ import pytest
 
 from crawlers.errors import RequestRefused
 from crawlers.sites import FOLDER, find_site, read_site, sites
-from crawlers.spiders.loader import SiteLoader
+from crawlers.spiders import SiteLoader
 
 GOOD = """
 name = "here"

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pipelines.ingest import times
 from pipelines.ingest.forms import Unfit
+from pipelines.ingest.mapped import read_time
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 
@@ -33,10 +33,10 @@ SHANGHAI = ZoneInfo("Asia/Shanghai")
     ],
 )
 def test_times(written: Any, instant: datetime, precision: str) -> None:
-    assert times.read(written, SHANGHAI, "when") == (instant, precision)
+    assert read_time(written, SHANGHAI, "when") == (instant, precision)
 
 
 @pytest.mark.parametrize("written", ["3 days ago", "2025-13-01", "2025-03-04 25:00", 1741094100, "", "0000", "0001"])
 def test_no_times(written: Any) -> None:
     with pytest.raises(Unfit):
-        times.read(written, SHANGHAI, "when")
+        read_time(written, SHANGHAI, "when")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipelines.ingest.forms import Unfit
 from pipelines.ingest.records import Origin, Utterance
-from pipelines.ingest.turns import ALIASES, join, n_rounds, role_of
+from pipelines.ingest.rows import ALIASES, join, n_rounds, role_of
 
 ORIGIN = Origin("human", "model")
 
