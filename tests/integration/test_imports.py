@@ -18,27 +18,14 @@ def store(tmp_path):
     return Store(tmp_path / "data")
 
 
-def test_the_run_remembers_the_file_but_not_where_it_lay(store, tmp_path):
+def test_the_same_file_twice_is_one_version_that_remembers_the_file_but_not_where_it_lay(store, tmp_path):
     make_author_key(tmp_path)
-    version = import_file(store, tmp_path, "mapped", POSTS, data_set="sample", mapping=MAPPING)
+    for _ in range(2):
+        version = import_file(store, tmp_path, "mapped", POSTS, data_set="sample", mapping=MAPPING)
     (run,) = version.manifest.runs
-    assert run.note["file"] == "posts.jsonl"
-    assert len(run.note["sha256"]) == 64
+    assert [one.version for one in store.versions("imported_posts", "sample")] == [version.version]
+    assert (run.note["file"], len(run.note["sha256"])) == ("posts.jsonl", 64)
     assert str(ROOT) not in run.model_dump_json()
-
-
-def test_the_same_file_twice_is_the_same_version(store, tmp_path):
-    make_author_key(tmp_path)
-    first, second = (
-        import_file(store, tmp_path, "mapped", POSTS, data_set="sample", mapping=MAPPING) for _ in range(2)
-    )
-    assert first.version == second.version
-    assert len(second.manifest.runs) == 1
-
-
-def test_authors_are_pseudonyms_of_the_homes_key(store, tmp_path):
-    make_author_key(tmp_path)
-    import_file(store, tmp_path, "mapped", POSTS, data_set="sample", mapping=MAPPING)
     authors = store.read("imported_posts").collect()["author"].drop_nulls()
     assert authors.str.contains("^u_[0-9a-f]{16}$").all()
     other = tmp_path / "other"
@@ -52,16 +39,12 @@ def test_without_a_key_authors_cannot_be_imported(store, tmp_path):
         import_file(store, tmp_path, "mapped", POSTS, data_set="sample", mapping=MAPPING)
 
 
-def test_the_key_is_made_once_and_for_its_owner_alone(tmp_path):
+def test_the_key_is_made_once_for_its_owner_alone_and_the_environments_comes_first(tmp_path, monkeypatch):
     make_author_key(tmp_path)
     first = author_key(tmp_path)
     make_author_key(tmp_path)
     assert author_key(tmp_path) == first
     assert stat.S_IMODE((tmp_path / "author.key").stat().st_mode) == 0o600
-
-
-def test_the_environments_key_comes_first(tmp_path, monkeypatch):
-    make_author_key(tmp_path)
     monkeypatch.setenv("GONGQING_AUTHOR_KEY", "another key of the environment")
     assert author_key(tmp_path) == b"another key of the environment"
 

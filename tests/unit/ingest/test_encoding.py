@@ -39,10 +39,6 @@ def test_matrix(text: str, written: str, read: str) -> None:
     assert decode(text.encode(written), where="f") == (text, read)
 
 
-def test_a_mark_of_the_other_end() -> None:
-    assert decode(codecs.BOM_UTF16_BE + HANS.encode("utf-16-be"), where="f") == (HANS, "utf-16")
-
-
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -62,7 +58,8 @@ def test_refused(data: bytes, says: str) -> None:
     assert "iconv" in caught.value.hint
 
 
-def test_stated() -> None:
+def test_marked_or_stated() -> None:
+    assert decode(codecs.BOM_UTF16_BE + HANS.encode("utf-16-be"), where="f") == (HANS, "utf-16")
     assert decode(codecs.BOM_UTF8 + HANS.encode(), where="f", stated="UTF-8").text == HANS
     assert decode(HANS.encode("big5", "ignore"), where="f", stated="big5").encoding == "big5"
     with pytest.raises(UnreadableFile, match="not gb18030"):

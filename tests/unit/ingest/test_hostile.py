@@ -55,8 +55,7 @@ def test_one_bad_line_costs_one_record(importing: Importing, line: str, reason: 
 
 def test_only_a_line_feed_ends_a_line(importing: Importing) -> None:
     odd = json.dumps({"conversation": [{"input": "a\u2028b\x85c\x0cd", "output": "e"}]}, ensure_ascii=False)
-    emoji = ESCAPED % "\\ud83d\\ude00"
-    imported = importing("emollm", f"\ufeff{odd}\r\n\r\n{emoji}", file="set.jsonl")
+    imported = importing("emollm", "\ufeff" + odd + "\r\n\r\n" + ESCAPED % "\\ud83d\\ude00", file="set.jsonl")
     assert imported.dropped.is_empty()
     assert [turns[0]["text"] for turns in imported.kept["turns"]] == ["a\u2028b\x85c\x0cd", "半个表情😀"]
 
@@ -215,11 +214,9 @@ VIEW = {"dialogue_history": [{"index": 3, "role": "speaker", "utterance": "a"}]}
     ],
 )
 def test_records_of_each_source(importing: Importing, name: str, record: Any, reason: str) -> None:
-    good: dict[str, Any] = {"cpsycoune": ["求助者：喂"], "cpsycoun": "来访者：喂"}
-    if name in good:
-        imported = importing(name, {"1.json": good[name], "2.json": record, "1.txt": good[name], "2.txt": record})
-    else:
-        imported = importing(name, [record])
+    good: dict[str, Any] = {"cpsycoune": ("json", ["求助者：喂"]), "cpsycoun": ("txt", "来访者：喂")}
+    suffix, first = good.get(name, ("", None))
+    imported = importing(name, {f"1.{suffix}": first, f"2.{suffix}": record} if first else [record])
     assert imported.dropped["reason"].to_list() == [reason]
 
 
@@ -284,19 +281,14 @@ def test_every_form_has_the_same_bound(importing: Importing, tmp_path: Path, cha
     head = 'kind = "posts"\ntitle = "x"\nlicence = "CC0-1.0"\nconsent = "invented"\nlang = "zh"\n'
     mapping.write_text(f'{head}[columns]\nid = "id"\ntitle = "title"\n', encoding="utf-8")
     rows = [{"id": "1", "title": "短"}, {"id": "2", "title": "长" * chars + "\nmade,up"}, {"id": "3", "title": "短"}]
-    frame = io.BytesIO()
-    pl.DataFrame(rows).write_parquet(frame)
+    pl.DataFrame(rows).write_parquet(frame := io.BytesIO())
     csv = "id,title\n" + "".join(f'{row["id"]},"{row["title"]}"\n' for row in rows)
-    for file, content in (
-        ("set.json", rows),
-        ("set.jsonl", "\n".join(json.dumps(row) for row in rows)),
-        ("set.csv", csv),
-        ("set.parquet", frame.getvalue()),
-    ):
-        imported = importing("mapped", content, file=file, mapping=mapping)
-        too_long = chars > MAX_RECORD_CHARS
-        assert imported.dropped["reason"].to_list() == ["too_long"] * too_long, file
-        assert imported.kept["source_id"].to_list() == (["1", "3"] if too_long else ["1", "2", "3"])
+    lines = "\n".join(json.dumps(row) for row in rows)
+    kept = ["1", "3"] if chars > MAX_RECORD_CHARS else ["1", "2", "3"]
+    for suffix, content in (("json", rows), ("jsonl", lines), ("csv", csv), ("parquet", frame.getvalue())):
+        imported = importing("mapped", content, file=f"set.{suffix}", mapping=mapping)
+        assert imported.dropped["reason"].to_list() == ["too_long"] * (3 - len(kept)), suffix
+        assert imported.kept["source_id"].to_list() == kept, suffix
 
 
 @pytest.mark.drill("data")

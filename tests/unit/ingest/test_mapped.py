@@ -145,35 +145,30 @@ def test_dialogues(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("mapping", "good", "change", "reason"),
     [
-        ({"language": "fr"}, "wrong_value"),
-        ({"said": None}, "wrong_type"),
-        ({"said": [{"by": "caller", "what": "x", "stars": 9}]}, "wrong_value"),
-        ({"said": [{"by": "caller", "what": "x", "clips": [{"file": "a", "sort": "smell"}]}]}, "wrong_value"),
-        ({"said": [{"by": "caller", "what": "x", "clips": [{"sort": "audio"}]}]}, "missing_field"),
-        ({"said": [{"by": "dog", "what": "x"}]}, "unknown_role"),
-        ({"id": ["a"]}, "wrong_type"),
+        (DIALOGUES, DIALOGUE, {"language": "fr"}, "wrong_value"),
+        (DIALOGUES, DIALOGUE, {"said": None}, "wrong_type"),
+        (DIALOGUES, DIALOGUE, {"said": [{"by": "caller", "what": "x", "stars": 9}]}, "wrong_value"),
+        (
+            DIALOGUES,
+            DIALOGUE,
+            {"said": [{"by": "we", "what": "x", "clips": [{"file": "a", "sort": "b"}]}]},
+            "wrong_value",
+        ),
+        (DIALOGUES, DIALOGUE, {"said": [{"by": "we", "what": "x", "clips": [{"sort": "audio"}]}]}, "missing_field"),
+        (DIALOGUES, DIALOGUE, {"said": [{"by": "dog", "what": "x"}]}, "unknown_role"),
+        (DIALOGUES, DIALOGUE, {"id": ["a"]}, "wrong_type"),
+        (POSTS, POST, {"when": "yesterday"}, "bad_time"),
+        (POSTS, POST, {"tags": [1]}, "wrong_type"),
+        (POSTS, POST, {"meta": 5}, "wrong_type"),
+        (POSTS, POST, {"t": None}, "wrong_type"),
+        (POSTS, POST, {"t": "", "d": ""}, "empty_post"),
+        (POSTS, POST, {"replies": "none"}, "wrong_type"),
     ],
 )
-def test_a_wrong_dialogue(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
-    imported = run(tmp_path, DIALOGUES, [DIALOGUE, DIALOGUE | change], file="set.json")
-    assert imported.dropped.select("row_id", "reason").rows() == [("set.json[1]", reason)]
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"when": "yesterday"}, "bad_time"),
-        ({"tags": [1]}, "wrong_type"),
-        ({"meta": 5}, "wrong_type"),
-        ({"t": None}, "wrong_type"),
-        ({"t": "", "d": ""}, "empty_post"),
-        ({"replies": "none"}, "wrong_type"),
-    ],
-)
-def test_a_wrong_post(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
-    imported = run(tmp_path, POSTS, [POST, POST | change], file="set.json")
+def test_a_wrong_record(tmp_path: Path, mapping: str, good: dict, change: dict[str, Any], reason: str) -> None:
+    imported = run(tmp_path, mapping, [good, good | change], file="set.json")
     assert imported.dropped.filter(unit="record").select("row_id", "reason").rows() == [("set.json[1]", reason)]
 
 
