@@ -20,7 +20,7 @@ from pipelines.core.arrow import Texts, arrow, buffers_of
 from pipelines.core.kernels import Keys, Shares, Words
 from pipelines.dedup.bands import BANDS, Runs, band_keys, runs
 from pipelines.dedup.components import roots, singletons
-from pipelines.dedup.jaccard import link, similarities
+from pipelines.dedup.jaccard import link, no_links, similarities
 from pipelines.dedup.minhash import Mode
 from pipelines.dedup.spill import Source, Spill, batches, chosen
 from pipelines.errors import RequestError
@@ -61,16 +61,16 @@ def find_duplicates(
     series = pl.Series(column)
     firsts, distinct = _first_equal(_digests(series, _new_seeds()), np.asarray(column.is_valid()))
 
-    parents = singletons(n)
+    parents, links = singletons(n), no_links(n)
     for keys in band_keys(data, offsets, mode, BANDS, rows=distinct):
-        link(data, offsets, runs(keys, distinct), threshold, parents)
+        link(data, offsets, runs(keys, distinct), threshold, parents, links)
 
     def order(rows: Words) -> pl.DataFrame:
         chosen_earliest, chosen_ids = (given if given is None else given.gather(rows) for given in (earliest, ids))
         return _order(rows, series.gather(rows).str.len_chars(), chosen_earliest, chosen_ids)
 
     def similarity(left: Words, right: Words) -> Shares:
-        return similarities(data, offsets, left, right)
+        return similarities(data, offsets, left, right, links)
 
     return _clusters(roots(parents)[firsts], firsts, order, similarity)
 
@@ -133,10 +133,10 @@ def find_duplicates_in(
         data, offsets = spill.keep_texts(batch[column] for batch in chosen(source, [column], wanted))
         candidates = np.flatnonzero(wanted).astype(np.uint32)
         number = np.cumsum(wanted, dtype=np.uint32) - np.uint32(1)
-        parents = singletons(len(candidates))
+        parents, links = singletons(len(candidates)), no_links(len(candidates))
         for band in range(BANDS[0]):
             of_band = Runs(number[spill.read(f"rows-{band}", np.uint32)], spill.read(f"starts-{band}", np.int64))
-            link(data, offsets, of_band, threshold, parents)
+            link(data, offsets, of_band, threshold, parents, links)
         components = singletons(n)
         components[candidates] = candidates[roots(parents)]
 
@@ -151,7 +151,7 @@ def find_duplicates_in(
             )
 
         def similarity(left: Words, right: Words) -> Shares:
-            return similarities(data, offsets, number[left], number[right])
+            return similarities(data, offsets, number[left], number[right], links)
 
         return _clusters(components[firsts], firsts, order, similarity)
 
@@ -191,9 +191,9 @@ def _first_equal(digests: Keys, valid: NDArray[np.bool_]) -> tuple[Words, Words]
         distinct: uint32 [m], the first row of each text, rising.
     """
     rows = np.arange(len(valid), dtype=np.uint32)
-    frame = pl.DataFrame({"one": digests[:, 0], "other": digests[:, 1], "valid": valid, "row": rows})
-    first = pl.col("row").first().over("one", "other", "valid")
-    firsts = frame.select(pl.when("valid").then(first).otherwise("row")).to_series().to_numpy()
+    frame = pl.DataFrame({"one": digests[:, 0], "other": digests[:, 1], "row": rows})
+    first = frame.select(pl.col("row").first().over("one", "other")).to_series().to_numpy()
+    firsts = np.where(valid, first, rows)
     return firsts, rows[valid & (firsts == rows)]
 
 

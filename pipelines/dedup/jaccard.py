@@ -10,29 +10,50 @@ import numpy as np
 
 from pipelines.core.kernels import Bytes, Places, Shares, Slots, Words, kernel, part
 from pipelines.dedup.bands import Runs
-from pipelines.dedup.components import find, unite
+from pipelines.dedup.components import find, singletons, unite
 from pipelines.dedup.minhash import shingle_hash
 from pipelines.dedup.shingles import SIZE, read_characters
 
 
-def similarities(data: Bytes, offsets: Places, left: Words, right: Words) -> Shares:
+class Links(NamedTuple):
+    """For n rows: the row that each was last linked to (uint32 [n]; itself if none), and their similarity (float64)."""
+
+    row: Words
+    similarity: Shares
+
+
+def no_links(n: int) -> Links:
+    return Links(singletons(n), np.ones(n))
+
+
+def similarities(data: Bytes, offsets: Places, left: Words, right: Words, links: Links | None = None) -> Shares:
     """Jaccard similarity of texts `left[i]` and `right[i]` (rows, uint32 [m]), float64 [m] in 0 … 1.
 
-    Two texts without a shingle have similarity 1. Fastest where equal rows of `left` stand together.
+    Two texts without a shingle have similarity 1. Fastest where equal rows of `left` stand together; what is among
+    `links` is not computed again.
     """
-    longest = _longest(offsets, np.concatenate([left, right]))
-    return _similarities(data, offsets, left, right, longest)
+    if links is None:
+        return _similarities(data, offsets, left, right, _longest(offsets, np.concatenate([left, right])))
+    known = np.where(links.row[left] == right, links.similarity[left], np.nan)
+    known = np.where(links.row[right] == left, links.similarity[right], known)
+    new = np.isnan(known)
+    known[new] = similarities(data, offsets, left[new], right[new])
+    return known
 
 
-def link(data: Bytes, offsets: Places, runs: Runs, threshold: float, parents: Words) -> None:
+def link(
+    data: Bytes, offsets: Places, runs: Runs, threshold: float, parents: Words, links: Links | None = None
+) -> None:
     """Unites in `parents` the rows of each run that are linked by pairs of similarity ≥ `threshold`.
 
     Afterwards any two rows of a run that are similar enough are in one component. Rows that are united already are not
     compared: what was united before decides the work, not the components. There is no limit to the length of a run;
-    only mutually different texts cost a square.
+    only mutually different texts cost a square. The similarities are noted in `links`.
     """
     rows = runs.rows.copy()
-    _link(data, offsets, rows, runs.starts, threshold, parents, _longest(offsets, rows))
+    _link(
+        data, offsets, rows, runs.starts, threshold, parents, links or no_links(len(parents)), _longest(offsets, rows)
+    )
 
 
 def _longest(offsets: Places, rows: Words) -> int:
@@ -177,7 +198,14 @@ def _similarities(data: Bytes, offsets: Places, left: Words, right: Words, longe
 
 @kernel
 def _link(
-    data: Bytes, offsets: Places, rows: Words, starts: Places, threshold: float, parents: Words, longest: int
+    data: Bytes,
+    offsets: Places,
+    rows: Words,
+    starts: Places,
+    threshold: float,
+    parents: Words,
+    links: Links,
+    longest: int,
 ) -> None:
     ours = _room(longest)
     theirs = _room(longest)
@@ -205,6 +233,7 @@ def _link(
                         linked = similarity >= threshold
                         if linked:
                             unite(parents, row, rows[leader])
+                            links.row[row], links.similarity[row] = rows[leader], similarity
                     if linked:
                         rows[i] = rows[reached]
                         rows[reached] = row
