@@ -26,7 +26,7 @@ def code_version(*modules: str) -> str:
         if module is None or name in modules_seen:
             continue
         modules_seen[name] = module
-        waiting += _imports(module)
+        waiting += _imports(module.read_bytes())
     files = {*modules_seen.values(), *(data for module in modules_seen.values() for data in _data_beside(module))}
     hashed = hashlib.sha256()
     for path in sorted(files):
@@ -44,13 +44,16 @@ def _file_of(module: str) -> Path | None:
     return Path(spec.origin) if spec and spec.origin else None
 
 
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_bytes())):
+@cache
+def _imports(source: bytes) -> list[str]:
+    """All that a module may import, by name. Many stages rest on one module, and to parse it takes milliseconds."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [name for name in names if name.split(".", 1)[0] in _OURS]
 
 
 def _data_beside(path: Path) -> Iterator[Path]:
