@@ -1,6 +1,7 @@
 """Commands that bring rows in and make tables: import, crawl, refresh, demo."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -152,6 +153,7 @@ def _refresh(
     expire_pages(folder, settings.crawl)
     total = len(refreshing.chosen(select))
     with (
+        ExitStack() as stack,
         terminal.progress() as shown,
         ClientPool(
             folder,
@@ -165,10 +167,14 @@ def _refresh(
         ) as clients,
     ):
 
-        def run(runner: Any, stage: Any) -> None:
-            from pipelines.defs.running import run_stage  # imports Dagster: only where something is stale
+        opened: Any = None
 
-            run_stage(folder, stage, runner)
+        def run(runner: Any, stage: Any) -> None:
+            from pipelines.defs.running import instance, run_stage  # imports Dagster: only where something is stale
+
+            nonlocal opened
+            opened = opened or stack.enter_context(instance(folder))
+            run_stage(folder, stage, runner, opened)
 
         ran = unanswered = dear = 0
         waiting: dict[str, list[str]] = {}

@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,9 @@ _NAME = assets.data_sets.name or ""
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run_stage(home: Path, stage: Stage, runner: Runner | None = None) -> None:
+def run_stage(
+    home: Path, stage: Stage, runner: Runner | None = None, opened: dg.DagsterInstance | None = None
+) -> None:
     """Materialise the tables of a stage and run their checks. Raises the stage's own error where it fails.
 
     Args:
@@ -45,11 +47,12 @@ def run_stage(home: Path, stage: Stage, runner: Runner | None = None) -> None:
         stage: What to make.
         runner: What is to run it, with who answers its questions; None: as the settings or the tables say, and nobody
             for money.
+        opened: The instance of the home, for several stages in turn; None: it is opened for this one.
     """
     tables = set(stage.tables)
     asset = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == tables)
     own = [one for one in checks.checks if {key.asset_key.to_user_string() for key in one.check_keys} <= tables]
-    _run(home, [asset, *own], command="refresh", run_config=_QUIET, runner=runner)
+    _run(home, [asset, *own], command="refresh", run_config=_QUIET, runner=runner, opened=opened)
 
 
 def close_killed_runs(home: Path) -> None:
@@ -136,10 +139,11 @@ def _run(
     command: str,
     partition: str | None = None,
     runner: Runner | None = None,
+    opened: dg.DagsterInstance | None = None,
     **options: Any,
 ) -> None:
     resource = HomeResource(path=str(home), runner=runner)
-    with instance(home) as opened:
+    with nullcontext(opened) if opened else instance(home) as opened:
         _close_killed(home, opened)
         _list_data_sets(opened, resource.store(), partition)
         try:
