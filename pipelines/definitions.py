@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from pipelines.core.modes import keep_private
-from pipelines.defs import assets, checks, crawl, releases, schedules, training
+from pipelines.defs import assets, crawl, releases, schedules, training
 from pipelines.defs.resources import clients_resource, home_resource
 
 
@@ -14,7 +14,7 @@ def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definiti
     """All definitions, with some resources replaced."""
     return dg.Definitions(
         assets=[*assets.imports, *crawl.crawls, *assets.stages, *releases.assets, *training.trainings],
-        asset_checks=checks.checks,
+        asset_checks=assets.checks,
         jobs=[
             schedules.refresh_job,
             schedules.daily_job,

@@ -166,11 +166,11 @@ def _refresh(
             progress=shown,
         ) as clients,
     ):
-
         opened: Any = None
 
         def run(runner: Any, stage: Any) -> None:
-            from pipelines.defs.running import instance, run_stage  # imports Dagster: only where something is stale
+            from pipelines.defs.instance import instance  # imports Dagster: only where something is stale
+            from pipelines.defs.running import run_stage
 
             nonlocal opened
             opened = opened or stack.enter_context(instance(folder))

@@ -34,7 +34,7 @@ def tables(
 def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = False) -> None:
     """Print the current versions of a home and their states, or all versions."""
     from pipelines.cli import render as display
-    from pipelines.flow.state import states
+    from pipelines.flow.refresh import states
     from pipelines.store import Store
     from schemas.tables import PARTITIONED, TABLES
 

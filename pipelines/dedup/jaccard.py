@@ -23,6 +23,7 @@ class Links(NamedTuple):
 
 
 def no_links(n: int) -> Links:
+    """Of n rows, none of which was linked."""
     return Links(singletons(n), np.ones(n))
 
 

@@ -15,7 +15,7 @@ from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.crawl.collecting import collect
 from pipelines.crawl.jobs import Job
-from pipelines.defs import assets, checks
+from pipelines.defs import assets
 from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource, clients_resource
@@ -37,9 +37,7 @@ _NAME = assets.data_sets.name or ""
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run_stage(
-    home: Path, stage: Stage, runner: Runner | None = None, opened: dg.DagsterInstance | None = None
-) -> None:
+def run_stage(home: Path, stage: Stage, runner: Runner | None = None, opened: dg.DagsterInstance | None = None) -> None:
     """Materialise the tables of a stage and run their checks. Raises the stage's own error where it fails.
 
     Args:
@@ -51,7 +49,7 @@ def run_stage(
     """
     tables = set(stage.tables)
     asset = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == tables)
-    own = [one for one in checks.checks if {key.asset_key.to_user_string() for key in one.check_keys} <= tables]
+    own = [one for one in assets.checks if {key.asset_key.to_user_string() for key in one.check_keys} <= tables]
     _run(home, [asset, *own], command="refresh", run_config=_QUIET, runner=runner, opened=opened)
 
 
@@ -143,14 +141,14 @@ def _run(
     **options: Any,
 ) -> None:
     resource = HomeResource(path=str(home), runner=runner)
-    with nullcontext(opened) if opened else instance(home) as opened:
-        _close_killed(home, opened)
-        _list_data_sets(opened, resource.store(), partition)
+    with nullcontext(opened) if opened else instance(home) as used:
+        _close_killed(home, used)
+        _list_data_sets(used, resource.store(), partition)
         try:
             with _marked(home):
                 dg.materialize(
                     definitions,
-                    instance=opened,
+                    instance=used,
                     resources={"home": resource, "clients": runner.clients if runner else clients_resource},
                     partition_key=partition,
                     tags={"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"},
@@ -161,7 +159,7 @@ def _run(
         except DagsterExecutionInterruptedError as error:
             raise Interrupted from error
         finally:
-            _unlist(opened, resource.store(), partition)
+            _unlist(used, resource.store(), partition)
 
 
 def _list_data_sets(opened: dg.DagsterInstance, store: Store, partition: str | None) -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from pipelines.core.home import Home
 from pipelines.core.stage import Stage
-from pipelines.errors import DamagedVersion, RequestError, UnknownName
+from pipelines.errors import DamagedVersion, NoVersion, RequestError, StoreError, UnknownName
 from pipelines.flow.clients import PAID, ClientPool
 from pipelines.flow.runner import Runner, needed
-from pipelines.flow.stages import STAGES
+from pipelines.flow.stages import MAKERS, STAGES
 from pipelines.llm.interface import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
 from pipelines.settings import Settings
+from pipelines.store.emptiness import why_empty
 from pipelines.store.home_lock import alone
 from pipelines.store.store import Store, Version
 
@@ -139,3 +140,34 @@ def _require_sources(home: Path, store: Store) -> None:
             where=home,
             hint="gongqing import NAME PATH, or gongqing demo",
         )
+
+
+def states(store: Store, settings: Settings) -> dict[str, str]:
+    """The state of every table that a stage makes, in words; nothing is planned, asked or made.
+
+    One that was never made has one only where it waits for a model, or for a table that does.
+    """
+    known: dict[str, str] = {}
+    runner = Runner(store, settings)
+    for table, stage in MAKERS.items():
+        state = _state(table, stage, runner, known)
+        if state is not None:
+            known[table] = state
+    return known
+
+
+def _state(table: str, stage: Stage, runner: Runner, before: dict[str, str]) -> str | None:
+    try:
+        made = runner.store.pointer(table) is not None
+        waits = runner.waits_for_model(stage)
+        if waits is not None:
+            return f"waits {waits.partition(':')[0]}"
+        if not made:
+            return next((before[one] for one in stage.parents if before.get(one, "").startswith("waits")), None)
+        stale = "stale; " if runner.is_stale(stage) else ""
+        empty = why_empty(runner.store, runner.store.version(table))
+        return stale + (f"empty: {empty}" if empty else "" if stale else "up to date")
+    except NoVersion:
+        return "stale"
+    except StoreError:  # `gongqing tables` itself says what is wrong with it
+        return None

@@ -13,10 +13,9 @@ from pipelines.cli import app
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.refresh import Outcome, estimates, refresh
+from pipelines.flow.refresh import Outcome, estimates, refresh, states
 from pipelines.flow.runner import Runner, is_stale, run_stage
 from pipelines.flow.stages import MAKERS, STAGES
-from pipelines.flow.state import states
 from pipelines.ingest.import_file import import_file
 from pipelines.settings import ROOT, Settings
 from pipelines.store import Store

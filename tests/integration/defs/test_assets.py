@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from pipelines.definitions import build_definitions
-from pipelines.defs import assets, checks
+from pipelines.defs import assets
 from pipelines.defs.resources import HomeResource
 from pipelines.settings import ROOT
 from schemas.tables import TABLES
@@ -131,7 +131,7 @@ def test_a_check_fails_on_rows_that_were_lost(instance, copied, monkeypatch):
     rows, dropped = store.read("clean_posts").collect(), store.read_dropped("clean_posts").collect()
     store.write("clean_posts", rows.head(5), dropped)
     check = next(
-        one for one in checks.checks if any(key.asset_key == dg.AssetKey("clean_posts") for key in one.check_keys)
+        one for one in assets.checks if any(key.asset_key == dg.AssetKey("clean_posts") for key in one.check_keys)
     )
     (schema, reconciliations) = list(check(home=copied))
     assert schema.passed
