@@ -13,7 +13,7 @@ import dataframely as dy
 
 from pipelines.core.files import storage_errors_reported
 from pipelines.core.stage import Stage
-from pipelines.defs.crawl import crawled_sites, key_of
+from pipelines.defs.keys import keys_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Shrunk
@@ -49,11 +49,6 @@ def _spec(table: str, group: str, parents: tuple[str, ...] = (), code: str | Non
         kinds={"polars", "parquet"},
         metadata={"dagster/column_schema": column_schema(schema)},
     )
-
-
-def keys_of(table: str) -> list[dg.AssetKey]:
-    """The assets that make a table: one a site for the crawled posts."""
-    return [key_of(source) for source in crawled_sites()] if table == "raw_posts" else [dg.AssetKey(table)]
 
 
 def _result(version: Version, home: HomeResource) -> dg.MaterializeResult[None]:

@@ -9,13 +9,14 @@ from dagster._core.errors import DagsterPipesExecutionError
 
 from crawlers.errors import CrawlError
 from crawlers.options import is_loopback
-from crawlers.sites import Site, sites
+from crawlers.sites import Site
 from crawlers.window import Window
 from pipelines.core.files import storage_errors_reported
 from pipelines.crawl.collecting import TABLE, collect, partition
 from pipelines.crawl.coverage import Coverage, coverage
 from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare
+from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import CrawlFailed, GongqingError, RequestError
@@ -35,19 +36,9 @@ class CrawlConfig(dg.Config):
     delays: bool = True  # off for a replica on this machine alone
 
 
-def crawled_sites() -> dict[str, Site]:
-    """The sites that are there to be crawled."""
-    return {name: site for name, site in sites().items() if not site.example}
-
-
 def is_elsewhere(site: Site) -> bool:
     """Whether a site is there day and night. The replica is there while a demo or a test runs it."""
     return not is_loopback(site.host)
-
-
-def key_of(source: str) -> dg.AssetKey:
-    """The asset of a site."""
-    return dg.AssetKey([TABLE, source])
 
 
 def op_of(source: str) -> str:
