@@ -133,10 +133,6 @@ def _made(
         yield dg.MaterializeResult(asset_key=table, metadata={"state": f"never made: it waits {status.waits}"})
 
 
-imports = [_import_asset("imported_posts"), _import_asset("imported_dialogues")]
-stages = [_stage_asset(stage) for stage in STAGES]
-
-
 def specs_of(table: str, *, reconciled: bool = True) -> list[dg.AssetCheckSpec]:
     """What is checked of a table."""
     described = {"schema": "keys unique, ranges, closed sets, types"}
@@ -221,4 +217,6 @@ def _reconciliations(table: str, results: list[Reconciliation]) -> dg.AssetCheck
     )
 
 
+imports = [_import_asset("imported_posts"), _import_asset("imported_dialogues")]
+stages = [_stage_asset(stage) for stage in STAGES]
 checks = [_checks(stage, table) for stage in STAGES for table in stage.tables]
