@@ -204,13 +204,13 @@ ERASING = tuple(
 )
 # How many kills: over all steps, over the first steps of functions, and at random times.
 WRITERS = {
-    "a version": Writer(write_old, write_new, tables, STORE, 30, 60, 10, whole),
+    "a version": Writer(write_old, write_new, tables, STORE, 20, 40, 6, whole),
     "a run of a known version": Writer(write_both, lambda home: write_new(home, "3"), tables, STORE, 15, 20, 5, whole),
     "a version that was damaged": Writer(write_and_damage, write_new, tables, STORE, 15, 10),
-    "an import": Writer(keep_key, import_posts, tables, ("ingest/import_file.py", *FILES), 5, 15, 3, whole),
-    "a crawl that is collected": Writer(crawl_two_days, collect_crawl, tables, ("crawl/", *FILES), 10, 25, 3, whole),
-    "a refresh": Writer(home_to_refresh, refresh_some, tables, ("flow/", *FILES), 10, 20, 3, whole),
-    "a release": Writer(write_old, release, released, (*FILES, "release/shards.py"), 15, 25, 5, release_or_none),
-    "an erasure": Writer(home_to_erase_in, erase_or_resume, erased, (*ERASING, "llm/ledger/", *FILES), 10, 12),
+    "an import": Writer(keep_key, import_posts, tables, ("ingest/import_file.py", *FILES), 4, 11, 2, whole),
+    "a crawl that is collected": Writer(crawl_two_days, collect_crawl, tables, ("crawl/", *FILES), 7, 17, 2, whole),
+    "a refresh": Writer(home_to_refresh, refresh_some, tables, ("flow/", *FILES), 7, 14, 2, whole),
+    "a release": Writer(write_old, release, released, (*FILES, "release/shards.py"), 12, 20, 4, release_or_none),
+    "an erasure": Writer(home_to_erase_in, erase_or_resume, erased, (*ERASING, "llm/ledger/", *FILES), 7, 8),
     "the ledger": Writer(lambda home: None, ask, answered, ("llm/ledger/",), 25, 10, 10, in_flight),
 }
