@@ -68,25 +68,16 @@ def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str
     def keep(reply: Reply[Cer]) -> Row:
         assert reply.value is not None
         row, number = place_of[reply.question.row_id]
-        return {
-            "dialogue_id": row["dialogue_id"],
-            "round": row["round"],
-            "candidate": number,
-            "group_id": row["group_id"],
-            **reply.value.model_dump(),
-            "reasoning": reply.reasoning,
-        }
+        ids = {name: row[name] for name in ("dialogue_id", "round", "group_id")}
+        return {**ids, "candidate": number, **reply.value.model_dump(), "reasoning": reply.reasoning}
 
     candidates = planned(CerCandidates, STAGE, questions, lost, keep, "candidate", written=_WORDS, guard=personal_data)
 
     def finish(replies: Replies) -> Result:
         kept, out = candidates.finish(replies)
         with_candidate = {round_id(*key) for key in kept.select("dialogue_id", "round").iter_rows()}
-        empty = [
-            Lost("round", row_id, "no_candidate", f"{len(models)} asked for")
-            for row_id in asked
-            if row_id not in with_candidate
-        ]
+        detail = f"{len(models)} asked for"
+        empty = [Lost("round", one, "no_candidate", detail) for one in asked if one not in with_candidate]
         return kept, gather(out, dropped(STAGE, empty))
 
     return Plan(questions, candidates.dropped, finish)

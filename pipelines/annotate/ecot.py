@@ -43,26 +43,21 @@ def plan(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame 
     def keep(reply: Reply[Ecot]) -> Row:
         assert reply.value is not None
         post_id = reply.question.row_id
-        return {
-            "post_id": post_id,
-            "group_id": group_of[post_id],
-            **reply.value.model_dump(),
-            "reasoning": reply.reasoning,
-        }
+        ids = {"post_id": post_id, "group_id": group_of[post_id]}
+        return {**ids, **reply.value.model_dump(), "reasoning": reply.reasoning}
 
-    questions = [_question(row, model) for row in asked]
+    questions = [
+        Question(
+            task="ecot",
+            row_id=row["post_id"],
+            prompt=prompt("ecot", __file__),
+            inputs={"question": row["text"]},
+            parse=parse,
+            model=model,
+        )
+        for row in asked
+    ]
     return planned(EcotChains, STAGE, questions, lost, keep, "post", written=_SECTIONS, guard=personal_data)
-
-
-def _question(row: Row, model: str) -> Question[Ecot]:
-    return Question(
-        task="ecot",
-        row_id=row["post_id"],
-        prompt=prompt("ecot", __file__),
-        inputs={"question": row["text"]},
-        parse=parse,
-        model=model,
-    )
 
 
 def parse(text: str) -> Ecot:

@@ -50,7 +50,9 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
         if reason:
             lost.append(Lost(unit, row_id, *reason))
         else:
-            questions.append(_question(unit, row_id, text, model))
+            asked = prompt("emotions", __file__)
+            inputs = {"unit": unit, "text": text}
+            questions.append(Question("emotions", row_id, asked, inputs, parse, model, schema=Emotion))
             unit_of[row_id] = unit
 
     for row in unique_posts.iter_rows(named=True):
@@ -61,36 +63,13 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
 
     def keep(reply: Reply[Emotion]) -> Row | Lost:
         assert reply.value is not None
-        row_id = reply.question.row_id
-        return {
-            "row_id": row_id,
-            "unit": unit_of[row_id],
-            "emotion": _EN[reply.value.emotion],
-            "why": reply.value.why,
-        }
+        row_id, value = reply.question.row_id, reply.value
+        return {"row_id": row_id, "unit": unit_of[row_id], "emotion": _EN[value.emotion], "why": value.why}
 
-    return planned(
-        Emotions,
-        STAGE,
-        questions,
-        lost,
-        keep,
-        lambda question: unit_of[question.row_id],
-        grounds="why",
-        guard=personal_data,
-    )
+    def unit(question: Question[Emotion]) -> str:
+        return unit_of[question.row_id]
 
-
-def _question(unit: str, row_id: str, text: str, model: str) -> Question[Emotion]:
-    return Question(
-        task="emotions",
-        row_id=row_id,
-        prompt=prompt("emotions", __file__),
-        inputs={"unit": unit, "text": text},
-        parse=parse,
-        model=model,
-        schema=Emotion,
-    )
+    return planned(Emotions, STAGE, questions, lost, keep, unit, grounds="why", guard=personal_data)
 
 
 def parse(text: str) -> Emotion:

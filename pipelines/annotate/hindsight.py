@@ -72,12 +72,8 @@ class _Text(NamedTuple):
 
 
 def leaks(question: str, answer: str, steps: Sequence[str]) -> tuple[str, ...]:
-    """The kinds of what the steps know from the answer alone, out of KINDS; empty where they know nothing.
-
-    Args:
-        question: What the seeker wrote.
-        answer: The answer that the chain was to lead to.
-        steps: The texts of L1, L2 and L3.
+    """The kinds of what the steps (L1, L2 and L3) know from the answer alone, out of KINDS; empty where they know
+    nothing. `question` is what the seeker wrote, `answer` what the chain was to lead to.
     """
     post, reply, chain = _text(question), _text(answer), _text("\n".join(steps))
     kinds = {

@@ -59,7 +59,9 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
     lost: list[Lost] = []
     for row in unique_posts.iter_rows(named=True):
         if row["topic"] not in TAXONOMY or row["doubts"] or row["risk"]:
-            questions.append(_question(row, model))
+            inputs = {"title": row["title"], "description": row["description"]}
+            asked = prompt("topics", __file__)
+            questions.append(Question("topics", row["post_id"], asked, inputs, parse, model, schema=Topic))
         else:
             lost.append(Lost("post", row["post_id"], "topic_given"))
 
@@ -69,18 +71,6 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
         return {"row_id": reply.question.row_id, **topic, "risk": list(dict.fromkeys(topic["risk"]))}
 
     return planned(Topics, STAGE, questions, lost, keep, "post", grounds="why", guard=personal_data)
-
-
-def _question(row: Row, model: str) -> Question[Topic]:
-    return Question(
-        task="topics",
-        row_id=row["post_id"],
-        prompt=prompt("topics", __file__),
-        inputs={"title": row["title"], "description": row["description"]},
-        parse=parse,
-        model=model,
-        schema=Topic,
-    )
 
 
 def parse(text: str) -> Topic:

@@ -70,13 +70,9 @@ async def open_backend(
     budget_of: str,
     at_once: int | None = None,
 ) -> AsyncIterator[JudgeBackend]:
-    """The backend of a home; the arguments are those of `pipelines.llm.factory.open_client`.
-
-    `models` are the aliases by task; all of them spend from one budget. At most `at_once` questions are in flight, and
-    never more of a model than its profile allows.
-
-    Raises RequestError for what can be known to be wrong before anything is asked: another provider or alias, a missing
-    key, price or budget.
+    """The backend of a home; the arguments are those of `pipelines.llm.factory.open_client`, `models` the aliases by
+    task; all of them spend from one budget. At most `at_once` questions are in flight, and never more of a model than
+    its profile allows. Raises RequestError for another provider or alias, a missing key, price or budget.
     """
     slots = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":

@@ -235,15 +235,10 @@ class Service:
 
     async def _scored(self, body: ToScore) -> Result:
         dialogue = [turn.model_dump() for turn in body.dialogue]
-        scores = await self._backend.ask(
-            scoring_question(body.row_id, body.lang, dialogue, body.answer, self._backend.models[MINDCHAT])
-        )
-        return {
-            "fluency": scores.fluency_comfort,
-            "empathy": scores.empathic_understanding,
-            "support": scores.support_encouragement,
-            "words": scores.why,
-        }
+        model = self._backend.models[MINDCHAT]
+        scores = await self._backend.ask(scoring_question(body.row_id, body.lang, dialogue, body.answer, model))
+        terms = (scores.fluency_comfort, scores.empathic_understanding, scores.support_encouragement, scores.why)
+        return dict(zip(("fluency", "empathy", "support", "words"), terms, strict=True))
 
     async def _compared(self, body: ToCompare) -> Result:
         dialogue = [turn.model_dump() for turn in body.dialogue]
@@ -282,9 +277,8 @@ class Service:
             what, hint = stop_reason(excess, self._failures.limit)
             models = ", ".join(dict.fromkeys(self._backend.models.values()))
             where = f"provider {self._backend.provider}, model {models}"
-            self._stop = str(
-                GongqingError(f"{what} ({answer.get('problem', 'not at the last one')})", where=where, hint=hint)
-            )
+            last = answer.get("problem", "not at the last one")
+            self._stop = str(GongqingError(f"{what} ({last})", where=where, hint=hint))
         return answer
 
     async def _about(self, _: web.Request) -> web.Response:

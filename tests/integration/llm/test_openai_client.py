@@ -202,22 +202,6 @@ def test_all_prices_that_are_missing_are_said_at_once(tmp_path, vendor, calls):
     assert calls() == 0
 
 
-def test_progress_is_told_of_calls_cached_and_spent(tmp_path, vendor):
-    seen = Seen()
-    before = vendor.stats()["nano"]
-    with asking(tmp_path, llm_for(tmp_path, vendor.base_url), progress=seen) as ask:
-        ask.ask("emotions", questions(10))
-        ask.ask("emotions", questions(15))
-    spent = vendor.stats()["nano"] - before
-    ends = [told for told in seen.told if told[1] == told[2]]
-    assert [(stage, total, cached, failed) for stage, total, _, cached, failed, _ in ends] == [
-        ("emotions", 10, 0, 0),
-        ("emotions", 15, 10, 0),
-    ]
-    assert sum(told[5] for told in ends) == Decimal(spent) / 10**9
-    assert all(told[2] <= told[1] for told in seen.told)
-
-
 def test_it_works_where_a_loop_is_at_work_already(tmp_path, vendor):
     """In a notebook."""
 

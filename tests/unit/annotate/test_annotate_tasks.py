@@ -190,11 +190,8 @@ def test_a_chain_that_knows_the_answer_is_dropped_with_the_kind_of_what_it_knows
     told = post(1, answers=[answer("s:1/0", "我当过护士，推荐你看《被讨厌的勇气》，每天写二十分钟。")])
     knowing = CHAIN.replace("他怕是自己的错", "他没有护士的经验，也没有读过《被讨厌的勇气》，更不会写二十分钟")
     assert lost(coe_of(told), knowing) == [("post", "s:1", "hindsight", "number, title, profession")]
-
-
-def test_the_strategy_may_know_the_answer():
-    told = post(1, answers=[answer("s:1/0", "推荐你看《被讨厌的勇气》。")])
-    assert lost(coe_of(told), CHAIN.replace("先接住感受", "先接住感受，再提到《被讨厌的勇气》")) == []
+    strategy = CHAIN.replace("先接住感受", "先接住感受，再提到《被讨厌的勇气》")  # the fourth step may know it
+    assert lost(coe_of(told), strategy) == []
 
 
 # --- emotional chains of thought
@@ -342,8 +339,3 @@ def test_an_english_dialogue_wants_an_english_candidate():
     assert ("candidate", "s:1#1/1", "invalid_reply", "language:labels") in lost(plan, cer("zh").render())
     mixed = cer("en").model_copy(update={"response": "那天发生了什么？"}).render()
     assert ("candidate", "s:1#1/1", "invalid_reply", "language:response") in lost(plan, mixed)
-
-
-def test_a_candidate_that_answers_others_is_invalid():
-    said = cer().render().replace("策略：提问", "策略：其他")
-    assert lost(cer_of(ROUND, models=ONE), said)[0] == ("candidate", "s:1#2/1", "invalid_reply", "field:strategy")

@@ -45,14 +45,10 @@ def test_long_runs_at_half_the_limit_are_never_stopped(limit):
 # What is not
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_twice_the_limit_stops_a_run_soon(seed):
-    assert stopped(drawn(seed, 2 * LIMIT, LONG_RUN)) < 2 * LONG
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_a_little_more_than_the_limit_stops_a_run_in_the_end(seed):
-    assert LONG < stopped(drawn(seed, 1.3 * LIMIT, LONG_RUN)) < LONG_RUN / 3
+def test_twice_the_limit_stops_a_run_soon_and_a_little_more_than_it_in_the_end():
+    assert max(stopped(drawn(seed, 2 * LIMIT, LONG_RUN)) for seed in range(20)) < 2 * LONG
+    ends = [stopped(drawn(seed, 1.3 * LIMIT, LONG_RUN)) for seed in range(10)]
+    assert LONG < min(ends) <= max(ends) < LONG_RUN / 3
 
 
 @pytest.mark.parametrize("good", [0, 1000, LONG_RUN])
@@ -60,14 +56,6 @@ def test_an_outage_stops_a_run_within_20_judgements(good):
     counts = Failures(LIMIT)
     assert stopped(["judged"] * good, counts=counts) is None
     assert stopped(["failed"] * RECENT, counts=counts) == (RECENT // 2 + 1 if good else LEAST)
-
-
-def test_it_says_what_happened_and_what_to_do():
-    counts = Failures(LIMIT)
-    stopped(["failed"] * LEAST, counts=counts)
-    what, hint = stop_reason(counts.excess, LIMIT)
-    assert what == "the judge failed at 10 of the last 10 answers, more than 5%"
-    assert "checkpoint" in hint
 
 
 # What was refused
@@ -123,9 +111,9 @@ def counted(*some, limit=0.2, in_time=False):
 
 def test_thirty_replies_that_are_no_answers_end_a_stage_and_the_error_says_of_what_kind():
     bad = ["invalid_reply:missing:emotion"] * 20 + ["cut_short:300 tokens"] * 10
-    counted(*replies(*bad[:-1])).require()
+    counted(*replies(*bad[:-1]), *replies(*[None] * 300, model="a")).require()
     with pytest.raises(TooManyInvalid, match="30 of the last 30 replies to questions of emotions") as caught:
-        counted(*replies(*bad)).require()
+        counted(*replies(*[None] * 300, model="a"), *replies(*bad)).require()  # one model of two is enough
     assert "(most often: missing:emotion), more than 20%" in caught.value.what
     assert caught.value.exit_code == 1
 
@@ -143,11 +131,6 @@ def test_what_is_of_the_text_ends_nothing_as_long_as_others_are_answered(reason)
 def test_what_is_said_of_most_texts_is_of_the_host(reason):
     with pytest.raises(TooManyInvalid, match="refuse the text, or cannot read it whole"):
         counted(*replies(*[reason] * 300, *[None] * 100)).require()
-
-
-def test_one_model_of_two_is_enough():
-    with pytest.raises(TooManyInvalid, match=r"^b gives no answers"):
-        counted(*replies(*[None] * 300, model="a"), *replies(*["invalid_reply"] * 30, model="b")).require()
 
 
 def test_where_the_order_tells_nothing_only_the_whole_does():

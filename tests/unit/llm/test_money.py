@@ -119,28 +119,17 @@ def test_amounts_are_exact_both_ways(units):
     assert amount(units) * NANO == units
 
 
-@pytest.mark.parametrize("wrong", ["-0.01", "0.0000000001", "NaN", "Infinity"])
-def test_what_is_no_amount_is_refused(wrong):
-    with pytest.raises(RequestError, match="no amount of money"):
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        *((wrong, "no amount of money") for wrong in ("-0.01", "0.0000000001", "NaN", "Infinity")),
+        *((wrong, "more than the ledger can count") for wrong in ("1e10", "9000000000.000000001", "1e999999")),
+    ],
+)
+def test_what_is_no_amount_or_more_than_the_ledger_holds_is_refused(wrong, why):
+    with pytest.raises(RequestError, match=why):
         nano(Decimal(wrong))
-
-
-@pytest.mark.parametrize("wrong", ["1e10", "9000000000.000000001", "1e999999"])
-def test_what_is_more_than_the_ledger_holds_is_refused_with_the_greatest_amount(wrong):
-    with pytest.raises(RequestError, match="more than the ledger can count") as caught:
-        nano(Decimal(wrong))
-    assert "9000000000" in caught.value.hint
     assert nano(Decimal("9e9")) < 2**63
-
-
-def test_a_budget_too_small_for_one_call_is_not_used_up():
-    error = BudgetSpent(
-        spent=Decimal(0), held=Decimal(0), wanted=Decimal("1.459446"), cap=Decimal("0.5"), currency="USD"
-    )
-    assert error.too_dear
-    assert "used up" not in str(error)
-    for part in ("too small", "1.459446 USD", "0.5 USD", "larger --budget"):
-        assert part in str(error)
 
 
 def test_a_spent_budget_says_all_and_survives_a_process():

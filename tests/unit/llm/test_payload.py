@@ -15,6 +15,7 @@ from pipelines.errors import UnreadableFile
 from pipelines.llm.payload import Request, canonical, lengthened, payload, repaired, strict_schema
 from pipelines.llm.profiles import Price, Profile
 from pipelines.llm.prompts import load
+from pipelines.llm.questions import Exchange
 
 PROFILE = Profile(alias="stub", base_url="http://127.0.0.1:1/v1", model="stub-1", structured="json_schema")
 INJECTIONS = [
@@ -60,34 +61,14 @@ def test_the_key_is_the_one_that_it_was():
     assert key(question(1)) == "ec9a07b1e3000f31d143048f8f54d67b98cf36b86d4975be5b315a1595392b4b"
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"base_url": "https://elsewhere.example.com/v1"},
-        {"concurrency": 3},
-        {"requests_per_minute": 5, "tokens_per_minute": 5000},
-        {"key_variable": "SOME_KEY"},
-        {"price": Price(input=Decimal(1), output=Decimal(2), currency="EUR", date=date(2026, 1, 1), source="x")},
-        {"alias": "another-name"},
-    ],
-)
-def test_what_does_not_decide_the_answer_is_not_in_the_key(changed):
-    assert key(question(1), PROFILE.model_copy(update=changed)) == key(question(1))
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"model": "stub-2"},
-        {"temperature": 0.7},
-        {"max_tokens": 100},
-        {"extra_body": {"enable_thinking": False}},
-        {"structured": "json_object"},
-        {"structured": "none"},
-    ],
-)
-def test_what_decides_the_answer_is_in_the_key(changed):
-    assert key(question(1), PROFILE.model_copy(update=changed)) != key(question(1))
+def test_in_the_key_is_what_decides_the_answer_and_nothing_else():
+    price = Price(input=Decimal(1), output=Decimal(2), currency="EUR", date=date(2026, 1, 1), source="x")
+    beside = {"base_url": "https://elsewhere.example.com/v1", "concurrency": 3, "requests_per_minute": 5}
+    beside |= {"tokens_per_minute": 5000, "key_variable": "SOME_KEY", "price": price, "alias": "another-name"}
+    assert key(question(1), PROFILE.model_copy(update=beside)) == key(question(1))
+    decisive = [{"model": "stub-2"}, {"temperature": 0.7}, {"max_tokens": 100}, {"structured": "json_object"}]
+    decisive += [{"structured": "none"}, {"extra_body": {"enable_thinking": False}}]
+    assert len({key(question(1), PROFILE.model_copy(update=change)) for change in ({}, *decisive)}) == 7
 
 
 def test_prompt_inputs_and_sample_are_in_the_key():
@@ -100,6 +81,19 @@ def test_prompt_inputs_and_sample_are_in_the_key():
     ]
     assert len({key(other) for other in (one, *others)}) == 5
     assert key(question(1, prompt=replace(PROMPT, version="9"))) == key(one)  # a number alone is not sent
+
+
+BEFORE = (Exchange({"step": 1, "text": "他睡不好"}, "第一步正确。"), Exchange({"step": 2}, "第二步不正确。"))
+
+
+def test_what_came_before_stands_between_the_prompt_and_the_question_and_in_the_key():
+    sent = payload(question(1, schema=None, before=BEFORE), PROFILE)["messages"]
+    assert [one["role"] for one in sent] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert [json.loads(one["content"]) for one in sent[1:-1:2]] == [one.inputs for one in BEFORE]
+    assert [one["content"] for one in sent[2::2]] == [one.reply for one in BEFORE]
+    assert [sent[0], sent[-1]] == payload(question(1), PROFILE)["messages"]
+    other = (BEFORE[0]._replace(reply="第一步不正确。"),)
+    assert len({key(question(1, before=before)) for before in ((), BEFORE[:1], BEFORE, BEFORE[::-1], other)}) == 5
 
 
 def test_a_prompt_that_wants_json_and_never_says_so_is_refused():

@@ -184,24 +184,6 @@ def test_a_closed_ledger_says_so(ledger):
 # Budgets
 
 
-def test_the_cap_is_kept_to_the_nano(ledger):
-    budget = opened(ledger, 2_999)
-
-    async def three():
-        return await asyncio.gather(
-            *(ledger.begin(call(n), reserve=1000, budget=budget.id) for n in range(3)), return_exceptions=True
-        )
-
-    begun = run(three())
-    assert [type(one) for one in begun] == [Attempt, Attempt, BudgetSpent]
-    assert begun[2].held == amount(2000)
-    assert begun[2].wanted == amount(1000)
-    assert isinstance(run(ledger.begin(call(4), reserve=999, budget=budget.id)), Attempt)
-    assert ledger.budget("refresh").held == 2_999
-    with pytest.raises(BudgetSpent):
-        run(ledger.begin(call(5), reserve=1, budget=budget.id))
-
-
 def test_a_budget_that_was_broken_off_goes_on_and_a_closed_one_does_not(ledger, path):
     first = opened(ledger, 1000)
     run(ask(ledger, 1, cost=700, budget=first.id))
