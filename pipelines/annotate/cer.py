@@ -26,12 +26,7 @@ _REASONINGS = ("history_reasoning", "emotion_reasoning", "strategy_reasoning")
 _WORDS = ("emotion", *_REASONINGS, "response")
 
 
-@stage(
-    "cer_candidates",
-    group="annotate",
-    asks="annotate.cer",
-    units={"cer_candidates": {"round": ("sampled_turns",)}},
-)
+@stage("cer_candidates", group="annotate", asks="annotate.cer", units={"cer_candidates": {"round": ("sampled_turns",)}})
 def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -> Plan:
     """One question a sampled round of the train split and a model: of the history, never of the reference. The first
     model writes candidate 1, and so on; an alias that comes twice is drawn twice.

@@ -41,12 +41,7 @@ class Topic(Verdict):
         return self
 
 
-@stage(
-    "topics",
-    group="annotate",
-    asks="annotate.topics",
-    units={"topics": {"post": ("unique_posts",)}},
-)
+@stage("topics", group="annotate", asks="annotate.topics", units={"topics": {"post": ("unique_posts",)}})
 def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
     """One question to one model about a post whose source gives no topic of the taxonomy, that the rules doubted, or
     that shows risk.

@@ -12,34 +12,10 @@ from tests.doubles.process import ServerProcess
 
 
 class Vendor(ServerProcess):
-    """The stub in a process of its own. The options are those of `python -m tests.doubles.vendor --help`; money is in
-    nano-units of the currency (10⁻⁹).
-    """
+    """The stub in a separate process; how it behaves is a `Script` of `tests.doubles.vendor.server`."""
 
-    def __init__(
-        self,
-        *,
-        latency: float = 0.0,
-        hang: float = 2.0,
-        faults: dict[str, float] | None = None,
-        retry_after: float = 0.0,
-        seed: int = 0,
-        key: str | None = None,
-        models: tuple[str, ...] = (),
-        price_input: int = 2_500,
-        price_output: int = 10_000,
-        greedy: bool = False,
-        answers: str | None = None,
-        port: int = 0,
-    ) -> None:
-        """A vendor that answers after `latency` seconds; a share of its answers goes wrong, by kind of `faults`."""
-        options: dict[str, object] = {
-            **{"latency": latency, "hang": hang, "faults": json.dumps(faults or {}), "retry-after": retry_after},
-            **{"seed": seed, "key": key, "price-input": price_input, "price-output": price_output},
-            **{"answers": answers, "port": port},
-        }
-        told = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        super().__init__("tests.doubles.vendor", [*told, *["--greedy"] * greedy, *["--models", *models] * bool(models)])
+    def __init__(self, port: int = 0, **script: object) -> None:
+        super().__init__("tests.doubles.vendor", [f"--port={port}", f"--script={json.dumps(script)}"])
 
     @property
     def base_url(self) -> str:

@@ -1,22 +1,4 @@
-"""The Batch API of the stub: `/v1/files`, `/v1/batches`, and a switch `/_vendor/batches`. Everything is invented.
-
-What the switch sets:
-
-* `held`: batches wait until it is off.
-* `answered`, `ends`: the share of a batch's lines that are answered, and how it ends where that is not all.
-* `flooded`: the share of lines that get a 429.
-* `odd`: by custom_id, what becomes of a line: `filtered`, `wrong`, `unreadable`, `silent` about its tokens, `missing`
-  from the results, or with an `unread` line in its place.
-* `creates`: what becomes of the next batches: `unheard` (made, and the connection breaks), `sick` (503), `busy` (429),
-  `refused` (400).
-* `uploads`: what becomes of the next files: `unheard` (kept, and the connection breaks), `sick`, `busy`, `refused`.
-* `hidden`: seconds for which a batch is not in the list.
-* `sick`, `busy`: how many requests get a 503, and then how many a 429.
-* `retry_after`: seconds that a 429 asks to wait.
-* `keeping`: how many requests to delete a file get a 503.
-* `unlisted`: how many requests for the list of files get a 503.
-* `forgetful`: nothing is known any more.
-"""
+"""The Batch API of the stub: `/v1/files`, `/v1/batches`, and a switch `/_vendor/batches`. Everything is invented."""
 
 import asyncio
 import json
@@ -45,21 +27,25 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(slots=True)
 class BatchScript:
-    """How batches go."""
+    """How batches go. What becomes of the next batches and files: `unheard` (made, and the connection breaks), `sick`
+    (503), `busy` (429), `refused` (400).
+    """
 
-    held: bool = False
-    answered: float = 1.0
-    ends: str = "expired"
-    flooded: float = 0.0
+    held: bool = False  # batches wait until it is off
+    answered: float = 1.0  # the share of a batch's lines that are answered
+    ends: str = "expired"  # how it ends where that is not all
+    flooded: float = 0.0  # the share of lines that get a 429
     creates: list[str] = field(default_factory=list)
     uploads: list[str] = field(default_factory=list)
-    hidden: float = 0.0
-    sick: int = 0
-    busy: int = 0
-    retry_after: float = 0.0
-    keeping: int = 0
-    unlisted: int = 0
-    forgetful: bool = False
+    hidden: float = 0.0  # seconds for which a batch is not in the list
+    sick: int = 0  # how many requests get a 503
+    busy: int = 0  # and then how many a 429
+    retry_after: float = 0.0  # seconds that a 429 asks to wait
+    keeping: int = 0  # how many requests to delete a file get a 503
+    unlisted: int = 0  # how many requests for the list of files get a 503
+    forgetful: bool = False  # nothing is known any more
+    # By custom_id, what becomes of a line: `filtered`, `wrong`, `unreadable`, `silent` about its tokens, `missing` from
+    # the results, or with an `unread` line in its place.
     odd: dict[str, str] = field(default_factory=dict)
 
 
@@ -106,12 +92,10 @@ class Batches:
         app.router.add_post("/_vendor/batches", self._switch)
 
     def _behaving(self, handler: Handler) -> Handler:
-        """As the script has it: sick, busy, forgetful, with another key."""
+        """As the script has it: sick, busy, forgetful."""
 
         async def behave(request: web.Request) -> web.StreamResponse:
-            script, key = self.script, self.server.script.key
-            if key is not None and request.headers.get("Authorization") != f"Bearer {key}":
-                return _error(401, "invalid_api_key")
+            script = self.script
             if script.sick:
                 script.sick -= 1
                 return _error(*_TROUBLES["sick"])

@@ -15,27 +15,15 @@ from schemas.reasoning import Cer, Ecot
 from schemas.taxonomy import TAXONOMY
 
 Inputs = Mapping[str, Any]
-Answers = Mapping[str, Callable[[Inputs], str]]
 
-# The inputs that tell the tasks apart.
-_TASKS = {
-    frozenset({"lang", "turns"}): "coherence",
-    frozenset({"title", "description"}): "topics",
-    frozenset({"unit", "text"}): "emotions",
-    frozenset({"question", "answer"}): "coe",
-    frozenset({"question"}): "ecot",
-    frozenset({"lang", "history"}): "cer",
-}
 _CLAUSE = re.compile(r"[^，。！？；：、,.!?;:\s<>「」]{2,20}")
 
 
-def reply(payload: Mapping[str, Any], answers: Answers | None = None) -> str:
-    """The reply to a request; `answers`, by task, go before the stub's own."""
+def reply(payload: Mapping[str, Any]) -> str:
+    """The reply to a request."""
     inputs = _inputs(payload)
-    task = _TASKS.get(frozenset(inputs) if isinstance(inputs, dict) else frozenset())
-    known = answers if answers is not None else _OWN
-    if task is not None and task in known:
-        return known[task](inputs)
+    if isinstance(inputs, dict) and (own := _OWN.get(frozenset(inputs))) is not None:
+        return own(inputs)
     form = payload.get("response_format") or {}
     if form.get("type") == "json_schema":
         schema = form["json_schema"]["schema"]
@@ -67,10 +55,6 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _coherence(_: Inputs) -> str:
-    return _dumped({"verdict": "keep", "why": "编造的判断：前后相接"})
-
-
 def _topics(inputs: Inputs) -> str:
     text = f"{inputs['title']} {inputs['description']}"
     topic = _drawn(text, list(TAXONOMY))
@@ -86,21 +70,9 @@ def _coe(inputs: Inputs) -> str:
     quoted = _quote(inputs["question"])
     emotion = _drawn(inputs["question"], EMOTIONS.zh)
     return (
-        "<empathy_think>"
-        + "".join(
-            f"<{tag}>{text}</{tag}>"
-            for tag, text in zip(
-                ("L1", "L2", "L3", "L4"),
-                (
-                    f"从「{quoted}」里听得出{emotion}，处境让人难以放下。",
-                    "一直这样看待自己，心里便越来越紧。",
-                    "想先被理解，也想知道往下怎么走。",
-                    "先接住感受，再说支持的话，最后一起看看下一步。",
-                ),
-                strict=True,
-            )
-        )
-        + "</empathy_think>"
+        f"<empathy_think><L1>从「{quoted}」里听得出{emotion}，处境让人难以放下。</L1>"
+        "<L2>一直这样看待自己，心里便越来越紧。</L2><L3>想先被理解，也想知道往下怎么走。</L3>"
+        "<L4>先接住感受，再说支持的话，最后一起看看下一步。</L4></empathy_think>"
     )
 
 
@@ -122,20 +94,18 @@ def _cer(inputs: Inputs) -> str:
     strategy = _drawn(text, ANSWERABLE_STRATEGIES)
     emotion = _drawn(text, EMOTIONS.labels)
     words = (
-        (
-            "谈到这里，困扰渐渐清楚了。",
+        "The trouble is becoming clear.",
+        f"It shows in “{quoted}”.",
+        "It meets them here.",
+        f"You said “{quoted}”.",
+    )
+    if zh:
+        words = (
+            "困扰渐渐清楚了。",
             f"从「{quoted}」听得出来。",
             "此刻这样做，离对方最近。",
             f"你说到「{quoted}」，我在听。",
         )
-        if zh
-        else (
-            "The trouble is becoming clear.",
-            f"It shows in “{quoted}”.",
-            "It meets them here.",
-            f"You said “{quoted}”. I hear you.",
-        )
-    )
     return Cer(
         lang=inputs["lang"],
         stage=_drawn(text, STAGES.en),
@@ -172,11 +142,12 @@ def _value(schema: Mapping[str, Any], defs: Mapping[str, Any], seed: str) -> Any
     return made[schema["type"]]()
 
 
-_OWN: Answers = {
-    "coherence": _coherence,
-    "topics": _topics,
-    "emotions": _emotions,
-    "coe": _coe,
-    "ecot": _ecot,
-    "cer": _cer,
+# By the inputs, which tell the tasks apart.
+_OWN: Mapping[frozenset[str], Callable[[Inputs], str]] = {
+    frozenset({"lang", "turns"}): lambda _: _dumped({"verdict": "keep", "why": "编造的判断：前后相接"}),
+    frozenset({"title", "description"}): _topics,
+    frozenset({"unit", "text"}): _emotions,
+    frozenset({"question", "answer"}): _coe,
+    frozenset({"question"}): _ecot,
+    frozenset({"lang", "history"}): _cer,
 }

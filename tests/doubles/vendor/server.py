@@ -6,9 +6,8 @@ What goes wrong follows from the seed, the payload and how often it was asked, s
 import asyncio
 import hashlib
 import json
-import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -17,7 +16,7 @@ from aiohttp import web
 
 from schemas.ids import unit_interval
 from tests.doubles.vendor.batches import Batches
-from tests.doubles.vendor.replies import Answers, reply
+from tests.doubles.vendor.replies import reply
 
 # What can go wrong, in the order in which the shares are laid out.
 FAULTS = (
@@ -27,7 +26,6 @@ FAULTS = (
     "cut",  # the connection breaks in the middle of the body
     "length",  # finish_reason length: the reply stops half-way
     "malformed",  # a reply of another form than was asked for
-    "nan",  # NaN in the place of every number of the reply
     "filter",  # finish_reason content_filter
     "refused",  # 400 with the code of a content filter
 )
@@ -49,15 +47,18 @@ class Script:
     latency: float = 0.0
     hang: float = 2.0
     retry_after: float = 0.0
-    key: str | None = None  # who brings another gets 401
-    models: tuple[str, ...] = ()  # others get 404; none: any
+    models: Sequence[str] = ()  # others get 404; none: any
     price_input: int = 2_500
     price_output: int = 10_000
     limit_field: str | None = None  # the name of a reply's length; who gives it another gets 400; none: either
-    poison: tuple[str, ...] = ()  # a payload with one of these in its messages gets 400, and no word why
+    poison: Sequence[str] = ()  # a payload with one of these in its messages gets 400, and no word why
     greedy: bool = False  # bills the worst case: the bytes of the messages, and the whole of max_tokens
     bodies: list[str] = field(default_factory=list)  # what the next requests get, as it is, whatever they ask
     faults: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if unknown := self.faults.keys() - set(FAULTS):
+            raise ValueError(f"no fault {', '.join(sorted(unknown))}: known are {', '.join(FAULTS)}")
 
     def fault(self, digest: str, attempt: int) -> str | None:
         """What goes wrong with this attempt, if anything."""
@@ -104,9 +105,8 @@ class Book:
 class Server:
     """Answers requests and writes its book."""
 
-    def __init__(self, script: Script, answers: Answers | None = None) -> None:
+    def __init__(self, script: Script) -> None:
         self.script = script
-        self.answers = answers
         self.book = Book()
         self.batches = Batches(self)
 
@@ -126,9 +126,7 @@ class Server:
     ) -> dict[str, Any]:
         """The body that answers a payload, billed at a `share` of the price."""
         most = payload.get("max_tokens") or payload.get("max_completion_tokens") or 4096
-        text = "OK" if fault == "malformed" else "" if fault == "filter" else reply(payload, self.answers)
-        if fault == "nan":
-            text = _numberless(text)
+        text = "OK" if fault == "malformed" else "" if fault == "filter" else reply(payload)
         reason = "stop"
         if fault == "filter":
             reason = "content_filter"
@@ -176,8 +174,6 @@ class Server:
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         script, book = self.script, self.book
         payload = json.loads(await request.read())
-        if script.key is not None and request.headers.get("Authorization") != f"Bearer {script.key}":
-            return _error(401, "invalid_api_key", "invented: this is not the key")
         if script.models and payload["model"] not in script.models:
             return _error(404, "model_not_found", "invented: no such model")
         book.connections.add(request.transport)
@@ -213,7 +209,7 @@ class Server:
 
     async def _change(self, request: web.Request) -> web.Response:
         for name, value in (await request.json()).items():
-            setattr(self.script, name, tuple(value) if name in {"models", "poison"} else value)
+            setattr(self.script, name, value)
         return web.json_response({})
 
     async def _anew(self, request: web.Request) -> web.Response:
@@ -234,15 +230,6 @@ class Server:
             return web.json_response(what())
 
         return tell
-
-
-def _numberless(text: str) -> str:
-    """JSON with NaN in the place of its numbers; any other text as it is."""
-    try:
-        value = json.loads(text, parse_int=lambda _: math.nan, parse_float=lambda _: math.nan)
-    except ValueError:
-        return text
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _bytes(payload: dict[str, Any]) -> int:
