@@ -93,9 +93,7 @@ def _question(row_id: str, row: Row, model: str, sample: int) -> Question[Cer]:
 
 
 def parse(text: str, lang: Lang) -> Cer:
-    """The steps and the response that a reply writes, in the language of the dialogue. Raises InvalidReply,
-    FormatError, ValidationError.
-    """
+    """A reply's steps and response, in the dialogue's language. Raises InvalidReply, FormatError, ValidationError."""
     read = Cer.parse(writable(text))
     if read.lang != lang:
         raise InvalidReply("language:labels", "the fields and labels must be in the language of the dialogue")

@@ -117,9 +117,7 @@ def _question(pair: _Pair, model: str) -> Question[Coe]:
 
 
 def parse(text: str, answer: str) -> Coe:
-    """The chain that a reply writes, with the human answer behind it. Raises InvalidReply, FormatError,
-    ValidationError.
-    """
+    """The chain of a reply, with the human answer behind it. Raises InvalidReply, FormatError, ValidationError."""
     steps = CHAIN.read(writable(text))
     require_language("zh", **{name: steps[name] for name in ("L1", "L2", "L3", "L4")})
     return Coe(**steps, answer=answer)

@@ -68,9 +68,7 @@ def _question(row: Row, model: str) -> Question[Coherence]:
 
 
 def parse(text: str, lang: Lang) -> Coherence:
-    """The verdict that a reply gives, with grounds in the language of the dialogue. Raises InvalidReply and
-    ValidationError.
-    """
+    """The verdict of a reply, with grounds in the dialogue's language. Raises InvalidReply, ValidationError."""
     read = read_json(text, Coherence)
     require_language(lang, why=read.why)
     return read

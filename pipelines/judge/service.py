@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import BaseModel, Field, PositiveFloat, PositiveInt, ValidationError
 
 from pipelines import settings
 from pipelines.core.modes import keep_private
@@ -185,10 +185,6 @@ class Options(BaseModel):
     seed: int | None = Field(None, description="of the reference's place (the settings')")
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
 class Turn(BaseModel):
     """A turn of a dialogue; its other columns are ignored."""
 
@@ -196,7 +192,7 @@ class Turn(BaseModel):
     text: str
 
 
-class ToScore(_Request):
+class ToScore(BaseModel, extra="forbid", strict=True):
     """POST /mindchat."""
 
     row_id: str
@@ -205,7 +201,7 @@ class ToScore(_Request):
     answer: str
 
 
-class ToCompare(_Request):
+class ToCompare(BaseModel, extra="forbid", strict=True):
     """POST /compeer; null: missing in the candidate."""
 
     row_id: str

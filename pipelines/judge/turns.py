@@ -180,9 +180,7 @@ def outcome_turn(case: Case) -> str:
 
 
 def unified_turns(case: Case) -> list[str]:
-    """The turns about the steps and then the responses, in one conversation: four, three where the candidate has no
-    response.
-    """
+    """The turns of one conversation: about the steps, then the responses, if the candidate has one."""
     first, *later = case.texts
     return [
         _written({"dialogue": case.dialogue, "step": 1, "text": first}),

@@ -79,10 +79,8 @@ def read_completion(body: bytes, *, thinks: bool = False) -> Completion:
 
 
 def verdict_of(body: bytes, *, lengthened: bool) -> bytes | None:
-    """The body of a status in ABOUT_ONE as it is kept where it is a verdict on this one text; None where it says
-    nothing of it.
-
-    What a vendor says to a reply `lengthened` beyond what it can give is one as well.
+    """The body of a status in ABOUT_ONE as it is kept where it is a verdict on this one text, None where it is not; so
+    is what a vendor says to a reply `lengthened` beyond what it can give.
     """
     try:
         words = json.dumps(json.loads(body)["error"])

@@ -54,10 +54,7 @@ class LLMClient(Protocol):
         """Its name."""
 
     def models(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """The aliases to put into questions: those wanted, or what stands in for all of them.
-
-        Raises UnknownName for an alias without a profile.
-        """
+        """The aliases to put into questions. Raises UnknownName for one without a profile."""
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions."""

@@ -45,9 +45,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ReportedUsage:
-    """What a host reports of a usage; None is a count that it leaves out. `free`: it gave a verdict in the place of a
-    reply, and reported no usage.
-    """
+    """What a host reports of a usage; None: it leaves a count out. `free`: a verdict, reported without a usage."""
 
     prompt: int | None = None
     cached: int = 0
@@ -56,10 +54,7 @@ class ReportedUsage:
 
 
 def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
-    """What a call cost, in nano-units. In a batch cached tokens cost as much as others: no vendor promises less.
-
-    Raises UnknownPrice.
-    """
+    """What a call cost, in nano-units. In a batch cached tokens cost as much as others. Raises UnknownPrice."""
     known = price(profile)
     share = (known.batch if batch else None) or Decimal(1)
     cached_price = known.input if batch or known.cached_input is None else known.cached_input
@@ -69,10 +64,7 @@ def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
 
 
 def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = False) -> int:
-    """The most that a call may cost, in nano-units.
-
-    Raises UnknownPrice where the price is unknown or the payload has no bound (see `bound`).
-    """
+    """The most that a call may cost, in nano-units. Raises UnknownPrice, as `bound` does."""
     return cost(profile, bound(payload), batch=batch)  # no cached token costs more than another (`Price`)
 
 
@@ -166,10 +158,7 @@ def _bytes(text: str) -> int:
 
 
 def nano(amount: Decimal) -> int:
-    """An amount of a currency in nano-units.
-
-    Raises RequestError for one that is finer, negative, no number, or more than MOST.
-    """
+    """An amount in nano-units. Raises RequestError for one that is finer, negative, no number, or above MOST."""
     if amount.is_finite() and amount > MOST:
         raise RequestError(f"{amount} is more than the ledger can count", hint=f"give {MOST} at most")
     if amount.is_finite() and amount >= 0 and amount * NANO == (whole := int(amount * NANO)):

@@ -91,9 +91,7 @@ def lengthened(payload: Payload, profile: Profile) -> Payload | None:
 
 
 def repaired(payload: Payload, content: str, sentence: str, language: str) -> Payload:
-    """The payload, its bad reply and what was wrong with it: a sentence, which goes as a JSON string, since it may
-    quote the reply.
-    """
+    """The payload, its bad reply and, as a JSON string since it may quote the reply, what was wrong with it."""
     language = language if language in _NOTHING else "zh"
     repair = load(_REPAIRS / f"{language}.md").filled(problem=json.dumps(sentence, ensure_ascii=False))
     turns = [

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from pipelines.errors import NoHost, NoKey, SettingsError, UnknownName, UnknownPrice, UnreadableFile
 
@@ -63,14 +63,8 @@ Amount = Annotated[Decimal, BeforeValidator(_exact), Field(ge=0, le=_MOST)]
 Optional = Annotated[str | None, BeforeValidator(_empty_is_none)]
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Price(_Closed):
-    """What a model costs, per 1M tokens, and where that was read. Where a vendor has several prices (by the hour, by
-    length), the highest counts.
-    """
+class Price(BaseModel, extra="forbid", frozen=True):
+    """What a model costs, per 1M tokens, and where that was read. Of several prices the highest counts."""
 
     input: Amount
     output: Amount
@@ -95,13 +89,12 @@ class Price(_Closed):
         return self
 
 
-class Profile(_Closed):
+class Profile(BaseModel, extra="forbid", frozen=True):
     """One model as it is asked of one host."""
 
     alias: str
-    base_url: Annotated[Optional, AfterValidator(lambda url: url and _address(url))] = (
-        None  # None: the user says where, here or in `base_url_variable`
-    )
+    # None: the user says where, here or in `base_url_variable`
+    base_url: Annotated[Optional, AfterValidator(lambda url: url and _address(url))] = None
     base_url_variable: Optional = None
     model: str = Field(min_length=1)  # the host's own name of it
     key_variable: Optional = None  # None: the host wants no key
@@ -171,9 +164,7 @@ def host(profile: Profile) -> str:
 
 
 def key(profile: Profile) -> str | None:
-    """The key to send, None for a host that wants none. Raises NoKey where its variable is not set, SettingsError
-    where it holds what no request can.
-    """
+    """The key to send, None for a host that wants none. Raises NoKey; SettingsError for what no request can hold."""
     if profile.key_variable is None:
         return None
     value = os.environ.get(profile.key_variable, "").strip()

@@ -23,9 +23,7 @@ class Progress(Protocol):
 
 
 class Tally:
-    """Counts the replies of a stage, and the money, and reports to `progress`, at most ten times a second, and at the
-    end.
-    """
+    """Counts a stage's replies and money, and reports them, at most ten times a second, and at the end."""
 
     EVERY = 0.1  # seconds
 

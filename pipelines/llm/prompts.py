@@ -43,10 +43,7 @@ class Prompt:
 
 @cache
 def load(path: Path) -> Prompt:
-    """The prompt in a file: front matter between `---` lines, with the fields of `Prompt`, then the text.
-
-    Raises UnreadableFile where the front matter is incomplete, or has what cannot be.
-    """
+    """The prompt in a file: front matter (fields of `Prompt`) between `---` lines, the text. Raises UnreadableFile."""
     head, _, body = path.read_text(encoding="utf-8").removeprefix("---\n").partition("\n---\n")
     fields = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
     text = body.strip()

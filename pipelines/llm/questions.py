@@ -100,9 +100,7 @@ class Reply(Generic[T]):
 
     @property
     def is_of_the_text(self) -> bool:
-        """Whether there is no value because of the text: a filter does not let it pass, or the model cannot read it
-        whole. It would be so again.
-        """
+        """Whether a filter does not let the text pass, or the model cannot read it whole: so it would be again."""
         return self.reason == "refused" or self.detail == TOO_LONG
 
     @property

@@ -7,7 +7,7 @@ whose problem is a word of ours and whose sentence goes to the model that is ask
 import json
 from typing import Annotated, Any, NoReturn, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import AfterValidator, BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from pipelines.llm.questions import InvalidReply
@@ -39,17 +39,12 @@ class OneOf:
         return core_schema.literal_schema(list(self.words))
 
 
-class Verdict(BaseModel):
+class Verdict(BaseModel, frozen=True, extra="forbid", strict=True):
     """Base of what is asked for as JSON: every field, no other, none of another type."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 def read_json(text: str, record: type[Record]) -> Record:
-    """The record that a reply writes: one JSON object, with nothing before or after it, no name twice.
-
-    Raises InvalidReply, and pydantic's ValidationError for an object of another form.
-    """
+    """The one JSON object that a reply is. Raises InvalidReply, and ValidationError for one of another form."""
     try:
         value = json.loads(writable(text), object_pairs_hook=_each_once, parse_constant=_no_number)
         writable(json.dumps(value, ensure_ascii=False))  # half a surrogate pair may stand there as an escape

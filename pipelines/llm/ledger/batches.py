@@ -19,9 +19,7 @@ _OPEN = (
 
 
 class Batches:
-    """The batches of a ledger. A batch belongs to the session that sent it; once that is dead, to the one that takes it
-    over.
-    """
+    """The batches of a ledger. Each belongs to the session that sent it or, once that is dead, took it over."""
 
     def __init__(self, file: LedgerFile, writer: Writer) -> None:
         self._file, self._writer = file, writer
@@ -128,10 +126,7 @@ class Batches:
             return left
 
     def end(self, batch: Batch, status: str) -> None:
-        """Nothing more is expected of it; keeps the names of the files of its results.
-
-        Raises LedgerError while a call of it has not ended.
-        """
+        """Nothing more is expected of it. Raises LedgerError while a call of it has not ended."""
         with self._writer.transaction() as db:
             query = "SELECT count(*) FROM attempt WHERE batch = ? AND ended IS NULL"
             if left := db.execute(query, (batch.id,)).fetchone()[0]:

@@ -276,9 +276,7 @@ class LedgerFile:
 
 
 def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
-    """Makes the tables of a new file, and those of an older one what they are now; refuses what is not ours or newer
-    than this code.
-    """
+    """Makes the tables of a new file, updates those of an older one; refuses what is not ours, or newer."""
     application, version, tables = (
         connection.execute(query).fetchone()[0]
         for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")

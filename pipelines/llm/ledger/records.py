@@ -62,9 +62,7 @@ class InProgress:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A cap and what counts against it: what was spent, and what is held for calls that are in flight or may have been
-    billed.
-    """
+    """A cap, what was spent, and what is held for calls that are in flight or may have been billed."""
 
     id: int
     of: str
@@ -93,9 +91,7 @@ class OpenAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch. `file`, `vendor`, `output`, `errors`: the host's ids of its file, of itself, and of the files of its
-    results, as far as known.
-    """
+    """A batch; `file`, `vendor`, `output`, `errors`: the host's ids of its files and of itself, where known."""
 
     id: int
     alias: str

@@ -91,7 +91,7 @@ class PendingRequest(Generic[T]):
 
     def _read(self, completion: Completion) -> None:
         try:
-            value = read(self.question, completion.content)
+            self._end(completion, read(self.question, completion.content))
         except InvalidReply as error:
             if self._repairs_left == 0:
                 self._end(completion, reason="invalid_reply", detail=error.problem)
@@ -99,8 +99,6 @@ class PendingRequest(Generic[T]):
             language = self.question.prompt.language
             repaired = payloads.repaired(self._payload, completion.content, error.sentence, language)
             self._repair(Request.of(repaired, self.question.sample))
-        else:
-            self._end(completion, value)
 
     def _repair(self, request: Request) -> None:
         self._repairs_left -= 1
@@ -360,10 +358,8 @@ class Sender:
             look = min(2 * look, _LONGEST_LOOK)
 
     async def _begin_when_affordable(self, call: Call, reserve: int) -> Attempt | Recorded | InProgress:
-        """The attempt, as the ledger allows it.
-
-        What is in flight has more set aside than it will cost. So a budget is not used up before all of it has come
-        home, and one question at a time waits to see.
+        """The attempt, as the ledger allows it. What is in flight has more set aside than it will cost: so a budget is
+        not used up before all of it has come home, and one question at a time waits to see.
         """
         try:
             return await self._begin(call, reserve)
@@ -463,9 +459,7 @@ def _worth_another(error: Exception) -> bool | float:
 
 
 def _about(request: Request, profile: Profile) -> int:
-    """Tokens as vendors count them against a limit a minute: by the characters of the text or by the reply's room,
-    whichever is more.
-    """
+    """Tokens as vendors count them against a limit a minute: characters of the text or room, whichever is more."""
     characters = sum(len(message["content"]) for message in request.payload["messages"])
     room: int = request.payload[profile.limit_field]
     return max(characters, room)

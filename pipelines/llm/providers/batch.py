@@ -123,9 +123,7 @@ async def ask_in_batches(
 
 
 def _require_some_answer(endpoint: Endpoint, results: Collection[Recorded | Failure]) -> None:
-    """A host that refuses all of the questions does not mean their texts, and one that answers none is down (see
-    MOST_IN_A_ROW).
-    """
+    """A host that refuses all questions does not mean their texts; one that answers none is down."""
     sent = [result for result in results if isinstance(result, Recorded) or result.reason != OVER_BUDGET]
     statuses = {result.status for result in sent if isinstance(result, Failure)}
     if len(sent) < MOST_IN_A_ROW or any(isinstance(result, Recorded) for result in sent):
@@ -139,9 +137,7 @@ def _require_some_answer(endpoint: Endpoint, results: Collection[Recorded | Fail
 
 
 class BatchSender:
-    """Sends the calls of one model in batches, and collects their answers. `client` is of the profile's host, with
-    `max_retries=0`.
-    """
+    """Sends the calls of one model in batches (`client` with `max_retries=0`), and collects their answers."""
 
     def __init__(
         self,

@@ -155,8 +155,7 @@ class OpenAIClient(ProfileClient):
         return Estimate.of(by_model, self._currency(costly) or "USD")
 
     def _worst_case(self, pending: PendingRequest[Any]) -> int:
-        batch = self._in_batch(pending.profile.alias)
-        return worst_case(pending.profile, pending.request.payload, batch=batch)
+        return worst_case(pending.profile, pending.request.payload, batch=self._in_batch(pending.profile.alias))
 
     def _pending(self, stage: str, questions: Sequence[Question[Any]]) -> Iterator[tuple[int, PendingRequest[Any]]]:
         """A request a question, with its place, as far as the ledger leads it; again from its beginning what has no
@@ -251,18 +250,25 @@ class OpenAIClient(ProfileClient):
 
     def _open_budget(self, stage: str, aliases: list[str], waiting: int) -> int | None:
         """The id of the budget to spend from; None where nothing costs."""
-        currency = self._currency(aliases)
-        if currency is None:
+        currency = self._require_budget(
+            aliases, f"{waiting} questions of {stage} cost", "; --estimate says how much it may take"
+        )
+        if currency is None or self._cap is None:
             return None
-        if self._cap is None:
-            raise RequestError(
-                f"{waiting} questions of {stage} cost money, and there is no budget",
-                where=f"the models {', '.join(aliases)}",
-                hint=f"--budget AMOUNT, in {currency}; --estimate says how much it may take",
-            )
         if self._budget is None:
             self._budget = self._ledger.open_budget(self._cap, currency, self._of)
         return self._budget.id
+
+    def _require_budget(self, aliases: Sequence[str], what: str, more: str = "") -> str | None:
+        """The currency of all that costs. Raises RequestError where something does, and there is no budget."""
+        currency = self._currency(aliases)
+        if currency is not None and self._cap is None:
+            raise RequestError(
+                f"{what} money, and there is no budget",
+                where=f"the models {', '.join(aliases)}",
+                hint=f"--budget AMOUNT, in {currency}{more}",
+            )
+        return currency
 
     def _end_budget(self) -> None:
         if self._cap is not None and not self._broken_off and (ledger := self._known_ledger) is not None:
@@ -291,9 +297,8 @@ class OpenAIClient(ProfileClient):
         _apart(self._runner.run, work)
 
     async def _close_endpoints(self) -> None:
-        endpoints, self._endpoints = list(self._endpoints.values()), {}
-        for endpoint in endpoints:
-            await endpoint.close()
+        while self._endpoints:
+            await self._endpoints.popitem()[1].close()
 
     def _close_ledger(self) -> None:
         if self._opened is not None:
@@ -301,11 +306,9 @@ class OpenAIClient(ProfileClient):
 
 
 class PersistentClient(OpenAIClient):
-    """Asks one stage's questions of one model, each as it comes, many of them under way at once: for a service, in its
-    event loop. A slow question holds back no other, as long as there is a place in flight.
-
-    What ends it (a spent budget, a host that refuses) is raised for every question from then on; what is in flight
-    comes home first. Left in order it closes its budget, as `OpenAIClient` does.
+    """Asks one stage's questions of one model in a service's event loop, each as it comes: a slow one holds back no
+    other, as long as there is a place in flight. What ends it (a spent budget, a host that refuses) is raised for every
+    question from then on. Left in order it closes its budget, as `OpenAIClient` does.
     """
 
     def __init__(
@@ -317,17 +320,9 @@ class PersistentClient(OpenAIClient):
         self._bad: set[str] = set()  # keys of what came back to this process and is no answer
 
     def require(self) -> None:
-        """Says all that can be known to be wrong before anything leaves, and opens nothing.
-
-        Raises RequestError where calls cost and there is no budget; UnknownName, NoHost, NoKey, UnknownPrice.
-        """
+        """Raises, before it opens anything, RequestError without a budget, UnknownName, NoHost, NoKey, UnknownPrice."""
         self.models([self._model])
-        if self._cap is None and (currency := self._currency([self._model])) is not None:
-            raise RequestError(
-                f"what {self._stage} asks costs money, and there is no budget",
-                where=f"the model {self._model}",
-                hint=f"--budget AMOUNT, in {currency}",
-            )
+        self._require_budget([self._model], f"what {self._stage} asks costs")
         known = profile(self._profiles, self._model)
         host(known)
         key(known)
@@ -361,12 +356,9 @@ class PersistentClient(OpenAIClient):
             self._close_ledger()
 
     async def reply(self, question: Question[T]) -> Reply[T]:
-        """The reply to a question. A caller that stops waiting for it loses nothing: it is answered all the same, once.
-
-        What an earlier process had, and may come right (`Reply.may_come_right`), is drawn again, as the next sample: a
-        model that replied badly may have been mended since. What came back to this process is not asked for twice.
-
-        Raises BudgetSpent, HostRefused, LedgerError.
+        """The reply to a question, which is asked once, also where the caller stops waiting. What an earlier process
+        had, and may come right, is drawn again, as the next sample: its model may have been mended since. What came
+        back to this process is not asked for twice. Raises BudgetSpent, HostRefused, LedgerError.
         """
         (pending,) = self._recorded_requests([question])
         if pending.reply is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from pipelines.core.files import writing
 from pipelines.errors import RequestError, UnreadableFile
@@ -25,11 +25,7 @@ from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Origin(_Record):
+class Origin(BaseModel, extra="forbid", frozen=True):
     """Where a recording is from: when (ISO 8601, UTC), which host, and the model that it says answered."""
 
     recorded_at: str
@@ -37,7 +33,7 @@ class Origin(_Record):
     served: str | None
 
 
-class Recording(_Record):
+class Recording(BaseModel, extra="forbid", frozen=True):
     """One call as it was answered once: the payload and the body."""
 
     key: str

@@ -31,10 +31,7 @@ class WrittenClient(ProfileClient):
     provider: Literal["written"] = "written"
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
-        """The replies, in the order of the questions.
-
-        Raises UnreadableFile where what was written is no reply to its question: the file is to be mended.
-        """
+        """The replies, in the order of the questions. Raises UnreadableFile for what is no reply to its question."""
         replies, tally = replies_to(stage), Tally(self._progress, stage, len(questions))
         tally.report()
         made = [_reply(stage, question, replies.get(key_of(question))) for question in questions]
