@@ -39,13 +39,9 @@ def body(pieces, **more):
     return asyncio.run(fetched(pieces, **more))[0]
 
 
-@pytest.mark.parametrize("cut", range(len(f"<{KEY}>") + 1))
-def test_a_key_is_found_wherever_the_pieces_of_a_body_end(cut):
+def test_a_key_is_found_wherever_the_pieces_of_a_body_end_and_every_other_byte_comes_through():
     said = f"<{KEY}>".encode()
-    assert body([said[:cut], said[cut:]]) == b"<[key]>"
-
-
-def test_every_byte_of_a_body_without_a_key_comes_through():
+    assert {body([said[:cut], said[cut:]]) for cut in range(len(said) + 1)} == {b"<[key]>"}
     said = f"{KEY[:-1]} sk- s {KEY[1:]} sk-secretmarke".encode()
     assert body([said[n : n + 1] for n in range(len(said))]) == said
     assert body([gzip.compress(said)], headers={"Content-Encoding": "gzip"}) == said

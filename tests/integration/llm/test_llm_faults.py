@@ -156,19 +156,15 @@ def test_a_reply_cut_short_is_asked_again_with_twice_the_room(tmp_path):
             (reply,) = ask.ask("emotions", [question(1)])
         assert vendor.stats()["requests"] == 2
         assert spend(tmp_path)["nano"] == vendor.stats()["nano"]
+        vendor.change(faults={"length": 1.0})
+        with asking(tmp_path, llm.model_copy(update={"repairs": 5})) as ask:
+            (short,) = ask.ask("emotions", [question(2)])
+        assert vendor.stats()["requests"] == 2 + 3
     assert reply.value is not None
+    assert (short.value, short.reason, short.detail.endswith(" tokens")) == (None, "cut_short", True)
     with ledger_of(tmp_path) as ledger:
         rooms = sorted(json.loads(one.payload)["max_tokens"] for one in ledger.exchanges())
-    assert rooms == [20, 40]
-
-
-def test_a_reply_that_stays_cut_short_says_so(tmp_path):
-    with vendor_as(faults={"length": 1.0}) as vendor:
-        with asking(tmp_path, llm_for(tmp_path, vendor.base_url, repairs=5)) as ask:
-            (reply,) = ask.ask("emotions", [question(1)])
-        assert vendor.stats()["requests"] == 3  # 200, 400, 800: no further
-    assert (reply.value, reply.reason) == (None, "cut_short")
-    assert reply.detail.endswith(" tokens")
+    assert rooms == [20, 20, 40, 40, 80]  # and no further
 
 
 @pytest.mark.parametrize("fault", ["filter", "refused"])

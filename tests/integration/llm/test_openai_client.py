@@ -202,23 +202,14 @@ def test_all_prices_that_are_missing_are_said_at_once(tmp_path, vendor, calls):
     assert calls() == 0
 
 
-def test_it_works_where_a_loop_is_at_work_already(tmp_path, vendor):
-    """In a notebook."""
+def test_it_works_in_a_notebook_whose_loop_runs_and_keeps_its_connections_between_stages(tmp_path, vendor):
+    before = vendor.stats()["connections"]
 
     async def cell():
-        with asking(tmp_path, llm_for(tmp_path, vendor.base_url)) as ask:
-            return ask.ask("emotions", questions(5)), ask.ask("emotions", questions(8))
+        with asking(tmp_path, llm_for(tmp_path, vendor.base_url, concurrency=8)) as ask:
+            return [len(ask.ask("emotions", questions(n))) for n in (40, 80)]
 
-    five, eight = asyncio.run(cell())
-    assert (len(five), len(eight)) == (5, 8)
-
-
-def test_connections_are_kept_between_stages(tmp_path, vendor):
-    before = vendor.stats()["connections"]
-    llm = llm_for(tmp_path, vendor.base_url, concurrency=8)
-    with asking(tmp_path, llm) as ask:
-        for stage in range(3):
-            ask.ask("emotions", [question(f"{stage}-{i}") for i in range(40)])
+    assert asyncio.run(cell()) == [40, 80]
     assert vendor.stats()["connections"] - before <= 8
 
 
@@ -233,25 +224,23 @@ def test_what_costs_nothing_needs_no_budget(tmp_path, vendor, calls):
     assert calls() == 3
 
 
-def test_a_key_that_is_missing_is_said_before_any_model_is_asked(tmp_path, vendor, calls, monkeypatch):
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ('model = "stub"', 'model = "m"\nkey_variable = "STUB_KEY"', pytest.raises(NoKey, match="STUB_KEY")),
+        ("USD", "CNY", pytest.raises(RequestError, match="CNY and USD")),  # two currencies do not share a budget
+    ],
+    ids=["key", "currency"],
+)
+def test_what_a_second_model_lacks_is_said_before_any_model_is_asked(
+    tmp_path, vendor, calls, monkeypatch, old, new, error
+):
     monkeypatch.delenv("STUB_KEY", raising=False)
     llm = llm_for(tmp_path, vendor.base_url)
     text = llm.profiles.read_text(encoding="utf-8")
-    locked = text.replace("[stub", "[locked").replace('model = "stub"', 'model = "m"\nkey_variable = "STUB_KEY"')
-    llm.profiles.write_text(text + locked, encoding="utf-8")
-    asked = [question(1), question(2, model="locked")]
-    with asking(tmp_path, llm) as ask, pytest.raises(NoKey, match="STUB_KEY"):
-        ask.ask("emotions", asked)
-    assert calls() == 0
-
-
-def test_two_currencies_do_not_share_a_budget(tmp_path, vendor, calls):
-    llm = llm_for(tmp_path, vendor.base_url)
-    text = llm.profiles.read_text(encoding="utf-8")
-    llm.profiles.write_text(text + text.replace("[stub", "[yuan").replace("USD", "CNY"), encoding="utf-8")
-    asked = [question(1), question(2, model="yuan")]
-    with asking(tmp_path, llm) as ask, pytest.raises(RequestError, match="CNY and USD"):
-        ask.ask("emotions", asked)
+    llm.profiles.write_text(text + text.replace("[stub", "[other").replace(old, new), encoding="utf-8")
+    with asking(tmp_path, llm) as ask, error:
+        ask.ask("emotions", [question(1), question(2, model="other")])
     assert calls() == 0
 
 

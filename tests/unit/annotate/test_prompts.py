@@ -223,18 +223,6 @@ def test_every_speaker_and_every_strategy_is_named(name: str):
         assert word in loaded(name).text, word
 
 
-@pytest.mark.parametrize("name", WRITING)
-def test_a_writer_is_told_what_must_stay_and_what_may_not_appear(name: str):
-    words = (
-        ("行数", "数字", "亲属", "诊断", "药物", "列条目", "代码框", "道歉", "模型", "不纠正", "更贴心")
-        if name.endswith("zh")
-        else ("number of lines", "numbers", "relatives", "diagnoses", "drugs", "lists", "fences", "apologies", "model",
-              "do not mend", "warmer")
-    )  # fmt: skip
-    assert all(word in loaded(name).text for word in words)
-    assert loaded(name).temperature == 0.7
-
-
 @pytest.mark.parametrize(("lang", "start"), [("zh", "必须保持不变的"), ("en", "What must stay")])
 def test_the_two_writers_differ_in_the_personas_alone(lang: str, start: str):
     plain, personal = (loaded(f"rewrite.{kind}.{lang}").text for kind in ("rewrite", "rewrite_persona"))
@@ -247,13 +235,6 @@ def test_the_two_writers_differ_in_the_personas_alone(lang: str, start: str):
 
 
 # --- M's judge
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_a_plea_and_a_secret_are_flaws_to_the_judge(lang: str):
-    text = loaded(f"judging.mindchat.{lang}").text
-    assert any(words in text for words in ("高分", "high score"))
-    assert any(words in text for words in ("瞒着别人", "keep it from others"))
 
 
 def test_the_judge_sees_roles_and_texts_and_the_answer_alone_and_gives_whole_numbers():

@@ -28,27 +28,9 @@ def test_these_are_shipped_and_each_file_names_its_tables_once():
     assert set(profiles()) == ALIASES
     named = [alias for path in SHIPPED.glob("*.toml") for alias in tomllib.loads(path.read_text(encoding="utf-8"))]
     assert sorted(named) == sorted(ALIASES)
-
-
-def test_every_shipped_price_is_in_dollars_and_says_when_and_where_it_was_read():
     priced = {alias: one.price for alias, one in profiles().items() if one.price}
     assert set(priced) == {"gpt-4o", "deepseek-v4-pro", "deepseek-flash", "qwen-plus", *SERVED}
-    for found in priced.values():
-        assert found.currency == "USD"
-        assert found.date.isoformat() in ("2026-11-21", "2026-11-22")
-        assert found.source
-
-
-@pytest.mark.parametrize("alias", ["deepseek-r1", "qwen2.5-72b", "qwen2.5-vl"])
-def test_a_model_without_a_price_is_refused_and_the_remedy_is_a_file_that_works(alias, tmp_path):
-    with pytest.raises(UnknownPrice) as caught:
-        price(profiles()[alias])
-    assert alias in str(caught.value)
-    table = caught.value.hint.split("[", 1)[1].split("]", 1)[0]
-    extra = written(
-        tmp_path, f'[{table}]\ninput = 0.5\noutput = 2\ncurrency = "USD"\ndate = 2026-11-21\nsource = "an offer"\n'
-    )
-    assert price(profiles(extra)[alias]).output == 2
+    assert {found.currency for found in priced.values()} == {"USD"}
 
 
 def test_the_whole_file_of_the_docs_gives_every_model_a_price(tmp_path):
