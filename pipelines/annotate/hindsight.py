@@ -79,7 +79,7 @@ def leaks(question: str, answer: str, steps: Sequence[str]) -> tuple[str, ...]:
     kinds = {
         kind
         for kind, span in (*_by_form(chain.plain), *_marked(reply.plain, chain.key), *_by_lexicon(chain.key))
-        if _is_in_answer(kind, span, reply) and not _is_known(kind, span, post)
+        if _is_in_answer(kind, span, reply) and not _holds(post, kind, span, _same(kind, span))
     }
     kinds |= _numbers(post.plain, reply.plain, chain.plain)
     kinds |= set(_shared(post.key, reply.key, chain))
@@ -118,21 +118,18 @@ def _by_lexicon(chain: str) -> Iterable[tuple[str, str]]:
 
 
 def _is_in_answer(kind: str, span: str, answer: _Text) -> bool:
-    if kind == "latin":
-        return span in _LATIN.findall(answer.plain)
-    if kind == "placeholder":
-        return span in answer.plain
     if kind == "quote" and len(_key(span)) < _SAYING and span not in _QUOTED.findall(answer.plain):
         return False  # a word that both use, and one of them names
-    return bool(_key(span)) and _key(span) in answer.key
+    return _holds(answer, kind, span, (span,))
 
 
-def _is_known(kind: str, span: str, question: _Text) -> bool:
+def _holds(text: _Text, kind: str, span: str, words: Sequence[str]) -> bool:
+    """Whether a span stands in a text, in any of the words for it."""
     if kind == "latin":
-        return span in _LATIN.findall(question.plain)
+        return span in _LATIN.findall(text.plain)
     if kind == "placeholder":
-        return span in question.plain
-    return any(_key(word) in question.key for word in _same(kind, span))
+        return span in text.plain
+    return any(_key(word) and _key(word) in text.key for word in words)
 
 
 # --- figures

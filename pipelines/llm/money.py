@@ -75,11 +75,6 @@ def fewest(text: str) -> int:
     return max(len(_RUN.sub(r"\1", text)) // CHARACTERS_A_TOKEN, bool(text))
 
 
-def _content(message: Any) -> str:
-    content = message.get("content") if isinstance(message, dict) else None
-    return content if isinstance(content, str) else ""
-
-
 def owed(
     profile: Profile,
     reported: ReportedUsage,
@@ -95,8 +90,9 @@ def owed(
     are, or the `payload` is not known any more (None), the call costs its whole `reserve`. A usage that is `free` is
     believed. `reply` is all that the model wrote, its chain as well; None where nobody can read it.
     """
-    messages = () if payload is None else payload.get("messages", ())
-    least = (max(1, sum(fewest(_content(one)) for one in messages)), 1 if reply is None else fewest(reply))
+    texts = [one.get("content") for one in payload.get("messages", ())] if payload else []
+    least_prompt = max(1, sum(fewest(text) for text in texts if isinstance(text, str)))
+    least = (least_prompt, 1 if reply is None else fewest(reply))
     prompt, completion = (
         count if count is not None and (reported.free or count >= fewest_tokens) else None
         for count, fewest_tokens in zip((reported.prompt, reported.completion), least, strict=True)

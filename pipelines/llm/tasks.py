@@ -52,18 +52,15 @@ def sampled(plan: Plan, size: int | None, seed: int) -> Plan:
         return plan
     chosen = set(subjects[:size])
 
+    def unasked(question: Question[Any]) -> Reply[Any]:
+        nobody = Provenance("none", question.model, None, question.prompt.name, "none")
+        return Reply(question, None, nobody, reason=NOT_SAMPLED, detail=f"at most {size:,}")
+
     def finish(replies: Replies) -> Result:
         received = iter(replies)
-        return plan.finish(
-            [next(received) if subject(one) in chosen else _unasked(one, f"at most {size:,}") for one in plan.questions]
-        )
+        return plan.finish([next(received) if subject(one) in chosen else unasked(one) for one in plan.questions])
 
     return Plan([one for one in plan.questions if subject(one) in chosen], plan.dropped, finish)
-
-
-def _unasked(question: Question[Any], detail: str) -> Reply[Any]:
-    nobody = Provenance("none", question.model, None, question.prompt.name, "none")
-    return Reply(question, None, nobody, reason=NOT_SAMPLED, detail=detail)
 
 
 def planned(
