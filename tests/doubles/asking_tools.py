@@ -72,16 +72,9 @@ def asking(folder, llm, budget="10", **more):
 
 def worker(home, llm, n, *, first=0, budget="1000"):
     """A process that asks `n` questions, and prints how it ended."""
+    script = ROOT / "tests" / "doubles" / "asking_worker.py"
     return subprocess.Popen(
-        [
-            sys.executable,
-            ROOT / "tests" / "doubles" / "asking_worker.py",
-            home,
-            llm.profiles,
-            str(n),
-            str(first),
-            budget,
-        ],
+        [sys.executable, script, home, llm.profiles, str(n), str(first), budget],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,

@@ -141,15 +141,8 @@ class Batches:
         return self._told_of(name, purpose)
 
     def _told_of(self, name: str, purpose: str) -> dict[str, Any]:
-        return {
-            "id": name,
-            "object": "file",
-            "bytes": len(self.files[name]),
-            "created_at": int(time.time()),
-            "filename": self.names[name],
-            "purpose": purpose,
-            "status": "processed",
-        }
+        told = {"id": name, "object": "file", "bytes": len(self.files[name]), "created_at": int(time.time())}
+        return told | {"filename": self.names[name], "purpose": purpose, "status": "processed"}
 
     async def _list_files(self, request: web.Request) -> web.Response:
         """Newest first, a page of a few at a time, whatever is asked for."""
@@ -163,12 +156,9 @@ class Batches:
         return web.json_response({"object": "list", "data": page, "has_more": len(names) > _FILES_AT_ONCE})
 
     async def _content(self, request: web.Request) -> web.Response:
-        content = self.files.get(request.match_info["id"])
-        return (
-            _error(404, "not_found")
-            if content is None
-            else web.Response(body=content, content_type="application/octet-stream")
-        )
+        if (content := self.files.get(request.match_info["id"])) is None:
+            return _error(404, "not_found")
+        return web.Response(body=content, content_type="application/octet-stream")
 
     async def _delete(self, request: web.Request) -> web.Response:
         name = request.match_info["id"]
@@ -188,16 +178,8 @@ class Batches:
         if content is None:
             return _error(404, "not_found")
         name = f"batch-invented-{len(self.batches)}"
-        told = {
-            "id": name,
-            "object": "batch",
-            "endpoint": asked["endpoint"],
-            "completion_window": asked["completion_window"],
-            "input_file_id": asked["input_file_id"],
-            "metadata": asked.get("metadata"),
-            "status": "validating",
-            "created_at": int(time.time()),
-        }
+        told = {"id": name, "object": "batch", "status": "validating", "created_at": int(time.time())}
+        told |= {key: asked.get(key) for key in ("endpoint", "completion_window", "input_file_id", "metadata")}
         batch = _Batch(told, time.monotonic() + self.script.hidden)
         self.batches[name] = batch
         task = asyncio.create_task(self._run(batch, content))
@@ -280,12 +262,8 @@ def _wrong(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _result(line: dict[str, Any], status: int, body: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "id": "invented",
-        "custom_id": line["custom_id"],
-        "response": {"status_code": status, "request_id": "invented", "body": body},
-        "error": None,
-    }
+    response = {"status_code": status, "request_id": "invented", "body": body}
+    return {"id": "invented", "custom_id": line["custom_id"], "response": response, "error": None}
 
 
 def _error(status: int, code: str) -> web.Response:
