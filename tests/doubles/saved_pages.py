@@ -60,6 +60,13 @@ def page_named(name: str) -> SavedPage:
     return next(page for page in saved_pages() if page.name == name)
 
 
+def changed(name: str, old: str, new: str, times: int = -1) -> Any:
+    """What a saved page gives with `old` replaced."""
+    page = page_named(name)
+    assert old in page.source()
+    return page.parse(page.source().replace(old, new, times))
+
+
 def plain(record: Any) -> Any:
     """A record as JSON has it: times as texts in UTC."""
     return _plain(asdict(record))

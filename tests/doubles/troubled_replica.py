@@ -36,7 +36,6 @@ class Troubles:
     challenge_after: int = 0  # pages
     slow_seconds: float = 0
     broken_rate: float = 0
-    broken_kind: str = "500"
     hostile: bool = False
     hostile_mb: int = 50
 
@@ -100,8 +99,6 @@ class TroubledServer(Server):
         attempt = self._attempts[path] = self._attempts.get(path, 0) + 1
         if unit_interval("broken", path, attempt) >= self.trouble.broken_rate:
             return ""
-        if self.trouble.broken_kind != "mixed":
-            return self.trouble.broken_kind
         return ("500", "cut", "drop")[stable_int(f"{path}\x1f{attempt}") % 3]
 
 
@@ -175,9 +172,9 @@ class Replica(samples.replica.Replica):
         """Every page comes late."""
         self.server.trouble.slow_seconds = seconds
 
-    def broken(self, rate: float, kind: str = "500") -> None:
-        """A share `rate` of the answers is broken: 500, cut, drop (the connection) or mixed."""
-        self.server.trouble.broken_rate, self.server.trouble.broken_kind = rate, kind
+    def broken(self, rate: float) -> None:
+        """A share `rate` of the answers is an error of the server, cut, or breaks off."""
+        self.server.trouble.broken_rate = rate
 
     def hostile(self, mb: int = 50) -> None:
         """Links to hostile pages stand on top of Xinli001's first list page."""

@@ -3,6 +3,7 @@
 import datetime as dt
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import dagster as dg
 import polars as pl
@@ -132,27 +133,27 @@ def blocked(instance: dg.DagsterInstance, run_id: str) -> bool:
     return any("blocked by limit for pool" in entry.user_message for entry in instance.all_logs(run_id))
 
 
-def test_a_blocked_crawl_fails_with_its_reason_and_its_figures_and_writes_nothing(tmp_path, replica):
-    replica.challenge(after=3)
-    with dg.instance_for_test() as instance:
-        result = crawled(tmp_path, replica, instance)
-        assert not result.success
-        (failed,) = result.get_step_failure_events()
-        failure = failed.step_failure_data.user_failure_data
-        assert "the crawl of replica ended early: blocked (challenge)" in failure.description
-        assert "leave the site alone for a day" in failure.description
-        assert failure.metadata["finish_reason"].value == "blocked"
-        assert failure.metadata["blocked"].value == "challenge"
-        assert failure.metadata["pages"].value >= 3
-        assert Store(tmp_path / "data").partitions("raw_posts") == []
-        assert not [event for event in result.all_events if event.is_step_up_for_retry]
-
-
-def why_it_failed(result: dg.ExecuteInProcessResult) -> str:
+def failure_of(result: dg.ExecuteInProcessResult) -> Any:
     assert not result.success
     (failed,) = result.get_step_failure_events()
     assert not [event for event in result.all_events if event.is_step_up_for_retry]
-    return failed.step_failure_data.user_failure_data.description
+    return failed.step_failure_data.user_failure_data
+
+
+def why_it_failed(result: dg.ExecuteInProcessResult) -> str:
+    return failure_of(result).description
+
+
+def test_a_blocked_crawl_fails_with_its_reason_and_its_figures_and_writes_nothing(tmp_path, replica):
+    replica.challenge(after=3)
+    with dg.instance_for_test() as instance:
+        failure = failure_of(crawled(tmp_path, replica, instance))
+    assert "the crawl of replica ended early: blocked (challenge)" in failure.description
+    assert "leave the site alone for a day" in failure.description
+    figures = {name: value.value for name, value in failure.metadata.items()}
+    assert (figures["finish_reason"], figures["blocked"]) == ("blocked", "challenge")
+    assert figures["pages"] >= 3
+    assert Store(tmp_path / "data").partitions("raw_posts") == []
 
 
 @pytest.mark.drill("site")

@@ -133,7 +133,7 @@ def test_stopped_in_order_and_gone_on_with(clean_replica, tmp_path):
 
 
 def test_broken_pages_are_requested_again_and_cost_no_post(clean_replica, tmp_path):
-    clean_replica.broken(0.08, "mixed")
+    clean_replica.broken(0.08)
     run = crawl(tmp_path, clean_replica.url)
     assert run.summary["retries"] > 0
     lost = sum(run.summary["errors"].values())

@@ -59,11 +59,8 @@ def test_line_ends_as_they_were_typed():
     assert readable(node) == "一二三\n四"
 
 
-def test_a_node_that_is_hidden_itself_is_read_when_asked_for():
+def test_a_hidden_node_is_read_when_asked_for_and_dropped_ones_leave_what_stands_behind_them():
     assert readable(find(fragment('<div style="display:none">一</div>'), "div")[0]) == "一"
-
-
-def test_dropped_nodes_leave_what_stands_behind_them():
     node = fragment('<div><div class="quote">别人的话<p>还有</p></div>自己的话</div>')
     assert readable(node, drop="div.quote") == "自己的话"
 
@@ -139,9 +136,9 @@ def test_link(href, target):
 
 
 def test_base_of_a_page():
-    assert base(fragment('<base href="/bbs/"><p>x</p>'), "https://a.example.org/x/y") == "https://a.example.org/bbs/"
-    assert base(fragment('<base href="javascript:x"><p>x</p>'), "https://a.example.org/x") == "https://a.example.org/x"
-    assert base(fragment("<p>x</p>"), "https://a.example.org/x") == "https://a.example.org/x"
+    here = "https://a.example.org/x/y"
+    for base_tag, target in (("/bbs/", "https://a.example.org/bbs/"), ("javascript:x", here), ("", here)):
+        assert base(fragment(f'<base href="{base_tag}"><p>x</p>'), here) == target
 
 
 def test_what_a_page_was_cut_off_in_nothing_follows():

@@ -4,19 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 from parsel import Selector
-from saved_pages import page_named
+from saved_pages import changed, page_named
 
 from crawlers.pages import discuz
 from crawlers.records import PageError, UnknownLayout
 
 URL = "https://bbs.example.org/forum.php?mod=viewthread&tid=520"
 NOW = datetime(2023, 5, 22, 1, 5, tzinfo=UTC)
-
-
-def changed(name: str, old: str, new: str, times: int = -1):
-    page = page_named(name)
-    assert old in page.source()
-    return page.parse(page.source().replace(old, new, times))
 
 
 def test_real_thread_gives_its_question_and_its_answers(shared):
@@ -45,17 +39,14 @@ def test_other_real_forums_are_unknown_layouts(shared):
                 read(Selector(text=path.read_text(encoding="utf-8")), URL, NOW)
 
 
-def test_jammers_and_hidden_nodes_are_no_words():
+def test_jammers_hidden_nodes_quotes_comments_and_notes_of_an_edit_are_not_the_writers_words():
     page = page_named("discuz_thread")
     record = str(page.gives)
+    notes = ("编辑", "点评不是回答", "楼主 发表于", "查看本帖隐藏内容", "自动屏蔽")
+    assert not any(noise in record for noise in notes)
     for noise in ("C0 q3 Z9", "6 {2 x", "9 k. p1", "下载附件", "照片.jpg"):
         assert noise in page.source()
         assert noise not in record
-
-
-def test_quotes_comments_and_notes_of_an_edit_are_not_the_writers_words():
-    record = str(page_named("discuz_thread").gives)
-    assert not any(noise in record for noise in ("编辑", "点评不是回答", "楼主 发表于", "查看本帖隐藏内容", "自动屏蔽"))
 
 
 def test_hidden_answer_is_left_out_and_a_hidden_question_is_an_error():

@@ -1,15 +1,9 @@
 """Douban groups: comments are answers, quotes are not, and provinces stay on the page."""
 
 import pytest
-from saved_pages import page_named
+from saved_pages import changed
 
 from crawlers.records import PageError
-
-
-def changed(name: str, old: str, new: str):
-    page = page_named(name)
-    assert old in page.source()
-    return page.parse(page.source().replace(old, new))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 import pytest
 from saved_pages import page_named
 
-from crawlers.pages import discourse, nodebb
+from crawlers.pages import nodebb
 from crawlers.records import PageError
 
 
@@ -31,20 +31,24 @@ def test_topic_is_asked_for_in_the_forums_own_folder(listed_at, topic):
     assert read("discourse_latest", body_of("discourse_latest"), listed_at).posts[1].url == topic
 
 
-@pytest.mark.parametrize("more", ["/talk/latest?page=3", "/latest?page=3", "/latest.json?page=3"])
-def test_next_page_is_the_json_of_what_readers_are_shown(more):
+@pytest.mark.parametrize(
+    ("more", "next_url"),
+    [
+        *((f"/{more}?page=3", "https://forum.example.org/talk/latest.json?page=3")
+          for more in ("talk/latest", "latest", "latest.json")),
+        *((more, None) for more in ("https://elsewhere.example.net/latest", "//elsewhere.example.net/latest")),
+        *((more, None) for more in ("x", "//[")),
+    ],
+)  # fmt: skip
+def test_next_page_is_the_json_of_what_readers_are_shown_and_never_elsewhere(more, next_url):
     body = body_of("discourse_latest")
     body["topic_list"]["more_topics_url"] = more
-    page = read("discourse_latest", body, "https://forum.example.org/talk/latest.json?page=2")
-    assert page.next_url == "https://forum.example.org/talk/latest.json?page=3"
-
-
-@pytest.mark.parametrize("more", ["https://elsewhere.example.net/latest", "//elsewhere.example.net/latest", "x", "//["])
-def test_next_page_elsewhere_is_an_error(more):
-    body = body_of("discourse_latest")
-    body["topic_list"]["more_topics_url"] = more
-    with pytest.raises(PageError):
-        read("discourse_latest", body)
+    here = "https://forum.example.org/talk/latest.json?page=2"
+    if next_url:
+        assert read("discourse_latest", body, here).next_url == next_url
+    else:
+        with pytest.raises(PageError, match="next page"):
+            read("discourse_latest", body, here)
 
 
 def test_hidden_question_is_an_error():
@@ -112,15 +116,14 @@ def test_main_post_of_nodebb_is_no_answer_on_later_pages():
     assert [answer.source_id for answer in later.answers] == ["311", "312"]
 
 
-def test_topic_whose_id_is_not_that_of_its_address():
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("discourse_topic", "https://forum.example.org/t/813.json"),
+        ("nodebb_topic", "https://bb.example.org/api/topic/32"),
+        ("discourse_latest", "https://forum.example.org/about"),
+    ],
+)
+def test_an_address_that_is_not_that_of_the_page_is_an_error(name, address):
     with pytest.raises(PageError):
-        read("discourse_topic", body_of("discourse_topic"), "https://forum.example.org/t/813.json")
-    with pytest.raises(PageError):
-        read("nodebb_topic", body_of("nodebb_topic"), "https://bb.example.org/api/topic/32")
-
-
-def test_list_outside_of_a_forum():
-    with pytest.raises(PageError):
-        discourse.list_page(
-            body_of("discourse_latest"), "https://forum.example.org/about", page_named("discourse_latest").fetched_at
-        )
+        read(name, body_of(name), address)
