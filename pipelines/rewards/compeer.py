@@ -1,7 +1,8 @@
 """C's reward as verl calls it: `reward.custom_reward_function.path=pkg://pipelines.rewards.compeer`.
 
-r is the sum of UnifiReward's five terms (`unified`), in [−5, 5]. What an output repeats of its group, or of what the
-supporter has said, is worth less (`redundancy`): that needs all outputs of a prompt, which our reward manager gathers
+r is the sum of UnifiReward's five terms (papers.md §6), +1 or −1 each: three steps, the response, the format. A part is
+read from its tags, also where the whole is malformed. What an output repeats of its group, or of what the supporter has
+said, is worth less (`redundancy`): that needs all outputs of a prompt, which our reward manager gathers
 (`pipelines.train.verl_rewards`). The judge is asked over HTTP, at `GONGQING_JUDGE`, and the encoder, where the recipe
 names one, at `GONGQING_ENCODER`.
 """
@@ -9,14 +10,16 @@ names one, at `GONGQING_ENCODER`.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from pipelines.rewards import services
+from pipelines.rewards.format import cer, section
 from pipelines.rewards.redundancy import Encode, Mode, Vectors, decided_alone, redundancy, reweighted
-from pipelines.rewards.services import ENCODER, case, dialogue, encoded, refuse_unknown
-from pipelines.rewards.unified import Parts, parts, terms
+from pipelines.rewards.services import ENCODER, RewardFailed, case, dialogue, encoded, refuse_unknown
+from schemas.labels import MATCHING, PREFERENCES
+from schemas.reasoning import CER_STEPS, CER_TAGS
 
 Scores = dict[str, Any]
 # `reward_kwargs` of a recipe: of which kind, or one of which names.
@@ -27,6 +30,72 @@ SETTINGS = {
     "reweight": "true or false",
     "judge": "true or false",
 }
+
+
+class Parts(NamedTuple):
+    """The parts of an output that can be judged; None: missing, or not once."""
+
+    steps: tuple[str | None, ...]  # in the order of CER_STEPS
+    response: str | None
+
+    @property
+    def judged(self) -> dict[str, bool]:
+        """Whether each is there, by the name of its term."""
+        return {name: part is not None for name, part in zip(Terms._fields, (*self.steps, self.response), strict=False)}
+
+    @property
+    def any(self) -> bool:
+        """Whether there is something to judge."""
+        return any(self.judged.values())
+
+
+class Terms(NamedTuple):
+    """The five terms of an output; 0 for a verdict that is missing."""
+
+    step1: float
+    step2: float
+    step3: float
+    response: float
+    format: float
+
+
+def parts(text: str) -> Parts:
+    """The parts of an output that can be judged."""
+    return Parts(tuple(section(text, step, CER_TAGS) for step in CER_STEPS), section(text, "answer", CER_TAGS))
+
+
+def terms(text: str, output: Parts, verdict: Mapping[str, Any] | None) -> Terms:
+    """The terms of an output.
+
+    Args:
+        text: The output.
+        output: Its parts.
+        verdict: The judge's: `steps`, three booleans, and `preference`, one of PREFERENCES. None: none.
+
+    Raises RewardFailed for a verdict of another form.
+    """
+    steps, preference = (None, None, None), None
+    if verdict is not None:
+        steps, preference = _read(verdict)
+    step1, step2, step3 = (_sign(part, right) for part, right in zip(output.steps, steps, strict=True))
+    response = _sign(output.response, None if preference is None else preference in MATCHING)
+    return Terms(step1, step2, step3, response, cer(text))
+
+
+def _read(verdict: Mapping[str, Any]) -> tuple[Any, str]:
+    steps, preference = verdict.get("steps"), verdict.get("preference")
+    if not isinstance(steps, list) or len(steps) != len(CER_STEPS) or not all(isinstance(one, bool) for one in steps):
+        raise RewardFailed(f"the judge's verdict on the steps is {steps!r}, and three booleans were asked for")
+    if preference not in PREFERENCES:
+        raise RewardFailed(f"the judge prefers {preference!r}, which is none of {', '.join(PREFERENCES)}")
+    return steps, str(preference)
+
+
+def _sign(part: str | None, right: bool | None) -> float:
+    """+1 right, −1 wrong or missing, 0 not judged."""
+    if part is None:
+        return -1.0
+    return 0.0 if right is None else 1.0 if right else -1.0
 
 
 async def compute_score(

@@ -8,8 +8,8 @@ For a triplet (q, a⁺, a⁻) of `rm_triplets` the loss is max(0, cos(q, a⁻) �
 emotion, generic, another answer) and, as E's third kind, over the a⁺ of other rows of the batch. Rows of one question,
 of one group or with the same answer are masked from each other (`triplets.apart`), so no answer of a question is its
 negative. The two means are added. `out` appears, whole, once all is done: weights, tokenizer, and `encoder.json` with T
-(`pipelines.train.threshold`). A run that was killed goes on from its last checkpoint, beside `out`, with what it would
-have drawn. (The trainer of transformers, and so that of sentence-transformers, writes a checkpoint in place: a kill in
+(`choose_threshold`). A run that was killed goes on from its last checkpoint, beside `out`, with what it would have
+drawn. (The trainer of transformers, and so that of sentence-transformers, writes a checkpoint in place: a kill in
 the middle of one leaves a half that its resume takes for the last.)
 """
 
@@ -19,11 +19,11 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from pipelines.errors import GongqingError, RequestError, TrainingFailed
 from pipelines.rewards.contrastive import Quotable
 from pipelines.train.embedding import KINDS, MARKS, NOTE, Encoder, Kind, read_note
 from pipelines.train.options import Options, check_options
-from pipelines.train.threshold import Threshold, choose_threshold
 from pipelines.train.triplets import Triplet, apart, plan_batches, read_triplets, require_several
 from schemas.ids import digest
 
@@ -140,6 +139,58 @@ class Training:
         if text not in cache:
             [cache[text]] = self.encoder.ids([text], kind)
         return cache[text]
+
+
+Scores = NDArray[np.float64]
+MOST_PASSING = 0.05  # of the negatives of a kind: ours
+
+
+class Threshold(NamedTuple):
+    """T, and what passes it: the share of positives and of each kind of negatives, and the balanced accuracy, of which
+    kinds are equal parts. Of each kind also how often a positive scores higher (AUC, a tie is half).
+    """
+
+    value: float
+    balanced_accuracy: float
+    positives: float
+    passes: dict[str, float]
+    auc: dict[str, float]
+
+
+def choose_threshold(positives: Scores, negatives: Mapping[str, Scores]) -> Threshold:
+    """T for cosines of positives and of each kind of negatives (E eq. 6; how it is chosen is ours).
+
+    T is the lowest place at which at most `MOST_PASSING` of every kind of negatives pass (cos > T): the score of a
+    negative, which does not pass itself; of fewer than twenty negatives of a kind none may. Where the balanced accuracy
+    would be higher at a lower T, that one is not taken: what passes is paid for, and a policy looks for it.
+
+    Raises ValueError where either is missing, and FloatingPointError for cosines that are no finite numbers.
+    """
+    every = np.concatenate([positives, *negatives.values()])
+    if lost := int((~np.isfinite(every)).sum()):
+        raise FloatingPointError(f"of {len(every):,} cosines {lost:,} are NaN or infinite: no threshold parts them")
+    kinds = {kind: np.sort(scores) for kind, scores in negatives.items() if len(scores)}
+    if not len(positives) or not kinds:
+        raise ValueError("a threshold stands between positives and negatives, and there are none")
+    value = float(max(-1.0, *(_least(one) for one in kinds.values())))
+    passes = {kind: float((one > value).mean()) for kind, one in kinds.items()}
+    passing = float((positives > value).mean())
+    accuracy = (passing + 1 - sum(passes.values()) / len(passes)) / 2
+    return Threshold(value, accuracy, passing, passes, {kind: auc(positives, one) for kind, one in kinds.items()})
+
+
+def auc(positives: Scores, negatives: Scores) -> float:
+    """How often a positive scores higher than a negative; a tie counts half."""
+    ordered = np.sort(negatives)
+    below = np.searchsorted(ordered, positives, "left").sum()
+    not_above = np.searchsorted(ordered, positives, "right").sum()
+    return float((below + not_above) / 2 / (len(positives) * len(negatives)))
+
+
+def _least(ordered: Scores) -> float:
+    """The lowest of a kind's sorted scores that no more than `MOST_PASSING` of them are above."""
+    may_pass = int(MOST_PASSING * len(ordered) + 1e-9)  # a twentieth of 20 is 1
+    return float(ordered[-1 - may_pass])
 
 
 def measure(encoder: Encoder, triplets: Sequence[Triplet]) -> Threshold:

@@ -171,15 +171,16 @@ def plan_runs(home: Path, experiment: Experiment, rewards: Rewards) -> list[Plan
 
 
 def prepare_runs(planned: Sequence[Planned], on_run: OnRun) -> None:
-    """Compose every ablation, and then count its rows, with its first seed: seeds differ in nothing that is checked.
-    `on_run` gets each run before.
+    """Compose every ablation, and count its rows, with its first seed: seeds differ in nothing that is checked. What
+    cannot be composed is refused before anything is written: the first is composed as its rows are counted. `on_run`
+    gets each run before.
 
     Raises as `Run.prepare_rows` does.
     """
     firsts = list({one.compared: one for one in reversed(planned)}.values())[::-1]
-    for run in _each_once(firsts):
-        if not (run.folder / ROWS).exists():
-            on_run(run)
+    for place, run in enumerate(run for run in _each_once(firsts) if not (run.folder / ROWS).exists()):
+        on_run(run)
+        if place:
             run.compose()
     for one in firsts:
         for run in one.runs:

@@ -30,7 +30,6 @@ _SEED = 0
 def make_encoder(paths: Sequence[Path], folder: Path, hidden: int) -> None:
     """Make the encoder for the triplets of Parquet files. Raises RequestError without train rows."""
     import pyarrow.parquet as pq
-    from transformers import ElectraConfig, ElectraModel
 
     texts: set[tuple[Kind, str]] = set()
     for path in paths:
@@ -39,6 +38,8 @@ def make_encoder(paths: Sequence[Path], folder: Path, hidden: int) -> None:
                 texts |= {(kind, row[column]) for column, kind in _TEXTS.items()}
     if not texts:
         raise RequestError("there are no triplets to learn words from", where=paths, hint="name files with train rows")
+    from transformers import ElectraConfig, ElectraModel
+
     ordered = sorted(texts)
     tokens = train_bpe([*(text for _, text in ordered), *MARKS.values()], _VOCABULARY, ["<pad>"], pad_token="<pad>")  # noqa: S106
     config = ElectraConfig(

@@ -6,13 +6,24 @@ block is then missing from the sample, and as many tokens of the reply's beginni
 words is not learnt at all, and the loss is 0/0. Nor does its trainer look at a seed: rows come in one order. And it
 ends at the first sample that is too long, where nothing is to be cut: here those are left out, which `lengths` has
 counted before.
+
+torchrun starts each worker in a separate session, without the locks of the run: one that outlived a killed torchrun
+would train on beside the next start. So a worker ends with its torchrun.
 """
 
+import ctypes
+import os
+import signal
 from typing import Any
 
 import numpy as np
 import torch
 from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
+
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+
+if "LOCAL_RANK" in os.environ:  # torchrun's
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class ChatDataset(MultiTurnSFTDataset):  # type: ignore[misc]  # verl has no types

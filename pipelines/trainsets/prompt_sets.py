@@ -4,17 +4,19 @@ verl hands the reward neither the prompt nor the dialogue, so both stand in `ext
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from pipelines.core.stage import stage
+from pipelines.errors import UnreadableFile
 from pipelines.llm.prompts import Prompt, load
 from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Prompts, Settings
 from pipelines.split.eligible import Eligibility
 from pipelines.split.references import Reference, draw_reference, may_teach
-from pipelines.trainsets.lengths import ruler
 from schemas.dropped import Lost, Row, dropped
 from schemas.ids import round_id, stable_int
 from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES
@@ -209,3 +211,59 @@ def make_grpo_coe(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.D
 def make_grpo_cer(sampled_turns: pl.DataFrame, splits: pl.DataFrame, settings: Settings) -> Result:
     """`grpo_cer`: C's prompts."""
     return cer_prompts(sampled_turns, splits, settings.prompts)
+
+
+# Characters of a token of Qwen's vocabulary, rounded down so that a prompt is rather dropped than cut. An estimate
+# of ours, for homes without a tokenizer: verl cuts an overlong prompt on the left, where the format is asked for.
+_CHARACTERS_A_TOKEN = {"zh": 1.4, "en": 4.0}
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """Measures prompts: by the tokens of a chat template with native thinking off, as verl's filter does, or, without
+    a tokenizer, by the characters of all messages. `unit` names what is counted.
+    """
+
+    tokenizer: Any = None
+    unit: str = "characters"
+
+    def length(self, prompt: list[dict[str, str]]) -> int:
+        """The length of a chat prompt."""
+        if self.tokenizer is None:
+            return sum(len(message["content"]) for message in prompt)
+        encoded = self.tokenizer.apply_chat_template(
+            prompt, tokenize=True, add_generation_prompt=True, enable_thinking=False, return_dict=True
+        )
+        return len(encoded["input_ids"])
+
+    def limit(self, max_tokens: int, lang: str) -> int:
+        """The greatest length that is `max_tokens` at the most."""
+        return max_tokens if self.tokenizer is not None else int(max_tokens * _CHARACTERS_A_TOKEN[lang])
+
+
+def ruler(tokenizer: Path | None) -> Ruler:
+    """The ruler that the settings ask for.
+
+    Raises UnreadableFile where the folder holds no tokenizer with a chat template, or transformers is not installed.
+    """
+    if tokenizer is None:
+        return Ruler()
+    try:
+        from transformers import AutoTokenizer
+    except ModuleNotFoundError as error:
+        raise UnreadableFile(
+            "a tokenizer is set, but transformers is not installed",
+            where=tokenizer,
+            hint="pip install 'gongqing[tokenizer]', or leave prompts.tokenizer out",
+        ) from error
+    try:
+        loaded = AutoTokenizer.from_pretrained(tokenizer, local_files_only=True)
+    except Exception as error:  # of a damaged file transformers raises what its parsers happen to
+        raise UnreadableFile(
+            "there is no tokenizer here", where=tokenizer, hint="name a folder with tokenizer.json"
+        ) from error
+    if not loaded.chat_template:
+        raise UnreadableFile(
+            "the tokenizer has no chat template", where=tokenizer, hint="use the tokenizer of a chat model"
+        )
+    return Ruler(loaded, f"tokens of {tokenizer.name}")

@@ -32,7 +32,7 @@ ANSWERS = ["我在听。", "我在听，您慢慢说。", "先去睡一觉吧。
 OUTPUTS = [f"<answer>{text}</answer>" for text in ANSWERS]
 HISTORY = ["我在听。"]
 DIALOGUE = [{"role": "supporter", "text": HISTORY[0]}, {"role": "seeker", "text": "睡不着。"}]
-GROUP, VALIDATION, SECONDS = 3, 2, 8.0
+GROUP, VALIDATION, SECONDS = 3, 2, 4.0
 OF_NUMBERS = """
 import math
 
@@ -98,14 +98,14 @@ def answering(path: str, asked: dict[str, Any]) -> Any:
 
 
 async def late() -> dict[str, Any]:
-    await asyncio.sleep(12)
+    await asyncio.sleep(6)
     return {}
 
 
 async def main() -> None:
     folder = Path(sys.argv[1])
     (folder / "numbers.py").write_text(OF_NUMBERS)
-    services.SECONDS, services.PAUSES = 4.0, ()
+    services.SECONDS, services.PAUSES = 3.0, ()
     tokens = make_tokenizer([*OUTPUTS, "等您。"] * 9)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     compeer, mindchat, numbers = (

@@ -1,18 +1,23 @@
 """What tests train in: the environment, a home with a release, a tiny model to start from, the command."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from pipelines.operations.release import release
-from pipelines.settings import ROOT, Settings
+from pipelines.settings import ROOT, Rewards, Settings
 from pipelines.store.releases import Releases
+from pipelines.train.experiment import Planned, plan_runs, read_experiment
+from pipelines.train.runs import LOCK
 from pipelines.train.services import PYTHON
 
 QUIET = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -83,3 +88,74 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """The records of a JSON Lines file, or of all that lie in a folder."""
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+# An experiment of verl's SFT and the contrastive training.
+STEPS, SAVED, ROWS, SEED = 20, 5, 160, 7
+EXPERIMENT = f"""
+name = "real"
+preset = "cpu_smoke"
+seeds = [{SEED}]
+rows = {ROWS}
+
+[[ablations]]
+recipe = "unifireward"
+
+[[ablations]]
+recipe = "empathy_encoder"
+
+[settings.sft]
+"trainer.total_training_steps" = {STEPS}
+"trainer.save_freq" = {SAVED}
+"data.train_batch_size" = 8
+
+[settings.contrastive]
+epochs = 1
+"""
+
+
+class Trained(NamedTuple):
+    """An experiment that was killed, and started again: its file, its plan, what the first start printed to stderr, the
+    processes of the trainer that it left behind, and the results as the second start printed them.
+    """
+
+    file: Path
+    plan: list[Planned]
+    killed: str
+    left: list[str]
+    results: list[dict[str, Any]]
+
+
+def written_experiment(folder: Path, text: str) -> Path:
+    """The file of an experiment."""
+    path = folder / "ablations.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def train_experiment(home: Path, folder: Path) -> Trained:
+    """`EXPERIMENT` in a home: its trainer is killed behind the first checkpoint of its first run, and it is started
+    again.
+    """
+    file = written_experiment(folder, EXPERIMENT)
+    plan = plan_runs(home, read_experiment(file), Rewards())
+    run = plan[0].run
+    process = start_command(home, "experiment", file)
+    while max(run.metrics(), default=0) <= SAVED and process.poll() is None:
+        time.sleep(0.05)
+    os.kill(int((run.folder / LOCK).read_text()), signal.SIGKILL)
+    _, killed = process.communicate(timeout=120)
+    left = [words for words in commands().values() if str(run.folder) in words]
+    process = start_command(home, "experiment", file, "--json")
+    stdout, stderr = process.communicate(timeout=1200)
+    assert process.returncode == 0, stderr
+    return Trained(file, plan, killed, left, json.loads(stdout))
+
+
+def commands() -> dict[int, str]:
+    """The command lines of all processes."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended
+            found[int(path.parent.name)] = path.read_bytes().replace(b"\0", b" ").decode()
+    return found

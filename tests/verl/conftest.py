@@ -1,5 +1,6 @@
 """A home to train in, shared by all that train: one worker makes it, once."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -7,15 +8,16 @@ import pytest
 from dagster_fixtures import instance
 from fake_model import FakePool
 from labels_made import LABELLED
-from train_env import require_train_env
+from train_env import Trained, require_train_env, train_experiment, warm
 
 from pipelines.flow.runner import run_stage
 from pipelines.flow.stages import STAGES
 from pipelines.operations.release import release
 from pipelines.settings import Rewrite
 from pipelines.store import Store
+from pipelines.train.runs import MODEL, NOTE
 
-__all__ = ["instance", "persona_home", "training_home"]
+__all__ = ["experiment", "instance", "persona_home", "training_home", "warm_start"]
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +45,17 @@ def persona_home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) 
             run_stage(stage, Store(home / "data"), settings, clients=clients)
     release(home, "v1", allow=["not_from_a_model"], settings=settings)
     return home
+
+
+@pytest.fixture(scope="session")
+def warm_start(training_home: Path) -> Path:
+    """The folder of a run of `empathy_sft`, as if it had come to its end: its model writes E's format now and then."""
+    run = training_home / "training" / "warm"
+    warm(training_home, run, "sft_coe", "--form=coe", "--epochs=1", "--batch=4").joinpath("start").rename(run / MODEL)
+    (run / NOTE).write_text(json.dumps({"recipe": "empathy_sft", "release": {"name": "v1"}, "overrides": {}}))
+    return run
+
+
+@pytest.fixture(scope="session")
+def experiment(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return train_experiment(training_home, tmp_path_factory.mktemp("experiment"))

@@ -72,79 +72,76 @@ def note(folder: Path) -> dict:
 
 LOSS = """
 import json, sys
-import torch
-from pipelines.train.contrastive import loss
-case = json.load(sys.stdin)
-vectors = {name: torch.tensor(case[name], dtype=torch.float64) for name in ("queries", "positives", "negatives")}
-total, parts = loss(**vectors, mask=torch.tensor(case["mask"]), margin=case["margin"])
-print(json.dumps([float(total), parts]))
-"""
-
-STEP = """
-import json, sys
 from pathlib import Path
+import torch
 from pipelines.train import contrastive
 from pipelines.train.embedding import Encoder
 from pipelines.train.options import check_options
 from pipelines.train.triplets import apart, read_triplets
-folder, rows = Path(sys.argv[1]), read_triplets([Path(sys.argv[2])])
+
+folder, losses = Path(sys.argv[1]), []
+for case in json.load(sys.stdin):
+    vectors = {name: torch.tensor(case[name], dtype=torch.float64) for name in ("queries", "positives", "negatives")}
+    total, parts = contrastive.loss(**vectors, mask=torch.tensor(case["mask"]), margin=case["margin"])
+    losses.append([float(total), parts])
+
+rows = read_triplets([folder / "train.parquet"])
 options = {"start": "s", "train": "t", "validation": "v", "out": "o", "epochs": 1, "batch": 8, "rate": 1e-3, "seed": 1}
-training = contrastive.Training(Encoder.load(folder, device="cpu"), rows, check_options(options))
-loss, seen = contrastive.loss, []
+training = contrastive.Training(Encoder.load(folder / "start", device="cpu"), rows, check_options(options))
+loss, masks = contrastive.loss, []
 def watched(queries, positives, negatives, mask, margin):
-    seen.append(mask.tolist())
+    masks.append(mask.tolist())
     return loss(queries, positives, negatives, mask, margin)
 contrastive.loss = watched
 for _ in training.plan:
     training.step()
-print(json.dumps([seen, [apart([rows[place] for place in step]).tolist() for step in training.plan]]))
-"""
+expected = [apart([rows[place] for place in step]).tolist() for step in training.plan]
 
-SPOILT = """
-import json, sys
-from pathlib import Path
-from pipelines.train.embedding import Encoder
-encoder = Encoder.load(Path(sys.argv[1]), device="cpu")
-encoder.model.embeddings.LayerNorm.bias.data[-1] = float("inf")
-encoder.save(Path(sys.argv[2]))
-print(json.dumps(encoder.dimension))
+spoilt = Encoder.load(folder / "start", device="cpu")
+spoilt.model.embeddings.LayerNorm.bias.data[-1] = float("inf")
+spoilt.save(folder / "spoilt" / "start")
+print(json.dumps({"losses": losses, "masks": masks, "expected": expected}))
 """
+# Vectors of the plane: cos(q, a⁺) is 1, 0.6, 0; cos(q, a⁻) is 0.6, 0.6, 0.8.
+PLANE = {
+    "queries": [[1, 0], [0, 1], [0, 1]],
+    "positives": [[1, 0], [0.8, 0.6], [1, 0]],
+    "negatives": [[0.6, 0.8], [0.8, 0.6], [0.6, 0.8]],
+}
+# The second and the third row are of one group, so neither is a negative of the other.
+MASK = [[False, True, True], [True, False, False], [True, False, False]]
 
 
 @pytest.fixture(scope="module")
-def spoilt(folder: Path) -> Path:
+def losses(folder: Path) -> dict:
+    """Of the plane, and what masks the steps of a training had."""
+    cases = [{**PLANE, "mask": MASK, "margin": 0.5}, {**PLANE, "mask": [[False] * 3] * 3, "margin": 0.25}]
+    return script_result(LOSS, folder, stdin=cases)
+
+
+@pytest.fixture(scope="module")
+def spoilt(folder: Path, losses: dict) -> Path:
     """An encoder named as the one to start from, of which one weight is infinite."""
-    script_result(SPOILT, folder / "start", folder / "spoilt" / "start")
     return folder / "spoilt" / "start"
 
 
 class TestLoss:
-    """E eq. 5, max(0, cos(q, a⁻) − cos(q, a⁺) + m), worked out by hand on vectors of the plane."""
+    """E eq. 5, max(0, cos(q, a⁻) − cos(q, a⁺) + m), worked out by hand."""
 
     pytestmark = training
 
-    def test_it_is_the_equation_over_own_negatives_and_those_of_the_mask(self):
-        # cos(q, a⁺) is 1, 0.6, 0; cos(q, a⁻) is 0.6, 0.6, 0.8.
-        vectors = {
-            "queries": [[1, 0], [0, 1], [0, 1]],
-            "positives": [[1, 0], [0.8, 0.6], [1, 0]],
-            "negatives": [[0.6, 0.8], [0.8, 0.6], [0.6, 0.8]],
-        }
-        # The second and the third row are of one group, so neither is a negative of the other.
-        mask = [[False, True, True], [True, False, False], [True, False, False]]
+    def test_it_is_the_equation_over_own_negatives_and_those_of_the_mask(self, losses: dict):
         own = [max(0, 0.6 - 1 + 0.5), max(0, 0.6 - 0.6 + 0.5), max(0, 0.8 - 0 + 0.5)]
         # q₁ with a⁺₂ and a⁺₃, q₂ with a⁺₁, q₃ with a⁺₁
         others = [max(0, 0.8 - 1 + 0.5), max(0, 1 - 1 + 0.5), max(0, 0 - 0.6 + 0.5), max(0, 0 - 0 + 0.5)]
         assert (own[0], others[2]) == (pytest.approx(0.1), 0), "one of the hinges is shut"
-        total, parts = script_result(LOSS, stdin={**vectors, "mask": mask, "margin": 0.5})
+        (total, parts), (without_others, _) = losses["losses"]
         assert total == pytest.approx(sum(own) / 3 + sum(others) / 4)
         assert parts == pytest.approx({"train/similarity": 1.6 / 3, "train/own_negative_nearer": 1 / 3})
-        total, _ = script_result(LOSS, stdin={**vectors, "mask": [[False] * 3] * 3, "margin": 0.25})
-        assert total == pytest.approx((0 + 0.25 + 1.05) / 3), "a shut hinge of an own negative costs nothing"
+        assert without_others == pytest.approx((0 + 0.25 + 1.05) / 3), "a shut hinge of an own negative costs nothing"
 
-    def test_no_answer_of_a_question_or_of_its_group_is_a_negative_in_a_step(self, folder: Path):
-        masks, expected = script_result(STEP, folder / "start", folder / "train.parquet")
-        assert masks == expected
+    def test_no_answer_of_a_question_or_of_its_group_is_a_negative_in_a_step(self, losses: dict):
+        assert losses["masks"] == losses["expected"] != []
 
 
 class TestTraining:
@@ -276,11 +273,7 @@ def test_every_answer_is_compared_with_every_question_and_each_is_read_once(monk
 @pytest.fixture(scope="module")
 def service(folder: Path, note: dict) -> Iterator[str]:
     """The address of the service of the trained encoder."""
-    yield from served(folder / "whole")
-
-
-def served(encoder: Path) -> Iterator[str]:
-    process = popen("-m", "pipelines.train.encoder", encoder, stderr=subprocess.DEVNULL)
+    process = popen("-m", "pipelines.train.encoder", folder / "whole", stderr=subprocess.DEVNULL)
     yield json.loads(process.stdout.readline())["address"]
     process.stdin.close()
     assert process.wait(timeout=120) == 0, "it ends with the process that started it"
@@ -359,17 +352,13 @@ class TestServed:
         assert post(service, {"texts": [], "kind": "query"}) == (200, {"vectors": []})
         assert post(service, b'{"texts": ["\\ud83d"], "kind": "query"}')[0] == 200
 
-    def test_a_vector_with_one_place_that_is_not_finite_is_not_sent(self, spoilt: Path):
-        for address in served(spoilt):
-            status, reply = post(address, {"texts": ["难过", "睡不着"], "kind": "query"})
-        assert status == 500
-        assert "its weights are broken; train it again" in reply["problem"]
-
-    def test_an_encoder_that_we_did_not_train_has_no_threshold_and_a_signal_ends_it_in_order(self, folder: Path):
-        process = popen("-m", "pipelines.train.encoder", folder / "start")
+    def test_broken_vectors_are_not_sent_and_an_encoder_that_we_did_not_train_has_no_threshold(self, spoilt: Path):
+        """And a signal ends it in order."""
+        process = popen("-m", "pipelines.train.encoder", spoilt)
         address = json.loads(process.stdout.readline())["address"]
-        assert post(address, {"texts": ["难过"], "kind": "query"})[0] == 200
         assert (about(address)["threshold"], about(address)["figures"]) == (None, {})
+        status, reply = post(address, {"texts": ["难过", "睡不着"], "kind": "query"})
+        assert (status, "its weights are broken; train it again" in reply["problem"]) == (500, True)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=120) == 0, "its standard input is open"
         _, stderr = process.communicate()

@@ -1,7 +1,4 @@
-"""E's three runs, for real: a warm start, an encoder, and a policy that starts from the one and asks the other.
-
-The policy is trained as a Dagster asset.
-"""
+"""E's policy, for real: trained as a Dagster asset, from a warm start, with the encoder of a run that has ended."""
 
 import json
 from pathlib import Path
@@ -9,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pyarrow.parquet as pq
 import pytest
-from train_env import in_train_env, read_lines
+from train_env import SEED, Trained, read_lines
 
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.training import trainings
@@ -18,9 +15,6 @@ from pipelines.rewards.empathy import question
 from pipelines.rewards.format import coe, section
 from pipelines.store import Store
 from pipelines.store.releases import Releases
-from pipelines.train.launch import Run
-from pipelines.train.prepare import prepare
-from pipelines.train.recipe import load_recipe
 from pipelines.train.runs import MODEL, SCORED, read_metrics, read_note
 from schemas.reasoning import COE_TAGS
 
@@ -31,7 +25,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:AssetExecutionContext.run_id:DeprecationWarning"),
 ]
 
-NAME, STEPS, PROMPTS, GROUP = "e-empathy_coe", 3, 4, 8
+NAME, ENCODER = "e-empathy_coe", f"real-empathy_encoder-s{SEED}"
+STEPS, PROMPTS, GROUP = 3, 4, 8
 KEY = dg.AssetKey("train_empathy_coe")
 # A rate at which the little that the start knows is still there at the end.
 POLICY = [
@@ -50,14 +45,10 @@ POLICY = [
 ]
 
 
-def run_of(home: Path, recipe: str, **settings: object) -> Run:
-    return prepare(home, load_recipe(recipe), "cpu_smoke", name=f"e-{recipe}", settings=settings)
-
-
 def materialized(home: Path, instance: dg.DagsterInstance, *settings: str) -> dg.ExecuteInProcessResult:
     [asset] = [one for one in trainings if KEY in one.keys]
     config = {"preset": "cpu_smoke", "name": NAME, "settings": [*POLICY, *settings]}
-    config |= {"start": "e-empathy_sft", "encoder": "e-empathy_encoder"}
+    config |= {"start": "warm", "encoder": ENCODER}
     return dg.materialize(
         [asset],
         instance=instance,
@@ -73,15 +64,8 @@ def failure(result: dg.ExecuteInProcessResult) -> dg.Failure:
 
 
 @pytest.fixture(scope="module")
-def ran(training_home: Path):
+def ran(training_home: Path, warm_start: Path, experiment: Trained):
     """The run of the policy's asset, and the instance that it reported to."""
-    steps = {"trainer.total_training_steps": 2, "trainer.save_freq": 2}
-    warm = run_of(training_home, "empathy_sft", **steps, **{"optim.lr": 1e-5})
-    # A start that writes E's format now and then: with the usual one, which has learnt nothing, the encoder is idle.
-    options = ("--form=coe", "--epochs=1", "--batch=4")
-    in_train_env("-m", "pipelines.train.tiny", warm.folder / "start", *warm.files["train"], *options)
-    for run in (warm, run_of(training_home, "empathy_encoder", epochs=1)):
-        run.train(lambda step, metrics: None)
     with dg.instance_for_test() as instance:
         result = materialized(training_home, instance)
         assert result.success, failure(result).description
@@ -94,13 +78,11 @@ def folder(training_home: Path, ran) -> Path:
 
 
 def test_the_policy_starts_from_the_warm_start(folder: Path):
-    start = folder.parent / "e-empathy_sft" / MODEL
-    assert read_note(folder)["overrides"]["actor_rollout_ref.model.path"] == str(start)
-    assert (start / "config.json").exists()
+    assert read_note(folder)["overrides"]["actor_rollout_ref.model.path"] == str(folder.parent / "warm" / MODEL)
 
 
 def test_its_reward_is_the_form_and_the_encoders_similarity_of_the_answer(folder: Path, training_home: Path):
-    encoder = json.loads((folder.parent / "e-empathy_encoder" / MODEL / "encoder.json").read_text())
+    encoder = json.loads((folder.parent / ENCODER / MODEL / "encoder.json").read_text())
     rows = pq.read_table(Releases(training_home).folder("v1") / "grpo_coe").to_pylist()
     extra_info = {row["row_id"]: row["extra_info"] for row in rows}
     scored = read_lines(folder / SCORED)

@@ -1,22 +1,18 @@
 """Experiments: ablations on equal rows and seeds, one table; verl's SFT trainer for real, killed in the middle."""
 
 import json
-import os
 import re
-import signal
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from train_env import in_train_env, script_result, start_command
+from train_env import ROWS, SAVED, SEED, STEPS, Trained, script_result, written_experiment
 
 from pipelines.errors import RequestError, UnknownName, UnreadableFile
 from pipelines.settings import Rewards
 from pipelines.train.experiment import Planned, plan_runs, prepare_runs, read_experiment, train_runs
 from pipelines.train.launch import Run
 from pipelines.train.recipe import as_arguments
-from pipelines.train.runs import LOCK, METRICS, MODEL, NOTE, parse_step, read_config, read_note
+from pipelines.train.runs import METRICS, MODEL, NOTE, REFUSED, parse_step, read_config, read_note
 
 pytestmark = pytest.mark.xdist_group("training")  # the home is made there
 
@@ -39,12 +35,6 @@ ablation = "sft"
 """
 
 
-def written(folder: Path, text: str) -> Path:
-    path = folder / "ablations.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -65,24 +55,24 @@ def written(folder: Path, text: str) -> Path:
 )
 def test_a_wrong_experiment_is_refused_with_the_place(tmp_path: Path, text: str, says: str):
     with pytest.raises(RequestError, match=says):
-        read_experiment(written(tmp_path, text))
+        read_experiment(written_experiment(tmp_path, text))
 
 
 def test_a_missing_file_and_one_that_is_no_toml_are_refused(tmp_path: Path):
     with pytest.raises(UnreadableFile, match="no such file"):
         read_experiment(tmp_path / "nowhere.toml")
     with pytest.raises(UnreadableFile, match="not valid TOML"):
-        read_experiment(written(tmp_path, "name = "))
+        read_experiment(written_experiment(tmp_path, "name = "))
 
 
 @pytest.mark.parametrize("key", ['"trainer.total_training_steps"', "trainer.total_training_steps"])
 def test_a_key_may_stand_with_quotes_or_without(tmp_path: Path, key: str):
-    experiment = read_experiment(written(tmp_path, ABLATIONS.replace('"trainer.total_training_steps"', key)))
+    experiment = read_experiment(written_experiment(tmp_path, ABLATIONS.replace('"trainer.total_training_steps"', key)))
     assert experiment.settings == {"sft": {"trainer.total_training_steps": 2}}
 
 
 def planned(home: Path, folder: Path, text: str) -> list[Planned]:
-    return plan_runs(home, read_experiment(written(folder, text)), Rewards())
+    return plan_runs(home, read_experiment(written_experiment(folder, text)), Rewards())
 
 
 @pytest.mark.parametrize(
@@ -179,93 +169,56 @@ def test_a_refusal_names_the_file_as_a_place_where_settings_are_written(
 
 
 @pytest.mark.timeout(300)
-def test_an_ablation_that_cannot_be_composed_is_refused_before_another_is_trained(training_home: Path, tmp_path: Path):
+def test_an_ablation_that_cannot_be_composed_is_refused_before_rows_of_another_are_written(
+    training_home: Path, tmp_path: Path
+):
     text = ABLATIONS.replace("variants", "uncomposed").replace("seeds = [1, 2]", "")
     text = text.replace('ablation = "sft"', 'ablation = "ur"')
     plan = planned(training_home, tmp_path, text + '[settings.grpo]\n"data.train_batch_size" = 3\n')
     seen: list[str] = []
-    with pytest.raises(RequestError, match="verl refuses the configuration: train_batch_size \\(3\\) must be") as error:
+    with pytest.raises(RequestError) as error:
         prepare_runs(plan, lambda run: seen.append(run.folder.name))
+    refused = plan[1].run.folder
+    assert error.value.what == (
+        "verl refuses the configuration: train_batch_size (3) must be >= actor.ppo_mini_batch_size (8)"
+    )
+    assert error.value.where == refused / REFUSED
+    assert "Disabled critic" in (refused / REFUSED).read_text(), "the rest of what verl printed"
     assert "[settings] of an experiment" in error.value.hint
     assert seen == [one.run.folder.name for one in plan]
     assert not [one for one in plan if (one.run.folder / NOTE).exists()]
 
 
-# --- for real: verl's SFT and the contrastive training, two seeds each; the first run is killed in the middle
-
-STEPS, ROWS = 30, 160
-# Batches so large that there is time to kill it in the middle: steps of four rows take some hundredths of a second.
-REAL = f"""
-name = "real"
-preset = "cpu_smoke"
-seeds = [1, 2]
-rows = {ROWS}
-
-[[ablations]]
-recipe = "unifireward"
-
-[[ablations]]
-recipe = "empathy_encoder"
-
-[settings.sft]
-"trainer.total_training_steps" = {STEPS}
-"trainer.save_freq" = 5
-"data.train_batch_size" = 32
-
-[settings.contrastive]
-epochs = 1
-"""
+# --- for real: verl's SFT, killed in the middle, and the contrastive training
 
 
 @pytest.fixture(scope="module")
-def plan(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Planned]:
-    return planned(training_home, tmp_path_factory.mktemp("planned"), REAL)
-
-
-@pytest.fixture(scope="module")
-def run(plan: list[Planned]) -> Run:
-    """The first of them, of verl's SFT."""
-    return plan[0].run
-
-
-@pytest.fixture(scope="module")
-def results(training_home: Path, run: Run, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """The results of an experiment that was killed, with all its group, behind the first checkpoint of its first run,
-    and started again.
-    """
-    path = written(tmp_path_factory.mktemp("experiment"), REAL)
-    process = start_command(training_home, "experiment", path)
-    while max(run.metrics(), default=0) < 6 and process.poll() is None:
-        time.sleep(0.05)
-    os.killpg(int((run.folder / LOCK).read_text()), signal.SIGKILL)
-    _, stderr = process.communicate(timeout=120)
-    assert "training ended with code -9" in stderr
-    process = start_command(training_home, "experiment", path, "--json")
-    stdout, stderr = process.communicate(timeout=1200)
-    assert process.returncode == 0, stderr
-    parsed: list[dict[str, Any]] = json.loads(stdout)
-    return parsed
+def run(experiment: Trained) -> Run:
+    """The first run, of verl's SFT."""
+    return experiment.plan[0].run
 
 
 @pytest.mark.timeout(1500)
 class TestAnExperiment:
-    def test_it_goes_on_from_the_last_checkpoint(self, results: list[dict], run: Run):
+    def test_it_goes_on_from_the_last_checkpoint(self, experiment: Trained, run: Run):
+        assert "training ended with code -9" in experiment.killed
+        assert experiment.left == [], "a worker that trains on beside the next start"
         second = (run.folder / METRICS / "0002.jsonl").read_bytes().splitlines()
         steps = [parse_step(line)[0] for line in second]
         assert steps[0] > 1
-        assert steps[0] % 5 == 1
+        assert steps[0] % SAVED == 1
         assert steps == list(range(steps[0], STEPS + 1))
         assert sorted(run.metrics()) == list(range(1, STEPS + 1))
 
-    def test_results_stand_in_the_order_of_the_file_with_what_they_measure(self, results: list[dict]):
-        assert [(one["recipe"], one["ablation"], one["rows"]) for one in results] == [
+    def test_results_stand_in_the_order_of_the_file_with_what_they_measure(self, experiment: Trained):
+        assert [(one["recipe"], one["ablation"], one["rows"]) for one in experiment.results] == [
             ("unifireward", "", ROWS),
             ("empathy_encoder", "", ROWS),
         ]
-        assert {(one["seeds"], one["asked_rows"], one["figure"], one["shown"]) for one in results} == {
-            (2, ROWS, "loss", "train/loss")
+        assert {(one["seeds"], one["asked_rows"], one["figure"], one["shown"]) for one in experiment.results} == {
+            (1, ROWS, "loss", "train/loss")
         }
-        imitating, contrastive = results
+        imitating, contrastive = experiment.results
         assert imitating["steps"] == STEPS
         assert imitating["measured"].startswith("loss of unifireward on what it imitates; it writes no outputs")
         assert (imitating["validation"], imitating["validation_figure"]) == (None, None)
@@ -274,39 +227,34 @@ class TestAnExperiment:
             "balanced accuracy",
         )
 
-    def test_the_loss_falls_and_seeds_differ(self, results: list[dict], run: Run):
-        assert results[0]["last"] < results[0]["first"] - 1
-        assert min(one["last_deviation"] for one in results) > 0
+    def test_the_loss_falls(self, experiment: Trained, run: Run):
+        assert experiment.results[0]["last"] < experiment.results[0]["first"] - 1
         assert run.metrics()[STEPS]["train/loss"] < run.metrics()[1]["train/loss"] - 1
 
-    def test_runs_are_like_all_others_and_show_their_variants(self, results: list[dict], plan: list[Planned]):
-        for seed, one in zip((1, 2), plan[:2], strict=True):
-            note, config = read_note(one.run.folder), read_config(one.run.folder)
-            assert (note["recipe"], note["most_rows"], note["overrides"]["+data.seed"]) == ("unifireward", ROWS, seed)
-            assert (config["data"]["seed"], config["trainer"]["seed"], config["engine"]["seed"]) == (seed,) * 3
-            rows = json.loads((one.run.folder / "rows.json").read_text())
-            assert set(rows["variants"]) == {"none", "P"}
-            assert sum(rows["variants"].values()) == one.run.rows == ROWS
+    def test_a_run_is_like_all_others_and_shows_its_variants(self, experiment: Trained, run: Run):
+        note, config = read_note(run.folder), read_config(run.folder)
+        assert (note["recipe"], note["most_rows"], note["overrides"]["+data.seed"]) == ("unifireward", ROWS, SEED)
+        assert (config["data"]["seed"], config["trainer"]["seed"], config["engine"]["seed"]) == (SEED,) * 3
+        rows = json.loads((run.folder / "rows.json").read_text())
+        assert set(rows["variants"]) == {"none", "P"}
+        assert sum(rows["variants"].values()) == run.rows == ROWS
 
-    def test_runs_are_not_trained_again(self, results: list[dict], plan: list[Planned], tmp_path: Path):
-        prepare_runs(plan, pytest.fail)
+    def test_runs_are_not_trained_again(self, experiment: Trained):
+        prepare_runs(experiment.plan, pytest.fail)
         on = {"on_start": lambda run: None, "on_end": lambda run: None, "on_rows": pytest.fail, "on_step": pytest.fail}
-        again = train_runs(read_experiment(written(tmp_path, REAL)), plan, **on)
-        assert [one._asdict() for one in again] == results
-
-    def test_the_model_is_a_folder_that_transformers_loads(self, results: list[dict], run: Run):
-        load = "import sys; from transformers import AutoModelForCausalLM as M; M.from_pretrained(sys.argv[1])"
-        in_train_env("-c", load, run.folder / MODEL)
+        again = train_runs(read_experiment(experiment.file), experiment.plan, **on)
+        assert [one._asdict() for one in again] == experiment.results
 
 
 LEARNT = """
 import json, sys
 from omegaconf import OmegaConf
-from transformers import AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from verl.trainer.sft_trainer import create_sft_dataset
 from pipelines.train.compose import compose_config
 
 config = OmegaConf.create(compose_config("sft_trainer_engine", sys.argv[2:]))
+AutoModelForCausalLM.from_pretrained(sys.argv[1])
 tokens = AutoTokenizer.from_pretrained(sys.argv[1])
 learnt = []
 for template in (tokens.chat_template, json.load(sys.stdin)):
@@ -333,13 +281,13 @@ BLOCK_IN_PROMPT_ALONE = (
 
 
 @pytest.mark.timeout(1500)
-def test_every_reply_is_learnt_whole_behind_the_prompt_that_will_ask_for_it(
-    results: list[dict], run: Run, training_home: Path
+def test_the_model_loads_and_every_reply_was_learnt_whole_behind_the_prompt_that_will_ask_for_it(
+    run: Run, training_home: Path
 ):
     """By our template, and by Qwen3's."""
     arguments = as_arguments(run.overrides)
     cwd = {"cwd": training_home, "HF_HOME": str(training_home / "hf")}
-    rows = script_result(LEARNT, run.folder / "start", *arguments, stdin=BLOCK_IN_PROMPT_ALONE, **cwd)
+    rows = script_result(LEARNT, run.folder / MODEL, *arguments, stdin=BLOCK_IN_PROMPT_ALONE, **cwd)
     assert len(rows) == 80
     for row in rows:
         assert row["learnt"] == "".join(f"{reply}<|im_end|>\n" for reply in row["replies"])

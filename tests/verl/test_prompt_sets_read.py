@@ -22,7 +22,6 @@ from pipelines.settings import Prompts
 from pipelines.split.turns import sample_turns
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
-from pipelines.train.lengths import check_counts, parse_counts
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import as_arguments, load_recipe, recipe_names
 from pipelines.train.runs import MODEL, NOTE
@@ -174,39 +173,22 @@ def written(real: Made, config: str, split: str) -> Rows:
 
 
 @pytest.mark.parametrize("name", GRPO)
-def test_verl_reads_every_row_of_a_thousand_and_more(real: Made, verl: dict[str, Any], name: str):
-    config = load_recipe(name).rows
-    assert real.release.rows(config) >= LEAST
-    for split in ("train", "validation"):
-        ids = [row["row_id"] for row in written(real, config, split)]
-        assert verl[name]["read"][split]["ids"] == ids
-        assert len(ids) == real.release.rows(config, split) > 0
-
-
-@pytest.mark.parametrize("name", GRPO)
-def test_training_and_validation_are_chosen_by_split_and_nothing_is_read_of_test(
+def test_verl_reads_every_row_of_train_and_validation_as_it_was_written_and_none_of_test(
     real: Made, verl: dict[str, Any], name: str
 ):
     config = load_recipe(name).rows
-    read_ids = {split: set(told["ids"]) for split, told in verl[name]["read"].items()}
-    assert read_ids["train"].isdisjoint(read_ids["validation"])
+    assert real.release.rows(config) >= LEAST
     assert real.release.rows(config, "test") > 0
-    assert read_ids["train"] | read_ids["validation"] == {
-        row["row_id"] for split in ("train", "validation") for row in written(real, config, split)
-    }
-    for split, told in verl[name]["read"].items():
-        assert told["last"]["extra_info"]["split"] == split
-
-
-@pytest.mark.parametrize("name", GRPO)
-def test_a_row_reaches_the_reward_as_it_was_written(real: Made, verl: dict[str, Any], name: str):
     assert verl[name]["read"].keys() == {"train", "validation"}
     for split, told in verl[name]["read"].items():
-        last = written(real, load_recipe(name).rows, split)[-1]
+        rows = written(real, config, split)
+        assert told["ids"] == [row["row_id"] for row in rows]
+        assert len(rows) == real.release.rows(config, split) > 0
+        last = rows[-1]
         for key in ("extra_info", "reward_model", "data_source"):
             assert told["last"][key] == last[key]
         assert told["last"]["raw_prompt"] == last["prompt"]
-        assert told["last"]["index"] == last["extra_info"]["index"]
+        assert (told["last"]["index"], last["extra_info"]["split"]) == (last["extra_info"]["index"], split)
 
 
 def test_what_is_too_long_was_counted_by_us_before(real: Made, verl: dict[str, Any]):
@@ -235,22 +217,18 @@ def test_our_lengths_are_those_that_the_release_notes_of_every_prompt(real: Made
             assert told["longest"] == noted
 
 
-def test_a_run_shows_these_lengths_before_it_trains(real: Made, verl: dict[str, Any]):
-    settings = {"actor_rollout_ref.model.path": str(real.tokens)}
-    told = prepare(
-        real.home, load_recipe("mindchat_ecot"), "gpu", release="v1", provider="openai", settings=settings
-    ).lengths()
-    assert told == check_counts(parse_counts(json.dumps(verl["mindchat_ecot"]["counts"])))
-    assert [line.partition(":")[0] for line in told] == ["prompts of train", "prompts of validation"]
-
-
-def test_a_run_is_refused_whose_prompts_are_too_long_for_its_model(real: Made):
+def test_a_run_counts_the_same_and_is_refused_whose_prompts_are_too_long_for_its_model(
+    real: Made, verl: dict[str, Any]
+):
     settings = {"actor_rollout_ref.model.path": str(real.tokens), "data.max_prompt_length": 300}
     run = prepare(
         real.home, load_recipe("mindchat_ecot"), "gpu", release="v1", name="long", provider="none", settings=settings
     )
-    with pytest.raises(RequestError, match="prompts of train are longer than 300 tokens"):
+    with pytest.raises(RequestError, match="prompts of train are longer than 300 tokens") as error:
         run.train(lambda step, metrics: pytest.fail("it trains"))
+    for told in verl["mindchat_ecot"]["counts"]:
+        assert f" of {told['rows']:,} prompts of {told['split']} are longer than 300 tokens" in error.value.what
+        assert f"the longest has {told['longest']:,}" in error.value.what
 
 
 def test_a_folder_without_a_tokenizer_is_refused(real: Made, verl: dict[str, Any]):

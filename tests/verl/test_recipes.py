@@ -16,15 +16,6 @@ from pipelines.train.recipe import (
 GRPO = [name for name in recipe_names() if load_recipe(name).trainer == "grpo"]
 
 
-@pytest.mark.parametrize("name", GRPO)
-def test_the_gpu_preset_has_the_papers_numbers_apart_from_decisions_of_ours(name):
-    """The numbers themselves: test_paper_numbers."""
-    recipe = load_recipe(name)
-    overrides = {key.removeprefix("+"): value for key, value in build_overrides(recipe, "gpu").items()}
-    assert {key: overrides[key.removeprefix("+")] for key in recipe.paper} == recipe.paper
-    assert not recipe.ours.keys() & recipe.paper.keys()
-
-
 def test_what_a_caller_sets_wins():
     recipe = load_recipe("mindchat_ecot")
     overrides = build_overrides(recipe, "gpu", parse_settings(["trainer.total_training_steps=7", "+trainer.nnodes=2"]))

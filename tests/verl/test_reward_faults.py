@@ -60,7 +60,7 @@ def test_an_output_that_fails_does_not_leave_its_group_waiting(cases: dict[str, 
 
 
 def test_a_group_that_stays_incomplete_is_an_error(cases: dict[str, dict[str, Any]]):
-    assert "of the 3 outputs of a prompt 2 had a reward after 8 s" in cases["lost"]["reason"]
+    assert "of the 3 outputs of a prompt 2 had a reward after 4 s" in cases["lost"]["reason"]
     assert all("of the 3 outputs of a prompt 2 had" in one for one in cases["lost"]["came_to"])
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from pipelines.rewards import contrastive, services
 from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, RUN, Quotable, echoed, unquoted
 from pipelines.rewards.empathy import compute_score, question
 from pipelines.rewards.format import section
-from pipelines.rewards.services import ENCODER, RewardFailed, close, request
+from pipelines.rewards.services import ENCODER, RewardFailed, close
 from schemas.reasoning import COE_TAGS, Coe
 
 POST = "最近总是失眠，凌晨三点还醒着，白天什么都做不了，该怎么办？"
@@ -183,22 +182,6 @@ def test_an_encoder_without_t_is_refused(encoder, monkeypatch, threshold):
         beside(encoder, monkeypatch, scored(output(FITS)))
 
 
-def test_a_service_that_is_too_slow_stops_the_run(monkeypatch):
-    monkeypatch.setattr(services, "PAUSES", ())
-    monkeypatch.setattr(services, "SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes the call, and says nothing
-        monkeypatch.setenv(ENCODER, f"http://127.0.0.1:{silent.getsockname()[1]}")
-
-        async def run() -> None:
-            try:
-                await request(ENCODER, "/about")
-            finally:
-                await close()
-
-        with pytest.raises(RewardFailed, match="no answer from"):
-            asyncio.run(run())
-
-
 def test_a_prompt_without_a_question_stops_the_run():
     with pytest.raises(RewardFailed, match="s:1 has no question"):
         question({"row_id": "s:1", "dialogue": [{"role": "supporter", "text": "请讲"}]})
@@ -245,11 +228,6 @@ def test_an_answer_that_takes_up_a_word_of_the_question_is_none():
 )
 def test_a_quotation_is_found_whatever_stands_in_it(answer, left):
     assert unquoted(POST, answer) == left
-
-
-def test_letters_are_folded_also_where_they_become_several():
-    assert unquoted("ICH HEISSE STRASSE", "ich heiße Straße, 是吗") == ", 是吗"
-    assert unquoted("ICH HEISSE", "ſo: ich heiße") == "ſo: "
 
 
 def by_letter(asked_of: str, answer: str) -> str:

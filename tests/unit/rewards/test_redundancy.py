@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.rewards.redundancy import character_pairs, decided_alone, redundancy, reweight
+from pipelines.rewards.redundancy import character_pairs, redundancy, reweight
 
 OUTPUTS = ["我在听，您慢慢说。", "我在听，你可以慢慢说。", "先去睡一觉吧。", "这不是您的错。"]
 HISTORY = ["我在听。", "您愿意多说一点吗？"]
@@ -92,13 +92,6 @@ def test_an_encoder_may_be_named_and_its_cosines_are_clipped():
 def test_a_vector_that_is_no_number_is_no_text_that_is_like_nothing(broken):
     with pytest.raises(ValueError, match="NaN or infinity"):
         reweight([1.0, 1.0], ["a", "b"], [], encode=lambda texts: np.array([[1.0, 0.0], [broken, 0.0]]))
-
-
-def test_groups_that_redundancy_alone_decides_are_seen():
-    outputs = ["您愿意多说一点吗？", "今天先吃一点热的。"]
-    assert decided_alone([1.0, 1.0], reweight([1.0, 1.0], outputs, HISTORY))
-    assert not decided_alone([1.0, -1.0], reweight([1.0, -1.0], outputs, HISTORY))
-    assert not decided_alone([1.0, 1.0], reweight([1.0, 1.0], ["我在听。"] * 2, HISTORY))
 
 
 def test_every_output_has_a_reward():

@@ -189,10 +189,3 @@ def test_an_alarm_holds_at_every_step_since_it_began_and_not_at_the_one_before(v
     for name, since in raised.items():
         assert all(bad[name](value) for step, value in smoothed.items() if step >= since)
         assert since - 1 not in smoothed or not bad[name](smoothed[since - 1])
-
-
-@given(values=_CURVES)
-def test_a_smoothed_curve_lies_within_the_curve_and_ends_with_it(values: list[float]):
-    smoothed = smooth(dict(enumerate(values)))
-    assert max(smoothed) == len(values) - 1
-    assert min(values) * (1 - 1e-9) <= min(smoothed.values()) <= max(smoothed.values()) <= max(values) * (1 + 1e-9)

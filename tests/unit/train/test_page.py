@@ -6,11 +6,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from rollout_lines import BY_VARIANT, ROWS, row, run_of, scored_line, step_line, table
+from rollout_lines import BY_VARIANT, ROWS, run_of, scored_line, step_line, table
 
 from pipelines.store import Store
-from pipelines.train.alarms import Alarm, mean_terms
-from pipelines.train.page import all_curves, report, write_page
+from pipelines.train.alarms import Alarm
+from pipelines.train.page import report, write_page
 
 HOSTILE = "</pre><script>alert(1)</script><img src=https://example.com/x onerror=alert(2)> {{ 7 * 7 }} & \"'"
 METRICS = {
@@ -125,9 +125,3 @@ def test_the_same_run_gives_the_same_page(tmp_path: Path):
     run = run_of(tmp_path / "training" / "run", {1: [step_line("a", 0, "甲")]}, metrics=METRICS)
     pages = [report(Store(tmp_path / "data"), run).page.read_bytes() for _ in range(2)]
     assert pages[0] == pages[1]
-
-
-def test_a_term_has_its_mean_of_every_step():
-    rows = table([row(1, 0, a=1.0), row(1, 1, a=3.0), row(2, 0, a=5.0, b=1.0)])
-    [curves] = [one for one in all_curves(METRICS, mean_terms(rows)) if one.title == "terms of the reward"]
-    assert curves.curves == {"a": {1: 2.0, 2: 5.0}, "b": {2: 1.0}}

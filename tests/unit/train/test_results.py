@@ -29,24 +29,17 @@ def cells(lines: list[str], ablation: str) -> list[str]:
     return [cell.strip() for cell in line.split("│")[1:-1]]
 
 
-def test_an_ablation_without_a_reward_leaves_its_columns_empty():
+def test_an_ablation_without_a_reward_leaves_its_columns_empty_and_what_each_measures_stands_below():
     lines = drawn(REWARDED, IMITATING)
     assert cells(lines, "ur")[5:] == ["-3.000", "1.250 ± 0.500", "", "", "2.500"]
     assert cells(lines, "sft")[5:] == ["", "", "6.000", "4.125", ""]
+    text = "\n".join(lines)
+    assert "compeer_cer ur: reward compeer of a step's outputs, judged by qwen-plus" in text
+    assert "compeer_cer sft: loss of compeer_sft; no reward" in text
+    assert "loss" not in "".join(drawn(REWARDED)), "a figure that no ablation has has no column"
 
 
-def test_a_figure_that_no_ablation_has_has_no_column():
-    assert "reward" not in "".join(drawn(IMITATING._replace(measured="a loss")))
-    assert "loss" not in "".join(drawn(REWARDED))
-
-
-def test_what_each_measures_stands_below():
-    told = "\n".join(drawn(REWARDED, IMITATING))
-    assert "compeer_cer ur: reward compeer of a step's outputs, judged by qwen-plus" in told
-    assert "compeer_cer sft: loss of compeer_sft; no reward" in told
-
-
-@pytest.mark.parametrize(("asked", "told"), [(40, True), (12, False), (None, False)])
-def test_fewer_rows_than_were_asked_for_are_told(asked: int | None, told: bool):
-    found = "\n".join(drawn(REWARDED._replace(asked_rows=asked)))
-    assert ("rows were asked for, and the release has 12" in found) == told
+@pytest.mark.parametrize(("asked", "noted"), [(40, True), (12, False), (None, False)])
+def test_fewer_rows_than_were_asked_for_are_noted(asked: int | None, noted: bool):
+    text = "\n".join(drawn(REWARDED._replace(asked_rows=asked)))
+    assert ("rows were asked for, and the release has 12" in text) == noted

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.train.threshold import MOST_PASSING, auc, choose_threshold
+from pipelines.train.contrastive import MOST_PASSING, auc, choose_threshold
 
 scores = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.7, 0.9]), min_size=1, max_size=8).map(np.array)
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from pipelines.settings import Training
-from pipelines.trainsets.generic import generic_sentences, sentences
+from pipelines.trainsets.negatives import generic_sentences, sentences
 
 COLUMNS = dict.fromkeys(("answer_id", "group_id", "split", "lang", "text"), pl.String)
 

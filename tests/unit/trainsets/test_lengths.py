@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.errors import UnreadableFile
-from pipelines.trainsets.lengths import Ruler, ruler
+from pipelines.trainsets.prompt_sets import Ruler, ruler
 
 LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
 

@@ -1,0 +1,116 @@
+"""What a run is refused for before anything is composed or trained."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from train_env import start_command
+
+from pipelines.errors import NoKey, RequestError, UnknownName
+from pipelines.settings import Rewards
+from pipelines.train.launch import Run
+from pipelines.train.prepare import prepare
+from pipelines.train.recipe import load_recipe
+from pipelines.train.runs import MODEL, NOTE
+
+pytestmark = [pytest.mark.xdist_group("training"), pytest.mark.timeout(300)]
+
+GRPO, SFT = "mindchat_ecot", "empathy_sft"
+
+
+def run_of(home: Path, of: str = GRPO, **named: Any) -> Run:
+    return prepare(home, load_recipe(of), "gpu", **named)
+
+
+@pytest.mark.parametrize("budget", ["NaN", "Infinity", "-1"])
+@pytest.mark.parametrize("provider", ["openai", "replay"])
+def test_a_budget_is_an_amount_of_money(training_home: Path, budget: str, provider: str):
+    with pytest.raises(RequestError, match=f"{budget} is no amount of money"):
+        run_of(training_home, provider=provider, budget=Decimal(budget))
+
+
+@pytest.mark.parametrize("steps", ["many", 0, 1.5, True])
+def test_steps_are_counted(training_home: Path, steps: object):
+    key = "trainer.total_training_steps"
+    for name, provider in ((GRPO, "openai"), (SFT, None)):
+        with pytest.raises(RequestError, match=f"{key} is to be a whole number of 1 or more"):
+            run_of(training_home, name, provider=provider, settings={key: steps})
+
+
+def test_a_judge_that_costs_needs_a_budget_and_a_key(training_home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("DASHSCOPE_API_KEY", raising=False)
+    with pytest.raises(RequestError, match="costs money, and there is no budget"):
+        run_of(training_home, provider="openai").check()
+    asking = run_of(training_home, provider="openai", budget=Decimal(5))
+    with pytest.raises(NoKey, match="the key for qwen-plus is missing"):
+        asking.check()
+    monkeypatch.setenv("DASHSCOPE_API_KEY", "made-up")
+    asking.check()
+    assert not list(training_home.glob("*ledger*")), "nothing was opened"
+
+
+def test_a_judge_has_a_profile(training_home: Path):
+    run = prepare(training_home, load_recipe(GRPO), "gpu", provider="openai", rewards=Rewards(mindchat="qwen-plsu"))
+    with pytest.raises(UnknownName, match="no model profile 'qwen-plsu'"):
+        run.check()
+    for wrong in ("compeer", "compeer_process", "compeer_outcome"):
+        rewards = Rewards(**{wrong: "nobody"})
+        run = prepare(
+            training_home, load_recipe("compeer_cer"), "gpu", ablation="por", provider="openai", rewards=rewards
+        )
+        with pytest.raises(UnknownName, match="no model profile 'nobody'"):
+            run.check()
+
+
+def test_a_judge_that_replays_needs_recordings(training_home: Path):
+    with pytest.raises(RequestError, match="provider replay has nothing to replay"):
+        run_of(training_home, provider="replay").check()
+
+
+def test_a_judge_that_is_not_asked_needs_nothing(training_home: Path):
+    run_of(training_home, "compeer_cer", provider="openai").check()
+
+
+@pytest.mark.parametrize("written", [None, "{}", '{"threshold": null}', '{"threshold": NaN}'])
+def test_an_encoder_without_a_threshold_is_none_to_ask(training_home: Path, written: str | None):
+    for name in ("warm", "encoder"):
+        of = {"warm": "empathy_sft", "encoder": "empathy_encoder"}[name]
+        (training_home / "training" / f"no-t-{name}" / MODEL).mkdir(parents=True, exist_ok=True)
+        told = json.dumps({"recipe": of, "release": {"name": "v1"}})
+        (training_home / "training" / f"no-t-{name}" / NOTE).write_text(told, encoding="utf-8")
+    note = training_home / "training" / "no-t-encoder" / MODEL / "encoder.json"
+    run = run_of(training_home, "empathy_coe", start="no-t-warm", encoder="no-t-encoder")
+    note.unlink(missing_ok=True)
+    if written is not None:
+        note.write_text(written, encoding="utf-8")
+    with pytest.raises(RequestError, match="the encoder has no threshold T"):
+        run.check()
+    note.write_text('{"threshold": 0.5}', encoding="utf-8")
+    run.check()
+
+
+def test_options_of_the_contrastive_training_are_checked(training_home: Path):
+    for option, says in (("epochs", "epochs: Input should be a valid integer"), ("epoch", "no option .* 'epoch'")):
+        run = run_of(training_home, "empathy_encoder", name="options", settings={option: "many"})
+        with pytest.raises(RequestError, match=says):
+            run.check()
+        with pytest.raises(RequestError, match=says):
+            run.compose()
+
+
+def test_a_dry_run_refuses_what_the_run_would_and_leaves_nothing(training_home: Path):
+    before = {path.name for path in (training_home / "training").glob("*")}
+    for words, says in (
+        ((GRPO, "--provider", "openai"), "there is no budget"),
+        (
+            ("compeer_cer", "--provider", "openai", "--set", "data.train_batch_size=1000000"),
+            "one batch takes 1,000,000",
+        ),
+    ):
+        process = start_command(training_home, "train", *words, "--dry-run", COLUMNS="200")
+        _, stderr = process.communicate()
+        assert (process.returncode, "Traceback" in stderr) == (2, False), stderr
+        assert says in stderr
+    assert {path.name for path in (training_home / "training").glob("*")} == before
