@@ -6,7 +6,7 @@ from rich.table import Table
 
 from pipelines.cli.render import TextTable, visible
 from pipelines.train.alarms import Alarm
-from pipelines.train.results import Result
+from pipelines.train.experiment import Result
 from pipelines.train.trainers import Difference
 
 # The figure that says how a run of training went, by the trainers' names (`pipelines.train.trainers`).

@@ -19,7 +19,7 @@ from typing import Any, get_args, get_type_hints
 
 from pipelines.core.files import write_whole
 from pipelines.errors import GongqingError, RequestError, TrainingFailed
-from pipelines.train.kinds import KINDS, SETTINGS_PLACE, Kind, fits, kind_of
+from pipelines.train.recipe import KINDS, SETTINGS_PLACE, Kind, fits, kind_of
 from pipelines.train.trainers import TRAINERS
 
 # The old names still compose in verl 0.9, and are ignored: a run would train on another reward.

@@ -25,7 +25,7 @@ from pipelines.core.files import write_whole
 from pipelines.core.modes import keep_private
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.train.compose import compose_config, print_result
-from pipelines.train.kinds import SETTINGS_PLACE
+from pipelines.train.recipe import SETTINGS_PLACE
 
 MOST = 0.01  # the share that may be over its limit: ours
 QUANTILES = (0.5, 0.9, 0.99)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from pipelines.errors import RequestError, UnknownName
-from pipelines.train.kinds import SETTINGS_PLACE
+from pipelines.train.recipe import SETTINGS_PLACE
 
 
 class Options(BaseModel):

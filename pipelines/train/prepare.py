@@ -14,16 +14,19 @@ from pipelines.llm.money import nano
 from pipelines.settings import Rewards
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
-from pipelines.train.kinds import SETTINGS_PLACE, Kind, fits, kind_of
 from pipelines.train.launch import Run, rewritten_rows
 from pipelines.train.recipe import (
     REWARD_SETTING,
+    SETTINGS_PLACE,
     Ablation,
+    Kind,
     Overrides,
     Preset,
     Recipe,
     Service,
     build_overrides,
+    fits,
+    kind_of,
     load_recipe,
 )
 from pipelines.train.rows import are_rewritten, require_variants

@@ -6,6 +6,8 @@ preset, what the recipe says of the preset, the ablation, what a caller sets. Wh
 `find_differences` tells.
 """
 
+import contextlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,13 +17,15 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.errors import RequestError, UnknownName
-from pipelines.train.kinds import is_finite
 
 Preset = Literal["gpu", "cpu_smoke"]
 PRESETS: tuple[Preset, ...] = ("gpu", "cpu_smoke")
 TrainerName = Literal["grpo", "sft", "contrastive"]
 Service = Literal["judge", "encoder"]
 Overrides = dict[str, Any]
+Kind = Literal["true or false", "a whole number", "a number"]
+KINDS: dict[type, Kind] = {bool: "true or false", int: "a whole number", float: "a number"}
+SETTINGS_PLACE = "--set, or [settings] of an experiment"  # where settings of a trainer are written
 REWARD_SETTING = "custom_reward_function.reward_kwargs."  # how the keys of a reward's settings begin
 
 _FOLDER = Path(__file__).parent / "recipes"
@@ -147,11 +151,29 @@ def parse_settings(words: Sequence[str]) -> Overrides:
 
 
 def as_number(value: Any) -> Any:
-    """A value as it is compared: YAML 1.1 reads 1e-6 as a string."""
-    try:
-        return float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else value
-    except ValueError:
-        return value
+    """A value; of a text that is a number, that: YAML 1.1 reads 1e-6 as a text."""
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            return number(value) if isinstance(value, str) else value
+    return value
+
+
+def kind_of(value: Any) -> Kind | None:
+    """The kind of a value, or of its text; None for all that is neither a number nor a boolean."""
+    return KINDS.get(type(as_number(value)))
+
+
+def fits(value: Any, wanted: Kind) -> bool:
+    """Whether a value can stand where one of a kind is wanted: a whole number is a number."""
+    kind = kind_of(value)
+    return kind == wanted or (wanted == "a number" and kind == "a whole number")
+
+
+def is_finite(value: Any) -> bool:
+    """False for NaN and infinity, as a number, as its text, or within a list."""
+    if isinstance(value, list):
+        return all(map(is_finite, value))
+    return kind_of(value) != "a number" or math.isfinite(float(value))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pipelines.operations.release import release
-from pipelines.settings import ROOT, Rewards, Settings
+from pipelines.settings import ROOT, Rewards
 from pipelines.store.releases import Releases
 from pipelines.train.experiment import Planned, plan_runs, read_experiment
 from pipelines.train.runs import LOCK
@@ -27,15 +25,6 @@ def require_train_env() -> None:
     """Fails where there is no environment to train in, which `make test` makes: nothing is left out without it."""
     if not PYTHON.exists():
         pytest.fail("there is no .venv-train: make train-env")
-
-
-def released(sample_home: Path, folder: Path) -> Path:
-    """A home with the samples, below a folder, and a release `v1` of all that rules made."""
-    require_train_env()
-    home = folder / "home"
-    shutil.copytree(sample_home, home)
-    release(home, "v1", allow=["not_from_a_model"], settings=Settings())
-    return home
 
 
 def warm(home: Path, run: Path, rows: str, *options: str) -> Path:

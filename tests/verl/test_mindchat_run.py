@@ -6,6 +6,7 @@ same command: the judge's host goes away, and is back.
 
 import json
 import re
+import shutil
 import subprocess
 import time
 from decimal import Decimal
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import pytest
 from judge_host import JudgeHost, drawn
 from judge_process import profiles
-from train_env import read_lines, released, script_result, start_command
+from train_env import read_lines, script_result, start_command
 
 from pipelines.errors import RequestError
 from pipelines.llm.ledger.ledger import Ledger
@@ -35,8 +36,11 @@ pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("training")]
 
 
 @pytest.fixture(scope="module")
-def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return released(sample_home, tmp_path_factory.mktemp("judged"))
+def home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with other settings, and a ledger."""
+    home = tmp_path_factory.mktemp("judged") / "home"
+    shutil.copytree(training_home, home, ignore=shutil.ignore_patterns("training"))
+    return home
 
 
 def run_of(home: Path, **settings: object) -> Run:

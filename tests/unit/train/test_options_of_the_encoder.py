@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import RequestError, UnknownName
-from pipelines.train.kinds import fits, is_finite, kind_of
 from pipelines.train.options import check_options
+from pipelines.train.recipe import fits, is_finite, kind_of
 
 FILES = {"start": "encoder", "train": "t.parquet", "validation": ["v.parquet"], "out": "model"}
 

@@ -1,12 +1,16 @@
 """The table of an experiment: a figure that an ablation has not is empty, and what each measures stands below."""
 
 import io
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from pipelines.cli.training_tables import results
-from pipelines.train.results import Result
+from pipelines.train.experiment import Result, summarise
+from pipelines.train.recipe import load_recipe
+from pipelines.train.trainers import TRAINERS
 
 REWARDED = Result(
     *("compeer_cer", "ur", 2, 12, 40, 25, "reward compeer of a step's outputs, judged by qwen-plus"),
@@ -43,3 +47,17 @@ def test_an_ablation_without_a_reward_leaves_its_columns_empty_and_what_each_mea
 def test_fewer_rows_than_were_asked_for_are_noted(asked: int | None, noted: bool):
     text = "\n".join(drawn(REWARDED._replace(asked_rows=asked)))
     assert ("rows were asked for, and the release has 12" in text) == noted
+
+
+def run_of(*losses: float) -> Any:
+    metrics = {step: {"train/loss": loss} for step, loss in enumerate(losses, 1)}
+    recipe = load_recipe("compeer_sft")
+    return SimpleNamespace(recipe=recipe, trainer=TRAINERS["sft"], rows=12, metrics=lambda: metrics)
+
+
+def test_a_result_is_the_mean_of_the_seeds_with_their_deviation():
+    result = summarise("compeer_cer", "sft", None, [run_of(6.0, 5.0, 3.0), run_of(8.0, 5.0)], None)
+    assert (result.seeds, result.steps, result.first, result.last) == (2, 2, 7.0, 4.0)
+    assert result.last_deviation == pytest.approx(2**0.5)
+    assert (result.validation, result.validation_deviation) == (None, None)
+    assert summarise("compeer_cer", "sft", None, [run_of(6.0)], None).last_deviation is None
