@@ -36,9 +36,7 @@ async def compute_score(
     return {
         "score": r_format + reward.r_answer,
         "r_format": r_format,
-        "r_answer": reward.r_answer,
-        "similarity": reward.similarity,
-        "echo": reward.echo,
+        **reward._asdict(),
         "judge_ok": 1.0,
     }
 

@@ -45,12 +45,7 @@ async def compute_score(
     r_answer = sum(points.values()) / (_MOST * len(DIMENSIONS))
     return {
         "score": form.r_format + r_answer,
-        "r_format": form.r_format,
-        "r_exist": form.r_exist,
-        "r_num": form.r_num,
-        "r_order": form.r_order,
-        "ordered": float(form.ordered),
-        "strict": float(form.strict),
+        **{name: float(value) for name, value in form._asdict().items()},
         "r_answer": r_answer,
         **points,
         "judge_ok": float(verdict["ok"]),

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 from judge_host import JudgeHost, drawn
 from judge_process import profiles
-from train_env import read_lines, script_result, start_command
+from train_env import read_lines, script_result, settings_options, start_command
 
 from pipelines.errors import RequestError
 from pipelines.llm.ledger.ledger import Ledger
@@ -30,7 +30,8 @@ from pipelines.train.runs import ROLLOUTS, SCORED, START, describe_rows
 from pipelines.train.trainers import last_step
 from schemas.reasoning import ECOT
 
-NAME, RECIPE, STEPS, SAVED = "smoke", "mindchat_ecot", 25, 10
+NAME, RECIPE, STEPS, SAVED = "smoke", "mindchat_ecot", 16, 6
+SET = {"trainer.total_training_steps": STEPS, "trainer.save_freq": SAVED, "trainer.test_freq": STEPS}
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("training")]
 
@@ -44,10 +45,8 @@ def home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_of(home: Path, **settings: object) -> Run:
-    budget = Decimal(50)
-    return prepare(
-        home, load_recipe(RECIPE), "cpu_smoke", name=NAME, provider="openai", budget=budget, settings=settings
-    )
+    options = {"name": NAME, "provider": "openai", "budget": Decimal(50), "settings": SET | settings}
+    return prepare(home, load_recipe(RECIPE), "cpu_smoke", **options)
 
 
 def start(home: Path, host: JudgeHost) -> "subprocess.Popen[str]":
@@ -55,7 +54,7 @@ def start(home: Path, host: JudgeHost) -> "subprocess.Popen[str]":
     profiles(home, host.base_url, names=("qwen-plus",), profile='key_variable = ""\n')
     with (home / "gongqing.toml").open("a", encoding="utf-8") as file:
         file.write("[rewards]\njudge_timeout = 4\njudge_attempts = 2\n")
-    options = ("--preset=cpu_smoke", f"--name={NAME}", "--provider=openai", "--budget=50")
+    options = ("--preset=cpu_smoke", f"--name={NAME}", "--provider=openai", "--budget=50", *settings_options(SET))
     return start_command(home, "train", RECIPE, *options)
 
 

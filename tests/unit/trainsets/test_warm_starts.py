@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from labelled_rows import REFERENCE, RESPONSE, STEPS, TURN, candidate, label, tables, variant
+from labelled_rows import REFERENCE, STEPS, TURN, candidate, label, tables
 from unique_rows import RISK, answer, post, posts, splits
 
 from pipelines.llm.tasks import rows as framed
@@ -129,15 +129,6 @@ def test_before_anybody_labelled_nothing_is_taught():
 def test_a_label_whose_candidate_is_gone_is_no_candidate():
     kept, dropped = cer([], [label(ONE)])
     assert (kept.height, dropped.height) == (0, 0)
-
-
-def test_variants_are_taught_beside_their_source():
-    said = label(ONE)
-    kept, dropped = cer([ONE], [said], (variant(ONE, said, "D"), variant(ONE, said, "P", response="好辛苦啊。")))
-    assert dropped.is_empty()
-    assert kept.select("made_from", "variant").rows() == [("s:1#2/1", "none"), ("s:1~D#2/1", "D"), ("s:1~P#2/1", "P")]
-    taught = [Cer.parse(messages[-1]["content"]).response for messages in kept["messages"]]
-    assert taught == [RESPONSE, RESPONSE, "好辛苦啊。"]
 
 
 def test_the_sample_home_teaches_training_rows_alone(labelled_store):
