@@ -1,15 +1,11 @@
 """Runs of training as assets, one a recipe: in jobs of their own, for nobody trains by the way.
 
-Each runs through Pipes as a process of its own (`pipelines.train.piped`). As it goes, figures of its steps are
-observations of the asset, which the web UI plots over time; at the end its materialisation says what it was made of.
+The trainer runs in `.venv-train`, as a process of its own (`pipelines.train.launch`). As it goes, figures of its steps
+are observations of the asset, which the web UI plots over time; at the end its materialisation says what it came to.
 """
 
-import os
-import signal
-import subprocess
-import sys
+import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
@@ -24,18 +20,18 @@ from pipelines.defs.metadata import records
 from pipelines.defs.plots import drawn
 from pipelines.defs.releases import release
 from pipelines.defs.resources import HomeResource, under_way
-from pipelines.settings import ROOT
+from pipelines.errors import GongqingError, TrainingFailed
 from pipelines.train.alarms import curve_of
-from pipelines.train.page import all_curves, draw
-from pipelines.train.recipe import load_recipe, recipe_names
-from pipelines.train.runs import NOTE, TENSORBOARD, describe_rows, list_checkpoints, read_metrics, read_note
+from pipelines.train.launch import Run
+from pipelines.train.page import Outcome, all_curves, draw, report
+from pipelines.train.prepare import prepare
+from pipelines.train.recipe import load_recipe, parse_settings, recipe_names
+from pipelines.train.runs import SCORED, TENSORBOARD, Metrics, describe_rows, list_checkpoints, read_metrics, read_note
 from pipelines.train.trainers import describe_step, run_differences
 
 GROUP = "training_runs"
 _POOL = "training"  # a machine trains one model at a time
 _MOST_OBSERVATIONS = 100  # of a run, or about: the event log is never pruned
-_SECONDS = 1.0  # between two reads of the messages
-_PATIENCE = 60  # seconds that a run has to end its processes
 
 # What of a step is plotted, by the trainers' names, or by that of a term of the reward.
 FIGURES = {
@@ -70,41 +66,60 @@ class TrainConfig(dg.Config):
     settings: list[str] = Field(default_factory=list)  # KEY=VALUE
 
 
-class _RunMessages:
-    """The messages of a run so far."""
+class _Steps:
+    """Reports the steps of a run as they are made, some of them as observations."""
 
-    def __init__(self, context: dg.AssetExecutionContext) -> None:
-        self._context = context
-        self._read = 0
-        self._steps: int | None = None
+    def __init__(self, context: dg.AssetExecutionContext, run: Run) -> None:
+        self._context, self._steps = context, run.steps
+        self._verdicts = _VerdictShare(run.folder / SCORED)
+        self._verdicts()  # what an earlier start has scored
         self._last = 0
-        self.run: Path | None = None
-        self.failed = ""
-        self.outcome: dict[str, Any] = {}
 
-    def report_new(self, session: dg.PipesSession) -> None:
-        """Passes new messages on to Dagster."""
-        messages = session.get_custom_messages()
-        for message in messages[self._read :]:
-            if "step" in message:
-                self._step(message["step"], message["metrics"])
-            elif "run" in message:
-                self.run, self._steps = Path(message["run"]), message["steps"]
-            elif "rows" in message:
-                self._context.log.info("\n".join(message["rows"]))
-            elif "failed" in message:
-                self.failed = "\n".join(filter(None, (self.failed, message["failed"])))
-            else:
-                self.outcome = message
-        self._read = len(messages)
-
-    def _step(self, step: int, metrics: dict[str, float]) -> None:
+    def __call__(self, step: int, metrics: Metrics) -> None:
+        share = self._verdicts()
+        metrics = metrics | ({} if share is None else {"judge_ok": share})
         self._context.log.info(describe_step(step, self._steps, metrics))
         figures = {name: metrics[key] for name, key in FIGURES.items() if key in metrics}
         every = max(1, (self._steps or step) // _MOST_OBSERVATIONS)
         if figures and (step >= self._last + every or step == self._steps):
             self._last = step
             self._context.log_event(dg.AssetObservation(self._context.asset_key, metadata={"step": step, **figures}))
+
+
+class _VerdictShare:
+    """The share of outputs with a verdict, among those that were scored since the last call."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._offsets: dict[Path, int] = {}
+
+    def __call__(self) -> float | None:
+        """None where nothing was scored, or nobody judges."""
+        verdicts = [terms["judge_ok"] for terms in self._terms() if "judge_ok" in terms]
+        return sum(verdicts) / len(verdicts) if verdicts else None
+
+    def _terms(self) -> Iterator[dict[str, float]]:
+        for path in sorted(self._folder.glob("*.jsonl")):
+            with path.open("rb") as file:
+                file.seek(self._offsets.get(path, 0))
+                for line in file:
+                    if not line.endswith(b"\n"):  # it is being written
+                        break
+                    self._offsets[path] = self._offsets.get(path, 0) + len(line)
+                    yield json.loads(line)["terms"]
+
+
+def _prepared(name: str, config: TrainConfig, home: HomeResource) -> Run:
+    return prepare(
+        home.folder,
+        load_recipe(name),
+        config.preset,
+        **config.model_dump(include={"ablation", "release", "name", "start", "encoder"}),
+        provider=None if config.provider is None else config.provider.value,
+        budget=None if config.budget is None else Decimal(str(config.budget)),
+        rewards=home.settings().rewards,
+        settings=parse_settings(config.settings),
+    )
 
 
 def _asset(name: str) -> dg.AssetsDefinition:
@@ -124,48 +139,26 @@ def _asset(name: str) -> dg.AssetsDefinition:
             judging = f"judge of {name} in run {context.run.run_id}"
             budget = Decimal(str(config.budget))
             allow(home.folder, home.settings().llm, judging, budget, under_way(context.instance))
-        messages = _RunMessages(context)
-        extras = {**config.model_dump(mode="json"), "recipe": name, "home": str(home.folder)}
-        ways = dg.PipesTempFileContextInjector(), dg.PipesTempFileMessageReader()
-        # Not PipesSubprocessClient: that hands over the messages of a process when it has ended.
-        with dg.open_pipes_session(context, *ways, extras=extras) as session, _running(session) as process:
-            while process.poll() is None:
-                messages.report_new(session)
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_SECONDS)
-        messages.report_new(session)
-        shown = _described(messages.run, messages.outcome) if messages.run and (messages.run / NOTE).exists() else {}
-        if process.returncode:
-            what = messages.failed or f"the process that trains ended with code {process.returncode}: see its output"
-            raise dg.Failure(what, metadata=shown, allow_retries=False)
-        return dg.MaterializeResult(metadata=shown)
+        try:
+            run = _prepared(name, config, home)
+            try:
+                model = run.train(_Steps(context, run), lambda lines: context.log.info("\n".join(lines)))
+            except TrainingFailed as error:
+                shown = _described(run.folder, report(home.store(), run.folder))
+                raise dg.Failure(str(error), metadata=shown, allow_retries=False) from error
+            shown = _described(run.folder, report(home.store(), run.folder))
+        except GongqingError as error:
+            raise dg.Failure(str(error), allow_retries=False) from error
+        return dg.MaterializeResult(metadata=shown | {"model": dg.MetadataValue.path(model)})
 
     return trained
 
 
-@contextmanager
-def _running(session: dg.PipesSession) -> Iterator["subprocess.Popen[bytes]"]:
-    """The process that trains. Where the run is ended in the web UI, it is asked to end its own processes."""
-    environment = {**os.environ, **session.get_bootstrap_env_vars()}
-    process = subprocess.Popen([sys.executable, "-m", "pipelines.train.piped"], env=environment, cwd=ROOT)
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(_PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
+def _described(run: Path, outcome: Outcome) -> dict[str, Any]:
     """The metadata of a run that has come to its end, or failed: figures, and where everything lies. Of its rollouts
     the means of their rewards, and no text: that stands in the table and on the page.
     """
-    note, metrics = read_note(run), read_metrics(run)
-    means = {name: {int(step): mean for step, mean in pairs} for name, pairs in outcome.get("terms", {}).items()}
+    note, metrics, means = read_note(run), read_metrics(run), outcome.terms
     shown: dict[str, Any] = {
         "run": run.name,
         "preset": note["preset"],
@@ -186,16 +179,12 @@ def _described(run: Path, outcome: dict[str, Any]) -> dict[str, Any]:
     for one in all_curves(metrics, means):
         if (picture := drawn(partial(draw, curves=one))) is not None:
             shown[f"plot: {one.title}"] = dg.MetadataValue.md(picture)
-    if outcome:
-        shown["alarms_raised"] = len(outcome["alarms"])
-        shown["alarms"] = records(
-            {"alarm": one["name"], "since": one["since"], "what": one["what"], "to do": one["hint"]}
-            for one in outcome["alarms"]
-        )
-        shown["page"] = dg.MetadataValue.path(outcome["page"])
-        shown["rollouts"] = f"rollouts/{run.name}@{outcome['rollouts']}" if outcome["rollouts"] else "none"
-    if "model" in outcome:
-        shown["model"] = dg.MetadataValue.path(outcome["model"])
+    shown["alarms_raised"] = len(outcome.alarms)
+    shown["alarms"] = records(
+        {"alarm": one.name, "since": one.since, "what": one.what, "to do": one.hint} for one in outcome.alarms
+    )
+    shown["page"] = dg.MetadataValue.path(outcome.page)
+    shown["rollouts"] = f"rollouts/{run.name}@{outcome.rollouts.version}" if outcome.rollouts else "none"
     shown["tensorboard"] = dg.MetadataValue.path(run / TENSORBOARD)
     shown["checkpoints"] = records({"step": step, "folder": str(path)} for step, path in list_checkpoints(run))
     if judge := note.get("judge"):

@@ -12,11 +12,12 @@ from rollout_lines import BY_VARIANT, ROWS, as_jsonl, run_of, scored_line, step_
 
 from pipelines.definitions import build_definitions
 from pipelines.defs.resources import HomeResource
-from pipelines.defs.training import FIGURES, GROUP, Judging, TrainConfig, _described, _running, trainings
+from pipelines.defs.training import FIGURES, GROUP, Judging, _described, _VerdictShare, trainings
 from pipelines.llm.interface import JUDGES
 from pipelines.settings import ROOT
+from pipelines.store import Store
 from pipelines.train.alarms import Alarm
-from pipelines.train.piped import VerdictShare, outcome_message
+from pipelines.train.page import Outcome, report
 from pipelines.train.recipe import recipe_names
 
 KEY = dg.AssetKey("train_mindchat_ecot")
@@ -76,19 +77,18 @@ def test_a_run_is_described_by_figures_and_places_and_by_none_of_its_words(tmp_p
     (run / "checkpoints" / "global_step_10").mkdir(parents=True)
     (run / "checkpoints" / "global_step_5").mkdir()
     alarm = Alarm("echo", 3, "12 % of the outputs repeat what they answer", {"share": 0.12}, "read them")
-    shown = _described(run, {"alarms": [alarm._asdict()], "page": str(run / "report.html"), "rollouts": "abc"})
+    shown = _described(run, Outcome(None, {}, [alarm], run / "report.html"))
     assert (shown["reward_first"], shown["reward"], shown["steps"]) == (0.1, 0.5, 5)
     assert [record.data["step"] for record in shown["checkpoints"].records] == [5, 10]
     assert [record.data["alarm"] for record in shown["alarms"].records] == ["echo"]
     assert shown["plot: reward"].value.startswith("![reward](data:image/png;base64,")
-    assert shown["rollouts"] == "rollouts/run@abc"
+    assert shown["rollouts"] == "none"
     assert shown["content"] == "c0ffee"
     rows = [record.data["of the rows"] for record in shown["rows"].records]
     assert rows == [ROWS["text_only"], BY_VARIANT, *ROWS["lengths"]]
 
 
 def test_the_terms_of_its_reward_are_shown_and_no_word_that_was_written_or_judged(tmp_path: Path):
-    """As the process hands it over: through JSON."""
     words = ["我睡不着", "抱抱你", "别想太多", "很温暖"]
     steps = {step: [step_line(f"{step}", i, words[1 + i], prompt=words[0]) for i in range(2)] for step in (2, 10)}
     scored = {
@@ -98,7 +98,7 @@ def test_the_terms_of_its_reward_are_shown_and_no_word_that_was_written_or_judge
         for step, ok in ((2, 1.0), (10, 0.5))
     }
     run = run_of(tmp_path / "training" / "run", steps, scored, {2: {"critic/score/mean": 0.5}})
-    shown = _described(run, json.loads(json.dumps(outcome_message(tmp_path, run))))
+    shown = _described(run, report(Store(tmp_path / "data"), run))
     assert (shown["judge_ok_first"], shown["judge_ok"]) == (1.0, 0.5)
     assert (shown["reward_first"], shown["reward"]) == (0.5, 0.5)
     assert [
@@ -115,13 +115,13 @@ def test_the_terms_of_its_reward_are_shown_and_no_word_that_was_written_or_judge
 
 
 def test_a_run_that_failed_before_its_first_step_is_described(tmp_path: Path):
-    shown = _described(run_of(tmp_path / "run", {}), {})
+    shown = _described(run_of(tmp_path / "run", {}), Outcome(None, {}, [], tmp_path))
     assert shown["steps"] == 0
     assert not set(FIGURES) & set(shown)
 
 
 def test_the_share_of_verdicts_is_of_what_was_scored_since_the_last_step(tmp_path: Path):
-    verdicts = VerdictShare(tmp_path)
+    verdicts = _VerdictShare(tmp_path)
     assert verdicts() is None
     path = tmp_path / "1.jsonl"
     path.write_text(as_jsonl([scored_line("a", 0, "甲", judge_ok=1.0), scored_line("a", 1, "乙", judge_ok=0.0)]))
@@ -147,25 +147,6 @@ def test_a_request_that_cannot_be_carried_out_fails_with_its_hint(tmp_path: Path
     found = failure(materialized(tmp_path, instance, provider="replay", ablation="nosuch"))
     assert re.search(r"there is no ablation of mindchat_ecot 'nosuch'|no environment to train in", found.description)
     assert "hint: " in found.description
-
-
-def test_a_wrong_request_fails_in_the_process(tmp_path: Path, instance: dg.DagsterInstance):
-    asked = {**TrainConfig().model_dump(mode="json"), "recipe": "mindchat_ecot", "home": str(tmp_path)}
-    ways = dg.PipesTempFileContextInjector(), dg.PipesTempFileMessageReader()
-    extras = {**asked, "provider": "nosuch", "budget": "much"}
-    messages: list[dict[str, str]] = []
-
-    @dg.asset
-    def asking(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
-        with dg.open_pipes_session(context, *ways, extras=extras) as session, _running(session) as process:
-            assert process.wait(60) == 1
-        messages.extend(session.get_custom_messages())
-        return dg.MaterializeResult()
-
-    assert dg.materialize([asking], instance=instance).success
-    [message] = messages
-    assert "provider 'nosuch': Input should be 'openai', 'replay' or 'none'; budget 'much': " in message["failed"]
-    assert "hint: mend the config of the asset" in message["failed"]
 
 
 @pytest.mark.drill("web UI")
