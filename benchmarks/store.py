@@ -26,8 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.store import Store
-from pipelines.store.content import version_of
-from pipelines.store.parquet import write_parquet
+from pipelines.store.parquet import version_of, write_parquet
 from schemas.table import Dropped
 from schemas.tables import TABLES
 

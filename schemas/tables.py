@@ -1,6 +1,6 @@
 """Every table by its name, in the order in which the data flow."""
 
-from schemas import annotations, dialogues, personas, posts, reviews, training
+from schemas import annotations, dialogues, personas, posts, training
 from schemas.table import Table
 
 TABLES: dict[str, type[Table]] = {
@@ -19,7 +19,7 @@ TABLES: dict[str, type[Table]] = {
     "ecot_chains": annotations.EcotChains,
     "coe_chains": annotations.CoeChains,
     "cer_candidates": annotations.CerCandidates,
-    "cer_labels": reviews.CerLabels,
+    "cer_labels": annotations.CerLabels,
     "disc_profiles": personas.DiscProfiles,
     "persona_fits": personas.PersonaFits,
     "personas": personas.Personas,

@@ -26,7 +26,7 @@ def erase_(
     """Erase rows and all that was made from them, everywhere in the home, for good (docs/erasing.md)."""
     from pipelines.cli import render as display
     from pipelines.operations.erase import erasing
-    from pipelines.operations.erase.request import Request
+    from pipelines.operations.erase.survey import Request
 
     request = Request(tuple(rows or ()), tuple(author or ()), tuple(file or ()))
     if resume and request != Request():

@@ -57,7 +57,7 @@ def close_budget(
 ) -> None:
     """End a budget that was broken off: the next one of its name begins at nothing."""
     from pipelines.cli import render as display
-    from pipelines.store.home_lock import alone
+    from pipelines.store.suppression import alone
 
     with alone(home()), terminal.ledger() as book:
         known = {one.of: one for one in book.budgets()} if book else {}

@@ -110,8 +110,8 @@ def diff(
 ) -> None:
     """What changed between two versions of a table, by the key of its rows; or between two releases, as Markdown."""
     from pipelines.cli import render as display
-    from pipelines.release.changelog import markdown
     from pipelines.release.changes import changes as compare
+    from pipelines.release.changes import markdown
     from schemas.tables import TABLES
 
     if v2 is None:

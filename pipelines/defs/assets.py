@@ -23,8 +23,8 @@ from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.progress import Lines
 from pipelines.store import Store, Version
-from pipelines.store.home_lock import alone
 from pipelines.store.reconciliation import Reconciliation
+from pipelines.store.suppression import alone
 from schemas.tables import TABLES
 
 data_sets = dg.DynamicPartitionsDefinition(name="data_set")

@@ -16,8 +16,8 @@ from pipelines.llm.interface import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
 from pipelines.settings import Settings
 from pipelines.store.emptiness import why_empty
-from pipelines.store.home_lock import alone
 from pipelines.store.store import Store, Version
+from pipelines.store.suppression import alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,20 @@
 the labels of their sources.
 """
 
-from collections.abc import Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
 
 import polars as pl
 
-from pipelines.operations.agreement import agreement
-from pipelines.operations.diversity import diversity
 from pipelines.release.publish.card import PaperTable
 from pipelines.store import Store, Version
 from pipelines.text import keys
+from pipelines.text.nearness import likeness
+from schemas.labels import EMOTIONS, LANGUAGES
 from schemas.taxonomy import CATEGORIES, CATEGORY_OF
 
 # M Table 1: count, percentage, mean length of the description.
@@ -60,7 +65,7 @@ def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
 
 
 def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> PaperTable:
-    """How far candidates agree with the labels of their sources (`pipelines.operations.agreement`)."""
+    """How far candidates agree with the labels of their sources (`pipelines.operations.paper_tables`)."""
     lines = agreement(candidates, turns)
     rows = [(*row[:4], *map(_rounded, row[4:5]), row[5], _rounded(row[6])) for row in lines.iter_rows()]
     return PaperTable(
@@ -181,3 +186,151 @@ def _share(count: int, total: int) -> float | None:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
+
+
+# One line of the report. `labelled`: candidates whose round the source labels with names that we know. `agreeing`: the
+# share of these whose label is among the source's (a turn may carry several strategies). `single`: those with exactly
+# one label of the source, over which `kappa` is taken; null: undefined, as where everybody says the same.
+AGREEMENT = pl.Schema(
+    {
+        "source": pl.String,
+        "model_asked": pl.String,
+        "field": pl.String,
+        "labelled": pl.Int64,
+        "agreeing": pl.Float64,
+        "single": pl.Int64,
+        "kappa": pl.Float64,
+    }
+)
+
+
+def agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """Agreement of candidates with the labels of their rounds, by source, model and field.
+
+    Args:
+        candidates: Rows of `cer_candidates`.
+        turns: Rows of `sampled_turns`, with the strategies of the reference and the emotion of the seeker's turn.
+
+    Returns:
+        A frame of AGREEMENT, sorted; a field that a source does not label has no line. Emotions are compared by the
+        closed set `EMOTIONS`: another word of a candidate agrees with nothing.
+    """
+    labels = turns.select("dialogue_id", "round", "source", "strategies", labelled_emotion="emotion")
+    joined = candidates.join(labels, on=["dialogue_id", "round"], how="inner", maintain_order="left")
+    pairs: defaultdict[tuple[str, str, str], list[tuple[str, list[str]]]] = defaultdict(list)
+    for row in joined.iter_rows(named=True):
+        emotion = _emotion(row["labelled_emotion"] or "")
+        for field, word, true in (
+            ("strategy", row["strategy"], list(dict.fromkeys(row["strategies"]))),
+            ("emotion", _emotion(row["emotion"]) or row["emotion"], [emotion] if emotion else []),
+        ):
+            if true:
+                pairs[row["source"], row["model_asked"], field].append((word, true))
+    lines = [(*key, *_measured(of_key)) for key, of_key in sorted(pairs.items())]
+    return pl.DataFrame(lines, schema=AGREEMENT, orient="row")
+
+
+def _emotion(word: str) -> str | None:
+    label = EMOTIONS.find(word)
+    return label.en if label else None
+
+
+def _measured(pairs: list[tuple[str, list[str]]]) -> tuple[int, float, int, float | None]:
+    agreeing = sum(word in true for word, true in pairs) / len(pairs)
+    single = [(word, true[0]) for word, true in pairs if len(true) == 1]
+    return len(pairs), agreeing, len(single), kappa(single)
+
+
+def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+    """Cohen's kappa of two raters: (p_o - p_e) / (1 - p_e) (Cohen, 1960).
+
+    None: undefined, where nothing was rated, or where chance alone would give full agreement.
+    """
+    if not pairs:
+        return None
+    n = len(pairs)
+    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    observed = sum(one == other for one, other in pairs)
+    by_chance = sum(count * second[label] for label, count in first.items())
+    return None if by_chance == n * n else (observed / n - by_chance / n**2) / (1 - by_chance / n**2)
+
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+
+Row = dict[str, Any]
+
+
+def diversity(dialogues: pl.DataFrame, rewritten: pl.DataFrame) -> pl.DataFrame:
+    """The figures of the source and of each variant, over the same dialogues.
+
+    Args:
+        dialogues: Rows of `coherent_dialogues`.
+        rewritten: Rows of `rewritten_dialogues`.
+
+    Returns:
+        One row a language and figure: `lang`, `figure`, `source`, and a column a variant. The figures:
+
+        * dialogues, turns: how many.
+        * distinct-1, distinct-2: different words, or pairs of words, by all of them, over all turns together; words are
+          jieba's in Chinese, in English what white space and marks part, in lower case. They fall with the number of
+          words, so only columns of equal rows compare.
+        * self-similarity: what two dialogues share of their wording, mean over all pairs (`nearness.likeness`).
+        * strategy shares: of the supporter turns that are labelled.
+    """
+    columns = {
+        "source": dialogues.filter(pl.col("dialogue_id").is_in(rewritten["source_dialogue_id"].unique().implode())),
+        **{str(name): rows for (name,), rows in sorted(rewritten.group_by("variant"))},
+    }
+    lines: list[Row] = []
+    for lang in LANGUAGES:
+        of_lang = {name: rows.filter(lang=lang) for name, rows in columns.items()}
+        if of_lang["source"].height:
+            figures = {name: dict(_figures(rows, lang)) for name, rows in of_lang.items()}
+            for figure in dict.fromkeys(figure for column in figures.values() for figure in column):
+                lines.append({"lang": lang, "figure": figure} | {name: figures[name].get(figure) for name in columns})
+    schema = {"lang": pl.String, "figure": pl.String} | dict.fromkeys(columns, pl.Float64)
+    return pl.DataFrame(lines, schema=schema)
+
+
+def _figures(rows: pl.DataFrame, lang: str) -> Iterator[tuple[str, float]]:
+    talks = rows["turns"].to_list()
+    yield "dialogues", float(len(talks))
+    yield "turns", float(sum(map(len, talks)))
+    spoken = [_words(turn["text"], lang) for turns in talks for turn in turns]
+    yield "distinct-1", _distinct([word for words in spoken for word in words])
+    yield "distinct-2", _distinct([pair for words in spoken for pair in pairwise(words)])
+    if len(talks) > 1:
+        yield "self-similarity", likeness(["\n".join(turn["text"] for turn in turns) for turns in talks])
+    labels = Counter(label for turns in talks for turn in turns for label in turn["strategies"])
+    for label, count in sorted(labels.items()):
+        yield f"share of {label}", count / labels.total()
+
+
+def _words(text: str, lang: str) -> list[str]:
+    if lang == "zh":
+        return [word for word in words(text) if any(one.isalnum() for one in word)]
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def _distinct(items: Sequence[Any]) -> float:
+    return len(set(items)) / len(items) if items else 0.0
+
+
+def words(text: str) -> list[str]:
+    """The words of a Chinese text, by jieba, in order; together they are the text: 感觉到 is no 感觉."""
+    return list(_tokenizer().cut(text))
+
+
+@cache
+def _tokenizer() -> Any:
+    """jieba's own, with its dictionary read as it is installed.
+
+    jieba itself keeps its dictionary, read once, in a file of the shared temporary folder, and believes whatever lies
+    there: so this takes a fifth of a second longer, and nobody else decides where words end.
+    """
+    import jieba
+
+    tokenizer = jieba.Tokenizer()
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True  # else it looks for its cache
+    return tokenizer

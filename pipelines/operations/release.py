@@ -9,9 +9,9 @@ from pipelines.flow.stages import STAGES
 from pipelines.release.assemble import assemble, require_request
 from pipelines.release.checks.released import finding
 from pipelines.settings import Settings
-from pipelines.store.home_lock import alone
 from pipelines.store.release_manifest import Finding, Release
 from pipelines.store.store import Store
+from pipelines.store.suppression import alone
 
 
 def release(home: Path, name: str, *, allow: Collection[str] = (), strict: bool = False, settings: Settings) -> Release:

@@ -16,8 +16,8 @@ from pipelines.llm.providers.written import FOLDER, WRITTEN
 from pipelines.rewrite.scripts import of_label
 from pipelines.settings import Settings
 from pipelines.store import Store, Version
+from schemas.annotations import CerLabels
 from schemas.labels import Preference
-from schemas.reviews import CerLabels
 
 LABELS = FOLDER / "cer_labels.jsonl"
 RATER = "invented-"

@@ -17,11 +17,10 @@ from pipelines.judge.turns import system_prompt
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.prompts import Prompt
 from pipelines.release.checks.registry import ALLOWABLE, findings
-from pipelines.release.checks.released import Released
+from pipelines.release.checks.released import Released, pinned
 from pipelines.release.checks.sources import sources
-from pipelines.release.checks.versions import pinned
-from pipelines.release.shards import write_shards
 from pipelines.settings import Settings
+from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Finding, Release, Spend
 from pipelines.store.releases import Releases, name_is_taken, require_name
 from pipelines.store.store import Store, Version

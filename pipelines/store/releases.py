@@ -21,8 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipelines.core.home import Home
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
 from pipelines.store.release_manifest import Release
-from pipelines.store.storage import LocalFolder
-from pipelines.store.verified import Verified
+from pipelines.store.storage import LocalFolder, Verified
 
 MANIFEST = "manifest.json"
 _POINTER = "current.json"

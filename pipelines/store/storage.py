@@ -10,61 +10,24 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+
+import polars as pl
 
 from pipelines.core.files import full_disk_reported, held, sha256_of, sync
+from pipelines.store.manifest import File
 
 _SCRATCH = ".tmp"
 
 
-class Storage(Protocol):
-    """Keys are relative paths with `/`; a key is whole or absent, never half there."""
-
-    def staging(self) -> contextlib.AbstractContextManager[Path]:
-        """A new local folder to build a version in, gone afterwards whatever happens."""
-
-    def publish(self, staged: Path, prefix: str, damaged: Callable[[], bool]) -> None:
-        """Make all files of `staged` durable and readable under `prefix`, all at once.
-
-        Where `prefix` is there already it stays, for it names its content, unless `damaged()` holds.
-        """
-
-    def add(self, staged: Path, key: str) -> None:
-        """Make the local file `staged` durable under `key`, in the place of what was there."""
-
-    def remove(self, key: str) -> None:
-        """Nothing is under `key` any more."""
-
-    def files(self, prefix: str) -> list[str]:
-        """The keys of all files below `prefix`, sorted."""
-
-    def get(self, key: str) -> bytes | None:
-        """The bytes under `key`, or None."""
-
-    def swap(self, key: str, old: bytes | None, new: bytes) -> bool:
-        """Put `new` under `key` if it still holds `old` (None: nothing); durable when it returns True."""
-
-    def children(self, prefix: str) -> list[str]:
-        """The names directly below `prefix`, sorted."""
-
-    def stat(self, key: str) -> tuple[int, int] | None:
-        """Size in bytes and a number that changes when the content does, or None."""
-
-    def sha256(self, key: str) -> str:
-        """The SHA-256 of the bytes under `key`, in hex."""
-
-    def uri(self, key: str) -> str:
-        """What a Parquet reader opens."""
-
-
 class LocalFolder:
-    """A folder on a local disk."""
+    """A folder on a local disk. Keys are relative paths with `/`; a key is whole or absent, never half there."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     @contextlib.contextmanager
     def staging(self) -> Iterator[Path]:
+        """A new local folder to build a version in, gone afterwards whatever happens."""
         scratch = self.root / _SCRATCH
         with full_disk_reported(self.root):
             self._make_root()
@@ -92,6 +55,10 @@ class LocalFolder:
                 lock_path.unlink()
 
     def publish(self, staged: Path, prefix: str, damaged: Callable[[], bool]) -> None:
+        """Make all files of `staged` durable and readable under `prefix`, all at once.
+
+        Where `prefix` is there already it stays, for it names its content, unless `damaged()` holds.
+        """
         target = self.root / prefix
         with full_disk_reported(self.root):
             for path in sorted(staged.rglob("*"), reverse=True):
@@ -108,6 +75,7 @@ class LocalFolder:
                 sync(target.parent)
 
     def add(self, staged: Path, key: str) -> None:
+        """Make the local file `staged` durable under `key`, in the place of what was there."""
         target = self.root / key
         with full_disk_reported(self.root):
             sync(staged)
@@ -116,20 +84,24 @@ class LocalFolder:
             sync(target.parent)
 
     def remove(self, key: str) -> None:
+        """Nothing is under `key` any more."""
         path = self.root / key
         path.unlink(missing_ok=True)
         sync(path.parent)
 
     def files(self, prefix: str) -> list[str]:
+        """The keys of all files below `prefix`, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in (self.root / prefix).rglob("*") if path.is_file())
 
     def get(self, key: str) -> bytes | None:
+        """The bytes under `key`, or None."""
         try:
             return (self.root / key).read_bytes()
         except FileNotFoundError:
             return None
 
     def swap(self, key: str, old: bytes | None, new: bytes) -> bool:
+        """Put `new` under `key` if it still holds `old` (None: nothing); durable when it returns True."""
         path = self.root / key
         with full_disk_reported(self.root), self._alone(), self.staging() as scratch:
             if self.get(key) != old:
@@ -151,10 +123,12 @@ class LocalFolder:
             yield
 
     def children(self, prefix: str) -> list[str]:
+        """The names of the folders directly below `prefix`, sorted."""
         folder = self.root / prefix
         return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
     def stat(self, key: str) -> tuple[int, int] | None:
+        """Size in bytes and a number that changes when the content does, or None."""
         try:
             status = (self.root / key).stat()
         except FileNotFoundError:
@@ -162,9 +136,11 @@ class LocalFolder:
         return status.st_size, status.st_mtime_ns
 
     def sha256(self, key: str) -> str:
+        """The SHA-256 of the bytes under `key`, in hex."""
         return sha256_of(self.root / key)
 
     def uri(self, key: str) -> str:
+        """What a Parquet reader opens."""
         return str(self.root / key)
 
 
@@ -188,3 +164,32 @@ def _make_folders(folder: Path, root: Path) -> None:
     for path in reversed(missing):
         path.mkdir(exist_ok=True)
         sync(path.parent)
+
+
+class Verified:
+    """Remembers the files that were right, so that each is read once per process, as long as it stays as it is."""
+
+    def __init__(self, storage: LocalFolder) -> None:
+        self._storage = storage
+        self._right: dict[str, tuple[File, tuple[int, int]]] = {}
+
+    def fault(self, key: str, written: File) -> str | None:
+        """What is wrong with the file under a key, in words for an error; None where nothing is."""
+        status = self._storage.stat(key)
+        if status is None:
+            return "a file is missing"
+        if self._right.get(key) == (written, status):
+            return None
+        if status[0] != written.bytes:
+            return f"a file has {status[0]:,} bytes and should have {written.bytes:,}"
+        if self._storage.sha256(key) != written.sha256:
+            return "a file's bytes are not those that were written"
+        rows = pl.scan_parquet(self._storage.uri(key)).select(pl.len()).collect().item()
+        if rows != written.rows:
+            return f"a file holds {rows:,} rows and should hold {written.rows:,}"
+        self._right[key] = (written, status)
+        return None
+
+    def clear(self) -> None:
+        """Every file is to be read again."""
+        self._right.clear()

@@ -24,13 +24,11 @@ from pydantic import ValidationError
 
 from pipelines.errors import DamagedVersion, InvalidRows, NewerHome, OlderSchema, UnknownName
 from pipelines.store.address import VERSION, Address
-from pipelines.store.content import version_of
 from pipelines.store.diff import Diff, diff
 from pipelines.store.forms import differing, filled
 from pipelines.store.manifest import Column, Manifest, Pointer, Run, Tombstone
-from pipelines.store.parquet import write_parquet
-from pipelines.store.storage import LocalFolder, Storage
-from pipelines.store.verified import Verified
+from pipelines.store.parquet import version_of, write_parquet
+from pipelines.store.storage import LocalFolder, Verified
 from schemas.table import Dropped, Table, plain_schema
 from schemas.tables import PARTITIONED, STANDING, TABLES
 
@@ -58,8 +56,8 @@ class Version:
 class Store:
     """Versioned tables below `root`. Several processes may use it at once."""
 
-    def __init__(self, root: Path | str, storage: Storage | None = None) -> None:
-        self.storage: Storage = storage or LocalFolder(Path(root))
+    def __init__(self, root: Path | str) -> None:
+        self.storage = LocalFolder(Path(root))
         self._verified = Verified(self.storage)
 
     # Writing

@@ -10,7 +10,8 @@ its words. By its words a row is recognised at another address, and in a file of
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -124,3 +125,16 @@ def require_no_erasure(home: Path) -> None:
         raise Busy(
             "an erasure was begun and is not finished", where=plan, hint="finish it first: gongqing erase --resume"
         )
+
+
+@contextmanager
+def alone(home: Path, *, finishing: bool = False, waits: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Hold the home's refresh lock (`Home.refreshing`).
+
+    Raises Busy where another process is at work and this one does not wait, or an erasure is unfinished, unless this is
+    who finishes it.
+    """
+    with Home(home).refreshing(waits):
+        if not finishing:
+            require_no_erasure(home)
+        yield

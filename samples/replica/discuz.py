@@ -58,7 +58,7 @@ def respond(world: World, request: PageRequest, charset: str) -> Page | None:
     else:
         return None
     rewritten = match is not None
-    is_forum = mod == "forumdisplay" or (rewritten and match.re is _FORUM)
+    is_forum = mod == "forumdisplay" if match is None else match.re is _FORUM
     values = _forum(world, number, page, rewritten) if is_forum else _thread(world, number, page, rewritten)
     html = render(
         "discuz",

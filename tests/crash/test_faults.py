@@ -123,49 +123,49 @@ def names_file_and_hint(error: DamagedVersion, path: Path) -> None:
 
 @pytest.mark.drill("damage")
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_reported_and_repaired_and_hurts_no_other_version(local: Store, damage: str) -> None:
-    old, damaged = write_old(local), write_new(local)
-    path = harm(local, damaged, damage)
-    for call in (local.read, local.read_dropped, Store(local.storage.root).read):
+def test_damage_is_reported_and_repaired_and_hurts_no_other_version(store: Store, damage: str) -> None:
+    old, damaged = write_old(store), write_new(store)
+    path = harm(store, damaged, damage)
+    for call in (store.read, store.read_dropped, Store(store.storage.root).read):
         with pytest.raises(DamagedVersion) as caught:
             call(TABLE)
         names_file_and_hint(caught.value, path)
-    local.promote(TABLE, old.version)
-    is_old(local)
+    store.promote(TABLE, old.version)
+    is_old(store)
     with pytest.raises(DamagedVersion):
-        local.promote(TABLE, damaged.version)
-    is_old(local)
-    assert old.version in {version.version for version in local.versions(TABLE)}
+        store.promote(TABLE, damaged.version)
+    is_old(store)
+    assert old.version in {version.version for version in store.versions(TABLE)}
     with pytest.raises(DamagedVersion) as caught:
-        local.read(TABLE, damaged.version).collect()
+        store.read(TABLE, damaged.version).collect()
     names_file_and_hint(caught.value, path)
-    write_new(local)
-    is_new(local)
-    assert left_in_scratch(local) == set()
+    write_new(store)
+    is_new(store)
+    assert left_in_scratch(store) == set()
 
 
-def test_a_repair_loses_no_run(local: Store) -> None:
-    harm(local, write_new(local), "rows deleted")
-    repaired = local.write(TABLE, NEW, drops("p1", "p2"), code="3")
+def test_a_repair_loses_no_run(store: Store) -> None:
+    harm(store, write_new(store), "rows deleted")
+    repaired = store.write(TABLE, NEW, drops("p1", "p2"), code="3")
     assert [run.code for run in repaired.manifest.runs] == ["2", "3"]
-    harm(local, repaired, "dropped rows deleted")
-    assert [run.code for run in write_new(local).manifest.runs] == ["3", "2"]  # the last that made it stands last
+    harm(store, repaired, "dropped rows deleted")
+    assert [run.code for run in write_new(store).manifest.runs] == ["3", "2"]  # the last that made it stands last
 
 
-def test_a_manifest_of_another_partition_is_reported_and_repaired(local: Store) -> None:
+def test_a_manifest_of_another_partition_is_reported_and_repaired(store: Store) -> None:
     rows, manifests = TABLES["imported_posts"].sample(3), []
-    local.write("imported_posts", rows.head(2), partition="over here")
+    store.write("imported_posts", rows.head(2), partition="over here")
     for name, folder in (("there", "there"), ("over here", "over%20here")):
-        version = local.write("imported_posts", rows, partition=name)
-        manifests.append(Path(local.storage.uri(f"imported_posts/{folder}/{version.version}/manifest.json")))
+        version = store.write("imported_posts", rows, partition=name)
+        manifests.append(Path(store.storage.uri(f"imported_posts/{folder}/{version.version}/manifest.json")))
     manifests[1].write_bytes(manifests[0].read_bytes())
     with pytest.raises(DamagedVersion, match="speaks of imported_posts there") as caught:
-        local.read("imported_posts")
+        store.read("imported_posts")
     assert str(manifests[1]) in str(caught.value)
     assert "import it again: gongqing import NAME PATH --as 'over here'; or go back" in str(caught.value)
     assert "tables promote imported_posts VERSION --partition 'over here'" in str(caught.value)
-    local.write("imported_posts", rows, partition="over here")
-    assert local.read("imported_posts").collect().height == 6
+    store.write("imported_posts", rows, partition="over here")
+    assert store.read("imported_posts").collect().height == 6
 
 
 # The pointer
@@ -181,49 +181,49 @@ POINTERS = {
 
 @pytest.mark.drill("damage")
 @pytest.mark.parametrize("content", POINTERS)
-def test_a_damaged_pointer_is_reported_and_repaired(local: Store, content: str) -> None:
-    old, new = write_old(local), write_new(local)
+def test_a_damaged_pointer_is_reported_and_repaired(store: Store, content: str) -> None:
+    old, new = write_old(store), write_new(store)
     for mend, is_mended in (
-        (lambda: write_new(local), is_new),
-        (lambda: local.promote(TABLE, old.version[:8]), is_old),
+        (lambda: write_new(store), is_new),
+        (lambda: store.promote(TABLE, old.version[:8]), is_old),
     ):
-        pointer_of(local).write_bytes(POINTERS[content])
-        assert_frame_equal(local.read(TABLE, old.version).collect(), OLD)  # it hides no version that is named
-        assert {(one.version, one.current) for one in local.versions(TABLE)} == {
+        pointer_of(store).write_bytes(POINTERS[content])
+        assert_frame_equal(store.read(TABLE, old.version).collect(), OLD)  # it hides no version that is named
+        assert {(one.version, one.current) for one in store.versions(TABLE)} == {
             (old.version, False),
             (new.version, False),
         }
-        for call in (local.read, local.version, local.current):
+        for call in (store.read, store.version, store.current):
             with pytest.raises(DamagedVersion) as caught:
                 call(TABLE)
-            assert str(pointer_of(local)) in str(caught.value)
+            assert str(pointer_of(store)) in str(caught.value)
             assert f"gongqing tables promote {TABLE} VERSION" in str(caught.value)
             assert old.version in str(caught.value)
             assert new.version in str(caught.value)
         mend()
-        is_mended(local)
+        is_mended(store)
 
 
 @pytest.mark.drill("damage")
-def test_a_pointer_to_a_version_that_is_gone(local: Store) -> None:
-    old, new = write_old(local), write_new(local)
-    for mend, is_mended in ((lambda: local.promote(TABLE, old.version), is_old), (lambda: write_new(local), is_new)):
-        write_new(local)
-        shutil.rmtree(path_of(local, new, ""))
+def test_a_pointer_to_a_version_that_is_gone(store: Store) -> None:
+    old, new = write_old(store), write_new(store)
+    for mend, is_mended in ((lambda: store.promote(TABLE, old.version), is_old), (lambda: write_new(store), is_new)):
+        write_new(store)
+        shutil.rmtree(path_of(store, new, ""))
         with pytest.raises(DamagedVersion, match="without a manifest") as caught:
-            local.read(TABLE)
-        names_file_and_hint(caught.value, path_of(local, new, "manifest.json"))
+            store.read(TABLE)
+        names_file_and_hint(caught.value, path_of(store, new, "manifest.json"))
         mend()
-        is_mended(local)
+        is_mended(store)
 
 
-def test_a_pointer_that_is_gone_is_a_table_never_written(local: Store) -> None:
-    write_old(local)
-    pointer_of(local).unlink()
+def test_a_pointer_that_is_gone_is_a_table_never_written(store: Store) -> None:
+    write_old(store)
+    pointer_of(store).unlink()
     with pytest.raises(NoVersion, match="make one"):
-        local.read(TABLE)
-    write_old(local)
-    is_old(local)
+        store.read(TABLE)
+    write_old(store)
+    is_old(store)
 
 
 # A full disk

@@ -22,7 +22,7 @@ from pipelines.flow.refresh import refresh
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase.erasing import erase, resume
-from pipelines.operations.erase.request import Request
+from pipelines.operations.erase.survey import Request
 from pipelines.settings import ROOT, Settings
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
@@ -199,9 +199,7 @@ def answered(home: Path) -> dict[str, Any]:
 
 STORE, FILES = ("store/",), ("store/", "core/files.py")
 # Not the loops over strings and cells: they change nothing, and would be most of the steps.
-ERASING = tuple(
-    f"operations/erase/{name}.py" for name in ("erasing", "crawled", "databases", "documents", "places", "releases")
-)
+ERASING = tuple(f"operations/erase/{name}.py" for name in ("erasing", "documents", "files", "places"))
 # How many kills: over all steps, over the first steps of functions, and at random times.
 WRITERS = {
     "a version": Writer(write_old, write_new, tables, STORE, 20, 40, 6, whole),
@@ -210,7 +208,7 @@ WRITERS = {
     "an import": Writer(keep_key, import_posts, tables, ("ingest/import_file.py", *FILES), 4, 11, 2, whole),
     "a crawl that is collected": Writer(crawl_two_days, collect_crawl, tables, ("crawl/", *FILES), 7, 17, 2, whole),
     "a refresh": Writer(home_to_refresh, refresh_some, tables, ("flow/", *FILES), 7, 14, 2, whole),
-    "a release": Writer(write_old, release, released, (*FILES, "release/shards.py"), 12, 20, 4, release_or_none),
+    "a release": Writer(write_old, release, released, FILES, 12, 20, 4, release_or_none),
     "an erasure": Writer(home_to_erase_in, erase_or_resume, erased, (*ERASING, "llm/ledger/", *FILES), 7, 8),
     "the ledger": Writer(lambda home: None, ask, answered, ("llm/ledger/",), 25, 10, 10, in_flight),
 }

@@ -6,9 +6,8 @@ import polars as pl
 from unique_rows import rounds, sampled_round, splits
 
 from pipelines.rewrite.scripts import of_label
-from schemas.annotations import CerCandidates
+from schemas.annotations import CerCandidates, CerLabels
 from schemas.personas import RewrittenRounds
-from schemas.reviews import CerLabels
 
 HISTORY = ["supporter: 你好", "seeker: 我睡不着", "supporter: 多久了？", "seeker: 一个月"]
 REFERENCE, RESPONSE = "辛苦了。", "听起来很累。"

@@ -4,9 +4,9 @@ import polars as pl
 
 from pipelines.rewrite.scripts import of_label
 from pipelines.settings import Annotate, Rewrite, Settings
+from schemas.annotations import CerLabels
 from schemas.ids import unit_interval
 from schemas.labels import PREFERENCES
-from schemas.reviews import CerLabels
 
 # With all three variants, and chains to answers that nobody wrote.
 LABELLED = Settings(rewrite=Rewrite(variants=("D", "R", "P")), annotate=Annotate(human_answers=False))

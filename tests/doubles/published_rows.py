@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from pipelines.release.shards import write_shards
 from pipelines.store import Store
+from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Release, Source
 from pipelines.store.releases import Releases
 from pipelines.trainsets.prompt_sets import ecot_prompts

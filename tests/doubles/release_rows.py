@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from pipelines.release.shards import write_shards
+from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from schemas.tables import TABLES

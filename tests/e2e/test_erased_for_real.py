@@ -23,7 +23,7 @@ from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase.erasing import erase
-from pipelines.operations.erase.request import Request
+from pipelines.operations.erase.survey import Request
 from pipelines.operations.lineage import why
 from pipelines.settings import ROOT, load
 from pipelines.store.store import Store

@@ -11,7 +11,7 @@ from train_env import require_train_env
 
 from pipelines.core.files import held
 from pipelines.errors import Busy
-from pipelines.operations.erase.training import no_training
+from pipelines.operations.erase.files import no_training
 from pipelines.settings import ROOT
 from pipelines.train.processes import at_work, last_words
 from pipelines.train.runs import LOCK, NOTE

@@ -17,9 +17,9 @@ from unique_rows import answer, post, posts, splits
 
 from pipelines.errors import RequestError
 from pipelines.ingest.importing import read
-from pipelines.release.shards import write_shards
 from pipelines.settings import Prompts
 from pipelines.split.turns import sample_turns
+from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases
 from pipelines.train.prepare import prepare

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import Busy, RequestError
-from pipelines.operations.erase.training import no_training
+from pipelines.operations.erase.files import no_training
 from pipelines.train.launch import Run, rewritten_rows
 from pipelines.train.prepare import prepare
 from pipelines.train.recipe import load_recipe

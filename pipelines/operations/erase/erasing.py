@@ -12,21 +12,24 @@ from pipelines.core.home import Home
 from pipelines.errors import Busy
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase import documents
-from pipelines.operations.erase.crawled import add_takedown, clean_crawls, no_crawl
-from pipelines.operations.erase.databases import scrub_folder
 from pipelines.operations.erase.documents import AtHost, Lost, Plan, Receipt
-from pipelines.operations.erase.places import versions
-from pipelines.operations.erase.releases import erase_from_releases
-from pipelines.operations.erase.request import Request
+from pipelines.operations.erase.files import (
+    add_takedown,
+    clean_crawls,
+    erase_from_runs,
+    learnt,
+    no_crawl,
+    no_training,
+    scrub_folder,
+    unmanaged_traces,
+)
+from pipelines.operations.erase.places import erase_from_releases, versions
 from pipelines.operations.erase.rows import DROPPED, RowFilter
 from pipelines.operations.erase.scrub import Scrub
-from pipelines.operations.erase.survey import survey
+from pipelines.operations.erase.survey import Request, survey
 from pipelines.operations.erase.traces import TextTraces
-from pipelines.operations.erase.training import erase_from_runs, learnt, no_training
-from pipelines.operations.erase.unmanaged import unmanaged_traces
-from pipelines.store.home_lock import alone
 from pipelines.store.store import Store
-from pipelines.store.suppression import SuppressionList, require_no_erasure
+from pipelines.store.suppression import SuppressionList, alone, require_no_erasure
 from schemas.tables import PARTITIONED, TABLES
 
 

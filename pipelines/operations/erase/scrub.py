@@ -2,10 +2,12 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pipelines.core.files import write_whole
 from pipelines.operations.erase.rows import ErasedIds, Mask
 from pipelines.operations.erase.traces import LENGTH, TextTraces
 from schemas.ids import source_row_id
@@ -102,3 +104,19 @@ def _is_parallel(entry: Any) -> bool:
 def _without_records(entry: dict[str, Any], lost: set[int]) -> dict[str, Any]:
     left = [record for at, record in enumerate(entry["entry_data"]["records"]) if at not in lost]
     return {**entry, "entry_data": {**entry["entry_data"], "records": left}}
+
+
+def scrub_file(path: Path, scrub: Scrub) -> bool:
+    """Removes traces from a text file; whether it had any. Other bytes stay as they are."""
+    before = path.read_bytes().decode("utf-8", "surrogateescape")
+    after = scrub(before)
+    if after != before:
+        rewrite(path, after.encode("utf-8", "surrogateescape"))
+    return after != before
+
+
+def rewrite(path: Path, content: bytes) -> None:
+    """Replaces a file at once; it keeps its mode."""
+    mode = path.stat().st_mode
+    write_whole(path, content)
+    path.chmod(mode)

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 from pipelines.release.checks.leaks import descendants, groups, near_duplicates, text_reuse
 from pipelines.release.checks.not_from_a_model import NOT_FROM_A_MODEL, UNJUDGED, not_from_a_model, unjudged
 from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
-from pipelines.release.checks.released import Released
+from pipelines.release.checks.released import Released, empty
 from pipelines.release.checks.sources import licences, media
-from pipelines.release.checks.versions import empty
 from pipelines.store.release_manifest import Finding
 
 Check = Callable[[Released], Iterator[Finding]]

@@ -16,7 +16,7 @@ from pipelines.core.files import sha256_of
 from pipelines.errors import HubError, RequestError
 from pipelines.release.publish.client import Progress, hub_client, hub_errors, require_repo
 from pipelines.release.publish.public import WITHHELD
-from pipelines.release.shards import SHARD_ROWS
+from pipelines.store.parquet import SHARD_ROWS
 from pipelines.store.release_manifest import Release, Shard
 from pipelines.store.releases import MANIFEST, Releases, name_is_taken, require_name
 from pipelines.store.suppression import SuppressionList

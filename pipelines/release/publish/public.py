@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 
 from pipelines.core.files import sha256_of
 from pipelines.errors import PrivateText
-from pipelines.release.publish.private import LEAST, PUBLISHABLE, PrivateTexts
-from pipelines.release.publish.quotes import elsewhere, has_quotes, quoted, restored
+from pipelines.release.publish.private import LEAST, PUBLISHABLE, PrivateTexts, elsewhere, has_quotes, quoted, restored
 from pipelines.store.release_manifest import Finding, Release, Shard
 from pipelines.store.releases import MANIFEST
 from pipelines.text.runs import Runs

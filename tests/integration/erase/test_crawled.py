@@ -9,7 +9,7 @@ import pytest
 from crawlers.cache import PageStore
 from pipelines.crawl.collecting import taken_down
 from pipelines.errors import Busy
-from pipelines.operations.erase.crawled import add_takedown, clean_crawls, no_crawl
+from pipelines.operations.erase.files import add_takedown, clean_crawls, no_crawl
 from pipelines.operations.erase.rows import ErasedIds
 
 

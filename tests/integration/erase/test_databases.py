@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import Busy, StorageFull
-from pipelines.operations.erase.databases import scrub_database
+from pipelines.operations.erase.files import scrub_database
 from pipelines.operations.erase.rows import ErasedIds
 from pipelines.operations.erase.scrub import Scrub
 from pipelines.operations.erase.traces import TextTraces
@@ -37,7 +37,7 @@ def test_a_full_disk_is_named_and_the_same_call_then_finishes(small_disk):
 
 @pytest.mark.drill("race")
 def test_a_database_that_another_process_writes_is_busy(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.operations.erase.databases._PATIENCE", 0.01)
+    monkeypatch.setattr("pipelines.operations.erase.files._PATIENCE", 0.01)
     path = tmp_path / "index.db"
     database(path, 1)
     with sqlite3.connect(path, isolation_level=None) as other:

@@ -20,10 +20,9 @@ from pipelines.llm.payload import canonical, key_of
 from pipelines.operations.doctor import examine
 from pipelines.operations.erase import documents
 from pipelines.operations.erase.erasing import erase, look, resume
-from pipelines.operations.erase.request import Request
-from pipelines.store.home_lock import alone
+from pipelines.operations.erase.survey import Request
 from pipelines.store.store import Store
-from pipelines.store.suppression import SuppressionList, require_no_erasure
+from pipelines.store.suppression import SuppressionList, alone, require_no_erasure
 from schemas.tables import PARTITIONED, TABLES
 
 ASKED = Request(rows=("s:a", "s:x"))

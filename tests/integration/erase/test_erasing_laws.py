@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.operations.erase.erasing import erase
-from pipelines.operations.erase.request import Request
+from pipelines.operations.erase.survey import Request
 from pipelines.store.store import Store
 
 NAMES = ["1", "2", "10", "1/2", "a#1", "b~P"]  # also such as hold the marks of parts

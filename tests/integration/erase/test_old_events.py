@@ -14,9 +14,9 @@ from every_byte import documents
 from pipelines.defs import metadata
 from pipelines.defs.instance import instance
 from pipelines.operations.erase.erasing import erase
-from pipelines.operations.erase.request import Request
 from pipelines.operations.erase.rows import ErasedIds
 from pipelines.operations.erase.scrub import without_erased_records
+from pipelines.operations.erase.survey import Request
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList
 

@@ -11,8 +11,7 @@ from every_byte import runs, traces
 
 from pipelines.errors import Busy
 from pipelines.operations.erase.erasing import erase
-from pipelines.operations.erase.request import Request
-from pipelines.operations.erase.survey import survey
+from pipelines.operations.erase.survey import Request, survey
 from pipelines.store import Store
 from pipelines.train.page import report
 from pipelines.train.processes import at_work

@@ -8,8 +8,8 @@ from pipelines.errors import PrivateText, RequestError
 from pipelines.release.publish.folder import export_folder, restore_folder
 from pipelines.release.publish.private import PUBLISHABLE, read_private
 from pipelines.release.publish.public import publish_rows, require_no_private_text, rows_of
-from pipelines.release.shards import write_shards
 from pipelines.store import Store
+from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Finding
 from pipelines.store.releases import Releases
 from schemas.labels import CONSENTS

@@ -8,7 +8,7 @@ from annotate_rows import PROVENANCE, cer, rounds, sampled_round
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.operations.agreement import AGREEMENT, agreement, kappa
+from pipelines.operations.paper_tables import AGREEMENT, agreement, kappa
 from schemas.annotations import CerCandidates
 from schemas.labels import EMOTIONS
 

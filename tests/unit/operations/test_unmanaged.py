@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 import zstandard
 
+from pipelines.operations.erase.files import unmanaged_traces
 from pipelines.operations.erase.rows import ErasedIds
 from pipelines.operations.erase.scrub import Scrub
 from pipelines.operations.erase.traces import TextTraces
-from pipelines.operations.erase.unmanaged import unmanaged_traces
 
 TEXT = "我把钥匙交给门房的那天下着小雪"
 LINE = json.dumps({"text": TEXT}) + "\n"

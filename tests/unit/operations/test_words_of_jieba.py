@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from pipelines.operations.diversity import words
+from pipelines.operations.paper_tables import words
 from pipelines.settings import ROOT
 
-_ASKED = "from pipelines.operations.diversity import words; print(words('睡不着'))"
+_ASKED = "from pipelines.operations.paper_tables import words; print(words('睡不着'))"
 
 
 def test_words_together_are_the_text():

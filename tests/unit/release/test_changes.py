@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from release_rows import made, prompts, triplets
 
 from pipelines.errors import UnknownName
-from pipelines.release.changelog import markdown
-from pipelines.release.changes import Lengths, Rows, changes
+from pipelines.release.changes import Lengths, Rows, changes, markdown
 from pipelines.store.release_manifest import Finding, Source, Spend
 from pipelines.store.releases import Releases
 from schemas.labels import SPLITS

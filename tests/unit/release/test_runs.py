@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.release.publish.quotes import has_quotes, quoted, restored
+from pipelines.release.publish.private import has_quotes, quoted, restored
 from pipelines.text.runs import Runs
 from schemas.ids import digest
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from release_rows import triplets
 
 from pipelines.release import shards
-from pipelines.release.shards import write_shards
 from pipelines.store import parquet
+from pipelines.store.parquet import write_shards
 from schemas.labels import SPLITS
 from schemas.tables import TABLES
 

@@ -7,8 +7,7 @@ from released_rows import few_rows
 
 from pipelines.judge.turns import system_prompt
 from pipelines.release.assemble import used_prompts
-from pipelines.release.checks.released import Released
-from pipelines.release.checks.versions import pinned
+from pipelines.release.checks.released import Released, pinned
 from pipelines.settings import Settings
 from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
 from schemas.tables import TABLES

@@ -6,7 +6,7 @@ from statistics import fmean
 import polars as pl
 import pytest
 
-from pipelines.operations.diversity import diversity
+from pipelines.operations.paper_tables import diversity
 from pipelines.text.nearness import shared
 from schemas.dialogues import CoherentDialogues
 from schemas.personas import RewrittenDialogues

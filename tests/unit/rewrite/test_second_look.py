@@ -19,7 +19,7 @@ from pipelines.rewrite import judging, rewriting
 from pipelines.rewrite.rewritten import rewritten_dialogues
 from pipelines.rewrite.scripts import scripts
 from pipelines.store import Store
-from schemas.reviews import CerLabels
+from schemas.annotations import CerLabels
 
 _WILLS = re.compile("我(?=想|会|能|愿意|觉得|喜欢|知道)")
 _WILLS_NOT = re.compile("我不(想|会|能|愿意|觉得|喜欢|知道)")

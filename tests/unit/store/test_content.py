@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.store.content import version_of
+from pipelines.store.parquet import version_of
 from schemas.table import Dropped
 from schemas.tables import TABLES
 

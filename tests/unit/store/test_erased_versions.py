@@ -2,11 +2,10 @@
 
 import polars as pl
 import pytest
-from object_store import ConnectionLost, ObjectStore
 from store_rows import TABLE, drops, groups
 
 from pipelines.errors import DamagedVersion
-from pipelines.store.store import Store
+from pipelines.store import Store
 
 ROWS = groups(50)
 LEFT = ROWS.filter(pl.col("group_id") != "g00007")
@@ -73,20 +72,3 @@ def test_a_stale_table_has_no_inputs_and_the_same_version(written):
     store.make_stale(TABLE)
     pointer = store.pointer(TABLE)
     assert (pointer.version, pointer.inputs) == (version.version, "")
-
-
-@pytest.mark.parametrize("puts", range(4))
-def test_a_connection_lost_on_the_way_leaves_it_whole(tmp_path, puts):
-    """With all its rows, or without those; and the same call finishes."""
-    objects = ObjectStore(tmp_path)
-    store = Store(tmp_path, objects)
-    version = store.write(TABLE, ROWS, drops("p1", "p2"))
-    objects.puts_left = puts
-    try:
-        erase(store, version)
-    except ConnectionLost:
-        assert store.read(TABLE).collect().equals(ROWS)
-    objects.puts_left = float("inf")
-    erase(store, version)
-    assert store.read(TABLE).collect().equals(LEFT)
-    store.verify(store.version(TABLE))

@@ -32,30 +32,30 @@ def refusal(store: Store, version: Version, kind: type[Exception]) -> str:
     return str(caught.value)
 
 
-def test_a_column_that_has_come_since_and_may_be_null_is_null(local: Store) -> None:
-    version = written(local)
-    rewrite(local, version, ROWS.drop("topic"))
-    read = local.read(TABLE).collect()
+def test_a_column_that_has_come_since_and_may_be_null_is_null(store: Store) -> None:
+    version = written(store)
+    rewrite(store, version, ROWS.drop("topic"))
+    read = store.read(TABLE).collect()
     assert read.schema == TABLES[TABLE].polars_schema()
     assert read["topic"].null_count() == read.height == 5
-    assert read.drop("topic").equals(local.read(TABLE, version.version, "sample").collect().drop("topic"))
-    local.require_todays(local.version(TABLE, partition="sample"))
+    assert read.drop("topic").equals(store.read(TABLE, version.version, "sample").collect().drop("topic"))
+    store.require_todays(store.version(TABLE, partition="sample"))
     TABLES[TABLE].validate(read)
 
 
-def test_so_is_a_field_within_a_column(local: Store) -> None:
-    version = written(local)
-    rewrite(local, version, without_likes(ROWS))
-    read = local.read(TABLE).collect()
+def test_so_is_a_field_within_a_column(store: Store) -> None:
+    version = written(store)
+    rewrite(store, version, without_likes(ROWS))
+    read = store.read(TABLE).collect()
     assert read.schema == TABLES[TABLE].polars_schema()
     assert read.explode("answers")["answers"].struct.field("likes").drop_nulls().is_empty()
-    local.require_todays(local.version(TABLE, partition="sample"))
+    store.require_todays(store.version(TABLE, partition="sample"))
 
 
-def test_partitions_of_several_forms_are_read_together(local: Store) -> None:
-    written(local, "today")
-    rewrite(local, written(local, "before"), ROWS.drop("topic"))
-    assert local.read(TABLE).collect().height == 10
+def test_partitions_of_several_forms_are_read_together(store: Store) -> None:
+    written(store, "today")
+    rewrite(store, written(store, "before"), ROWS.drop("topic"))
+    assert store.read(TABLE).collect().height == 10
 
 
 @pytest.mark.parametrize(
@@ -67,62 +67,62 @@ def test_partitions_of_several_forms_are_read_together(local: Store) -> None:
         (ROWS.with_columns(pl.col("answers").list.eval(pl.struct(text=pl.element().struct.field("text")))), "answers"),
     ],
 )
-def test_any_other_difference_names_table_versions_columns_and_what_to_do(local: Store, older, which) -> None:
-    version = written(local)
-    rewrite(local, version, older, schema_version=-1)
-    said = refusal(local, local.version(TABLE, partition="sample"), OlderSchema)
+def test_any_other_difference_names_table_versions_columns_and_what_to_do(store: Store, older, which) -> None:
+    version = written(store)
+    rewrite(store, version, older, schema_version=-1)
+    said = refusal(store, store.version(TABLE, partition="sample"), OlderSchema)
     today = TABLES[TABLE].version
     assert f"imported_posts/sample was written by an older gongqing: schema version {today - 1}" in said
     assert f"has {today}; other columns: {which}" in said
     assert "hint: import it again: gongqing import NAME PATH --as sample" in said
-    assert local.read(TABLE, version.version, "sample").collect().columns == older.columns, "it can be looked at"
+    assert store.read(TABLE, version.version, "sample").collect().columns == older.columns, "it can be looked at"
 
 
-def test_an_older_meaning_of_the_same_columns_is_refused_as_well(local: Store) -> None:
-    version = written(local)
-    say(manifest_of(local, version), schema_version=-1)
-    assert "older gongqing" in refusal(local, local.version(TABLE, partition="sample"), OlderSchema)
-    written(local)
-    local.require_todays(local.version(TABLE, partition="sample"))
+def test_an_older_meaning_of_the_same_columns_is_refused_as_well(store: Store) -> None:
+    version = written(store)
+    say(manifest_of(store, version), schema_version=-1)
+    assert "older gongqing" in refusal(store, store.version(TABLE, partition="sample"), OlderSchema)
+    written(store)
+    store.require_todays(store.version(TABLE, partition="sample"))
 
 
-def test_a_derived_table_is_made_again_by_a_refresh(local: Store) -> None:
-    version = local.write("unique_posts", TABLES["unique_posts"].sample(2))
-    say(manifest_of(local, version), schema_version=-1)
-    said = refusal(local, local.version("unique_posts"), OlderSchema)
+def test_a_derived_table_is_made_again_by_a_refresh(store: Store) -> None:
+    version = store.write("unique_posts", TABLES["unique_posts"].sample(2))
+    say(manifest_of(store, version), schema_version=-1)
+    said = refusal(store, store.version("unique_posts"), OlderSchema)
     assert "hint: make it again: gongqing refresh --select unique_posts" in said
 
 
-def test_what_a_newer_gongqing_has_written_is_not_called_damaged(local: Store) -> None:
-    version = written(local)
-    say(manifest_of(local, version), schema_version=1)
-    assert "newer gongqing: schema version" in refusal(local, local.version(TABLE, partition="sample"), NewerHome)
-    say(manifest_of(local, version), schema_version=-1, from_the_future=1)
-    pointer = Path(local.storage.uri(TABLE)) / "sample" / "current.json"
+def test_what_a_newer_gongqing_has_written_is_not_called_damaged(store: Store) -> None:
+    version = written(store)
+    say(manifest_of(store, version), schema_version=1)
+    assert "newer gongqing: schema version" in refusal(store, store.version(TABLE, partition="sample"), NewerHome)
+    say(manifest_of(store, version), schema_version=-1, from_the_future=1)
+    pointer = Path(store.storage.uri(TABLE)) / "sample" / "current.json"
     for _ in range(2):
         with pytest.raises(NewerHome, match="the home was written by a newer gongqing") as caught:
-            local.read(TABLE)
+            store.read(TABLE)
         assert "from_the_future" in str(caught.value)
         assert "hint: update gongqing" in str(caught.value)
         before = pointer.read_bytes()
         with pytest.raises(NewerHome):
-            written(local)
+            written(store)
         assert pointer.read_bytes() == before, "an older gongqing writes nothing over it"
         say(pointer, from_the_future=2)
 
 
-def test_an_older_version_can_still_be_erased_from(local: Store) -> None:
-    rewrite(local, written(local), ROWS.drop("topic"))
-    version = local.version(TABLE, partition="sample")
-    left = local.read(TABLE, version.version, "sample").collect().head(2)
-    erased = local.erase(version, left, local.read_dropped(TABLE).collect(), erasure="e1", changed=0)
+def test_an_older_version_can_still_be_erased_from(store: Store) -> None:
+    rewrite(store, written(store), ROWS.drop("topic"))
+    version = store.version(TABLE, partition="sample")
+    left = store.read(TABLE, version.version, "sample").collect().head(2)
+    erased = store.erase(version, left, store.read_dropped(TABLE).collect(), erasure="e1", changed=0)
     assert erased.rows == 2
     assert "topic" not in [column.name for column in erased.manifest.columns]
-    assert local.read(TABLE).collect()["topic"].null_count() == 2
+    assert store.read(TABLE).collect()["topic"].null_count() == 2
 
 
-def test_tables_that_nothing_makes_again_never_name_a_refresh(local: Store) -> None:
+def test_tables_that_nothing_makes_again_never_name_a_refresh(store: Store) -> None:
     for table in STANDING:
-        version = local.write(table, TABLES[table].sample(2))
-        say(manifest_of(local, version), schema_version=-1)
-        assert "gongqing refresh" not in refusal(local, local.version(table), OlderSchema)
+        version = store.write(table, TABLES[table].sample(2))
+        say(manifest_of(store, version), schema_version=-1)
+        assert "gongqing refresh" not in refusal(store, store.version(table), OlderSchema)

@@ -1,4 +1,4 @@
-"""What a local folder promises as a storage."""
+"""What a local folder promises as a folder."""
 
 import errno
 import fcntl
@@ -10,18 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from object_store import ObjectStore
 from store_workers import count_up, open_scratch, stay_in_scratch
 
 from pipelines.errors import StorageFull
-from pipelines.store.storage import LocalFolder, Storage
+from pipelines.store.storage import LocalFolder
 
 spawn = multiprocessing.get_context("spawn")
-
-
-@pytest.fixture(params=["local folder", "object store"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    return LocalFolder(tmp_path / "data") if request.param == "local folder" else ObjectStore(tmp_path)
 
 
 @pytest.fixture
@@ -34,58 +28,58 @@ def scratch(folder: LocalFolder) -> set[str]:
     return {path.name for path in (folder.root / ".tmp").iterdir()} - {"alone"}
 
 
-def put(storage: Storage, prefix: str, content: bytes, *, damaged: bool = False) -> None:
-    with storage.staging() as staged:
+def put(folder: LocalFolder, prefix: str, content: bytes, *, damaged: bool = False) -> None:
+    with folder.staging() as staged:
         (staged / "rows").mkdir()
         (staged / "rows" / "part").write_bytes(content)
         (staged / "manifest.json").write_bytes(b"of " + content)
-        storage.publish(staged, prefix, lambda: damaged)
+        folder.publish(staged, prefix, lambda: damaged)
 
 
 # Keys
 
 
-def test_a_swap_puts_only_where_the_old_content_still_is(storage: Storage) -> None:
-    assert (storage.get("a/b"), storage.stat("a/b"), storage.children("a")) == (None, None, [])
-    assert storage.swap("a/pointer", None, b"1")
-    assert not storage.swap("a/pointer", None, b"2")
-    assert not storage.swap("a/pointer", b"0", b"2")
-    assert storage.get("a/pointer") == b"1"
-    assert storage.swap("a/pointer", b"1", b"2")
-    assert storage.get("a/pointer") == b"2"
+def test_a_swap_puts_only_where_the_old_content_still_is(folder: LocalFolder) -> None:
+    assert (folder.get("a/b"), folder.stat("a/b"), folder.children("a")) == (None, None, [])
+    assert folder.swap("a/pointer", None, b"1")
+    assert not folder.swap("a/pointer", None, b"2")
+    assert not folder.swap("a/pointer", b"0", b"2")
+    assert folder.get("a/pointer") == b"1"
+    assert folder.swap("a/pointer", b"1", b"2")
+    assert folder.get("a/pointer") == b"2"
 
 
-def test_what_is_published_can_be_read_and_described(storage: Storage) -> None:
-    put(storage, "a/v1", b"rows")
-    put(storage, "a/v0", b"other")
-    assert storage.get("a/v1/rows/part") == b"rows"
-    assert storage.sha256("a/v1/rows/part") == hashlib.sha256(b"rows").hexdigest()
-    assert storage.stat("a/v1/rows/part")[0] == 4
-    assert Path(storage.uri("a/v1/rows/part")).read_bytes() == b"rows"
-    assert storage.children("a") == ["v0", "v1"]
-    assert storage.children("a/v1") == ["rows"]
+def test_what_is_published_can_be_read_and_described(folder: LocalFolder) -> None:
+    put(folder, "a/v1", b"rows")
+    put(folder, "a/v0", b"other")
+    assert folder.get("a/v1/rows/part") == b"rows"
+    assert folder.sha256("a/v1/rows/part") == hashlib.sha256(b"rows").hexdigest()
+    assert folder.stat("a/v1/rows/part")[0] == 4
+    assert Path(folder.uri("a/v1/rows/part")).read_bytes() == b"rows"
+    assert folder.children("a") == ["v0", "v1"]
+    assert folder.children("a/v1") == ["rows"]
 
 
-def test_a_change_changes_what_stat_says(storage: Storage) -> None:
-    storage.swap("pointer", None, b"1")
-    before = storage.stat("pointer")
+def test_a_change_changes_what_stat_says(folder: LocalFolder) -> None:
+    folder.swap("pointer", None, b"1")
+    before = folder.stat("pointer")
     time.sleep(0.02)
-    storage.swap("pointer", b"1", b"2")
-    assert storage.stat("pointer") != before
+    folder.swap("pointer", b"1", b"2")
+    assert folder.stat("pointer") != before
 
 
 # Publishing
 
 
-def test_what_is_whole_stays_and_what_is_damaged_is_replaced(storage: Storage) -> None:
-    put(storage, "a/v1", b"rows")
-    before = storage.stat("a/v1/rows/part")
-    put(storage, "a/v1", b"ROWS")
-    assert storage.get("a/v1/rows/part") == b"rows"
-    assert storage.stat("a/v1/rows/part") == before
-    put(storage, "a/v1", b"ROWS", damaged=True)
-    assert storage.get("a/v1/rows/part") == b"ROWS"
-    assert storage.get("a/v1/manifest.json") == b"of ROWS"
+def test_what_is_whole_stays_and_what_is_damaged_is_replaced(folder: LocalFolder) -> None:
+    put(folder, "a/v1", b"rows")
+    before = folder.stat("a/v1/rows/part")
+    put(folder, "a/v1", b"ROWS")
+    assert folder.get("a/v1/rows/part") == b"rows"
+    assert folder.stat("a/v1/rows/part") == before
+    put(folder, "a/v1", b"ROWS", damaged=True)
+    assert folder.get("a/v1/rows/part") == b"ROWS"
+    assert folder.get("a/v1/manifest.json") == b"of ROWS"
 
 
 def test_publishing_leaves_no_scratch(folder: LocalFolder) -> None:

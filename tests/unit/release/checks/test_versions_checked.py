@@ -7,8 +7,7 @@ import pytest
 
 from pipelines.errors import ReleaseRefused
 from pipelines.operations.release import release
-from pipelines.release.checks.released import CONFIGS, Released
-from pipelines.release.checks.versions import empty, pinned
+from pipelines.release.checks.released import CONFIGS, Released, empty, pinned
 from pipelines.settings import Settings
 from pipelines.store import Store
 from schemas.tables import AFTER_RELEASE, PARTITIONED, TABLES
