@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from crawl_fixtures import clean_replica, replica
 from llm_fixtures import _stub_ends
-from store_fixtures import local, store
+from store_fixtures import store
 
-__all__ = ["Disk", "_stub_ends", "clean_replica", "disk", "local", "replica", "store"]
+__all__ = ["Disk", "_stub_ends", "clean_replica", "disk", "replica", "store"]
 
 
 class Disk:

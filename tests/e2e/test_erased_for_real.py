@@ -109,12 +109,8 @@ def test_the_search_finds_it_before(before, wanted):
 
 
 @pytest.mark.drill("privacy")
-def test_no_byte_of_it_is_left(home, wanted):
+def test_no_byte_of_it_is_left_and_no_file_names_it(home, asked, wanted):
     assert traces(home, wanted) == {}
-
-
-@pytest.mark.drill("privacy")
-def test_no_file_of_the_home_names_it(home, asked):
     assert traces(home, {f'"{name}"' for name in asked if len(name) == 6}) == {}
 
 

@@ -45,7 +45,8 @@ def test_the_labels_are_a_dozen_and_more_of_right_and_wrong_ones():
 
 
 def test_each_is_a_row_about_the_candidate_of_its_hand(store):
-    write_sample_labels(store, Settings())
+    first = write_sample_labels(store, Settings())
+    assert write_sample_labels(store, Settings()).version == first.version
     rows = store.read("cer_labels").collect()
     told = {(label.dialogue_id, label.round, ALIASES.index(label.alias) + 1): label for label in read_labels()}
     assert rows.height > 0
@@ -53,10 +54,6 @@ def test_each_is_a_row_about_the_candidate_of_its_hand(store):
         label = told[row["dialogue_id"], row["round"], row["candidate"]]
         assert (row["step1"], row["preference"]) == (label.step1, label.preference)
         assert all(name.startswith("invented-") for name in row["annotators"])
-
-
-def test_a_second_time_is_the_same_version(store):
-    assert write_sample_labels(store, Settings()).version == write_sample_labels(store, Settings()).version
 
 
 def test_what_people_said_stays(store, tmp_path):
@@ -92,7 +89,6 @@ def test_a_candidate_of_a_model_is_not_labelled(sample_store):
     [
         ({"step1": "yes"}, "step1: Input should be a valid boolean"),
         ({"preference": "third"}, "preference: Input should be 'first'"),
-        ({"annotators": ["invented-1"]}, "annotators: List should have at least 2 items"),
         ({"annotators": ["invented-1", "Anna"]}, r"annotators\.1: String should match"),
         ({"note": "x"}, "note: Extra inputs are not permitted"),
         ({}, "the candidate has a label already"),
@@ -104,10 +100,3 @@ def test_a_line_that_is_no_label_is_named(change, told, tmp_path):
         read_labels(path)
     assert str(error.value.where) == f"{path}, line 2"
     assert "dialogue_id, round, alias" in error.value.hint
-
-
-def test_a_line_that_is_no_json_is_named(tmp_path):
-    path = tmp_path / "labels.jsonl"
-    path.write_text("{\n", encoding="utf-8")
-    with pytest.raises(UnreadableFile, match="no label: Invalid JSON"):
-        read_labels(path)

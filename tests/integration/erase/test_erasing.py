@@ -181,16 +181,6 @@ def test_the_receipt_counts_and_names_nobody(erased, receipt):
     assert [path.suffix for path in sorted((erased / "erasures").iterdir())].count(".plan") == 0
 
 
-@pytest.mark.drill("privacy")
-def test_it_never_comes_back(erased):
-    rows = frame("imported_posts", post("a", HERS, answer("s:a/1", TO_HER)), post("b", HIS))
-    kept, dropped = SuppressionList(erased).sift(rows, "imported_posts")
-    assert kept["post_id"].to_list() == ["s:b"]
-    assert dropped.select("unit", "row_id", "reason").rows() == [
-        ("record", SuppressionList(erased).mask("s:a"), "erased")
-    ]
-
-
 def test_an_answer_goes_alone_and_never_comes_back(home):
     erase(home, Request(rows=("s:b/1",)))
     store = Store(home / "data")
@@ -260,14 +250,6 @@ def test_what_a_fetch_from_the_hub_left_half_done_goes(home):
     assert not half.exists()
 
 
-@pytest.mark.drill("race")
-def test_nothing_is_begun_while_a_release_is_exported(home):
-    """The receipt would not name the place where it is then."""
-    with held(home / ".locks" / "giving", shared=True), pytest.raises(Busy, match="being exported"):
-        erase(home, ASKED)
-    assert list(documents.unfinished(home)) == []
-
-
 def test_what_is_left_of_a_plan_that_was_never_whole_or_is_done_goes(home):
     erasures = home / "erasures"
     erasures.mkdir(exist_ok=True)
@@ -317,9 +299,11 @@ def test_while_one_is_unfinished_nothing_else_is_made_and_the_doctor_names_it(ha
 
 
 @pytest.mark.drill("race")
-def test_a_refresh_is_not_disturbed(home):
-    """The command line and a run of Dagster hold the same lock."""
+def test_neither_a_refresh_nor_an_export_is_disturbed(home):
+    """The command line and a run of Dagster hold the same lock; the receipt could not name an export's place."""
     with held(home / "refresh.lock"), pytest.raises(Busy, match="a refresh, a release or an erasure is at work"):
+        erase(home, ASKED)
+    with held(home / ".locks" / "giving", shared=True), pytest.raises(Busy, match="being exported"):
         erase(home, ASKED)
     assert list(documents.unfinished(home)) == []
 

@@ -12,7 +12,7 @@ from published_rows import NAME, make_release, training_sets
 from pipelines.operations.paper_tables import e_table_1, m_table_1
 from pipelines.release.publish.card import card, is_sensitive, licences
 from pipelines.release.publish.folder import export_folder
-from pipelines.release.publish.measures import Measures, measure, pictures
+from pipelines.release.publish.measures import Measures, measure
 from pipelines.settings import ROOT
 from pipelines.store.release_manifest import Finding, Source
 from pipelines.store.releases import Releases
@@ -179,9 +179,3 @@ def test_every_table_of_it_is_one(text):
         else:
             assert len(set(table)) <= 1, line
             table = []
-
-
-def test_the_same_rows_draw_the_same_pictures(mixed):
-    found = measure(mixed.release, mixed.releases.folder(NAME))
-    assert pictures(found) == pictures(found)
-    assert sum(map(len, found.lengths.values())) == sum(map(mixed.release.rows, mixed.release.configs))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from published_rows import NAME
 
-from pipelines.errors import UnknownName
+from pipelines.errors import RequestError, UnknownName
 from pipelines.release.publish.folder import export_folder
 from pipelines.release.publish.jsonl import FORMS, export_jsonl
 
@@ -83,6 +83,12 @@ def test_rows_that_lack_words_are_left_out_and_a_file_without_rows_is_not_writte
     exported_rows = export_jsonl(public, tmp_path / "public", tmp_path / "none", "llama-factory")
     assert sorted(path.name for path in (tmp_path / "none").glob("*.jsonl")) == sorted(exported_rows.written)
     assert "rm_triplets_train" not in (tmp_path / "none" / "dataset_info.json").read_text(), "no file without rows"
+
+
+def test_prompts_alone_are_no_file_for_a_trainer(mixed, tmp_path):
+    prompts = mixed.release.model_copy(update={"configs": {"grpo_ecot": mixed.release.configs["grpo_ecot"]}})
+    with pytest.raises(RequestError, match="a prompt set has no answer to imitate"):
+        export_jsonl(prompts, mixed.releases.folder(NAME), tmp_path, "openai")
 
 
 def test_another_form_is_refused_with_the_nearest_name(exported):

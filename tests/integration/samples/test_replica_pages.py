@@ -43,12 +43,6 @@ def test_xinli001_shows_who_answered_and_offers_a_cookie(posts, fetch):
     assert response.headers["Set-Cookie"].startswith("acw_tc=")
 
 
-def test_layouts_can_be_mixed(replica, posts, fetch):
-    replica.layout("mixed")
-    kinds = [bool(fetch(f"/qa/{post['ids']['xinli001']}").page.css("div.title h1")) for post in posts[:6]]
-    assert sorted(kinds) == [False] * 3 + [True] * 3
-
-
 @pytest.mark.parametrize("start", ["forum-2-1.html", "forum.php?mod=forumdisplay&fid=2&page=1"])
 def test_discuz_lists_a_board_by_last_message(posts, fetch, start):
     def activity(post):

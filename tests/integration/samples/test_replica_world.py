@@ -89,11 +89,6 @@ def test_what_is_later_than_the_clock_is_not_there():
         assert changes["changed"]
 
 
-def test_the_clock_runs_unless_a_time_is_given():
-    assert World([]).now() < World([]).now() + timedelta(seconds=1)
-    assert World([], NOW).now() == NOW
-
-
 @pytest.mark.parametrize(
     ("ago", "xinli001", "discuz"),
     [

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from release_rows import triplets
 
-from pipelines.release import shards
 from pipelines.store import parquet
 from pipelines.store.parquet import write_shards
 from schemas.labels import SPLITS
@@ -28,8 +27,8 @@ def test_a_split_has_a_file_and_one_without_rows_has_none(tmp_path):
 
 
 def test_a_large_split_is_cut_into_shards(tmp_path, monkeypatch):
-    monkeypatch.setattr(shards, "SHARD_ROWS", 3)
-    monkeypatch.setattr(parquet, "_ROW_GROUP", 2)
+    monkeypatch.setattr(parquet, "SHARD_ROWS", 3)
+    monkeypatch.setattr(parquet, "_ROWS_AT_ONCE", 2)
     rows = triplets(*((f"{number:02d}", "train") for number in range(7)))
     found = write_shards(tmp_path, "rm_triplets", TABLE, rows)
     assert [(one.path, one.rows) for one in found] == [

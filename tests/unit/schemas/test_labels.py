@@ -58,18 +58,10 @@ def test_a_name_outside_the_set_is_no_label(name: str):
     assert (STRATEGIES.find(name) is None) == names.isdisjoint(known)
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        Label("question", "问"),
-        Label("Query", "问", ("QUESTION",)),
-        Label("Query", "问", ("asking_things",)),
-    ],
-    ids=["its name", "an alias", "two aliases"],
-)
-def test_a_name_that_stands_for_two_labels_is_refused(second: Label):
-    with pytest.raises(ValueError, match="stands for two labels"):
-        LabelSet(Label("Question", "提问", ("Asking things",)), second)
+def test_a_name_that_stands_for_two_labels_is_refused():
+    for second in (Label("question", "问"), Label("Query", "问", ("asking_things",))):
+        with pytest.raises(ValueError, match="stands for two labels"):
+            LabelSet(Label("Question", "提问", ("Asking things",)), second)
 
 
 # --- strategies of the sources
@@ -91,12 +83,6 @@ def test_every_spelling_of_failed_esconv_resolves(shared: Path):
     assert set(resolved) == set(STRATEGIES.en)
     assert resolved.total() == written.total()
     assert resolved["Question"] == written["Questions"] + written["Question"]
-
-
-def test_strategies_come_once_each_and_in_order_and_unknown_ones_apart():
-    known, unknown = labels.normalise_strategies(["建议", "Interpretation", "询问", "Suggestions", "Interpretation"])
-    assert known == ["Providing Suggestions", "Question"]
-    assert unknown == ["Interpretation"]
 
 
 @LAW

@@ -24,7 +24,6 @@ from schemas.reasoning import (
     Ecot,
     FormatError,
     Reasoning,
-    Tag,
     blank,
     tags,
 )
@@ -168,22 +167,16 @@ A = "<answer>a</answer>"
     ("text", "problem", "tag"),
     [
         ("", "missing", "thinking"),
-        (A, "missing", "thinking"),
         (f"<thinking>{S}", "missing", "motivation"),  # cut off: the first tag that never comes
         (f"<thinking>{S}<motivation>m", "unclosed", "motivation"),
-        (f"<thinking>{S}{M}{T}{A}", "unclosed", "thinking"),
         (f"<thinking>{S}{M}{T}{A}</thinking>", "nested", "answer"),
         (f"{A}{ALL}", "out_of_order", "thinking"),
-        (f"{S}<thinking>{M}{T}</thinking>{A}", "out_of_order", "thinking"),
         (f"<thinking>{S}{M}</thinking>{T}{A}", "out_of_order", "strategy"),
-        (f"<thinking>{T}{M}{S}</thinking>{A}", "out_of_order", "situation"),
         (f"{ALL}{A}{ALL}{A}", "doubled", "thinking"),
         (f"</answer>{ALL}{A}", "unopened", "answer"),
         (f"{ALL}{A}</thinking>", "unopened", "thinking"),
         # A tag is exact; what merely looks like one is text, and so its closing tag closes nothing.
         (f"<thinking a=1>{S}{M}{T}</thinking>{A}", "unopened", "thinking"),
-        (f"<Thinking>{S}{M}{T}</Thinking>{A}", "missing", "thinking"),
-        (f"{ALL}<answer >a</answer>", "unopened", "answer"),
         (f"{ALL}<answer>a</ answer>", "unclosed", "answer"),
         (f"<think>\n\n</think>{ALL}{A}", "outside", "thinking"),  # Qwen3's own tag is none of ours
         # Tags are looked at before the text between them.
@@ -201,18 +194,13 @@ def test_malformed_ecot(text: str, problem: str, tag: str):
     ("step", "right", "wrong", "message"),
     [
         ("history", "阶段：探索", "探索", "阶段 is missing"),
-        ("history", "阶段：探索", "阶段：探索。", "阶段 may not be '探索。'"),
-        ("history", "阶段：探索", "阶段：结束", "'阶段：探索|安慰|行动'"),
         ("history", "阶段：探索", "阶段：探索；阶段：行动", "'阶段：行动' is not one of its fields"),
         ("history", "阶段：探索", "Stage: end", "'Stage: exploration|comforting|action'"),
         ("emotion", "消极", "悲观", "情感：积极|消极|中性；情绪：…；强度：1|2|3|4|5"),
-        ("emotion", "；强度：3", "", "强度 is missing"),
         ("emotion", "强度：3", "强度：6", "强度 may not be '6'"),
-        ("emotion", "强度：3", "强度：3；", "'' is not one of its fields"),
         ("emotion", "情感：消极；情绪：焦虑", "情绪：焦虑；情感：消极", "情感 is missing"),
         ("strategy", "策略：", "Strategy: ", "策略 is missing"),  # one language throughout
         ("strategy", "情感反映", "Others", "提问|复述或释义|情感反映|自我暴露|肯定与安慰|提供建议|提供信息'"),
-        ("strategy", "情感反映", "Interpretation", "策略 may not be 'Interpretation'"),
     ],
 )
 def test_a_field_that_is_missing_or_not_in_its_set(step: str, right: str, wrong: str, message: str):
@@ -221,13 +209,6 @@ def test_a_field_that_is_missing_or_not_in_its_set(step: str, right: str, wrong:
     with pytest.raises(FormatError, match=re.escape(message)) as caught:
         Cer.parse(text.replace(right, wrong))
     assert (caught.value.problem, caught.value.tag) == ("field", step)
-
-
-@pytest.mark.parametrize("step", ["history", "emotion", "strategy"])
-def test_a_step_is_more_than_its_fields(step: str):
-    text = CER.render()
-    line = element(text, step).partition("\n")[0]
-    assert refusal(CER, text.replace(element(text, step), f"{line}\n </{step}>")) == ("empty", step)
 
 
 # --- what parse accepts
@@ -369,26 +350,7 @@ def test_any_text_is_a_record_or_a_format_error(kind: type[Reasoning], text: str
     assert refused is None or refused.tag in NAMES[kind]
 
 
-@LAW
-@given(ANY, st.data())
-def test_a_text_that_lost_or_gained_one_tag_is_never_accepted(record: Reasoning, data: st.DataObject):
-    text, names = record.render(), NAMES[type(record)]
-    tag = data.draw(st.sampled_from(tags(text, names)))
-    with pytest.raises(FormatError):
-        type(record).parse(text[: tag.start] + text[tag.end :])
-    with pytest.raises(FormatError):
-        type(record).parse(text[: tag.end] + str(tag) + text[tag.end :])
-
-
 # --- the tags alone, for rewards that count them in malformed text
-
-
-def test_tags_are_given_in_order_whatever_the_text_is():
-    assert tags("x</answer>y<answer><answer ><L1>", ("answer", "L1")) == [
-        Tag("answer", True, 1, 10),
-        Tag("answer", False, 11, 19),
-        Tag("L1", False, 28, 32),
-    ]
 
 
 @LAW
@@ -410,8 +372,6 @@ def test_tags_are_where_they_say_and_all_of_them(text: str):
     ("text", "n_tags", "problem", "tag"),
     [
         ("<" * 1_000_000, 0, "missing", "thinking"),
-        ("<thinking" * 100_000, 0, "missing", "thinking"),
-        (" " * 1_000_000, 0, "missing", "thinking"),
         ("<answer>" * 100_000, 100_000, "missing", "thinking"),
         (f"{ALL}{'<answer>' * 10_000}{'</answer>' * 10_000}", 20_008, "nested", "answer"),
         ((ALL + A) * 10_000, 100_000, "doubled", "thinking"),
@@ -440,14 +400,11 @@ def test_a_hostile_first_line_costs_one_pass_and_a_short_message(line: str):
     ("text", "message"),
     [
         (f"{ALL}<answer>a", "<answer> is never closed: there is no </answer> after it"),
-        (f"<thinking a=1>{S}{M}{T}</thinking>{A}", "</thinking> closes nothing: there is no <thinking>"),
-        (f"{ALL}{A}</answer>", "</answer> closes nothing: no <answer> is open there"),
         (
             f"<thinking>{M}{S}{T}</thinking>{A}",
             "<situation> comes only after <motivation>; the order is thinking, situation, motivation, strategy, answer",
         ),
         (f"{ALL}<answer>a<thinking>b</answer>", "<thinking> stands inside <answer>, which may not hold it"),
-        (f"好的。{ALL}{A}", "text stands outside the tags, before <thinking>: '好的。'"),
         (f"{ALL}{A}{'好' * 1000}", f"text stands outside the tags, after </answer>: '{'好' * 40}…'"),
     ],
 )

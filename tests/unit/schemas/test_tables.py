@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from schemas.table import Dropped, LlmMade, Table, one_of, to_arrow
-from schemas.tables import PARTITIONED, TABLES
+from schemas.tables import TABLES
 
 EVERY = {**TABLES, "dropped": Dropped}
 each_table = pytest.mark.parametrize("table", EVERY.values(), ids=EVERY.keys())
@@ -92,10 +92,6 @@ def test_the_table_describes_itself_and_has_a_key_that_is_never_null(table: type
     assert [name for name, words in table.describe().items() if not words.strip()] == []
     assert table.key()
     assert all(not table.columns()[name].nullable for name in table.key())
-
-
-def test_tables_fed_from_outside_and_by_runs_have_a_version_a_partition():
-    assert {"raw_posts", "imported_posts", "imported_dialogues", "rollouts"} == PARTITIONED
 
 
 def test_what_people_wrote_is_private_until_personal_data_are_removed_and_what_leads_to_it_stays_so():

@@ -1,5 +1,5 @@
-"""A store on each kind of storage."""
+"""An empty store."""
 
-from store_fixtures import local, store
+from store_fixtures import store
 
-__all__ = ["local", "store"]
+__all__ = ["store"]

@@ -9,7 +9,6 @@ import pytest
 from release_rows import made, triplets
 
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
-from pipelines.store.release_manifest import Release
 from pipelines.store.releases import Releases, require_name
 
 ROWS = {"rm_triplets": triplets(("s:1/b", "train"), ("s:1/a", "train"), ("s:2/a", "test"))}
@@ -60,15 +59,12 @@ def test_a_pointer_to_a_release_that_is_gone_says_so(tmp_path):
         Releases(tmp_path).current()
 
 
-@pytest.mark.parametrize("name", ["current.json", "v1.", "v1..2", "v1.lock", "v1.LOCK", ".v1"])
-def test_a_name_is_one_that_a_tag_may_have_and_not_the_pointers(name):
-    with pytest.raises(RequestError, match="cannot name a release"):
+def test_a_name_is_one_that_a_folder_and_a_tag_may_have_and_not_the_pointers():
+    for name in ("current.json", "v1.", "v1..2", "v1.lock", "v1.LOCK", ".v1", "", "V1", "a/b", "..", "x" * 65):
+        with pytest.raises(RequestError, match="cannot name a release"):
+            require_name(name)
+    for name in ("v1.0.0", "2026-11", "a_b", "v1.lock2", "0", "x" * 64):
         require_name(name)
-
-
-@pytest.mark.parametrize("name", ["v1.0.0", "2026-11", "a_b", "v1.lock2", "0", "x" * 64])
-def test_such_names_are_good(name):
-    require_name(name)
 
 
 def test_rows_are_read_by_config_and_split_in_the_order_of_keys(tmp_path):
@@ -82,7 +78,8 @@ def test_rows_are_read_by_config_and_split_in_the_order_of_keys(tmp_path):
 
 
 def test_a_name_is_given_once(tmp_path):
-    first = made(tmp_path, "v1", ROWS)
+    first = made(tmp_path, "v1", ROWS, settings={"a": {"b": (1, 2)}})
+    assert (first.rows("rm_triplets"), first.rows("rm_triplets", "test"), first.rows("sft_coe")) == (3, 1, 0)
     with pytest.raises(RequestError, match="holds something else"):
         made(tmp_path, "v1", {"rm_triplets": triplets(("s:9/a", "train"))})
     assert Releases(tmp_path).read("v1") == first
@@ -129,11 +126,3 @@ def test_content_is_what_files_and_pins_say_and_nothing_else(tmp_path):
     assert made(tmp_path, "v2", ROWS, code="another", prompts={"a": "a@2"}).content == first.content
     assert made(tmp_path, "v3", ROWS, pins={"rm_triplets": "1" * 16}).content != first.content
     assert made(tmp_path, "v4", {"rm_triplets": triplets(("s:1/a", "train"))}).content != first.content
-
-
-def test_a_manifest_reads_back_as_it_was(tmp_path):
-    release = made(tmp_path, "v1", ROWS, settings={"a": {"b": (1, 2)}})
-    assert Release.model_validate_json(release.to_bytes()) == release
-    assert release.rows("rm_triplets") == 3
-    assert release.rows("rm_triplets", "test") == 1
-    assert release.rows("sft_coe") == 0

@@ -18,13 +18,10 @@ def _moved(released, **split_of):
     return rows.with_columns(split=pl.col("row_id").replace_strict(split_of, default=pl.col("split")))
 
 
-def test_rows_of_their_groups_splits_are_as_they_should_be():
-    released = few_rows(*POSTS, split_of=SPLITS)
-    assert [*descendants(released), *groups(released)] == []
-
-
 def test_a_row_of_another_split_than_its_group_is_named():
     rows = _moved(few_rows(*POSTS, split_of=SPLITS), **{"s:2": "train"})
+    whole = few_rows(*POSTS, split_of=SPLITS)
+    assert [*descendants(whole), *groups(whole)] == []
     (found,) = descendants(few_rows(*POSTS, split_of=SPLITS, grpo_ecot=rows))
     assert (found.check, found.count, found.examples) == ("descendants", 1, ["s:2"])
 

@@ -20,14 +20,6 @@ ASKED = {"role": "user", "content": "我好累"}
 REPLY = {"role": "assistant", "content": "<cer_think>想</cer_think><answer>辛苦了</answer>"}
 
 
-def test_a_chat_has_texts_of_a_seeker_and_a_model():
-    told = _chat("sft_cer", SYSTEM, ASKED, REPLY)
-    assert told.select("part", "place", "text").rows() == [
-        ("seeker", 0, ASKED["content"]),
-        ("model", 0, REPLY["content"]),
-    ]
-
-
 def test_a_history_in_one_message_is_read_turn_by_turn():
     said = (("seeker", "我好累\n真的"), ("supporter", "抱抱"), ("seeker", "嗯"))
     history = [{"role": role, "text": words} for role, words in said]
@@ -45,10 +37,6 @@ def test_the_answer_that_a_chain_leads_to_is_an_answer():
         ("model", "<L1>想</L1><answer>我也这样过</answer>"),
         ("answer", "我也这样过"),
     ]
-
-
-def test_the_input_of_a_reward_model_has_no_speaker():
-    assert _chat("rm_process", SYSTEM, ASKED, REPLY)["part"].to_list() == ["judged", "model"]
 
 
 def test_a_triplet_has_three_texts_and_a_generic_negative_has_no_speaker():
@@ -106,8 +94,5 @@ def test_what_no_judge_of_ours_is_shown_is_read_as_it_stands(asked):
 def test_two_texts_are_compared_without_marks_and_in_one_script(other):
     texts = pl.DataFrame({"text": ["我今天很累。我想休息。", other, "「我今天很累」，我想休息"]})
     assert texts.select(folded(pl.col("text"))).to_series().unique().to_list() == ["我今天很累我想休息"]
-
-
-def test_traditional_characters_are_folded():
-    texts = pl.DataFrame({"text": ["這裡沒有人聽我說話", "这里没有人听我说话"]})
-    assert texts.select(folded(pl.col("text"))).to_series().n_unique() == 1
+    scripts = pl.DataFrame({"text": ["這裡沒有人聽我說話", "这里没有人听我说话"]})
+    assert scripts.select(folded(pl.col("text"))).to_series().n_unique() == 1
