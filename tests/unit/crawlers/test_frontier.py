@@ -58,21 +58,14 @@ def undated(*ids: str) -> list[Listed]:
     return [Listed(name, f"/{name}") for name in ids]
 
 
-def test_posts_of_the_window_are_fetched_and_no_others(window):
+def test_posts_of_the_window_are_fetched_and_a_page_that_is_older_as_a_whole_ends_the_list(window):
     frontier, outcomes = frontier_of(window())
-    assert names(frontier.read(page(*dated(14, 12, 11, 10, 9)), "1")) == ["12", "11", "10"]
-    assert outcomes == {"fetch": 3, "outside": 2}
-
-
-def test_the_list_ends_with_a_page_that_is_older_as_a_whole(window):
-    frontier, _ = frontier_of(window())
-    frontier.read(page(*dated(12, 9)), "1")
+    assert names(frontier.read(page(*dated(14, 12, 9)), "1")) == ["12"]
+    assert outcomes == {"fetch": 1, "outside": 2}
     frontier.settle("12", day(12))
-    assert frontier.settled
-    assert not frontier.ended
-    assert frontier.read(page(*dated(9, 8)), "2") == []
-    assert frontier.settled
-    assert frontier.ended
+    assert (frontier.settled, frontier.ended) == (True, False)
+    assert frontier.read(page(*dated(8, 7)), "2") == []
+    assert (frontier.settled, frontier.ended) == (True, True)
 
 
 def test_a_thread_stuck_on_top_does_not_end_it_nor_keep_it_going(window):

@@ -40,7 +40,10 @@ def test_another_host_is_not_crawled_without_a_contact(site, monkeypatch):
     assert "set GONGQING_CRAWL_CONTACT, or contact under [crawl] in gongqing.toml (--contact of" in refused.value.hint
     assert read_options(site, {"contact": "crawl@example.org"}).contact == "crawl@example.org"
     monkeypatch.setenv(CONTACT_VARIABLE, "https://example.org/crawl")
-    assert read_options(site, {}).contact == "https://example.org/crawl"
+    days = {"from_date": "2025-03-20", "until_date": "2025-03-31", "now": "2025-03-20T00:01+08:00"}
+    options = read_options(site, days)
+    assert options.contact == "https://example.org/crawl"
+    assert options.window.last == date(2025, 3, 31), "a window that has begun may end in the days to come"
 
 
 @pytest.mark.parametrize("contact", ["me", "a@b.org\r\nX-Header: 1", "a@b.org)", "我@例子.org", " "])
@@ -71,11 +74,6 @@ def test_a_base_url_has_one_form(site, address, base_url):
     options = read_options(site, {"base_url": address})
     assert options.base_url == base_url
     assert options.host == base_url.split("/")[2]
-
-
-def test_a_window_that_has_begun_may_end_in_the_days_to_come(site):
-    strings = {"from_date": "2025-03-20", "until_date": "2025-03-31", "now": "2025-03-20T00:01+08:00"}
-    assert read_options(site, {**REPLICA, **strings}).window.last == date(2025, 3, 31)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +166,6 @@ def test_a_line_that_would_protect_nobody_is_refused_with_its_place_and_not_repe
     assert f"{path}:2" in str(refused.value)
     assert "王小明" not in str(refused.value)
     assert words != "something else" or "as xinli001:100841600" in str(refused.value)
-
-
-def test_a_takedown_list_that_is_no_text_is_refused(tmp_path):
-    path = tmp_path / "takedown.txt"
     path.write_bytes(b"xinli001:1\n\xff\xfe")
     with pytest.raises(RequestRefused, match="can not be read"):
         read_takedown(path, "xinli001", SOURCES)
