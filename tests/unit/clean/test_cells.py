@@ -22,21 +22,18 @@ def clean(*texts: str | None, **cleaning: object) -> pl.DataFrame:
     return cleaned(frame.with_columns(lang=pl.lit("zh")), Cleaning(**cleaning))[0]
 
 
-@pytest.mark.parametrize(
-    ("written", "left"),
-    [
-        ("138<b>1234</b>5678", "[电话]"),
-        ("电话：<span>138</span><span>12345678</span>", "电话：[电话]"),
-        ("138&nbsp;1234&nbsp;5678", "[电话]"),
-        ("1️⃣13812345678", "[电话]"),
-        ("13812345[泪]678", "[电话]"),
-        ("微信：<b>abc</b>_12345", "微信：[微信]"),
-        ("加我&#50;&#51;&#52;&#53;&#54;&#55;&#56;&#57; QQ", "加我[QQ] QQ"),
-        ("我想死[泪]", "我想死"),
-    ],
-)
-def test_what_artefacts_tear_apart_is_put_together_and_found(written: str, left: str):
-    assert clean(written)["text"].to_list() == [left]
+def test_what_artefacts_tear_apart_is_put_together_and_replaced():
+    cases = {
+        "138<b>1234</b>5678": "[电话]",
+        "电话：<span>138</span><span>12345678</span>": "电话：[电话]",
+        "138&nbsp;1234&nbsp;5678": "[电话]",
+        "1️⃣13812345678": "[电话]",
+        "13812345[泪]678": "[电话]",
+        "微信：<b>abc</b>_12345": "微信：[微信]",
+        "加我&#50;&#51;&#52;&#53;&#54;&#55;&#56;&#57; QQ": "加我[QQ] QQ",
+        "我想死[泪]": "我想死",
+    }
+    assert clean(*cases)["text"].to_list() == list(cases.values())
 
 
 def test_a_number_found_later_is_another_one_of_its_post():
@@ -48,11 +45,10 @@ def test_a_number_found_later_is_another_one_of_its_post():
 
 
 @pytest.mark.parametrize("profile", ["default", "paper"])
-@pytest.mark.parametrize("seed", range(2))
-def test_cleaning_again_changes_nothing(profile: str, seed: int):
-    random = Random(seed)
+def test_cleaning_again_changes_nothing(profile: str):
+    random = Random(profile)
     pieces = [*PIECES, *CONTACT, *CONTACT]
-    texts = ["".join(random.choices(pieces, k=random.randint(1, 10))) for _ in range(4000)]
+    texts = ["".join(random.choices(pieces, k=random.randint(1, 10))) for _ in range(2500)]
     once = clean(*texts, profile=profile)
     cells = once.select("group", "lang", text="stored")
     again, pii = cleaned(cells, Cleaning(profile=profile))
@@ -84,10 +80,6 @@ def test_labels_are_cleaned_each_apart():
     frame = pl.DataFrame({"label": labels})
     made = frame.select(cleaned_labels(labels, Cleaning())(pl.col("label")))["label"]
     assert made.to_list() == ["恋爱", "加微信 [微信]", None, "恋爱"]
+    assert clean(None, "")["text"].to_list() == [None, ""]
     none = pl.DataFrame({"label": labels.clear()})
     assert none.select(cleaned_labels(none["label"], Cleaning(profile="paper"))(pl.col("label"))).is_empty()
-
-
-def test_no_cells_give_no_cells():
-    assert clean().is_empty()
-    assert clean(None, "")["text"].to_list() == [None, ""]

@@ -27,9 +27,8 @@ def require_accounted(frame: pl.DataFrame, kept: pl.DataFrame, dropped: pl.DataF
     assert Dropped.is_valid(dropped)
 
 
-@pytest.mark.parametrize(
-    ("turns", "lang", "reason"),
-    [
+def test_what_stays():
+    cases = [
         (ZH, "zh", None),
         (EN, "en", None),
         (EN, "zh", "not_chinese"),
@@ -41,14 +40,12 @@ def require_accounted(frame: pl.DataFrame, kept: pl.DataFrame, dropped: pl.DataF
         (("seeker: 难aa", "supporter: 过b"), "zh", "not_chinese"),
         (("seeker: 😀", "supporter: ……"), "zh", "not_chinese"),
         (("seeker: 😀", "supporter: …"), "en", None),  # nothing speaks against it
-    ],
-)
-def test_what_stays(turns: tuple[str, ...], lang: str, reason: str | None):
-    frame = dialogues(dialogue(1, *turns, lang=lang))
+    ]
+    frame = dialogues(*(dialogue(n, *turns, lang=lang) for n, (turns, lang, _) in enumerate(cases)))
     kept, dropped = clean_dialogues(frame)
     require_accounted(frame, kept, dropped)
-    assert dropped["reason"].to_list() == ([reason] if reason else [])
-    assert kept.height == (reason is None)
+    wanted = {f"s:{n}": reason for n, (_, _, reason) in enumerate(cases) if reason}
+    assert dict(dropped.select("row_id", "reason").iter_rows()) == wanted
 
 
 def test_length_and_script_are_of_all_turns():
@@ -71,9 +68,8 @@ def test_risk_is_judged_on_the_situation_and_all_turns():
 
 
 @pytest.mark.parametrize("profile", ["default", "paper"])
-@pytest.mark.parametrize(
-    ("turns", "situation", "age"),
-    [
+def test_children_are_dropped_and_minors_marked(profile):
+    cases = [
         (("seeker: 我今年13岁，很烦", "supporter: 嗯。"), None, "under_14"),
         (("seeker: 很烦", "supporter: 嗯。"), "我今年12岁，总被同学欺负", "under_14"),
         (("seeker: 很烦", "supporter: 你几岁了？", "seeker: 12", "supporter: 还小呀。"), None, "under_14"),
@@ -83,14 +79,12 @@ def test_risk_is_judged_on_the_situation_and_all_turns():
         (("seeker: 很烦", "supporter: 几个人？", "seeker: 12", "supporter: 嗯。"), None, None),
         (("seeker: 很烦", "supporter: 你几岁开始失眠的？", "seeker: 12月开始的", "supporter: 嗯。"), None, None),
         (("seeker: 很烦", "supporter: 我今年13岁的时候也这样。"), None, None),  # not the seeker
-    ],
-)
-def test_children_are_dropped_and_minors_marked(turns, situation, age, profile):
-    kept, dropped = clean_dialogues(
-        dialogues(dialogue(1, *turns, situation=situation)), cleaning=Cleaning(profile=profile)
-    )
-    assert dropped["reason"].to_list() == (["under_14"] if age == "under_14" else [])
-    assert kept["under_18"].to_list() == {"under_14": [], "under_18": [True], None: [False]}[age]
+    ]
+    frame = dialogues(*(dialogue(n, *turns, situation=said) for n, (turns, said, _) in enumerate(cases)))
+    kept, dropped = clean_dialogues(frame, cleaning=Cleaning(profile=profile))
+    ages = dict(dropped.select("row_id", "reason").iter_rows())
+    ages |= dict.fromkeys(kept.filter("under_18")["dialogue_id"], "under_18")
+    assert ages == {f"s:{n}": age for n, (_, _, age) in enumerate(cases) if age}
 
 
 def test_what_the_source_notes_is_cleaned_as_well():
@@ -149,7 +143,7 @@ def test_the_paper_profile_leaves_english_dialogues_alone():
 TEXTS = st.sampled_from(["难过", "sad", "😀", "", "a难"])
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(
     st.lists(
         st.tuples(st.lists(st.tuples(st.sampled_from(["seeker", "supporter"]), TEXTS)), st.sampled_from(["zh", "en"]))
@@ -175,9 +169,8 @@ def test_it_does_what_a_plain_loop_does(drawn: list[tuple[list[tuple[str, str]],
     assert set(kept["dialogue_id"]) == {row["dialogue_id"] for row in rows} - expected.keys()
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_whatever_the_schema_allows_is_accounted_for(seed: int):
-    frame = ImportedDialogues.sample(30, generator=dy.random.Generator(seed))
+def test_whatever_the_schema_allows_is_accounted_for():
+    frame = ImportedDialogues.sample(30, generator=dy.random.Generator(0))
     before = frame.clone()
     kept, dropped = clean_dialogues(frame)
     require_accounted(frame, kept, dropped)

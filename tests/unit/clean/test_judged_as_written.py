@@ -38,27 +38,22 @@ def test_a_dialogue_shows_the_signs_that_were_written_by_either_side_and_in_its_
     replies = [dialogue(n, "seeker: 很难过", f"supporter: 你说{text}？") for n, text in enumerate(_TEXTS)]
     situations = [dialogue(n, "seeker: 很难过", "supporter: 嗯。", situation=text) for n, text in enumerate(_TEXTS)]
     for rows in (turns, replies, situations):
-        kept, _ = clean_dialogues(dialogues(*rows))
-        assert missed(kept["risk"].to_list()) == []
+        assert missed(clean_dialogues(dialogues(*rows))[0]["risk"].to_list()) == []
 
 
-# What a placeholder hides of an age: the school that says which one it is.
-@pytest.mark.parametrize(
-    ("text", "reason", "under_18"),
-    [
-        ("我是阳光小学四年级的学生", "under_14", None),
-        ("我在市一中读高二，压力很大", None, True),
-        ("我是实验中学初二的，不想上学", None, True),
-        ("我是实验中学的老师，带初二", None, False),
-    ],
-)
-def test_an_age_is_read_before_the_name_of_the_school_goes(text: str, reason: str | None, under_18: bool | None):
+def test_an_age_is_read_before_the_name_of_the_school_goes():
+    """The school says which age it is, and a placeholder hides it."""
+    children = ["我是阳光小学四年级的学生"]
+    minors = ["我在市一中读高二，压力很大", "我是实验中学初二的，不想上学"]
+    texts = [*children, *minors, "我是实验中学的老师，带初二"]
     for kept, dropped in (
-        clean_posts(posts(post(1, "", text + _STORY))),
-        clean_dialogues(dialogues(dialogue(1, f"seeker: {text}", "supporter: 我在听。"))),
+        clean_posts(posts(*(post(n, "", text + _STORY) for n, text in enumerate(texts)))),
+        clean_dialogues(
+            dialogues(*(dialogue(n, f"seeker: {text}", "supporter: 嗯。") for n, text in enumerate(texts)))
+        ),
     ):
-        assert dropped["reason"].to_list() == ([reason] if reason else [])
-        assert kept["under_18"].to_list() == ([] if reason else [under_18])
+        assert dropped.select("row_id", "reason").rows() == [("s:0", "under_14")]
+        assert kept["under_18"].to_list() == [True, True, False]
 
 
 def test_an_answer_by_a_minor_is_marked_by_what_was_written():

@@ -2,11 +2,11 @@
 
 import csv
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from columns import anything, over
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,90 +16,18 @@ from pipelines.clean.normalise import normalised
 from pipelines.ingest.importing import read
 from pipelines.text.script import simplified
 
-SENTENCES = {
-    "mandarin": """
-        我最近总是睡不着，不知道该怎么办
-        最近總是睡不著，不知道該怎麼辦
-        唔，我也不知道该说什么好
-        好嘞，谢谢你
-        他说“唔该”是谢谢的意思，我才知道他是广东人
-        我是INFP，男朋友是ENTJ，他老是说take it easy
-        我的天の呐，今天好累
-        (ノへ￣、)我又失眠了
-        我以为其实也就如此，其余的都是小事
-        之乎者也我都不懂，我只想睡个好觉
-        [姓名]是我的[学校]老师
-        求助
-        累
-    """,
-    "cantonese": """
-        我唔知點算好，成晚都瞓唔着
-        佢哋成日話我，我真係好攰
-        我而家好唔開心，冇人明我
-        点解佢要咁对我，我咩都冇做错
-        阿妈话我冇用，我唔想返屋企
-        呢排成日喊，唔知搵边个倾
-        我同佢分咗手，仲係好挂住佢
-        今日又俾老细闹，唔想返工
-    """,
-    "japanese": """
-        最近ずっと眠れなくて、どうすればいいかわかりません
-        友達と喧嘩してしまいました
-        大丈夫ですか
-        東京都知事選挙、労働問題、経済対策、図書館
-    """,
-    "korean": """
-        요즘 잠을 잘 수가 없어요
-        친구와 싸워서 너무 슬퍼요
-    """,
-    "english": """
-        I have not been sleeping well and I do not know what to do
-        My friend is angry with me
-        I'm so tired... what should I do?
-        OK, thank you
-    """,
-    "classical": """
-        余自幼孤苦，及长，遂离乡而游四方，其间忧患，岂可胜言哉
-        夜深不寐，起而望月，其光皎皎，吾心之忧，曷其有极
-        人生于世，忧患实多，然君子处之，亦以道自安而已矣
-        吾兄既殁，家道遂衰，老母在堂，弱弟未冠，余何以为生乎
-        昔者有人失其子，昼夜号泣，邻人怜之，乃以酒食往慰焉
-        窃以为治心之道，在于养气，气定则神闲，神闲则百忧自去矣
-        山中之人，朝耕而暮息，不知有忧，岂非天下之至乐者乎
-        友人某，性孤介，不与俗谐，遂弃官而归，以诗酒自娱
-        吾闻之：忧者，心之贼也；乐者，身之药也
-        今夕何夕，独坐空斋，念及故人，不觉泪下沾襟
-    """,
-    "other": """
-        Мне сегодня очень грустно
-        أنا حزين جدا اليوم
-        wo zui jin hen nan guo bu zhi dao zen me ban
-        Je suis très triste et je ne sais pas quoi faire
-    """,
-    "unknown": """
-        123 456
-        ！！！
-        [表情]
-        [QQ]
-        INFP
-        😀
-    """,
-}
+SENTENCES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
 
 
-def lines(block: str) -> list[str]:
-    return [line.strip() for line in block.strip().splitlines()]
-
-
-@pytest.mark.parametrize("expected", [one for one in LANGUAGES if one != "classical"])
-def test_languages_are_recognised(expected: str):
-    texts = lines(SENTENCES[expected])
-    assert dict(zip(texts, over(language, *texts), strict=True)) == dict.fromkeys(texts, expected)
+def test_languages_are_recognised():
+    texts = {text: name for name, sentences in SENTENCES.items() if name != "classical" for text in sentences}
+    assert {*texts.values(), "classical"} == set(LANGUAGES)
+    assert dict(zip(texts, over(language, *texts), strict=True)) == texts
 
 
 def test_classical_chinese_is_recognised_where_its_particles_are_dense():
     """Recall on ten passages written for this: verse and plain narrative without particles pass as Mandarin."""
-    languages = Counter(over(language, *lines(SENTENCES["classical"])))
+    languages = Counter(over(language, *SENTENCES["classical"]))
     assert languages["classical"] >= 7
     assert set(languages) <= {"classical", "mandarin"}
 

@@ -25,22 +25,18 @@ def long(chars: int) -> str:
     return (SAD * (chars // len(SAD) + 1))[:chars]
 
 
-@pytest.mark.parametrize(
-    ("more", "stays"),
-    [
-        ({"description": long(20_000 - 2)}, True),
-        ({"description": long(20_000 - 1)}, False),
-        ({"description": SAD, "title": long(20_000)}, False),
-        ({"description": SAD, "topic": long(20_000)}, False),  # labels are cleaned as well
-        ({"description": SAD, "subtopics": ["甲", long(20_000)]}, False),
-    ],
-)
-def test_title_body_and_labels_of_a_post_count_together(more: dict[str, Any], stays: bool):
-    frame = posts(post(1, **{"title": "难受", **more}), post(2, "", SAD, ANSWER))
+def test_title_body_and_labels_of_a_post_count_together():
+    whole = [
+        {"description": long(20_000 - 2)},
+        {"description": long(20_000 - 1)},
+        {"description": SAD, "title": long(20_000)},
+        {"description": SAD, "topic": long(20_000)},  # labels are cleaned as well
+        {"description": SAD, "subtopics": ["甲", long(20_000)]},
+    ]
+    frame = posts(*(post(n, **{"title": "难受", **more}) for n, more in enumerate(whole)), post(5, "", SAD, ANSWER))
     kept, dropped = clean_posts(frame)
-    assert kept["post_id"].to_list() == (["s:1"] if stays else []) + ["s:2"]
-    if not stays:
-        reason, detail = drops(dropped)["post", "s:1"]
+    assert kept["post_id"].to_list() == ["s:0", "s:5"]
+    for reason, detail in drops(dropped).values():
         assert reason == "too_long"
         assert detail.endswith("characters, of at most 20000")
         assert SAD[:8] not in detail
@@ -69,24 +65,28 @@ def test_the_bounds_are_settings():
     assert clean_dialogues(talk, Filters(max_dialogue_chars=len(SAD) + len(ANSWER) - 1))[0].is_empty()
 
 
-@pytest.mark.parametrize(
-    ("turns", "more", "detail"),
-    [
+def test_a_dialogue_falls_by_a_turn_or_by_all_its_texts():
+    cases = [
         ([long(20_001)], {}, "a turn of 20001 characters, of at most 20000"),
         ([SAD], {"situation": long(20_001)}, "a turn of 20001 characters, of at most 20000"),
         ([long(19_000)] * 11, {}, None),
         ([SAD], {"topic": long(200_000)}, None),
         ([SAD], {"attributes": [{"name": "notes", "value": long(200_000)}]}, None),
-    ],
-)
-def test_a_dialogue_falls_by_a_turn_or_by_all_its_texts(turns: list[str], more: dict[str, Any], detail: str | None):
-    lines = [turn for seeker in turns for turn in (f"seeker: {seeker}", f"supporter: {ANSWER}")]
-    frame = dialogues(dialogue(1, *lines, **more), dialogue(2, f"seeker: {SAD}", f"supporter: {ANSWER}"))
+        ([SAD], {}, ""),
+    ]
+    rows = [
+        dialogue(n, *(turn for one in seeker for turn in (f"seeker: {one}", f"supporter: {ANSWER}")), **more)
+        for n, (seeker, more, _) in enumerate(cases)
+    ]
+    frame = dialogues(*rows)
     kept, dropped = clean_dialogues(frame)
-    assert kept["dialogue_id"].to_list() == ["s:2"]
-    reason, figures = drops(dropped)["dialogue", "s:1"]
-    assert reason == "too_long"
-    assert figures == detail if detail else figures.endswith("of at most 200000")
+    assert kept["dialogue_id"].to_list() == ["s:5"]
+    shown = drops(dropped)
+    assert len(shown) == 5
+    for n, (*_, detail) in enumerate(cases[:5]):
+        reason, figures = shown["dialogue", f"s:{n}"]
+        assert reason == "too_long"
+        assert figures == detail if detail else figures.endswith("of at most 200000")
     require_balance("clean_dialogues", [reconcile("dialogue", [frame], kept, dropped)])
 
 

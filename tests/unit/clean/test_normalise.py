@@ -32,7 +32,7 @@ STEPS = {"default": normalised, "paper": paper, "chain": chain, "chain of the pa
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(texts=st.lists(st.one_of(anything, patchwork, patchwork), max_size=8))
 def test_what_is_clean_stays_as_it_is(step, texts: list[str]):
     once = over(step, *texts)
@@ -51,7 +51,7 @@ _clause = st.tuples(suspicious | st.just(""), ordinary | st.just(""), suspicious
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(
     st.lists(st.one_of(ordinary, _clause), min_size=1, max_size=6), st.lists(st.sampled_from("，。！？\n"), min_size=6)
 )
@@ -85,11 +85,8 @@ def test_links_and_mentions_go_with_their_placeholders():
 SENTENCE = "我是INFP，吃了5mg，996一年，PUA、ＰＴＳＤ都有😭http://t.cn/a"
 
 
-def test_the_default_keeps_what_carries_meaning():
+def test_the_default_keeps_what_carries_meaning_and_the_paper_chinese_alone():
     assert over(normalised, SENTENCE) == ["我是INFP，吃了5mg，996一年，PUA、PTSD都有"]
-
-
-def test_the_paper_keeps_chinese_alone():
     assert over(paper, SENTENCE) == ["我是，吃了，一年，、都有"]
     assert over(paper, "我（INFP）今年25，《Friends》很好看") == ["我今年，很好看"]
 
@@ -112,10 +109,11 @@ def test_ten_megabytes_in_one_row():
     assert not regex.search(r"http|泪|😭|展开全文|\.\.\.", alone)
 
 
-@pytest.mark.parametrize("piece", [*PIECES, "[[泪]", "&am&#112;;", "<<b>b>", "&#38;", "#a", "@a ", "(((", "？！"])
-def test_a_piece_repeated_without_end_is_settled(piece: str):
-    once = over(normalised, piece * 2_000)
-    assert over(normalised, *once) == once
+def test_a_piece_repeated_without_end_is_settled():
+    pieces = [*PIECES, "[[泪]", "&am&#112;;", "<<b>b>", "&#38;", "#a", "@a ", "(((", "？！"]
+    once = over(normalised, *(piece * 2_000 for piece in pieces))
+    again = over(normalised, *once)
+    assert [piece for piece, a, b in zip(pieces, once, again, strict=True) if a != b] == []
 
 
 def test_entities_in_entities_are_taken_apart_or_broken():
@@ -127,15 +125,12 @@ def test_entities_in_entities_are_taken_apart_or_broken():
     assert made.endswith("好")
 
 
-def test_a_long_column_is_worked_on_in_slices():
-    texts = [f"第{n}个😀" for n in range(70_000)]
-    assert over(normalised, *texts) == [f"第{n}个" for n in range(70_000)]
-
-
 def test_the_streaming_engine_gives_the_same():
-    frame = pl.DataFrame({"text": [f"第{n}个😀http://t.cn/a 這是[泪]" for n in range(50_000)]})
+    frame = pl.DataFrame({"text": [f"第{n}个😀http://t.cn/a 這是[泪]" for n in range(70_000)]})
     steps = frame.lazy().select(chain(pl.col("text")))
-    assert steps.collect(engine="streaming").equals(steps.collect())
+    whole = steps.collect()  # in slices: a column is longer than one
+    assert whole["text"].to_list()[::7_000] == [f"第{n}个 这是" for n in range(0, 70_000, 7_000)]
+    assert steps.collect(engine="streaming").equals(whole)
 
 
 # --- real data: little is taken, and nothing that was said

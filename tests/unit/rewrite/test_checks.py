@@ -38,57 +38,46 @@ def test_what_the_source_holds_as_well_is_no_artefact():
     assert [line for kind, line in CAUGHT if kind in artefacts([(line, f"{line}是吧")], PROMPT)] == []
 
 
-@pytest.mark.parametrize(
-    ("line", "copies"),
-    [
-        ("请把每一行换一种说法意思不能变", True),
-        ("好的，会把每一行，换一种说法；意思…不能变，我睡不着", True),
-        ("换一种说法，我就是睡不着。", False),
-        ("please put every line in OTHER words and I am tired", True),
-        ("I keep what it means to me, in other words.", False),
-    ],
-)
-def test_copied_instructions_are_caught(line, copies):
+def test_copied_instructions_are_caught():
     """12 characters of Chinese, or 6 words; punctuation and case do not matter."""
-    assert ("instructions" in artefacts([(PLAIN, line)], PROMPT)) is copies
-    assert artefacts([(f"老师说，{line}", f"唉，老师说，{line}")], PROMPT) == {}
+    copies = [
+        "请把每一行换一种说法意思不能变",
+        "好的，会把每一行，换一种说法；意思…不能变，我睡不着",
+        "please put every line in OTHER words and I am tired",
+    ]
+    for line in copies:
+        assert "instructions" in artefacts([(PLAIN, line)], PROMPT), line
+        assert artefacts([(f"老师说，{line}", f"唉，老师说，{line}")], PROMPT) == {}
+    for line in ("换一种说法，我就是睡不着。", "I keep what it means to me, in other words."):
+        assert artefacts([(PLAIN, line)], PROMPT) == {}, line
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "kinds"),
-    [
-        ("要不要去找咨询师聊聊？", "建议你寻求专业心理帮助。", {}),
-        ("Did you see a doctor?", "Did you seek professional help?", {}),
-        ("首先早点睡，其次少喝咖啡。", "第一，早点睡；第二，少喝咖啡。", {}),  # who counts may count in another way
-        ("（温柔地）慢慢来。", "不急，（轻声）慢慢来。", {}),
-        ("听起来你很難過。", "聽得出你很難過。", {}),
-        ("我很难过😊", "我心里难过😊", {}),
-        ("我很难过😊", "我心里难过😭", {"emoji": 1}),
-    ],
-)
-def test_what_the_source_has_in_another_form_is_no_artefact(before, after, kinds):
-    assert artefacts([(before, after)], PROMPT) == kinds
-
-
-def test_traditional_characters_are_an_artefact_unless_the_source_has_some_anywhere():
+def test_what_the_source_has_in_another_form_is_no_artefact():
+    same = [
+        ("要不要去找咨询师聊聊？", "建议你寻求专业心理帮助。"),
+        ("Did you see a doctor?", "Did you seek professional help?"),
+        ("首先早点睡，其次少喝咖啡。", "第一，早点睡；第二，少喝咖啡。"),  # who counts may count in another way
+        ("（温柔地）慢慢来。", "不急，（轻声）慢慢来。"),
+        ("听起来你很難過。", "聽得出你很難過。"),
+        ("我很难过😊", "我心里难过😊"),
+    ]
+    assert [pair for pair in same if artefacts([pair], PROMPT)] == []
+    assert artefacts([("我很难过😊", "我心里难过😭")], PROMPT) == {"emoji": 1}
+    # Traditional characters are an artefact unless the source has some anywhere.
     assert artefacts([("我睡不着。", "我睡不好。"), ("听起来很累。", "聽起來很累。")], PROMPT) == {"traditional": 1}
     assert artefacts([("我睡不著，好難過。", "我睡不好。"), ("听起来很累。", "聽起來很累。")], PROMPT) == {}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_hostile_line_takes_no_more_than_its_length():
+    """Each of these once took minutes, or years."""
+    for text in (
         *("- a" + "\n" * 400 + "x", "\n" * 20_000 + "好x", "首先，" * 800 + "其次，" * 800, "好 1.a" * 8_000),
         *("[" * 20_000, "①" * 20_000, "（一）" * 8_000, "firstly, " * 3_000, "a) x " * 4_000, '"}' + " " * 9_999 + "x"),
         *("。" + " " * 20_000 + "x", "ai" + " " * 4_000 + "x", "~~~" + " " * 4_000 + "x", "a. x " * 4_000),
-    ],
-    ids=lambda text: repr(text[:8]),
-)  # fmt: skip
-def test_a_hostile_line_takes_no_more_than_its_length(text):
-    """Each of these once took minutes, or years."""
-    started = process_time()
-    artefacts([(PLAIN, text)], PROMPT)
-    assert process_time() - started < 5
+    ):
+        started = process_time()
+        artefacts([(PLAIN, text)], PROMPT)
+        assert process_time() - started < 5, text[:8]
 
 
 def test_the_alternatives_of_a_pattern_are_of_one_script():
@@ -116,13 +105,11 @@ def at_the_top(pattern: str) -> list[str]:
 # --- copies and quotations
 
 
-@pytest.mark.parametrize(
-    ("same", "lines", "is_copy"), [(10, 10, True), (9, 10, True), (8, 10, False), (3, 4, False), (1, 1, True)]
-)
-def test_more_than_four_lines_of_five_make_a_copy(same, lines, is_copy):
-    before = [f"我第{n}次跟他说这件事情的时候" for n in range(lines)]
-    after = [f"{text}。" if n < same else f"我又跟他讲了，{n}" for n, text in enumerate(before)]
-    assert copied(list(zip(before, after, strict=True))) == (f"{same} of {lines} lines" if is_copy else None)
+def test_more_than_four_lines_of_five_make_a_copy():
+    for same, lines, is_copy in ((10, 10, True), (9, 10, True), (8, 10, False), (3, 4, False), (1, 1, True)):
+        before = [f"我第{n}次跟他说这件事情的时候" for n in range(lines)]
+        after = [f"{text}。" if n < same else f"我又跟他讲了，{n}" for n, text in enumerate(before)]
+        assert copied(list(zip(before, after, strict=True))) == (f"{same} of {lines} lines" if is_copy else None)
 
 
 def test_short_lines_do_not_count_beside_long_ones():

@@ -89,17 +89,12 @@ def test_dialogues_that_may_not_teach_are_lost_for_both_speakers(change: dict[st
     assert done(plan)[1] == [("speaker", f"s:1/{role}", reason, detail) for role in ("seeker", "supporter")]
 
 
-@pytest.mark.parametrize(("said", "characters"), [("嗯。 好 的，谢谢你。我会", 11), ("嗯。", 2)])
-def test_a_speaker_who_hardly_says_a_thing_has_no_profile(said: str, characters: int):
-    plan = planned(dialogue(1, f"seeker: {said}", "supporter: 没关系，慢慢来。你愿意先说说看吗？"))
-    assert [question.row_id for question in plan.questions] == ["s:1/supporter"]
-    assert done(plan)[1] == [("speaker", "s:1/seeker", "silent", f"{characters} characters")]
-
-
-def test_twelve_characters_are_enough_and_a_missing_speaker_is_silent():
-    plan = planned(dialogue(1, "seeker: 嗯。好的，谢谢你。", "seeker: 我会"))
-    assert [question.row_id for question in plan.questions] == []
-    plan = planned(dialogue(1, "seeker: 嗯。好的，谢谢你。", "seeker: 我会的"))
+def test_a_speaker_who_hardly_says_a_thing_has_no_profile():
+    for said, characters in (("嗯。 好 的，谢谢你。我会", 11), ("嗯。", 2)):
+        plan = planned(dialogue(1, f"seeker: {said}", "supporter: 没关系，慢慢来。你愿意先说说看吗？"))
+        assert [question.row_id for question in plan.questions] == ["s:1/supporter"]
+        assert done(plan)[1] == [("speaker", "s:1/seeker", "silent", f"{characters} characters")]
+    plan = planned(dialogue(1, "seeker: 嗯。好的，谢谢你。", "seeker: 我会的"))  # twelve are enough
     assert [question.row_id for question in plan.questions] == ["s:1/seeker"]
     assert done(plan)[1] == [("speaker", "s:1/supporter", "silent", "0 characters")]
 
@@ -141,17 +136,14 @@ def test_a_reply_that_is_not_what_was_asked_for_is_invalid(change: dict[str, Any
     assert done(planned(dialogue(1)), **change)[1][0] == ("speaker", "s:1/seeker", "invalid_reply", problem)
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
+def test_two_to_four_sentences_are_a_description():
+    for text in (
         "说话干脆！想什么就说什么……对别人也有耐心，不催\n也不争。",
         "说话干脆，想什么就说什么。对别人有耐心。不催人。愿意等。",
-    ],
-)
-def test_two_to_four_sentences_are_a_description(told: str):
-    rows, drops = done(planned(dialogue(1)), description=f" {told}\n")
-    assert drops == []
-    assert rows[0]["description"] == told
+    ):
+        rows, drops = done(planned(dialogue(1)), description=f" {text}\n")
+        assert drops == []
+        assert rows[0]["description"] == text
 
 
 def test_an_english_dialogue_is_described_in_english():

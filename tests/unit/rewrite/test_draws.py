@@ -4,7 +4,6 @@ from collections import Counter
 from typing import Any
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,13 +86,6 @@ def test_a_persona_that_is_gone_moves_only_the_draws_that_fell_on_it(rows: list[
             assert drawn(after, row["persona_id"]) == fell
 
 
-@given(ROWS, st.integers(0, 2), st.sampled_from(["zh", "en"]))
-def test_a_later_persona_moves_no_draw(rows: list[dict[str, Any]], cluster: int, lang: str):
-    later = persona("s:later/seeker", cluster=cluster, lang=lang, group_id="g-later", fitted=False)
-    before, after = Draws(frame(*rows), 0), Draws(frame(*rows, later), 0)
-    assert [drawn(after, row["persona_id"]) for row in rows] == [drawn(before, row["persona_id"]) for row in rows]
-
-
 def test_each_persona_is_drawn_about_as_often_and_another_seed_draws_others():
     rows = [persona(f"s:{n}/seeker") for n in range(400)]
     pool = frame(*rows[:20], *(row | {"fitted": False} for row in rows[20:]))
@@ -106,21 +98,6 @@ def test_each_persona_is_drawn_about_as_often_and_another_seed_draws_others():
     assert min(counts.values()) >= 3
     same = sum(drawn(one, speaker) == drawn(other, speaker) for speaker in speakers)
     assert same <= 40  # of 400; by chance 20
-
-
-def test_near_duplicates_draw_many_different_personas_and_none_of_their_own():
-    group = [persona(f"s:same{n}/seeker", group_id="g-same") for n in range(29)]
-    pool = [persona(f"s:{n}/seeker") for n in range(60)]
-    draws = Draws(frame(*group, *pool), 0)
-    found = [drawn(draws, row["persona_id"]) for row in group]
-    assert not {row["persona_id"] for row in group} & set(found)
-    assert None not in found
-    assert len(set(found)) >= 10
-
-
-@pytest.mark.parametrize("others", [[], [persona("s:2/seeker", group_id="g/s:1")], [persona("s:2/supporter")]])
-def test_nobody_is_drawn_where_the_pool_has_nobody_else(others: list[dict[str, Any]]):
-    assert Draws(frame(persona("s:1/seeker"), *others), 0).of("s:1", "seeker") is None
 
 
 def test_a_speaker_without_a_persona_draws_none():

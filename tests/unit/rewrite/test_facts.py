@@ -55,37 +55,25 @@ def test_one_that_took_the_place_of_another_is_one_change():
     assert changed(before, after, "zh") == {"number": 1, "placeholder": 1, "name": 1}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("一起去", "一下", "一些", "一直", "第一，先睡", "十分难过", "千万别急", "万一呢", "百分百", "半天", "一个人"),
-        *("三心二意", "有一天", "一天比一天", "几十次", "好几百", "这两天", "过两年", "两口子", "我们俩", "两难"),
-        *("七上八下", "一模一样", "三分钟热度", "大一点", "[姓名2]"),
-    ],
-)  # fmt: skip
-def test_what_counts_nothing_is_no_figure(text):
-    assert not figures(text, "zh")
+def test_what_counts_nothing_is_no_figure():
+    chinese = """
+    一起去 一下 一些 一直 第一，先睡 十分难过 千万别急 万一呢 百分百 半天 一个人 三心二意 有一天 一天比一天 几十次
+    好几百 这两天 过两年 两口子 我们俩 两难 七上八下 一模一样 三分钟热度 大一点 [姓名2]
+    """
+    english = ["one day", "no one", "one of us", "a couple of days", "24/7", "covid-19", "you two", "3rd", "one year"]
+    assert [text for text in chinese.split() if figures(text, "zh")] == []
+    assert [text for text in english if figures(text, "en")] == []
 
 
-@pytest.mark.parametrize(
-    "text", ["one day", "no one", "one of us", "a couple of days", "24/7", "covid-19", "you two", "3rd", "one year"]
-)
-def test_what_counts_nothing_in_english_is_no_figure(text):
-    assert not figures(text, "en")
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_the_same_figure_is_the_same_however_it_is_written():
+    for one, other in (
         *(("三年", "36个月"), ("半年", "6个月"), ("两周", "14天"), ("两个星期", "2周"), ("九十分钟", "一个半小时")),
         *(("两年半", "30个月"), ("五千块", "5000元"), ("120斤", "60公斤"), ("百分之三十", "30%"), ("星期天", "周日")),
         *(("高三", "高中三年级"), ("2万", "两万")),
         *(("三四年", "3-4年"), ("22:30", "22点半"), ("1,200元", "一千二百元"), ("１２岁", "12岁")),
-    ],
-)  # fmt: skip
-def test_the_same_figure_is_the_same_however_it_is_written(one, other):
-    values = [{(figure.value, figure.unit) for figure in figures(text, "zh")} for text in (one, other)]
-    assert values[0] == values[1] != set()
+    ):
+        values = [{(figure.value, figure.unit) for figure in figures(text, "zh")} for text in (one, other)]
+        assert values[0] == values[1] != set(), one
 
 
 def test_cities_and_people_are_those_of_the_lists():
@@ -109,18 +97,15 @@ def test_english_names_stand_in_the_midst_of_a_sentence():
     assert names("On Monday I saw Mom, and she said that I Really am, well, really lost", "en") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "lang", "written"),
-    [
+def test_figures_of_a_text():
+    for text, lang, written in (
         ("我跟3个朋友冷战了半年，欠5000块", "zh", {"3", "0.5", "5000"}),
         ("周三22:30，百分之三十的人，第20名", "zh", {"三", "22.5", "30", "20"}),
         ("I take 0.5 mg, my gpa is 0.9. I sleep at 10:30.", "en", {"0.5", "0.9", "10.5"}),
         ("我10:30、11:00都醒着", "zh", {"10.5", "11"}),
         ("I slept 3 hours twice this week, at 10:30, for half an hour, 4 nights", "en", {"3", "2", "10.5", "0.5", "4"}),
-    ],
-)
-def test_figures_of_a_text(text, lang, written):
-    assert {figure.written for figure in figures(text, lang)} == written
+    ):
+        assert {figure.written for figure in figures(text, lang)} == written
 
 
 @given(st.integers(10**14, 10**15 - 2))
@@ -128,14 +113,11 @@ def test_figures_of_fifteen_digits_are_told_apart(value):
     assert shown(value) != shown(value + 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "lang"),
-    [
+def test_a_hostile_text_takes_no_more_than_its_length():
+    for text, lang in (
         *(("我没有抑郁症，妈妈说可能是" * 2_000, "zh"), ("好" * 40_000 + "三", "zh"), ("下午" * 10_000 + "三点", "zh")),
         ("and, Anna " * 9_000, "en"),
-    ],
-)
-def test_a_hostile_text_takes_no_more_than_its_length(text, lang):
-    started = process_time()
-    changed(text, f"{text}了", lang)
-    assert process_time() - started < 5
+    ):
+        started = process_time()
+        changed(text, f"{text}了", lang)
+        assert process_time() - started < 5, text[:8]

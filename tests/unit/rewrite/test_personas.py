@@ -14,7 +14,6 @@ from pipelines.errors import RequestError
 from pipelines.rewrite.encoding import encoder_id
 from pipelines.rewrite.personas import name, personas
 from pipelines.settings import Rewrite
-from pipelines.store import Store
 from schemas.labels import TRAITS
 from schemas.personas import PersonaFits, Personas
 
@@ -181,32 +180,17 @@ def test_profiles_of_another_model_are_clustered_again(standing: pl.DataFrame):
     assert json.loads(fits["fitted_by"][0])["profiled_by"] == "openai/qwen-plus"
 
 
-def test_a_fit_comes_back_from_the_store_as_it_was(standing: pl.DataFrame, tmp_path: Path):
-    store = Store(tmp_path / "data")
-    store.write("persona_fits", standing)
-    read = store.read("persona_fits").collect()
-    assert read.equals(standing)
-    new = profile("s:new", "seeker", (0.85, 0.6, 0.15, 0.3))
-    one, other = (personas(profiles(*crowd(), new), fit, SETTINGS, 0) for fit in (standing, read))
-    assert one[0].equals(other[0])
-    assert one[1].equals(other[1])
-    assert not one[1]["fitted"].all()
-
-
 # --- names
 
 
-@pytest.mark.parametrize(
-    ("centre", "told"),
-    [
-        ((0, 0, 0, 0), "balanced"),
-        ((0.49, -0.49, 0, 0), "balanced"),
-        ((0.5, 0, -0.5, 0), "high D, low S"),
-        ((0.6, 0.1, -1.2, 0.9), "low S, high C, high D"),
-    ],
-)
-def test_names(centre: Sequence[float], told: str):
-    assert name(centre) == told
+def test_names():
+    for centre, label in {
+        (0, 0, 0, 0): "balanced",
+        (0.49, -0.49, 0, 0): "balanced",
+        (0.5, 0, -0.5, 0): "high D, low S",
+        (0.6, 0.1, -1.2, 0.9): "low S, high C, high D",
+    }.items():
+        assert name(centre) == label
 
 
 # --- embeddings

@@ -15,7 +15,7 @@ from pipelines.split.gaussian import round_probabilities, sample_rounds
 LAW = settings(deadline=None)  # how long one example takes says nothing on a busy machine
 
 ROUNDS = st.integers(1, 60)
-DRAWS = 100_000
+DRAWS = 40_000
 
 
 def subsets(n_rounds: int, n_samples: int, *, centred: bool = False) -> dict[tuple[int, ...], float]:
@@ -60,13 +60,6 @@ def test_it_is_the_formula(n_rounds: int, centred: bool):
     assert law.shape == (n_rounds,)
     assert law.sum() == pytest.approx(1)
     assert (law > 0).all()
-
-
-@LAW
-@given(ROUNDS)
-def test_centred_it_is_symmetric(n_rounds: int):
-    law = round_probabilities(n_rounds, centred=True)
-    assert law == pytest.approx(law[::-1])
 
 
 def test_no_rounds_and_no_samples_are_refused():

@@ -96,21 +96,10 @@ TWO = table(g1=("test", ["1"]), g2=("train", ["2"]), g3=("train", ["3"]))
 
 
 def test_a_row_of_test_and_train_is_in_conflict_and_names_both_groups():
-    given = give({"b": ["1", "2"]}, TWO)
+    given = give({"b": ["1", "2", "9"], "c": ["9"], "d": ["2", "3"]}, TWO)
     assert given.conflicts == {"b": "test (g1) and train (g2)"}
-    assert given.groups == {}
-
-
-def test_a_row_may_have_keys_of_two_groups_in_one_split():
-    given = give({"b": ["2", "3"]}, TWO)
-    assert given.conflicts == {}
-    assert splits_of(given) == {"b": "train"}
-
-
-def test_the_keys_of_a_row_in_conflict_go_to_nobody():
-    given = give({"b": ["1", "2", "9"], "c": ["9"]}, TWO)
-    assert given.conflicts.keys() == {"b"}
-    assert given.groups["c"] not in {"g1", "g2", "g3"}
+    assert splits_of(given)["d"] == "train"  # both of its groups are
+    assert given.groups["c"] not in {"g1", "g2", "g3"}  # the keys of a row in conflict go to nobody
 
 
 def test_a_chain_of_new_rows_is_cut_where_two_splits_meet():
@@ -200,7 +189,7 @@ def require_same_in_any_order(
         assert one.splits.equals(given.splits)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(BATCHES, SOFT_OF, st.integers(0, 3), st.randoms(use_true_random=False))
 def test_refresh_after_refresh_with_soft_keys(
     batches: list[list[tuple[int, set[str]]]], soft_of: dict[str, set[str]], seed: int, chance: random.Random
@@ -221,7 +210,7 @@ def test_refresh_after_refresh_with_soft_keys(
         known, before = given.splits, split
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(BATCHES, WANTED, st.integers(0, 3), st.randoms(use_true_random=False))
 def test_refresh_after_refresh(
     batches: list[list[tuple[int, set[str]]]], wanted: Sizes, seed: int, chance: random.Random

@@ -26,13 +26,10 @@ def test_writers_are_taken_at_their_word(expected: str):
     assert {text: limit for text, limit in zip(texts, limits(texts), strict=True) if limit != expected} == {}
 
 
-@pytest.mark.parametrize("expected", ["under_14", "under_18"])
-def test_it_is_found_in_a_later_paragraph(expected: str):
-    framed = [f"怎么办\n{text}\n谢谢大家" for text in SENTENCES[expected]]
-    assert [text for text, limit in zip(framed, limits(framed), strict=True) if limit != expected] == []
-
-
-def test_who_is_under_14_is_under_18():
+def test_it_is_found_in_a_later_paragraph():
+    for expected in ("under_14", "under_18"):
+        framed = [f"怎么办\n{text}\n谢谢大家" for text in SENTENCES[expected]]
+        assert [text for text, limit in zip(framed, limits(framed), strict=True) if limit != expected] == []
     assert pl.DataFrame({"text": SENTENCES["under_14"]}).select(under_18(pl.col("text"))).to_series().all()
 
 
@@ -79,16 +76,18 @@ def test_what_any_pattern_finds_is_near_enough_to_be_looked_at(shared: Path):
         assert not (texts.str.contains(pattern) & (counts[kind] == 0)).any(), name
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(st.lists(st.text(max_size=30) | st.none(), max_size=5))
 def test_every_text_gets_an_answer_and_the_same_one_beside_others(texts: list[str | None]):
     assert limits(texts) == [limits([text])[0] for text in texts]
 
 
-@given(st.integers(1, 99), st.sampled_from(["我今年{}岁", "我今年{}岁，很难过", "I am {} years old"]))
-def test_an_age_in_figures_decides_by_the_age(age: int, sentence: str):
-    [limit] = limits([sentence.format(age)])
-    assert limit == ("neither" if age >= 18 or age < 6 else "under_14" if age < 14 else "under_18")
+def test_an_age_in_figures_decides_by_the_age():
+    for sentence in ("我今年{}岁", "我今年{}岁，很难过", "I am {} years old"):
+        wanted = [
+            "neither" if age >= 18 or age < 6 else "under_14" if age < 14 else "under_18" for age in range(1, 100)
+        ]
+        assert limits([sentence.format(age) for age in range(1, 100)]) == wanted
 
 
 def test_adults_of_real_posts_are_left_alone(shared: Path):

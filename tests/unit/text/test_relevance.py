@@ -82,7 +82,7 @@ def test_the_score_is_the_documented_sum():
     assert score == pytest.approx(0.40 * 0.3 + 0.20 / 4 + 0.15 / 3 + 0.10 + 0.15 * 10 / 100)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(st.text(max_size=50) | st.none(), max_size=4))
 def test_the_score_lies_between_0_and_1_and_a_text_is_judged_by_itself(texts: list[str | None]):
     found = judged(texts)

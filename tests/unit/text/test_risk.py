@@ -31,8 +31,11 @@ def in_scripts(sentences: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", RISKS)
-def test_a_sign_of_risk_is_flagged_in_either_script(kind: str):
-    sentences = in_scripts(FLAGGED[kind])
+def test_a_sign_of_risk_is_flagged_in_either_script_wherever_it_stands(kind: str):
+    framed = [
+        text for one in FLAGGED[kind] for text in (f"我很好。\n{one}。谢谢大家", f"{one}\n还有别的事", f"最近，{one}")
+    ]
+    sentences = [*in_scripts(FLAGGED[kind]), *framed]
     missed = [one for one, found in zip(sentences, kinds(sentences), strict=True) if kind not in found]
     assert missed == []
 
@@ -41,15 +44,6 @@ def test_what_only_looks_like_it_is_not():
     sentences = in_scripts(UNFLAGGED)
     flagged = [one for one, found in zip(sentences, kinds(sentences), strict=True) if found]
     assert flagged == []
-
-
-@pytest.mark.parametrize("kind", RISKS)
-def test_a_sign_is_found_wherever_it_stands(kind: str):
-    framed = [
-        text for one in FLAGGED[kind] for text in (f"我很好。\n{one}。谢谢大家", f"{one}\n还有别的事", f"最近，{one}")
-    ]
-    missed = [text for text, found in zip(framed, kinds(framed), strict=True) if kind not in found]
-    assert missed == []
 
 
 def test_a_text_has_all_of_its_signs_each_with_its_rule():
@@ -81,7 +75,7 @@ def test_every_rule_of_the_lexicon_is_used_by_a_sentence_here():
     assert used == {(kind, rule) for kind, rule, _ in PATTERNS}
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.data())
 @pytest.mark.parametrize(("kind", "rule", "pattern"), PATTERNS)
 def test_whatever_matches_a_pattern_is_near_enough_to_be_looked_at(

@@ -1,7 +1,6 @@
 """Words are counted wherever they stand: against counting them one by one."""
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,20 +9,17 @@ from pipelines.text.words import Words, spelled
 _LETTERS = st.text("我们没有了ab😀", min_size=1, max_size=4)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "words"),
-    [
-        ("死", ["死"]),
-        ("难过|哭", ["难过", "哭"]),
-        ("没有?我", ["没我", "没有我"]),
-        ("[来下]世", ["来世", "下世"]),
-        ("[0-3]岁?", ["0", "0岁", "1", "1岁", "2", "2岁", "3", "3岁"]),
-        ("吗[?？]", ["吗?", "吗？"]),
-        (r"\[微信", ["[微信"]),
-    ],
-)
-def test_an_alternation_is_spelled_out(pattern: str, words: list[str]):
-    assert sorted(spelled(pattern)) == sorted(words)
+def test_an_alternation_is_spelled_out():
+    for pattern, words in {
+        "死": "死",
+        "难过|哭": "难过 哭",
+        "没有?我": "没我 没有我",
+        "[来下]世": "来世 下世",
+        "[0-3]岁?": "0 0岁 1 1岁 2 2岁 3 3岁",
+        "吗[?？]": "吗? 吗？",
+        r"\[微信": "[微信",
+    }.items():
+        assert sorted(spelled(pattern)) == sorted(words.split())
 
 
 def occurrences(text: str, words: list[str]) -> int:

@@ -1,5 +1,4 @@
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,23 +20,22 @@ def test_luhn_is_luhns(numbers):
     assert passes_luhn(pl.Series(numbers, dtype=pl.String)).to_list() == [luhn_by_hand(number) for number in numbers]
 
 
-@pytest.mark.parametrize(
-    ("number", "valid"),
-    [
-        ("11010519491231002X", True),  # the standard's own example
-        ("440524188001010014", False),  # the other example: born in 1880
-        ("110105194912310021", False),
-        ("11010519491231002x", False),  # a caller folds first
-        ("91010519491231002X", False),  # no such region
-        ("110105194913310023", False),  # no such month
-        ("110105491231002", True),  # fifteen digits, before 1999
-        ("110105491331002", False),
-        ("", False),
-        ("１１０１０５１９４９１２３１００２Ｘ", False),
-    ],
-)
-def test_id_cards(number, valid):
-    assert is_id_card(pl.Series([number])).to_list() == [valid]
+ID_CARDS = {
+    "11010519491231002X": True,  # the standard's own example
+    "440524188001010014": False,  # the other example: born in 1880
+    "110105194912310021": False,
+    "11010519491231002x": False,  # a caller folds first
+    "91010519491231002X": False,  # no such region
+    "110105194913310023": False,  # no such month
+    "110105491231002": True,  # fifteen digits, before 1999
+    "110105491331002": False,
+    "": False,
+    "１１０１０５１９４９１２３１００２Ｘ": False,
+}
+
+
+def test_id_cards():
+    assert is_id_card(pl.Series(list(ID_CARDS))).to_list() == list(ID_CARDS.values())
 
 
 @given(st.integers(0, 10**6 - 1), st.dates(), st.integers(0, 999))

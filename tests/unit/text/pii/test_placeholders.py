@@ -1,6 +1,5 @@
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,12 +16,7 @@ def test_a_placeholder_says_its_kind_and_number(kind, number):
     assert int(n or 1) == number
 
 
-def test_the_first_carries_no_number():
-    assert all(re.fullmatch(placeholders.PATTERN, one) for one in ("[电话]", "[电话2]", placeholders.EMOTICON))
-
-
-@pytest.mark.parametrize(
-    "text", ["[电话1]", "[电话0]", "[电话02]", "[泪]", "【电话】", "[ 电话 ]", "[表情2]", "[]", "电话"]
-)
-def test_nothing_else_is_one(text):
-    assert not re.search(placeholders.PATTERN, text)
+def test_nothing_else_is_one():
+    assert re.fullmatch(placeholders.PATTERN, placeholders.EMOTICON)
+    for text in ("[电话1]", "[电话0]", "[电话02]", "[泪]", "【电话】", "[ 电话 ]", "[表情2]", "[]", "电话"):
+        assert not re.search(placeholders.PATTERN, text), text

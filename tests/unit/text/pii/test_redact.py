@@ -25,9 +25,6 @@ PIECES = st.sampled_from(
 )
 TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join)
 
-# A call reads a whole column, so a few dozen calls try hundreds of texts.
-few = settings(max_examples=25)
-
 
 def counted(texts: pl.Series) -> dict[str, int]:
     """Placeholders by kind in all texts."""
@@ -41,32 +38,24 @@ def total(counts: pl.DataFrame) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("names", [False, True])
-@few
+@settings(max_examples=15)  # a call reads a whole column: hundreds of texts
 @given(st.lists(TEXTS | st.none(), max_size=20))
-def test_redacting_twice_is_redacting_once(names, texts):
+def test_what_is_replaced_is_counted_placeholders_stay_and_redacting_again_changes_nothing(names, texts):
+    before = counted(pl.Series(texts, dtype=pl.String))
     once = redact(texts, names=names)
+    after = counted(once.texts)
+    assert {kind: n - before.get(kind, 0) for kind, n in after.items() if n != before.get(kind, 0)} == total(
+        once.counts
+    )
+    for text, redacted in zip(texts, once.texts, strict=True):
+        left = iter(re.findall(placeholders.PATTERN, redacted or ""))
+        assert all(one in left for one in re.findall(placeholders.PATTERN, text or ""))  # in their order
     again = redact(once.texts, names=names)
     assert again.texts.equals(once.texts)
     assert again.counts.is_empty()
 
 
-@pytest.mark.parametrize("names", [False, True])
-@few
-@given(st.lists(TEXTS, max_size=20))
-def test_counts_equal_replacements_and_placeholders_stay(names, texts):
-    before = counted(pl.Series(texts, dtype=pl.String))
-    result = redact(texts, names=names)
-    after = counted(result.texts)
-    assert {kind: n - before.get(kind, 0) for kind, n in after.items() if n != before.get(kind, 0)} == total(
-        result.counts
-    )
-    for text, redacted in zip(texts, result.texts, strict=True):
-        given_before = re.findall(placeholders.PATTERN, text)
-        left = iter(re.findall(placeholders.PATTERN, redacted))
-        assert all(one in left for one in given_before)  # in their order
-
-
-@few
+@settings(max_examples=10)
 @given(
     st.lists(st.text(st.characters(exclude_categories=["N", "Cs"], exclude_characters="@＠"), max_size=40), max_size=20)
 )
@@ -77,7 +66,7 @@ def test_a_text_without_letters_digits_or_mentions_has_no_contact_data(texts):
     assert set(find(pl.Series(plain, dtype=pl.String), names=False)["kind"]) <= {"account"}
 
 
-@few
+@settings(max_examples=10)
 @given(st.lists(TEXTS, max_size=12))
 def test_spans_lie_in_the_text_in_order_on_characters(texts):
     found = find(pl.Series(texts, dtype=pl.String))
@@ -129,13 +118,17 @@ def test_groups_must_be_as_many_as_texts():
         redact(["a"], pl.Series([1, 2]))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["13822095514，" * 60_000, "一 " * 500_000, "@" * 500_000, "1" * 1_000_000, "\ufeff１" * 300_000, "微信" * 500_000],
-)
-def test_a_huge_text_is_read_in_bounded_memory(text):
-    result = redact([text], names=False)
-    assert total(result.counts).get("phone", 0) == text.count("13822095514")
+def test_a_huge_text_is_read_in_bounded_memory():
+    for piece, times in (
+        ("13822095514，", 60_000),
+        ("一 ", 500_000),
+        ("@", 500_000),
+        ("1", 1_000_000),
+        ("微信", 500_000),
+    ):
+        phones = total(redact([piece * times], names=False).counts).get("phone", 0)
+        assert phones == (times if piece.startswith("138") else 0), piece
+    assert redact(["\ufeff１" * 300_000], names=False).counts.is_empty()
 
 
 def test_a_text_made_to_draw_out_the_readings_ends():
