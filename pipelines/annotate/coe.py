@@ -15,8 +15,7 @@ from pipelines.llm.questions import Question, Reply
 from pipelines.llm.replies import writable
 from pipelines.llm.tasks import Plan, planned
 from pipelines.settings import Settings
-from pipelines.split.eligible import Eligibility
-from pipelines.split.references import Reference, draw_reference, drawable_answers
+from pipelines.split.eligible import Eligibility, Reference, draw_reference, drawable_answers
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import CoeChains
 from schemas.dropped import Lost, Row

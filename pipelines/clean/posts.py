@@ -5,11 +5,10 @@ from collections.abc import Iterable
 import polars as pl
 
 from pipelines.clean.cells import NO_PII, as_written, cleaned, cleaned_labels, first_reason, without_placeholders
-from pipelines.clean.credentials import without_credentials
+from pipelines.clean.cuts import without_credentials, without_signatures
 from pipelines.clean.language import language
 from pipelines.clean.lengths import REASON as TOO_LONG
 from pipelines.clean.lengths import split_posts
-from pipelines.clean.signatures import without_signatures
 from pipelines.core.stage import stage
 from pipelines.settings import Cleaning, Filters, Settings
 from pipelines.text.chunks import in_shares

@@ -5,21 +5,20 @@ line; it may lose none and add none. Whether a rewrite means the same is asked o
 """
 
 import re
-import tomllib
 import unicodedata
 from functools import cache
-from pathlib import Path
 
 from pipelines.llm.language import Lang
 from pipelines.rewrite.figure import Figure
 from pipelines.rewrite.figures_en import english, english_equivalents
 from pipelines.rewrite.figures_zh import chinese, chinese_equivalents
+from pipelines.text.lexicon import lexicon
+from pipelines.text.pii import vocabulary
 from pipelines.text.pii.placeholders import EMOTICON
-from pipelines.text.pii.vocabulary import lexicon
 
 KINDS = ("number", "placeholder", "name")  # in the order of a detail
 
-_LEXICON = tomllib.loads((Path(__file__).parent / "lexicons" / "names.toml").read_text(encoding="utf-8"))
+_LEXICON = lexicon("names", __file__)
 _SYNONYMS: dict[str, str] = _LEXICON["also"]
 _BRACKETED = re.compile(r"\[[^\[\]\s]{1,12}\]")  # [姓名2] is no figure
 # Of public figures those of three characters and more count: 月老 stands in 上个月老公.
@@ -105,8 +104,13 @@ def _with_synonyms(text: str) -> str:
 @cache
 def _chinese_names() -> re.Pattern[str]:
     """Places, public figures, titles of books, and Latin names; the longest of those that begin alike."""
-    places = {*lexicon("places")["city"], *_listed("countries")} - _listed("no_place")
-    people = {name for names in lexicon("public_figures").values() for name in names if len(name) >= _SHORTEST_PERSON}
+    places = {*vocabulary.lexicon("places")["city"], *_listed("countries")} - _listed("no_place")
+    people = {
+        name
+        for names in vocabulary.lexicon("public_figures").values()
+        for name in names
+        if len(name) >= _SHORTEST_PERSON
+    }
     words = sorted((places | people) - _listed("no_figure"), key=len, reverse=True)
     # 形成都是 names no place.
     return re.compile(

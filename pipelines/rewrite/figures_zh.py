@@ -5,17 +5,13 @@ named anyhow (我们俩).
 """
 
 import re
-import tomllib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 from pipelines.rewrite.figure import CLOCK, Figure, blanked, clock, figure, span
+from pipelines.text.lexicon import lexicon
 from pipelines.text.numerals import value_of
 
-_LEXICON: dict[str, Any] = tomllib.loads(
-    (Path(__file__).parent / "lexicons" / "figures.zh.toml").read_text(encoding="utf-8")
-)
+_LEXICON = lexicon("figures.zh", __file__)
 
 _HAN_DIGITS = "零〇一二两俩仨三四五六七八九十百千万亿"
 _N = rf"(?:[0-9]{{1,15}}(?:,[0-9]{{3}})*(?:\.[0-9]{{1,6}})?[十百千万亿]*|[{_HAN_DIGITS}]{{1,15}})"

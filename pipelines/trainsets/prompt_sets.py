@@ -15,8 +15,7 @@ from pipelines.errors import UnreadableFile
 from pipelines.llm.prompts import Prompt, load
 from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Prompts, Settings
-from pipelines.split.eligible import Eligibility
-from pipelines.split.references import Reference, draw_reference, may_teach
+from pipelines.split.eligible import Eligibility, Reference, draw_reference, may_teach
 from schemas.dropped import Lost, Row, dropped
 from schemas.ids import round_id, stable_int
 from schemas.labels import ANSWERABLE_STRATEGIES, SENTIMENTS, STAGES

@@ -6,8 +6,7 @@ from pipelines.core.stage import stage
 from pipelines.llm.tasks import Result, rows
 from pipelines.settings import Settings
 from pipelines.settings import Training as TrainingSettings
-from pipelines.split.eligible import Eligibility
-from pipelines.split.references import draw_reference, drawable_answers
+from pipelines.split.eligible import Eligibility, draw_reference, drawable_answers
 from pipelines.trainsets.negatives import Answer, Missing, Negative, Place, Question, draws
 from schemas.dropped import Lost, Row, dropped
 from schemas.labels import NEGATIVES, SENTIMENT_OF

@@ -19,10 +19,7 @@ MATCHES = pl.Schema(
         "row": pl.UInt32,
         "start": pl.Int64,
         "end": pl.Int64,
-        "cue": pl.String,
-        "hit": pl.String,
-        "before": pl.String,
-        "after": pl.String,
+        **dict.fromkeys(("cue", "hit", "before", "after"), pl.String),
     }
 )
 

@@ -136,18 +136,8 @@ def _without_names(listed: pl.DataFrame) -> pl.DataFrame:
         pl.col("tag") == "nr"
     ) | word.str.contains("^阿.$") & (pl.col("tag") != "n")
     classes = lexicon("places")["classes"]
-    kinds = (
-        "school",
-        "school_numbered",
-        "school_weak",
-        "company",
-        "firm",
-        "hospital",
-        "hospital_of",
-        "compound",
-        "business",
-    )
-    ends = "|".join(one for kind in kinds for one in classes[kind] if len(one) > 1)
+    kinds = ("school", "school_numbered", "school_weak", "company", "firm", "hospital", "hospital_of", "compound")
+    ends = "|".join(one for kind in (*kinds, "business") for one in classes[kind] if len(one) > 1)
     institution = word.str.contains(f"^.+({ends})$|^({ends})..")
     # 带我去, 总以为你: what jieba lists of these is an accident.
     phrase = word.str.contains("[我你您他她它]") & (pl.col("frequency") <= 50)

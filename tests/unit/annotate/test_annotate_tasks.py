@@ -29,7 +29,7 @@ from pipelines.annotate import coe, coherence, ecot, emotions
 from pipelines.annotate import topics as topics_task
 from pipelines.llm.questions import REASONS
 from pipelines.llm.tasks import Plan
-from pipelines.split.references import draw_reference
+from pipelines.split.eligible import draw_reference
 from schemas.reasoning import Coe, Ecot
 
 ONE = ("a",)

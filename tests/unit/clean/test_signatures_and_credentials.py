@@ -8,8 +8,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.clean.credentials import without_credentials
-from pipelines.clean.signatures import without_signatures
+from pipelines.clean.cuts import without_credentials, without_signatures
 from pipelines.settings import ROOT
 
 FORMULA = "愿你夜里有灯，心里有岸。"

@@ -129,7 +129,7 @@ RESTS_ON = {
     "sft_cer": ["pipelines/trainsets/prompts/cer.en.md", "pipelines/rewrite/scripts.py", "schemas/reasoning.py"],
     "rm_triplets": [
         "pipelines/trainsets/negatives.py",
-        "pipelines/split/references.py",
+        "pipelines/split/eligible.py",
     ],
     "rm_unified": ["pipelines/judge/prompts/rm_unified.zh.md", "pipelines/judge/turns.py"],
 }

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pipelines.rewrite.clusters import cluster, elbow, nearest, sse_curve
+from pipelines.rewrite.personas import cluster, elbow, nearest, sse_curve
 
 SEEDS = range(5)
 MOST = 12

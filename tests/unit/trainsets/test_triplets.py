@@ -11,7 +11,7 @@ from unique_rows import RISK, answer, post, posts, splits
 
 from pipelines.llm.tasks import rows as framed
 from pipelines.settings import Training
-from pipelines.split.references import draw_reference
+from pipelines.split.eligible import draw_reference
 from pipelines.store.reconciliation import reconcile, require_balance
 from pipelines.trainsets.triplets import triplets
 from schemas.annotations import Emotions, Topics

@@ -2,7 +2,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.text.pii.checksums import is_id_card, passes_luhn
+from pipelines.text.pii.numbers import is_id_card, passes_luhn
 
 DIGITS = st.text("0123456789", min_size=1, max_size=19)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipelines.text.pii import place_rules
+from pipelines.text.pii import places
 from pipelines.text.pii import vocabulary as voc
 from pipelines.text.pii.redaction import find
 
@@ -87,6 +87,6 @@ def _lists(table):
 
 
 def test_every_rule_is_a_regex_that_says_something():
-    patterns = [rule.hit for rules in place_rules.RULES.values() for rule in rules]
+    patterns = [rule.hit for rules in places.RULES.values() for rule in rules]
     assert patterns
     assert [one for one in patterns if pl.Series([""]).str.contains(f"^(?:{one})$")[0]] == []

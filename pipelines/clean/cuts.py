@@ -1,0 +1,348 @@
+"""What is cut out of answers, by clauses: claims of a credential, and signatures and formulas.
+
+A claim ("本人国家二级心理咨询师，从业十二年") goes whether it is true or not: a model that learns from the answers must
+not learn to claim what it is not. Only what supporters say of themselves is cut, with what goes on about it:
+"我的咨询师说" and "建议找心理咨询师" stay.
+
+A formula stands at either end of answers to many different questions, and is one clause to four. Its key (letters and
+digits alone, 您 read as 你) is counted by questions and by neighbouring clauses: a formula has many different ones
+(accessor variety, Feng et al. 2004), while a copied answer always has the same, and half a formula always has the other
+half beside it.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from pipelines.text.lexicon import alternation, filled, lexicon
+
+# What is recorded of clauses that were cut out of answers: schemas.posts.EDIT.
+EDITS = pl.Schema({"row_id": pl.String, "rule": pl.String, "removed": pl.String})
+
+# 、 divides a list and ： announces what follows: neither ends a clause. A line end does.
+_STRONG = "。！？!?；;…～~\n"
+_MARKS = f"{_STRONG}，,"
+_CLOSING = '”’"）)】」』'
+
+# Marks before the first clause belong to it, and what closes a quotation belongs to what it closes.
+_CLAUSE = rf"[{_MARKS}]*[^{_MARKS}]+[{_MARKS}]*(?:[{_CLOSING}]+[{_MARKS}]*)?"
+_ENDS_STRONGLY = rf"[{_STRONG}][{_MARKS}{_CLOSING}\s]*$"
+# Words that lead over to what has been cut off.
+_LEADING_OVER = (
+    rf"(^|[{_MARKS}])\s*(?:最后|最后的最后|总之|总而言之|无论如何|不管怎么?样|另外|还有|以上|ε?我在)[，,：:\s]*$"
+)
+
+
+def _clauses(text: pl.Expr) -> pl.Expr:
+    """`text` as the list of its clauses, which put together are the text; empty where there is nothing but marks."""
+    return text.str.extract_all(_CLAUSE)
+
+
+def _ends_strongly(clause: pl.Expr) -> pl.Expr:
+    """Whether a sentence or a line ends with `clause`."""
+    return clause.str.contains(_ENDS_STRONGLY)
+
+
+# A bare title counts as a claim among so many clauses at the end of an answer.
+_NEAR_THE_END = 3
+_MARKS_AROUND = "。！？!?；;…～~，,、：: \t\n—-–*#·.“”\"'‘’（）()【】[]"
+
+
+def without_credentials(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The answers without the clauses in which their writers claim a credential.
+
+    Args:
+        answers: `row_id`, `text`.
+
+    Returns:
+        `(answers, edits)`: the same rows with `text` cut, and `row_id`, `rule` ("credential"), `removed`, one row for
+        each run of clauses that was cut.
+    """
+    numbered = answers.select("row_id", "text").with_row_index("row")
+    edits = [pl.DataFrame(schema=EDITS)]
+    pending = numbered.filter(pl.col("text").str.contains(_patterns()["near"]))
+    while not pending.is_empty():
+        pending, made = _cut(pending)  # what was third may now be first
+        numbered = numbered.update(pending.select("row", "text"), on="row", how="left")
+        edits.append(made)
+    return answers.with_columns(numbered["text"]), pl.concat(edits)
+
+
+def _cut(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The answers that had a claim, now without it, and the edits."""
+    marked = _marked(answers)
+    cut = marked.filter("cut")
+    edits = cut.group_by("row", "row_id", "block", maintain_order=True).agg(removed=pl.col("clause").str.join(""))
+    edits = edits.select("row_id", rule=pl.lit("credential"), removed=pl.col("removed").str.strip_chars())
+    return _joined(marked.join(cut, on="row", how="semi", maintain_order="left")), edits
+
+
+def _marked(answers: pl.DataFrame) -> pl.DataFrame:
+    """One row a clause, with whether it is to be `cut`: a claim, or what directly follows one and goes on with it.
+
+    A `block` begins with each clause that is neither, so that what is cut of a block is its end.
+    """
+    patterns = _patterns()
+    words = pl.col("words")
+    place, n_clauses = pl.int_range(pl.len()).over("row"), pl.len().over("row")
+    begins = ~pl.col("weak").shift(1).over("row").fill_null(False)
+    addressed = (place <= 2) & words.shift(1).over("row").fill_null("").str.contains(patterns["address"])
+    by_itself = (place == 0) | addressed | (begins & (place >= n_clauses - _NEAR_THE_END))
+    goes_on = words.shift(-1).over("row").fill_null("").str.contains("我", literal=True)
+    claims = (
+        words.str.contains(patterns["claims"])
+        | (words.str.contains(patterns["as_one"]) & goes_on)
+        | (words.str.contains(patterns["bare"]) & by_itself)
+    )
+    claimed = pl.col("claims").cast(pl.Int8).cum_max().over("row", "block").cast(pl.Boolean)
+    return (
+        answers.select("row", "row_id", clause=_clauses(pl.col("text")))
+        .explode("clause", empty_as_null=False)
+        .with_columns(clause=_headed(pl.col("clause")))
+        .explode("clause", empty_as_null=False)
+        .with_columns(words=pl.col("clause").str.strip_chars(_MARKS_AROUND), weak=~_ends_strongly(pl.col("clause")))
+        .with_columns(claims=claims, further=words.str.contains(patterns["further"]))
+        .with_columns(block=(~pl.col("claims") & ~pl.col("further")).cum_sum().over("row"))
+        .with_columns(cut=claimed)
+        .with_columns(cut=pl.col("cut") & (pl.col("claims") | pl.col("further")))
+    )
+
+
+def _headed(clause: pl.Expr) -> pl.Expr:
+    """`clause` as a list: what announces the rest of it ("心理咨询师为您解答：") apart, where it begins so."""
+    head = pl.coalesce(clause.str.extract(pattern) for pattern in _heads()).fill_null("")
+    rest = clause.str.slice(head.str.len_chars())
+    return pl.concat_list(head, rest).list.filter(pl.element() != "")
+
+
+def _joined(marked: pl.DataFrame) -> pl.DataFrame:
+    """The texts without what was cut, in whole sentences.
+
+    A clause that was not the end of its sentence and now is gets the marks of that end; a word that hung on a claim
+    ("但是", "所以") goes with it.
+    """
+    clause, cut = pl.col("clause"), pl.col("cut")
+    marks = clause.str.extract(r"([。！？!?；;…～~\n]+)[^\p{L}\p{N}]*$").last().over("row", "block")
+    loses_its_end = pl.col("weak") & cut.shift(-1).over("row").fill_null(False) & marks.is_not_null()
+    hangs = (cut & pl.col("weak")).shift(1).over("row").fill_null(False)
+    left = (
+        pl.when(loses_its_end)
+        .then(clause.str.replace(r"[，,\s]+$", "") + marks)
+        .when(hangs)
+        .then(clause.str.replace(_patterns()["hanging"], ""))
+        .otherwise(clause)
+    )
+    return (
+        marked.with_columns(clause=pl.when(cut).then(pl.lit("")).otherwise(left))
+        .group_by("row", maintain_order=True)
+        .agg(pl.col("row_id").first(), text=clause.str.join("").str.strip_chars())
+    )
+
+
+def _heads() -> list[str]:
+    """What ends no clause by a mark, captured."""
+    words = lexicon("credentials", __file__)
+    return [filled(pattern, _shared_words()) for pattern in words["heads"]]
+
+
+def _shared_words() -> dict[str, str]:
+    """Words of the lexicon that its patterns use."""
+    return {name: lexicon("credentials", __file__)[name] for name in ("title", "trade", "medic", "self", "years")}
+
+
+@cache
+def _patterns() -> dict[str, str]:
+    words: dict[str, Any] = lexicon("credentials", __file__)
+    return {
+        "near": words["near"],
+        "claims": filled(alternation(words["claims"]), _shared_words()),
+        "further": filled(alternation([*words["further"], words["calling"]]), _shared_words()),
+        **{name: filled(words[name], _shared_words()) for name in ("as_one", "bare", "address", "hanging")},
+    }
+
+
+_SIDES = ("opening", "closing")
+
+# A formula is so many clauses at most.
+_MOST_CLAUSES = 4
+# How many characters of each end of an answer are looked at.
+_REACH = 100
+_LEAST = 3
+# The least share of its occurrences as separate sentences: what mostly is a part of one cannot be cut out of it.
+_ON_ITS_OWN = 1 / 3
+_PARTICLES = "呀啊哦呢吧喔哟噢哈啦嘛"
+
+
+class Threshold(NamedTuple):
+    """A formula of at least `n_chars` stands under at least `n_questions` and this share of the questions."""
+
+    n_chars: int
+    n_questions: int
+    share: float
+
+
+# A short formula must be more frequent than a long one. A writer's signature is weighed against the writer's answers.
+OF_ALL = (Threshold(12, 3, 0.0002), Threshold(6, 5, 0.001), Threshold(4, 5, 0.02))
+OF_ONE_WRITER = (Threshold(4, 3, 0.05),)
+
+
+def without_signatures(answers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The answers without openings and closings that are repeated under different questions.
+
+    What stands behind a formula comes to an end of the answer once it is cut, and may be one itself: formulas are
+    searched and cut in rounds until there are no more.
+
+    Args:
+        answers: `row_id`, `group` (the question), `author` and `source` (each may be null), `text`.
+
+    Returns:
+        `(answers, edits)`: the same rows with `text` cut, and `row_id`, `rule` ("signature"), `removed`, one row a cut.
+    """
+    left = _Answers(answers)
+    cuts = [pl.DataFrame(schema={"row": pl.UInt32, "removed": pl.String})]
+    known: list[pl.DataFrame] = []
+    while not (formulas := pl.concat([left.formulas(side) for side in _SIDES])).is_empty():
+        known.append(formulas)
+        cuts += left.cut(formulas, pl.concat(known))
+    numbered = answers.select("row_id").with_row_index("row")
+    edits = pl.concat(cuts).join(numbered, on="row", maintain_order="left")
+    return (
+        answers.with_columns(left.texts.sort("row")["text"]),
+        edits.select("row_id", rule=pl.lit("signature"), removed="removed"),
+    )
+
+
+class _Answers:
+    """Answers that are being cut: `texts`, and the clauses at each of their `ends`, kept up with them."""
+
+    def __init__(self, answers: pl.DataFrame) -> None:
+        owner = pl.concat_str("source", "author", separator=":")
+        self.texts = answers.select("group", "text", owner=owner).with_row_index("row")
+        self.ends = {side: _ends(self.texts, side) for side in _SIDES}
+        self._n_questions = self.texts["group"].n_unique()
+        of_writers = self.texts.drop_nulls("owner").group_by("owner")
+        self._of_writers = of_writers.agg(n_of_writer=pl.col("group").n_unique())
+
+    def formulas(self, side: str) -> pl.DataFrame:
+        """The formulas at one end of the answers as they are now: `side`, `key`, `edges` (the keys of the outermost
+        clause), `owner` (whose signature it is, null for everybody's).
+        """
+        ends = self.ends[side]
+        # What ends with a rare clause is rare: only the others are looked at any further.
+        edges = ends.group_by("edge").agg(seen=pl.col("group").n_unique()).filter(pl.col("seen") >= _LEAST)
+        candidates = _candidates(ends.join(edges, on="edge", how="semi"), side)
+        of_all = _counted(candidates, ["key"]).filter(_often(OF_ALL, pl.lit(self._n_questions)))
+        of_one = _counted(candidates.drop_nulls("owner"), ["key", "owner"]).join(self._of_writers, on="owner")
+        of_one = of_one.filter(_often(OF_ONE_WRITER, pl.col("n_of_writer"))).join(of_all, on="key", how="anti")
+        columns = ("side", "key", "edges", "owner")
+        of_all = of_all.with_columns(owner=pl.lit(None, pl.String))
+        return pl.concat([frame.with_columns(side=pl.lit(side)).select(columns) for frame in (of_all, of_one)])
+
+    def cut(self, formulas: pl.DataFrame, known: pl.DataFrame) -> list[pl.DataFrame]:
+        """Cuts `formulas` off all answers, then all `known` ones off these until none is left: `row`, `removed`."""
+        cuts, changed = [], self.texts.select("row")
+        while not changed.is_empty():
+            made = []
+            for side in _SIDES:
+                ends = self.ends[side].join(changed, on="row", how="semi")
+                made.append(self._cut(ends, formulas.filter(side=side), side))
+            cuts += made
+            changed, formulas = pl.concat(made).select("row").unique(), known
+        return cuts
+
+    def _cut(self, ends: pl.DataFrame, formulas: pl.DataFrame, side: str) -> pl.DataFrame:
+        """Cuts the longest formula off each of the answers that have one at this end."""
+        edges = formulas.select(edge="edges").explode("edge")
+        candidates = _candidates(ends.join(edges, on="edge", how="semi"), side)
+        matches = candidates.join(formulas.select("key", of="owner"), on="key", maintain_order="left")
+        matches = matches.filter(pl.col("of").is_null() | (pl.col("of") == pl.col("owner")))
+        longest = matches.select("row", "words").unique("row", keep="first", maintain_order=True)
+        cut = longest.join(self.texts, on="row", maintain_order="left")
+        text, n_cut = pl.col("text"), pl.col("words").str.len_chars()
+        if side == "opening":
+            rest = text.str.slice(n_cut).str.strip_chars_start(f"{_MARKS}、：: ").str.strip_chars()
+            cut = cut.with_columns(text=rest, removed="words")
+        else:
+            # The word that led over to what is cut ("最后，…") goes with it, and a full stop replaces a comma.
+            rest = text.str.head(text.str.len_chars() - n_cut).str.replace(_LEADING_OVER, "${1}")
+            whole = rest.str.strip_chars().str.replace(r"[，,、；;：:\s]+$", "。").str.replace(r"^。$", "")
+            cut = cut.with_columns(text=whole, removed=text.str.slice(rest.str.len_chars()))
+        self._replace(cut.select(self.texts.columns))
+        return cut.select("row", pl.col("removed").str.strip_chars())
+
+    def _replace(self, changed: pl.DataFrame) -> None:
+        self.texts = pl.concat([self.texts.join(changed, on="row", how="anti"), changed])
+        for side, ends in self.ends.items():
+            self.ends[side] = pl.concat([ends.join(changed, on="row", how="anti"), _ends(changed, side)])
+
+
+def _ends(answers: pl.DataFrame, side: str) -> pl.DataFrame:
+    """The outermost clauses of each answer, from the end inwards, their `keys`, and how many of them are `whole`."""
+    text = pl.col("text")
+    near = _clauses(text.str.head(_REACH)) if side == "opening" else _clauses(text.str.tail(_REACH)).list.reverse()
+    reaches_over = (text.str.len_chars() > _REACH).cast(pl.Int64)
+    return (
+        answers.select(
+            "row", "group", "owner", clauses=near.list.head(_MOST_CLAUSES + 1), whole=near.list.len() - reaches_over
+        )
+        .with_columns(keys=pl.col("clauses").list.eval(_letters(pl.element())))
+        .with_columns(edge=pl.col("keys").list.first())
+    )
+
+
+def _candidates(ends: pl.DataFrame, side: str) -> pl.DataFrame:
+    """What the outermost clauses of each answer are, one to four of them, the most first.
+
+    `key`, `edge`, `words`, the `neighbour` behind which they stand, and whether they begin or end `alone`.
+    """
+    return pl.concat([_outermost(ends, side, n_clauses) for n_clauses in range(_MOST_CLAUSES, 0, -1)])
+
+
+def _outermost(ends: pl.DataFrame, side: str, n_clauses: int) -> pl.DataFrame:
+    clause, key = pl.col("clauses").list, pl.col("keys").list
+    words, letters = clause.head(n_clauses), key.head(n_clauses)
+    if side == "closing":
+        words, letters = words.list.reverse(), letters.list.reverse()
+    boundary = clause.get(n_clauses - 1) if side == "opening" else clause.get(n_clauses, null_on_oob=True)
+    return (
+        ends.filter(pl.col("whole") >= n_clauses)
+        .filter(~key.get(n_clauses - 1).str.contains(rf"^[{_PARTICLES}]+$"))  # 哈哈 belongs to what follows
+        .select(
+            "row",
+            "group",
+            "owner",
+            "edge",
+            key=letters.list.join("").str.replace(rf"[{_PARTICLES}]+$", ""),
+            words=words.list.join(""),
+            neighbour=key.get(n_clauses, null_on_oob=True).fill_null(pl.format("\n{}", "row")),
+            alone=_ends_strongly(boundary).fill_null(True),
+        )
+    )
+
+
+def _letters(words: pl.Expr) -> pl.Expr:
+    """Letters and digits in lower case; 您 read as 你, placeholders without their number."""
+    numberless = words.str.replace_all(r"\[(\p{Han}+)\d+\]", "[$1]")
+    return (
+        numberless.str.replace_all(r"[^\p{L}\p{N}]+", "").str.to_lowercase().str.replace_all("您", "你", literal=True)
+    )
+
+
+def _counted(candidates: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Each candidate with how often it occurs: under how many questions, beside how many neighbours, how much alone."""
+    return candidates.group_by(by).agg(
+        edges=pl.col("edge").unique(),
+        n_questions=pl.col("group").n_unique(),
+        variety=pl.col("neighbour").n_unique(),
+        alone=pl.col("alone").mean(),
+    )
+
+
+def _often(thresholds: tuple[Threshold, ...], n_questions: pl.Expr) -> pl.Expr:
+    n_chars = pl.col("key").str.len_chars()
+    seen = pl.min_horizontal("n_questions", "variety")
+    enough = pl.any_horizontal(
+        (n_chars >= one.n_chars) & (seen >= one.n_questions) & (seen >= one.share * n_questions) for one in thresholds
+    )
+    return enough & (pl.col("alone") >= _ON_ITS_OWN)
