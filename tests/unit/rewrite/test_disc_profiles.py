@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import polars as pl
-import pytest
 import unique_rows
 from rewrite_rows import Scripted
 
@@ -75,18 +74,15 @@ def test_a_profile_is_a_row_with_scores_quotes_description_and_provenance():
     assert row["prompt_version"].startswith("rewrite.disc.zh@1-")
 
 
-@pytest.mark.parametrize(
-    ("change", "reason", "detail"),
-    [
+def test_dialogues_that_may_not_teach_are_lost_for_both_speakers():
+    for change, *why in (
         ({"group_id": "g2"}, "not_train", "validation"),
         ({"under_18": True}, "under_18", "the writer says to be younger than 18"),
         ({"risk": unique_rows.RISK}, "risk", "self_harm/suicide"),
-    ],
-)
-def test_dialogues_that_may_not_teach_are_lost_for_both_speakers(change: dict[str, Any], reason: str, detail: str):
-    plan = planned(dialogue(1) | change)
-    assert plan.questions == []
-    assert done(plan)[1] == [("speaker", f"s:1/{role}", reason, detail) for role in ("seeker", "supporter")]
+    ):
+        plan = planned(dialogue(1) | change)
+        assert plan.questions == []
+        assert done(plan)[1] == [("speaker", f"s:1/{role}", *why) for role in ("seeker", "supporter")]
 
 
 def test_a_speaker_who_hardly_says_a_thing_has_no_profile():
@@ -102,19 +98,18 @@ def test_a_speaker_who_hardly_says_a_thing_has_no_profile():
 # --- replies
 
 
-@pytest.mark.parametrize("reason", REASONS)
-def test_a_reply_without_a_value_drops_the_speaker_with_its_reason(reason: str):
+def test_a_reply_without_a_value_drops_the_speaker_with_its_reason():
     plan = planned(dialogue(1))
-    _, dropped = plan.finish(Scripted(lambda _: (reason, "3 tries")).ask(plan.questions))
-    assert set(dropped.select("unit", "reason", "detail").iter_rows()) == {("speaker", reason, "3 tries")}
+    for reason in REASONS:
+        _, dropped = plan.finish(Scripted(lambda _, reason=reason: (reason, "3 tries")).ask(plan.questions))
+        assert set(dropped.select("unit", "reason", "detail").iter_rows()) == {("speaker", reason, "3 tries")}
 
 
 TOLD = "说话干脆，想什么就说什么。对别人也有耐心，不催。"
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
+def test_a_reply_that_is_not_what_was_asked_for_is_invalid():
+    cases = [
         ({"evidence": ["没关系，慢慢来"]}, "evidence"),  # the other one said so
         ({"evidence": ["我决定了,这次一定要"]}, "evidence"),  # another comma
         ({"evidence": ["我"]}, "evidence"),
@@ -130,10 +125,9 @@ TOLD = "说话干脆，想什么就说什么。对别人也有耐心，不催。
         ({"description": f"作为一个AI语言模型，我无法判断。{TOLD}"}, "artefact:description"),
         ({"description": "干脆。直接。"}, "length:description"),
         ({"description": "说话干脆。想什么就说什么。对别人有耐心。不催人。愿意等一等。"}, "sentences:description"),
-    ],
-)
-def test_a_reply_that_is_not_what_was_asked_for_is_invalid(change: dict[str, Any], problem: str):
-    assert done(planned(dialogue(1)), **change)[1][0] == ("speaker", "s:1/seeker", "invalid_reply", problem)
+    ]
+    for change, problem in cases:
+        assert done(planned(dialogue(1)), **change)[1][0] == ("speaker", "s:1/seeker", "invalid_reply", problem)
 
 
 def test_two_to_four_sentences_are_a_description():

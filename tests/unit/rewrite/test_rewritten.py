@@ -131,14 +131,6 @@ def test_a_draft_without_a_judgement_is_not_kept(tables):
     assert ("dialogue", row_id, "not_judged") in dropped.select("unit", "row_id", "reason").rows()
 
 
-def test_copies_alone_need_no_judge(tables):
-    tables["rewrite_drafts"] = tables["rewrite_drafts"].filter(variant="D")
-    tables["rewrite_judgements"] = tables["rewrite_judgements"].clear()
-    kept, dropped = dialogues(tables)
-    assert kept.height == tables["rewrite_drafts"].filter(unit="dialogue").height
-    assert dropped.is_empty()
-
-
 @pytest.mark.parametrize(("unit", "make"), [("dialogue", dialogues), ("label", rounds)])
 def test_a_judgement_of_an_older_draft_judges_nothing(tables, unit, make):
     """Drafts are made anew, and there is no budget yet to judge them: what nobody has looked at is not kept."""

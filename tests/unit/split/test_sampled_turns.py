@@ -30,20 +30,18 @@ def sampled(*rows: dict[str, Any], **sampling: Any) -> list[dict[str, Any]]:
 # --- what a round is
 
 
-@pytest.mark.parametrize(
-    ("said", "places"),
-    [
-        ("kpk", [0]),  # the last word of the seeker is not answered
-        ("pkp", [1]),  # what a supporter says first opens no round
-        ("kpkp", [0, 2]),
-        ("kkp", [1]),  # should a source not have joined its turns
-        ("kpp", [0]),
-        ("pk", []),
-        ("", []),
-    ],
-)
-def test_a_round_is_a_seeker_turn_that_a_supporter_turn_answers(said: str, places: list[int]):
-    assert answered_rounds([turn("seeker: a" if who == "k" else "supporter: b") for who in said]) == places
+def test_a_round_is_a_seeker_turn_that_a_supporter_turn_answers():
+    cases = {
+        "kpk": [0],  # the last word of the seeker is not answered
+        "pkp": [1],  # what a supporter says first opens no round
+        "kpkp": [0, 2],
+        "kkp": [1],  # should a source not have joined its turns
+        "kpp": [0],
+        "pk": [],
+        "": [],
+    }
+    turns = {said: [turn("seeker: a" if who == "k" else "supporter: b") for who in said] for said in cases}
+    assert {said: answered_rounds(of) for said, of in turns.items()} == cases
 
 
 # --- history and reference
@@ -71,15 +69,8 @@ def test_labels_are_those_of_the_turns_they_belong_to():
     assert (second["emotion"], second["strategies"]) == ("calm", ["Information", "Others"])
     assert second["reference_origin"] == "human"
     for row in (first, second):
-        copied = {name: row[name] for name in ("source", "lang", "topic", "situation", "risk", "group_id")}
-        assert copied == {
-            "source": "s",
-            "lang": "zh",
-            "topic": "家庭",
-            "situation": "吵架",
-            "risk": signs,
-            "group_id": "g7",
-        }
+        copied = [row[name] for name in ("source", "lang", "topic", "situation", "risk", "group_id")]
+        assert copied == ["s", "zh", "家庭", "吵架", signs, "g7"]
 
 
 def test_media_are_needed_from_the_turn_that_has_them_on():
@@ -135,7 +126,7 @@ SPEAKERS = st.lists(st.sampled_from(["seeker", "supporter"]), min_size=2, max_si
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(SPEAKERS, max_size=4), st.integers(1, 4), st.integers(0, 3))
 def test_whatever_was_said_every_round_is_drawn_or_accounted_for(drawn: list[list[str]], wanted: int, seed: int):
     rows = [dialogue(n, *(f"{who}: {place}" for place, who in enumerate(said))) for n, said in enumerate(drawn)]
