@@ -10,8 +10,7 @@ from pipelines.errors import RequestError
 from pipelines.text.chunks import with_rows
 from pipelines.text.pii import placeholders
 from pipelines.text.pii.folding import fold
-from pipelines.text.pii.handles import find_handles, find_nicknames
-from pipelines.text.pii.links import find_links
+from pipelines.text.pii.handles import find_handles, find_links, find_nicknames
 from pipelines.text.pii.numbers import find_numbers, find_plates
 from pipelines.text.pii.patterns import CHINESE_DIGITS, SEPARATOR
 from pipelines.text.pii.spans import gather, matches, spans
