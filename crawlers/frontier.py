@@ -148,7 +148,7 @@ class ListFrontier:
             outcome = "had"
         elif window.surely_older(days) or window.surely_newer(days):
             outcome = "outside"
-        elif known is not None and known.shows(post.fingerprint) and not known.unread:
+        elif post.fingerprint is not None and known and known.fingerprint == post.fingerprint and not known.unread:
             outcome = "unchanged"
         else:
             outcome = "fetch"

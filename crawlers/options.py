@@ -38,10 +38,6 @@ class Known:
     posted_at: str | None
     unread: bool = False  # its page could not be read; the fingerprint is that of the failure
 
-    def shows(self, fingerprint: str | None) -> bool:
-        """Whether the list shows of it what it showed then."""
-        return self.fingerprint is not None and self.fingerprint == fingerprint
-
 
 def _in_utc(time: datetime) -> datetime:
     return (time if time.tzinfo else time.replace(tzinfo=SHANGHAI)).astimezone(UTC)

@@ -128,9 +128,9 @@ class DataSet:
     Attributes:
         name: What `gongqing import` calls it.
         title: Its own name.
-        table: "imported_posts" or "imported_dialogues".
         about: The form of its files, in a line.
         read: The reader of one file.
+        table: "imported_posts" or "imported_dialogues".
         licence: As its publisher states it, and "not stated" where there is no statement.
         consent: One of `schemas.labels.CONSENTS`.
         lineage: The sets it was made from, nearest first.
@@ -141,9 +141,9 @@ class DataSet:
 
     name: str
     title: str
-    table: str
     about: str
     read: Read
+    table: str = "imported_dialogues"
     licence: str = "not stated in the file: find out before use"
     consent: str = "not_asked"
     origin: Origin = UNKNOWN_ORIGIN

@@ -7,7 +7,6 @@ from pipelines.ingest import avamerg, cpsycoun, emollm, esconv, esconv_tsv, mesc
 from pipelines.ingest.records import BY_MAPPING, Broken, DataSet, Origin, Record, Source
 
 _POSTS = "imported_posts"
-_DIALOGUES = "imported_dialogues"
 _HUMAN = Origin("human", "human")
 _MODEL = Origin("model", "model")
 
@@ -31,7 +30,6 @@ _ALL = (
     DataSet(
         name="smile",
         title="SMILE",
-        table=_DIALOGUES,
         about="a JSON file a dialogue (folder or archive): turns of client and counselor",
         read=smile.read,
         licence="CC0-1.0",
@@ -44,7 +42,6 @@ _ALL = (
     DataSet(
         name="cpsycoun",
         title="CPsyCounD",
-        table=_DIALOGUES,
         about="a text file a dialogue (folder or archive): lines of 来访者： and 心理咨询师：",
         read=cpsycoun.read,
         licence="CC BY 4.0",
@@ -57,7 +54,6 @@ _ALL = (
     DataSet(
         name="cpsycoune",
         title="CPsyCounE",
-        table=_DIALOGUES,
         about="a JSON file a dialogue in a folder a topic: texts of 求助者： and 支持者：",
         read=cpsycoun.read_evaluation,
         licence="CC BY 4.0",
@@ -70,7 +66,6 @@ _ALL = (
     DataSet(
         name="esconv",
         title="ESConv, FailedESConv",
-        table=_DIALOGUES,
         about="JSON list: dialog with strategies and feedback, situation, emotion, survey",
         read=esconv.read,
         licence="CC BY-NC 4.0",
@@ -81,7 +76,6 @@ _ALL = (
     DataSet(
         name="esconv_tsv",
         title="ESConv, as windows of utterances",
-        table=_DIALOGUES,
         about="overlapping windows with [Strategy] tags, put together again",
         read=esconv_tsv.read,
         licence="CC BY-NC 4.0",
@@ -94,7 +88,6 @@ _ALL = (
     DataSet(
         name="emollm",
         title="EmoLLM",
-        table=_DIALOGUES,
         about="JSON list: conversation of system, input, output",
         read=emollm.read,
         licence="MIT",
@@ -104,14 +97,12 @@ _ALL = (
     DataSet(
         name="sharegpt",
         title="a file in ShareGPT's form",
-        table=_DIALOGUES,
         about="JSON or JSON lines: conversations of from (human, gpt) and value",
         read=messages.read,
     ),
     DataSet(
         name="soulchat",
         title="SoulChatCorpus, PsyDTCorpus",
-        table=_DIALOGUES,
         about="JSON or JSON lines: messages of role (user, assistant) and content",
         read=messages.read,
         licence="Apache-2.0 (repository; the corpus is released for research)",
@@ -121,14 +112,12 @@ _ALL = (
     DataSet(
         name="llama_factory",
         title="a file in one of LLaMA-Factory's forms",
-        table=_DIALOGUES,
         about="JSON or JSON lines: messages, conversations, or instruction, input, output, history",
         read=messages.read,
     ),
     DataSet(
         name="mesc",
         title="MESC",
-        table=_DIALOGUES,
         about="CSV, an utterance a row: emotion, strategy, season, episode, times",
         read=mesc.read,
         licence="not stated; the words are those of the TV series In Treatment (HBO), all rights reserved",
@@ -140,7 +129,6 @@ _ALL = (
     DataSet(
         name="avamerg",
         title="AvaMERG",
-        table=_DIALOGUES,
         about="JSON list: conversations with emotion, chain of empathy, speech and faces by reference",
         read=avamerg.read,
         licence="not stated where we looked; EmpatheticDialogues, which it extends, is CC BY-NC 4.0",

@@ -72,6 +72,7 @@ class Rows:
         return self._table.validate(pl.concat(self._frames))
 
     def _pack(self) -> None:
+        # Fields of a post that are no columns are left out, and columns that none has are null.
         self._frames.append(pl.DataFrame(self._rows, schema=self._table.polars_schema()))
         self._rows = []
 
@@ -83,17 +84,10 @@ class Rows:
         answers, dropped = self._answers(row_id, post)
         self._rows.append(
             {
-                "post_id": row_id,
+                **post._asdict(),
                 **common,
-                "url": post.url,
-                "title": post.title,
-                "description": post.description,
-                "topic": post.topic,
-                "subtopics": list(post.subtopics),
+                "post_id": row_id,
                 "author": self._pseudonym(post.author),
-                "posted_at": post.posted_at,
-                "posted_at_precision": post.posted_at_precision,
-                "fetched_at": None,
                 "origin": self._data_set.origin.seeker,
                 "layout": self._data_set.name,
                 "answers": answers,
