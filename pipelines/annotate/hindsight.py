@@ -63,12 +63,10 @@ _CLAUSE = re.compile(rf"[{_HAN}]{{2,}}")
 
 
 class _Text(NamedTuple):
-    """A text in the forms that spans are looked for in: `plain` (without width, case and white space), and `key`
-    (letters and digits alone, so that punctuation neither joins nor parts).
-    """
+    """A text in the forms that spans are looked for in."""
 
-    plain: str
-    key: str
+    plain: str  # without width, case and white space
+    key: str  # letters and digits alone, so that punctuation neither joins nor parts
 
 
 def leaks(question: str, answer: str, steps: Sequence[str]) -> tuple[str, ...]:

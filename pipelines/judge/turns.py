@@ -117,16 +117,13 @@ _HERE = Path(__file__).parent / "prompts"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A round to be judged: the turns up to the seeker's (`role`, `text`), the candidate's three steps as written
-    between its tags, its response, the reply of the source, and whether that is shown as A. Of a candidate that a
-    policy writes, steps and response may be missing.
-    """
+    """A round to be judged. Of a candidate that a policy writes, steps and response may be missing."""
 
-    history: Sequence[Mapping[str, str]]
-    steps: Sequence[str | None]
+    history: Sequence[Mapping[str, str]]  # the turns up to the seeker's: `role`, `text`
+    steps: Sequence[str | None]  # the candidate's three, as written between its tags
     response: str | None
-    reference: str
-    reference_first: bool
+    reference: str  # the reply of the source
+    reference_first: bool  # whether that is shown as A
 
     @classmethod
     def of(cls, history: Sequence[Mapping[str, str]], candidate: Cer, reference: str, reference_first: bool) -> Self:

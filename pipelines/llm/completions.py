@@ -32,18 +32,16 @@ _UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError, Recu
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What matters of a body. `verdict` is set where the vendor gave one instead of a reply: `refused` or `too_long`.
-    One that is not `readable` is no completion, and was paid for all the same.
-    """
+    """What matters of a body."""
 
     content: str = ""
     reasoning: str | None = None
     finish_reason: str | None = None
     served: str | None = None
-    verdict: str | None = None
+    verdict: str | None = None  # in the place of a reply: `refused` or `too_long`
     detail: str | None = None
     usage: ReportedUsage = field(default_factory=ReportedUsage)
-    readable: bool = True
+    readable: bool = True  # False: no completion, and paid for all the same
 
     @property
     def written(self) -> str | None:

@@ -31,14 +31,12 @@ _LEFT_OUT = frozenset({"title", "default"})
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: its body and its key. `lengthened`: it has more room for the reply than the profile says, which a
-    vendor may refuse. The bytes are not kept: there may be hundreds of thousands of requests.
-    """
+    """One request. Its bytes are not kept: there may be hundreds of thousands of requests."""
 
     payload: Payload
     key: str
     sample: int = 0
-    lengthened: bool = False
+    lengthened: bool = False  # more room for the reply than the profile says, which a vendor may refuse
 
     @classmethod
     def of(cls, payload: Payload, sample: int = 0, *, lengthened: bool = False) -> "Request":

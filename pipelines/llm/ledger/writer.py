@@ -295,10 +295,8 @@ def _end(db: Connection, jobs: Sequence[End], now: float) -> None:
         _flat(rows),
     ).rowcount
     if ended != len(jobs):
-        raise LedgerError(
-            f"{len(jobs) - ended} of {len(jobs)} calls have ended before",
-            hint="end every attempt once; a session that was closed has ended its own",
-        )
+        hint = "end every attempt once; a session that was closed has ended its own"
+        raise LedgerError(f"{len(jobs) - ended} of {len(jobs)} calls have ended before", hint=hint)
     for budget, (spent, held) in changes.items():
         db.execute("UPDATE budget SET spent = spent + ?, held = held + ? WHERE id = ?", (spent, held, budget))
     if answers:

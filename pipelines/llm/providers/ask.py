@@ -10,7 +10,7 @@ import logging
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
@@ -200,15 +200,13 @@ def overrun(answer: Answer, attempt: Attempt, profile: Profile, host: str) -> Ho
 
 @dataclass(frozen=True, slots=True)
 class RequestResult:
-    """What came of a request: a body, or why none did and the `reason` of the reply for it. `sent`: whether anything
-    left for it. `final`: it is not to be sent again in this run.
-    """
+    """What came of a request: a body, or why none did and the `reason` of the reply for it."""
 
     body: bytes | None
     detail: str = ""
     reason: str = NO_ANSWER
-    sent: bool = True
-    final: bool = False
+    sent: bool = True  # whether anything left for it
+    final: bool = False  # it is not to be sent again in this run
 
 
 class Stopped(Exception):
@@ -245,15 +243,11 @@ class Sender:
 
     async def run(self, requests: Sequence[PendingRequest[Any]]) -> None:
         """Ends every request. Raises what ended the run early, once what was in flight has come home."""
-        by_endpoint: dict[str, list[PendingRequest[Any]]] = {}
-        for pending in requests:
-            by_endpoint.setdefault(pending.profile.alias, []).append(pending)
-        workers = [
-            asyncio.create_task(self._work(waiting))
-            for alias, theirs in by_endpoint.items()
-            for waiting in [iter(theirs)]
-            for _ in range(min(len(theirs), _WORKERS_A_PLACE * self._endpoints[alias].limits.concurrency.most))
-        ]
+        workers = []
+        for alias, endpoint in self._endpoints.items():
+            theirs = [pending for pending in requests if pending.profile.alias == alias]
+            waiting, places = iter(theirs), _WORKERS_A_PLACE * endpoint.limits.concurrency.most
+            workers += [asyncio.create_task(self._work(waiting)) for _ in range(min(len(theirs), places))]
         stopping = asyncio.create_task(self._stopping.wait())
         everybody = asyncio.gather(*workers)
         try:
@@ -282,11 +276,9 @@ class Sender:
             raise
 
     async def _work(self, waiting: Iterator[PendingRequest[Any]]) -> None:
-        for pending in waiting:
-            try:
+        with suppress(Exception):  # `run` raises it, when what is in flight has come home
+            for pending in waiting:
                 await self.end(pending)
-            except Exception:  # noqa: BLE001 - `run` raises it, when what is in flight has come home
-                return
 
     async def _ask(self, pending: PendingRequest[Any]) -> None:
         endpoint = self._endpoints[pending.profile.alias]
