@@ -152,8 +152,7 @@ class BatchSender:
         self._ledger, self._profile, self._budget = ledger, profile, budget
         self._tries: Counter[str] = Counter()
         self._last: dict[str, str] = {}  # of a call that failed: why
-        self._final: set[str] = set()  # calls that would fail again
-        self._too_expensive: dict[str, str] = {}  # of a call that no budget of this size allows: its figures
+        self._final: dict[str, Failure] = {}  # calls that would fail again, or that no budget of this size allows
         self._overrun: HostRefused | None = None  # by the first call that cost more than it could
 
     async def ask(self, calls: Sequence[Call]) -> dict[str, Recorded | Failure]:
@@ -180,10 +179,10 @@ class BatchSender:
         while True:
             results |= self._ledger.recorded([key for key in wanted if key not in results])
             for key in wanted.keys() - results.keys():
-                if key in self._too_expensive:
-                    results[key] = Failure(key, self._too_expensive[key], 0, OVER_BUDGET)
-                elif key in self._final or self._tries[key] >= self._patience.tries:
-                    results[key] = Failure(key, self._last[key], self._tries[key])
+                if self._tries[key] >= self._patience.tries:
+                    self._final.setdefault(key, Failure(key, self._last[key], self._tries[key]))
+                if key in self._final:
+                    results[key] = self._final[key]
             waiting = [call for key, call in wanted.items() if key not in results]
             if not waiting:
                 return {key: results[key] for key in wanted}
@@ -200,7 +199,8 @@ class BatchSender:
             try:
                 reserves = [worst_case(self._profile, json.loads(call.payload), batch=True) for call in part]
                 planned = self._ledger.batches.plan(self._profile.alias, self._host.url, part, reserves, self._budget)
-                self._too_expensive |= {key: error.figures for key, error in planned.too_expensive.items()}
+                for key, error in planned.too_expensive.items():
+                    self._final[key] = Failure(key, error.figures, 0, OVER_BUDGET)
                 moved = moved or planned.recorded or bool(planned.too_expensive)
                 if planned.batch is not None:
                     running.append(await self._send(planned.batch, [attempt.call for attempt in planned.attempts]))
@@ -306,8 +306,7 @@ class BatchSender:
         """
         response = result.get("response")
         response = response if isinstance(response, dict) else {}
-        status = response.get("status_code")
-        status = status if isinstance(status, int) else None
+        status = code if isinstance(code := response.get("status_code"), int) else None
         body = json.dumps(response.get("body"), ensure_ascii=False).encode(errors="surrogatepass")
         key = attempt.call.key
         if status == 200:
@@ -324,7 +323,7 @@ class BatchSender:
             else:
                 self._last[key] = f"http_{status}"
                 if not may_pass(status):
-                    self._final.add(key)
+                    self._final[key] = Failure(key, self._last[key], self._tries[key])
             await self._ledger.failed(attempt, self._last[key], billed=False)
 
     async def _end_forgotten(self, batch: Batch) -> None:
@@ -378,8 +377,8 @@ class BatchSender:
         not know, unless the batch is `known` to it: the host of another account says the same.
         """
         left = False
-        files = list(batch.files)
-        if (name := self._name(batch)) in self._host.doubtful:
+        files, name = list(batch.files), self._name(batch)
+        if name in self._host.doubtful:
             try:
                 files += [file for file in await self._host.files_named(name) if file not in files]
             except HostRefused as error:
@@ -462,12 +461,10 @@ class BatchHost:
     async def ended(self, batch_id: str) -> Any | None:
         """A batch once it has ended, however it did; None where the host knows of none."""
         delay = self._patience.first
-        while True:
-            batch = await self.get(batch_id)
-            if batch is None or batch.status in _ENDED:
-                return batch
+        while (batch := await self.get(batch_id)) is not None and batch.status not in _ENDED:
             await self._patience.sleep(delay)
             delay = min(2 * delay, self._patience.longest)
+        return batch
 
     async def get(self, batch_id: str, tries: int | None = None) -> Any | None:
         """A batch as it stands; None where the host knows of none."""

@@ -20,6 +20,7 @@ from ledger_calls import opened, run
 from openai import AsyncOpenAI
 
 from pipelines.errors import BudgetSpent, HostRefused, LedgerBusy, RequestError, UnknownName
+from pipelines.llm.ledger.batches import Batches
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Call, InProgress, Recorded
 from pipelines.llm.money import NANO, amount, worst_case
@@ -117,6 +118,14 @@ def test_a_batch_answers_all_at_half_the_price_leaves_no_file_and_a_second_time_
     assert ledger.batches.open() == []
     assert ledger.open_attempts() == []
     assert host.files == files
+
+
+def test_the_ledger_is_not_asked_line_by_line_for_what_a_batch_has_sent(host, ledger, monkeypatch):
+    """Between two answers it would wait for the disk, and no group of answers would share a flush."""
+    read, groups = Batches.payloads, []
+    monkeypatch.setattr(Batches, "payloads", lambda *args: groups.append(read(*args)) or groups[-1])
+    asked(host, ledger, calls(range(40)))
+    assert [len(group) for group in groups] == [40]
 
 
 @pytest.mark.parametrize("ends", ["expired", "failed", "cancelled"])

@@ -21,7 +21,7 @@ def price_of_all(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", ["0.002", "0.05", "0.4", "0.9", "0.999999"])
+@pytest.mark.parametrize("share", ["0.002", "0.4", "0.999999"])
 def test_the_cap_holds_with_256_calls_in_flight(tmp_path, price_of_all, share):
     cap = round(price_of_all * Decimal(share), 9)
     with vendor_as(latency=0.6, greedy=True) as vendor:
