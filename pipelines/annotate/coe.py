@@ -1,7 +1,6 @@
 """`coe_chains` (E §3.2): the chain L1–L4 that leads from a question to the human answer, which stands as it was."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,7 @@ from pipelines.llm.questions import Question, Reply
 from pipelines.llm.replies import writable
 from pipelines.llm.tasks import Plan, planned
 from pipelines.settings import Settings
-from pipelines.split.eligible import Eligibility, Reference, draw_reference, drawable_answers
+from pipelines.split.eligible import Eligibility, draw_reference, drawable_answers
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import CoeChains
 from schemas.dropped import Lost, Row
@@ -24,16 +23,8 @@ from schemas.reasoning import COE_TAGS, Coe, Grammar, tags
 STAGE = "coe_chains"
 
 # What is asked for: CoE's grammar without the answer, which is the human one.
-CHAIN = Grammar(("empathy_think", ("L1", "L2", "L3", "L4")))
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A question and the answer that was drawn for it."""
-
-    post: Row
-    answer: Mapping[str, Any]
-    reference: Reference
+_STEPS = ("L1", "L2", "L3", "L4")
+CHAIN = Grammar(("empathy_think", _STEPS))
 
 
 def plan(
@@ -59,66 +50,54 @@ def plan(
     """
     [model] = models
     teaching, lost = Eligibility(splits, topics).posts(posts)
-    pairs: dict[str, _Pair] = {}
+    pairs: dict[str, tuple[Row, Mapping[str, Any], float | None]] = {}  # a post, the drawn answer, and how likely
     for row in teaching:
-        pair = _pair(row, seed, human_only)
-        if isinstance(pair, Lost):
-            lost.append(pair)
+        answers = drawable_answers(row, human_only)
+        if isinstance(answers, Lost):
+            lost.append(answers)
+            continue
+        reference = draw_reference(row["post_id"], answers, seed)
+        answer = next(answer for answer in answers if answer["answer_id"] == reference.answer_id)
+        if not answer["text"].strip() or tags(answer["text"], COE_TAGS):
+            lost.append(Lost("post", row["post_id"], "unreadable_answer", answer["answer_id"]))
         else:
-            pairs[row["post_id"]] = pair
+            pairs[row["post_id"]] = row, answer, reference.probability
 
     def keep(reply: Reply[Coe]) -> Row | Lost:
         assert reply.value is not None
         post_id, steps = reply.question.row_id, reply.value
-        pair = pairs[post_id]
-        known = leaks(pair.post["text"], pair.answer["text"], (steps.L1, steps.L2, steps.L3))
-        if known:
+        post, answer, probability = pairs[post_id]
+        if known := leaks(post["text"], answer["text"], (steps.L1, steps.L2, steps.L3)):
             return Lost("post", post_id, "hindsight", ", ".join(known))
         return {
             "post_id": post_id,
-            "group_id": pair.post["group_id"],
-            "answer_id": pair.answer["answer_id"],
-            "author_role": pair.answer["author_role"],
-            "draw_probability": pair.reference.probability,
-            **steps.model_dump(include={"L1", "L2", "L3", "L4"}),
-            "answer": pair.answer["text"],
+            "group_id": post["group_id"],
+            "answer_id": answer["answer_id"],
+            "author_role": answer["author_role"],
+            "draw_probability": probability,
+            **steps.model_dump(include=set(_STEPS)),
+            "answer": answer["text"],
             "reasoning": reply.reasoning,
         }
 
-    questions = [_question(pair, model) for pair in pairs.values()]
-    return planned(
-        CoeChains, STAGE, questions, lost, keep, "post", written=("L1", "L2", "L3", "L4"), guard=personal_data
-    )
-
-
-def _pair(row: Row, seed: int, human_only: bool) -> _Pair | Lost:
-    post_id = row["post_id"]
-    answers = drawable_answers(row, human_only)
-    if isinstance(answers, Lost):
-        return answers
-    reference = draw_reference(post_id, answers, seed)
-    answer = next(answer for answer in answers if answer["answer_id"] == reference.answer_id)
-    if not answer["text"].strip() or tags(answer["text"], COE_TAGS):
-        return Lost("post", post_id, "unreadable_answer", answer["answer_id"])
-    return _Pair(row, answer, reference)
-
-
-def _question(pair: _Pair, model: str) -> Question[Coe]:
-    answer = pair.answer["text"]
-    return Question(
-        task="coe",
-        row_id=pair.post["post_id"],
-        prompt=prompt("coe", __file__),
-        inputs={"question": pair.post["text"], "answer": answer},
-        parse=partial(parse, answer=answer),
-        model=model,
-    )
+    questions = [
+        Question(
+            task="coe",
+            row_id=post_id,
+            prompt=prompt("coe", __file__),
+            inputs={"question": post["text"], "answer": answer["text"]},
+            parse=partial(parse, answer=answer["text"]),
+            model=model,
+        )
+        for post_id, (post, answer, _) in pairs.items()
+    ]
+    return planned(CoeChains, STAGE, questions, lost, keep, "post", written=_STEPS, guard=personal_data)
 
 
 def parse(text: str, answer: str) -> Coe:
     """The chain of a reply, with the human answer behind it. Raises InvalidReply, FormatError, ValidationError."""
     steps = CHAIN.read(writable(text))
-    require_language("zh", **{name: steps[name] for name in ("L1", "L2", "L3", "L4")})
+    require_language("zh", **{name: steps[name] for name in _STEPS})
     return Coe(**steps, answer=answer)
 
 

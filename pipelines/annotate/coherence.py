@@ -50,21 +50,19 @@ def plan(dialogues: pl.DataFrame, models: Sequence[str]) -> Plan:
             return Lost("dialogue", row_id, value.verdict)
         return asked[row_id] | value.model_dump()
 
-    questions = [_question(row, model) for row in asked.values()]
+    questions = [
+        Question(
+            task="coherence",
+            row_id=row_id,
+            prompt=prompt(f"coherence.{row['lang']}", __file__),
+            inputs={"lang": row["lang"], "turns": [{"role": one["role"], "text": one["text"]} for one in row["turns"]]},
+            parse=partial(parse, lang=row["lang"]),
+            model=model,
+            schema=Coherence,
+        )
+        for row_id, row in asked.items()
+    ]
     return planned(CoherentDialogues, STAGE, questions, (), keep, "dialogue", grounds="why", guard=personal_data)
-
-
-def _question(row: Row, model: str) -> Question[Coherence]:
-    lang: Lang = row["lang"]
-    return Question(
-        task="coherence",
-        row_id=row["dialogue_id"],
-        prompt=prompt(f"coherence.{lang}", __file__),
-        inputs={"lang": lang, "turns": [{"role": turn["role"], "text": turn["text"]} for turn in row["turns"]]},
-        parse=partial(parse, lang=lang),
-        model=model,
-        schema=Coherence,
-    )
 
 
 def parse(text: str, lang: Lang) -> Coherence:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.llm.factory import open_client
+from pipelines.llm.providers.client import PersistentClient
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 
@@ -50,8 +51,6 @@ def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: 
     """Raises the RequestError that `open_backend` would raise before anything is asked, and opens nothing."""
     wanted = list(dict.fromkeys(models))
     if provider == "openai":
-        from pipelines.llm.providers.client import PersistentClient
-
         for model in wanted:
             PersistentClient(home, llm, STAGE, model, budget).require()
         return
@@ -76,8 +75,6 @@ async def open_backend(
     """
     slots = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":
-        from pipelines.llm.providers.client import PersistentClient
-
         async with AsyncExitStack() as opened:
             clients = {
                 model: await opened.enter_async_context(PersistentClient(home, llm, STAGE, model, budget, of=budget_of))

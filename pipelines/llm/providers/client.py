@@ -13,25 +13,23 @@ from decimal import Decimal
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from pipelines.core.home import Home
 from pipelines.errors import BudgetSpent, RequestError
 from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.interface import BUDGET, Estimate, ModelEstimate
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.llm.ledger.records import Budget
+from pipelines.llm.ledger.records import Batch, Budget
 from pipelines.llm.ledger.writer import budget_spent
 from pipelines.llm.money import amount, bound, nano, worst_case
 from pipelines.llm.profiles import Profile, host, key, prices, profile
 from pipelines.llm.progress import Progress, Tally
 from pipelines.llm.providers.ask import PendingRequest, ProfileClient, Sender, go_on, newest
+from pipelines.llm.providers.batch import BatchSender, ask_in_batches
 from pipelines.llm.providers.endpoint import Endpoint
 from pipelines.llm.questions import OVER_BUDGET, Question, Reply
 from pipelines.settings import Llm
-
-if TYPE_CHECKING:
-    from pipelines.llm.ledger.records import Batch
 
 T = TypeVar("T")
 
@@ -209,8 +207,6 @@ class OpenAIClient(ProfileClient):
     async def _send_all(
         self, stage: str, requests: list[PendingRequest[Any]], aliases: list[str], budget: int | None, tally: Tally
     ) -> None:
-        from pipelines.llm.providers.batch import ask_in_batches
-
         for alias in aliases:  # all of them first: a key that is missing is said before the other model is asked
             self._endpoint(alias)
         counts = InvalidReplies(stage, self._llm.failures, in_time=True)
@@ -237,9 +233,7 @@ class OpenAIClient(ProfileClient):
             self._cleared = True
             self._run(self._clear(ledger.batches.uncleared()))
 
-    async def _clear(self, batches: "Sequence[Batch]") -> None:
-        from pipelines.llm.providers.batch import BatchSender
-
+    async def _clear(self, batches: Sequence[Batch]) -> None:
         for batch in batches:
             try:
                 endpoint = self._endpoint(batch.alias)
