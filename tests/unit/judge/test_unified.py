@@ -56,12 +56,6 @@ def test_in_one_conversation_each_verdict_comes_after_those_before_it_without_th
     assert said == [[], [right, missing], [right, missing, wrong]]
 
 
-def test_apart_no_question_has_a_conversation_before_it():
-    ask = Asked("A")
-    judged("apart", ask, Case(HISTORY, STEPS, "要不要先试试耳塞？", "加油！", True))
-    assert [list(question.before) for question in ask.questions] == [[]] * 3
-
-
 def test_without_a_response_the_reference_has_won_and_nobody_is_asked():
     for mode in MODES:
         ask = Asked("B")
