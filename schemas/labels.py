@@ -158,12 +158,6 @@ class NormalisedStrategies(NamedTuple):
 
 def normalise_strategies(names: list[str]) -> NormalisedStrategies:
     """`names` as our English labels, each once and in order; names outside the cross-walk apart."""
-    known: dict[str, None] = {}
-    unknown: dict[str, None] = {}
-    for name in names:
-        label = STRATEGIES.find(name)
-        if label is None:
-            unknown[name] = None
-        else:
-            known[label.en] = None
-    return NormalisedStrategies(list(known), list(unknown))
+    labels = {name: STRATEGIES.find(name) for name in names}
+    known = dict.fromkeys(label.en for label in labels.values() if label)
+    return NormalisedStrategies(list(known), [name for name, label in labels.items() if label is None])

@@ -89,7 +89,7 @@ def export_to_folder(
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")], release: OfRelease = None
 ) -> None:
     """A folder with shards, card and manifest, as it may be given away; `datasets` loads it offline."""
-    from pipelines.operations.publish import export
+    from pipelines.operations.release import export
 
     exported = export(home(), release, folder)
     _withheld(exported)
@@ -103,7 +103,7 @@ def export_to_hub(
     public: Annotated[bool, typer.Option("--public", help="Let everybody see that it is there.")] = False,
 ) -> None:
     """One commit and a tag on the Hugging Face Hub (the token: HF_TOKEN). Cut off, the same command goes on."""
-    from pipelines.operations.publish import to_hub
+    from pipelines.operations.release import to_hub
 
     with terminal.progress() as shown:
         exported, published = to_hub(
@@ -127,7 +127,7 @@ def export_to_jsonl(
     """Files for other trainers."""
     from tempfile import TemporaryDirectory
 
-    from pipelines.operations.publish import chosen, export, releases_to_give
+    from pipelines.operations.release import chosen, export, releases_to_give
     from pipelines.release.publish.folder import made_whole
     from pipelines.release.publish.jsonl import export_jsonl
 
@@ -151,7 +151,7 @@ def restore(
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
 ) -> None:
     """Put the words that a published release withholds back from this home's own crawl."""
-    from pipelines.operations.publish import releases_to_give
+    from pipelines.operations.release import releases_to_give
     from pipelines.release.publish.folder import restore_folder
 
     _, missing = restore_folder(releases_to_give(home()), release, terminal.store(), folder)
@@ -162,7 +162,7 @@ def restore(
 
 def import_release(repo: str, revision: str) -> None:
     """Bring a release from the Hub into the home."""
-    from pipelines.operations.publish import releases_to_give
+    from pipelines.operations.release import releases_to_give
     from pipelines.release.publish.fetch import fetch
 
     with terminal.progress() as shown:

@@ -13,8 +13,8 @@ from crawlers.dates import SHANGHAI
 from pipelines.defs.metadata import records
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import ReleaseRefused, RequestError
-from pipelines.operations.publish import to_hub
 from pipelines.operations.release import release as make
+from pipelines.operations.release import to_hub
 from pipelines.release.checks.released import CONFIGS
 from pipelines.release.publish.client import hub_address
 from pipelines.settings import settings_file

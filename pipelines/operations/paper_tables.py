@@ -164,20 +164,9 @@ def e_table_1(posts: pl.DataFrame) -> PaperTable:
         "E Table 1: the data set",
         ("criterion", "ours", "E: PsyQA", "E: Empathy-QA"),
         [(name, ours[name], *_E_TABLE_1[name]) for name in _E_TABLE_1],
-        {
-            (place, column)
-            for place, name in enumerate(_E_TABLE_1)
-            for column in (2, 3)
-            if name == "answers a question" and not _quotient_holds(column - 2)
-        },
+        set(),
         ["Characters: white space not counted. A label that the taxonomy does not list counts as a subtopic."],
     )
-
-
-def _quotient_holds(column: int) -> bool:
-    """Whether E's answers a question is its answers by its questions."""
-    questions, answers, quotient = (_E_TABLE_1[name][column] for name in ("questions", "answers", "answers a question"))
-    return None in (questions, answers, quotient) or round((answers or 0) / (questions or 1), 2) == quotient
 
 
 def _share(count: int, total: int) -> float | None:
@@ -188,57 +177,37 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
 
-# One line of the report. `labelled`: candidates whose round the source labels with names that we know. `agreeing`: the
+# A line of the report. `labelled`: candidates whose round the source labels with names that we know. `agreeing`: the
 # share of these whose label is among the source's (a turn may carry several strategies). `single`: those with exactly
 # one label of the source, over which `kappa` is taken; null: undefined, as where everybody says the same.
 AGREEMENT = pl.Schema(
-    {
-        "source": pl.String,
-        "model_asked": pl.String,
-        "field": pl.String,
-        "labelled": pl.Int64,
-        "agreeing": pl.Float64,
-        "single": pl.Int64,
-        "kappa": pl.Float64,
-    }
+    dict.fromkeys(("source", "model_asked", "field"), pl.String)
+    | {"labelled": pl.Int64, "agreeing": pl.Float64, "single": pl.Int64, "kappa": pl.Float64}
 )
 
 
 def agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """Agreement of candidates with the labels of their rounds, by source, model and field.
+    """Agreement of `cer_candidates` with the labels of their rounds in `sampled_turns`, by source, model and field.
 
-    Args:
-        candidates: Rows of `cer_candidates`.
-        turns: Rows of `sampled_turns`, with the strategies of the reference and the emotion of the seeker's turn.
-
-    Returns:
-        A frame of AGREEMENT, sorted; a field that a source does not label has no line. Emotions are compared by the
-        closed set `EMOTIONS`: another word of a candidate agrees with nothing.
+    Returns a frame of AGREEMENT, sorted; a field that a source does not label has no line. Emotions are compared by the
+    closed set `EMOTIONS`: another word of a candidate agrees with nothing.
     """
     labels = turns.select("dialogue_id", "round", "source", "strategies", labelled_emotion="emotion")
     joined = candidates.join(labels, on=["dialogue_id", "round"], how="inner", maintain_order="left")
     pairs: defaultdict[tuple[str, str, str], list[tuple[str, list[str]]]] = defaultdict(list)
     for row in joined.iter_rows(named=True):
-        emotion = _emotion(row["labelled_emotion"] or "")
-        for field, word, true in (
-            ("strategy", row["strategy"], list(dict.fromkeys(row["strategies"]))),
-            ("emotion", _emotion(row["emotion"]) or row["emotion"], [emotion] if emotion else []),
-        ):
-            if true:
-                pairs[row["source"], row["model_asked"], field].append((word, true))
-    lines = [(*key, *_measured(of_key)) for key, of_key in sorted(pairs.items())]
+        source, model = row["source"], row["model_asked"]
+        if row["strategies"]:
+            pairs[source, model, "strategy"].append((row["strategy"], list(dict.fromkeys(row["strategies"]))))
+        if label := EMOTIONS.find(row["labelled_emotion"] or ""):
+            emotion = EMOTIONS.find(row["emotion"])
+            pairs[source, model, "emotion"].append((emotion.en if emotion else row["emotion"], [label.en]))
+    lines = []
+    for key, of_key in sorted(pairs.items()):
+        agreeing = sum(word in labels for word, labels in of_key) / len(of_key)
+        single = [(word, labels[0]) for word, labels in of_key if len(labels) == 1]
+        lines.append((*key, len(of_key), agreeing, len(single), kappa(single)))
     return pl.DataFrame(lines, schema=AGREEMENT, orient="row")
-
-
-def _emotion(word: str) -> str | None:
-    label = EMOTIONS.find(word)
-    return label.en if label else None
-
-
-def _measured(pairs: list[tuple[str, list[str]]]) -> tuple[int, float, int, float | None]:
-    agreeing = sum(word in true for word, true in pairs) / len(pairs)
-    single = [(word, true[0]) for word, true in pairs if len(true) == 1]
-    return len(pairs), agreeing, len(single), kappa(single)
 
 
 def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
@@ -261,21 +230,11 @@ Row = dict[str, Any]
 
 
 def diversity(dialogues: pl.DataFrame, rewritten: pl.DataFrame) -> pl.DataFrame:
-    """The figures of the source and of each variant, over the same dialogues.
+    """The figures of `coherent_dialogues` and of each variant in `rewritten_dialogues`, over the same dialogues.
 
-    Args:
-        dialogues: Rows of `coherent_dialogues`.
-        rewritten: Rows of `rewritten_dialogues`.
-
-    Returns:
-        One row a language and figure: `lang`, `figure`, `source`, and a column a variant. The figures:
-
-        * dialogues, turns: how many.
-        * distinct-1, distinct-2: different words, or pairs of words, by all of them, over all turns together; words are
-          jieba's in Chinese, in English what white space and marks part, in lower case. They fall with the number of
-          words, so only columns of equal rows compare.
-        * self-similarity: what two dialogues share of their wording, mean over all pairs (`nearness.likeness`).
-        * strategy shares: of the supporter turns that are labelled.
+    Returns a row per language and figure: `lang`, `figure`, `source`, and a column per variant. Figures are dialogues,
+    turns; distinct-1 and -2 (different words, or pairs of them, by all; they fall with the number of words); mean
+    self-similarity of two dialogues (`nearness.likeness`); the shares of the strategies that are labelled.
     """
     columns = {
         "source": dialogues.filter(pl.col("dialogue_id").is_in(rewritten["source_dialogue_id"].unique().implode())),
@@ -307,6 +266,7 @@ def _figures(rows: pl.DataFrame, lang: str) -> Iterator[tuple[str, float]]:
 
 
 def _words(text: str, lang: str) -> list[str]:
+    """jieba's in Chinese, in English what white space and marks part, in lower case."""
     if lang == "zh":
         return [word for word in words(text) if any(one.isalnum() for one in word)]
     return [word.lower() for word in _WORD.findall(text)]

@@ -60,13 +60,8 @@ def sample_labels(
 ) -> pl.DataFrame:
     """Rows of `cer_labels`, each with the hash of its candidate as it stands.
 
-    A label is left out where there is no candidate, or one by another provider.
-
-    Args:
-        candidates: Rows of `cer_candidates`.
-        turns: Rows of `sampled_turns`.
-        aliases: The models that were asked, in the order of the candidates.
-        labels: The labels.
+    A label is left out where there is no candidate, or one by another provider. `aliases` are the models that were
+    asked, in the order of the candidates.
     """
     written = candidates.filter(provider=WRITTEN)
     candidate_of = {tuple(row[name] for name in _KEY): row for row in written.iter_rows(named=True)}

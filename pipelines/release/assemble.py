@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -16,9 +16,18 @@ from pipelines.errors import ReleaseRefused, UnknownName
 from pipelines.judge.turns import system_prompt
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.prompts import Prompt
-from pipelines.release.checks.registry import ALLOWABLE, findings
-from pipelines.release.checks.released import Released, pinned
-from pipelines.release.checks.sources import sources
+from pipelines.release.checks.leaks import descendants, groups, near_duplicates, text_reuse
+from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
+from pipelines.release.checks.released import Released, empty, pinned
+from pipelines.release.checks.sources import (
+    NOT_FROM_A_MODEL,
+    UNJUDGED,
+    licences,
+    media,
+    not_from_a_model,
+    sources,
+    unjudged,
+)
 from pipelines.settings import Settings
 from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Finding, Release, Spend
@@ -28,6 +37,28 @@ from pipelines.trainsets.prompt_sets import cer_system_prompt, coe_system_prompt
 from schemas.ids import digest
 from schemas.reasoning import Lang
 from schemas.tables import TABLES
+
+Check = Callable[[Released], Iterator[Finding]]
+
+CHECKS: tuple[Check, ...] = (
+    *(near_duplicates, text_reuse, descendants, groups),
+    *(personal_data, not_from_a_model, unjudged, risks, minors, licences, erased),
+    *(k_anonymity, media, empty),
+)
+
+# What may be allowed by its name: it harms nobody, and the release is marked. The rest has to be mended.
+ALLOWABLE = (NOT_FROM_A_MODEL,)
+# What refuses under `--strict` alone, and is a warning else.
+STRICT = (UNJUDGED,)
+
+
+def findings(released: Released, *, strict: bool = False) -> list[Finding]:
+    """What all checks find: those that refuse first, each kind in the order of the checks."""
+    listed = [finding for check in CHECKS for finding in check(released)]
+    if strict:
+        listed = [one.model_copy(update={"severity": "refuse"}) if one.check in STRICT else one for one in listed]
+    return sorted(listed, key=lambda finding: finding.severity != "refuse")
+
 
 # Of the settings these say where something lies on this machine, or who runs it.
 _PRIVATE = {"crawl": {"contact"}, "llm": {"profiles", "recordings"}}
@@ -45,19 +76,12 @@ def assemble(
 ) -> Release:
     """Make the release `name` of the current version of every table, and make it the current one.
 
-    A release that is there already never changes: where the same versions are current it is returned as it is.
+    A release that is there already never changes: where the same versions are current it is returned as it is. `allow`:
+    checks out of ALLOWABLE whose findings are allowed. `strict`: findings of the checks in STRICT refuse too. `stale`:
+    findings of `pipelines.operations.release`.
 
-    Args:
-        home: The home.
-        name: Of the release: small letters, figures, points, hyphens, underscores.
-        allow: Checks out of ALLOWABLE whose findings are allowed: the release says so.
-        strict: Whether findings of the checks in STRICT refuse too.
-        settings: All settings of the home.
-        stale: Findings of `pipelines.operations.release`.
-
-    Raises:
-        ReleaseRefused: The checks found something to mend; nothing was written.
-        RequestError: The name cannot be one, or another release has it; UnknownName for what nobody may allow.
+    Raises ReleaseRefused where the checks found something to mend (nothing was written); RequestError for a name that
+    cannot be one, or that another release has; UnknownName for what nobody may allow.
     """
     require_request(name, allow)
     releases = Releases(home)
@@ -149,11 +173,7 @@ _JUDGES = ("rm_process", "rm_outcome", "rm_unified")
 
 
 def used_prompts(released: Released) -> dict[str, str]:
-    """Every prompt by which something was made, and under which something is taught, by its id.
-
-    Returns:
-        id → `id@version`; several versions of one stand side by side.
-    """
+    """Every prompt by which something was made, or is taught: id → `id@version`, several versions side by side."""
     used: set[str] = set()
     for table in {version.table for version in released.pins.values()}:
         columns = TABLES[table].column_names()

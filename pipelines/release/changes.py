@@ -11,8 +11,7 @@ from pydantic import BaseModel
 
 from pipelines.release.checks.texts import texts_of
 from pipelines.release.markdown import render
-from pipelines.store.diff import diff
-from pipelines.store.forms import in_schema
+from pipelines.store.forms import diff, in_schema
 from pipelines.store.release_manifest import Release, Source, Spend
 from pipelines.store.releases import Releases
 from schemas.labels import SPLITS

@@ -12,12 +12,8 @@ _REASONS = 2  # for which most rows were dropped
 def why_empty(store: Store, version: Version, pins: Mapping[str, Version] | None = None) -> str:
     """Why a version has no rows, in words; empty where it has some.
 
-    Either the reasons for which most rows were dropped, or that labels or a parent are missing or empty.
-
-    Args:
-        store: Where its parents are.
-        version: Which.
-        pins: Where a release may look: `table` or `table/partition` → version.
+    Either the reasons for which most rows were dropped, or that labels or a parent are missing or empty. A release
+    looks in its `pins` alone: `table` or `table/partition` → version.
     """
     if version.rows:
         return ""

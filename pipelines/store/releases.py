@@ -54,11 +54,9 @@ class Releases:
         return name in self._there()
 
     def read(self, name: str) -> Release:
-        """The manifest of a release, once its files are checked against it.
+        """The manifest of a release, once its files are checked against it; each is read once per process.
 
-        Raises:
-            UnknownName: There is none of this name.
-            DamagedRelease: A file is missing or another; each is read once per process.
+        Raises UnknownName; DamagedRelease where a file is missing or another.
         """
         release = self._manifest(name)
         for shard in (shard for shards in release.configs.values() for shard in shards):

@@ -24,8 +24,7 @@ from pydantic import ValidationError
 
 from pipelines.errors import DamagedVersion, InvalidRows, NewerHome, OlderSchema, UnknownName
 from pipelines.store.address import VERSION, Address
-from pipelines.store.diff import Diff, diff
-from pipelines.store.forms import differing, filled
+from pipelines.store.forms import Diff, diff, differing, filled
 from pipelines.store.manifest import Column, Manifest, Pointer, Run, Tombstone
 from pipelines.store.parquet import version_of, write_parquet
 from pipelines.store.storage import LocalFolder, Verified
@@ -76,18 +75,11 @@ class Store:
     ) -> Version:
         """Make `kept` and `dropped` the current version; the same content again is the same version.
 
-        Args:
-            table: A name of `schemas.tables.TABLES`.
-            kept: The rows; cast to the table's schema and validated by its rules.
-            dropped: The rows that the step did not keep (`schemas.table.Dropped`).
-            partition: The data set, the source and day, or the run, of a partitioned table.
-            parents: The versions that the rows were made from.
-            code: The version of the code that made them.
-            settings: The settings that the step read.
-            note: What else to remember of the run; it does not decide the content.
+        `kept` is cast to the table's schema and validated by its rules; `dropped` are rows of `schemas.table.Dropped`.
+        A run is noted with its `parents`, the versions of its `code`, and the `settings` that the step read; `note` is
+        what else to remember: it decides nothing.
 
-        Raises:
-            InvalidRows: The rows break the schema. StorageFull: no room. In both cases the pointer has not moved.
+        Raises InvalidRows where rows break the schema, StorageFull without room: the pointer has not moved then.
         """
         address = Address(table, partition)
         kept = _validated(table, TABLES[table], kept)
@@ -182,14 +174,7 @@ class Store:
         """Leave a version these rows and no others. It keeps its name, since others pinned it, and has a tombstone.
 
         New files are added, the manifest is swapped, the old files go: whenever a process is killed the version reads
-        as before or as after, and the same call again finishes.
-
-        Args:
-            version: Which.
-            kept: What is left of its rows, in their order.
-            dropped: The same of what was dropped.
-            erasure: What the tombstone names; of a version that has it already, only old files are removed.
-            changed: How many of the rows that are left lost a part of themselves.
+        as before or as after, and the same call (the same `erasure`) again finishes. `changed` rows lost a part.
         """
         address = Address(*version.manifest.place)
         while not (manifest := self._manifest(address)).erased_by(erasure):

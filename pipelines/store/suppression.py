@@ -59,11 +59,8 @@ class SuppressionList:
         self._codes = codes
 
     def sift(self, rows: pl.DataFrame, table: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The rows that may come in, without the answers that may not; and what was suppressed, by code.
-
-        Args:
-            rows: Posts or dialogues, as they came.
-            table: Where they were to go.
+        """The posts or dialogues that may come into `table`, without the answers that may not; and what was suppressed,
+        by code.
         """
         if not self._codes:
             return rows, Dropped.create_empty()

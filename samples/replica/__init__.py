@@ -8,9 +8,8 @@ from typing import Self
 
 from aiohttp import web
 
-from samples.replica.posts import SAMPLES, SHANGHAI, read_posts
 from samples.replica.server import Server
-from samples.replica.world import World
+from samples.replica.world import SAMPLES, SHANGHAI, World, read_posts
 
 
 def make_world(

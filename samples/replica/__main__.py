@@ -7,8 +7,8 @@ from pathlib import Path
 from aiohttp import web
 
 from samples.replica import make_world
-from samples.replica.posts import SAMPLES
 from samples.replica.server import Server
+from samples.replica.world import SAMPLES
 from samples.replica.xinli001 import LAYOUTS
 
 

@@ -10,9 +10,7 @@ from html import escape
 from urllib.parse import parse_qsl, urlencode
 
 from samples.replica.page import Page, PageRequest, figure, hidden, iso, json_page, person, whole_number
-from samples.replica.posts import Answer, Post
-from samples.replica.world import World
-from schemas.ids import stable_int
+from samples.replica.world import Answer, Post, World
 from schemas.taxonomy import TAXONOMY
 
 TOPICS_A_PAGE = 30
@@ -86,24 +84,17 @@ def _listed(post: Post) -> dict[str, object]:
         "fancy_title": escape(post.title),
         "slug": "topic",
         "posts_count": 1 + len(post.answers),
-        "reply_count": len(post.answers) // 2,
         "highest_post_number": 1 + len(post.answers),
         "created_at": iso(post.posted_at),
         "last_posted_at": iso(post.active_at),
-        "bumped": True,
         "bumped_at": iso(post.active_at),
-        "archetype": "regular",
         "pinned": post.notice,
         "pinned_globally": False,
-        "visible": True,
-        "closed": False,
-        "archived": False,
         "tags": list(post.subtopics),
         "views": 30 + figure(2000, "views", post.number),
         "like_count": sum(answer.likes for answer in post.answers),
         "category_id": _IDS[post.topic],
         "has_accepted_answer": any(answer.recommended for answer in post.answers),
-        "posters": [],
     }
 
 
@@ -115,10 +106,7 @@ def _topic(post: Post) -> dict[str, object]:
             "posts": [_post(each, k, post) for k, each in enumerate(messages[:POSTS_A_PAGE])],
             "stream": [post_id(each) for each in messages],
         },
-        **{key: value for key, value in _listed(post).items() if key != "posters"},
-        "chunk_size": POSTS_A_PAGE,
-        "participant_count": len({answer.author for answer in post.answers}),
-        "word_count": len(post.description),
+        **_listed(post),
     }
 
 
@@ -133,26 +121,14 @@ def _post(message: Post | Answer, k: int, post: Post) -> dict[str, object]:
         "id": post_id(message),
         "name": who.name,
         "username": f"invented_{who.uid}",
-        "avatar_template": f"/letter_avatar_proxy/v4/letter/x/{stable_int(who.name) % 9}/{{size}}.png",
         "created_at": iso(message.posted_at),
         "updated_at": iso(message.posted_at),
         "cooked": "<p>这条内容已被社区隐藏。</p>" if gone else _cooked(message, post),
         "post_number": k + 1,
         "post_type": 1,
-        "reply_count": 0,
-        "reply_to_post_number": 2 if k > 2 and figure(4, "reply", post_id(message)) == 0 else None,
-        "quote_count": 0,
-        "reads": 10 + figure(300, "reads", post_id(message)),
-        "score": round(likes * 1.5, 1),
         "topic_id": topic_id(post),
-        "topic_slug": "topic",
-        "display_username": who.name,
         "user_id": who.uid,
-        "trust_level": 2,
         "user_title": "虚构的咨询师" if who.professional else None,
-        "moderator": False,
-        "admin": False,
-        "staff": False,
         "hidden": gone,
         "user_deleted": False,
         "deleted_at": None,

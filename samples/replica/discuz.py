@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any
 
 from samples.replica.page import Page, PageRequest, figure, last_page, render, sheet, whole_number
-from samples.replica.posts import Answer, Post
-from samples.replica.world import World
+from samples.replica.world import Answer, Post, World
 from schemas.ids import digest
 
 THREADS_A_PAGE = 20

@@ -8,8 +8,7 @@ invented, stand behind the times.
 import re
 
 from samples.replica.page import Page, PageRequest, Person, html_page, person, render, whole_number
-from samples.replica.posts import Answer, Post
-from samples.replica.world import World
+from samples.replica.world import Answer, Post, World
 
 TOPICS_A_PAGE = 25
 COMMENTS_A_PAGE = 100

@@ -18,8 +18,7 @@ from samples.replica.page import (
     sheet,
     whole_number,
 )
-from samples.replica.posts import Answer, Post
-from samples.replica.world import World
+from samples.replica.world import Answer, Post, World
 
 A_PAGE = 20
 FIRST_TID = 2_000

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from samples.replica.posts import SHANGHAI, Answer
+from samples.replica.world import SHANGHAI, Answer
 from schemas.ids import stable_int
 
 T = TypeVar("T")

@@ -14,22 +14,14 @@ from samples.replica.world import World
 
 _CACHE_SIZE = 20_000
 # Every forum begins in a folder of its host.
-_FORUMS: dict[str, Callable[[World, PageRequest], Page | None]] = {
-    "/discuz": lambda world, request: discuz.respond(world, request, "utf-8"),
-    "/discuz-gbk": lambda world, request: discuz.respond(world, request, "gbk"),
-    "/discourse": discourse.respond,
-    "/nodebb": nodebb.respond,
-    "/douban": douban.respond,
+_FORUMS: dict[str, tuple[Callable[[World, PageRequest], Page | None], tuple[str, ...]]] = {
+    "/discuz": (lambda world, request: discuz.respond(world, request, "utf-8"), discuz.ROBOTS),
+    "/discuz-gbk": (lambda world, request: discuz.respond(world, request, "gbk"), discuz.ROBOTS),
+    "/discourse": (discourse.respond, discourse.ROBOTS),
+    "/nodebb": (nodebb.respond, nodebb.ROBOTS),
+    "/douban": (douban.respond, douban.ROBOTS),
 }
-_ROBOTS = {
-    "": xinli001.ROBOTS,
-    "/discuz": discuz.ROBOTS,
-    "/discuz-gbk": discuz.ROBOTS,
-    "/discourse": discourse.ROBOTS,
-    "/nodebb": nodebb.ROBOTS,
-    "/douban": douban.ROBOTS,
-}
-_RULES = [folder + rule for folder, rules in _ROBOTS.items() for rule in rules]
+_RULES = [*xinli001.ROBOTS, *(folder + rule for folder, (_, rules) in _FORUMS.items() for rule in rules)]
 
 
 class Server:
@@ -69,7 +61,7 @@ class Server:
         path = request.path.removeprefix(folder) if forum else request.path
         base = f"{request.scheme}://{request.host}{folder if forum else ''}"
         inner = PageRequest(path, query, query_string, base, now)
-        page = forum(self.world, inner) if forum else xinli001.respond(self.world, inner, self.layout)
+        page = forum[0](self.world, inner) if forum else xinli001.respond(self.world, inner, self.layout)
         if len(self._pages) >= _CACHE_SIZE:
             self._pages.clear()
         self._pages[key] = (stamp, page or not_found())

@@ -8,8 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from samples.replica.page import Page, PageRequest, last_page, not_found, render, sheet, whole_number
-from samples.replica.posts import Answer, Post
-from samples.replica.world import World
+from samples.replica.world import Answer, Post, World
 
 LAYOUTS = ("2020", "2023", "mixed")
 FIRST_QID = 100_841_600

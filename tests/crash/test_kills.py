@@ -33,7 +33,7 @@ from troubled_replica import Replica
 from pipelines.flow.stages import STAGES
 from pipelines.settings import ROOT
 from pipelines.store import Store
-from samples.replica.posts import invent
+from samples.replica.world import invent
 from schemas.tables import TABLES
 
 pytestmark = [pytest.mark.slow, pytest.mark.drill("kill"), pytest.mark.timeout(1200)]

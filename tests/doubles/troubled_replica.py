@@ -15,8 +15,8 @@ from aiohttp import web
 import samples.replica
 from samples.replica import discourse, discuz, douban, make_world, nodebb, xinli001
 from samples.replica.page import NOTE, Page, hidden, html_page, whole_number
-from samples.replica.posts import SAMPLES, Answer, Post, invent_answer
 from samples.replica.server import Server, response_of
+from samples.replica.world import SAMPLES, Answer, Post, invent_answer
 from samples.replica.xinli001 import FIRST_QID
 from schemas.ids import stable_int, unit_interval
 

@@ -15,9 +15,9 @@ from pipelines.core.files import held
 from pipelines.defs import releases as assets
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Busy
-from pipelines.operations.publish import export
+from pipelines.operations.release import export
 from pipelines.release.assemble import assemble
-from pipelines.release.publish.published import publications
+from pipelines.release.publish.hub import publications
 from pipelines.settings import Settings
 from pipelines.store.releases import Releases
 from pipelines.store.suppression import SuppressionList
@@ -170,7 +170,7 @@ def test_no_erasure_begins_while_a_release_is_given_away(tmp_path, monkeypatch):
             pass
         raise InterruptedError
 
-    monkeypatch.setattr("pipelines.operations.publish.releases_to_give", looks)
+    monkeypatch.setattr("pipelines.operations.release.releases_to_give", looks)
     with pytest.raises(InterruptedError):
         export(tmp_path, None, tmp_path / "out")
     with held(tmp_path / ".locks" / "giving", wait=False):

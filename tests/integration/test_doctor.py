@@ -12,18 +12,11 @@ def found(home, what):
     return [(one.state, one.detail) for one in examine(home) if one.what == what]
 
 
-@pytest.mark.parametrize("content", [b"42", b"- one\n- two", b"just words", b"\xff\xfe", b"storage: ["])
-def test_a_dagster_yaml_that_is_none_is_broken(tmp_path, content):
-    (tmp_path / "dagster.yaml").write_bytes(content)
-    ((state, detail),) = found(tmp_path, "dagster.yaml")
-    assert state == "broken"
-    assert str(tmp_path / "dagster.yaml") in detail
-
-
-def test_an_empty_dagster_yaml_keeps_nothing(tmp_path):
-    (tmp_path / "dagster.yaml").touch()
-    ((state, detail),) = found(tmp_path, "dagster.yaml")
-    assert state == "broken"
+def test_a_dagster_yaml_that_is_none_or_keeps_nothing_is_broken(tmp_path):
+    for content in (b"42", b"- one\n- two", b"just words", b"\xff\xfe", b"storage: [", b""):
+        (tmp_path / "dagster.yaml").write_bytes(content)
+        ((state, detail),) = found(tmp_path, "dagster.yaml")
+        assert (state, str(tmp_path / "dagster.yaml") in detail) == ("broken", True), content
     assert "state would be lost" in detail
 
 

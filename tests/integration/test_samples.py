@@ -3,7 +3,6 @@
 import json
 import re
 
-import polars as pl
 import pytest
 
 from pipelines.settings import ROOT
@@ -85,15 +84,6 @@ def test_no_contact_datum_is_left(sample_store):
     assert all(counted[row] for row in _tagged("personal_data") & counted.keys())
 
 
-def test_numbers_that_mean_something_stay(sample_store):
-    texts = dict(sample_store.read("clean_posts").select("post_id", "text").collect().iter_rows())
-    written = {f"sample:{post['id']}": post["title"] + post["description"] for post in POSTS}
-    rows = _tagged("numbers_that_mean") & texts.keys()
-    assert rows
-    for row in rows:
-        assert re.findall(r"\d+", texts[row]) == re.findall(r"\d+", written[row])
-
-
 def test_signatures_and_credentials_are_cut_and_recorded(sample_store):
     edits = dict(sample_store.read("clean_posts").select("post_id", "edits").collect().iter_rows())
     for tag, rule in (("signature", "signature"), ("credential_claim", "credential")):
@@ -111,25 +101,6 @@ def test_minors_are_marked_and_train_nothing(sample_store):
         assert minors.isdisjoint(_ids(sample_store, table))
 
 
-def test_the_nearest_repeats_are_merged_and_the_others_share_a_group(sample_store):
-    nearly = {row for row, reason in _dropped(sample_store, "unique_posts").items() if reason == "near_duplicate"}
-    for pair in ({"sample:p031", "sample:p068"}, {"sample:p011", "sample:p089"}):  # J > 0.8
-        assert len(pair & nearly) == 1
-    assert len(nearly) == 2
-    group = dict(sample_store.read("unique_posts").select("post_id", "group_id").collect().iter_rows())
-    for one, other in (("p007", "p105"), ("p015", "p106")):  # J = 0.79 and 0.75
-        assert group[f"sample:{one}"] == group[f"sample:{other}"]
-
-
-def test_short_answers_are_dropped_and_their_posts_stay(sample_store):
-    kept = {row["post_id"]: row["answers"] for row in sample_store.read("clean_posts").collect().iter_rows(named=True)}
-    for row in _tagged("short_answers") & kept.keys():
-        written = next(post for post in POSTS if f"sample:{post['id']}" == row)["answers"]
-        assert len(kept[row]) < len(written)
-    assert any(not kept[row] for row in _tagged("short_answers") & kept.keys())
-    assert all(row in kept for row in _tagged("no_answers") - _tagged("cantonese"))
-
-
 def test_each_pair_of_repeats_leaves_one(sample_store):
     for table, prefix, pairs in (("unique_posts", "sample:p", 4), ("unique_dialogues", "sample:d", 2)):
         repeats = {row for row in _tagged("exact_repeat") if row.startswith(prefix)}
@@ -141,20 +112,6 @@ def test_each_pair_of_repeats_leaves_one(sample_store):
         assert repeats - gone <= _ids(sample_store, table)
 
 
-def test_a_survivor_has_the_answers_of_both(sample_store):
-    posts = sample_store.read("unique_posts").filter(pl.col("cluster_size") == 2).collect()
-    assert posts.height == 4 + 2  # equal texts, and nearly equal ones
-    for row in posts.iter_rows(named=True):
-        assert len({answer["answer_id"].split("/")[0] for answer in row["answers"]}) == 2
-
-
-def test_traditional_script_is_told(sample_store):
-    scripts = dict(sample_store.read("clean_posts").select("post_id", "script").collect().iter_rows())
-    traditional = {row for row, script in scripts.items() if script == "traditional"}
-    assert {row for row in _tagged("traditional") if row.startswith("sample:p")} <= traditional
-    assert traditional <= _tagged("traditional") | _tagged("cantonese")
-
-
 @pytest.mark.parametrize("tag", ["crisis", "harm_to_others", "abuse"])
 def test_no_prompt_is_made_of_a_post_or_dialogue_at_risk(tag, sample_store):
     prompts = {
@@ -162,10 +119,6 @@ def test_no_prompt_is_made_of_a_post_or_dialogue_at_risk(tag, sample_store):
     }
     assert _tagged(tag)
     assert _tagged(tag).isdisjoint(prompts)
-
-
-def test_dialogues_without_a_round_are_dropped(sample_store):
-    assert {_dropped(sample_store, "clean_dialogues")[row] for row in _tagged("one_sided")} == {"no_round"}
 
 
 def test_same_openings_and_quoted_posts_share_their_group(sample_store):
@@ -188,8 +141,3 @@ def test_rounds_with_clips_make_no_prompt(sample_store):
     dropped = _dropped(sample_store, "grpo_cer")
     assert "needs_media" in dropped.values()
     assert {row.split("#")[0] for row, reason in dropped.items() if reason == "needs_media"} <= _tagged("media")
-
-
-def test_unknown_strategies_are_kept_and_counted(sample_store):
-    note = sample_store.version("imported_dialogues", partition="sample").manifest.runs[-1].note
-    assert note["unknown_strategies"] == {"Interpretation": 1, "共情魔法": 1}

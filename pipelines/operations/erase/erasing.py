@@ -25,9 +25,8 @@ from pipelines.operations.erase.files import (
 )
 from pipelines.operations.erase.places import erase_from_releases, versions
 from pipelines.operations.erase.rows import DROPPED, RowFilter
-from pipelines.operations.erase.scrub import Scrub
 from pipelines.operations.erase.survey import Request, survey
-from pipelines.operations.erase.traces import TextTraces
+from pipelines.operations.erase.traces import Scrub, TextTraces
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList, alone, require_no_erasure
 from schemas.tables import PARTITIONED, TABLES

@@ -28,8 +28,7 @@ from pipelines.core.home import Home
 from pipelines.errors import Busy, StorageFull
 from pipelines.operations.erase.places import erase_from_file, run_data
 from pipelines.operations.erase.rows import ErasedIds, RowFilter
-from pipelines.operations.erase.scrub import Scrub, scrub_file
-from pipelines.operations.erase.traces import unescape
+from pipelines.operations.erase.traces import Scrub, scrub_file, unescape
 from pipelines.train.runs import CACHE, DATA, LOCK, PAGE, ROLLOUTS, SCORED, learnt_releases, list_runs
 from schemas.tables import TABLES
 

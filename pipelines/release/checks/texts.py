@@ -16,13 +16,11 @@ _ANSWER = r"(?s)<answer>(.*?)</answer>"
 
 
 def texts_of(config: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """The texts of the rows of a config.
+    """The texts of the rows of a config: `config`, `row_id`, `split`, `part`, `place` (in its part, from 0), `text`.
 
-    Returns:
-        `config`, `row_id`, `split`, `part`, `place` (among those of its part in the row, from 0) and `text`. Parts are
-        seeker, supporter, answer, model, judged (what a judge is shown besides the dialogue), generic (nobody's) and
-        label. An answer at the end of a chain (`sft_coe`) counts as `answer`, and in the chain again as `model`.
-        System prompts are left out: they are ours, and the same in every row.
+    Parts are seeker, supporter, answer, model, judged (what a judge is shown besides the dialogue), generic (nobody's)
+    and label. An answer at the end of a chain (`sft_coe`) counts as `answer`, and in the chain again as `model`. System
+    prompts are left out: they are ours, and the same in every row.
     """
     if config.startswith("grpo_"):
         # A round of a dialogue is answered by its supporter, a post by its readers.

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import dataframely as dy
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.release.markdown import render
@@ -57,7 +56,6 @@ _GATE_FIELDS = {
     "I will not try to identify anybody": "checkbox",
     "I will not offer a model trained on this as a crisis service": "checkbox",
 }
-_TYPES = {"double": "float64", "halffloat": "float16", "float": "float32"}  # Arrow's names, in those of `datasets`
 
 
 @dataclass(frozen=True)
@@ -101,15 +99,10 @@ def licences(release: Release) -> str:
 def card(
     release: Release, folder: Path, measures: Measures, tables: Sequence[PaperTable], pictures: Iterable[str], repo: str
 ) -> str:
-    """The card of a release.
+    """The card of what is published of a release, whose shards lie in `folder`.
 
-    Args:
-        release: What is published, as its manifest says.
-        folder: Where its shards lie.
-        measures: Of its rows.
-        tables: The papers' tables over the home that it was made in.
-        pictures: Paths of the pictures beside the card.
-        repo: Its name on the Hub, for the lines that load it.
+    `tables` are the papers' over its home, `pictures` paths beside the card, `repo` its name for the lines that load
+    it.
     """
     first = next(iter(release.configs))
     titles = {LENGTHS: "Lengths of rows by config", TOPICS: "Prompts by primary category"}
@@ -191,7 +184,6 @@ def _info(release: Release, folder: Path, config: str) -> dict[str, Any]:
     sizes = {shard: _arrow_bytes(folder / shard.path) for shard in shards}
     return {
         "config_name": config,
-        "features": [_feature(column) for column in pq.read_schema(folder / shards[0].path)],
         "splits": [
             {
                 "name": split,
@@ -209,22 +201,6 @@ def _arrow_bytes(shard: Path) -> int:
     """What `datasets` takes for the size of a shard: that of its rows in Arrow, not of the file."""
     with pq.ParquetFile(shard) as file:
         return sum(batch.nbytes for batch in file.iter_batches())
-
-
-def _feature(column: pa.Field) -> dict[str, Any]:
-    return {"name": column.name, **_kind(column.type)}
-
-
-def _kind(kind: pa.DataType) -> dict[str, Any]:
-    """A type in the form of `datasets`."""
-    if pa.types.is_list(kind):
-        inner = _kind(kind.value_type)
-        return {"list": inner.get("struct", inner.get("dtype", inner))}
-    if pa.types.is_struct(kind):
-        return {"struct": [_feature(inner) for inner in kind]}
-    if pa.types.is_timestamp(kind):
-        return {"dtype": f"timestamp[{kind.unit}, tz={kind.tz}]"}
-    return {"dtype": _TYPES.get(str(kind), str(kind))}
 
 
 def _total(release: Release) -> int:

@@ -37,17 +37,10 @@ def fetch(releases: Releases, repo: str, revision: str = "main", progress: Progr
     """Make a release of the home out of one on the Hub; where it is there already, nothing is fetched.
 
     Files are fetched one after the other and checked against the manifest; those that have arrived stay until all have,
-    so that a fetch that broke off goes on.
+    so that a fetch that broke off goes on. `revision` is a tag, a branch or a commit.
 
-    Args:
-        releases: Of the home.
-        repo: `owner/name`.
-        revision: A tag, a branch or a commit.
-        progress: Is called with the bytes that have arrived, and all.
-
-    Raises:
-        HubError: The Hub refuses, cannot be reached, or holds something else than the manifest says.
-        RequestError: The home has a release of this name with other content, or rows of this one were erased here.
+    Raises HubError where the Hub refuses, or holds something else than the manifest says; RequestError where the home
+    has a release of this name with other content, or rows of this one were erased here.
     """
     require_repo(repo)
     api = hub_client(anonymous=True)

@@ -28,23 +28,12 @@ def export_folder(
 ) -> Release:
     """Write what may be published of a release to `target`, which must be new or empty: all of it or nothing.
 
-    A release that came from the Hub was published by somebody who had the texts that it withholds: its rows stay as
-    they are.
+    `store` has the texts that may not be printed; `tables` and `repo` (default: a placeholder) are for the card. A
+    release that came from the Hub was published by somebody who had the texts that it withholds: its rows stay as they
+    are.
 
-    Args:
-        releases: Of the home.
-        name: Of the release.
-        store: The tables of the home, for the texts that may not be printed.
-        target: The folder to make.
-        tables: The papers' tables, for the card.
-        repo: Its name on the Hub, for the card; default: a placeholder.
-
-    Returns:
-        The release as it is published.
-
-    Raises:
-        UnknownName, DamagedRelease: as `Releases.read`. RequestError: `target` holds something.
-        PrivateText: words would be published that may not be; nothing was written.
+    Returns the release as it is published. Raises as `Releases.read`; RequestError where `target` holds something;
+    PrivateText where words would be published that may not be: nothing was written.
     """
     release = releases.read(name)
     folder = releases.folder(name)
@@ -75,12 +64,9 @@ def restore_folder(releases: Releases, name: str, store: Store, target: Path) ->
     """Write a release that came from the Hub to `target` with the withheld words restored from this home's tables.
 
     The words are found by the digest in their reference, so a text that has changed since is not mistaken for it.
+    Returns the release in `target`, and the ids of posts, answers and dialogues whose text is not at hand as it was.
 
-    Returns:
-        The release in `target`, and the ids of posts, answers and dialogues whose text is not at hand as it was.
-
-    Raises as `export_folder`, but for PrivateText: `target` is for the reader alone. RequestError also where words are
-    withheld and the home has none.
+    Raises as `export_folder`, but for PrivateText; RequestError also where words are withheld and the home has none.
     """
     release = releases.read(name)
     known = read_private(store).by_digest

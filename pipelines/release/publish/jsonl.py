@@ -44,13 +44,7 @@ class Exported(NamedTuple):
 
 
 def export_jsonl(release: Release, folder: Path, target: Path, form: str) -> Exported:
-    """Write the rows of a release, in a file a config and split: `<config>_<split>.jsonl`.
-
-    Args:
-        release: What `folder` says of itself.
-        folder: Of a release, or of a publication.
-        target: An empty folder.
-        form: A key of `FORMS`.
+    """Write the rows of a release to an empty folder in a form of `FORMS`: `<config>_<split>.jsonl`.
 
     Raises UnknownName for another form, RequestError for a release of which nothing can be written in it.
     """

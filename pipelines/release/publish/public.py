@@ -43,16 +43,9 @@ Change = Callable[[str], str]
 
 
 def publish_rows(release: Release, source: Path, target: Path, private: PrivateTexts) -> Release:
-    """Write what may be published of a release, shard by shard, and say what it is.
+    """Write what may be published of a release from folder `source` to `target`, shard by shard.
 
-    Args:
-        release: What `source` says of itself.
-        source: The folder of the whole release.
-        target: The folder to write the public shards in.
-        private: The texts of the home that may not be printed, as the release pins them.
-
-    Returns:
-        The release as it is published: other shards, and a finding for each config that lacks words or rows.
+    Returns the release as it is published: other shards, and a finding for each config that lacks words or rows.
     """
     publisher = _Publisher(release, private)
     configs = {

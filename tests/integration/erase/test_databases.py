@@ -8,8 +8,7 @@ import pytest
 from pipelines.errors import Busy, StorageFull
 from pipelines.operations.erase.files import scrub_database
 from pipelines.operations.erase.rows import ErasedIds
-from pipelines.operations.erase.scrub import Scrub
-from pipelines.operations.erase.traces import TextTraces
+from pipelines.operations.erase.traces import Scrub, TextTraces
 
 TEXT = "我把钥匙交给门房的那天下着小雪"
 SCRUB = Scrub(TextTraces.of([TEXT]), ErasedIds([]), str)

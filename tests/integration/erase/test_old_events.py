@@ -15,8 +15,8 @@ from pipelines.defs import metadata
 from pipelines.defs.instance import instance
 from pipelines.operations.erase.erasing import erase
 from pipelines.operations.erase.rows import ErasedIds
-from pipelines.operations.erase.scrub import without_erased_records
 from pipelines.operations.erase.survey import Request
+from pipelines.operations.erase.traces import without_erased_records
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList
 
@@ -106,14 +106,6 @@ def event(**tables):
         {"label": label, "entry_data": {"records": [{"__class__": "TableRecord", "data": row} for row in told]}}
         for label, told in tables.items()
     ]
-
-
-def test_of_two_parallel_tables_it_is_enough_that_one_names_the_row():
-    entries = event(
-        sample=[{"post_id": "s:1"}, {"post_id": "s:2"}], sample_fields=[{"posted_at": "1"}, {"posted_at": "2"}]
-    )
-    left = event(sample=[{"post_id": "s:2"}], sample_fields=[{"posted_at": "2"}])
-    assert without_erased_records(entries, ErasedIds(["s:1"])) == left
 
 
 @pytest.mark.parametrize(

@@ -168,14 +168,3 @@ def test_rows_of_no_model_and_findings_are_listed(mixed, exported, text):
     measures = Measures(of_no_model=Counter(sft_coe=7))
     counted = card(release.model_copy(update={"allowed": ["not_from_a_model"]}), folder, measures, [], [], REPO)
     assert f"Of 7 of {release.rows('sft_coe'):,} rows of `sft_coe` a part was written or judged so" in counted
-
-
-def test_every_table_of_it_is_one(text):
-    """Rows of a Markdown table have as many cells as its head."""
-    table: list[int] = []
-    for line in [*text.splitlines(), ""]:
-        if line.startswith("|"):
-            table.append(len(re.findall(r"(?<!\\)\|", line)))
-        else:
-            assert len(set(table)) <= 1, line
-            table = []

@@ -11,8 +11,7 @@ from parsel import Selector
 
 from samples.replica import xinli001
 from samples.replica.page import PageRequest
-from samples.replica.posts import Answer, Post
-from samples.replica.world import World
+from samples.replica.world import Answer, Post, World
 
 NOW = datetime(2025, 5, 27, 4, tzinfo=UTC)
 

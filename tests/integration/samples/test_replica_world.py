@@ -9,8 +9,7 @@ import pytest
 from troubled_replica import Replica
 
 from samples.replica.page import discuz_exact, discuz_time, iso, xinli001_time
-from samples.replica.posts import SAMPLES, invent, read_posts
-from samples.replica.world import World
+from samples.replica.world import SAMPLES, World, invent, read_posts
 from schemas.taxonomy import TAXONOMY
 
 NOW = datetime(2025, 5, 27, 4, tzinfo=UTC)

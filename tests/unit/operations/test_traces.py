@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.operations.erase.rows import ErasedIds, derived_ids
-from pipelines.operations.erase.scrub import Scrub
-from pipelines.operations.erase.traces import LENGTH, QUOTE, TextTraces, texts_of, unescape
+from pipelines.operations.erase.traces import LENGTH, QUOTE, Scrub, TextTraces, texts_of, unescape
 
 TEXT = "我把钥匙交给门房的那天下着小雪谁也没有出来送我"
 FEW = st.text(alphabet="甲乙丙丁", max_size=40)
@@ -71,12 +70,9 @@ def test_lines_of_a_log_are_erased_where_an_n_gram_spans_them():
     clean = scrub(f"reading s:1\n{POEM}\ndone")
     assert clean == "reading <erased>\n[erased]\n[erased]\n\n[erased]\n[erased]\ndone"
     assert scrub(clean) == clean
-
-
-def test_names_in_json_are_cleaned_like_values():
     scrub = Scrub(TextTraces.of([TEXT]), ErasedIds(["s:1"]), lambda name: "<erased>")
-    clean = scrub(json.dumps({"s:1": {TEXT: 2}, "s:2": [TEXT]}))
-    assert json.loads(clean) == {"<erased>": {"[erased]": 2}, "s:2": ["[erased]"]}
+    names = scrub(json.dumps({"s:1": {TEXT: 2}, "s:2": [TEXT]}))
+    assert json.loads(names) == {"<erased>": {"[erased]": 2}, "s:2": ["[erased]"]}, "names in JSON like values"
 
 
 def test_strings_are_read_at_any_depth_and_ids_are_left_out():
@@ -109,13 +105,6 @@ def test_parts_of_an_erased_row_are_erased_and_its_namesakes_are_not():
 )
 def test_ids_are_masked_whatever_they_hold_and_whatever_surrounds_them(erased, text, masked):
     assert ErasedIds([erased], namesakes=["s:1/2"]).masked(text, lambda name: f"<{name}>") == masked
-
-
-def test_an_id_that_is_added_later_is_masked_too():
-    erased = ErasedIds(["s:1"])
-    assert erased.masked("t:2", str.upper) == "t:2"
-    erased.ids.add("t:2")
-    assert erased.masked("t:2", str.upper) == "T:2"
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import zstandard
 
 from pipelines.operations.erase.files import unmanaged_traces
 from pipelines.operations.erase.rows import ErasedIds
-from pipelines.operations.erase.scrub import Scrub
-from pipelines.operations.erase.traces import TextTraces
+from pipelines.operations.erase.traces import Scrub, TextTraces
 
 TEXT = "我把钥匙交给门房的那天下着小雪"
 LINE = json.dumps({"text": TEXT}) + "\n"

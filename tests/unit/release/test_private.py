@@ -8,7 +8,7 @@ from release_rows import made, triplets
 from unique_rows import post, posts
 
 from pipelines.errors import PrivateText
-from pipelines.operations.publish import export
+from pipelines.operations.release import export
 from pipelines.release.publish.folder import export_folder, restore_folder
 from pipelines.release.publish.private import read_private
 from pipelines.release.publish.public import require_no_private_text, rows_of

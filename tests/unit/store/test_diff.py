@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from store_rows import TABLE, groups
 
 from pipelines.store import Store
-from pipelines.store.diff import diff
+from pipelines.store.forms import diff
 from schemas.tables import TABLES
 
 KEY = ["row_id", "round"]

@@ -21,11 +21,6 @@ def test_age_place_and_job_together_identify_a_person(text):
     assert _few(text) == [("warn", 1)]
 
 
-@pytest.mark.parametrize("text", ["我32岁，最近睡不好。", "在成都生活，最近睡不好。", "最近总是睡不好，白天没精神。"])
-def test_one_of_them_alone_does_not(text):
-    assert _few(text) == []
-
-
 def test_who_has_enough_company_is_left_alone():
     alike = [f"我32岁，在成都做护士，第{number}次来这里。" for number in range(K)]
     assert _few(*alike) == []

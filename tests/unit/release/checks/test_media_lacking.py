@@ -29,14 +29,6 @@ def test_rounds_that_lack_media_are_counted_with_their_share(lacking: int, rest:
     assert list(media(few_rows(split_of=SPLITS, sampled_turns=turns(0, 4)))) == []
 
 
-def test_they_are_those_that_the_prompt_set_drops():
-    frame = turns(2, 5)
-    kept, dropped = cer_prompts(frame, splits(**SPLITS))
-    (found,) = media(few_rows(split_of=SPLITS, sampled_turns=frame))
-    assert found.examples == dropped["row_id"].to_list()
-    assert kept.height == 5
-
-
 def test_a_release_has_a_sentence_about_lost_media(tmp_path):
     found = list(media(few_rows(split_of=SPLITS, sampled_turns=turns(1, 7))))
     rows = cer_prompts(turns(1, 7), splits(**SPLITS))[0]

@@ -6,9 +6,9 @@ from planted_home import planted_home
 from released_rows import few_rows
 from unique_rows import post
 
-from pipelines.release.checks.not_from_a_model import ancestors, not_from_a_model, unjudged
-from pipelines.release.checks.registry import CHECKS, STRICT, findings
+from pipelines.release.assemble import CHECKS, STRICT, findings
 from pipelines.release.checks.released import Released
+from pipelines.release.checks.sources import ancestors, not_from_a_model, unjudged
 from pipelines.settings import Settings
 from pipelines.store import Store
 from schemas.tables import TABLES
@@ -65,6 +65,6 @@ def test_prompts_that_no_model_has_judged_are_counted():
 def test_strict_refuses_them(strict, severity, monkeypatch):
     assert unjudged in CHECKS
     assert STRICT == ("unjudged",)
-    monkeypatch.setattr("pipelines.release.checks.registry.CHECKS", (unjudged,))
+    monkeypatch.setattr("pipelines.release.assemble.CHECKS", (unjudged,))
     (found,) = findings(few_rows(DOUBTED, split_of={"g1": "train"}), strict=strict)
     assert found.severity == severity
