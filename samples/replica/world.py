@@ -1,6 +1,6 @@
 """What there is on the site at a moment: a clock, and the posts and answers that have appeared by it.
 
-Posts are those of samples/posts.jsonl, then as many invented ones as are wanted; these follow from (seed, number) alone.
+Posts are those of samples/posts.jsonl, then as many invented ones as are wanted; these follow from seed and number.
 Every post and answer appears, with the next free number, when the clock reaches its time: so the numbers ascend with
 time as on the real sites, and a late answer is nothing special.
 """
