@@ -1,4 +1,4 @@
-"""The main job on real public data, by the command line, as a person would run it (needs ../shared/data)."""
+"""The main job on real public data, as the command line shows it (needs ../shared/data)."""
 
 import json
 import os
@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 from answered import GONGQING
-from real_sets import REAL_SETS
 
 from schemas.reasoning import CER_TAGS
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("real-data")]
+pytestmark = pytest.mark.slow
 
 # Rows kept and dropped, by table and partition, where they do not hang on what a model says.
 EXPECTED = {
@@ -33,16 +32,6 @@ EXPECTED = {
 }
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
-    """A home after the four imports and a refresh."""
-    home = tmp_path_factory.mktemp("real-home-by-command")
-    for name, path in REAL_SETS.items():
-        _gongqing(home, "import", name, str(shared / path))
-    assert "24 stages made" in _gongqing(home, "refresh")
-    return home
-
-
 def _gongqing(home: Path, *arguments: str) -> str:
     ran = subprocess.run(
         [*GONGQING, *arguments],
@@ -54,8 +43,8 @@ def _gongqing(home: Path, *arguments: str) -> str:
     return ran.stdout
 
 
-def test_every_table_has_the_rows_to_expect(home):
-    listed = json.loads(_gongqing(home, "tables", "--json"))
+def test_every_table_has_the_rows_to_expect(real_home):
+    listed = json.loads(_gongqing(real_home, "tables", "--json"))
     found = {(row["table"], row["partition"]): (row["rows"], row["dropped"]) for row in listed}
     assert {place: rows for place, rows in found.items() if place in EXPECTED} == EXPECTED
     answered = {table: rows for (table, partition), (rows, _) in found.items() if (table, partition) not in EXPECTED}
@@ -63,29 +52,22 @@ def test_every_table_has_the_rows_to_expect(home):
     assert {table for table, rows in answered.items() if not rows} == {"sft_cer"}  # nobody has labelled anything
 
 
-def test_a_second_refresh_makes_no_new_version(home):
+def test_a_second_refresh_makes_no_new_version(real_home):
     """benchmarks/refresh.py shows how much quicker it is."""
-    before = _gongqing(home, "tables", "--versions", "--json")
-    assert _gongqing(home, "refresh").strip() == "everything is up to date"
-    assert _gongqing(home, "tables", "--versions", "--json") == before
+    before = _gongqing(real_home, "tables", "--versions", "--json")
+    assert _gongqing(real_home, "refresh").strip() == "everything is up to date"
+    assert _gongqing(real_home, "tables", "--versions", "--json") == before
 
 
-def test_the_same_files_give_the_same_versions_anywhere(home, real_store):
-    listed = json.loads(_gongqing(home, "tables", "--json"))
-    assert listed
-    for row in listed:
-        assert real_store.version(row["table"], partition=row["partition"]).version == row["version"]
-
-
-def test_a_prompt_is_one_that_a_counsellor_could_answer(home):
+def test_a_prompt_is_one_that_a_counsellor_could_answer(real_home):
     """A system prompt with the grammar, then the conversation up to the seeker; the reply waits in extra_info."""
-    (row,) = json.loads(_gongqing(home, "show", "grpo_cer", "-n", "1", "--json"))
+    (row,) = json.loads(_gongqing(real_home, "show", "grpo_cer", "-n", "1", "--json"))
     system, *conversation = row["prompt"]
     assert all(f"<{tag}>" in system["content"] for tag in CER_TAGS)
     assert [message["role"] for message in conversation] == ["user", "assistant"] * (len(conversation) // 2) + ["user"]
     assert [turn["text"] for turn in row["extra_info"]["dialogue"]] == [message["content"] for message in conversation]
     assert row["extra_info"]["references"] == [row["reward_model"]["ground_truth"]]
-    printed = _gongqing(home, "show", "grpo_cer", "-n", "1")
+    printed = _gongqing(real_home, "show", "grpo_cer", "-n", "1")
     assert conversation[-1]["content"][:20] in printed
 
 
