@@ -34,7 +34,7 @@ def _import(folder: Path, name: str, path: Path, data_set: str | None, mapping: 
     from pipelines.cli import render as display
     from pipelines.defs.running import run_import
     from pipelines.ingest.import_file import target_table
-    from pipelines.store import Store
+    from pipelines.store.store import Store
 
     load(folder)
     table = target_table(name, mapping)
@@ -71,7 +71,7 @@ def crawl_window(
     from crawlers.window import Window, today
     from pipelines.crawl.preparing import prepare
     from pipelines.defs.running import run_crawl
-    from pipelines.store import Store
+    from pipelines.store.store import Store
 
     window = Window.parse(first, last, today())
     store, settings = Store(Home(folder).data), load(folder)
@@ -246,7 +246,7 @@ def _label_samples(folder: Path) -> None:
     """Labels of the candidates, which we invented."""
     from pipelines.cli import render as display
     from pipelines.operations.sample_labels import write_sample_labels
-    from pipelines.store import Store
+    from pipelines.store.store import Store
 
     terminal.line(display.made(write_sample_labels(Store(Home(folder).data), load(folder))))
 

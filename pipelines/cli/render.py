@@ -24,8 +24,8 @@ from pipelines.llm.money import amount
 from pipelines.operations.erase.documents import Plan, Receipt
 from pipelines.operations.lineage import Event
 from pipelines.release.publish.card import PaperTable
-from pipelines.store import Version
 from pipelines.store.release_manifest import Finding, Release
+from pipelines.store.store import Version
 from schemas.tables import TABLES
 
 _MOST_REASONS = 3  # of drops, in a line

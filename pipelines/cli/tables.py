@@ -14,7 +14,7 @@ from pipelines.errors import StoreError, UnknownName
 from pipelines.settings import home, load
 
 if TYPE_CHECKING:
-    from pipelines.store import Version
+    from pipelines.store.store import Version
 
 TableName = Annotated[str, typer.Argument(help="A table, such as unique_posts.")]
 Partition = Annotated[str | None, typer.Option(help="The data set, or the run, of a partitioned table.")]
@@ -35,7 +35,7 @@ def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = Fal
     """Print the current versions of a home and their states, or all versions."""
     from pipelines.cli import render as display
     from pipelines.flow.refresh import states
-    from pipelines.store import Store
+    from pipelines.store.store import Store
     from schemas.tables import PARTITIONED, TABLES
 
     store = Store(Home(folder).data)

@@ -28,7 +28,7 @@ def ledger() -> Iterator[Any]:
 
 def store() -> Any:
     """The store of the home."""
-    from pipelines.store import Store
+    from pipelines.store.store import Store
 
     return Store(Home(home()).data)
 

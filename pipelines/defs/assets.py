@@ -22,8 +22,8 @@ from pipelines.flow.runner import code_of, reconciliations
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.progress import Lines
-from pipelines.store import Store, Version
 from pipelines.store.reconciliation import Reconciliation
+from pipelines.store.store import Store, Version
 from pipelines.store.suppression import alone
 from schemas.tables import TABLES
 

@@ -21,7 +21,7 @@ from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import CrawlFailed, GongqingError, RequestError
 from pipelines.settings import ROOT
-from pipelines.store import Store, Version
+from pipelines.store.store import Store, Version
 from schemas.tables import TABLES
 
 FIRST_DAY = "2023-01-01"

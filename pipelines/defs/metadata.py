@@ -14,7 +14,7 @@ import polars as pl
 
 from pipelines.defs.plots import diversity_bars, drawn, plots
 from pipelines.operations.paper_tables import dialogue_diversity
-from pipelines.store import Store, Version
+from pipelines.store.store import Store, Version
 from schemas.table import Table
 from schemas.tables import PARTITIONED, TABLES
 

@@ -11,7 +11,7 @@ from pipelines.core.home import Home
 from pipelines.defs.allowance import allow, record_spent
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.runner import Runner
-from pipelines.store import Store
+from pipelines.store.store import Store
 
 _ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
 

@@ -22,7 +22,7 @@ from pipelines.defs.resources import HomeResource, clients_resource
 from pipelines.errors import GongqingError, Interrupted
 from pipelines.flow.runner import Runner
 from pipelines.settings import ROOT
-from pipelines.store import Store, Version
+from pipelines.store.store import Store, Version
 
 _PROCESS = "gongqing/process"  # host:id of the command that runs a run itself
 # A command runs its run itself, and queues none; killed before it begins, it leaves one that is NOT_STARTED.

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.release.publish.card import PaperTable
-from pipelines.store import Store, Version
+from pipelines.store.store import Store, Version
 from pipelines.text import keys
 from pipelines.text.nearness import likeness
 from schemas.labels import EMOTIONS, LANGUAGES

@@ -15,7 +15,7 @@ from pipelines.errors import UnreadableFile
 from pipelines.llm.providers.written import FOLDER, WRITTEN
 from pipelines.rewrite.scripts import of_label
 from pipelines.settings import Settings
-from pipelines.store import Store, Version
+from pipelines.store.store import Store, Version
 from schemas.annotations import CerLabels
 from schemas.labels import Preference
 

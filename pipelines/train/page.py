@@ -14,7 +14,7 @@ import polars as pl
 
 from pipelines.core.files import write_whole
 from pipelines.core.plotting import png
-from pipelines.store import Store, Version
+from pipelines.store.store import Store, Version
 from pipelines.train.alarms import Alarm, Curve, curve_of, find_alarms, mean_terms
 from pipelines.train.processes import no_erasure
 from pipelines.train.recipe import load_recipe

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipelines.store import Store, Version
 from pipelines.store.reconciliation import Reconciliation, require_balance
+from pipelines.store.store import Store, Version
 from pipelines.train.runs import ROLLOUTS, SCORED, read_note
 from schemas.dropped import gather
 from schemas.table import Dropped

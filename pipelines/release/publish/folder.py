@@ -15,9 +15,9 @@ from pipelines.release.publish.card import LICENCES, PaperTable, card, licences
 from pipelines.release.publish.measures import PICTURES, measure, pictures
 from pipelines.release.publish.private import read_private
 from pipelines.release.publish.public import is_public, publish_rows, require_no_private_text, restore_rows
-from pipelines.store import Store
 from pipelines.store.release_manifest import Release
 from pipelines.store.releases import MANIFEST, Releases
+from pipelines.store.store import Store
 
 CARD = "README.md"
 EXTRA_FILES = {LICENCES, *PICTURES}  # of a publication, beside its shards, its card and its manifest

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipelines.store import Store
+from pipelines.store.store import Store
 from pipelines.text.keys import key_of
 from pipelines.text.runs import Run, Runs
 from schemas.ids import digest
