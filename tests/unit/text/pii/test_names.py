@@ -89,12 +89,12 @@ def test_awkward_texts():
     assert find_entities(pl.Series([], dtype=pl.String)).schema == SPANS
 
 
-def test_ten_megabytes_without_a_stop():
-    text = "今天王建国和李秀英说他们不高兴" * 220_000
+def test_a_million_characters_without_a_stop():
+    text = "今天王建国和李秀英说他们不高兴" * 70_000
     found = names.names_in(segment(pl.Series([text])))
     # Each is found where it stands, and no more, however long the run.
     found = found.filter(pl.col("end") - pl.col("start") == 9).unique(["start", "end", "value"])
-    assert found["value"].value_counts().sort("value").rows() == [("李秀英", 220_000), ("王建国", 220_000)]
+    assert found["value"].value_counts().sort("value").rows() == [("李秀英", 70_000), ("王建国", 70_000)]
 
 
 CHARACTERS = "王张小老阿伟芳叫我是的在路村号3a，。 \n\u3007𠀀😀é"
