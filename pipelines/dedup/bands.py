@@ -4,27 +4,15 @@ With (bands, rows) = (b, r), two texts of Jaccard similarity s become candidates
 (18, 7) that is 0.986 at s = 0.8, 0.999 at 0.85, 0.40 at 0.6. Candidates are then verified (`pipelines.dedup.jaccard`).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from pipelines.core.arrow import read_only
 from pipelines.core.kernels import Bytes, Keys, Places, Words, kernel
+from pipelines.dedup.components import Runs
 from pipelines.dedup.minhash import NUM_PERM, SEED, Mode, is_exact, new_block, permutations, sign
 from pipelines.dedup.shingles import LANES
 
 BANDS = (18, 7)
-
-
-class Runs(NamedTuple):
-    """Rows that share a key, run after run.
-
-    rows: uint32 [m], rising within a run.
-    starts: int64 [n_runs + 1]; run i is `rows[starts[i]:starts[i + 1]]`, two rows at least.
-    """
-
-    rows: Words
-    starts: Places
 
 
 def band_keys(

@@ -1,8 +1,21 @@
 """Connected components over rows: union-find in one array, where the smallest row of a component stands for it."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pipelines.core.kernels import Words, kernel, part
+from pipelines.core.kernels import Places, Words, kernel, part
+
+
+class Runs(NamedTuple):
+    """Rows that share a key, run after run.
+
+    rows: uint32 [m], rising within a run.
+    starts: int64 [n_runs + 1]; run i is `rows[starts[i]:starts[i + 1]]`, two rows at least.
+    """
+
+    rows: Words
+    starts: Places
 
 
 def singletons(n: int) -> Words:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from pipelines.core.arrow import Texts, arrow, buffers_of
 from pipelines.core.kernels import Keys, Shares, Words
-from pipelines.dedup.bands import BANDS, Runs, band_keys, runs
-from pipelines.dedup.components import roots, singletons
+from pipelines.dedup.bands import BANDS, band_keys, runs
+from pipelines.dedup.components import Runs, roots, singletons
 from pipelines.dedup.jaccard import link, no_links, similarities
 from pipelines.dedup.minhash import Mode
 from pipelines.dedup.spill import Source, Spill, batches, chosen

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.core.kernels import Bytes, Places, Shares, Slots, Words, kernel, part
-from pipelines.dedup.bands import Runs
-from pipelines.dedup.components import find, singletons, unite
+from pipelines.dedup.components import Runs, find, singletons, unite
 from pipelines.dedup.minhash import shingle_hash
 from pipelines.dedup.shingles import SIZE, read_characters
 

@@ -1,20 +1,9 @@
-"""Money in whole nano-units of a currency (1 USD = 10**9), so that a cap is kept exactly.
+"""Money in whole nano-units of a currency (1 USD = 10**9), so that a cap is kept exactly; and tokens, as counted."""
 
-Prices have whole nano-units a token; finer ones are refused where they are read. What a call may cost at most is known
-before it is sent: no tokenizer makes more tokens of a text than it has bytes, once it has been normalised as some
-tokenizers do.
-"""
-
-import json
-import re
-import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
-from pipelines.errors import RequestError, UnknownPrice
-from pipelines.llm.profiles import NANO_A_TOKEN, Profile, price
+from pipelines.errors import RequestError
 
 NANO = 10**9
 
@@ -22,16 +11,6 @@ NANO = 10**9
 MOST = 9 * 10**9
 # A host that reports more tokens of one call than this reports no count.
 MOST_TOKENS = 10**9
-
-# At most, in the mean over a whole text: tokenizers of our day make a token of 1.5 to 2 characters of Chinese and of 4
-# to 5 of English. A host that counts fewer tokens does not count.
-CHARACTERS_A_TOKEN = 8
-_RUN = re.compile(r"(.)\1+", re.S)
-
-# What a chat template puts around a message and before the answer, and what a host writes around a schema, at most:
-# ours, several times what templates take.
-AROUND_A_MESSAGE = 16
-AROUND_A_REQUEST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,106 +30,6 @@ class ReportedUsage:
     cached: int = 0
     completion: int | None = None
     free: bool = False
-
-
-def cost(profile: Profile, usage: Usage, *, batch: bool = False) -> int:
-    """What a call cost, in nano-units. In a batch cached tokens cost as much as others. Raises UnknownPrice."""
-    known = price(profile)
-    share = (known.batch if batch else None) or Decimal(1)
-    cached_price = known.input if batch or known.cached_input is None else known.cached_input
-    cached = min(usage.cached, usage.prompt)
-    per_million = (usage.prompt - cached) * known.input + cached * cached_price + usage.completion * known.output
-    return int(per_million * NANO_A_TOKEN * share)
-
-
-def worst_case(profile: Profile, payload: Mapping[str, Any], *, batch: bool = False) -> int:
-    """The most that a call may cost, in nano-units. Raises UnknownPrice, as `bound` does."""
-    return cost(profile, bound(payload), batch=batch)  # no cached token costs more than another (`Price`)
-
-
-def fewest(text: str) -> int:
-    """Fewer tokens than this no tokenizer makes of a text: one for CHARACTERS_A_TOKEN characters, a run of the same one
-    counting once (a token may be a whole line of blanks), and at least one for any text.
-    """
-    return max(len(_RUN.sub(r"\1", text)) // CHARACTERS_A_TOKEN, bool(text))
-
-
-def owed(
-    profile: Profile,
-    reported: ReportedUsage,
-    payload: Mapping[str, Any] | None,
-    reserve: int,
-    *,
-    reply: str | None = None,
-    batch: bool = False,
-) -> tuple[Usage, int]:
-    """The usage of a call that was billed, and what it cost, in nano-units.
-
-    A count that is missing, or impossible (fewer tokens than such a text has), is taken at its worst case; where both
-    are, or the `payload` is not known any more (None), the call costs its whole `reserve`. A usage that is `free` is
-    believed. `reply` is all that the model wrote, its chain as well; None where nobody can read it.
-    """
-    texts = [one.get("content") for one in payload.get("messages", ())] if payload else []
-    least_prompt = max(1, sum(fewest(text) for text in texts if isinstance(text, str)))
-    least = (least_prompt, 1 if reply is None else fewest(reply))
-    prompt, completion = (
-        count if count is not None and (reported.free or count >= fewest_tokens) else None
-        for count, fewest_tokens in zip((reported.prompt, reported.completion), least, strict=True)
-    )
-    most = Usage(0, 0, 0) if payload is None else bound(payload)
-    counted = Usage(
-        most.prompt if prompt is None else prompt,
-        0 if prompt is None else reported.cached,
-        most.completion if completion is None else completion,
-    )
-    missing = (prompt is None) + (completion is None)
-    if missing == 2 or (missing and payload is None):
-        return counted, reserve
-    return counted, cost(profile, counted, batch=batch)
-
-
-def bound(payload: Mapping[str, Any]) -> Usage:
-    """The most tokens that a payload may take: as many as its texts have bytes in UTF-8, and what a template adds, and
-    as many out as it allows.
-
-    Raises UnknownPrice for a payload that does not say how long its reply may be, or holds more than text.
-    """
-    messages = payload.get("messages", ())
-    prompt = AROUND_A_REQUEST + sum(AROUND_A_MESSAGE + _text_bytes(message) for message in messages)
-    for name, value in payload.items():
-        if name != "messages" and isinstance(value, dict | list):  # a schema, tools: they are read as well
-            prompt += _bytes(json.dumps(value, ensure_ascii=False))
-    limits = [payload[name] for name in ("max_tokens", "max_completion_tokens") if payload.get(name) is not None]
-    if not limits:
-        raise UnknownPrice(
-            "a request that does not say how long its reply may be may cost anything",
-            hint="give the model profile a max_tokens",
-        )
-    return Usage(prompt=prompt, cached=0, completion=max(limits) * (payload.get("n") or 1))
-
-
-def _text_bytes(node: Any) -> int:
-    """Bytes of all strings of a message, names of keys included."""
-    if isinstance(node, str):
-        return _bytes(node)
-    if isinstance(node, dict):
-        kind = node.get("type", "text")
-        if "content" not in node and "role" not in node and kind not in ("text", "function"):
-            raise UnknownPrice(
-                f"what a part of kind {kind!r} costs is not known before it is sent", hint="send text alone"
-            )
-        return sum(len(name) + _text_bytes(value) for name, value in node.items())
-    if isinstance(node, list):
-        return sum(map(_text_bytes, node))
-    return len(str(node))
-
-
-def _bytes(text: str) -> int:
-    """In UTF-8, as it is or normalised (Qwen's tokenizer does NFC, SentencePiece NFKC): what is longest."""
-    as_it_is = len(text.encode())
-    if text.isascii():
-        return as_it_is
-    return max(as_it_is, *(len(unicodedata.normalize(form, text).encode()) for form in ("NFC", "NFKC")))
 
 
 def nano(amount: Decimal) -> int:

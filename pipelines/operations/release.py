@@ -16,9 +16,10 @@ from pipelines.release.assemble import assemble, require_request
 from pipelines.release.checks.released import finding
 from pipelines.release.publish.client import Progress, hub_client, require_repo
 from pipelines.release.publish.folder import export_folder
-from pipelines.release.publish.hub import UNKNOWN, Published, note_publication, publish
+from pipelines.release.publish.hub import Published, publish
 from pipelines.release.publish.public import is_public
 from pipelines.settings import Settings
+from pipelines.store.publications import UNKNOWN, note_publication
 from pipelines.store.release_manifest import Finding, Release
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store

@@ -12,18 +12,22 @@ what people wrote and allowed nobody to publish.
 """
 
 import re
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.core.home import Home
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
 from pipelines.store.release_manifest import Release
 from pipelines.store.storage import LocalFolder, Verified
+from schemas.dropped import Row
 
 MANIFEST = "manifest.json"
+ROWS_AT_ONCE = 2_000
 _POINTER = "current.json"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 # No tag of git, or what stands beside the releases.
@@ -177,3 +181,10 @@ def name_is_taken(name: str) -> RequestError:
         where="releases",
         hint="a release is never changed: choose another name",
     )
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """The rows of a shard, one after the other, without all of them in memory."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(ROWS_AT_ONCE):
+            yield from batch.to_pylist()

@@ -12,9 +12,8 @@ import pytest
 from published_rows import NAME, make_release, training_sets
 
 from pipelines.release.publish.folder import export_folder
-from pipelines.release.publish.public import rows_of
 from pipelines.settings import ROOT
-from pipelines.store.releases import Releases
+from pipelines.store.releases import Releases, rows_of
 from tests.doubles.hub import Hub
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hub")]

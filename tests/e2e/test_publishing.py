@@ -17,8 +17,8 @@ from pipelines.defs.resources import HomeResource
 from pipelines.errors import Busy
 from pipelines.operations.release import export
 from pipelines.release.assemble import assemble
-from pipelines.release.publish.hub import publications
 from pipelines.settings import Settings
+from pipelines.store.publications import publications
 from pipelines.store.releases import Releases
 from pipelines.store.suppression import SuppressionList
 from tests.doubles.hub import Hub

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from pipelines.errors import BudgetSpent, HostRefused, RequestError
 from pipelines.llm.completions import ABOUT_ONE, code_of, may_pass, read_completion, verdict_of
+from pipelines.llm.cost import worst_case
 from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Attempt, Batch, Call, Recorded
-from pipelines.llm.money import Usage, worst_case
+from pipelines.llm.money import Usage
 from pipelines.llm.profiles import Profile, price
 from pipelines.llm.progress import Tally
-from pipelines.llm.providers.ask import PendingRequest, answer_of, call_of, overrun
 from pipelines.llm.providers.endpoint import (
     LONGEST_WAIT,
     MOST_IN_A_ROW,
@@ -37,6 +37,7 @@ from pipelines.llm.providers.endpoint import (
     reply_bytes,
     retry_after,
 )
+from pipelines.llm.providers.pending import PendingRequest, answer_of, call_of, overrun
 from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
 
 if TYPE_CHECKING:

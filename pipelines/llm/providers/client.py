@@ -17,17 +17,19 @@ from typing import Any, Literal, Self, TypeVar
 
 from pipelines.core.home import Home
 from pipelines.errors import BudgetSpent, RequestError
+from pipelines.llm.cost import bound, worst_case
 from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.interface import BUDGET, Estimate, ModelEstimate
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Batch, Budget
 from pipelines.llm.ledger.writer import budget_spent
-from pipelines.llm.money import amount, bound, nano, worst_case
+from pipelines.llm.money import amount, nano
 from pipelines.llm.profiles import Profile, host, key, prices, profile
 from pipelines.llm.progress import Progress, Tally
-from pipelines.llm.providers.ask import PendingRequest, ProfileClient, Sender, go_on, newest
+from pipelines.llm.providers.ask import Sender
 from pipelines.llm.providers.batch import BatchSender, ask_in_batches
 from pipelines.llm.providers.endpoint import Endpoint
+from pipelines.llm.providers.pending import PendingRequest, ProfileClient, go_on, newest
 from pipelines.llm.questions import OVER_BUDGET, Question, Reply
 from pipelines.settings import Llm
 

@@ -20,7 +20,7 @@ from pipelines.llm.ledger.records import Exchange
 from pipelines.llm.payload import canonical, key_of
 from pipelines.llm.profiles import Profile, base_url, profiles
 from pipelines.llm.progress import Progress, Tally
-from pipelines.llm.providers.ask import ProfileClient, newest
+from pipelines.llm.providers.pending import ProfileClient, newest
 from pipelines.llm.questions import Question, Reply
 from pipelines.settings import Llm
 

@@ -14,7 +14,7 @@ from pipelines.errors import UnreadableFile
 from pipelines.llm.interface import Estimate, ModelEstimate
 from pipelines.llm.payload import Request, payload
 from pipelines.llm.progress import Tally
-from pipelines.llm.providers.ask import ProfileClient
+from pipelines.llm.providers.pending import ProfileClient
 from pipelines.llm.questions import NOT_WRITTEN, InvalidReply, Provenance, Question, Reply, read
 from pipelines.settings import ROOT
 from schemas.ids import digest

@@ -18,7 +18,7 @@ from pipelines.operations.erase.documents import Lost, Published
 from pipelines.operations.erase.rows import DROPPED, RowFilter
 from pipelines.operations.erase.traces import Scrub, rewrite, scrub_file
 from pipelines.release.publish.fetch import FETCHING
-from pipelines.release.publish.hub import publications
+from pipelines.store.publications import publications
 from pipelines.store.storage import LocalFolder
 from pipelines.store.store import Store, Version
 from pipelines.train.recipe import load_recipe

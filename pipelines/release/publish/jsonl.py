@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines.errors import RequestError, UnknownName
-from pipelines.release.publish.public import WITHHELD, Row, rows_of
+from pipelines.release.publish.public import WITHHELD
 from pipelines.store.release_manifest import Release
+from pipelines.store.releases import rows_of
+from schemas.dropped import Row
 
 _SPEAKERS = {"system": "system", "user": "human", "assistant": "gpt"}
 # Entries of LLaMA-Factory's `dataset_info.json`.

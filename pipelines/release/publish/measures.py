@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from pipelines.core.plotting import png
-from pipelines.release.publish.public import Row, rows_of
 from pipelines.store.release_manifest import Release
+from pipelines.store.releases import rows_of
+from schemas.dropped import Row
 from schemas.table import NO_MODEL
 from schemas.taxonomy import CATEGORY_OF
 

@@ -20,14 +20,14 @@ from pipelines.core.files import sha256_of
 from pipelines.errors import PrivateText
 from pipelines.release.publish.private import LEAST, PUBLISHABLE, PrivateTexts, elsewhere, has_quotes, quoted, restored
 from pipelines.store.release_manifest import Finding, Release, Shard
-from pipelines.store.releases import MANIFEST
+from pipelines.store.releases import MANIFEST, ROWS_AT_ONCE, rows_of
 from pipelines.text.runs import Runs
 from pipelines.text.strings import strings
+from schemas.dropped import Row
 
 WITHHELD = "withheld"
 WITHHELD_MEANS = "the row lacks words that may not be published: ⟦digest from:to id⟧ stands in their place"
 _EXAMPLES = 5
-_ROWS_AT_ONCE = 2_000
 # Strings that are no texts: ids and labels, which are published of every row.
 _LABELS = frozenset(
     {
@@ -38,7 +38,6 @@ _LABELS = frozenset(
 )
 
 
-Row = dict[str, Any]
 Change = Callable[[str], str]
 
 
@@ -120,13 +119,6 @@ def restore_rows(release: Release, source: Path, target: Path, known: dict[str, 
         for config, shards in release.configs.items()
     }
     return release.model_copy(update={"configs": configs}), sorted(missing)
-
-
-def rows_of(path: Path) -> Iterator[Row]:
-    """The rows of a shard, one after the other, without all of them in memory."""
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(_ROWS_AT_ONCE):
-            yield from batch.to_pylist()
 
 
 class _Publisher:
@@ -237,7 +229,7 @@ def _rewritten(source: Path, target: Path, shard: Shard, change: Callable[[Itera
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for row in change(rows_of(source / shard.path)):
             waiting.append(row)
-            if len(waiting) == _ROWS_AT_ONCE:
+            if len(waiting) == ROWS_AT_ONCE:
                 writer.write_table(pa.Table.from_pylist(waiting, schema))
                 written, waiting = written + len(waiting), []
         writer.write_table(pa.Table.from_pylist(waiting, schema))

@@ -20,10 +20,11 @@ from ledger_calls import opened, run
 from openai import AsyncOpenAI
 
 from pipelines.errors import BudgetSpent, HostRefused, LedgerBusy, RequestError, UnknownName
+from pipelines.llm.cost import worst_case
 from pipelines.llm.ledger.batches import Batches
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Call, InProgress, Recorded
-from pipelines.llm.money import NANO, amount, worst_case
+from pipelines.llm.money import NANO, amount
 from pipelines.llm.providers import batch as batches
 from pipelines.llm.providers.batch import BatchSender, Failure, line, parts, results
 from pipelines.settings import ROOT

@@ -9,9 +9,10 @@ from asking_tools import IN_BATCHES, asking, keys, ledger_of, llm_for, question,
 from hostile_host import GOOD, HostileHost, completion, drip
 
 from pipelines.errors import BudgetSpent, HostRefused, TooManyInvalid
+from pipelines.llm.cost import worst_case
 from pipelines.llm.failures import LEAST_OF_A_STAGE
 from pipelines.llm.interface import BUDGET
-from pipelines.llm.money import NANO, worst_case
+from pipelines.llm.money import NANO
 from pipelines.llm.payload import payload
 from pipelines.llm.profiles import profiles
 from pipelines.llm.providers import endpoint

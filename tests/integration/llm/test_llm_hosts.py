@@ -11,9 +11,9 @@ import pytest
 from asking_tools import IN_BATCHES, asking, keys, ledger_of, llm_for, question, questions, vendor_as
 
 from pipelines.errors import HostRefused, RequestError
+from pipelines.llm.cost import bound, worst_case
 from pipelines.llm.factory import open_client
 from pipelines.llm.interface import BUDGET
-from pipelines.llm.money import bound, worst_case
 from pipelines.llm.payload import payload
 from pipelines.llm.profiles import profiles
 from pipelines.llm.providers import batch as batches

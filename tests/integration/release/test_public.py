@@ -7,11 +7,11 @@ from published_rows import CRAWLED, NAME, make_release, training_sets
 from pipelines.errors import PrivateText, RequestError
 from pipelines.release.publish.folder import export_folder, restore_folder
 from pipelines.release.publish.private import PUBLISHABLE, read_private
-from pipelines.release.publish.public import publish_rows, require_no_private_text, rows_of
+from pipelines.release.publish.public import publish_rows, require_no_private_text
 from pipelines.store import Store
 from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Finding
-from pipelines.store.releases import Releases
+from pipelines.store.releases import Releases, rows_of
 from schemas.labels import CONSENTS
 from schemas.tables import TABLES
 

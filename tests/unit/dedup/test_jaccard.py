@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from near_texts import TEXTS, edited, jaccard, linked, partition, random_text, smile
 
 from pipelines.core.arrow import buffers
-from pipelines.dedup.bands import Runs
-from pipelines.dedup.components import roots, singletons, unite
+from pipelines.dedup.components import Runs, roots, singletons, unite
 from pipelines.dedup.jaccard import link, similarities
 
 

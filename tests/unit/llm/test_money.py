@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipelines.errors import BudgetSpent, RequestError, UnknownPrice
-from pipelines.llm.money import NANO, ReportedUsage, Usage, amount, bound, cost, fewest, nano, owed, worst_case
+from pipelines.llm.cost import bound, cost, fewest, owed, worst_case
+from pipelines.llm.money import NANO, ReportedUsage, Usage, amount, nano
 from pipelines.llm.profiles import Price, Profile, profiles
 
 

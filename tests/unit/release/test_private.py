@@ -11,10 +11,10 @@ from pipelines.errors import PrivateText
 from pipelines.operations.release import export
 from pipelines.release.publish.folder import export_folder, restore_folder
 from pipelines.release.publish.private import read_private
-from pipelines.release.publish.public import require_no_private_text, rows_of
+from pipelines.release.publish.public import require_no_private_text
 from pipelines.store import Store
 from pipelines.store.release_manifest import Finding, Source
-from pipelines.store.releases import Releases
+from pipelines.store.releases import Releases, rows_of
 from schemas.dialogues import UniqueDialogues
 from schemas.tables import TABLES
 

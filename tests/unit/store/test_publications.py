@@ -1,6 +1,6 @@
 """What was uploaded is noted, for whoever must take it away."""
 
-from pipelines.release.publish.hub import FILE, UNKNOWN, note_publication, publications
+from pipelines.store.publications import FILE, UNKNOWN, note_publication, publications
 
 
 def test_an_upload_is_noted_once(tmp_path):
