@@ -65,7 +65,7 @@ def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
 
 
 def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> PaperTable:
-    """How far candidates agree with the labels of their sources (`pipelines.operations.paper_tables`)."""
+    """How far candidates agree with the labels of their sources (`agreement`)."""
     lines = agreement(candidates, turns)
     rows = [(*row[:4], *map(_rounded, row[4:5]), row[5], _rounded(row[6])) for row in lines.iter_rows()]
     return PaperTable(

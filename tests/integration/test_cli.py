@@ -68,7 +68,7 @@ def test_help(command, snapshot, monkeypatch):
 
 
 def test_help_costs_less_than_half_a_second_of_cpu_in_imports():
-    """No heavy import for `--help` (tests/unit/test_house.py names them): here the whole command, counted in modules."""
+    """No heavy import for `--help` (tests/unit/test_house.py names them): here the whole command, in modules."""
     code = (
         "import sys; sys.argv = ['gongqing', '--help']\n"
         "from pipelines.cli import main\n"

@@ -160,7 +160,7 @@ def answer_of(
     *,
     batch: bool = False,
 ) -> Answer:
-    """A body of status 200 as the ledger keeps it: it was paid for, whatever it is (`pipelines.llm.money.owed`)."""
+    """A body of status 200 as the ledger keeps it: it was paid for, whatever it is (`pipelines.llm.cost.owed`)."""
     usage, cost = owed(profile, completion.usage, payload, attempt.reserve, reply=completion.written, batch=batch)
     return Answer(body, completion.served, completion.finish_reason, usage, cost, attempt.call.currency)
 

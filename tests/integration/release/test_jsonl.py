@@ -89,6 +89,7 @@ def test_prompts_alone_are_no_file_for_a_trainer(mixed, tmp_path):
     prompts = mixed.release.model_copy(update={"configs": {"grpo_ecot": mixed.release.configs["grpo_ecot"]}})
     with pytest.raises(RequestError, match="a prompt set has no answer to imitate"):
         export_jsonl(prompts, mixed.releases.folder(NAME), tmp_path, "openai")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_form_is_refused_with_the_nearest_name(exported):

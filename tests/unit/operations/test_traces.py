@@ -107,6 +107,13 @@ def test_ids_are_masked_whatever_they_hold_and_whatever_surrounds_them(erased, t
     assert ErasedIds([erased], namesakes=["s:1/2"]).masked(text, lambda name: f"<{name}>") == masked
 
 
+def test_an_id_that_is_added_later_is_masked_too():
+    erased = ErasedIds(["s:1"])
+    assert erased.masked("t:2", str.upper) == "t:2"
+    erased.ids.add("t:2")
+    assert erased.masked("t:2", str.upper) == "T:2"
+
+
 @pytest.mark.parametrize(
     ("row", "name"),
     [

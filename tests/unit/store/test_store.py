@@ -97,6 +97,9 @@ def test_every_table_reads_back_as_it_was_written_and_may_be_empty(store: Store)
             (path,) = files(store, version, part)
             written = pq.read_schema(path)
             assert written.equals(declared.arrow_schema(), check_metadata=True), table
+            described = [written.field(name).metadata[b"description"].decode() for name in written.names]
+            assert described == list(declared.describe().values()), table
+            assert not [field for field in written if "large" in str(field.type) or "view" in str(field.type)], table
         assert [column.name for column in version.manifest.columns] == schema.column_names()
 
 
@@ -157,6 +160,14 @@ def test_a_version_that_is_not_there_cannot_be_named(store: Store, named: str) -
     for call in (store.read, store.promote):
         with pytest.raises(UnknownName, match=version):
             call(TABLE, named)
+
+
+def test_a_beginning_of_two_versions_names_neither(store: Store) -> None:
+    versions = [store.write(TABLE, groups(n)).version for n in range(1, 18)]
+    first_digits = [version[0] for version in versions]
+    twice = next(digit for digit in first_digits if first_digits.count(digit) > 1)
+    with pytest.raises(UnknownName):
+        store.promote(TABLE, twice)
 
 
 # Runs
