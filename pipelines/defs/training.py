@@ -141,17 +141,25 @@ def _asset(name: str) -> dg.AssetsDefinition:
             allow(home.folder, home.settings().llm, judging, budget, under_way(context.instance))
         try:
             run = _prepared(name, config, home)
-            try:
-                model = run.train(_Steps(context, run), lambda lines: context.log.info("\n".join(lines)))
-            except TrainingFailed as error:
-                shown = _described(run.folder, report(home.store(), run.folder))
-                raise dg.Failure(str(error), metadata=shown, allow_retries=False) from error
-            shown = _described(run.folder, report(home.store(), run.folder))
+            model = run.train(_Steps(context, run), lambda lines: context.log.info("\n".join(lines)))
+        except TrainingFailed as error:
+            raise _failure(home, run.folder, error) from error
         except GongqingError as error:
             raise dg.Failure(str(error), allow_retries=False) from error
+        shown = _described(run.folder, report(home.store(), run.folder))
         return dg.MaterializeResult(metadata=shown | {"model": dg.MetadataValue.path(model)})
 
     return trained
+
+
+def _failure(home: HomeResource, run: Path, error: TrainingFailed) -> dg.Failure:
+    """The failure of a trainer with what it leaves; its last words stay also where that cannot be read or written."""
+    words, shown = str(error), None
+    try:
+        shown = _described(run, report(home.store(), run))
+    except (GongqingError, OSError) as other:
+        words = f"{words}\n{other}"
+    return dg.Failure(words, metadata=shown, allow_retries=False)
 
 
 def _described(run: Path, outcome: Outcome) -> dict[str, Any]:

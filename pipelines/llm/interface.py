@@ -43,6 +43,7 @@ class Estimate(ModelEstimate):
         """The sums over the models, by alias."""
         names = (field.name for field in fields(ModelEstimate))
         sums: dict[str, Any] = {name: sum(getattr(one, name) for one in by_model.values()) for name in names}
+        sums["cost"] = sum((one.cost for one in by_model.values()), Decimal(0))
         return cls(**sums, currency=currency, by_model=by_model)
 
 

@@ -24,6 +24,8 @@ _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 if "LOCAL_RANK" in os.environ:  # torchrun's
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == 1:  # it was killed before this line: no signal will come
+        os._exit(1)
 
 
 class ChatDataset(MultiTurnSFTDataset):  # type: ignore[misc]  # verl has no types

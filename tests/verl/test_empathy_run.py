@@ -161,4 +161,3 @@ def test_the_same_run_again_reports_the_same_and_another_of_its_name_fails(train
     assert len(Store(training_home / "data").versions("rollouts", NAME)) == 1
     other = failure(materialized(training_home, instance, "data.seed=5"))
     assert "asked for something else" in other.description
-    assert other.metadata["release"].value == "v1"

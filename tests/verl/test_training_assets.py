@@ -10,9 +10,11 @@ import dagster as dg
 import pytest
 from rollout_lines import BY_VARIANT, ROWS, as_jsonl, run_of, scored_line, step_line
 
+from pipelines.core.home import Home
 from pipelines.definitions import build_definitions
 from pipelines.defs.resources import HomeResource
-from pipelines.defs.training import FIGURES, GROUP, Judging, _described, _VerdictShare, trainings
+from pipelines.defs.training import FIGURES, GROUP, Judging, _described, _failure, _VerdictShare, trainings
+from pipelines.errors import TrainingFailed
 from pipelines.llm.interface import JUDGES
 from pipelines.settings import ROOT
 from pipelines.store import Store
@@ -99,6 +101,8 @@ def test_the_terms_of_its_reward_are_shown_and_no_word_that_was_written_or_judge
     }
     run = run_of(tmp_path / "training" / "run", steps, scored, {2: {"critic/score/mean": 0.5}})
     shown = _described(run, report(Store(tmp_path / "data"), run))
+    (version,) = Store(tmp_path / "data").versions("rollouts", "run")
+    assert shown["rollouts"] == f"rollouts/run@{version.version}"
     assert (shown["judge_ok_first"], shown["judge_ok"]) == (1.0, 0.5)
     assert (shown["reward_first"], shown["reward"]) == (0.5, 0.5)
     assert [
@@ -112,6 +116,19 @@ def test_the_terms_of_its_reward_are_shown_and_no_word_that_was_written_or_judge
         assert shown[f"plot: {title}"].value.startswith(f"![{title}](data:image/png;base64,")
     text = repr({name: getattr(value, "value", value) for name, value in shown.items()})
     assert not [one for one in words if one in text or json.dumps(one).strip('"') in text]
+
+
+def test_a_failure_repeats_the_trainers_words_and_is_described_unless_that_fails_too(tmp_path: Path):
+    run = run_of(tmp_path / "training" / "run", {}, metrics={1: {"critic/score/mean": 0.5}})
+    home = HomeResource(path=str(tmp_path))
+    error = TrainingFailed("the trainer ended with code 1", where=run, hint="run the same command again")
+    failed = _failure(home, run, error)
+    assert failed.description == str(error)
+    assert (failed.metadata["release"].value, failed.metadata["steps"].value) == ("v1", 1)
+    with Home(tmp_path).lock("training"):
+        failed = _failure(home, run, error)
+    assert failed.description.startswith(str(error))
+    assert "an erasure is at work" in failed.description
 
 
 def test_a_run_that_failed_before_its_first_step_is_described(tmp_path: Path):

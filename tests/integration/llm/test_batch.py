@@ -361,6 +361,10 @@ def test_a_batch_whose_host_is_no_more_is_given_up(host, tmp_path):
         assert "gongqing ledger give-up-batch 1" in caught.value.hint
         with pytest.raises(UnknownName, match="open batch '2'"):
             ledger.batches.give_up(2)
+        # A call by itself does not pay for what the batch of a dead process holds.
+        with pytest.raises(LedgerBusy, match="nobody has collected") as caught:
+            run(ledger.begin(some[0], reserve=1, budget=None))
+        assert "--batch" in caught.value.hint
         held = ledger.budget("refresh").held
         assert ledger.batches.give_up(1) == 5
         with pytest.raises(UnknownName):

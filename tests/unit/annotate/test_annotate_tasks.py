@@ -339,3 +339,8 @@ def test_an_english_dialogue_wants_an_english_candidate():
     assert ("candidate", "s:1#1/1", "invalid_reply", "language:labels") in lost(plan, cer("zh").render())
     mixed = cer("en").model_copy(update={"response": "那天发生了什么？"}).render()
     assert ("candidate", "s:1#1/1", "invalid_reply", "language:response") in lost(plan, mixed)
+
+
+def test_a_candidate_that_answers_others_is_invalid():
+    answered = cer().render().replace("策略：提问", "策略：其他")
+    assert lost(cer_of(ROUND, models=ONE), answered)[0] == ("candidate", "s:1#2/1", "invalid_reply", "field:strategy")

@@ -262,3 +262,23 @@ WRONG = st.one_of(
 def test_anything_but_a_whole_number_from_1_to_5_is_no_score(wrong, field):
     with pytest.raises(InvalidReply):
         read(scored(), json.dumps({"why": "因为", **dict.fromkeys(SCORES, 3), field: wrong}))
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_a_writer_is_shown_what_must_stay_and_what_may_not_appear(name: str):
+    words = (
+        ("行数", "数字", "亲属", "诊断", "药物", "列条目", "代码框", "道歉", "模型", "不纠正", "更贴心")
+        if name.endswith("zh")
+        else ("number of lines", "numbers", "relatives", "diagnoses", "drugs", "lists", "fences", "apologies", "model",
+              "do not mend", "warmer")
+    )  # fmt: skip
+    assert all(word in loaded(name).text for word in words)
+    assert loaded(name).temperature == 0.7
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"), [("zh", ("高分", "瞒着别人")), ("en", ("high score", "keep it from others"))]
+)
+def test_a_plea_and_a_secret_are_flaws_to_the_judge(lang: str, words: tuple[str, ...]):
+    text = loaded(f"judging.mindchat.{lang}").text
+    assert all(one in text for one in words)
