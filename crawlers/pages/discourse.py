@@ -73,6 +73,8 @@ def post_page(body: object, url: str, fetched_at: datetime) -> PostPage:
     more = [guard.number_id({"id": each}, "id", url) for each in guard.get_or_none(stream, "stream", list, url) or []]
     guard.distinct(more, "an id of a post", url)
     complete = bool(more)
+    if complete and not set(ids) <= set(more):  # its id is wrong: the right one would come as one post more
+        raise PageError("a post that the topic does not list", url)
     more = [each for each in more if each not in set(ids)]
     numbers = [guard.count(post, "post_number", url) for post in posts]
     guard.distinct([str(number) for number in numbers], "a number of a post", url)

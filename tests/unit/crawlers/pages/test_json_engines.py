@@ -58,6 +58,14 @@ def test_hidden_question_is_an_error():
         read("discourse_topic", body)
 
 
+def test_a_post_that_its_topic_does_not_list_is_an_error():
+    """Its id is wrong, and the right one would be fetched as one post more."""
+    body = body_of("discourse_topic")
+    body["post_stream"]["posts"][-1]["id"] = 999_999_999
+    with pytest.raises(PageError, match="does not list"):
+        read("discourse_topic", body)
+
+
 def test_half_of_a_surrogate_pair_does_not_leave_the_parser():
     body = body_of("discourse_topic")
     body["title"] = "半\ud83d个\x00"
