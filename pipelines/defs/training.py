@@ -142,11 +142,11 @@ def _asset(name: str) -> dg.AssetsDefinition:
         try:
             run = _prepared(name, config, home)
             model = run.train(_Steps(context, run), lambda lines: context.log.info("\n".join(lines)))
+            shown = _described(run.folder, report(home.store(), run.folder))
         except TrainingFailed as error:
             raise _failure(home, run.folder, error) from error
         except GongqingError as error:
             raise dg.Failure(str(error), allow_retries=False) from error
-        shown = _described(run.folder, report(home.store(), run.folder))
         return dg.MaterializeResult(metadata=shown | {"model": dg.MetadataValue.path(model)})
 
     return trained

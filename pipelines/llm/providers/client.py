@@ -164,7 +164,8 @@ class OpenAIClient(ProfileClient):
         counts = InvalidReplies(stage, self._llm.failures)
         doubtful: list[tuple[int, PendingRequest[Any]]] = []
         for start in range(0, len(questions), _AT_ONCE):
-            requests = newest(self._recorded_requests(questions[start : start + _AT_ONCE]), self._recordings)
+            asked = questions[start : start + _AT_ONCE]
+            requests = newest(self._recorded_requests(asked, self._recordings), self._recordings)
             for place, pending in enumerate(requests, start):
                 if pending.reply is not None:
                     counts.count(pending.reply)
@@ -356,7 +357,7 @@ class PersistentClient(OpenAIClient):
         had, and may come right, is drawn again, as the next sample: its model may have been mended since. What came
         back to this process is not asked for twice. Raises BudgetSpent, HostRefused, LedgerError.
         """
-        (pending,) = self._recorded_requests([question])
+        (pending,) = self._recorded_requests([question], self._recordings)
         if pending.reply is None:
             task = asyncio.create_task(self._sending.end(pending))
             self._tasks.add(task)

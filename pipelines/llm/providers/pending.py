@@ -105,18 +105,16 @@ class ProfileClient:
         """The aliases, as they are. Raises UnknownName."""
         return tuple(profile(self._profiles, alias).alias for alias in wanted)
 
-    def _recorded_requests(self, questions: Iterable[Question[Any]]) -> list[PendingRequest[Any]]:
+    def _recorded_requests(
+        self, questions: Iterable[Question[Any]], recordings: Recordings
+    ) -> list[PendingRequest[Any]]:
         """A request a question, as far as the recordings lead it."""
         requests = [
             PendingRequest(question, profile(self._profiles, question.model), self.provider, self._llm.repairs)
             for question in questions
         ]
-        go_on(requests, self._recordings)
+        go_on(requests, recordings)
         return requests
-
-    def _recordings(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """The bodies that are recorded, by key."""
-        raise NotImplementedError
 
 
 def go_on(requests: Iterable[PendingRequest[Any]], recordings: Recordings) -> None:

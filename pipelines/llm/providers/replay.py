@@ -64,7 +64,7 @@ class ReplayClient(ProfileClient):
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
         """The replies, in the order of the questions. Raises RequestError for one that was not recorded."""
-        requests = newest(self._recorded_requests(questions), self._recordings)
+        requests = newest(self._recorded_requests(questions, self._recordings), self._recordings)
         replies = [pending.reply for pending in requests if pending.reply is not None]
         if missing := [pending for pending in requests if pending.reply is None]:
             first = missing[0]
@@ -82,7 +82,7 @@ class ReplayClient(ProfileClient):
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:  # noqa: ARG002 - as every client
         """Nothing is sent: `calls` are the questions that are missing in the recordings."""
         counts: dict[str, Counter[str]] = {}
-        for pending in newest(self._recorded_requests(questions), self._recordings):
+        for pending in newest(self._recorded_requests(questions, self._recordings), self._recordings):
             counts.setdefault(pending.profile.alias, Counter())["calls" if pending.reply is None else "cached"] += 1
         return Estimate.of({alias: ModelEstimate(of["calls"], of["cached"]) for alias, of in counts.items()})
 
