@@ -1,9 +1,8 @@
 """Commands that bring rows in and make tables: import, crawl, refresh, demo."""
 
 import os
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +10,11 @@ from pipelines.cli import terminal
 from pipelines.cli.app import app
 from pipelines.core.home import Home
 from pipelines.settings import ENGINES, PREFIX, ROOT, home, load
+
+if TYPE_CHECKING:
+    from pipelines.core.stage import Stage
+    from pipelines.flow.refresh import Outcome, Report
+    from pipelines.flow.runner import Runner
 
 
 @app.command("import")
@@ -152,8 +156,8 @@ def _refresh(
     settings = load(folder)
     expire_pages(folder, settings.crawl)
     total = len(refreshing.chosen(select))
+    done: list[Outcome] = []
     with (
-        ExitStack() as stack,
         terminal.progress() as shown,
         ClientPool(
             folder,
@@ -166,29 +170,30 @@ def _refresh(
             progress=shown,
         ) as clients,
     ):
-        opened: Any = None
 
-        def run(runner: Any, stage: Any) -> None:
-            from pipelines.defs.instance import instance  # imports Dagster: only where something is stale
-            from pipelines.defs.running import run_stage
+        def run(runner: "Runner", stages: "list[Stage]", report: "Report") -> None:
+            from pipelines.defs.running import run_stages  # imports Dagster: only where something is stale
 
-            nonlocal opened
-            opened = opened or stack.enter_context(instance(folder))
-            run_stage(folder, stage, runner, opened)
+            run_stages(folder, runner, stages, report)
 
-        ran = unanswered = dear = 0
-        waiting: dict[str, list[str]] = {}
-        for outcome in shown.over(refreshing.refresh(folder, settings, run, select, clients), total):
-            ran += outcome.ran
-            if outcome.waits is not None:
-                waiting.setdefault(outcome.waits, []).extend(outcome.stage.tables)
+        def report(outcome: "Outcome") -> None:
+            done.append(outcome)
+            shown.advance(len(done), total)
             for damaged in outcome.damaged:
                 terminal.line(f"{damaged}: made again")
             for version in outcome.versions if outcome.ran else ():
                 terminal.line(display.made(version, outcome.seconds))
-                if outcome.stage.asks:
-                    unanswered += version.manifest.dropped_for(NO_ANSWER)
-                    dear += version.manifest.dropped_for(OVER_BUDGET)
+
+        shown.advance(0, total)
+        refreshing.refresh(folder, settings, select, clients, run, report)
+    ran = [outcome for outcome in done if outcome.ran]
+    waiting: dict[str, list[str]] = {}
+    for outcome in done:
+        if outcome.waits is not None:
+            waiting.setdefault(outcome.waits, []).extend(outcome.stage.tables)
+    asked = [version.manifest for outcome in ran if outcome.stage.asks for version in outcome.versions]
+    unanswered = sum(manifest.dropped_for(NO_ANSWER) for manifest in asked)
+    dear = sum(manifest.dropped_for(OVER_BUDGET) for manifest in asked)
     if not ran and any(Home(folder).under_way.glob("[0-9]*")):
         from pipelines.defs.running import close_killed_runs  # a run, which there was none of, closes them as well
 
@@ -202,7 +207,7 @@ def _refresh(
     if any(reason.startswith("for a budget") for reason in waiting):
         terminal.line("what waits for a budget: gongqing refresh --estimate says what it takes, --budget USD allows it")
     if ran:
-        terminal.line(f"{ran} stage{'s' if ran > 1 else ''} made")
+        terminal.line(f"{len(ran)} stage{'s' if len(ran) > 1 else ''} made")
     else:
         terminal.line(f"everything{' else' if waiting else ''} is up to date")
 

@@ -1,14 +1,11 @@
 """Progress of a refresh, of a stage's questions, of an upload: bars on a terminal, lines in a log and elsewhere."""
 
-from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
-T = TypeVar("T")
 
 
 class Bars:
@@ -26,6 +23,7 @@ class Bars:
         )
         self._questions: tuple[str, TaskID] | None = None
         self._moving: TaskID | None = None
+        self._stages: TaskID | None = None
 
     def __enter__(self) -> Self:
         self._progress.__enter__()
@@ -36,12 +34,11 @@ class Bars:
     ) -> None:
         self._progress.__exit__(kind, error, trace)
 
-    def over(self, outcomes: Iterable[T], total: int) -> Iterator[T]:
-        """The outcomes of `total` stages as they come, a step each."""
-        stages = self._progress.add_task("refresh", total=total, counts="")
-        for outcome in outcomes:
-            self._progress.advance(stages)
-            yield outcome
+    def advance(self, done: int, total: int) -> None:
+        """Moves the bar of stages."""
+        if self._stages is None:
+            self._stages = self._progress.add_task("refresh", total=total, counts="")
+        self._progress.update(self._stages, completed=done)
 
     def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
         """Moves the bar of a stage's questions; a new stage takes the place of the one before."""

@@ -18,6 +18,7 @@ from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Shrunk
 from pipelines.flow.clients import ClientPool
+from pipelines.flow.refresh import refresh_stage
 from pipelines.flow.runner import code_of, reconciliations
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
@@ -82,9 +83,11 @@ def _import_asset(table: str) -> dg.AssetsDefinition:
 
 def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
     specs = [_spec(table, stage.group, stage.parents, code_of(stage)) for table in stage.tables]
+    # Of stages that could run, the earlier of the list does: a budget that ends has bought what others need.
+    priority = {"dagster/priority": str(-STAGES.index(stage))}
     if not stage.asks:
 
-        @dg.multi_asset(name=stage.name, specs=specs)
+        @dg.multi_asset(name=stage.name, specs=specs, op_tags=priority)
         def made(
             context: dg.AssetExecutionContext, home: dg.ResourceParam[HomeResource]
         ) -> Iterator[dg.MaterializeResult[None]]:
@@ -92,7 +95,9 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
 
         return made
 
-    @dg.multi_asset(name=stage.name, specs=specs, check_specs=[spec_of_size(table) for table in stage.tables])
+    sizes = [spec_of_size(table) for table in stage.tables]
+
+    @dg.multi_asset(name=stage.name, specs=specs, check_specs=sizes, op_tags=priority)
     def asked(
         context: dg.AssetExecutionContext, home: dg.ResourceParam[HomeResource], clients: dg.ResourceParam[ClientPool]
     ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
@@ -111,26 +116,25 @@ def _made(
     stage: Stage, context: dg.AssetExecutionContext, home: HomeResource, clients: ClientPool | None
 ) -> Iterator[dg.MaterializeResult[None]]:
     # One at a time, in every process: `splits` is read, added to and written, and a host's limits hold for a process.
-    with storage_errors_reported(home.folder), alone(home.folder, waits=context.log.info):
-        runner = home.runner(clients)
-        status = runner.status(stage)
-        if status.stale and status.waits is None:
-            for damaged in status.damaged:
-                context.log.warning("%s: it is made again", damaged)
-            with clients.telling(Lines(context.log.info)) if clients else nullcontext():
-                versions = runner.run(stage)
-        else:
-            if status.waits is None:
-                context.log.info("up to date: the version stands")
-            else:
-                context.log.warning("left as it stands: it waits %s", status.waits)
-            made = [table for table in stage.tables if runner.store.pointer(table) is not None]
-            versions = [runner.store.version(table) for table in made]
-    for version in versions:
+    with (
+        storage_errors_reported(home.folder),
+        alone(home.folder, waits=context.log.info),
+        clients.telling(Lines(context.log.info)) if clients else nullcontext(),
+    ):
+        outcome = refresh_stage(home.runner(clients), stage)
+    for damaged in outcome.damaged:
+        context.log.warning("%s: it was made again", damaged)
+    if outcome.waits is not None:
+        context.log.warning("left as it stands: it waits %s", outcome.waits)
+    elif not outcome.ran:
+        context.log.info("up to date: the version stands")
+    for version in outcome.versions:
         yield _result(version, home)
     # What waits fails no run: what needs it waits as well, and all else is made.
-    for table in stage.tables[len(versions) :]:
-        yield dg.MaterializeResult(asset_key=table, metadata={"state": f"never made: it waits {status.waits}"})
+    for table in set(stage.tables) - {version.table for version in outcome.versions}:
+        yield dg.MaterializeResult(asset_key=table, metadata={"state": f"never made: it waits {outcome.waits}"})
+    if home.report is not None:
+        home.report(outcome)
 
 
 def specs_of(table: str, *, reconciled: bool = True) -> list[dg.AssetCheckSpec]:

@@ -10,6 +10,7 @@ from pipelines import settings
 from pipelines.core.home import Home
 from pipelines.defs.allowance import allow, record_spent
 from pipelines.flow.clients import ClientPool
+from pipelines.flow.refresh import Report
 from pipelines.flow.runner import Runner
 from pipelines.store.store import Store
 
@@ -22,10 +23,13 @@ class HomeResource:
     Args:
         path: Another one, for code that runs assets itself.
         runner: What such code knows of the stages already.
+        report: Hears of each stage when it is done.
     """
 
-    def __init__(self, path: str | Path | None = None, runner: Runner | None = None) -> None:
-        self._path, self._runner = path, runner
+    def __init__(
+        self, path: str | Path | None = None, runner: Runner | None = None, report: Report | None = None
+    ) -> None:
+        self._path, self._runner, self.report = path, runner, report
 
     @property
     def folder(self) -> Path:

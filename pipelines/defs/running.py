@@ -1,10 +1,10 @@
-"""Running one asset on the persistent instance of a home, so that the web UI shows what the command line did."""
+"""Running assets on the persistent instance of a home, so that the web UI shows what the command line did."""
 
 import os
 import socket
 import subprocess
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from pipelines.defs.crawl import materialization
 from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource, clients_resource
 from pipelines.errors import GongqingError, Interrupted
+from pipelines.flow.refresh import Report
 from pipelines.flow.runner import Runner
 from pipelines.settings import ROOT
 from pipelines.store.store import Store, Version
@@ -37,20 +38,20 @@ _NAME = assets.data_sets.name or ""
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run_stage(home: Path, stage: Stage, runner: Runner | None = None, opened: dg.DagsterInstance | None = None) -> None:
-    """Materialise the tables of a stage and run their checks. Raises the stage's own error where it fails.
+def run_stages(home: Path, runner: Runner | None, stages: Iterable[Stage], report: Report | None = None) -> None:
+    """Materialise the tables of stages and run their checks, in one run. Raises the error of the first that fails.
 
     Args:
         home: Whose tables.
-        stage: What to make.
-        runner: What is to run it, with who answers its questions; None: as the settings or the tables say, and nobody
-            for money.
-        opened: The instance of the home, for several stages in turn; None: it is opened for this one.
+        runner: What is to run them, with who answers their questions; None: as the settings or the tables say, and
+            nobody for money.
+        stages: What to make.
+        report: Hears of each stage when it is done.
     """
-    tables = set(stage.tables)
-    asset = next(one for one in assets.stages if {key.to_user_string() for key in one.keys} == tables)
+    tables = {table for stage in stages for table in stage.tables}
+    made = [one for one in assets.stages if {key.to_user_string() for key in one.keys} <= tables]
     own = [one for one in assets.checks if {key.asset_key.to_user_string() for key in one.check_keys} <= tables]
-    _run(home, [asset, *own], command="refresh", run_config=_QUIET, runner=runner, opened=opened)
+    _run(home, [*made, *own], command="refresh", run_config=_QUIET, runner=runner, report=report)
 
 
 def close_killed_runs(home: Path) -> None:
@@ -137,18 +138,18 @@ def _run(
     command: str,
     partition: str | None = None,
     runner: Runner | None = None,
-    opened: dg.DagsterInstance | None = None,
+    report: Report | None = None,
     **options: Any,
 ) -> None:
-    resource = HomeResource(path=str(home), runner=runner)
-    with nullcontext(opened) if opened else instance(home) as used:
-        _close_killed(home, used)
-        _list_data_sets(used, resource.store(), partition)
+    resource = HomeResource(home, runner, report)
+    with instance(home) as opened:
+        _close_killed(home, opened)
+        _list_data_sets(opened, resource.store(), partition)
         try:
             with _marked(home):
                 dg.materialize(
                     definitions,
-                    instance=used,
+                    instance=opened,
                     resources={"home": resource, "clients": runner.clients if runner else clients_resource},
                     partition_key=partition,
                     tags={"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"},
@@ -159,7 +160,7 @@ def _run(
         except DagsterExecutionInterruptedError as error:
             raise Interrupted from error
         finally:
-            _unlist(used, resource.store(), partition)
+            _unlist(opened, resource.store(), partition)
 
 
 def _list_data_sets(opened: dg.DagsterInstance, store: Store, partition: str | None) -> None:

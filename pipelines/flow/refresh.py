@@ -10,7 +10,7 @@ from pipelines.core.home import Home
 from pipelines.core.stage import Stage
 from pipelines.errors import DamagedVersion, NoVersion, RequestError, StoreError, UnknownName
 from pipelines.flow.clients import PAID, ClientPool
-from pipelines.flow.runner import Runner, needed
+from pipelines.flow.runner import Runner, Status, needed
 from pipelines.flow.stages import MAKERS, STAGES
 from pipelines.llm.interface import BUDGET, Estimate
 from pipelines.llm.profiles import prices, profile, profiles
@@ -32,6 +32,9 @@ class Outcome:
     versions: list[Version]
     waits: str | None = None
     damaged: tuple[str, ...] = ()
+
+
+Report = Callable[[Outcome], None]
 
 
 def chosen(select: Iterable[str]) -> list[Stage]:
@@ -58,14 +61,23 @@ def budget_name(select: Iterable[str]) -> str:
 def refresh(
     home: Path,
     settings: Settings,
-    run: Callable[[Runner, Stage], object] = Runner.run,
     select: Iterable[str] = (),
     clients: ClientPool | None = None,
-) -> Iterator[Outcome]:
-    """Run every stale stage by `run`, and tell of each stage when it is done.
+    run: Callable[[Runner, list[Stage], Report], object] | None = None,
+    report: Report | None = None,
+) -> list[Outcome]:
+    """Make the tables of every stage that is stale, in order.
 
     A stage that asks is left where no model is named, or where it would cost money and there is no budget; and so is
     what needs a table that was never made for it.
+
+    Args:
+        home: The home's folder.
+        settings: All settings.
+        select: Groups, tables or stages; all of them where nothing is named.
+        clients: Who answers questions; None: as the settings or the tables say, and nobody for money.
+        run: What runs `refresh_stage` for the stages that are stale, or come after one that is; None: one by one, here.
+        report: Hears of each stage when it is done.
 
     Raises Busy where another refresh is at work, RequestError where nothing was ever imported; UnknownPrice before
     anything is spent, where nobody has said what a model costs that a stage may ask; DamagedVersion where a file is
@@ -77,15 +89,48 @@ def refresh(
     runner = Runner(store, settings, clients or ClientPool(home, settings.llm))
     if runner.clients.may_spend:
         _require_prices(stages, runner)
+    outcomes: list[Outcome] = []
+
+    def done(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        if report is not None:
+            report(outcome)
+
     with alone(home):
+        due: list[Stage] = []
         for stage in stages:
-            started = time.monotonic()
-            status = runner.status(stage)
-            ran = status.stale and status.waits is None
-            if ran:
-                run(runner, stage)
-            versions = _current(stage.tables, store)
-            yield Outcome(stage, ran, time.monotonic() - started, versions, status.waits, status.damaged)
+            if _follows(stage, due) or _is_due(runner.status(stage)):
+                due.append(stage)
+            else:
+                done(refresh_stage(runner, stage))
+        if run is not None and due:
+            run(runner, due, done)
+        else:
+            for stage in due:
+                done(refresh_stage(runner, stage))
+    return outcomes
+
+
+def refresh_stage(runner: Runner, stage: Stage) -> Outcome:
+    """Run a stage if it is stale and waits for nothing. The caller holds the refresh lock.
+
+    Raises what `Runner.status` and `Runner.run` raise.
+    """
+    started = time.monotonic()
+    status = runner.status(stage)
+    if ran := _is_due(status):
+        runner.run(stage)
+    versions = _current(stage.tables, runner.store)
+    return Outcome(stage, ran, time.monotonic() - started, versions, status.waits, status.damaged)
+
+
+def _is_due(status: Status) -> bool:
+    return status.stale and status.waits is None
+
+
+def _follows(stage: Stage, others: Iterable[Stage]) -> bool:
+    """Whether a parent of a stage is a table of one of the others."""
+    return any(table in stage.parents for other in others for table in other.tables)
 
 
 def estimates(

@@ -1,14 +1,12 @@
 """How far a stage is with its questions, or an upload with its bytes."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self
 
 from pipelines.llm.money import amount
 from pipelines.llm.questions import Reply
-
-T = TypeVar("T")
 
 _EVERY = 5.0  # seconds between two lines
 
@@ -68,9 +66,8 @@ class Lines:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def over(self, outcomes: Iterable[T], total: int) -> Iterator[T]:  # noqa: ARG002 - of the protocol
-        """The outcomes, as they are: `update` logs them."""
-        yield from outcomes
+    def advance(self, done: int, total: int) -> None:
+        """Of `total` stages `done` are done: their questions are logged."""
 
     def update(self, stage: str, total: int, done: int, cached: int, failed: int, spent: Decimal) -> None:
         """Logs where a stage stands, now and then, and at its end where anything was called."""

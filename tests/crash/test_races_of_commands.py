@@ -88,5 +88,4 @@ def test_one_refresh_later_the_tables_are_those_of_one_command_after_the_other(r
 
 
 def _make_all(home: Path) -> None:
-    for _ in refresh(home, Settings(), clients=FakePool(None, Settings().llm)):
-        pass
+    refresh(home, Settings(), clients=FakePool(None, Settings().llm))

@@ -124,8 +124,7 @@ def home_to_refresh(home: Path) -> None:
 
 
 def refresh_some(home: Path) -> None:
-    for _ in refresh(home, Settings(), select=["sampled_turns", "grpo_ecot", "grpo_cer"]):
-        pass
+    refresh(home, Settings(), select=["sampled_turns", "grpo_ecot", "grpo_cer"])
 
 
 # A release

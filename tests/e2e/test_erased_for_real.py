@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -15,7 +16,7 @@ from vendor_profile import PROFILE
 
 from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource
-from pipelines.defs.running import run_stage
+from pipelines.defs.running import run_stages
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.refresh import refresh
 from pipelines.flow.runner import is_stale
@@ -64,7 +65,7 @@ def made(sample_home, vendor, tmp_path_factory) -> Path:
     for stage in stages:
         asks = {"provider": "openai", "budget": Decimal(5)} if stage.asks else {}
         with ClientPool(home, settings.llm, **asks) as clients:
-            run_stage(home, stage, HomeResource(path=str(home)).runner(clients))
+            run_stages(home, HomeResource(home).runner(clients), [stage])
     return home
 
 
@@ -133,9 +134,7 @@ def test_a_refresh_makes_the_tables_again_without_it_and_pays_for_little(home, a
     stage = next(stage for stage in STAGES if stage.name == "topics")
     assert is_stale(stage, store, settings)
     with ClientPool(home, settings.llm, budget=Decimal(5)) as clients:
-        outcomes = list(
-            refresh(home, settings, lambda runner, one: run_stage(home, one, runner), ["clean", "topics"], clients)
-        )
+        outcomes = refresh(home, settings, ["clean", "topics"], clients, partial(run_stages, home))
     assert any(outcome.ran for outcome in outcomes)
     assert traces(home, wanted) == {}
     assert asked[0] not in store.read("topics").collect()["row_id"]

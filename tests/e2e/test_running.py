@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from pipelines.cli import app
 from pipelines.defs.assets import data_sets
 from pipelines.defs.instance import instance
-from pipelines.defs.running import run_import, run_stage
+from pipelines.defs.running import run_import, run_stages
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.flow.stages import STAGES
 from pipelines.settings import ROOT, make_author_key
@@ -34,7 +34,7 @@ def _import(home: Path) -> None:
 
 def test_what_the_command_line_runs_is_in_the_web_ui(tmp_path):
     _import(tmp_path)
-    run_stage(tmp_path, STAGES[0])
+    run_stages(tmp_path, None, STAGES[:1])
     with instance(tmp_path) as standing:
         assert [run.tags["gongqing/command"] for run in standing.get_runs()] == ["refresh", "import"]
         assert all(run.is_success for run in standing.get_runs())
@@ -73,7 +73,7 @@ def test_several_imports_at_once(tmp_path):
 def test_a_lost_database_finds_its_partitions_again(tmp_path):
     _import(tmp_path)
     (tmp_path / ".dagster").rename(tmp_path / "lost")
-    run_stage(tmp_path, STAGES[0])
+    run_stages(tmp_path, None, STAGES[:1])
     assert _partitions(tmp_path) == ["sample"]
 
 
@@ -110,7 +110,7 @@ def test_runs_of_killed_commands_are_closed_by_the_next_one_whatever_they_were_a
 @pytest.mark.drill("kill")
 def test_a_run_killed_at_its_very_end_is_closed_though_nothing_is_left_to_do(tmp_path, monkeypatch):
     _import(tmp_path)
-    run_stage(tmp_path, STAGES[0])
+    run_stages(tmp_path, None, STAGES[:1])
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     with instance(tmp_path) as standing:

@@ -11,17 +11,18 @@ from older_home import manifest_of, rewrite, say
 
 from pipelines.errors import Busy, DamagedVersion, NewerHome, OlderSchema, RequestError, UnknownName
 from pipelines.flow.refresh import budget_name, chosen, refresh
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.settings import Settings
 from pipelines.store import Store
 
 
 def _hold(home: Path, ready, done) -> None:
-    def wait(_runner, _stage) -> None:
+    def wait(*_) -> None:
         ready.set()
         done.wait(60)
 
-    next(iter(refresh(home, Settings(seed=1), wait, ["splits"])))
+    refresh(home, Settings(seed=1), ["splits"], run=wait)
 
 
 def test_everything_is_chosen_where_nothing_is_named():
@@ -42,11 +43,11 @@ def test_an_unknown_name_is_refused_with_the_nearest():
 
 def test_a_home_without_data_has_nothing_to_refresh(tmp_path):
     with pytest.raises(RequestError, match="gongqing import"):
-        list(refresh(tmp_path, Settings(), lambda *_: None))
+        refresh(tmp_path, Settings())
 
 
 def test_a_second_refresh_runs_nothing(sample_home):
-    outcomes = list(refresh(sample_home, Settings(), lambda _, stage: pytest.fail(stage.name)))
+    outcomes = refresh(sample_home, Settings(), run=lambda *_: pytest.fail("nothing is due"))
     assert [outcome.ran for outcome in outcomes] == [False] * len(STAGES)
     assert {version.table for outcome in outcomes for version in outcome.versions} == {
         table for stage in STAGES for table in stage.tables
@@ -62,7 +63,7 @@ def test_only_one_refresh_at_a_time(sample_home):
     try:
         assert ready.wait(60)
         with pytest.raises(Busy, match=f"process {other.pid} on "):
-            list(refresh(sample_home, Settings(), lambda *_: None))
+            refresh(sample_home, Settings())
     finally:
         done.set()
         other.join(60)
@@ -77,22 +78,23 @@ def test_a_lock_left_by_a_dead_process_holds_nobody_up(sample_home):
     assert ready.wait(60)
     os.kill(other.pid, 9)
     other.join(60)
-    assert list(refresh(sample_home, Settings(), lambda *_: None))
+    assert refresh(sample_home, Settings())
 
 
-def test_stages_that_fail_stop_the_refresh(tmp_path, sample_home):
+def test_stages_that_fail_stop_the_refresh(tmp_path, sample_home, monkeypatch):
     store = Store(tmp_path / "data")
     store.write("imported_posts", Store(sample_home / "data").read("imported_posts"), partition="sample")
-    ran = []
+    ran, run = [], Runner.run
 
-    def run(runner, stage) -> None:
+    def fail_at_unique(runner, stage):
         ran.append(stage.name)
         if stage.name == "unique":
             raise RuntimeError("as a crash would")
-        runner.run(stage)
+        return run(runner, stage)
 
+    monkeypatch.setattr(Runner, "run", fail_at_unique)
     with pytest.raises(RuntimeError):
-        list(refresh(tmp_path, Settings(), run))
+        refresh(tmp_path, Settings())
     assert ran == ["clean_posts", "clean_dialogues", "unique"]
     assert store.current("unique_posts") == []
 

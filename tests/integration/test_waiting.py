@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Outcome]]
         path = ROOT / "samples" / f"{kind}.jsonl"
         mapping = path.with_suffix(".toml")
         import_file(Store(Home(home).data), home, "mapped", path, data_set="sample", mapping=mapping)
-    return home, list(refresh(home, Settings()))
+    return home, refresh(home, Settings())
 
 
 def store(made: tuple[Path, list[Outcome]]) -> Store:
@@ -73,7 +73,7 @@ def test_all_that_needs_a_model_waits_and_so_does_what_needs_its_tables(made):
 
 
 def test_the_same_again_makes_nothing_and_waits_for_the_same(made):
-    again = list(refresh(made[0], Settings()))
+    again = refresh(made[0], Settings())
     assert not any(outcome.ran for outcome in again)
     assert {one.stage.name: one.waits for one in again} == {one.stage.name: one.waits for one in made[1]}
 

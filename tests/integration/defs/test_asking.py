@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -18,7 +19,7 @@ from vendor_profile import PROFILE
 
 from pipelines.defs import assets, schedules
 from pipelines.defs.resources import HomeResource, clients_resource
-from pipelines.defs.running import run_stage
+from pipelines.defs.running import run_stages
 from pipelines.errors import BudgetSpent
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.refresh import budget_name, estimates, refresh
@@ -110,7 +111,7 @@ def test_a_budget_that_does_not_reach_fails_the_run_and_keeps_what_was_answered(
 def test_a_refresh_waits_for_a_budget_and_tells_what_it_takes(home):
     settings = load(home)
     with ClientPool(home, settings.llm, provider="openai") as clients:
-        [outcome] = refresh(home, settings, lambda _, stage: pytest.fail(stage.name), [TABLE], clients)
+        [outcome] = refresh(home, settings, [TABLE], clients, lambda *_: pytest.fail("nothing is due"))
         [(stage, taken)] = estimates(home, settings, clients, [TABLE])
     assert not outcome.ran
     assert outcome.waits == f"for a budget: {taken.calls} calls to openai cost money"
@@ -126,15 +127,11 @@ def test_one_budget_is_for_all_stages_of_a_refresh(home):
         [(_, topics)] = estimates(home, settings, clients, ["topics"])
     budget = topics.cost + Decimal("0.000001")
 
-    def run(runner, stage):
-        run_stage(home, stage, runner)
-
     with (
         pytest.raises(BudgetSpent),
         ClientPool(home, settings.llm, provider="openai", budget=budget) as clients,
     ):
-        for _ in refresh(home, settings, run, ["topics", "emotions"], clients):
-            pass
+        refresh(home, settings, ["topics", "emotions"], clients, partial(run_stages, home))
     with Ledger(home / "ledger.sqlite") as ledger:
         assert sum(one.cost for one in ledger.spend()) <= budget
         assert {one.stage for one in ledger.spend()} == {"topics", "emotions"}
@@ -146,8 +143,7 @@ def test_a_budget_that_was_broken_off_is_not_ended_by_a_refresh_of_something_els
     def refreshed(table: str, budget: str) -> None:
         named = budget_name([table])
         with ClientPool(home, settings.llm, provider="openai", budget=Decimal(budget), budget_of=named) as clients:
-            for _ in refresh(home, settings, lambda runner, stage: run_stage(home, stage, runner), [table], clients):
-                pass
+            refresh(home, settings, [table], clients, partial(run_stages, home))
 
     with pytest.raises(BudgetSpent):
         refreshed("topics", "0.02")
@@ -167,13 +163,13 @@ def test_a_budget_that_was_broken_off_after_its_last_call_is_ended_by_the_next_r
 
     def refreshed(run) -> bool:
         with ClientPool(home, settings.llm, provider="openai", budget=Decimal(5), budget_of=named) as clients:
-            [outcome] = refresh(home, settings, run, [TABLE], clients)
+            [outcome] = refresh(home, settings, [TABLE], clients, run)
         return outcome.ran
 
-    assert refreshed(lambda runner, stage: run_stage(home, stage, runner))
+    assert refreshed(partial(run_stages, home))
     with Ledger(home / "ledger.sqlite") as ledger:
         ledger.open_budget(Decimal(5), "USD", named)
-    assert not refreshed(lambda _, stage: pytest.fail(stage.name))
+    assert not refreshed(lambda *_: pytest.fail("nothing is due"))
     with Ledger(home / "ledger.sqlite") as ledger:
         assert ledger.budgets() == []
 
@@ -267,7 +263,7 @@ def test_what_shapes_a_question_makes_its_table_stale_and_a_price_does_not(home)
             return is_stale(stage, HomeResource(path=str(home)).store(), load(home), clients)
 
     with ClientPool(home, load(home).llm, provider="openai", budget=Decimal(1)) as clients:
-        run_stage(home, stage, HomeResource(path=str(home)).runner(clients))
+        run_stages(home, HomeResource(home).runner(clients), [stage])
     assert not stale()
     models = home / "models.toml"
     models.write_text(models.read_text().replace("output = 10", "output = 11"))
@@ -286,9 +282,7 @@ def test_without_a_budget_a_model_whose_price_nobody_has_said_is_waited_for(samp
     shutil.copytree(sample_home / "data", tmp_path / "home" / "data", ignore=shutil.ignore_patterns("ecot_chains"))
     settings = load(tmp_path / "home")
     with ClientPool(tmp_path / "home", settings.llm, provider="openai") as clients:
-        [outcome] = refresh(
-            tmp_path / "home", settings, lambda _, stage: pytest.fail(stage.name), ["ecot_chains"], clients
-        )
+        [outcome] = refresh(tmp_path / "home", settings, ["ecot_chains"], clients)
     assert "nobody has said" in outcome.waits or "host" in outcome.waits
 
 
