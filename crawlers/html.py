@@ -114,9 +114,9 @@ def followed(node: Node) -> bool:
     return False
 
 
-def number(text: str) -> int | None:
+def number(text: str | None) -> int | None:
     """The first number in `text`: 3个回答, 1,204, 1.2万."""
-    match = _NUMBER.search(text)
+    match = _NUMBER.search(text or "")
     if match is None:
         return None
     return round(float(match[1].replace(",", "") + (match[2] or "")) * (10_000 if match[3] else 1))

@@ -78,12 +78,10 @@ class PostPage:
 
 
 class PageError(ValueError):
-    """Raised by `crawlers.pages`: a layout of ours in which something needed is missing, or stands twice."""
+    """Raised by `crawlers.pages`: a layout of ours in which something needed is missing, or stands twice.
 
-    def __init__(self, what: str, url: str) -> None:
-        super().__init__(f"{what}: {url}")
-        self.what = what
-        self.url = url
+    Its message holds no word of the page.
+    """
 
 
 class UnknownLayout(PageError):

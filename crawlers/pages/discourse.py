@@ -41,132 +41,117 @@ def board_path(_site: Site, board: Board) -> str:
 def list_page(body: object, url: str, fetched_at: datetime) -> ListPage:
     """The topics of a list; a topic's address is that of its JSON."""
     if not isinstance(body, dict) or not isinstance(body.get("topic_list"), dict):
-        raise UnknownLayout("no `topic_list`", url)
+        raise UnknownLayout("no `topic_list`")
     topics = body["topic_list"]
-    listed = (_listed(topic, url, fetched_at) for topic in guard.get(topics, "topics", list, url))
-    return guard.list_page(listed, _next_url(guard.get_or_none(topics, "more_topics_url", str, url), url))
+    listed = (_listed(topic, url, fetched_at) for topic in guard.get(topics, "topics", list))
+    return guard.list_page(listed, _next_url(guard.get_or_none(topics, "more_topics_url", str), url))
 
 
 def _listed(topic: object, url: str, fetched_at: datetime) -> Listed:
-    source_id = guard.number_id(topic, "id", url)
-    active = guard.get_or_none(topic, "last_posted_at", str, url)
+    source_id = guard.number_id(topic, "id")
     return Listed(
         source_id=source_id,
         url=_forum(url) + f"/t/{source_id}.json",
         # The highest number goes up with every post, also where another was removed.
-        fingerprint=f"{guard.count(topic, 'posts_count', url)} {guard.count(topic, 'highest_post_number', url)}",
-        posted=guard.moment_or_none(guard.get(topic, "created_at", str, url), fetched_at),
-        active=guard.moment_or_none(active, fetched_at),
-        pinned=any(guard.get_or_none(topic, key, bool, url) or False for key in ("pinned", "pinned_globally")),
+        fingerprint=f"{guard.count(topic, 'posts_count')} {guard.count(topic, 'highest_post_number')}",
+        posted=guard.moment_or_none(guard.get(topic, "created_at", str), fetched_at),
+        active=guard.moment_or_none(guard.get_or_none(topic, "last_posted_at", str), fetched_at),
+        pinned=any(guard.get_or_none(topic, key, bool) or False for key in ("pinned", "pinned_globally")),
     )
 
 
 def post_page(body: object, url: str, fetched_at: datetime) -> PostPage:
     """A topic, or more posts of one."""
     if not isinstance(body, dict) or not isinstance(body.get("post_stream"), dict):
-        raise UnknownLayout("no `post_stream`", url)
+        raise UnknownLayout("no `post_stream`")
     source_id = guard.own_id(body, "id", _TOPIC_PATH, url)
     stream = body["post_stream"]
-    posts = guard.get(stream, "posts", list, url)
-    ids = [guard.number_id(post, "id", url) for post in posts]
-    guard.distinct(ids, "a post", url)
-    more = [guard.number_id({"id": each}, "id", url) for each in guard.get_or_none(stream, "stream", list, url) or []]
-    guard.distinct(more, "an id of a post", url)
+    posts = guard.get(stream, "posts", list)
+    ids = [guard.number_id(post, "id") for post in posts]
+    guard.distinct(ids, "a post")
+    more = [guard.number_id({"id": each}, "id") for each in guard.get_or_none(stream, "stream", list) or []]
+    guard.distinct(more, "an id of a post")
     complete = bool(more)
     if complete and not set(ids) <= set(more):  # its id is wrong: the right one would come as one post more
-        raise PageError("a post that the topic does not list", url)
+        raise PageError("a post that the topic does not list")
     more = [each for each in more if each not in set(ids)]
-    numbers = [guard.count(post, "post_number", url) for post in posts]
-    guard.distinct([str(number) for number in numbers], "a number of a post", url)
+    numbers = [guard.count(post, "post_number") for post in posts]
+    guard.distinct([str(number) for number in numbers], "a number of a post")
     if complete and 1 not in numbers:
-        raise PageError("a topic without its first post", url)
-    answers = [_answer(post, url, fetched_at) for post, number in zip(posts, numbers, strict=True) if number != 1]
-    return guard.page(
-        PostPage(
-            question=_question(body, posts[numbers.index(1)], source_id, url, fetched_at) if 1 in numbers else None,
-            answers=tuple(answer for answer in answers if answer is not None and answer.text),
-            next_urls=tuple(_posts_url(source_id, more[k : k + _BATCH], url) for k in range(0, len(more), _BATCH)),
-            layout=LAYOUT,
-            n_answers=guard.count_of_answers(body, "posts_count", url),
-            n_found=len(answers),
-        ),
-        url,
-    )
+        raise PageError("a topic without its first post")
+    question = _question(body, posts[numbers.index(1)], source_id, url, fetched_at) if 1 in numbers else None
+    answers = [_answer(post, fetched_at) for post, number in zip(posts, numbers, strict=True) if number != 1]
+    batches = (more[k : k + _BATCH] for k in range(0, len(more), _BATCH))
+    queries = (urlencode([("post_ids[]", each) for each in batch]) for batch in batches)
+    next_urls = [f"{_forum(url)}/t/{source_id}/posts.json?{query}" for query in queries]
+    return guard.page(question, answers, next_urls, LAYOUT, guard.count_of_answers(body, "posts_count"))
 
 
 def _question(topic: dict[str, Any], post: object, source_id: str, url: str, fetched_at: datetime) -> Question:
-    if not _shown(post, url):
-        raise PageError("a question that is hidden or removed", url)
-    slug = guard.get_or_none(topic, "slug", str, url) or "-"
-    tags = guard.get_or_none(topic, "tags", list, url) or []
+    if not _shown(post):
+        raise PageError("a question that is hidden or removed")
+    slug = guard.get_or_none(topic, "slug", str) or "-"
+    # Newer versions give a tag as an object.
+    tags = (each if isinstance(each, dict) else {"name": each} for each in guard.get_or_none(topic, "tags", list) or [])
+    names = (guard.get(tag, "name", str) for tag in tags)
     category = topic.get("category_id")
     return Question(
         source_id=source_id,
         url=f"{_forum(url)}/t/{slug if _SLUG.fullmatch(slug) else '-'}/{source_id}",
-        title=guard.title_of(guard.get(topic, "title", str, url), url),
-        description=_text(post, url),
-        topic=None if category is None else guard.number_id(topic, "category_id", url),
-        subtopics=tuple(dict.fromkeys(tag for each in tags if (tag := _tag(each, url)))),
-        author=_author(post, url),
-        posted=guard.moment(guard.get(post, "created_at", str, url), fetched_at, "the question", url),
+        title=guard.title_of(guard.get(topic, "title", str)),
+        description=_text(post),
+        topic=None if category is None else guard.number_id(topic, "category_id"),
+        subtopics=tuple(dict.fromkeys(name for each in names if (name := " ".join(each.split())))),
+        author=_author(post),
+        posted=guard.moment(guard.get(post, "created_at", str), fetched_at, "the question"),
     )
 
 
-def _answer(post: object, url: str, fetched_at: datetime) -> Answer | None:
-    if not _shown(post, url):
+def _answer(post: object, fetched_at: datetime) -> Answer | None:
+    if not _shown(post):
         return None
-    author = _author(post, url)
+    author = _author(post)
     return Answer(
-        source_id=guard.number_id(post, "id", url),
+        source_id=guard.number_id(post, "id"),
         author=author,
         author_role="member" if author else "unknown",
-        text=_text(post, url),
-        posted=guard.moment_or_none(guard.get_or_none(post, "created_at", str, url), fetched_at),
-        likes=_likes(post, url),
-        recommended=guard.get_or_none(post, "accepted_answer", bool, url),
+        text=_text(post),
+        posted=guard.moment_or_none(guard.get_or_none(post, "created_at", str), fetched_at),
+        likes=_likes(post),
+        recommended=guard.get_or_none(post, "accepted_answer", bool),
     )
 
 
-def _shown(post: object, url: str) -> bool:
+def _shown(post: object) -> bool:
     """Whether a post is a person's, and neither hidden by the community nor removed."""
-    if guard.get_or_none(post, "post_type", int, url) not in (None, _BY_A_PERSON):
+    if guard.get_or_none(post, "post_type", int) not in (None, _BY_A_PERSON):
         return False
     flags = ("hidden", "user_deleted")
-    hidden = any(guard.get(post, key, bool, url) for key in flags if isinstance(post, dict) and key in post)
-    return not hidden and guard.get_or_none(post, "deleted_at", str, url) is None
+    hidden = any(guard.get(post, key, bool) for key in flags if isinstance(post, dict) and key in post)
+    return not hidden and guard.get_or_none(post, "deleted_at", str) is None
 
 
-def _text(post: object, url: str) -> str:
-    return guard.html_text(guard.get(post, "cooked", str, url), _NOT_WRITTEN, "a post", url)
+def _text(post: object) -> str:
+    return guard.html_text(guard.get(post, "cooked", str), _NOT_WRITTEN, "a post")
 
 
-def _author(post: object, url: str) -> str | None:
-    number: int | None = guard.get_or_none(post, "user_id", int, url)
+def _author(post: object) -> str | None:
+    number: int | None = guard.get_or_none(post, "user_id", int)
     return None if number is None else str(number)
 
 
-def _likes(post: object, url: str) -> int | None:
+def _likes(post: object) -> int | None:
     """How often a post was liked; a post that lists its actions, and no likes among them, has none."""
-    actions = guard.get_or_none(post, "actions_summary", list, url)
+    actions = guard.get_or_none(post, "actions_summary", list)
     if actions is None:
         return None
-    likes = [action for action in actions if guard.get(action, "id", int, url) == _LIKE and "count" in action]
-    return sum(guard.count(like, "count", url) for like in likes)
-
-
-def _tag(tag: object, url: str) -> str:
-    """A tag, which newer versions give as an object."""
-    name: str = guard.get(tag, "name", str, url) if isinstance(tag, dict) else guard.get({"tag": tag}, "tag", str, url)
-    return " ".join(name.split())
+    likes = [action for action in actions if guard.get(action, "id", int) == _LIKE and "count" in action]
+    return sum(guard.count(like, "count") for like in likes)
 
 
 def _forum(url: str) -> str:
     """The address at which the forum begins, without a slash at its end."""
     return guard.forum_of(url, _FORUM, "Discourse")
-
-
-def _posts_url(topic: str, ids: list[str], url: str) -> str:
-    return f"{_forum(url)}/t/{topic}/posts.json?{urlencode([('post_ids[]', i) for i in ids])}"
 
 
 def _next_url(more: str | None, url: str) -> str | None:
@@ -177,9 +162,9 @@ def _next_url(more: str | None, url: str) -> str | None:
     try:
         parts = urlsplit(more)
     except ValueError as error:
-        raise PageError("the link to the next page leads nowhere", url) from error
+        raise PageError("the link to the next page leads nowhere") from error
     if parts.scheme or parts.netloc or not parts.path.startswith("/"):
-        raise PageError("the link to the next page leads nowhere, or elsewhere", url)
+        raise PageError("the link to the next page leads nowhere, or elsewhere")
     path = parts.path if parts.path.startswith(f"{forum.path}/") else forum.path + parts.path
     path = path if path.endswith(".json") else f"{path}.json"
     return urlunsplit((forum.scheme, forum.netloc, path, parts.query, ""))

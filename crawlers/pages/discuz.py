@@ -74,9 +74,9 @@ def board_path(site: Site, board: Board) -> str:
 
 def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> ListPage:
     """The threads of a board, those stuck on top first."""
-    top = guard.root(body, url)
+    top = guard.root(body)
     if not html.find(top, css["list"]):
-        raise _nothing(top, css, "no list of threads", url)
+        raise _nothing(top, css, "no list of threads")
     base = html.base(top, url)
     rows = [(row, kind[1]) for row in html.find(top, css["list_post"]) if (kind := _ROW.fullmatch(row.get("id")))]
     listed = [_listed(row, kind == "stick", css, url, base, fetched_at) for row, kind in rows]
@@ -86,18 +86,18 @@ def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, 
 def _listed(
     row: Node, pinned: bool, css: Mapping[str, str], url: str, base: str, fetched_at: datetime
 ) -> Listed | None:
-    title = guard.one(row, css["list_link"], "the link of a thread in a list", url)
+    title = guard.one(row, css["list_link"], "the link of a thread in a list")
     if not html.followed(title):
-        raise PageError("the page ends within a thread of a list", url)
+        raise PageError("the page ends within a thread of a list")
     link = html.link(title.get("href"), base)
     thread = _thread(link) if link and guard.same_host(link, url) else None
     if thread is None:
         return None
     # Two columns say who and when: of the thread, and of its last message.
     columns = html.find(row, css["list_by"])
-    posted = _when(columns[0], css["list_time"], fetched_at) if len(columns) == 2 else None
-    active = _when(columns[1], css["list_time"], fetched_at) if len(columns) == 2 else None
-    replies = next((html.number(html.words(each)) for each in html.find(row, css["list_replies"])), None)
+    times = [next(iter(html.find(column, css["list_time"])), None) for column in columns if len(columns) == 2]
+    posted, active = (_when(time, fetched_at) for time in times or (None, None))
+    replies = _number(row, css["list_replies"])
     fingerprint = None if replies is None else str(replies)
     if fingerprint and active is not None and dates.names_a_date(active):
         # A reply that was removed and one that came since leave the number as it was.
@@ -107,74 +107,71 @@ def _listed(
 
 def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> PostPage:
     """A page of a thread; its first message is the question."""
-    top = guard.root(body, url)
+    top = guard.root(body)
     if not html.find(top, css["title"]) or not html.find(top, css["post"]):
-        raise _nothing(top, css, "no thread", url)
+        raise _nothing(top, css, "no thread")
     thread = _thread(url)
     if thread is None:
-        raise PageError("a thread whose address has no id", url)
-    title = guard.one(top, css["title"], "the title", url)
-    subject = guard.title_of(guard.text(title, f"div, table, p, h1, {_PARTS}", "the title", url), url)
-    messages = [_message(post, css, url, fetched_at) for post in _posts(top, css, url)]
-    first = _page_number(url) == 1
-    question = None
-    if first:
-        question = _question(top, html.find(top, css["post"])[0], messages[0], subject, thread, css, url)
-    answers = tuple(message for message in messages[first:] if message.text)
+        raise PageError("a thread whose address has no id")
+    title = guard.one(top, css["title"], "the title")
+    subject = guard.title_of(guard.text(title, f"div, table, p, h1, {_PARTS}", "the title"))
+    posts = _posts(top, css)
+    messages = [_message(post, css, fetched_at) for post in posts]
+    rewritten = _REWRITTEN.search(urlsplit(url).path)
+    first = (int(rewritten[2]) if rewritten else guard.parameter(url, "page") or 1) == 1
+    question = _question(top, posts[0], messages[0], subject, thread, css) if first else None
     counts = html.find(top, css["counts"])
     n_answers = html.number(html.words(counts[1])) if len(counts) == 2 else None
-    next_urls = guard.next_links(top, css["next"], url)
-    return guard.page(PostPage(question, answers, next_urls, LAYOUT, n_answers, len(messages[first:])), url)
+    return guard.page(question, messages[first:], [guard.next_link(top, css["next"], url)], LAYOUT, n_answers)
 
 
-def _posts(top: Node, css: Mapping[str, str], url: str) -> list[Node]:
+def _posts(top: Node, css: Mapping[str, str]) -> list[Node]:
     posts = [post for post in html.find(top, css["post"]) if _MESSAGE.fullmatch(post.get("id", ""))]
     if not posts:
-        raise PageError("a thread without messages", url)
-    guard.distinct([post.get("id") for post in posts], "a message", url)
+        raise PageError("a thread without messages")
+    guard.distinct([post.get("id") for post in posts], "a message")
     inside = set(posts)
     if any(each in inside for post in posts for each in post.iterancestors()):
-        raise PageError("a message within a message", url)
+        raise PageError("a message within a message")
     texts = {text for post in posts for text in html.find(post, css["text"])}
     if texts != set(html.find(top, css["text"])):
-        raise PageError("a message outside of the thread", url)
+        raise PageError("a message outside of the thread")
     return posts
 
 
-def _message(post: Node, css: Mapping[str, str], url: str, fetched_at: datetime) -> Answer:
+def _message(post: Node, css: Mapping[str, str], fetched_at: datetime) -> Answer:
     """A message of a thread; without text where it is an image alone or hidden from guests."""
     source_id = post.get("id").removeprefix("post_")
-    text = guard.at_most_one(post, css["text"], "the text of a message", url)
+    text = guard.at_most_one(post, css["text"], "the text of a message")
     if text is None and not html.find(post, css["locked"]):
-        raise PageError("a message without text", url)
-    stamp = guard.at_most_one(post, css["posted"], "the time of a message", url)
+        raise PageError("a message without text")
+    stamp = guard.at_most_one(post, css["posted"], "the time of a message")
     ids = {each.get("id", "") for each in (text, stamp) if each is not None}
     if not ids <= {f"postmessage_{source_id}", f"authorposton{source_id}"}:
-        raise PageError("a message with parts of another", url)
+        raise PageError("a message with parts of another")
     if stamp is not None and not _POSTED.match(html.words(stamp)):
-        raise PageError("a message without the words before its time: another language, or a wrong encoding", url)
-    people = guard.one_person(html.find(post, css["author"]), _PERSON, "the writer of a message", url)
-    likes = next((html.number(html.words(each)) for each in html.find(post, css["likes"])), None)
+        raise PageError("a message without the words before its time: another language, or a wrong encoding")
+    author = next(iter(guard.one_person(post, css["author"], _PERSON, "the writer of a message")), None)
     return Answer(
         source_id=source_id,
-        author=people[0] if people else None,
-        author_role="member" if people else "unknown",
-        text="" if text is None else guard.text(text, _PARTS, "a message", url, drop=_NOT_WRITTEN),
-        posted=None if stamp is None else _when_of(stamp, fetched_at),
-        likes=likes,
+        author=author,
+        author_role="member" if author else "unknown",
+        text="" if text is None else guard.text(text, _PARTS, "a message", drop=_NOT_WRITTEN),
+        posted=_when(stamp, fetched_at),
+        likes=_number(post, css["likes"]),
     )
 
 
 def _question(
-    top: Node, post: Node, message: Answer, title: str, thread: tuple[str, str], css: Mapping[str, str], url: str
+    top: Node, post: Node, message: Answer, title: str, thread: tuple[str, str], css: Mapping[str, str]
 ) -> Question:
     floor = next((html.words(each) for each in html.find(post, css["floor"])), "")
     if floor not in _FIRST_FLOOR and _OTHER_FLOOR.fullmatch(floor):
-        raise PageError("the first message of the thread is missing", url)
+        raise PageError("the first message of the thread is missing")
     if not html.find(post, css["text"]) or (not message.text and html.find(post, css["locked"])):
-        raise PageError("a question that is hidden from guests", url)
+        raise PageError("a question that is hidden from guests")
     if message.posted is None:
-        raise PageError("the question: no time that can be read", url)
+        raise PageError("the question: no time that can be read")
     board = html.find(top, css["board"])
     kinds = [html.words(each).strip("[]【】 ") for each in html.find(top, css["kind"])]
     return Question(
@@ -189,10 +186,10 @@ def _question(
     )
 
 
-def _nothing(top: Node, css: Mapping[str, str], what: str, url: str) -> PageError:
+def _nothing(top: Node, css: Mapping[str, str], what: str) -> PageError:
     if html.find(top, css["message_page"]):
-        return PageError("the board answers with a message: removed, closed, or for members alone", url)
-    return UnknownLayout(what, url)
+        return PageError("the board answers with a message: removed, closed, or for members alone")
+    return UnknownLayout(what)
 
 
 def _thread(url: str) -> tuple[str, str] | None:
@@ -207,17 +204,13 @@ def _thread(url: str) -> tuple[str, str] | None:
     return str(tid), guard.plain_url(url, _NOT_THE_THREAD)
 
 
-def _page_number(url: str) -> int:
-    if rewritten := _REWRITTEN.search(urlsplit(url).path):
-        return int(rewritten[2])
-    return guard.parameter(url, "page") or 1
+def _number(node: Node, css: str) -> int | None:
+    return next((html.number(html.words(each)) for each in html.find(node, css)), None)
 
 
-def _when(column: Node, css: str, fetched_at: datetime) -> Moment | None:
-    return next((_when_of(each, fetched_at) for each in html.find(column, css)), None)
-
-
-def _when_of(node: Node, fetched_at: datetime) -> Moment | None:
+def _when(node: Node | None, fetched_at: datetime) -> Moment | None:
     """The time in `node`. Within a week Discuz shows words (3 小时前), and the time itself in the span's title."""
+    if node is None:
+        return None
     exact = next((each.get("title") for each in html.find(node, "span[title]")), None)
     return guard.moment_or_none(exact or html.words(node), fetched_at)

@@ -60,29 +60,28 @@ def board_path(_site: Site, board: Board) -> str:
 
 def list_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> ListPage:
     """The topics of a group, that with the latest comment first."""
-    top = guard.root(body, url)
+    top = guard.root(body)
     if not html.find(top, css["list"]):
-        raise UnknownLayout("no list of topics", url)
+        raise UnknownLayout("no list of topics")
     base = html.base(top, url)
     rows = [row for row in html.find(top, css["list_post"]) if html.find(row, "td.title")]
     listed = [_listed(row, css, url, base, fetched_at) for row in rows]
     if rows and not any(html.find(row, css["list_link"]) for row in rows):
-        raise UnknownLayout("topics in a list without links", url)
+        raise UnknownLayout("topics in a list without links")
     return guard.list_page(listed, guard.next_link(top, css["next"], url))
 
 
 def _listed(row: Node, css: Mapping[str, str], url: str, base: str, fetched_at: datetime) -> Listed | None:
-    title = guard.at_most_one(row, css["list_link"], "the link of a topic in a list", url)
+    title = guard.at_most_one(row, css["list_link"], "the link of a topic in a list")
     link = None if title is None else html.link(title.get("href"), base)
     topic = _topic(link) if link and guard.same_host(link, url) else None
     if topic is None:
         return None
     if not html.followed(title):
-        raise PageError("the page ends within a topic of a list", url)
-    shown = guard.at_most_one(row, css["list_active"], "the time of a topic in a list", url)
-    active = None if shown is None else guard.moment_or_none(_time(shown), fetched_at)
-    counted = guard.at_most_one(row, css["list_replies"], "the number of comments in a list", url)
-    replies = None if counted is None else html.number(html.words(counted)) or 0  # an empty cell is none
+        raise PageError("the page ends within a topic of a list")
+    active = guard.moment_or_none(_time(row, css["list_active"], "the time of a topic in a list"), fetched_at)
+    counted = guard.words(row, css["list_replies"], "the number of comments in a list")
+    replies = None if counted is None else html.number(counted) or 0  # an empty cell is none
     fingerprint = None
     if replies is not None or active is not None:
         fingerprint = f"{replies} {active.at:%Y-%m-%dT%H:%M}" if active else str(replies)
@@ -92,60 +91,55 @@ def _listed(row: Node, css: Mapping[str, str], url: str, base: str, fetched_at: 
 
 def post_page(body: Selector, url: str, fetched_at: datetime, css: Mapping[str, str] = SELECTORS) -> PostPage:
     """A page of a topic; the question comes with the first page alone."""
-    top = guard.root(body, url)
+    top = guard.root(body)
     if not html.find(top, css["topic"]) and not html.find(top, css["answers"]):
-        raise UnknownLayout("no topic", url)
+        raise UnknownLayout("no topic")
     topic = _topic(url)
     if topic is None:
-        raise PageError("a topic whose address has no id", url)
+        raise PageError("a topic whose address has no id")
     first = not guard.parameter(url, "start")
     if not first and not html.find(top, css["answers"]):
-        raise PageError("a further page of a topic, and no list of comments", url)
-    question = _question(top, topic, css, url, fetched_at) if first else None
+        raise PageError("a further page of a topic, and no list of comments")
     rows = html.find(top, css["answer"])
     inside = {text for row in rows for text in html.find(row, css["answer_text"])}
     outside = {text for each in html.find(top, css["answers"]) for text in html.find(each, css["answer_text"])} - inside
     if outside or len(html.find(top, css["answers"])) > 1:
-        raise PageError("a comment outside of the list of comments", url)
-    answers = [_answer(row, css, url, fetched_at) for row in rows]
-    guard.distinct([answer.source_id or "" for answer in answers], "a comment", url)
-    kept = tuple(answer for answer in answers if answer.text)
-    next_urls = guard.next_links(top, css["next"], url)
-    return guard.page(PostPage(question, kept, next_urls, LAYOUT, n_found=len(answers)), url)
+        raise PageError("a comment outside of the list of comments")
+    question = _question(top, topic, css, fetched_at) if first else None
+    answers = [_answer(row, css, fetched_at) for row in rows]
+    return guard.page(question, answers, [guard.next_link(top, css["next"], url)], LAYOUT)
 
 
-def _question(top: Node, topic: tuple[str, str], css: Mapping[str, str], url: str, fetched_at: datetime) -> Question:
-    title = guard.one(top, css["title"], "the title", url)
-    text = guard.one(top, css["text"], "the topic's text", url)
-    posted = guard.one(top, css["posted"], "the time of the topic", url)
+def _question(top: Node, topic: tuple[str, str], css: Mapping[str, str], fetched_at: datetime) -> Question:
+    title = guard.one(top, css["title"], "the title")
+    text = guard.one(top, css["text"], "the topic's text")
     foreign = f"div, p, span, a, {_PARTS}"
     return Question(
         source_id=topic[0],
         url=topic[1],
-        title=guard.title_of(guard.text(title, foreign, "the title", url), url),
-        description=guard.text(text, _PARTS, "the topic's text", url),
+        title=guard.title_of(guard.text(title, foreign, "the title")),
+        description=guard.text(text, _PARTS, "the topic's text"),
         topic=None,
         subtopics=(),
-        author=next(iter(guard.one_person(html.find(top, css["author"]), _PERSON, "the topic", url)), None),
-        posted=guard.moment(_time(posted), fetched_at, "the topic", url),
+        author=next(iter(guard.one_person(top, css["author"], _PERSON, "the topic")), None),
+        posted=guard.moment(_time(top, css["posted"], "the time of the topic"), fetched_at, "the topic"),
     )
 
 
-def _answer(row: Node, css: Mapping[str, str], url: str, fetched_at: datetime) -> Answer:
+def _answer(row: Node, css: Mapping[str, str], fetched_at: datetime) -> Answer:
     source_id = row.get("data-cid", "")
-    if not re.fullmatch(r"[0-9]{1,18}", source_id):
-        raise PageError("a comment without an id", url)
-    text = guard.one(row, css["answer_text"], "the text of a comment", url)
-    posted = guard.at_most_one(row, css["answer_posted"], "the time of a comment", url)
-    likes = guard.at_most_one(row, css["likes"], "the votes of a comment", url)
-    author = next(iter(guard.one_person(html.find(row, css["answer_author"]), _PERSON, "a comment", url)), None)
+    if not guard.ID.fullmatch(source_id):
+        raise PageError("a comment without an id")
+    text = guard.one(row, css["answer_text"], "the text of a comment")
+    likes = guard.words(row, css["likes"], "the votes of a comment")
+    author = next(iter(guard.one_person(row, css["answer_author"], _PERSON, "a comment")), None)
     return Answer(
         source_id=source_id,
         author=author,
         author_role="member" if author else "unknown",
-        text=guard.text(text, _PARTS, "a comment", url, keep_lines=True),
-        posted=None if posted is None else guard.moment_or_none(_time(posted), fetched_at),
-        likes=None if likes is None else html.number(html.words(likes)) or 0,  # 赞 without a number: none yet
+        text=guard.text(text, _PARTS, "a comment", keep_lines=True),
+        posted=guard.moment_or_none(_time(row, css["answer_posted"], "the time of a comment"), fetched_at),
+        likes=None if likes is None else html.number(likes) or 0,  # 赞 without a number: none yet
     )
 
 
@@ -158,7 +152,7 @@ def _topic(url: str) -> tuple[str, str] | None:
     return match[2], urlunsplit((parts.scheme, parts.netloc, f"{match[1]}{match[2]}/", "", ""))
 
 
-def _time(node: Node) -> str:
-    """The time in `node` alone: what stands behind it is the writer's province."""
-    match = _TIME.match(html.words(node))
-    return match.group() if match else ""
+def _time(node: Node, css: str, what: str) -> str | None:
+    """The time that `css` matches, alone: what stands behind it is the writer's province."""
+    match = _TIME.match(guard.words(node, css, what) or "")
+    return match and match[0]

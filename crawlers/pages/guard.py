@@ -16,8 +16,9 @@ from parsel import Selector
 
 from crawlers import dates, html
 from crawlers.html import Node
-from crawlers.records import Listed, ListPage, Moment, PageError, PostPage, UnknownLayout
+from crawlers.records import Answer, Listed, ListPage, Moment, PageError, PostPage, Question, UnknownLayout
 
+ID = re.compile(r"[0-9]{1,18}")
 _FEW = 50  # characters to each one that could not be decoded: a slip of the writer's, no wrong encoding
 _HAN = r"\u3400-\u9fff"
 _C1 = re.compile(r"[\x80-\x84\x86-\x9f]")
@@ -26,41 +27,47 @@ _UTF8_HAN = re.compile(rb"(?:[\xe4-\xe9][\x80-\xbf]{2}){6}")
 _ANY_HAN = re.compile(rf"[{_HAN}]")
 
 
-def root(body: object, url: str) -> Node:
+def root(body: object) -> Node:
     """The tree of a page; UnknownLayout where it is none."""
     node = body.root if isinstance(body, Selector) else None
     if not isinstance(node, etree._Element):
-        raise UnknownLayout("no HTML", url)
+        raise UnknownLayout("no HTML")
     return node
 
 
-def one(node: Node, css: str, what: str, url: str) -> Node:
+def one(node: Node, css: str, what: str) -> Node:
     """The one element that `css` matches; PageError where there is none, or several."""
     matches = html.find(node, css)
     if len(matches) != 1:
-        raise PageError(f"{what}: {len(matches)} on the page, not one", url)
+        raise PageError(f"{what}: {len(matches)} on the page, not one")
     return matches[0]
 
 
-def at_most_one(node: Node, css: str, what: str, url: str) -> Node | None:
+def at_most_one(node: Node, css: str, what: str) -> Node | None:
     """The element that `css` matches, if any; PageError where there are several."""
-    return one(node, css, what, url) if html.find(node, css) else None
+    return one(node, css, what) if html.find(node, css) else None
 
 
-def text(node: Node, foreign: str, what: str, url: str, drop: str | None = None, keep_lines: bool = False) -> str:
+def words(node: Node, css: str, what: str) -> str | None:
+    """The words of the element that `css` matches, if any; PageError where there are several."""
+    match = at_most_one(node, css, what)
+    return None if match is None else html.words(match)
+
+
+def text(node: Node, foreign: str, what: str, drop: str | None = None, keep_lines: bool = False) -> str:
     """The readable text of `node`.
 
     Raises:
         PageError: The page ends within it, or it holds another part of the page (the selector `foreign`).
     """
     if not html.followed(node):
-        raise PageError(f"{what}: the page ends within it", url)
+        raise PageError(f"{what}: the page ends within it")
     if any(part is not node for part in html.find(node, foreign)):
-        raise PageError(f"{what}: holds other parts of the page", url)
+        raise PageError(f"{what}: holds other parts of the page")
     try:
         return html.readable(node, drop, keep_lines)
     except ValueError as error:
-        raise PageError(f"{what}: {error}", url) from error
+        raise PageError(f"{what}: {error}") from error
 
 
 def moment_or_none(words: str | None, fetched_at: datetime) -> Moment | None:
@@ -71,30 +78,40 @@ def moment_or_none(words: str | None, fetched_at: datetime) -> Moment | None:
         return None
 
 
-def moment(words: str | None, fetched_at: datetime, what: str, url: str) -> Moment:
+def moment(words: str | None, fetched_at: datetime, what: str) -> Moment:
     """The moment that `words` name; PageError where that can not be read: a question without one belongs to no day."""
     at = moment_or_none(words, fetched_at)
     if at is None:
-        raise PageError(f"{what}: no time that can be read", url)
+        raise PageError(f"{what}: no time that can be read")
     return at
 
 
-def title_of(raw: str, url: str) -> str:
+def title_of(raw: str) -> str:
     """The title, in one line; PageError where it is empty."""
     title = " ".join(raw.split())
     if not title:
-        raise PageError("a title without words", url)
+        raise PageError("a title without words")
     return title
 
 
-def page(result: PostPage, url: str) -> PostPage:
-    """The page itself; PageError where its words were decoded in another encoding than their own."""
-    texts = [answer.text for answer in result.answers]
-    if result.question is not None:
-        texts += [result.question.title, result.question.description]
-    if garbled("\n".join(texts)):
-        raise PageError("decoded in a wrong encoding", url)
-    return result
+def page(
+    question: Question | None,
+    answers: Sequence[Answer | None],
+    next_urls: Iterable[str | None],
+    layout: str,
+    n_answers: int | None = None,
+) -> PostPage:
+    """The page of a post, with the answers that have text; None among `answers` is one that is hidden or removed.
+
+    Raises:
+        PageError: An answer stands twice, or the words were decoded in another encoding than their own.
+    """
+    kept = tuple(answer for answer in answers if answer is not None and answer.text)
+    distinct([answer.source_id for answer in answers if answer is not None], "an answer")
+    texts = [] if question is None else [question.title, question.description]
+    if garbled("\n".join([*texts, *(answer.text for answer in kept)])):
+        raise PageError("decoded in a wrong encoding")
+    return PostPage(question, kept, tuple(filter(None, next_urls)), layout, n_answers, len(answers))
 
 
 def list_page(listed: Iterable[Listed | None], next_url: str | None) -> ListPage:
@@ -123,15 +140,11 @@ def garbled(text: str) -> bool:
     return _UTF8_HAN.search(text.encode("gb18030", "replace")) is not None
 
 
-def one_person(links: Iterable[Node], pattern: re.Pattern[str], what: str, url: str) -> tuple[str, ...]:
-    """The groups of the one match of `pattern` among the addresses of `links`; none where nothing matches.
-
-    Raises:
-        PageError: The links lead to two people.
-    """
-    people = {match.groups() for link in links if (match := pattern.search(link.get("href", "")))}
+def one_person(node: Node, css: str, pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
+    """The groups of `pattern` in the links that `css` matches; none where nothing matches. PageError for two people."""
+    people = {match.groups() for link in html.find(node, css) if (match := pattern.search(link.get("href", "")))}
     if len(people) > 1:
-        raise PageError(f"{what}: two people", url)
+        raise PageError(f"{what}: two people")
     return next(iter(people), ())
 
 
@@ -163,57 +176,51 @@ def next_link(top: Node, css: str, url: str, label: str | None = None) -> str | 
     base = html.base(top, url) if links else url
     targets = {html.link(each.get("href"), base) for each in links}
     if len(targets) > 1 or None in targets:
-        raise PageError("the link to the next page leads nowhere, or to two places", url)
+        raise PageError("the link to the next page leads nowhere, or to two places")
     return next(iter(targets), None)
 
 
-def next_links(top: Node, css: str, url: str, label: str | None = None) -> tuple[str, ...]:
-    """As `next_link`, for a page of a post."""
-    target = next_link(top, css, url, label)
-    return (target,) if target else ()
-
-
-def distinct(values: Sequence[object], what: str, url: str) -> None:
+def distinct(values: Sequence[object], what: str) -> None:
     """PageError where one of `values` stands twice."""
     if len(set(values)) != len(values):
-        raise PageError(f"{what} that stands twice", url)
+        raise PageError(f"{what} that stands twice")
 
 
 # JSON engines
 
 
-def get(record: object, key: str, kind: type, url: str) -> Any:
+def get(record: object, key: str, kind: type) -> Any:
     """`record[key]`, an instance of `kind`; PageError where it is missing or something else."""
     value = record.get(key) if isinstance(record, dict) else None
     # A truth value is an int to Python, but no id and no number to anyone else.
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise PageError(f"`{key}` is missing or of another type", url)
+        raise PageError(f"`{key}` is missing or of another type")
     if isinstance(value, int) and abs(value) >= 2**63:
-        raise PageError(f"`{key}` is greater than any number of a site", url)
+        raise PageError(f"`{key}` is greater than any number of a site")
     return html.valid(value) if isinstance(value, str) else value
 
 
-def get_or_none(record: object, key: str, kind: type, url: str) -> Any:
+def get_or_none(record: object, key: str, kind: type) -> Any:
     """`record[key]`, or None where it is missing or null; PageError where it is of another type."""
     if isinstance(record, dict) and record.get(key) is None:
         return None
-    return get(record, key, kind, url)
+    return get(record, key, kind)
 
 
-def number_id(record: object, key: str, url: str) -> str:
+def number_id(record: object, key: str) -> str:
     """An id that is a whole number, as text."""
-    value: int = get(record, key, int, url)
+    value: int = get(record, key, int)
     if value <= 0:
-        raise PageError(f"`{key}` is no id", url)
+        raise PageError(f"`{key}` is no id")
     return str(value)
 
 
 def own_id(record: object, key: str, path: re.Pattern[str], url: str) -> str:
     """The id of a topic; PageError where it is not the one in group 1 of its address's `path`."""
-    source_id = number_id(record, key, url)
+    source_id = number_id(record, key)
     address = path.fullmatch(urlsplit(url).path)
     if address is None or address[1] != source_id:
-        raise PageError("the topic's id is not that of its address", url)
+        raise PageError("the topic's id is not that of its address")
     return source_id
 
 
@@ -222,29 +229,29 @@ def forum_of(url: str, path: re.Pattern[str], engine: str) -> str:
     parts = urlsplit(url)
     match = path.fullmatch(parts.path)
     if match is None:
-        raise PageError(f"no address of a forum on {engine}", url)
+        raise PageError(f"no address of a forum on {engine}")
     return f"{parts.scheme}://{parts.netloc}{match[1]}"
 
 
-def count_of_answers(record: object, key: str, url: str) -> int | None:
+def count_of_answers(record: object, key: str) -> int | None:
     """The number of answers, where `record[key]` counts the question as well; None where it is not stated."""
-    posts: int | None = get_or_none(record, key, int, url)
+    posts: int | None = get_or_none(record, key, int)
     return None if posts is None else max(0, posts - 1)
 
 
-def count(record: object, key: str, url: str) -> int:
+def count(record: object, key: str) -> int:
     """A number of things."""
-    value: int = get(record, key, int, url)
+    value: int = get(record, key, int)
     if value < 0:
-        raise PageError(f"`{key}` is no number of things", url)
+        raise PageError(f"`{key}` is no number of things")
     return value
 
 
-def html_text(markup: str, drop: str, what: str, url: str) -> str:
+def html_text(markup: str, drop: str, what: str) -> str:
     """The readable text of the HTML in a field of JSON."""
     if len(markup) > 10 * html.LONGEST_TEXT:
-        raise PageError(f"{what}: more markup than a person writes", url)
+        raise PageError(f"{what}: more markup than a person writes")
     try:
         return html.readable(html.fragment(markup), drop)
     except ValueError as error:
-        raise PageError(f"{what}: {error}", url) from error
+        raise PageError(f"{what}: {error}") from error

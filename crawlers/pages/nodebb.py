@@ -29,100 +29,87 @@ def board_path(_site: Site, board: Board) -> str:
 def list_page(body: object, url: str, fetched_at: datetime) -> ListPage:
     """The topics of a category; a topic's address is that of its JSON."""
     if not isinstance(body, dict) or not isinstance(body.get("topics"), list):
-        raise UnknownLayout("no `topics`", url)
-    shown = [topic for topic in body["topics"] if not _flag(topic, "deleted", url)]
+        raise UnknownLayout("no `topics`")
+    shown = [topic for topic in body["topics"] if not _flag(topic, "deleted")]
     return guard.list_page((_listed(topic, url, fetched_at) for topic in shown), _next_url(body, url))
 
 
 def _listed(topic: object, url: str, fetched_at: datetime) -> Listed:
-    source_id = guard.number_id(topic, "tid", url)
-    last = guard.get_or_none(topic, "lastposttimeISO", str, url)
+    source_id = guard.number_id(topic, "tid")
+    last = guard.get_or_none(topic, "lastposttimeISO", str)
     return Listed(
         source_id=source_id,
         url=f"{_forum(url)}/api/topic/{source_id}",
-        fingerprint=f"{guard.count(topic, 'postcount', url)} {last or ''}".strip(),
-        posted=guard.moment_or_none(guard.get(topic, "timestampISO", str, url), fetched_at),
+        fingerprint=f"{guard.count(topic, 'postcount')} {last or ''}".strip(),
+        posted=guard.moment_or_none(guard.get(topic, "timestampISO", str), fetched_at),
         active=guard.moment_or_none(last, fetched_at),
-        pinned=_flag(topic, "pinned", url),
+        pinned=_flag(topic, "pinned"),
     )
 
 
 def post_page(body: object, url: str, fetched_at: datetime) -> PostPage:
     """A page of a topic; the question is the topic's main post."""
     if not isinstance(body, dict) or not isinstance(body.get("posts"), list):
-        raise UnknownLayout("no `posts`", url)
+        raise UnknownLayout("no `posts`")
     source_id = guard.own_id(body, "tid", _TOPIC_PATH, url)
-    main = guard.number_id(body, "mainPid", url)
-    posts = {guard.number_id(post, "pid", url): post for post in body["posts"]}
+    main = guard.number_id(body, "mainPid")
+    posts = {guard.number_id(post, "pid"): post for post in body["posts"]}
     if len(posts) != len(body["posts"]):
-        raise PageError("a post that stands twice", url)
+        raise PageError("a post that stands twice")
     first = (guard.parameter(url, "page") or 1) <= 1
     if first and main not in posts:
-        raise PageError("the first page of a topic without the question", url)
-    answers = [
-        _answer(post, pid, url, fetched_at)
-        for pid, post in posts.items()
-        if pid != main and not _flag(post, "deleted", url)
-    ]
-    following = _next_url(body, url)
-    return guard.page(
-        PostPage(
-            # The main post may be repeated on every page.
-            question=_question(body, posts[main], source_id, url, fetched_at) if first else None,
-            answers=tuple(answer for answer in answers if answer.text),
-            next_urls=(following,) if following else (),
-            layout=LAYOUT,
-            n_answers=guard.count_of_answers(body, "postcount", url),
-            n_found=len(posts.keys() - {main}),
-        ),
-        url,
-    )
+        raise PageError("the first page of a topic without the question")
+    # The main post may be repeated on every page.
+    question = _question(body, posts[main], source_id, url, fetched_at) if first else None
+    shown = {pid: post for pid, post in posts.items() if pid != main}
+    answers = [None if _flag(post, "deleted") else _answer(post, pid, fetched_at) for pid, post in shown.items()]
+    return guard.page(question, answers, [_next_url(body, url)], LAYOUT, guard.count_of_answers(body, "postcount"))
 
 
 def _question(topic: dict[str, object], post: object, source_id: str, url: str, fetched_at: datetime) -> Question:
-    if _flag(topic, "deleted", url) or _flag(post, "deleted", url):
-        raise PageError("a question that was removed", url)
-    category = guard.get_or_none(topic, "category", dict, url)
-    tags = guard.get_or_none(topic, "tags", list, url) or []
+    if _flag(topic, "deleted") or _flag(post, "deleted"):
+        raise PageError("a question that was removed")
+    category = guard.get_or_none(topic, "category", dict)
+    tags = guard.get_or_none(topic, "tags", list) or []
     return Question(
         source_id=source_id,
         url=f"{_forum(url)}/topic/{source_id}",
-        title=guard.title_of(guard.html_text(guard.get(topic, "title", str, url), "", "the title", url), url),
-        description=_text(post, url),
-        topic=None if category is None else guard.get_or_none(category, "name", str, url),
-        subtopics=tuple(dict.fromkeys(guard.get(tag, "value", str, url) for tag in tags)),
-        author=_author(post, url),
-        posted=guard.moment(guard.get(post, "timestampISO", str, url), fetched_at, "the question", url),
+        title=guard.title_of(guard.html_text(guard.get(topic, "title", str), "", "the title")),
+        description=_text(post),
+        topic=None if category is None else guard.get_or_none(category, "name", str),
+        subtopics=tuple(dict.fromkeys(guard.get(tag, "value", str) for tag in tags)),
+        author=_author(post),
+        posted=guard.moment(guard.get(post, "timestampISO", str), fetched_at, "the question"),
     )
 
 
-def _answer(post: object, source_id: str, url: str, fetched_at: datetime) -> Answer:
-    author = _author(post, url)
+def _answer(post: object, source_id: str, fetched_at: datetime) -> Answer:
+    author = _author(post)
     return Answer(
         source_id=source_id,
         author=author,
         author_role="member" if author else "unknown",
-        text=_text(post, url),
-        posted=guard.moment_or_none(guard.get_or_none(post, "timestampISO", str, url), fetched_at),
-        likes=guard.count(post, "upvotes", url) if isinstance(post, dict) and "upvotes" in post else None,
+        text=_text(post),
+        posted=guard.moment_or_none(guard.get_or_none(post, "timestampISO", str), fetched_at),
+        likes=guard.count(post, "upvotes") if isinstance(post, dict) and "upvotes" in post else None,
     )
 
 
-def _text(post: object, url: str) -> str:
-    return guard.html_text(guard.get(post, "content", str, url), _NOT_WRITTEN, "a post", url)
+def _text(post: object) -> str:
+    return guard.html_text(guard.get(post, "content", str), _NOT_WRITTEN, "a post")
 
 
-def _author(post: object, url: str) -> str | None:
+def _author(post: object) -> str | None:
     """The id of a user; 0 is a guest's."""
-    number: int | None = guard.get_or_none(post, "uid", int, url)
+    number: int | None = guard.get_or_none(post, "uid", int)
     return str(number) if number else None
 
 
-def _flag(record: object, key: str, url: str) -> bool:
+def _flag(record: object, key: str) -> bool:
     """A flag, which NodeBB writes as 0 and 1 or as a truth value."""
     value = record.get(key) if isinstance(record, dict) else None
     if value not in (None, 0, 1):
-        raise PageError(f"`{key}` is neither 0 nor 1", url)
+        raise PageError(f"`{key}` is neither 0 nor 1")
     return bool(value)
 
 
@@ -131,11 +118,11 @@ def _forum(url: str) -> str:
 
 
 def _next_url(body: dict[str, object], url: str) -> str | None:
-    pagination = guard.get_or_none(body, "pagination", dict, url)
-    following = None if pagination is None else guard.get_or_none(pagination, "next", dict, url)
-    if following is None or not guard.get(following, "active", bool, url):
+    pagination = guard.get_or_none(body, "pagination", dict)
+    following = None if pagination is None else guard.get_or_none(pagination, "next", dict)
+    if following is None or not guard.get(following, "active", bool):
         return None
     parts = urlsplit(url)
     query = [(key, value) for key, value in parse_qsl(parts.query) if key != "page"]
-    query.append(("page", str(guard.count(following, "page", url))))
+    query.append(("page", str(guard.count(following, "page"))))
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))

@@ -160,7 +160,7 @@ class ForumSpider(Spider):
         try:
             page: ListPage = self._read(self._engine.list_page, response)
             if page.refused and not page.posts:
-                raise PageError("no link of the list leads to a post of its host", response.url)
+                raise PageError("no link of the list leads to a post of its host")
         except PageError as error:
             again = self._once_more(response)
             if not again:
@@ -212,7 +212,7 @@ class ForumSpider(Spider):
             inside = self._take(draft, page, response)
             further = self._further(draft) if inside else None
             if inside and further is None and draft.n_answers and not draft.n_found:
-                raise PageError("the page states answers and holds none", response.url)
+                raise PageError("the page states answers and holds none")
         except PageError as error:
             again = [] if draft.unread_before else self._once_more(response)
             if again:
@@ -258,10 +258,10 @@ class ForumSpider(Spider):
         if draft.question is None:
             question = page.question
             if question is None or question.source_id != draft.listed.source_id:
-                raise PageError("the page holds another post than the list links", response.url)
+                raise PageError("the page holds another post than the list links")
             posted = question.posted or draft.listed.posted
             if posted is None:
-                raise PageError("the page has no time of posting", response.url)
+                raise PageError("the page has no time of posting")
             draft.question = replace(question, posted=posted)
             draft.layout = page.layout
             draft.fetched_at = self._fetched_at(response)
@@ -387,26 +387,26 @@ class ForumSpider(Spider):
         except PageError:
             raise
         except Exception as error:  # noqa: BLE001 - one page never stops a crawl; its message may hold a text
-            raise PageError(f"the reader failed with {type(error).__name__}", response.url) from None
+            raise PageError(f"the reader failed with {type(error).__name__}") from None
 
     def _selector_of(self, response: Response) -> Selector:
         # Read as HTML whatever its type: no entity is defined, none is resolved, nothing else is loaded.
         if not isinstance(response, TextResponse) or isinstance(response, XmlResponse):
-            raise UnknownLayout("not a page in HTML", response.url)
+            raise UnknownLayout("not a page in HTML")
         if b"</html" not in response.body[-_END:].lower():
             # Half a list would look like its last page.
-            raise PageError("the page is cut short", response.url)
+            raise PageError("the page is cut short")
         text = response.body.decode(self.site.charset, "replace") if self.site.charset else response.text
         try:
             return html.parsed(text)
         except ValueError as error:
-            raise PageError(f"the page: {error}", response.url) from error
+            raise PageError(f"the page: {error}") from error
 
     def _json_of(self, response: Response) -> Any:
         try:
             return json.loads(response.body)
         except (ValueError, RecursionError):
-            raise UnknownLayout("not JSON", response.url) from None
+            raise UnknownLayout("not JSON") from None
 
     def _fetched_at(self, response: Response) -> datetime:
         if "cached" in response.flags:
@@ -426,7 +426,7 @@ class ForumSpider(Spider):
         if self.job is not None:
             with stop_where_unwritten(self.crawler, self.job.folder / "unknown"):
                 where = self.job.keep_page(response.url, response.body)
-        logger.warning("%s at %s (%s)", error.what, _first_url(response), where)
+        logger.warning("%s at %s (%s)", error, _first_url(response), where)
 
     def _count_failure(self, failure: Failure, *, known: bool = False) -> str:
         error = failure.value

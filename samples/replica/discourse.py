@@ -5,7 +5,6 @@
 """
 
 import re
-from collections.abc import Sequence
 from html import escape
 from urllib.parse import parse_qsl, urlencode
 
@@ -52,16 +51,15 @@ def respond(world: World, request: PageRequest) -> Page | None:
     post = world.post(int(match[1]) - FIRST_TOPIC) if match else None
     if post is None:
         return None
+    messages = list(enumerate([post, *post.answers]))
+    ids = [post_id(each) for _, each in messages]
     if request.path.endswith("/posts.json"):
         wanted = {value for key, value in parse_qsl(request.query_string) if key == "post_ids[]"}
-        shown = [(k, each) for k, each in enumerate(_messages(post)) if str(post_id(each)) in wanted]
-        stream = {"posts": [_post(each, k, post) for k, each in shown[:POSTS_A_PAGE]]}
+        messages = [(k, each) for k, each in messages if str(post_id(each)) in wanted]
+    stream: dict[str, object] = {"posts": [_post(each, k, post) for k, each in messages[:POSTS_A_PAGE]]}
+    if request.path.endswith("/posts.json"):
         return json_page({**_NOTE, "post_stream": stream, "id": topic_id(post)})
-    return json_page(_topic(post))
-
-
-def _messages(post: Post) -> Sequence[Post | Answer]:
-    return [post, *post.answers]
+    return json_page({**_NOTE, "post_stream": {**stream, "stream": ids}, **_listed(post)})
 
 
 def _list(world: World, request: PageRequest, path: str, category: int | None) -> Page:
@@ -69,44 +67,26 @@ def _list(world: World, request: PageRequest, path: str, category: int | None) -
     posts = [post for post in world.most_active() if category in (None, _IDS[post.topic])]
     posts.sort(key=lambda post: not post.notice)
     start = page * TOPICS_A_PAGE
-    topics: dict[str, object] = {"can_create_topic": False, "per_page": TOPICS_A_PAGE}
+    topics: dict[str, object] = {"topics": [_listed(post) for post in posts[start : start + TOPICS_A_PAGE]]}
     if start + TOPICS_A_PAGE < len(posts):
         kept = {key: value for key, value in request.query.items() if key != "page"}
         topics["more_topics_url"] = f"{path}?{urlencode({'no_definitions': 'true', **kept, 'page': page + 1})}"
-    topics["topics"] = [_listed(post) for post in posts[start : start + TOPICS_A_PAGE]]
-    return json_page({**_NOTE, "users": [], "topic_list": topics})
+    return json_page({**_NOTE, "topic_list": topics})
 
 
 def _listed(post: Post) -> dict[str, object]:
     return {
         "id": topic_id(post),
         "title": post.title,
-        "fancy_title": escape(post.title),
         "slug": "topic",
         "posts_count": 1 + len(post.answers),
         "highest_post_number": 1 + len(post.answers),
         "created_at": iso(post.posted_at),
         "last_posted_at": iso(post.active_at),
-        "bumped_at": iso(post.active_at),
         "pinned": post.notice,
         "pinned_globally": False,
         "tags": list(post.subtopics),
-        "views": 30 + figure(2000, "views", post.number),
-        "like_count": sum(answer.likes for answer in post.answers),
         "category_id": _IDS[post.topic],
-        "has_accepted_answer": any(answer.recommended for answer in post.answers),
-    }
-
-
-def _topic(post: Post) -> dict[str, object]:
-    messages = _messages(post)
-    return {
-        **_NOTE,
-        "post_stream": {
-            "posts": [_post(each, k, post) for k, each in enumerate(messages[:POSTS_A_PAGE])],
-            "stream": [post_id(each) for each in messages],
-        },
-        **_listed(post),
     }
 
 
@@ -122,11 +102,9 @@ def _post(message: Post | Answer, k: int, post: Post) -> dict[str, object]:
         "name": who.name,
         "username": f"invented_{who.uid}",
         "created_at": iso(message.posted_at),
-        "updated_at": iso(message.posted_at),
         "cooked": "<p>这条内容已被社区隐藏。</p>" if gone else _cooked(message, post),
         "post_number": k + 1,
         "post_type": 1,
-        "topic_id": topic_id(post),
         "user_id": who.uid,
         "user_title": "虚构的咨询师" if who.professional else None,
         "hidden": gone,

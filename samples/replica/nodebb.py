@@ -6,18 +6,7 @@
 import re
 from html import escape
 
-from samples.replica.page import (
-    Page,
-    PageRequest,
-    figure,
-    hidden,
-    iso,
-    json_page,
-    last_page,
-    person,
-    sheet,
-    whole_number,
-)
+from samples.replica.page import Page, PageRequest, hidden, iso, json_page, last_page, person, sheet, whole_number
 from samples.replica.world import Answer, Post, World
 
 A_PAGE = 20
@@ -57,7 +46,6 @@ def _list(world: World, request: PageRequest) -> Page:
         {
             **CATEGORY,
             "replica": "everything here is invented",
-            "topic_count": len(posts),
             "topics": [_head(post) for post in sheet(posts, page, A_PAGE)],
             "pagination": _pagination(page, len(posts)),
         }
@@ -67,20 +55,12 @@ def _list(world: World, request: PageRequest) -> Page:
 def _head(post: Post) -> dict[str, object]:
     return {
         "tid": tid(post),
-        "uid": _uid(post),
-        "cid": CATEGORY["cid"],
         "title": escape(post.title),
-        "titleRaw": post.title,
-        "slug": f"{tid(post)}/topic",
         "mainPid": pid(post),
         "postcount": 1 + len(post.answers),
-        "viewcount": 30 + figure(2000, "views", post.number),
-        "timestamp": int(post.posted_at.timestamp() * 1000),
         "timestampISO": iso(post.posted_at),
-        "lastposttime": int(post.active_at.timestamp() * 1000),
         "lastposttimeISO": iso(post.active_at),
         "pinned": int(post.notice),
-        "locked": 0,
         "deleted": 0,
         "tags": [{"value": tag, "class": "tag"} for tag in (post.topic, *post.subtopics)],
     }
@@ -88,7 +68,7 @@ def _head(post: Post) -> dict[str, object]:
 
 def _topic(post: Post, request: PageRequest) -> Page:
     page = max(1, whole_number(request.query.get("page")))
-    messages: list[tuple[int, Post | Answer]] = list(enumerate([post, *post.answers]))
+    messages: list[Post | Answer] = [post, *post.answers]
     shown = sheet(messages, page, A_PAGE)
     if not shown:
         return json_page({"status": "not-found"}, 404)
@@ -97,46 +77,29 @@ def _topic(post: Post, request: PageRequest) -> Page:
             **_head(post),
             "replica": "everything here is invented",
             "category": CATEGORY,
-            "posts": [_post(message, index, post) for index, message in shown],
+            "posts": [_post(message) for message in shown],
             "pagination": _pagination(page, len(messages)),
         }
     )
 
 
-def _uid(message: Post | Answer) -> int:
-    """The id of a user; a guest's is 0."""
-    who = person(message.author)
-    return who.uid if who else 0
-
-
-def _post(message: Post | Answer, index: int, post: Post) -> dict[str, object]:
+def _post(message: Post | Answer) -> dict[str, object]:
     answer = message if isinstance(message, Answer) else None
     who = person(message.author)
     gone = answer is not None and hidden(answer)
-    words = answer.text if answer else post.description
+    words = message.description if isinstance(message, Post) else message.text
     paragraphs = "\n".join(f'<p dir="auto">{escape(line)}</p>' for line in words.split("\n"))
-    likes = answer.likes if answer else 0
     return {
         "pid": pid(message),
-        "tid": tid(post),
-        "uid": _uid(message),
+        "uid": who.uid if who else 0,  # 0: a guest's
         "content": "[[topic:post_is_deleted]]" if gone else paragraphs,
-        "timestamp": int(message.posted_at.timestamp() * 1000),
         "timestampISO": iso(message.posted_at),
         "deleted": int(gone),
-        "upvotes": likes,
-        "downvotes": 0,
-        "votes": likes,
-        "index": index,
-        "user": {"uid": _uid(message), "username": who.name if who else "游客", "picture": "/assets/invented.png"},
+        "upvotes": answer.likes if answer else 0,
+        "user": {"username": who.name if who else "游客", "picture": "/assets/invented.png"},
     }
 
 
 def _pagination(page: int, n_items: int) -> dict[str, object]:
     pages = last_page(n_items, A_PAGE)
-    return {
-        "currentPage": page,
-        "pageCount": pages,
-        "prev": {"page": max(1, page - 1), "active": page > 1},
-        "next": {"page": min(pages, page + 1), "active": page < pages},
-    }
+    return {"pageCount": pages, "next": {"page": min(pages, page + 1), "active": page < pages}}

@@ -12,7 +12,6 @@ from samples.replica import discourse, discuz, douban, nodebb, xinli001
 from samples.replica.page import Page, PageRequest, not_found
 from samples.replica.world import World
 
-_CACHE_SIZE = 20_000
 # Every forum begins in a folder of its host.
 _FORUMS: dict[str, tuple[Callable[[World, PageRequest], Page | None], tuple[str, ...]]] = {
     "/discuz": (lambda world, request: discuz.respond(world, request, "utf-8"), discuz.ROBOTS),
@@ -32,7 +31,8 @@ class Server:
         self.layout = layout
         self.crawl_delay = crawl_delay
         self.disallow: list[str] = []
-        self._pages: dict[tuple[str, str], tuple[tuple[object, ...], Page]] = {}
+        self._pages: dict[tuple[str, str], Page] = {}
+        self._stamp: tuple[object, ...] = ()
 
     def app(self) -> web.Application:
         """The aiohttp application."""
@@ -51,9 +51,11 @@ class Server:
         self.world.advance()
         now = self.world.now()
         stamp = (self.world.version, int(now.timestamp() // 60), self.layout)
+        if stamp != self._stamp:
+            self._stamp, self._pages = stamp, {}
         key = (request.host, request.raw_path)
-        if key in self._pages and self._pages[key][0] == stamp:
-            return self._pages[key][1]
+        if key in self._pages:
+            return self._pages[key]
         query_string = request.rel_url.raw_query_string
         query = dict(parse_qsl(query_string, keep_blank_values=True))
         folder = f"/{request.path.split('/', 2)[1]}"
@@ -62,10 +64,8 @@ class Server:
         base = f"{request.scheme}://{request.host}{folder if forum else ''}"
         inner = PageRequest(path, query, query_string, base, now)
         page = forum[0](self.world, inner) if forum else xinli001.respond(self.world, inner, self.layout)
-        if len(self._pages) >= _CACHE_SIZE:
-            self._pages.clear()
-        self._pages[key] = (stamp, page or not_found())
-        return self._pages[key][1]
+        self._pages[key] = page or not_found()
+        return self._pages[key]
 
     def _robots(self) -> str:
         lines = ["# Invented: the replica's own.", "User-agent: *"]

@@ -10,7 +10,7 @@ import json
 import random
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -146,8 +146,7 @@ def invent(seed: int, index: int, posted_at: datetime) -> Post:
         writer.write(seeker["question"], rng.choice((1, 1, 2))),
     ]
     if rng.random() < 0.5:
-        cut = rng.randint(1, len(parts) - 1)
-        parts.insert(cut, "\n")
+        parts.insert(rng.randint(1, len(parts) - 1), "\n")
     post = Post(
         key=f"g{index}",
         title=writer.write(sentences["titles"][topic]) + writer.write(seeker["title_end"], rng.choice((0, 1))),
@@ -158,17 +157,16 @@ def invent(seed: int, index: int, posted_at: datetime) -> Post:
         posted_at=posted_at,
     )
     crowded = index % _CROWDED_EVERY == _CROWDED_EVERY // 2
-    n_answers = 105 + index % 20 if crowded else _number_of_answers(rng)
+    if crowded:
+        n_answers = 105 + index % 20
+    else:
+        ((_, fewest, most),) = rng.choices(_ANSWERS, [share for share, _, _ in _ANSWERS])
+        n_answers = rng.randint(fewest, most)
     at = posted_at
     for k in range(n_answers):
         at += timedelta(seconds=int(rng.lognormvariate(8.5, 1.6)) + 20) / (20 if crowded else 1)
         post.coming.append(invent_answer(seed, index, k, at, short=crowded or (k > 0 and rng.random() < 0.2)))
     return post
-
-
-def _number_of_answers(rng: random.Random) -> int:
-    low, high = rng.choices([(low, high) for _, low, high in _ANSWERS], [share for share, _, _ in _ANSWERS])[0]
-    return rng.randint(low, high)
 
 
 def invent_answer(seed: int, index: int, k: int, posted_at: datetime, *, short: bool = False) -> Answer:
@@ -204,10 +202,9 @@ class World:
     """Posts and answers up to the clock. Not for threads: the server is one loop."""
 
     def __init__(
-        self, posts: Iterable[Post], now: datetime | None = None, *, invented: int = 0, days: float = 14, seed: int = 0
+        self, posts: Iterable[Post], now: datetime | None = None, *, invented: int = 0, days: float = 14
     ) -> None:
         """A site with `posts` and `invented` more over the `days` before `now`; a given `now` (aware) stands still."""
-        self.seed = seed
         self.version = 0
         self._still = now is not None
         self._at = (now or datetime.now(UTC)).astimezone(UTC)
@@ -215,14 +212,12 @@ class World:
         self._events: list[tuple[datetime, int, Post, Answer | None]] = []
         self._n_events = self._n_answers = self._n_invented = 0
         self._by_number: list[Post] = []
-        self._orders: dict[str, tuple[int, Sequence[Post]]] = {}
-        start = self._at
         for post in posts:
             self.add(post)
         for _ in range(invented):
             # From the index alone, not from how many there are: more posts move none.
-            share = random.Random(f"{seed}\x1ftime\x1f{self._n_invented}").random()
-            self.add_invented(start - timedelta(days=days * share, seconds=1))
+            share = random.Random(f"0\x1ftime\x1f{self._n_invented}").random()
+            self.add_invented(self._at - timedelta(days=days * share, seconds=1))
         self.advance()
 
     def now(self) -> datetime:
@@ -239,7 +234,7 @@ class World:
 
     def add_invented(self, posted_at: datetime) -> None:
         """One more invented post, whose answers follow it."""
-        self.add(invent(self.seed, self._n_invented, posted_at))
+        self.add(invent(0, self._n_invented, posted_at))
         self._n_invented += 1
 
     def advance(self) -> None:
@@ -262,20 +257,11 @@ class World:
 
     def newest(self) -> Sequence[Post]:
         """All posts, newest first."""
-        return self._order("newest", lambda: self._by_number[::-1])
+        return self._by_number[::-1]
 
     def most_active(self) -> Sequence[Post]:
         """All posts, the one with the latest post or answer first: how forums order their lists."""
-        return self._order(
-            "active", lambda: sorted(self._by_number, key=lambda post: (post.active_at, post.number), reverse=True)
-        )
-
-    def _order(self, name: str, make: Callable[[], Sequence[Post]]) -> Sequence[Post]:
-        version, order = self._orders.get(name, (-1, ()))
-        if version != self.version:
-            order = make()
-            self._orders[name] = (self.version, order)
-        return order
+        return sorted(self._by_number, key=lambda post: (post.active_at, post.number), reverse=True)
 
     def _push(self, at: datetime, post: Post, answer: Answer | None) -> None:
         self._n_events += 1
