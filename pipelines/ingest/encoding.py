@@ -7,7 +7,6 @@ characters is about 0.3 in the right encoding and under 0.05 in the wrong one.
 """
 
 import codecs
-from typing import NamedTuple
 
 from pipelines.errors import UnreadableFile
 
@@ -30,14 +29,7 @@ _MIN_SHARE = 0.1  # a text of Chinese has about 0.3
 _MARGIN = 2.0  # the best must be this many times the next
 
 
-class Decoded(NamedTuple):
-    """A text and the encoding that it was in."""
-
-    text: str
-    encoding: str
-
-
-def decode(data: bytes, *, where: object, stated: str | None = None) -> Decoded:
+def decode(data: bytes, *, where: object, stated: str | None = None) -> tuple[str, str]:
     """The text of `data` and the encoding that it is in.
 
     Args:
@@ -49,7 +41,8 @@ def decode(data: bytes, *, where: object, stated: str | None = None) -> Decoded:
         UnreadableFile: for bytes in no known encoding or in several alike; names the first bad byte and the candidates.
     """
     if stated is not None:
-        return _strictly(data, "utf-8-sig" if _is_utf8(stated) else stated, where)
+        is_utf8 = stated.lower().replace("-", "").replace("_", "") == "utf8"
+        return _strictly(data, "utf-8-sig" if is_utf8 else stated, where)
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _strictly(data, encoding, where)
@@ -57,20 +50,16 @@ def decode(data: bytes, *, where: object, stated: str | None = None) -> Decoded:
     if wide is not None:
         return _strictly(data, wide, where)
     try:
-        return Decoded(data.decode("utf-8"), "utf-8")
+        return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError as error:
         if _mostly_utf8(data):
             raise _refused("the file is UTF-8 with a damaged byte", error, data, where) from error
         return _chinese(data, error, where)
 
 
-def _is_utf8(encoding: str) -> bool:
-    return encoding.lower().replace("-", "").replace("_", "") == "utf8"
-
-
-def _strictly(data: bytes, encoding: str, where: object) -> Decoded:
+def _strictly(data: bytes, encoding: str, where: object) -> tuple[str, str]:
     try:
-        return Decoded(data.decode(encoding), encoding)
+        return data.decode(encoding), encoding
     except LookupError as error:
         raise UnreadableFile(f"there is no encoding {encoding!r}", where=where, hint="name another") from error
     except UnicodeDecodeError as error:
@@ -90,7 +79,7 @@ def _mostly_utf8(data: bytes) -> bool:
     return sum(not char.isascii() for char in text) - damaged > 10 * damaged
 
 
-def _chinese(data: bytes, error: UnicodeDecodeError, where: object) -> Decoded:
+def _chinese(data: bytes, error: UnicodeDecodeError, where: object) -> tuple[str, str]:
     shares = {encoding: _frequent_share(data[:_SAMPLE], encoding) for encoding in CANDIDATES}
     best, second, *_ = sorted(shares, key=lambda encoding: -shares[encoding])
     if shares[best] < _MIN_SHARE or shares[best] < _MARGIN * shares[second]:

@@ -11,7 +11,6 @@ their first ones out of every window: such gaps (8 of the 211) stand in the attr
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pipelines.ingest.records import Broken, Dialogue, Record, Source, Utterance
 
@@ -22,35 +21,11 @@ _STRATEGY = re.compile(r"\[(?P<strategy>[^\[\]]{1,60})\]\s*(?P<text>.*)", re.DOT
 Window = dict[int, Utterance]
 
 
-@dataclass
-class _Windows:
-    """The windows of one dialogue."""
-
-    where: str
-    utterances: Window
-    latest: Window
-    count: int = 1
-
-    def takes(self, window: Window) -> bool:
-        """Adds `window`, unless it contradicts those before it."""
-        if any(self.utterances.get(index, utterance) != utterance for index, utterance in window.items()):
-            return False
-        self.utterances |= window
-        self.latest = window
-        self.count += 1
-        return True
-
-    def dialogue(self) -> Dialogue:
-        indexes = sorted(self.utterances)
-        missing = ", ".join(str(index) for index in range(indexes[-1]) if index not in self.utterances)
-        gaps = (("missing_utterances", missing),) if missing else ()
-        utterances = tuple(self.utterances[index] for index in indexes)
-        return Dialogue(self.where, utterances, attributes=(("windows", str(self.count)), *gaps))
-
-
 def read(source: Source) -> Iterator[Record | Broken]:
     """Reads the dialogues of a file of windows, and the lines that belong to none."""
-    current: _Windows | None = None
+    began = ""
+    utterances: Window = {}  # of the dialogue that began there
+    windows: list[Window] = []
     for number, line in enumerate(source.text.split("\n"), start=1):
         where = f"{source.name}:{number}"
         if not line.strip():
@@ -58,14 +33,25 @@ def read(source: Source) -> Iterator[Record | Broken]:
         window = _window(line)
         if window is None:
             yield Broken(where, "wrong_form", "is no window: `weight role index text EOS …`")
-        elif current is None or (max(window) <= max(current.utterances) and window != current.latest):
-            if current is not None:
-                yield current.dialogue()
-            current = _Windows(where, dict(window), window)
-        elif not current.takes(window):
-            yield Broken(where, "unplaced_window", f"differs from the dialogue that begins at {current.where}")
-    if current is not None:
-        yield current.dialogue()
+        elif not windows or (max(window) <= max(utterances) and window != windows[-1]):
+            if windows:
+                yield _dialogue(began, utterances, len(windows))
+            began, utterances, windows = where, dict(window), [window]
+        elif any(utterances.get(index, utterance) != utterance for index, utterance in window.items()):
+            yield Broken(where, "unplaced_window", f"differs from the dialogue that begins at {began}")
+        else:
+            utterances |= window
+            windows.append(window)
+    if windows:
+        yield _dialogue(began, utterances, len(windows))
+
+
+def _dialogue(where: str, utterances: Window, n_windows: int) -> Dialogue:
+    indexes = sorted(utterances)
+    missing = ", ".join(str(index) for index in range(indexes[-1]) if index not in utterances)
+    gaps = (("missing_utterances", missing),) if missing else ()
+    turns = tuple(utterances[index] for index in indexes)
+    return Dialogue(where, turns, attributes=(("windows", str(n_windows)), *gaps))
 
 
 def _window(line: str) -> Window | None:
@@ -74,14 +60,13 @@ def _window(line: str) -> Window | None:
         match = _UTTERANCE.fullmatch(part.strip())
         if match is None:
             return None
-        window[int(match["index"])] = _utterance(match["role"], match["text"].strip())
+        text = match["text"].strip()
+        tagged = _STRATEGY.fullmatch(text)
+        if match["role"] == "0":
+            utterance = Utterance("seeker", text)
+        elif tagged is None:
+            utterance = Utterance("supporter", text)
+        else:
+            utterance = Utterance("supporter", tagged["text"].strip(), (tagged["strategy"].strip(),))
+        window[int(match["index"])] = utterance
     return window if list(window) == list(range(min(window), max(window) + 1)) else None
-
-
-def _utterance(role: str, text: str) -> Utterance:
-    if role == "0":
-        return Utterance("seeker", text)
-    tagged = _STRATEGY.fullmatch(text)
-    if tagged is None:
-        return Utterance("supporter", text)
-    return Utterance("supporter", tagged["text"].strip(), (tagged["strategy"].strip(),))

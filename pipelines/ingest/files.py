@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple, cast
+from typing import IO, cast
 
 from pipelines.errors import UnreadableFile
 
@@ -31,11 +31,7 @@ _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 ARCHIVES = (*_TAR, ".zip")
 
 
-class Member(NamedTuple):
-    """A file by its name within the import."""
-
-    name: str
-    data: bytes
+Member = tuple[str, bytes]  # its name within the import, and its content
 
 
 def members(path: Path, suffixes: tuple[str, ...]) -> Iterator[Member]:
@@ -122,7 +118,7 @@ class _Reading:
 
 def _file(path: Path, name: str, reading: _Reading) -> Member:
     with path.open("rb") as stream:
-        return Member(_unzipped(name), reading.data(name, stream))
+        return _unzipped(name), reading.data(name, stream)
 
 
 def _tar(path: Path, suffixes: tuple[str, ...], reading: "_Reading") -> Iterator[Member]:
@@ -149,7 +145,7 @@ def _read_part(path: Path, suffixes: tuple[str, ...], part: list[int]) -> Iterat
     held: dict[int, Member] = {}
     for place, (name, stream) in enumerate(_entries(path, suffixes, reading)):
         if place in part:
-            held[place] = Member(_unzipped(name), reading.data(name, stream))
+            held[place] = _unzipped(name), reading.data(name, stream)
         if len(held) == len(part):
             break
     for place in part:
@@ -195,7 +191,7 @@ def _zip(path: Path, suffixes: tuple[str, ...], reading: _Reading) -> Iterator[M
         reading.require_all(sum(entry.file_size for entry in entries))
         for entry in sorted(entries, key=lambda entry: entry.filename):
             with archive.open(entry) as stream:
-                yield Member(_unzipped(entry.filename), reading.data(entry.filename, stream))
+                yield _unzipped(entry.filename), reading.data(entry.filename, stream)
 
 
 def _unzipped(name: str) -> str:

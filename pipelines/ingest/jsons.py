@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pipelines.ingest.forms import FormT, Unfit, fill, kind
-from pipelines.ingest.records import MAX_RECORD_CHARS, Broken, Record, Source
+from pipelines.ingest.records import MAX_RECORD_CHARS, Answer, Broken, Record, Source
+
+T = TypeVar("T")
 
 # A raw line break or tab within a string is what its writer meant; a NUL is dropped later, as `bad_unicode`.
 _DECODER = json.JSONDecoder(strict=False)
@@ -56,12 +58,21 @@ def whole_file(source: Source, convert: Callable[[str, object], Record]) -> Iter
     yield element if isinstance(element, Broken) else converted(*element, convert)
 
 
-def converted(where: str, value: Any, convert: Callable[[str, Any], Record]) -> Record | Broken:
+def converted(where: str, value: Any, convert: Callable[[str, Any], T]) -> T | Broken:
     """What `convert` makes of a value, or the Broken record of the Unfit that it raises."""
     try:
         return convert(where, value)
     except Unfit as unfit:
         return Broken(where, unfit.reason, unfit.detail)
+
+
+def answers(
+    places: Iterable[tuple[str, object]], convert: Callable[[str, Any], Answer]
+) -> tuple[tuple[Answer, ...], tuple[Broken, ...]]:
+    """What `convert` makes of the answers of a post at their `places`, and those that do not fit."""
+    read = [converted(where, value, convert) for where, value in places]
+    broken = (answer._replace(unit="answer") for answer in read if isinstance(answer, Broken))
+    return tuple(answer for answer in read if isinstance(answer, Answer)), tuple(broken)
 
 
 def elements(source: Source) -> Iterator[Element | Broken]:

@@ -121,30 +121,21 @@ def data_set(mapping: Mapping) -> DataSet:
 def _post(mapping: Mapping, where: str, record: dict[str, Any]) -> Post:
     section = mapping.answers
     post = _picked(_Post, record, mapping.columns, "", answers=section.list if section else None)
-    answers: list[Answer] = []
-    broken: list[Broken] = []
-    items = [] if section is None else [record] if section.list is None else post.answers or []
-    for i, item in enumerate(items):
-        place = where if section is None or section.list is None else f"{where}.{section.list}[{i}]"
-        try:
-            answers.append(_answer(mapping, place, item))
-        except Unfit as unfit:
-            broken.append(Broken(place, unfit.reason, unfit.detail, unit="answer"))
+    places: list[tuple[str, Any]] = []
+    if section is not None and section.list is None:
+        places = [(where, record)]
+    elif section is not None:
+        places = [(f"{where}.{section.list}[{i}]", item) for i, item in enumerate(post.answers or [])]
     posted_at, precision = _time(mapping, post.posted_at, mapping.columns.posted_at)
     return Post(
         where,
         post.title,
         post.description or "",
-        tuple(answers),
-        tuple(broken),
+        *jsons.answers(places, partial(_answer, mapping)),
         source_id=post.id,
-        url=post.url,
-        topic=post.topic,
-        subtopics=post.subtopics,
-        author=post.author,
         posted_at=posted_at,
         posted_at_precision=precision,
-        lang=post.lang,
+        **post.model_dump(include={"url", "topic", "subtopics", "author", "lang"}),
     )
 
 
@@ -185,11 +176,7 @@ def _dialogue(mapping: Mapping, where: str, record: dict[str, Any]) -> Dialogue:
         where,
         tuple(_utterance(mapping, section, turn, place) for turn, place in zip(dialogue.turns, places, strict=True)),
         source_id=dialogue.id,
-        topic=dialogue.topic,
-        situation=dialogue.situation,
-        emotion=dialogue.emotion,
-        modality=dialogue.modality,
-        lang=dialogue.lang,
+        **dialogue.model_dump(exclude={"id", "turns"}),
         attributes=tuple(leaf for name, value in attributes.items() for leaf in flattened(value, name)),
     )
 
@@ -289,22 +276,15 @@ def read_time(value: object, zone: tzinfo, path: str) -> tuple[datetime, str]:
     if written is None:
         raise Unfit("bad_time", f"`{path}` is not a time of the form 2025-03-04 21:15")
     precision = next(part for part in reversed(_PARTS) if written[part] is not None)
-    year, month, day, hour, minute, second = (
-        int(written[part] or least)
-        for part, least in (("year", 1), ("month", 1), ("day", 1), ("hour", 0), ("minute", 0), ("second", 0))
-    )
+    year, month, day = (int(written[part] or 1) for part in ("year", "month", "day"))
+    hour, minute, second = (int(written[part] or 0) for part in ("hour", "minute", "second"))
     micro = int((written["fraction"] or ".0")[1:7].ljust(6, "0"))
+    offset = written["offset"]
     try:
-        moment = datetime(year, month, day, hour, minute, second, micro, tzinfo=_offset(written["offset"], zone))
-        return _utc(moment, zone), precision
+        its_zone = datetime.strptime(offset.upper(), "%z").tzinfo if offset else zone
+        return _utc(datetime(year, month, day, hour, minute, second, micro), its_zone or UTC), precision
     except (ValueError, OverflowError) as error:
         raise Unfit("bad_time", f"`{path}` is a time that cannot be") from error
-
-
-def _offset(written: str | None, zone: tzinfo) -> tzinfo:
-    if written is None:
-        return zone
-    return datetime.strptime(written.upper(), "%z").tzinfo or UTC
 
 
 def _utc(moment: datetime, zone: tzinfo) -> datetime:

@@ -1,18 +1,12 @@
 """Every data set that can be imported, by name."""
 
-from collections.abc import Iterator
-
-from pipelines.errors import RequestError, UnknownName
-from pipelines.ingest import avamerg, cpsycoun, emollm, esconv, esconv_tsv, mesc, messages, psyqa, qa_csv, smile
-from pipelines.ingest.records import BY_MAPPING, Broken, DataSet, Origin, Record, Source
+from pipelines.errors import UnknownName
+from pipelines.ingest import avamerg, chats, esconv_tsv, mesc, posts
+from pipelines.ingest.records import BY_MAPPING, DataSet, Origin
 
 _POSTS = "imported_posts"
 _HUMAN = Origin("human", "human")
 _MODEL = Origin("model", "model")
-
-
-def _needs_mapping(source: Source) -> Iterator[Record | Broken]:
-    raise RequestError("`mapped` reads by a mapping file", where=source.name, hint="give one")
 
 
 _ALL = (
@@ -21,7 +15,7 @@ _ALL = (
         title="PsyQA",
         table=_POSTS,
         about="JSON list: question, description, keywords, answers with strategy spans",
-        read=psyqa.read,
+        read=posts.read_psyqa,
         licence="no licence file (public sample; full set under agreement) - private use only, do not republish",
         consent="agreement",
         origin=_HUMAN,
@@ -31,7 +25,7 @@ _ALL = (
         name="smile",
         title="SMILE",
         about="a JSON file a dialogue (folder or archive): turns of client and counselor",
-        read=smile.read,
+        read=chats.read_smile,
         licence="CC0-1.0",
         consent="synthetic",
         origin=_MODEL,
@@ -43,7 +37,7 @@ _ALL = (
         name="cpsycoun",
         title="CPsyCounD",
         about="a text file a dialogue (folder or archive): lines of 来访者： and 心理咨询师：",
-        read=cpsycoun.read,
+        read=chats.read_cpsycoun,
         licence="CC BY 4.0",
         consent="synthetic",
         origin=_MODEL,
@@ -55,7 +49,7 @@ _ALL = (
         name="cpsycoune",
         title="CPsyCounE",
         about="a JSON file a dialogue in a folder a topic: texts of 求助者： and 支持者：",
-        read=cpsycoun.read_evaluation,
+        read=chats.read_cpsycoune,
         licence="CC BY 4.0",
         consent="synthetic",
         origin=_MODEL,
@@ -67,7 +61,7 @@ _ALL = (
         name="esconv",
         title="ESConv, FailedESConv",
         about="JSON list: dialog with strategies and feedback, situation, emotion, survey",
-        read=esconv.read,
+        read=chats.read_esconv,
         licence="CC BY-NC 4.0",
         consent="given",
         origin=_HUMAN,
@@ -89,7 +83,7 @@ _ALL = (
         name="emollm",
         title="EmoLLM",
         about="JSON list: conversation of system, input, output",
-        read=emollm.read,
+        read=chats.read_emollm,
         licence="MIT",
         consent="synthetic",
         origin=_MODEL,
@@ -98,13 +92,13 @@ _ALL = (
         name="sharegpt",
         title="a file in ShareGPT's form",
         about="JSON or JSON lines: conversations of from (human, gpt) and value",
-        read=messages.read,
+        read=chats.read_messages,
     ),
     DataSet(
         name="soulchat",
         title="SoulChatCorpus, PsyDTCorpus",
         about="JSON or JSON lines: messages of role (user, assistant) and content",
-        read=messages.read,
+        read=chats.read_messages,
         licence="Apache-2.0 (repository; the corpus is released for research)",
         consent="synthetic",
         origin=_MODEL,
@@ -113,7 +107,7 @@ _ALL = (
         name="llama_factory",
         title="a file in one of LLaMA-Factory's forms",
         about="JSON or JSON lines: messages, conversations, or instruction, input, output, history",
-        read=messages.read,
+        read=chats.read_messages,
     ),
     DataSet(
         name="mesc",
@@ -141,7 +135,7 @@ _ALL = (
         title="questions and answers as CSV (Chinese-medical-dialogue-data and its like)",
         table=_POSTS,
         about="CSV: title, description or ask, answer, department or topic",
-        read=qa_csv.read,
+        read=posts.read_qa_csv,
         licence="MIT (Chinese-medical-dialogue-data; of another file: find out before use)",
         suffixes=(".csv",),
     ),
@@ -150,7 +144,7 @@ _ALL = (
         title="any set, by a mapping file",
         table=BY_MAPPING,
         about="JSON, JSON lines, CSV or Parquet; the mapping file states the rest",
-        read=_needs_mapping,
+        read=lambda _: iter(()),  # the mapping makes the one that reads
         licence=BY_MAPPING,
         consent=BY_MAPPING,
         lang=BY_MAPPING,

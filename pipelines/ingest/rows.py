@@ -227,8 +227,15 @@ def join(utterances: Sequence[Utterance], origin: Origin) -> Joined:
     stand in the attributes. A dialogue of one side has turns but no round: it is for the filters to judge.
     Raises Unfit for a role that stands for neither side, and where no utterance holds anything.
     """
-    spoken = [(_role(utterance, i), utterance) for i, utterance in enumerate(utterances)]
-    visible = [(role, utterance) for role, utterance in spoken if _visible(utterance.text)]
+    spoken = []
+    for number, utterance in enumerate(utterances, start=1):
+        if (role := role_of(utterance.role)) is None:
+            raise Unfit("unknown_role", f"utterance {number}: {shown(utterance.role)}")
+        spoken.append((role, utterance))
+    # One with no more than white space, control and zero-width characters is empty.
+    visible = [
+        (role, one) for role, one in spoken if any(unicodedata.category(char)[0] not in "ZC" for char in one.text)
+    ]
     groups = [(role, [one for _, one in group]) for role, group in groupby(visible, key=lambda pair: pair[0])]
     if not groups:
         raise Unfit("no_turns", "nobody says anything")
@@ -239,46 +246,27 @@ def join(utterances: Sequence[Utterance], origin: Origin) -> Joined:
         opened_by_supporter=int(groups[0][0] == "supporter"),
         one_sided=int(len(groups) == 1),
     )
-    attributes = []
-    for i, (_, group) in enumerate(groups):
-        for what, labels in (("emotions", _emotions(group)), ("feedback", _feedback(group))):
+    turns: list[dict[str, Any]] = []
+    attributes: list[tuple[str, str]] = []
+    for role, group in groups:
+        strategies = list(dict.fromkeys(name for one in group for name in one.strategies))
+        emotions = [one.emotion for one in group if one.emotion]
+        feedback = [one.feedback for one in group if one.feedback is not None]
+        for what, labels in (("emotions", emotions), ("feedback", feedback)):
             if len(set(labels)) > 1:
-                attributes.append((f"turns.{i}.{what}", "|".join(map(str, labels))))
+                attributes.append((f"turns.{len(turns)}.{what}", "|".join(map(str, labels))))
+        turns.append(
+            {
+                "role": role,
+                "text": "\n".join(one.text.strip() for one in group),
+                "strategies": normalise_strategies(strategies).known,
+                "source_strategies": strategies,
+                "emotion": Counter(emotions).most_common(1)[0][0] if emotions else None,
+                "feedback": feedback[-1] if feedback else None,
+                "origin": origin.seeker if role == "seeker" else origin.supporter,
+                "media": [clip._asdict() | {"available": False} for one in group for clip in one.media],
+            }
+        )
     if notes["empty_turns"]:
         attributes.append(("empty_turns", str(notes["empty_turns"])))
-    return Joined([_turn(role, group, origin) for role, group in groups], attributes, notes, unknown)
-
-
-def _visible(text: str) -> bool:
-    """Whether `text` holds more than white space, control and zero-width characters."""
-    return any(unicodedata.category(character)[0] not in "ZC" for character in text)
-
-
-def _role(utterance: Utterance, i: int) -> str:
-    role = role_of(utterance.role)
-    if role is None:
-        raise Unfit("unknown_role", f"utterance {i + 1}: {shown(utterance.role)}")
-    return role
-
-
-def _turn(role: str, group: list[Utterance], origin: Origin) -> dict[str, Any]:
-    strategies = list(dict.fromkeys(name for utterance in group for name in utterance.strategies))
-    emotions, feedback = _emotions(group), _feedback(group)
-    return {
-        "role": role,
-        "text": "\n".join(utterance.text.strip() for utterance in group),
-        "strategies": normalise_strategies(strategies).known,
-        "source_strategies": strategies,
-        "emotion": Counter(emotions).most_common(1)[0][0] if emotions else None,
-        "feedback": feedback[-1] if feedback else None,
-        "origin": origin.seeker if role == "seeker" else origin.supporter,
-        "media": [clip._asdict() | {"available": False} for utterance in group for clip in utterance.media],
-    }
-
-
-def _emotions(group: list[Utterance]) -> list[str]:
-    return [utterance.emotion for utterance in group if utterance.emotion]
-
-
-def _feedback(group: list[Utterance]) -> list[int]:
-    return [utterance.feedback for utterance in group if utterance.feedback is not None]
+    return Joined(turns, attributes, notes, unknown)

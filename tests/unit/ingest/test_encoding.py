@@ -60,8 +60,8 @@ def test_refused(data: bytes, says: str) -> None:
 
 def test_marked_or_stated() -> None:
     assert decode(codecs.BOM_UTF16_BE + HANS.encode("utf-16-be"), where="f") == (HANS, "utf-16")
-    assert decode(codecs.BOM_UTF8 + HANS.encode(), where="f", stated="UTF-8").text == HANS
-    assert decode(HANS.encode("big5", "ignore"), where="f", stated="big5").encoding == "big5"
+    assert decode(codecs.BOM_UTF8 + HANS.encode(), where="f", stated="UTF-8")[0] == HANS
+    assert decode(HANS.encode("big5", "ignore"), where="f", stated="big5")[1] == "big5"
     with pytest.raises(UnreadableFile, match="not gb18030"):
         decode(b"\xff\xff", where="f", stated="gb18030")
     with pytest.raises(UnreadableFile, match="no encoding 'klingon'"):
@@ -88,7 +88,7 @@ def test_real_texts_are_never_read_wrong(shared: Path) -> None:
             for encoding in encodings:
                 data = text.encode(encoding, "ignore")
                 try:
-                    assert decode(data, where="f").text == data.decode(encoding)
+                    assert decode(data, where="f")[0] == data.decode(encoding)
                     read += 1
                 except UnreadableFile:
                     refused += 1
