@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.corpus import ROOT, SHARED
-from pipelines.flow.runner import run_stage
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.rewards.contrastive import MOST_ECHOED, QUOTED, answer_reward, echoed, unquoted
@@ -71,7 +71,7 @@ def made(home: Path) -> Store:
     needed = ("clean_posts", "clean_dialogues", "unique")
     for stage in STAGES:
         if stage.name in needed:
-            run_stage(stage, store, Settings())
+            Runner(store, Settings()).run(stage)
     return store
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from labels_made import LABELLED, made_labels
 from real_sets import REAL_SETS
 
-from pipelines.flow.runner import run_stage
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.settings import ROOT, Settings
@@ -69,7 +69,7 @@ def _make_all(home: Path) -> None:
     store = Store(home / "data")
     clients = FakePool(None, Settings().llm)
     for stage in STAGES:
-        run_stage(stage, store, Settings(), clients=clients)
+        Runner(store, Settings(), clients).run(stage)
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +98,7 @@ def labelled_store(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     clients = FakePool(None, LABELLED.llm)
     for stage in STAGES:
         if stage.group in ("rewrite", "training") or stage.name == "coe_chains":
-            run_stage(stage, store, LABELLED, clients=clients)
+            Runner(store, LABELLED, clients).run(stage)
     return store
 
 

@@ -268,16 +268,6 @@ class Runner:
         ]
 
 
-def is_stale(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> bool:
-    """`Runner.is_stale` of one stage."""
-    return Runner(store, settings, clients).is_stale(stage)
-
-
-def run_stage(stage: Stage, store: Store, settings: Settings, clients: ClientPool | None = None) -> list[Version]:
-    """`Runner.run` of one stage."""
-    return Runner(store, settings, clients).run(stage)
-
-
 def _asked(stage: Stage, plan: Plan, settings: Settings, client: LLMClient) -> Made:
     (table,) = stage.tables
     replies = client.ask(stage.name, plan.questions)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from pipelines.core.home import Home
 from pipelines.errors import RequestError
-from pipelines.flow.runner import is_stale
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.operations.paper_tables import paper_tables
 from pipelines.release.assemble import assemble, require_request
@@ -39,10 +39,11 @@ def release(home: Path, name: str, *, allow: Collection[str] = (), strict: bool 
 
 def _stale(store: Store, settings: Settings) -> list[Finding]:
     """The tables that a refresh would make again, but for those that were never made: their sets are left out."""
+    runner = Runner(store, settings)
     tables = [
         table
         for stage in STAGES
-        if any(store.version_ids(table) for table in stage.tables) and is_stale(stage, store, settings)
+        if any(store.version_ids(table) for table in stage.tables) and runner.is_stale(stage)
         for table in stage.tables
     ]
     what = f"tables are not up to date: {', '.join(tables)}"

@@ -12,7 +12,7 @@ from fake_model import ANSWERS
 from real_sets import REAL_SETS
 from scripted import Scripted
 
-from pipelines.flow.runner import run_stage
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.questions import Question
@@ -36,7 +36,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> list[Scri
     for reader in SETS:
         import_file(store, home, reader, shared / REAL_SETS[reader])
     for stage in STAGES:
-        run_stage(stage, store, Settings())
+        Runner(store, Settings()).run(stage)
         if "unique_dialogues" in stage.tables:
             break
     return [of_dialogue(row) for row in store.read("unique_dialogues").collect().iter_rows(named=True)]

@@ -19,7 +19,7 @@ from pipelines.defs.resources import HomeResource
 from pipelines.defs.running import run_stages
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.refresh import refresh
-from pipelines.flow.runner import is_stale
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.ledger.ledger import Ledger
@@ -132,7 +132,7 @@ def test_the_ledger_is_whole(home, before):
 def test_a_refresh_makes_the_tables_again_without_it_and_pays_for_little(home, asked, wanted):
     settings, store = load(home), Store(home / "data")
     stage = next(stage for stage in STAGES if stage.name == "topics")
-    assert is_stale(stage, store, settings)
+    assert Runner(store, settings).is_stale(stage)
     with ClientPool(home, settings.llm, budget=Decimal(5)) as clients:
         outcomes = refresh(home, settings, ["clean", "topics"], clients, partial(run_stages, home))
     assert any(outcome.ran for outcome in outcomes)

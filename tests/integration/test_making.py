@@ -22,17 +22,7 @@ from pipelines.errors import (
     Unaccounted,
 )
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.runner import (
-    LEAST_TO_SHRINK,
-    Runner,
-    Status,
-    _require_size,
-    is_stale,
-    parents_of,
-    reconciliations,
-    run_of,
-    run_stage,
-)
+from pipelines.flow.runner import LEAST_TO_SHRINK, Runner, Status, _require_size, parents_of, reconciliations, run_of
 from pipelines.flow.stages import STAGES
 from pipelines.settings import Annotate, Llm, Sampling, Settings, Splits, SplitSizes
 from pipelines.store import Store
@@ -51,7 +41,7 @@ def store(sample_home: Path, tmp_path: Path) -> Store:
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_after_a_run_nothing_is_stale(stage, sample_store):
-    assert not is_stale(stage, sample_store, Settings())
+    assert not Runner(sample_store, Settings()).is_stale(stage)
 
 
 # People give labels later.
@@ -71,30 +61,30 @@ def test_rows_in_are_rows_kept_and_rows_dropped(table, home, request):
 
 def test_a_changed_setting_makes_stale_what_reads_it_and_nothing_else(sample_store):
     changed = Settings(sampling=Sampling(n_samples=2))
-    assert [stage.name for stage in STAGES if is_stale(stage, sample_store, changed)] == ["sampled_turns"]
+    assert [stage.name for stage in STAGES if Runner(sample_store, changed).is_stale(stage)] == ["sampled_turns"]
 
 
 def test_changed_code_makes_a_stage_stale(sample_store, monkeypatch):
     monkeypatch.setattr("pipelines.flow.runner.code_version", lambda *_: "another")
-    assert is_stale(BY_NAME["clean_posts"], sample_store, Settings())
+    assert Runner(sample_store, Settings()).is_stale(BY_NAME["clean_posts"])
 
 
 def test_code_that_changes_nothing_gives_the_same_version(store, monkeypatch):
     before = store.version("clean_posts")
     monkeypatch.setattr("pipelines.flow.runner.code_version", lambda *_: "another")
-    (after,) = run_stage(BY_NAME["clean_posts"], store, Settings())
+    (after,) = Runner(store, Settings()).run(BY_NAME["clean_posts"])
     assert after.version == before.version
     assert [run.code for run in after.manifest.runs] == [before.manifest.runs[0].code, "another"]
-    assert not is_stale(BY_NAME["unique"], store, Settings()) or before.version == after.version
+    assert not Runner(store, Settings()).is_stale(BY_NAME["unique"]) or before.version == after.version
 
 
 def test_another_parent_version_makes_stale_what_follows(store):
     imported = store.read("imported_posts", partition="sample").collect()
     store.write("imported_posts", imported.head(50), partition="sample")
-    stale = [stage.name for stage in STAGES if is_stale(stage, store, Settings())]
+    stale = [stage.name for stage in STAGES if Runner(store, Settings()).is_stale(stage)]
     assert stale == ["clean_posts"]
-    run_stage(BY_NAME["clean_posts"], store, Settings())
-    assert is_stale(BY_NAME["unique"], store, Settings())
+    Runner(store, Settings()).run(BY_NAME["clean_posts"])
+    assert Runner(store, Settings()).is_stale(BY_NAME["unique"])
 
 
 @pytest.mark.drill("damage")
@@ -103,8 +93,8 @@ def test_a_damaged_file_makes_its_stage_stale_and_a_run_mends_it(store):
     (file,) = (Path(store.storage.uri("grpo_coe")) / version.version / "rows").glob("*.parquet")
     file.write_bytes(file.read_bytes()[:100])
     fresh = Store(store.storage.uri(""))
-    assert is_stale(BY_NAME["grpo_coe"], fresh, Settings())
-    (mended,) = run_stage(BY_NAME["grpo_coe"], fresh, Settings())
+    assert Runner(fresh, Settings()).is_stale(BY_NAME["grpo_coe"])
+    (mended,) = Runner(fresh, Settings()).run(BY_NAME["grpo_coe"])
     assert mended.version == version.version
     assert fresh.read("grpo_coe").collect().height == version.rows
 
@@ -112,13 +102,13 @@ def test_a_damaged_file_makes_its_stage_stale_and_a_run_mends_it(store):
 def test_a_promoted_version_is_not_undone_until_something_upstream_changes(store):
     stage = BY_NAME["sampled_turns"]
     first = store.version("sampled_turns")
-    run_stage(stage, store, Settings(sampling=Sampling(n_samples=1)))
-    run_stage(stage, store, Settings())
+    Runner(store, Settings(sampling=Sampling(n_samples=1))).run(stage)
+    Runner(store, Settings()).run(stage)
     older = next(one for one in store.versions("sampled_turns") if one.version != first.version)
     store.promote("sampled_turns", older.version)
-    assert not is_stale(stage, store, Settings())
-    assert is_stale(BY_NAME["grpo_cer"], store, Settings())
-    assert is_stale(stage, store, Settings(sampling=Sampling(n_samples=4)))
+    assert not Runner(store, Settings()).is_stale(stage)
+    assert Runner(store, Settings()).is_stale(BY_NAME["grpo_cer"])
+    assert Runner(store, Settings(sampling=Sampling(n_samples=4))).is_stale(stage)
 
 
 def test_a_step_that_loses_rows_writes_nothing(store):
@@ -132,7 +122,7 @@ def test_a_step_that_loses_rows_writes_nothing(store):
         ),
     )
     with pytest.raises(Unaccounted, match=rf"dialogue: {taken} in, 3 kept, [123] dropped"):
-        run_stage(forgetful, store, Settings())
+        Runner(store, Settings()).run(forgetful)
     assert store.version("clean_dialogues").version == before
 
 
@@ -143,7 +133,7 @@ def test_a_refresh_equals_a_full_run(sample_home, tmp_path):
     for part in (posts.head(60), posts):
         store.write("imported_posts", part, partition="sample")
         for stage in STAGES:
-            run_stage(stage, store, Settings(), clients=FakePool(None, Settings().llm))
+            Runner(store, Settings(), FakePool(None, Settings().llm)).run(stage)
         given = dict(store.read("splits").select("group_id", "split").collect().iter_rows())
         if part.height < posts.height:
             first = given
@@ -156,7 +146,7 @@ def test_a_refresh_equals_a_full_run(sample_home, tmp_path):
 def test_an_engine_that_does_not_exist_is_refused(store, monkeypatch):
     monkeypatch.setenv("GONGQING_ENGINE", "spark")
     with pytest.raises(SettingsError, match="no engine 'spark'"):
-        run_stage(BY_NAME["unique"], store, Settings())
+        Runner(store, Settings()).run(BY_NAME["unique"])
 
 
 @pytest.mark.slow
@@ -168,15 +158,15 @@ def test_ray_gives_the_same_versions(store, tmp_path, monkeypatch):
     small = Store(tmp_path / "small")
     small.write("clean_posts", store.read("clean_posts").head(25))
     small.write("clean_dialogues", store.read("clean_dialogues").head(0))
-    wanted = [version.version for version in run_stage(BY_NAME["unique"], small, Settings())]
+    wanted = [version.version for version in Runner(small, Settings()).run(BY_NAME["unique"])]
     monkeypatch.setenv("GONGQING_ENGINE", "ray")
-    assert [version.version for version in run_stage(BY_NAME["unique"], small, Settings())] == wanted
+    assert [version.version for version in Runner(small, Settings()).run(BY_NAME["unique"])] == wanted
 
 
 def test_empty_sources_make_empty_tables(tmp_path):
     store = Store(tmp_path / "data")
     for stage in STAGES:
-        made = run_stage(stage, store, Settings(), clients=FakePool(None, Settings().llm))
+        made = Runner(store, Settings(), FakePool(None, Settings().llm)).run(stage)
         assert made
         for version in made:
             assert version.rows == version.dropped == 0
@@ -189,7 +179,7 @@ def test_an_older_parent_does_not_unbalance_the_books(store):
     first = store.version("unique_posts").version
     store.write("imported_posts", posts.head(100), partition="sample")
     for name in ("clean_posts", "unique"):
-        run_stage(BY_NAME[name], store, Settings())
+        Runner(store, Settings()).run(BY_NAME[name])
     store.promote("unique_posts", first)
     assert all(reconciliation.balanced for reconciliation in reconciliations(BY_NAME["unique"], "unique_posts", store))
 
@@ -198,9 +188,9 @@ def test_promoted_splits_are_built_upon_again(store):
     """Groups that the older splits do not know are given one; no prompt is left without a split."""
     older = store.write("splits", store.read("splits").collect().head(20))
     store.promote("splits", older.version)
-    assert is_stale(BY_NAME["unique"], store, Settings())
+    assert Runner(store, Settings()).is_stale(BY_NAME["unique"])
     for stage in STAGES:
-        run_stage(stage, store, Settings(), clients=FakePool(None, Settings().llm))
+        Runner(store, Settings(), FakePool(None, Settings().llm)).run(stage)
     groups = set(store.read("splits").collect()["group_id"])
     assert set(store.read("unique_posts").collect()["group_id"]) <= groups
 
@@ -211,7 +201,7 @@ def test_damaged_splits_say_that_they_cannot_be_made_anew(store):
     file.write_bytes(file.read_bytes()[:50])
     fresh = Store(store.storage.uri(""))
     with pytest.raises(DamagedVersion, match="cannot be made again") as error:
-        run_stage(BY_NAME["unique"], fresh, Settings())
+        Runner(fresh, Settings()).run(BY_NAME["unique"])
     assert "may train" in error.value.hint
 
 
@@ -219,12 +209,12 @@ def test_numbers_that_leave_nothing_to_train_on_are_refused(tmp_path, sample_sto
     store = Store(tmp_path / "data")
     store.write("imported_posts", sample_store.read("imported_posts", partition="sample"), partition="sample")
     for name in ("clean_posts", "clean_dialogues"):
-        run_stage(BY_NAME[name], store, Settings())
+        Runner(store, Settings()).run(BY_NAME[name])
     unique_posts = sample_store.version("unique_posts").rows
     with pytest.raises(RequestError, match=f"none of {unique_posts} posts to train on"):
-        run_stage(BY_NAME["unique"], store, Settings(splits=Splits(posts=SplitSizes(test=500))))
+        Runner(store, Settings(splits=Splits(posts=SplitSizes(test=500)))).run(BY_NAME["unique"])
     assert store.current("splits") == []
-    run_stage(BY_NAME["unique"], store, Settings(splits=Splits(posts=SplitSizes(test=40, validation=0))))
+    Runner(store, Settings(splits=Splits(posts=SplitSizes(test=40, validation=0)))).run(BY_NAME["unique"])
     posts = store.read("unique_posts").collect().join(store.read("splits").collect(), on="group_id")
     assert posts.filter(pl.col("split") == "test").height == 40
 
@@ -233,17 +223,17 @@ def test_a_stage_whose_parents_were_never_made_says_so(tmp_path, sample_store):
     store = Store(tmp_path / "data")
     store.write("imported_posts", sample_store.read("imported_posts", partition="sample"), partition="sample")
     with pytest.raises(NoVersion, match="come from unique_posts"):
-        run_stage(BY_NAME["grpo_ecot"], store, Settings())
+        Runner(store, Settings()).run(BY_NAME["grpo_ecot"])
 
 
 def test_a_table_stays_with_the_provider_that_made_it(store):
     """Somebody who forgets --provider loses nothing that was paid for; who says it gets what they say."""
     stage = BY_NAME["ecot_chains"]
     assert Runner(store, Settings()).provider(stage) == "openai"
-    assert not is_stale(stage, store, Settings())
+    assert not Runner(store, Settings()).is_stale(stage)
     with ClientPool(None, Settings().llm, provider="written") as said:
         assert Runner(store, Settings(), said).provider(stage) == "written"
-        assert is_stale(stage, store, Settings(), said)
+        assert Runner(store, Settings(), said).is_stale(stage)
 
 
 def _made_by(store, provider):
@@ -265,7 +255,7 @@ def test_where_the_pointer_is_damaged_the_newest_version_tells_who_answers(store
     folder = _made_by(store, "openai")
     (folder.parent / "current.json").write_text("{", encoding="utf-8")
     stage, fresh = BY_NAME["ecot_chains"], Store(store.storage.uri(""))
-    assert is_stale(stage, fresh, Settings())
+    assert Runner(fresh, Settings()).is_stale(stage)
     assert Runner(fresh, Settings()).provider(stage) == "openai"
 
 
@@ -273,14 +263,14 @@ def test_where_nobody_can_tell_who_answered_a_stage_waits_to_be_told(store):
     for manifest in _made_by(store, "openai").parent.glob("*/manifest.json"):
         manifest.write_text("{", encoding="utf-8")
     stage, fresh = BY_NAME["ecot_chains"], Store(store.storage.uri(""))
-    assert is_stale(stage, fresh, Settings())
+    assert Runner(fresh, Settings()).is_stale(stage)
     with ClientPool(None, Settings().llm) as nobody:
         assert "gongqing refresh --provider" in (Runner(fresh, Settings(), nobody).status(stage).waits or "")
     with FakePool(None, Settings().llm, provider="openai") as said:
         runner = Runner(fresh, Settings(), said)
         assert runner.status(stage).waits is None
         runner.run(stage)
-        assert not is_stale(stage, fresh, Settings(), said)
+        assert not Runner(fresh, Settings(), said).is_stale(stage)
 
 
 def test_other_recordings_make_stale_what_was_replayed_from_them(store, tmp_path):
@@ -301,7 +291,7 @@ def test_other_recordings_make_stale_what_was_replayed_from_them(store, tmp_path
 
 def test_another_model_makes_stale_what_is_asked_of_it(sample_store):
     changed = Settings(annotate=Annotate(coe="vllm-local"))
-    assert [stage.name for stage in STAGES if is_stale(stage, sample_store, changed)] == ["coe_chains"]
+    assert [stage.name for stage in STAGES if Runner(sample_store, changed).is_stale(stage)] == ["coe_chains"]
 
 
 @pytest.mark.parametrize("reason", ["no_answer", "over_budget"])
@@ -319,10 +309,10 @@ def test_a_question_without_an_answer_is_asked_again(store, reason):
         code=run.code,
         settings=run.settings,
     )
-    assert is_stale(stage, store, Settings())
-    (again,) = run_stage(stage, store, Settings(), clients=FakePool(None, Settings().llm))
+    assert Runner(store, Settings()).is_stale(stage)
+    (again,) = Runner(store, Settings(), FakePool(None, Settings().llm)).run(stage)
     assert again.rows == rows.height
-    assert not is_stale(stage, store, Settings())
+    assert not Runner(store, Settings()).is_stale(stage)
 
 
 # Tables that are made by asking
@@ -338,7 +328,7 @@ def _asked_emotions(store, settings, **more):
     """Another model answers for `emotions`, whose rows are known; nothing else of it changes."""
     home = Path(store.storage.uri("")).parent
     with ClientPool(home, settings.llm, provider="openai", budget=Decimal(5), **more) as clients:
-        return run_stage(BY_NAME["emotions"], store, settings, clients=clients)
+        return Runner(store, settings, clients).run(BY_NAME["emotions"])
 
 
 @pytest.mark.drill("model host")

@@ -14,7 +14,7 @@ from pipelines.core.home import Home
 from pipelines.errors import RequestError
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.refresh import Outcome, estimates, refresh, states
-from pipelines.flow.runner import Runner, is_stale, run_stage
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import MAKERS, STAGES
 from pipelines.ingest.import_file import import_file
 from pipelines.settings import ROOT, Settings
@@ -95,7 +95,7 @@ def test_the_command_names_what_waits_in_one_line_and_the_tables_with_their_stat
 
 def test_a_stage_that_is_asked_for_all_the_same_says_what_is_missing(made):
     with pytest.raises(RequestError, match="topics waits for a model"):
-        run_stage(MAKERS["topics"], store(made), Settings())
+        Runner(store(made), Settings()).run(MAKERS["topics"])
 
 
 def test_a_table_that_rules_made_once_is_read_and_waits(made, tmp_path):
@@ -118,7 +118,7 @@ def test_a_table_that_rules_made_once_is_read_and_waits(made, tmp_path):
     )
     assert "rules" in NO_MODEL
     assert old.read("topics").collect()["provider"].to_list() == ["rules"]
-    assert not is_stale(stage, old, Settings())
+    assert not Runner(old, Settings()).is_stale(stage)
     assert "(made by rules before)" in (Runner(old, Settings()).status(stage).waits or "")
     assert states(old, Settings())["topics"] == "waits for a model (made by rules before)"
 

@@ -10,7 +10,7 @@ from fake_model import FakePool
 from labels_made import LABELLED
 from train_env import Trained, require_train_env, train_experiment, warm
 
-from pipelines.flow.runner import run_stage
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.operations.release import release
 from pipelines.settings import Rewrite
@@ -42,7 +42,7 @@ def persona_home(training_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     clients = FakePool(None, settings.llm)
     for stage in STAGES:
         if stage.group in ("rewrite", "training"):
-            run_stage(stage, Store(home / "data"), settings, clients=clients)
+            Runner(Store(home / "data"), settings, clients).run(stage)
     release(home, "v1", allow=["not_from_a_model"], settings=settings)
     return home
 

@@ -23,7 +23,7 @@ from pipelines.defs.running import run_stages
 from pipelines.errors import BudgetSpent
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.refresh import budget_name, estimates, refresh
-from pipelines.flow.runner import is_stale
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.settings import ROOT, load
@@ -260,7 +260,7 @@ def test_what_shapes_a_question_makes_its_table_stale_and_a_price_does_not(home)
 
     def stale() -> bool:
         with ClientPool(home, load(home).llm, provider="openai") as clients:
-            return is_stale(stage, HomeResource(path=str(home)).store(), load(home), clients)
+            return Runner(HomeResource(path=str(home)).store(), load(home), clients).is_stale(stage)
 
     with ClientPool(home, load(home).llm, provider="openai", budget=Decimal(1)) as clients:
         run_stages(home, HomeResource(home).runner(clients), [stage])

@@ -11,7 +11,7 @@ import pytest
 from pipelines.core.stage import Stage
 from pipelines.errors import UnreadableFile
 from pipelines.flow.clients import ClientPool
-from pipelines.flow.runner import Runner, is_stale, run_stage
+from pipelines.flow.runner import Runner
 from pipelines.flow.stages import STAGES
 from pipelines.llm.prompts import Prompt
 from pipelines.llm.providers import written
@@ -40,7 +40,7 @@ def store(sample_home: Path, clients: ClientPool, tmp_path_factory: pytest.TempP
     shutil.copytree(sample_home / "data", home / "data")
     store = Store(home / "data")
     for stage in STAGES:
-        run_stage(stage, store, Settings(), clients=clients)
+        Runner(store, Settings(), clients).run(stage)
         if stage.name == "cer_candidates":
             write_sample_labels(store, Settings())
     return store
@@ -96,7 +96,7 @@ def test_a_row_without_a_reply_is_counted_and_makes_nothing_stale(stage: Stage, 
     reasons = store.read_dropped(stage.name).collect()["reason"].to_list()
     keys = [key_of(question) for question in asked(stage, store, clients)]
     assert reasons.count("not_written") == sum(key not in replies_to(stage.name) for key in keys)
-    assert not is_stale(stage, store, Settings(), clients)
+    assert not Runner(store, Settings(), clients).is_stale(stage)
 
 
 def question(reply_is: type[str] = str, prompt: Prompt | None = None) -> Question[str]:
