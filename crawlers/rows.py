@@ -13,9 +13,14 @@ from schemas.ids import answer_id, pseudonym, source_row_id
 
 
 def row_of(
-    site: Site, question: Question, answers: Iterable[Answer], *, key: bytes, fetched_at: datetime, layout: str,
+    site: Site,
+    question: Question,
+    answers: Iterable[Answer],
+    key: bytes,
+    fetched_at: datetime,
+    layout: str,
     topic: str | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The row of one post with all its answers, each once.
 
     Args:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from parsel import Selector
 from scrapy import Request, Spider, signals
@@ -93,10 +93,6 @@ class ForumSpider(Spider):
 
     site: ClassVar[Site]
 
-    options: Options
-    job: Job | None
-    pages: PageStore  # of the job
-
     @classmethod
     def from_crawler(cls, crawler: Crawler, *_: Any, **args: str | None) -> Self:
         """Reads the request, refuses a wrong one, and opens the job.
@@ -106,30 +102,25 @@ class ForumSpider(Spider):
         """
         options = read_options(cls.site, args)
         _apply(options, crawler.settings)
-        spider = cls()
-        spider.options = options
-        spider._engine = import_module(f"crawlers.pages.{cls.site.engine}")
-        spider._lists = list_paths(cls.site, spider._engine)
-        spider._lock = lock_host(options.base_url)
-        spider.job = Job(options.args.job, request_of(options)) if options.args.job else None
-        if spider.job is not None:
-            oldest = options.clock().timestamp() - options.args.keep_pages_days * 24 * 3600.0
-            spider.pages = PageStore(spider.job.pages, expire_before=oldest)
-        spider._had = dict(spider.job.had) if spider.job else {}
-        spider._items = len(spider._had)
+        spider = cls(options)
         spider._set_crawler(crawler)
         crawler.signals.connect(spider._idle, signal=signals.spider_idle)
         crawler.signals.connect(spider._unexpected, signal=signals.spider_error)
         return spider
 
-    def __init__(self) -> None:
+    def __init__(self, options: Options) -> None:
         super().__init__()
+        self.options = options
         self.summary: dict[str, object] = {}
-        self._lock: IO[str]
-        self._engine: Any  # a module of crawlers.pages
-        self._lists: list[tuple[Board | None, str]]
-        self._had: dict[str, Known]
-        self._items: int
+        self._engine: Any = import_module(f"crawlers.pages.{self.site.engine}")
+        self._lists = list_paths(self.site, self._engine)
+        self._lock = lock_host(options.base_url)
+        self.job = Job(options.args.job, request_of(options)) if options.args.job else None
+        if self.job is not None:
+            oldest = options.clock().timestamp() - options.args.keep_pages_days * 24 * 3600.0
+            self.pages = PageStore(self.job.pages, expire_before=oldest)
+        self._had = dict(self.job.had) if self.job else {}
+        self._items = len(self._had)
         self._outcomes: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
@@ -288,27 +279,24 @@ class ForumSpider(Spider):
             draft.cut = True
             logger.warning("a post of more than %s pages, cut there: %s", len(draft.urls), draft.listed.url)
             return None
-        return self._request(url, self.parse_post, self.failed_post, _ANSWERS_FIRST, draft=draft)
+        return self._post_request(url, draft, _ANSWERS_FIRST)
 
     def _finish(self, draft: Draft) -> Iterator[dict[str, Any]]:
         """Journals and yields the row of a post whose pages have come."""
         question = draft.question
         assert question is not None
         assert draft.fetched_at is not None
-        row = row_of(
-            self.site, question, draft.answers, key=self.options.key, fetched_at=draft.fetched_at,
-            layout=draft.layout, topic=draft.board.topic if draft.board else None,
-        )  # fmt: skip
+        topic = draft.board.topic if draft.board else None
+        key = self.options.key
+        row = row_of(self.site, question, draft.answers, key, draft.fetched_at, draft.layout, topic)
         fingerprint = None if draft.outdated else draft.listed.fingerprint
-        written = self.job is None
         if self.job is not None:
             with stop_where_unwritten(self.crawler, self.job.items):
                 self.job.append(row, fingerprint)
-                written = True
-        if not written:
-            self._errors["unwritten"] += 1
-            self._conclude("lost")
-            return
+            if question.source_id not in self.job.had:
+                self._errors["unwritten"] += 1
+                self._conclude("lost")
+                return
         self._fingerprints[question.source_id] = fingerprint
         self._items += 1
         self._conclude("cut" if draft.cut else "fetched")
@@ -347,7 +335,8 @@ class ForumSpider(Spider):
     # Requests and pages.
 
     def _list_request(self, url: str, frontier: ListFrontier, board: Board | None) -> Request:
-        return self._request(url, self.parse_list, self.failed_list, 0, frontier=frontier, board=board)
+        context = {"frontier": frontier, "board": board}
+        return Request(url, self.parse_list, errback=self.failed_list, cb_kwargs=context)
 
     def _post_requests(
         self, wanted: list[Listed], listed_at: datetime, frontier: ListFrontier, board: Board | None
@@ -357,14 +346,12 @@ class ForumSpider(Spider):
             known = self.options.seen.get(listed.source_id)
             unread_before = known is not None and known.unread and known.fingerprint == listed.fingerprint
             draft = Draft(listed, listed_at, frontier, board, unread_before)
-            request = self._request(listed.url, self.parse_post, self.failed_post, _DETAILS_FIRST, draft=draft)
+            request = self._post_request(listed.url, draft, _DETAILS_FIRST)
             request.meta["unread_before"] = unread_before
             yield request
 
-    def _request(
-        self, url: str, callback: Callable[..., Any], errback: Callable[..., Any], priority: int, **context: object
-    ) -> Request:
-        return Request(url, callback=callback, errback=errback, priority=priority, cb_kwargs=context)
+    def _post_request(self, url: str, draft: Draft, priority: int) -> Request:
+        return Request(url, self.parse_post, priority=priority, errback=self.failed_post, cb_kwargs={"draft": draft})
 
     def _once_more(self, response: Response) -> list[Request]:
         """A second request, past the cache, for a page that could not be read: it may have been cut on its way."""

@@ -12,8 +12,7 @@ from crawlers.options import is_loopback
 from crawlers.sites import Site
 from crawlers.window import Window
 from pipelines.core.files import storage_errors_reported
-from pipelines.crawl.collecting import TABLE, collect, partition
-from pipelines.crawl.coverage import Coverage, coverage
+from pipelines.crawl.collecting import TABLE, Coverage, collect, coverage, partition
 from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare
 from pipelines.defs.keys import crawled_sites, key_of

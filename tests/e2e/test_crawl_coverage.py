@@ -9,7 +9,7 @@ from crawl_home import DAY, Home, answer, end_of, item, job_of
 from troubled_replica import Replica
 
 from crawlers.sites import FOLDER
-from pipelines.crawl.coverage import Coverage, coverage
+from pipelines.crawl.collecting import Coverage, coverage
 from pipelines.crawl.jobs import Job
 
 AT = "T04:00:00+00:00"
