@@ -52,14 +52,8 @@ _UNITS = {
     "个月": (timedelta(days=30), "month"),
     "年": (timedelta(days=365), "year"),
 }
-_FLOORS = {
-    "second": {"microsecond": 0},
-    "minute": {"second": 0, "microsecond": 0},
-    "hour": {"minute": 0, "second": 0, "microsecond": 0},
-    "day": {"hour": 0, "minute": 0, "second": 0, "microsecond": 0},
-    "month": {"day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0},
-    "year": {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0},
-}
+_PRECISIONS = ("year", "month", "day", "hour", "minute", "second")
+_LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}  # of what is finer than each
 
 
 def moment(text: str, fetched_at: datetime) -> Moment:
@@ -137,4 +131,5 @@ def _at_clock(day: datetime, match: re.Match[str]) -> tuple[datetime, str]:
 
 
 def _floor(at: datetime, precision: str) -> tuple[datetime, str]:
-    return at.replace(**_FLOORS[precision]), precision  # type: ignore[arg-type]
+    finer = dict(list(_LEAST.items())[_PRECISIONS.index(precision) :])
+    return at.replace(**finer), precision  # type: ignore[arg-type]

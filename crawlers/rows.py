@@ -21,16 +21,10 @@ def row_of(
     layout: str,
     topic: str | None = None,
 ) -> dict[str, Any]:
-    """The row of one post with all its answers, each once.
+    """The row of one post with all its answers, each once: one that moved on between two requests comes twice.
 
-    Args:
-        site: its name is the source, its terms become the post's.
-        question: the seeker's part.
-        answers: of all pages, in order; an answer that moved to the next page between two requests comes twice.
-        key: of the pseudonyms.
-        fetched_at: aware; when the first page was fetched.
-        layout: the name of the page layout.
-        topic: our main topic of the board, where the site's file has one; otherwise the page's counts.
+    `key` is that of the pseudonyms; `fetched_at` (aware) is the time of the first page; `topic` is our main topic of
+    the board, where the site's file has one: otherwise the page's counts.
     """
     post_id = source_row_id(site.name, question.source_id)
     rows: dict[str, Mapping[str, Any]] = {}

@@ -30,15 +30,9 @@ _MARGIN = 2.0  # the best must be this many times the next
 
 
 def decode(data: bytes, *, where: object, stated: str | None = None) -> tuple[str, str]:
-    """The text of `data` and the encoding that it is in.
+    """The text of a whole file, and its encoding: the `stated` one where it is known, and no other is tried.
 
-    Args:
-        data: The bytes of the whole file.
-        where: The file, for the message.
-        stated: The encoding, where it is known: no other is tried.
-
-    Raises:
-        UnreadableFile: for bytes in no known encoding or in several alike; names the first bad byte and the candidates.
+    Raises UnreadableFile for bytes in no known encoding or in several alike; it names the first bad byte and `where`.
     """
     if stated is not None:
         is_utf8 = stated.lower().replace("-", "").replace("_", "") == "utf8"

@@ -49,12 +49,8 @@ FormT = TypeVar("FormT", bound=Form)
 def fill(form: type[FormT], value: object, path: str | None = None, keys: Mapping[str, str] | None = None) -> FormT:
     """`value` as a `form`; raises Unfit for the first field that does not fit.
 
-    Args:
-        form: The shape.
-        value: What the source holds.
-        path: Where `value` stands within its record; None for a whole record. A whole record that lacks a field, itself
-            or in the first item of a list, is of another form altogether: "wrong_form".
-        keys: What the source calls the fields, where that is not what the form calls them.
+    `path` is where `value` stands within its record, None for a whole one, which is of another form altogether where it
+    lacks a field, itself or in the first item of a list. `keys` are the source's own names of the fields.
     """
     try:
         return form.model_validate(value)

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -34,27 +34,16 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Imported:
-    """A data set that was read.
+    """A data set that was read."""
 
-    Attributes:
-        table: "imported_posts" or "imported_dialogues".
-        kept: Its rows (`schemas.posts.ImportedPosts`, `schemas.dialogues.ImportedDialogues`).
-        dropped: What was not kept, in the units `record` and `answer` (`schemas.table.Dropped`).
-        unknown_strategies: Strategy names of the kept rows that the cross-walk lacks, and how often each occurs.
-        encoding: The encodings of the files, or "parquet".
-        n_records: Records that came: those kept, and those dropped.
-        n_answers: Answers that came, with posts kept and dropped.
-        notes: What was done to the rows kept: turns joined, empty utterances left out, and so on.
-    """
-
-    table: str
-    kept: pl.DataFrame
-    dropped: pl.DataFrame
-    unknown_strategies: dict[str, int]
-    encoding: str
-    n_records: int
-    n_answers: int = 0
-    notes: dict[str, int] = field(default_factory=dict)
+    table: str  # imported_posts or imported_dialogues
+    kept: pl.DataFrame  # `schemas.posts.ImportedPosts` or `schemas.dialogues.ImportedDialogues`
+    dropped: pl.DataFrame  # `schemas.table.Dropped`, in the units record and answer
+    unknown_strategies: dict[str, int]  # names in the rows kept that the cross-walk lacks, and how often each occurs
+    encoding: str  # the encodings of the files, or parquet
+    n_records: int  # those kept, and those dropped
+    n_answers: int  # with posts kept and dropped
+    notes: dict[str, int]  # what was done to the rows kept: turns joined, empty utterances left out …
 
 
 def read(
@@ -69,9 +58,9 @@ def read(
 
     Args:
         name: One of `registry.READERS`.
-        path: Where the set lies. It is only read.
-        data_set: What the rows call it, and what their ids begin with; `name` where not given.
-        author_key: The key of the pseudonyms (16 bytes or more); needed where a mapping names authors.
+        path: Where the set lies.
+        data_set: What the rows call it, and what their ids begin with; default: `name`.
+        author_key: Of the pseudonyms, 16 bytes or more; needed where a mapping names authors.
         mapping: The mapping file, for `mapped` alone.
 
     Raises:
@@ -80,8 +69,7 @@ def read(
         RequestError: for a mapping that is missing or not wanted, or a missing key.
         Unaccounted: if a record were lost.
     """
-    data_set_read = _data_set(name, mapping, author_key)
-    source = data_set or name
+    data_set_read, source = _data_set(name, mapping, author_key), data_set or name
     if not _SOURCE.fullmatch(source):
         raise RequestError(f"a data set cannot be called {source!r}", hint="use small letters, digits, _ . and -")
     rows = Rows(data_set_read, source, author_key)
@@ -104,18 +92,22 @@ def read(
         raise UnreadableFile("there is no record in it", where=path, hint="check that it is the right file")
     if first is not None and not rows.ids and all(one.reason == "wrong_form" for one in broken):
         raise _wrong_form(name, path, first, broken[0])
-    imported = Imported(
-        table=data_set_read.table,
-        kept=rows.frame(),
-        dropped=_dropped(broken, data_set_read.table),
+    table, kept, dropped = data_set_read.table, rows.frame(), _dropped(broken, data_set_read.table)
+    units = Counter(dropped["unit"])
+    reconciliations = [Reconciliation("record", n_records, kept.height, units["record"])]
+    if table == "imported_posts":
+        reconciliations.append(Reconciliation("answer", rows.n_answers, count(kept, "answer"), units["answer"]))
+    require_balance(table, reconciliations)
+    return Imported(
+        table=table,
+        kept=kept,
+        dropped=dropped,
         unknown_strategies=dict(rows.unknown_strategies.most_common()),
         encoding=", ".join(sorted(encodings)),
         n_records=n_records,
         n_answers=rows.n_answers,
-        notes={note: count for note, count in sorted(rows.notes.items()) if count},
+        notes={note: n for note, n in sorted(rows.notes.items()) if n},
     )
-    _reconcile(imported)
-    return imported
 
 
 def _data_set(name: str, mapping: Path | None, author_key: bytes | None) -> DataSet:
@@ -186,14 +178,3 @@ def _dropped(broken: list[Broken], table: str) -> pl.DataFrame:
         where = one.where if again == 1 else f"{one.where} ({again})"
         rows.append({"stage": table, "unit": one.unit, "row_id": where, "reason": one.reason, "detail": one.detail})
     return Dropped.validate(pl.DataFrame(rows, schema=Dropped.polars_schema()))
-
-
-def _reconcile(imported: Imported) -> None:
-    """Raises Unaccounted unless records and answers that came are those kept and those dropped."""
-    units = Counter(imported.dropped["unit"])
-    reconciliations = [Reconciliation("record", imported.n_records, imported.kept.height, units["record"])]
-    if imported.table == "imported_posts":
-        reconciliations.append(
-            Reconciliation("answer", imported.n_answers, count(imported.kept, "answer"), units["answer"])
-        )
-    require_balance(imported.table, reconciliations)

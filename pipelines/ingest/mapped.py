@@ -261,12 +261,10 @@ _PARTS = ("year", "month", "day", "minute", "second")
 
 
 def read_time(value: object, zone: tzinfo, path: str) -> tuple[datetime, str]:
-    """The instant (UTC) and its precision, one of `schemas.labels.PRECISIONS`.
+    """The instant (UTC) and its precision, one of `schemas.labels.PRECISIONS`; `zone` is that of a time without one.
 
-    Args:
-        value: A text (``2025-03-04 21:15``, ISO 8601, or its first parts alone) or, from Parquet, a date or datetime.
-        zone: The zone of a time without one.
-        path: The field, for the Unfit that is raised for anything else.
+    Read are texts (``2025-03-04 21:15``, ISO 8601, or its first parts alone) and, from Parquet, dates and datetimes;
+    raises Unfit for anything else in the field `path`.
     """
     if isinstance(value, datetime):
         return _utc(value, zone), "second"

@@ -99,18 +99,9 @@ def _dialogue(where: str, rows: list[Row]) -> Dialogue:
 
 
 def _utterance(line: _Line) -> Utterance:
-    return Utterance(
-        line.speaker,
-        line.text,
-        strategies=(line.strategy,) if line.strategy and line.strategy != "undefined" else (),
-        emotion=line.emotion,
-        media=_clips(line),
-    )
-
-
-def _clips(line: _Line) -> tuple[Media, ...]:
-    """The passage of the series that the utterance is, by season, episode and time."""
-    if None in (line.season, line.episode, line.start, line.end):
-        return ()
-    uri = f"in-treatment/s{line.season:02}e{line.episode:02}"
-    return (Media(uri, "video", None, line.start, line.end, VIDEO_LICENCE),)
+    strategies = (line.strategy,) if line.strategy and line.strategy != "undefined" else ()
+    clips: tuple[Media, ...] = ()
+    if None not in (line.season, line.episode, line.start, line.end):  # the passage of the series
+        uri = f"in-treatment/s{line.season:02}e{line.episode:02}"
+        clips = (Media(uri, "video", None, line.start, line.end, VIDEO_LICENCE),)
+    return Utterance(line.speaker, line.text, strategies, line.emotion, media=clips)

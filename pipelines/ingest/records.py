@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 MAX_RECORD_CHARS = 2_000_000
 # Stands where only the mapping file of an import can say it.
 BY_MAPPING = "by mapping"
-JSON = (".json", ".jsonl", ".ndjson")
 
 
 class Source(NamedTuple):
@@ -108,7 +107,6 @@ class Dialogue(NamedTuple):
 
 
 Record = Post | Dialogue
-Read = Callable[[Source], Iterator[Record | Broken]]
 
 
 class Origin(NamedTuple):
@@ -118,37 +116,20 @@ class Origin(NamedTuple):
     supporter: str
 
 
-UNKNOWN_ORIGIN = Origin("unknown", "unknown")
-
-
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A data set and the function that reads it.
+    """A data set and the function that reads it."""
 
-    Attributes:
-        name: What `gongqing import` calls it.
-        title: Its own name.
-        about: The form of its files, in a line.
-        read: The reader of one file.
-        table: "imported_posts" or "imported_dialogues".
-        licence: As its publisher states it, and "not stated" where there is no statement.
-        consent: One of `schemas.labels.CONSENTS`.
-        lineage: The sets it was made from, nearest first.
-        suffixes: The files to read in a folder or an archive.
-        record_a_file: Whether a file is one record, so that an unreadable file costs that record alone.
-        encoding: The encoding, where it is known; detected otherwise.
-    """
-
-    name: str
-    title: str
-    about: str
-    read: Read
-    table: str = "imported_dialogues"
-    licence: str = "not stated in the file: find out before use"
-    consent: str = "not_asked"
-    origin: Origin = UNKNOWN_ORIGIN
-    lineage: tuple[str, ...] = ()
+    name: str  # what `gongqing import` calls it
+    title: str  # its own name
+    about: str  # the form of its files, in a line
+    read: Callable[[Source], Iterator[Record | Broken]]  # of one file
+    table: str = "imported_dialogues"  # or imported_posts
+    licence: str = "not stated in the file: find out before use"  # as its publisher states it
+    consent: str = "not_asked"  # one of `schemas.labels.CONSENTS`
+    origin: Origin = Origin("unknown", "unknown")
+    lineage: tuple[str, ...] = ()  # the sets it was made from, nearest first
     lang: str = "zh"
-    suffixes: tuple[str, ...] = JSON
-    record_a_file: bool = False
-    encoding: str | None = None
+    suffixes: tuple[str, ...] = (".json", ".jsonl", ".ndjson")  # of the files to read in a folder or an archive
+    record_a_file: bool = False  # an unreadable file costs that record alone
+    encoding: str | None = None  # where it is known; detected otherwise

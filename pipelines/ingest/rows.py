@@ -32,20 +32,13 @@ _BATCH = 5_000  # rows that wait as Python objects: many times the size of the f
 
 
 class Rows:
-    """The rows of one import.
-
-    Attributes:
-        ids: The ids of all rows so far.
-        n_answers: Answers that came, with posts kept and dropped.
-        notes: What was done to the rows, and how often.
-        unknown_strategies: Strategy names that the cross-walk lacks, and how often each occurs.
-    """
+    """The rows of one import."""
 
     def __init__(self, data_set: DataSet, source: str, author_key: bytes | None) -> None:
-        self.ids: set[str] = set()
-        self.n_answers = 0
-        self.notes: Counter[str] = Counter()
-        self.unknown_strategies: Counter[str] = Counter()
+        self.ids: set[str] = set()  # of all rows so far
+        self.n_answers = 0  # with posts kept and dropped
+        self.notes: Counter[str] = Counter()  # what was done to the rows, and how often
+        self.unknown_strategies: Counter[str] = Counter()  # that the cross-walk lacks, and how often each occurs
         self._data_set = data_set
         self._source = source
         self._author_key = author_key
@@ -98,13 +91,11 @@ class Rows:
     def _add_dialogue(self, dialogue: Dialogue) -> list[Broken]:
         joined = join(dialogue.utterances, self._data_set.origin)
         common = self._common(dialogue, "\x1f".join(f"{turn['role']}\x1f{turn['text']}" for turn in joined.turns))
-        row_id = self._claim(common["source_id"])
         kinds = {clip["kind"] for turn in joined.turns for clip in turn["media"]}
         main = next((kind for kind in ("video", "audio", "image") if kind in kinds), None)
-        attributes = (*dialogue.attributes, *joined.attributes)
         self._rows.append(
             {
-                "dialogue_id": row_id,
+                "dialogue_id": self._claim(common["source_id"]),
                 **common,
                 "topic": dialogue.topic,
                 "situation": dialogue.situation,
@@ -112,7 +103,9 @@ class Rows:
                 "turns": joined.turns,
                 "n_rounds": n_rounds([turn["role"] for turn in joined.turns]),
                 "modality": dialogue.modality or (f"text+{main}" if main else "text"),
-                "attributes": [{"name": name, "value": value} for name, value in attributes],
+                "attributes": [
+                    {"name": name, "value": value} for name, value in (*dialogue.attributes, *joined.attributes)
+                ],
             }
         )
         self.notes.update(joined.notes)
