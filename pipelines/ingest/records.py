@@ -116,6 +116,9 @@ class Origin(NamedTuple):
     supporter: str
 
 
+UNKNOWN_ORIGIN = Origin("unknown", "unknown")
+
+
 @dataclass(frozen=True, slots=True)
 class DataSet:
     """A data set and the function that reads it."""
@@ -127,7 +130,7 @@ class DataSet:
     table: str = "imported_dialogues"  # or imported_posts
     licence: str = "not stated in the file: find out before use"  # as its publisher states it
     consent: str = "not_asked"  # one of `schemas.labels.CONSENTS`
-    origin: Origin = Origin("unknown", "unknown")
+    origin: Origin = UNKNOWN_ORIGIN
     lineage: tuple[str, ...] = ()  # the sets it was made from, nearest first
     lang: str = "zh"
     suffixes: tuple[str, ...] = (".json", ".jsonl", ".ndjson")  # of the files to read in a folder or an archive

@@ -91,11 +91,13 @@ class Rows:
     def _add_dialogue(self, dialogue: Dialogue) -> list[Broken]:
         joined = join(dialogue.utterances, self._data_set.origin)
         common = self._common(dialogue, "\x1f".join(f"{turn['role']}\x1f{turn['text']}" for turn in joined.turns))
+        row_id = self._claim(common["source_id"])
         kinds = {clip["kind"] for turn in joined.turns for clip in turn["media"]}
+        attributes = (*dialogue.attributes, *joined.attributes)
         main = next((kind for kind in ("video", "audio", "image") if kind in kinds), None)
         self._rows.append(
             {
-                "dialogue_id": self._claim(common["source_id"]),
+                "dialogue_id": row_id,
                 **common,
                 "topic": dialogue.topic,
                 "situation": dialogue.situation,
@@ -103,9 +105,7 @@ class Rows:
                 "turns": joined.turns,
                 "n_rounds": n_rounds([turn["role"] for turn in joined.turns]),
                 "modality": dialogue.modality or (f"text+{main}" if main else "text"),
-                "attributes": [
-                    {"name": name, "value": value} for name, value in (*dialogue.attributes, *joined.attributes)
-                ],
+                "attributes": [{"name": name, "value": value} for name, value in attributes],
             }
         )
         self.notes.update(joined.notes)
