@@ -131,15 +131,10 @@ def readable(node: Node, drop: str | None = None, keep_lines: bool = False) -> s
     """The text of a node as a reader sees it.
 
     Paragraphs, other blocks and <br> become line ends, one empty line at most between two lines. What a page hides is
-    left out: scripts, `display: none`, Discuz's jammers.
+    left out: scripts, `display: none`, Discuz's jammers; and what `drop` selects: quotes, notes of an edit. With
+    `keep_lines` line ends of the source count too, as where a site shows what was typed in one block.
 
-    Args:
-        node: The element.
-        drop: A selector of elements within it that are not the writer's words: quotes, notes of an edit.
-        keep_lines: Line ends of the source count too, as where a site shows what was typed in one block.
-
-    Raises:
-        ValueError: The text is longer than `LONGEST_TEXT`.
+    Raises ValueError for a text longer than `LONGEST_TEXT`.
     """
     text = _read(node, drop, keep_lines)
     if len(text) > LONGEST_TEXT:
@@ -148,7 +143,7 @@ def readable(node: Node, drop: str | None = None, keep_lines: bool = False) -> s
 
 
 def _read(node: Node, drop: str | None, keep_lines: bool) -> str:
-    dropped = frozenset(find(node, drop)) if drop else frozenset()
+    dropped = frozenset(find(node, drop) if drop else ())
     lines = _Lines(keep_lines)
     events = etree.iterwalk(node, events=("start", "end", "comment", "pi"))
     skipped: Node | None = None
@@ -221,9 +216,6 @@ class _Lines:
 
 
 def _hidden(node: Node) -> bool:
-    if node.tag in _NOT_READ or node.get("hidden") is not None:
+    if node.tag in _NOT_READ or node.get("hidden") is not None or "jammer" in node.get("class", "").split():
         return True
-    if "jammer" in node.get("class", "").split():
-        return True
-    style = node.get("style")
-    return style is not None and _HIDING.search(style) is not None
+    return _HIDING.search(node.get("style", "")) is not None

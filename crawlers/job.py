@@ -68,14 +68,9 @@ class Job:
             self._opened = opened.pop_all()
 
     def append(self, row: Mapping[str, Any], fingerprint: str | None = None) -> None:
-        """Writes a finished post into the journal, at once.
+        """Writes the row of a finished post, and what the list showed of it before, into the journal, at once.
 
-        Args:
-            row: of `schemas.posts.RawPosts`, as JSON has it.
-            fingerprint: what the list showed of the post before it was fetched.
-
-        Raises:
-            OSError: for a line that can not be written whole; nothing of it is left.
+        Raises OSError for a line that can not be written whole; nothing of it is left.
         """
         entry = {**row, "fingerprint": fingerprint}
         line = json.dumps(entry, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"

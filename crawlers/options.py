@@ -121,12 +121,10 @@ def read_options(site: Site, strings: Mapping[str, str | None]) -> Options:
 
 def is_loopback(host: str) -> bool:
     """Whether `host` is this machine."""
-    if host == "localhost":
-        return True
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False
+        return host == "localhost"
 
 
 def _base_url(url: str) -> tuple[str, str]:
@@ -149,12 +147,11 @@ def _key() -> bytes:
     key = os.environb.get(KEY_VARIABLE.encode(), b"")
     try:
         key.decode()
-    except UnicodeDecodeError:
-        problem = "is no text in UTF-8"
-    else:
-        problem = "is not set" if not key else f"has fewer than {_MIN_KEY_BYTES} bytes"
         if len(key) >= _MIN_KEY_BYTES:
             return key
+        problem = f"has fewer than {_MIN_KEY_BYTES} bytes" if key else "is not set"
+    except UnicodeDecodeError:
+        problem = "is no text in UTF-8"
     raise RequestRefused(
         f"{KEY_VARIABLE} {problem}, and without it authors can not be made pseudonyms",
         hint="make one with `openssl rand -hex 32`, put it into the environment, and keep it apart from the data",
@@ -162,9 +159,9 @@ def _key() -> bytes:
 
 
 def _contact(contact: str | None, host: str, *, loopback: bool) -> str | None:
+    if not contact and loopback:
+        return None
     if not contact:
-        if loopback:
-            return None
         raise RequestRefused(
             f"{host} is not crawled without saying who does it",
             hint=f"set {CONTACT_VARIABLE}, or contact under [crawl] in gongqing.toml (--contact of crawlers.run), "
@@ -187,13 +184,9 @@ def read_known(row: Mapping[str, Any]) -> Known:
 def read_takedown(path: Path, source: str, sources: Collection[str]) -> frozenset[str]:
     """The ids of `source` that are never to be fetched, or kept.
 
-    Args:
-        path: UTF-8; one `source:id` a line, or an id alone, which is one of every source; `#` begins a remark.
-        source: whose ids are wanted.
-        sources: all that there are: a line that names another one would protect nobody.
-
-    Raises:
-        RequestRefused: for a line that is anything else, and a file that can not be read.
+    The file has one `source:id` a line, or an id alone, which is one of every source; `#` begins a remark. Raises
+    RequestRefused for a file that can not be read and a line that is anything else, or names none of `sources`: it
+    would protect nobody.
     """
     ids = set()
     for number, line in enumerate(_lines(path), 1):

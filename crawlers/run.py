@@ -53,15 +53,10 @@ def _logged_by_dagster() -> Iterator[None]:
 
 
 def crawl(source: str, args: Mapping[str, str | None], settings: Settings) -> dict[str, Any]:
-    """Crawls one window of `source`; gives the summary of `stats.json`.
+    """Crawls one window of `source`, a site's name or TOML file; gives the summary of `stats.json`.
 
-    Args:
-        source: the name of a site, or the path of its TOML file.
-        args: of the spider, by the names of `crawlers.options.Arguments`.
-        settings: of Scrapy, the project's among them.
-
-    Raises:
-        CrawlError: for a wrong request, and for a folder that can not be used.
+    `args` are named as in `crawlers.options.Arguments`, `settings` are Scrapy's. Raises CrawlError for a wrong request,
+    and for a folder that can not be used.
     """
     spider = spider_of(find_site(source))
     # At INFO our own lines show how the crawl goes; Scrapy's, what it is made of.

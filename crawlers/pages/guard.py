@@ -55,11 +55,7 @@ def words(node: Node, css: str, what: str) -> str | None:
 
 
 def text(node: Node, foreign: str, what: str, drop: str | None = None, keep_lines: bool = False) -> str:
-    """The readable text of `node`.
-
-    Raises:
-        PageError: The page ends within it, or it holds another part of the page (the selector `foreign`).
-    """
+    """The readable text of `node`; PageError where the page ends within it, or it holds another part (`foreign`)."""
     if not html.followed(node):
         raise PageError(f"{what}: the page ends within it")
     if any(part is not node for part in html.find(node, foreign)):
@@ -103,8 +99,7 @@ def page(
 ) -> PostPage:
     """The page of a post, with the answers that have text; None among `answers` is one that is hidden or removed.
 
-    Raises:
-        PageError: An answer stands twice, or the words were decoded in another encoding than their own.
+    Raises PageError where an answer stands twice, or the words were decoded in another encoding than their own.
     """
     kept = tuple(answer for answer in answers if answer is not None and answer.text)
     distinct([answer.source_id for answer in answers if answer is not None], "an answer")
@@ -167,11 +162,7 @@ def same_host(link: str, url: str) -> bool:
 
 
 def next_link(top: Node, css: str, url: str, label: str | None = None) -> str | None:
-    """Where the link to the next page leads; None where there is no such link.
-
-    Raises:
-        PageError: The link leads nowhere, or two of them to two pages.
-    """
+    """Where the link to the next page leads, if any; PageError where that is nowhere, or two links differ."""
     links = [each for each in html.find(top, css) if label is None or html.words(each) == label]
     base = html.base(top, url) if links else url
     targets = {html.link(each.get("href"), base) for each in links}

@@ -35,8 +35,7 @@ from crawlers.frontier import ListFrontier
 from crawlers.hosts import lock_host
 from crawlers.job import DONE, Job, request_of
 from crawlers.options import Known, Options, read_options
-from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout
-from crawlers.rows import row_of
+from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout, row_of
 from crawlers.sites import Board, Site
 from crawlers.window import Days
 

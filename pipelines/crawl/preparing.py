@@ -34,16 +34,8 @@ def prepare(
     """The job of a window: the one that was broken off, where its pages and posts are still there, else a new one.
 
     Before that, the posts of a finished job that nobody collected are written, and raw pages that are too old deleted.
-
-    Args:
-        home: Where the author key, the takedown list and the jobs are.
-        store: Of the posts that it holds nothing unchanged is fetched.
-        source: A site of crawlers/sites.
-        window: The days of posting.
-        settings: Contact, and how many days raw pages stay.
-        base_url: Another address of the site.
-        max_items: Posts at most.
-        delays: Whether the site's delay is kept; without it only this machine is crawled.
+    Of the posts in `store` nothing unchanged is fetched; `base_url` is another address of the site; without `delays`
+    only this machine is crawled.
 
     Raises:
         UnknownName: for an unknown source.

@@ -1,5 +1,7 @@
 """Every data set that can be imported, by name."""
 
+from dataclasses import replace
+
 from pipelines.errors import UnknownName
 from pipelines.ingest import avamerg, chats, esconv_tsv, mesc, posts
 from pipelines.ingest.records import BY_MAPPING, DataSet, Origin
@@ -9,6 +11,28 @@ _HUMAN = Origin("human", "human")
 _MODEL = Origin("model", "model")
 
 
+_CPSYCOUND = DataSet(
+    name="cpsycoun",
+    title="CPsyCounD",
+    about="a text file a dialogue (folder or archive): lines of 来访者： and 心理咨询师：",
+    read=chats.read_cpsycoun,
+    licence="CC BY 4.0",
+    consent="synthetic",
+    origin=_MODEL,
+    lineage=("counselling_reports",),
+    suffixes=(".txt",),
+    record_a_file=True,
+)
+_ESCONV = DataSet(
+    name="esconv",
+    title="ESConv, FailedESConv",
+    about="JSON list: dialog with strategies and feedback, situation, emotion, survey",
+    read=chats.read_esconv,
+    licence="CC BY-NC 4.0",
+    consent="given",
+    origin=_HUMAN,
+    lang="en",
+)
 _ALL = (
     DataSet(
         name="psyqa",
@@ -33,50 +57,23 @@ _ALL = (
         suffixes=(".json",),
         record_a_file=True,
     ),
-    DataSet(
-        name="cpsycoun",
-        title="CPsyCounD",
-        about="a text file a dialogue (folder or archive): lines of 来访者： and 心理咨询师：",
-        read=chats.read_cpsycoun,
-        licence="CC BY 4.0",
-        consent="synthetic",
-        origin=_MODEL,
-        lineage=("counselling_reports",),
-        suffixes=(".txt",),
-        record_a_file=True,
-    ),
-    DataSet(
+    _CPSYCOUND,
+    replace(
+        _CPSYCOUND,
         name="cpsycoune",
         title="CPsyCounE",
         about="a JSON file a dialogue in a folder a topic: texts of 求助者： and 支持者：",
         read=chats.read_cpsycoune,
-        licence="CC BY 4.0",
-        consent="synthetic",
-        origin=_MODEL,
-        lineage=("counselling_reports",),
         suffixes=(".json",),
-        record_a_file=True,
     ),
-    DataSet(
-        name="esconv",
-        title="ESConv, FailedESConv",
-        about="JSON list: dialog with strategies and feedback, situation, emotion, survey",
-        read=chats.read_esconv,
-        licence="CC BY-NC 4.0",
-        consent="given",
-        origin=_HUMAN,
-        lang="en",
-    ),
-    DataSet(
+    _ESCONV,
+    replace(
+        _ESCONV,
         name="esconv_tsv",
         title="ESConv, as windows of utterances",
         about="overlapping windows with [Strategy] tags, put together again",
         read=esconv_tsv.read,
-        licence="CC BY-NC 4.0",
-        consent="given",
-        origin=_HUMAN,
         lineage=("esconv",),
-        lang="en",
         suffixes=(".tsv",),
     ),
     DataSet(

@@ -51,7 +51,7 @@ def respond(world: World, request: PageRequest) -> Page | None:
     post = world.post(int(match[1]) - FIRST_TOPIC) if match else None
     if post is None:
         return None
-    messages = list(enumerate([post, *post.answers]))
+    messages: list[tuple[int, Post | Answer]] = list(enumerate([post, *post.answers]))
     ids = [post_id(each) for _, each in messages]
     if request.path.endswith("/posts.json"):
         wanted = {value for key, value in parse_qsl(request.query_string) if key == "post_ids[]"}

@@ -79,25 +79,17 @@ def read_posts(path: Path = SAMPLES) -> list[Post]:
 def _post(row: dict[str, Any]) -> Post:
     return Post(
         key=str(row["id"]),
-        title=row["title"],
-        description=row["description"],
-        topic=row["topic"],
         subtopics=tuple(row["subtopics"]),
-        author=row["author"],
         posted_at=_instant(row["posted_at"]),
         notice="notice" in row.get("shows", ()),
-        coming=[
-            Answer(
-                text=answer["text"],
-                author=answer["author"],
-                author_role=answer["author_role"],
-                posted_at=_instant(answer["posted_at"]),
-                likes=int(answer["likes"] or 0),
-                recommended=bool(answer["recommended"]),
-            )
-            for answer in row["answers"]
-        ],
+        coming=[_answer(answer) for answer in row["answers"]],
+        **{name: row[name] for name in ("title", "description", "topic", "author")},
     )
+
+
+def _answer(row: dict[str, Any]) -> Answer:
+    likes, recommended = int(row["likes"] or 0), bool(row["recommended"])
+    return Answer(row["text"], row["author"], row["author_role"], _instant(row["posted_at"]), likes, recommended)
 
 
 def _instant(text: str) -> datetime:
