@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pipelines import judge
 from pipelines.judge.service import scoring_question
-from pipelines.llm.label_sets import names, prompt
+from pipelines.llm.prompts import names, prompt
 from pipelines.settings import Rewards
 from tools.prompts import Asked, page, sample_dialogues
 

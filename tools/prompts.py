@@ -11,8 +11,7 @@ from pipelines import annotate
 from pipelines.annotate import cer, coe, coherence, ecot, emotions, topics
 from pipelines.clean import clean_dialogues, clean_posts
 from pipelines.ingest.importing import read
-from pipelines.llm.label_sets import names, prompt
-from pipelines.llm.prompts import Prompt
+from pipelines.llm.prompts import Prompt, names, prompt
 from pipelines.llm.providers.written import key_of, replies_to
 from pipelines.llm.questions import Question
 from pipelines.llm.questions import read as read_reply

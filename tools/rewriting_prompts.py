@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from pipelines import rewrite
-from pipelines.llm.label_sets import names, prompt
+from pipelines.llm.prompts import names, prompt
 from pipelines.llm.providers.written import WrittenClient
 from pipelines.rewrite import profiles, rewriting
 from pipelines.rewrite.personas import personas

@@ -6,9 +6,9 @@ from functools import partial
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import Lang, require_language
-from pipelines.llm.questions import InvalidReply, Question, Reply
+from pipelines.llm.prompts import prompt
+from pipelines.llm.questions import InvalidReply, Question
 from pipelines.llm.replies import require_length, writable
 from pipelines.llm.tasks import Plan, Replies, Result, planned
 from pipelines.split.eligible import Eligibility
@@ -60,11 +60,10 @@ def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str
             place_of[row_id] = row, number
             questions.append(_question(row_id, row, model, sample=models[: number - 1].count(model)))
 
-    def keep(reply: Reply[Cer]) -> Row:
-        assert reply.value is not None
-        row, number = place_of[reply.question.row_id]
+    def keep(row_id: str, value: Cer) -> Row:
+        row, number = place_of[row_id]
         ids = {name: row[name] for name in ("dialogue_id", "round", "group_id")}
-        return {**ids, "candidate": number, **reply.value.model_dump(), "reasoning": reply.reasoning}
+        return {**ids, "candidate": number, **value.model_dump()}
 
     candidates = planned(CerCandidates, STAGE, questions, lost, keep, "candidate", written=_WORDS, guard=personal_data)
 

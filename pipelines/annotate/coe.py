@@ -8,9 +8,9 @@ import polars as pl
 
 from pipelines.annotate.hindsight import leaks
 from pipelines.core.stage import stage
-from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import require_language
-from pipelines.llm.questions import Question, Reply
+from pipelines.llm.prompts import prompt
+from pipelines.llm.questions import Question
 from pipelines.llm.replies import writable
 from pipelines.llm.tasks import Plan, planned
 from pipelines.settings import Settings
@@ -63,9 +63,7 @@ def plan(
         else:
             pairs[row["post_id"]] = row, answer, reference.probability
 
-    def keep(reply: Reply[Coe]) -> Row | Lost:
-        assert reply.value is not None
-        post_id, steps = reply.question.row_id, reply.value
+    def keep(post_id: str, steps: Coe) -> Row | Lost:
         post, answer, probability = pairs[post_id]
         if known := leaks(post["text"], answer["text"], (steps.L1, steps.L2, steps.L3)):
             return Lost("post", post_id, "hindsight", ", ".join(known))
@@ -77,7 +75,6 @@ def plan(
             "draw_probability": probability,
             **steps.model_dump(include=set(_STEPS)),
             "answer": answer["text"],
-            "reasoning": reply.reasoning,
         }
 
     questions = [

@@ -11,9 +11,9 @@ from typing import Literal
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import Lang, require_language
-from pipelines.llm.questions import Provenance, Question, Reply
+from pipelines.llm.prompts import prompt
+from pipelines.llm.questions import Provenance, Question
 from pipelines.llm.replies import Reason, Verdict, read_json
 from pipelines.llm.tasks import Plan, Result, planned, rows
 from pipelines.text.pii.invented import personal_data
@@ -43,9 +43,7 @@ def plan(dialogues: pl.DataFrame, models: Sequence[str]) -> Plan:
     [model] = models
     asked = {row["dialogue_id"]: row for row in dialogues.iter_rows(named=True)}
 
-    def keep(reply: Reply[Coherence]) -> Row | Lost:
-        assert reply.value is not None
-        row_id, value = reply.question.row_id, reply.value
+    def keep(row_id: str, value: Coherence) -> Row | Lost:
         if value.verdict != "keep":
             return Lost("dialogue", row_id, value.verdict)
         return asked[row_id] | value.model_dump()

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import require_language
-from pipelines.llm.questions import Question, Reply
+from pipelines.llm.prompts import prompt
+from pipelines.llm.questions import Question
 from pipelines.llm.replies import require_length, writable
 from pipelines.llm.tasks import Plan, planned
 from pipelines.split.eligible import Eligibility
@@ -40,11 +40,8 @@ def plan(unique_posts: pl.DataFrame, splits: pl.DataFrame, topics: pl.DataFrame 
     asked, lost = Eligibility(splits, topics).posts(unique_posts)
     group_of = {row["post_id"]: row["group_id"] for row in asked}
 
-    def keep(reply: Reply[Ecot]) -> Row:
-        assert reply.value is not None
-        post_id = reply.question.row_id
-        ids = {"post_id": post_id, "group_id": group_of[post_id]}
-        return {**ids, **reply.value.model_dump(), "reasoning": reply.reasoning}
+    def keep(post_id: str, value: Ecot) -> Row:
+        return {"post_id": post_id, "group_id": group_of[post_id], **value.model_dump()}
 
     questions = [
         Question(

@@ -6,10 +6,10 @@ from typing import Annotated
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import require_language
-from pipelines.llm.questions import Question, Reply
-from pipelines.llm.replies import OneOf, Reason, Verdict, read_json
+from pipelines.llm.prompts import prompt
+from pipelines.llm.questions import Question
+from pipelines.llm.replies import Reason, Verdict, one_of, read_json
 from pipelines.llm.tasks import Plan, planned
 from pipelines.split.eligible import exclusion
 from pipelines.text.pii.invented import personal_data
@@ -25,7 +25,7 @@ _EN = {label.zh: label.en for label in EMOTIONS.labels}
 class Emotion(Verdict):
     """The emotion of a text, by its Chinese name."""
 
-    emotion: Annotated[str, OneOf(*EMOTIONS.zh)]
+    emotion: Annotated[str, one_of(*EMOTIONS.zh)]
     why: Reason
 
 
@@ -61,15 +61,10 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
         for answer in row["answers"]:
             ask("answer", answer["answer_id"], answer["text"], (out[0], "of its post") if out else exclusion(answer))
 
-    def keep(reply: Reply[Emotion]) -> Row | Lost:
-        assert reply.value is not None
-        row_id, value = reply.question.row_id, reply.value
+    def keep(row_id: str, value: Emotion) -> Row:
         return {"row_id": row_id, "unit": unit_of[row_id], "emotion": _EN[value.emotion], "why": value.why}
 
-    def unit(question: Question[Emotion]) -> str:
-        return unit_of[question.row_id]
-
-    return planned(Emotions, STAGE, questions, lost, keep, unit, grounds="why", guard=personal_data)
+    return planned(Emotions, STAGE, questions, lost, keep, unit_of, grounds="why", guard=personal_data)
 
 
 def parse(text: str) -> Emotion:

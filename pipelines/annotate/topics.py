@@ -7,10 +7,10 @@ import polars as pl
 from pydantic import model_validator
 
 from pipelines.core.stage import stage
-from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import require_language
-from pipelines.llm.questions import Question, Reply
-from pipelines.llm.replies import OneOf, Reason, Verdict, read_json
+from pipelines.llm.prompts import prompt
+from pipelines.llm.questions import Question
+from pipelines.llm.replies import Reason, Verdict, one_of, read_json
 from pipelines.llm.tasks import Plan, planned
 from pipelines.text.pii.invented import personal_data
 from schemas.annotations import Topics
@@ -26,10 +26,10 @@ _SUBTOPICS = dict.fromkeys(subtopic for subtopics in TAXONOMY.values() for subto
 class Topic(Verdict):
     """What a post is about, whether it asks for help, and whether somebody may be in danger."""
 
-    topic: Annotated[str, OneOf(*TAXONOMY)] | None
-    subtopic: Annotated[str, OneOf(*_SUBTOPICS)] | None
+    topic: Annotated[str, one_of(*TAXONOMY)] | None
+    subtopic: Annotated[str, one_of(*_SUBTOPICS)] | None
     relevant: bool
-    risk: list[Annotated[str, OneOf(*RISKS)]]
+    risk: list[Annotated[str, one_of(*RISKS)]]
     why: Reason
 
     @model_validator(mode="after")
@@ -60,10 +60,8 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
         else:
             lost.append(Lost("post", row["post_id"], "topic_given"))
 
-    def keep(reply: Reply[Topic]) -> Row | Lost:
-        assert reply.value is not None
-        topic = reply.value.model_dump()
-        return {"row_id": reply.question.row_id, **topic, "risk": list(dict.fromkeys(topic["risk"]))}
+    def keep(row_id: str, topic: Topic) -> Row:
+        return {"row_id": row_id, **topic.model_dump(), "risk": list(dict.fromkeys(topic.risk))}
 
     return planned(Topics, STAGE, questions, lost, keep, "post", grounds="why", guard=personal_data)
 

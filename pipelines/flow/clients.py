@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from pipelines.core.home import Home
-from pipelines.llm.factory import open_client
-from pipelines.llm.interface import BUDGET, PROVIDERS, LLMClient, Provider, require_provider
+from pipelines.llm.interface import BUDGET, PROVIDERS, LLMClient, Provider, open_client, require_provider
 from pipelines.llm.progress import Progress
 from pipelines.settings import Llm
 

@@ -47,7 +47,7 @@ from pipelines.judge.turns import (
     write_step,
 )
 from pipelines.llm.failures import Excess, Failures, Outcome
-from pipelines.llm.label_sets import prompt
+from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import Exchange, InvalidReply, Question
 from pipelines.llm.replies import Reason, Verdict, read_json
 from schemas.labels import Preference

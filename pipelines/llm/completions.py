@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,6 @@ from pipelines.llm.questions import TOO_LONG
 
 # HTTP statuses that may be about one request alone: its text, its length, its form.
 ABOUT_ONE = frozenset({400, 413, 422})
-_COME_BACK = frozenset({408, 409, 425, 429})
 
 # Vendors say in a 400 that a filter took offence at the text, or that it is too long, each in their own words. Both
 # are verdicts on this one text, which would be the same tomorrow, and no fault of the run.
@@ -89,21 +89,11 @@ def verdict_of(body: bytes, *, lengthened: bool) -> bytes | None:
     return b'{"error":{"code":"too_long"}}' if lengthened else None
 
 
-def may_pass(status: int) -> bool:
-    """Whether a host that answers with this HTTP status may answer otherwise when it is asked the same again."""
-    return status in _COME_BACK or status >= 500
-
-
-def error_code(body: bytes) -> str | None:
-    """The code of the error in a body."""
-    try:
-        return code_of(json.loads(body)["error"])
-    except _UNREADABLE:
-        return None
-
-
 def code_of(error: Any) -> str | None:
-    """The code of an error, where it is a word. What else a host says may quote the text."""
+    """The code of an error, or of the error in a body, where it is a word. What else a host says may quote the text."""
+    if isinstance(error, bytes):
+        with suppress(*_UNREADABLE):
+            error = json.loads(error)["error"]
     if not isinstance(error, dict):
         return None
     code = _CODE.fullmatch(str(error.get("code") or error.get("type") or ""))

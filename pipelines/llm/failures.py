@@ -1,8 +1,7 @@
 """When answers have failed too often to go on: beyond a share, and by more than chance.
 
-One mechanism for the judge of a run of training (`pipelines.judge.service`) and for every stage that asks
-(`InvalidReplies`). A refused text is no failure: a filter does not let it pass, or it is longer than the model reads.
-That is an answer about one text; it comes again with the same row, so a run that stopped at it would stop there again.
+For the judge of a run of training (`pipelines.judge.service`) and for every stage that asks (`InvalidReplies`). A
+refused text is no failure: it would be refused again, so a run that stopped at it would stop there every time.
 """
 
 from collections import Counter, deque
@@ -30,7 +29,7 @@ CHANCE = 1e-6
 
 
 class Excess(NamedTuple):
-    """What there is too much of: `hits` of the last `of` were `kind`."""
+    """`hits` of the last `of` were `kind`: too many."""
 
     kind: Literal["failed", "refused"]
     hits: int
@@ -104,18 +103,16 @@ class InvalidReplies:
 
     def doubts(self, reply: Reply[Any]) -> bool:
         """Whether a reply is of the kind of which its model has given too many."""
-        if (excess := self._excess(reply.question.model)) is None:
+        model = reply.question.model
+        if model not in self._by_model or (excess := self._by_model[model].excess) is None:
             return False
         return reply.may_come_right if excess.kind == "failed" else reply.is_of_the_text
 
     def require(self, models: Iterable[str] | None = None) -> None:
         """Raises TooManyInvalid for the first of the models, all where none are named, that is beyond the limit."""
-        for model in self._by_model if models is None else models:
-            if (excess := self._excess(model)) is not None:
+        for model in self._by_model if models is None else self._by_model.keys() & set(models):
+            if (excess := self._by_model[model].excess) is not None:
                 raise self._error(model, excess)
-
-    def _excess(self, model: str) -> Excess | None:
-        return self._by_model[model].excess if model in self._by_model else None
 
     def _error(self, model: str, excess: Excess) -> TooManyInvalid:
         [(detail, _)] = self._details[model, excess.kind].most_common(1)

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from anyio import CapacityLimiter
+
 # All ours. After so many good answers one more request may be in flight. A storm is when at least so many, and this
 # share, of about the last so many answers are 429: a few of them come from a host that keeps several queues, and to
 # slow down for each would end at one request at a time.
@@ -20,74 +22,6 @@ STORM_SHARE = 1 / 3
 _REMEMBERED = 32
 _MINUTE = 60.0
 _LEAST_WAIT = 1e-4  # seconds: a sum of floats may fall short of a period by less
-
-
-class Concurrency:
-    """A semaphore whose size follows the vendor: halved once per storm of 429 (all those to requests that were sent
-    before the halving), one more after every GROWS_AFTER good answers, between 1 and `most`.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most = self.limit = most
-        self.in_flight = 0
-        self._storm = 0
-        self._grown = 0  # good answers since the limit last moved
-        self._good = self._bad = 0.0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def enter(self) -> int:
-        """Waits for a place; gives the number of the storm that it was taken after."""
-        if self.in_flight >= self.limit or self._waiting:
-            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(place)
-            self._wake()
-            try:
-                await place  # who wakes us has counted us in
-            except asyncio.CancelledError:
-                if place.done() and not place.cancelled():
-                    self.leave()
-                raise
-        else:
-            self.in_flight += 1
-        return self._storm
-
-    def leave(self) -> None:
-        """Gives the place back."""
-        self.in_flight -= 1
-        self._wake()
-
-    def flooded(self, storm: int) -> None:
-        """A request that entered after `storm` got a 429."""
-        if storm != self._storm:
-            return
-        self._bad += 1
-        if self._bad >= STORM_AT_LEAST and self._bad >= STORM_SHARE * (self._good + self._bad):
-            self._storm += 1
-            self._grown = 0
-            self._good = self._bad = 0.0
-            self.limit = max(1, self.limit // 2)
-        self._forget()
-
-    def answered(self) -> None:
-        """A request got its answer."""
-        self._good += 1
-        self._grown += 1
-        if self._grown >= GROWS_AFTER and self.limit < self.most:
-            self._grown = 0
-            self.limit += 1
-            self._wake()
-        self._forget()
-
-    def _forget(self) -> None:
-        if self._good + self._bad > _REMEMBERED:
-            self._good, self._bad = self._good / 2, self._bad / 2
-
-    def _wake(self) -> None:
-        while self._waiting and self.in_flight < self.limit:
-            place = self._waiting.popleft()
-            if not place.done():  # done: its task was cancelled
-                self.in_flight += 1
-                place.set_result(None)
 
 
 class Window:
@@ -145,29 +79,61 @@ class Window:
 
 @dataclass(slots=True)
 class Place:
-    """A place in flight. `storm`: for `Concurrency.flooded`. `used`: whether a request left from it."""
+    """A place in flight. `storm`: for `Limits.flooded`. `used`: whether a request left from it."""
 
     storm: int
     used: bool = True
 
 
 class Limits:
-    """All limits of one model, in this process alone. None: the vendor names no such limit."""
+    """All limits of one model, in this process alone: a window of a minute (None: the vendor names no such limit), and
+    how many requests are in flight. The latter follows the vendor: halved once per storm of 429 (all those to requests
+    that were sent before the halving), one more after every GROWS_AFTER good answers, between 1 and `most`.
+    """
 
-    def __init__(self, concurrency: int, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
-        self.concurrency = Concurrency(concurrency)
+    def __init__(self, most: int, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
+        self.most = self.limit = most
+        self.storm = 0  # how many there were
+        self._slots = CapacityLimiter(most)
         self._window = Window(requests_per_minute, tokens_per_minute, period=_MINUTE)
+        self._grown = 0  # good answers since the limit last moved
+        self._good = self._bad = 0.0
 
     @asynccontextmanager
     async def place(self, tokens: int) -> AsyncIterator[Place]:
         """A place in flight for a request of about so many tokens; one that is not `used` takes nothing of a minute."""
-        place = Place(await self.concurrency.enter())
-        try:
+        async with self._slots:
+            place = Place(self.storm)
             passed = await self._window.enter(tokens)
             try:
                 yield place
             finally:
                 if not place.used:
                     self._window.give_back(passed)
-        finally:
-            self.concurrency.leave()
+
+    def flooded(self, storm: int) -> None:
+        """A request that left after so many storms got a 429."""
+        if storm != self.storm:
+            return
+        self._bad += 1
+        if self._bad >= STORM_AT_LEAST and self._bad >= STORM_SHARE * (self._good + self._bad):
+            self.storm += 1
+            self._good = self._bad = 0.0
+            self._move(max(1, self.limit // 2))
+        self._forget()
+
+    def answered(self) -> None:
+        """A request got its answer."""
+        self._good += 1
+        self._grown += 1
+        if self._grown >= GROWS_AFTER and self.limit < self.most:
+            self._move(self.limit + 1)
+        self._forget()
+
+    def _move(self, limit: int) -> None:
+        self._grown = 0
+        self.limit = self._slots.total_tokens = limit
+
+    def _forget(self) -> None:
+        if self._good + self._bad > _REMEMBERED:
+            self._good, self._bad = self._good / 2, self._bad / 2

@@ -30,10 +30,6 @@ _MOST = 10**6  # a price above this, per million tokens, is a slip of the pen
 NANO_A_TOKEN = 1000  # 1 of a currency per 1M tokens is 1,000 nano-units a token
 
 
-def _exact(value: Any) -> Any:
-    return Decimal(str(value)) if isinstance(value, float) else value  # 0.15 in a TOML file is the decimal 0.15
-
-
 def _empty_is_none(value: Any) -> Any:
     return None if value == "" else value  # TOML has no null
 
@@ -59,7 +55,7 @@ def _sendable(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-Amount = Annotated[Decimal, BeforeValidator(_exact), Field(ge=0, le=_MOST)]
+Amount = Annotated[Decimal, Field(ge=0, le=_MOST)]  # 0.15 in a TOML file is the decimal 0.15
 Optional = Annotated[str | None, BeforeValidator(_empty_is_none)]
 
 
@@ -69,7 +65,7 @@ class Price(BaseModel, extra="forbid", frozen=True):
     input: Amount
     output: Amount
     cached_input: Amount | None = None  # None: as much as input
-    batch: Annotated[Decimal, BeforeValidator(_exact), Field(gt=0, le=1)] | None = None  # the share that a batch costs
+    batch: Annotated[Decimal, Field(gt=0, le=1)] | None = None  # the share that a batch costs
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     date: date
     source: str = Field(min_length=1)

@@ -1,4 +1,4 @@
-"""Prompt files: Markdown with front matter, in `prompts/` beside the code that uses them."""
+"""Prompt files: Markdown with front matter, in `prompts/` beside the code that uses them; the closed sets they name."""
 
 from dataclasses import replace
 from functools import cache
@@ -11,6 +11,8 @@ from pydantic.dataclasses import dataclass
 
 from pipelines.errors import UnreadableFile
 from schemas.ids import digest
+from schemas.labels import ANSWERABLE_STRATEGIES, EMOTIONS, RISKS, SENTIMENTS, STAGES
+from schemas.taxonomy import TAXONOMY
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
@@ -59,5 +61,37 @@ def load(path: Path) -> Prompt:
     return replace(prompt, version=_version(prompt.version, text))
 
 
+@cache
+def prompt(name: str, module: str) -> Prompt:
+    """The prompt `prompts/<name>.md` beside a module (its `__file__`). Only what is a `$name` in it is filled in.
+
+    The version follows what was filled in: another taxonomy is another question, and is asked again.
+    """
+    loaded = load(Path(module).parent / "prompts" / f"{name}.md")
+    return loaded.filled(**_LABEL_SETS[loaded.language])
+
+
+def names(module: str) -> tuple[str, ...]:
+    """Every prompt beside a module, named by its `__file__`."""
+    return tuple(sorted(path.stem for path in (Path(module).parent / "prompts").glob("*.md")))
+
+
 def _version(number: str, text: str) -> str:
     return f"{number}-{digest(text, 8)}"
+
+
+_LABEL_SETS = {
+    "zh": {
+        "stages": "、".join(STAGES.zh),
+        "sentiments": "、".join(SENTIMENTS.zh),
+        "strategies": "、".join(label.zh for label in ANSWERABLE_STRATEGIES),
+        "emotions": "、".join(EMOTIONS.zh),
+        "risks": "、".join(RISKS),
+        "taxonomy": "\n".join(f"- {topic}：{'、'.join(subtopics)}" for topic, subtopics in TAXONOMY.items()),
+    },
+    "en": {
+        "stages": ", ".join(STAGES.en),
+        "sentiments": ", ".join(SENTIMENTS.en),
+        "strategies": ", ".join(label.en for label in ANSWERABLE_STRATEGIES),
+    },
+}

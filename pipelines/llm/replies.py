@@ -7,8 +7,8 @@ whose problem is a word of ours and whose sentence goes to the model that is ask
 import json
 from typing import Annotated, Any, NoReturn, TypeVar
 
-from pydantic import AfterValidator, BaseModel, GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic import AfterValidator, BaseModel, GetPydanticSchema
+from pydantic_core import core_schema
 
 from pipelines.llm.questions import InvalidReply
 
@@ -29,14 +29,9 @@ def _reason(text: str) -> str:
 Reason = Annotated[str, AfterValidator(_reason)]
 
 
-class OneOf:
+def one_of(*words: str) -> GetPydanticSchema:
     """Metadata of a string field: only these words may stand there: an enum for structured output."""
-
-    def __init__(self, *words: str) -> None:
-        self.words = words
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.literal_schema(list(self.words))
+    return GetPydanticSchema(lambda *_: core_schema.literal_schema(list(words)))
 
 
 class Verdict(BaseModel, frozen=True, extra="forbid", strict=True):

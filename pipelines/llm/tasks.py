@@ -68,8 +68,8 @@ def planned(
     stage: str,
     questions: list[Question[Any]],
     lost: Sequence[Lost],
-    keep: Callable[[Reply[Any]], Row | Lost],
-    unit: str | Callable[[Question[Any]], str],
+    keep: Callable[[str, Any], Row | Lost],
+    unit: str | Mapping[str, str],
     *,
     guard: Guard,
     written: Sequence[str] = (),
@@ -80,50 +80,50 @@ def planned(
     Args:
         table, stage, questions: What the rows are, the name for the drops, and what is asked.
         lost: What was dropped before asking.
-        keep: The row of a reply that has a value, or why there is none. Provenance is added here.
-        unit: What a question is about, for the drop of one that gives no row.
+        keep: The row of a question's row_id and the value of its reply, or why there is none. Provenance is added here,
+            and the model's own reasoning where the table has a column for it.
+        unit: What a question is about, for the drop of one that gives no row; by row_id where that differs.
         guard: What tells of personal data that a reply holds and its inputs do not (`text.pii.invented`).
         written: The columns that a model wrote freely. A row where they hold such data is dropped: personal_data.
         grounds: The column in which a model says why. Where that holds such data, its kinds stand in its place: the
             verdict is not lost with them.
     """
-    before = dropped(stage, lost)
+    before, has_chain = dropped(stage, lost), "reasoning" in table.columns()
 
     def finish(replies: Replies) -> Result:
         kept: list[tuple[Question[Any], Row]] = []
         unkept: list[Lost] = []
         for question, reply in in_order(questions, replies):
             if reply.reason is None:
-                made = keep(reply)
+                made = keep(question.row_id, reply.value)
             else:
-                made = Lost(_unit(question), question.row_id, reply.reason, reply.detail)
+                made = Lost(unit_of(question), question.row_id, reply.reason, reply.detail)
             if isinstance(made, Lost):
                 unkept.append(made)
             else:
-                kept.append((question, made | reply.provenance.columns()))
+                chain = {"reasoning": reply.reasoning} if has_chain else {}
+                kept.append((question, made | chain | reply.provenance.columns()))
         if written:
-            kinds = _personal_data(kept, written, guard)
+            kinds = personal_data(kept, written)
             unkept += [
-                Lost(_unit(question), question.row_id, "personal_data", kind)
+                Lost(unit_of(question), question.row_id, "personal_data", kind)
                 for (question, _), kind in zip(kept, kinds, strict=True)
                 if kind
             ]
             kept = [one for one, kind in zip(kept, kinds, strict=True) if not kind]
         if grounds:
-            for (_, row), kind in zip(kept, _personal_data(kept, [grounds], guard), strict=True):
+            for (_, row), kind in zip(kept, personal_data(kept, [grounds]), strict=True):
                 row[grounds] = f"withheld: {kind}" if kind else row[grounds]
         return rows(table, [row for _, row in kept]), gather(before, dropped(stage, unkept))
 
-    def _unit(question: Question[Any]) -> str:
-        return unit if isinstance(unit, str) else unit(question)
+    def unit_of(question: Question[Any]) -> str:
+        return unit if isinstance(unit, str) else unit[question.row_id]
+
+    def personal_data(kept: Sequence[tuple[Question[Any], Row]], columns: Sequence[str]) -> list[str | None]:
+        inputs = [json.dumps(question.inputs, ensure_ascii=False) for question, _ in kept]
+        return guard(["\n".join(row[name] for name in columns) for _, row in kept], inputs)
 
     return Plan(questions, before, finish)
-
-
-def _personal_data(kept: Sequence[tuple[Question[Any], Row]], columns: Sequence[str], guard: Guard) -> list[str | None]:
-    """What personal data these columns hold that the question's inputs do not, row by row."""
-    inputs = [json.dumps(question.inputs, ensure_ascii=False) for question, _ in kept]
-    return guard(["\n".join(row[name] for name in columns) for _, row in kept], inputs)
 
 
 def in_order(questions: Sequence[Question[Any]], replies: Replies) -> list[tuple[Question[Any], Reply[Any]]]:

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from pipelines.core.stage import stage
-from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import require_language
-from pipelines.llm.questions import InvalidReply, Question, Reply
+from pipelines.llm.prompts import prompt
+from pipelines.llm.questions import InvalidReply, Question
 from pipelines.llm.replies import Reason, Verdict, read_json
 from pipelines.llm.tasks import Plan, Replies, Result, in_order, planned
 from pipelines.rewrite.scripts import Script, Scripts, hash_of, is_current, scripts
@@ -62,10 +62,9 @@ def plan(drafts: pl.DataFrame, scripts: Scripts, models: Sequence[str]) -> Plan:
     questions = [_question(row, scripts[_subject(row)], model) for row in asked]
     row_of = {question.row_id: row for question, row in zip(questions, asked, strict=True)}
 
-    def keep(reply: Reply[Judgement]) -> Row:
-        assert reply.value is not None
-        row = row_of[reply.question.row_id]
-        return {name: row[name] for name in _KEY} | {"judged": hash_of(row["lines"])} | reply.value.model_dump()
+    def keep(row_id: str, value: Judgement) -> Row:
+        row = row_of[row_id]
+        return {name: row[name] for name in _KEY} | {"judged": hash_of(row["lines"])} | value.model_dump()
 
     judged = planned(
         RewriteJudgements, STAGE, questions, list(lost.values()), keep, "draft", grounds="why", guard=personal_data

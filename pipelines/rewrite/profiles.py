@@ -9,9 +9,9 @@ import polars as pl
 from pydantic import Field
 
 from pipelines.core.stage import stage
-from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import Lang, require_language
-from pipelines.llm.questions import InvalidReply, Question, Reply
+from pipelines.llm.prompts import prompt
+from pipelines.llm.questions import InvalidReply, Question
 from pipelines.llm.replies import Verdict, read_json, require_length
 from pipelines.llm.tasks import Plan, planned
 from pipelines.rewrite.artefacts import artefacts
@@ -80,13 +80,12 @@ def plan(dialogues: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str]) -
                 questions.append(_question(row_id, row, role, model))
                 row_of[row_id] = row, role
 
-    def keep(reply: Reply[Disc]) -> Row:
-        assert reply.value is not None
-        row, role = row_of[reply.question.row_id]
+    def keep(row_id: str, value: Disc) -> Row:
+        row, role = row_of[row_id]
         return {
             "dialogue_id": row["dialogue_id"],
             "role": role,
-            **reply.value.model_dump(),
+            **value.model_dump(),
             "lang": row["lang"],
             "group_id": row["group_id"],
         }

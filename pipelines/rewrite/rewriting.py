@@ -14,8 +14,8 @@ import polars as pl
 from pydantic import WithJsonSchema
 
 from pipelines.core.stage import stage
-from pipelines.llm.label_sets import prompt
 from pipelines.llm.language import LEAST_SHARE, Lang, require_language, share
+from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import InvalidReply, Provenance, Question, Reply
 from pipelines.llm.replies import Verdict, read_json
 from pipelines.llm.tasks import Plan, Replies, Result, in_order, rows

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from pipelines.errors import BudgetSpent, GongqingError, LedgerBusy, LedgerError, UnknownName
 from pipelines.llm.ledger.file import LedgerFile, unpacked
 from pipelines.llm.ledger.records import Attempt, Batch, Call, Planned, Recorded
-from pipelines.llm.ledger.writer import MOST_AT_ONCE, Begin, Begun, Writer, utc
+from pipelines.llm.ledger.writer import MOST_AT_ONCE, Begin, Begun, begin, utc
 
 _COLUMNS = "batch.id, batch.alias, batch.host, batch.file, batch.vendor, batch.created, batch.output, batch.errors"
 _OPEN = (
@@ -21,23 +21,23 @@ _OPEN = (
 class Batches:
     """The batches of a ledger. Each belongs to the session that sent it or, once that is dead, took it over."""
 
-    def __init__(self, file: LedgerFile, writer: Writer) -> None:
-        self._file, self._writer = file, writer
+    def __init__(self, file: LedgerFile) -> None:
+        self._file = file
 
     def plan(
         self, alias: str, host: str, calls: Sequence[Call], reserves: Sequence[int], budget: int | None
     ) -> Planned:
         """Begins the calls as one batch, in one transaction, as far as the budget goes. Nothing is sent yet."""
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             now = time.time()
             (number,) = db.execute(
                 "INSERT INTO batch (session, alias, host, created, status) VALUES (?, ?, ?, ?, 'planned') RETURNING id",
-                (self._writer.session_id, alias, host, now),
+                (self._file.session_id, alias, host, now),
             ).fetchone()
             jobs = [Begin(call, reserve, budget, number) for call, reserve in zip(calls, reserves, strict=True)]
             results: list[Begun | GongqingError] = []
             for start in range(0, len(jobs), MOST_AT_ONCE):
-                results += self._writer.begin(db, jobs[start : start + MOST_AT_ONCE], now)
+                results += begin(self._file, db, jobs[start : start + MOST_AT_ONCE], now)
                 if any(map(_is_refusal, results)):
                     break  # once one does not fit, no other group is tried
             attempts = tuple(result for result in results if isinstance(result, Attempt))
@@ -57,14 +57,14 @@ class Batches:
 
     def take_over(self, alias: str, host: str) -> list[Batch]:
         """The open batches of a profile that no other living session waits for: they are this session's now."""
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             batches = [
                 _batch(columns)
                 for *columns, owner, name in db.execute(_OPEN).fetchall()
                 if (columns[1], columns[2]) == (alias, host) and not self._is_of_another(owner, name)
             ]
             for batch in batches:
-                db.execute("UPDATE batch SET session = ? WHERE id = ?", (self._writer.session_id, batch.id))
+                db.execute("UPDATE batch SET session = ? WHERE id = ?", (self._file.session_id, batch.id))
         return batches
 
     def open(self) -> list[Batch]:
@@ -73,7 +73,7 @@ class Batches:
 
     def sent(self, batch: Batch, *, file: str | None = None, vendor: str | None = None) -> Batch:
         """Keeps what the host calls the batch's file, or the batch itself."""
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             db.execute(
                 "UPDATE batch SET file = coalesce(?, file), vendor = coalesce(?, vendor), status = 'sent' WHERE id = ?",
                 (file, vendor, batch.id),
@@ -82,7 +82,7 @@ class Batches:
 
     def attempts(self, batch: Batch) -> dict[str, Attempt]:
         """Those of its calls that have not ended, by key. Their payloads stay in the ledger."""
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             rows = db.execute(
                 "SELECT id, held, budget, key, stage, alias, model, sample, currency FROM attempt"
                 " WHERE batch = ? AND ended IS NULL",
@@ -96,7 +96,7 @@ class Batches:
     def payloads(self, attempts: Iterable[Attempt]) -> dict[str, bytes]:
         """The payloads of some of them, by key, without those that were forgotten."""
         keys = json.dumps([attempt.call.key for attempt in attempts])
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             query = "SELECT key, payload FROM request WHERE key IN (SELECT value FROM json_each(?))"
             return {key: unpacked(payload) for key, payload in db.execute(query, (keys,))}
 
@@ -108,7 +108,7 @@ class Batches:
 
         Raises UnknownName for one that is not open, LedgerBusy while a living session waits for it.
         """
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             owners = {columns[0]: (owner, name) for *columns, owner, name in db.execute(_OPEN).fetchall()}
             if batch_id not in owners:
                 raise UnknownName("open batch", str(batch_id), map(str, owners))
@@ -127,7 +127,7 @@ class Batches:
 
     def end(self, batch: Batch, status: str) -> None:
         """Nothing more is expected of it. Raises LedgerError while a call of it has not ended."""
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             query = "SELECT count(*) FROM attempt WHERE batch = ? AND ended IS NULL"
             if left := db.execute(query, (batch.id,)).fetchone()[0]:
                 raise LedgerError(f"{left} calls of batch {batch.id} have not ended", hint="end them first")
@@ -142,15 +142,15 @@ class Batches:
 
     def cleared(self, batch: Batch) -> None:
         """The host has its files no more."""
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             db.execute("UPDATE batch SET cleared = ? WHERE id = ?", (time.time(), batch.id))
 
     def _is_of_another(self, owner: int, name: str) -> bool:
         """Whether it belongs to a session that is alive, and not this one."""
-        return owner != self._writer.session_id and self._file.is_alive(name)
+        return owner != self._file.session_id and self._file.is_alive(name)
 
     def _where(self, condition: str) -> list[Batch]:
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             return _batches(db, condition)
 
 

@@ -102,6 +102,10 @@ class LedgerFile:
         self.path = path
         self._sessions = path.with_name(path.name + "-sessions")
         self._one_thread = threading.Lock()  # an flock keeps out other processes alone
+        self._one_reader = threading.Lock()
+        self._session: tuple[str, int] | None = None  # its name and the descriptor of its lock
+        self.session_id = 0
+        self.closed = False
         with self.translated(), contextlib.ExitStack() as undo:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = path.with_name(path.name + ".lock")
@@ -116,7 +120,7 @@ class LedgerFile:
                 with contextlib.suppress(sqlite3.IntegrityError):  # it has one
                     self.writes.execute("INSERT INTO about VALUES ('id', ?)", (uuid.uuid4().hex,))
                 self.id: str = self.writes.execute("SELECT value FROM about WHERE name = 'id'").fetchone()[0]
-                self.reads = self._connect()
+                self._reads = self._connect()
             undo.pop_all()
 
     def _make_private(self) -> None:
@@ -159,16 +163,40 @@ class LedgerFile:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, and durable when it ends. Raises LedgerError, and then nothing was written."""
+        """All or nothing, and durable when it ends; from the first one on others see that this session is alive.
+
+        Raises LedgerError, and then nothing was written.
+        """
         with self.translated(), self.alone():
-            self.writes.execute("BEGIN IMMEDIATE")
-            try:
+            if self.closed:
+                raise self.closed_error()
+            if self._session is None:
+                self._start_session()
+            with self._atomic():
                 yield self.writes
-                self.writes.execute("COMMIT")
-            except BaseException:
-                if self.writes.in_transaction:  # some errors have rolled it back already
-                    self.writes.execute("ROLLBACK")
-                raise
+
+    @contextlib.contextmanager
+    def _atomic(self) -> Iterator[None]:
+        self.writes.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.writes.execute("COMMIT")
+        except BaseException:
+            if self.writes.in_transaction:  # some errors have rolled it back already
+                self.writes.execute("ROLLBACK")
+            raise
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection that reads, for one thread at a time. Raises LedgerError."""
+        with self._one_reader, self.translated():
+            if self.closed:
+                raise self.closed_error()
+            yield self._reads
+
+    def closed_error(self) -> LedgerError:
+        """Why nothing can be done with a ledger that is closed."""
+        return LedgerError("the ledger is closed", where=self.path, hint="open it again")
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
@@ -206,26 +234,26 @@ class LedgerFile:
 
     def check(self) -> None:
         """Reads everything. Raises DamagedLedger where a page or a sum is wrong. Minutes for a large file."""
-        with self.translated():
-            self.reads.execute("BEGIN")
+        with self.reading() as db:
+            db.execute("BEGIN")
             try:
-                result = self.reads.execute("PRAGMA integrity_check").fetchone()[0]
+                result = db.execute("PRAGMA integrity_check").fetchone()[0]
                 if result != "ok":
                     raise _damaged(self.path, result)
-                wrong = self.reads.execute(
+                wrong = db.execute(
                     "SELECT id FROM budget AS b WHERE (spent, held) IS NOT"
                     " (SELECT coalesce(sum(cost), 0), coalesce(sum(held), 0) FROM attempt WHERE budget = b.id)"
                 ).fetchall()
                 if wrong:
                     raise _damaged(self.path, f"the sums of budget {wrong[0][0]} are not those of its calls")
-                orphans = self.reads.execute(
+                orphans = db.execute(
                     "SELECT count(*) FROM answer LEFT JOIN attempt ON attempt.id = answer.attempt"
                     " WHERE attempt.status IS NOT 'answered' OR attempt.key IS NOT answer.key"
                 ).fetchone()[0]
                 if orphans:
                     raise _damaged(self.path, f"{orphans} answers without their attempt")
             finally:
-                self.reads.execute("COMMIT")
+                db.execute("COMMIT")
 
     def write_back(self, *, compact: bool = False) -> bool:
         """Writes the WAL back into the database and empties it; `compact`: writes the database again before, without
@@ -236,22 +264,37 @@ class LedgerFile:
                 self.writes.execute("VACUUM")
             return bool(self.writes.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
 
-    def lock_session(self, name: str) -> int:
-        """The descriptor that keeps a new session alive; removes the files of the dead ones. Within a transaction, so
-        that no other session is half begun.
-        """
-        self._sessions.mkdir(mode=0o700, exist_ok=True)
-        for path in self._sessions.iterdir():
-            if not self.is_alive(path.name):
-                path.unlink(missing_ok=True)
-        descriptor = os.open(self._sessions / name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return descriptor
+    # Sessions
 
-    def unlock_session(self, name: str, descriptor: int) -> None:
-        """From here on it is dead."""
+    def _start_session(self) -> None:
+        """What dead sessions had in flight is lost."""
+        name, descriptor = uuid.uuid4().hex, None
+        try:
+            with self._atomic():  # so that no other session is half begun
+                self.end_dead_sessions(self.writes)
+                self._sessions.mkdir(mode=0o700, exist_ok=True)
+                for path in self._sessions.iterdir():
+                    if not self.is_alive(path.name):
+                        path.unlink(missing_ok=True)
+                descriptor = os.open(self._sessions / name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                query = "INSERT INTO session (name, pid, started) VALUES (?, ?, ?) RETURNING id"
+                self.session_id = self.writes.execute(query, (name, os.getpid(), time.time())).fetchone()[0]
+        except BaseException:
+            if descriptor is not None:
+                self._unlock_session(name, descriptor)
+            raise
+        self._session = (name, descriptor)
+
+    def _unlock_session(self, name: str, descriptor: int) -> None:
         (self._sessions / name).unlink(missing_ok=True)
         os.close(descriptor)
+
+    def end_dead_sessions(self, db: sqlite3.Connection) -> None:
+        """Ends, within a transaction, those whose process is no more."""
+        for number, name in db.execute("SELECT id, name FROM session WHERE ended IS NULL").fetchall():
+            if not self.is_alive(name):
+                _end_session(db, number)
 
     def is_alive(self, name: str) -> bool:
         """Whether the session of that name is alive. The lock is shared, so that two who look do not see each other."""
@@ -268,11 +311,28 @@ class LedgerFile:
         return False
 
     def close(self) -> None:
-        """The last one who closes writes the WAL back into the database."""
-        with self.translated(), self.alone():
-            self.reads.close()
-            self.writes.close()
-        os.close(self._locked)
+        """Ends the session. The last one who closes writes the WAL back into the database."""
+        try:
+            if self._session is not None:
+                with self.transaction() as db:
+                    _end_session(db, self.session_id)
+                self._unlock_session(*self._session)
+        finally:
+            self.closed = True
+            with self.translated(), self.alone():
+                self._reads.close()
+                self.writes.close()
+            os.close(self._locked)
+
+
+def _end_session(db: sqlite3.Connection, session: int) -> None:
+    """What it had in flight is lost, save what is in a batch: that can be collected."""
+    now = time.time()
+    db.execute(
+        "UPDATE attempt SET status = 'lost', ended = ? WHERE session = ? AND ended IS NULL AND batch IS NULL",
+        (now, session),
+    )
+    db.execute("UPDATE session SET ended = ? WHERE id = ?", (now, session))
 
 
 def _require_ours(connection: sqlite3.Connection, path: Path) -> None:

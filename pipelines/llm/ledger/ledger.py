@@ -15,11 +15,9 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from sqlite3 import Connection
-from threading import Lock
 from typing import Any, Literal, Self, TypeVar
 
 from pipelines.errors import LedgerBusy, LedgerError, RequestError
@@ -36,16 +34,14 @@ from pipelines.llm.ledger.records import (
     Recorded,
     Spend,
 )
-from pipelines.llm.ledger.writer import Begin, End, Writer, open_budgets, recorded, to_recorded, utc
+from pipelines.llm.ledger.writer import ANSWER_COLUMNS, Begin, End, Writer, open_budgets, recorded, to_recorded, utc
 from pipelines.llm.money import amount, nano
 
 T = TypeVar("T")
 
 _KEYS_AT_ONCE = 1000
 _EXCHANGES = (
-    "SELECT answer.key, answer.body, attempt.served, answer.finish_reason, attempt.prompt, attempt.cached,"
-    " attempt.completion, attempt.cost, attempt.currency, attempt.alias, attempt.ended,"
-    " attempt.stage, attempt.model, attempt.sample, request.payload"
+    f"SELECT {ANSWER_COLUMNS}, attempt.stage, attempt.model, attempt.sample, request.payload"  # noqa: S608 - ours
     " FROM answer CROSS JOIN attempt ON attempt.id = answer.attempt CROSS JOIN request ON request.key = answer.key"
     " WHERE answer.key > ?1 AND (?2 IS NULL OR attempt.stage IN (SELECT value FROM json_each(?2)))"
     " ORDER BY answer.key LIMIT ?3"
@@ -81,10 +77,8 @@ class Ledger:
         self.path = path
         self._file = LedgerFile(path)
         self._writer = Writer(self._file)
-        self._reading = Lock()
-        self._open = True
         self.id = self._file.id  # names this ledger in what is left with a host
-        self.batches = Batches(self._file, self._writer)
+        self.batches = Batches(self._file)
 
     def __enter__(self) -> Self:
         return self
@@ -94,8 +88,7 @@ class Ledger:
 
     def close(self) -> None:
         """Writes what waits, ends the session. Closing twice does nothing."""
-        if self._open:
-            self._open = False
+        if not self._file.closed:
             try:
                 self._writer.close()
             finally:
@@ -105,7 +98,7 @@ class Ledger:
 
     def recorded(self, keys: Sequence[str]) -> dict[str, Recorded]:
         """The answers to some keys, by key."""
-        with self._reads() as db:
+        with self._file.reading() as db:
             return {key: answer for chunk in _chunks(keys) for key, answer in recorded(db, chunk).items()}
 
     def exchanges(self, stages: Sequence[str] | None = None) -> Iterator[Exchange]:
@@ -127,7 +120,7 @@ class Ledger:
         """Rows in the order of their first column, some at a time."""
         after, named = "", None if stages is None else json.dumps(list(stages))
         while True:
-            with self._reads() as db:
+            with self._file.reading() as db:
                 rows = db.execute(query, (after, named, _KEYS_AT_ONCE)).fetchall()
                 page = [read(row) for row in rows]
             if not page:
@@ -159,11 +152,6 @@ class Ledger:
 
     async def answered(self, attempt: Attempt, answer: Answer) -> None:
         """Keeps an answer, whatever it is worth: it was paid for. Answer, cost and end are one transaction."""
-        if answer.currency != attempt.call.currency:
-            raise RequestError(
-                f"a call that was begun in {attempt.call.currency} cannot end in {answer.currency}",
-                hint="take both from the profile's price",
-            )
         await self._end(End(attempt, "answered", answer=answer, body=packed(answer.body)))
 
     async def failed(self, attempt: Attempt, status: str, *, billed: Literal[False] | None) -> None:
@@ -178,10 +166,11 @@ class Ledger:
         await asyncio.shield(asyncio.wrap_future(job.future))
 
     def _end_unsent(self, job: Begin) -> None:
-        if self._open and not job.future.cancelled() and job.future.exception() is None:
+        if not job.future.cancelled() and job.future.exception() is None:
             begun = job.future.result()
             if isinstance(begun, Attempt):
-                self._writer.submit(End(begun, "never_sent"))
+                with suppress(LedgerError):  # closed: it is lost then
+                    self._writer.submit(End(begun, "never_sent"))
 
     # Budgets
 
@@ -191,7 +180,7 @@ class Ledger:
         Raises RequestError where it is open in another currency, or `cap` is no amount.
         """
         limit = nano(cap)
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             budget = _named(open_budgets(db), of)
             if budget is None:
                 query = "INSERT INTO budget (of, cap, currency, opened) VALUES (?, ?, ?, ?)"
@@ -209,35 +198,35 @@ class Ledger:
 
     def budget(self, of: str) -> Budget | None:
         """The open budget of a name, as it stands."""
-        with self._reads() as db:
+        with self._file.reading() as db:
             return _named(open_budgets(db), of)
 
     def budgets(self) -> list[Budget]:
         """All open budgets, oldest first: those in use, and those of runs that were broken off."""
-        with self._reads() as db:
+        with self._file.reading() as db:
             return list(open_budgets(db).values())
 
     def taken(self, of: str) -> Decimal:
         """What was spent from the budgets of a name, open and closed, with what is still held of them."""
-        with self._reads() as db:
+        with self._file.reading() as db:
             query = "SELECT coalesce(sum(spent + held), 0) FROM budget WHERE of = ?"
             return amount(db.execute(query, (of,)).fetchone()[0])
 
     def close_budget(self, of: str) -> None:
         """Closes the open budget of a name, if there is one: the next one begins at nothing."""
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             db.execute("UPDATE budget SET closed = ? WHERE of = ? AND closed IS NULL", (time.time(), of))
 
     # For people
 
     def spend(self) -> list[Spend]:
         """Money and tokens by stage, model, day and currency."""
-        with self._reads() as db:
+        with self._file.reading() as db:
             return [Spend(*row[:-2], *map(amount, row[-2:])) for row in db.execute(_SPEND)]
 
     def open_attempts(self) -> list[OpenAttempt]:
         """What is in flight, and what was in flight when its process died. The latter stay listed: nobody knows."""
-        with self._reads() as db:
+        with self._file.reading() as db:
             rows = db.execute(_OPEN_ATTEMPTS).fetchall()
         alive = {name: self._file.is_alive(name) for *_, name in rows}
         return [
@@ -249,8 +238,7 @@ class Ledger:
 
     def check(self) -> None:
         """Reads the whole file. Raises DamagedLedger where something in it is wrong."""
-        with self._reads():
-            self._file.check()
+        self._file.check()
 
     def forget(self, keys: Iterable[str]) -> int:
         """Deletes every byte of the requests and answers under these keys, and the keys; what they cost stays. How many
@@ -261,7 +249,7 @@ class Ledger:
         """
         gone = 0
         some = "key IN (SELECT value FROM json_each(?))"
-        with self._writer.transaction() as db:
+        with self._file.transaction() as db:
             for chunk in map(json.dumps, _chunks(list(dict.fromkeys(keys)))):
                 gone += db.execute(f"DELETE FROM request WHERE {some}", (chunk,)).rowcount  # noqa: S608 - ours
                 db.execute(f"DELETE FROM answer WHERE {some}", (chunk,))  # noqa: S608
@@ -279,14 +267,6 @@ class Ledger:
 
     def _busy(self, what: str) -> LedgerBusy:
         return LedgerBusy(what, where=self.path, hint="end the other processes that use the ledger, and do it again")
-
-    @contextmanager
-    def _reads(self) -> Iterator[Connection]:
-        """The connection that reads, for one thread at a time."""
-        with self._reading, self._file.translated():
-            if not self._open:
-                raise LedgerError("the ledger is closed", where=self.path, hint="open it again")
-            yield self._file.reads
 
 
 def _named(budgets: Mapping[int, Budget], of: str) -> Budget | None:

@@ -30,8 +30,7 @@ class Answer:
     served: str | None
     finish_reason: str | None
     usage: Usage
-    cost: int
-    currency: str = "USD"
+    cost: int  # in the currency of the call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +55,6 @@ class Attempt:
 @dataclass(frozen=True, slots=True)
 class InProgress:
     """A session that is alive, maybe this one, has sent the same request: wait, and try again."""
-
-    key: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,10 @@ A flush takes milliseconds, and with 64 requests in flight as many begin and end
 statements however large it is, because the thread has to win the interpreter's lock back after each of them.
 """
 
-import contextlib
 import json
-import os
-import threading
 import time
-import uuid
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from queue import SimpleQueue
@@ -28,10 +24,13 @@ Begun = Attempt | Recorded | InProgress
 MOST_AT_ONCE = 500  # in a transaction: the next group waits as long
 _BEGUN = "id, key, sample, stage, alias, model, currency, batch, budget, held, session, started, status"
 _ENDED = ("status", "held", "cost", "served", "prompt", "cached", "completion", "ended")
+# In the order of `to_recorded`.
+ANSWER_COLUMNS = (
+    "answer.key, answer.body, attempt.served, answer.finish_reason, attempt.prompt, attempt.cached, attempt.completion,"
+    " attempt.cost, attempt.alias, attempt.ended"
+)
 _RECORDED = (
-    "SELECT answer.key, answer.body, attempt.served, answer.finish_reason, attempt.prompt, attempt.cached,"
-    " attempt.completion, attempt.cost, attempt.currency, attempt.alias, attempt.ended"
-    " FROM json_each(?) AS wanted CROSS JOIN answer ON answer.key = wanted.value"
+    f"SELECT {ANSWER_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN answer ON answer.key = wanted.value"  # noqa: S608
     " CROSS JOIN attempt ON attempt.id = answer.attempt"
 )
 
@@ -68,67 +67,36 @@ class Writer:
 
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
-        self._jobs: SimpleQueue[Begin | End | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-        self._closed = False
-        self._session: tuple[str, int] | None = None  # its name and the descriptor of its lock
-        self.session_id = 0
+        self._jobs: SimpleQueue[Begin | End] = SimpleQueue()
+        self._thread = ThreadPoolExecutor(1, "ledger")
 
     def submit(self, job: Begin | End) -> None:
         """Raises LedgerError where it is closed."""
-        with self._lock:
-            self._require_open()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
-                self._thread.start()
-            self._jobs.put(job)
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """A transaction in the thread of the caller. From the first one on others see that this session is alive."""
-        with self._lock:
-            self._require_open()
-        self._start_session()
-        with self._file.transaction() as db:
-            yield db
+        self._jobs.put(job)
+        try:
+            self._thread.submit(self._write_waiting)
+        except RuntimeError:
+            raise self._file.closed_error() from None
 
     def close(self) -> None:
-        """Writes what waits. What this session has in flight is lost from here on."""
-        with self._lock:
-            self._closed = True
-            self._jobs.put(None)  # the last one
-        if self._thread is not None:
-            self._thread.join()
-        if self._session is not None:
-            with self._file.transaction() as db:
-                _end_session(db, self.session_id)
-            self._file.unlock_session(*self._session)
-            self._session = None
+        """Writes what waits."""
+        self._thread.shutdown()
 
-    def _require_open(self) -> None:
-        if self._closed:
-            raise LedgerError("the ledger is closed", where=self._file.path, hint="open it again")
-
-    def _run(self) -> None:
-        closing = False
-        while not closing:
-            waiting = [self._jobs.get()]
-            while not self._jobs.empty() and len(waiting) < MOST_AT_ONCE:
-                waiting.append(self._jobs.get())
-            closing = None in waiting
-            self._write([job for job in waiting if job is not None and job.future.set_running_or_notify_cancel()])
+    def _write_waiting(self) -> None:
+        waiting: list[Begin | End] = []
+        while not self._jobs.empty() and len(waiting) < MOST_AT_ONCE:
+            waiting.append(self._jobs.get())
+        self._write([job for job in waiting if job.future.set_running_or_notify_cancel()])
 
     def _write(self, jobs: Sequence[Begin | End]) -> None:
         """Writes jobs and sets their futures. Where a group fails, each is tried alone: what still fits is kept."""
         if not jobs:
             return
         try:
-            self._start_session()
             with self._file.transaction() as db:
                 now = time.time()
                 _end(db, [job for job in jobs if isinstance(job, End)], now)
-                begun = iter(self.begin(db, [job for job in jobs if isinstance(job, Begin)], now))
+                begun = iter(begin(self._file, db, [job for job in jobs if isinstance(job, Begin)], now))
                 results: list[Any] = [next(begun) if isinstance(job, Begin) else now for job in jobs]
         except Exception as error:  # noqa: BLE001 - handed to those who wait, whatever it is
             if len(jobs) > 1 and not isinstance(error, LedgerBusy):
@@ -143,81 +111,60 @@ class Writer:
             else:
                 future.set_result(result)
 
-    def _start_session(self) -> None:
-        """What dead sessions had in flight is lost."""
-        with self._lock:
-            if self._session is not None:
-                return
-            name, descriptor = uuid.uuid4().hex, None
-            try:
-                with self._file.transaction() as db:
-                    self._end_dead_sessions(db)
-                    descriptor = self._file.lock_session(name)
-                    query = "INSERT INTO session (name, pid, started) VALUES (?, ?, ?) RETURNING id"
-                    self.session_id = db.execute(query, (name, os.getpid(), time.time())).fetchone()[0]
-            except BaseException:
-                if descriptor is not None:
-                    self._file.unlock_session(name, descriptor)
-                raise
-            self._session = (name, descriptor)
 
-    def _end_dead_sessions(self, db: Connection) -> None:
-        for number, name in db.execute("SELECT id, name FROM session WHERE ended IS NULL").fetchall():
-            if not self._file.is_alive(name):
-                _end_session(db, number)
+def begin(file: LedgerFile, db: Connection, jobs: Sequence[Begin], now: float) -> list[Begun | GongqingError]:
+    """What becomes of each; within a transaction of this file."""
+    if not jobs:
+        return []
+    keys = [job.call.key for job in jobs]
+    known: dict[str, Begun | GongqingError] = {**_in_progress(file, db, keys), **recorded(db, keys)}
+    budgets = open_budgets(db)
+    number = db.execute("SELECT coalesce(max(id), 0) FROM attempt").fetchone()[0]
+    results: list[Begun | GongqingError] = []
+    rows, requests = [], []
+    for job in jobs:
+        call = job.call
+        result = known.get(call.key) or _refused(job, budgets)
+        if result is None:
+            number += 1
+            row = (number, call.key, call.sample, call.stage, call.alias, call.model, call.currency)
+            rows.append((*row, job.batch, job.budget, job.reserve, file.session_id, now, "open"))
+            requests.append((call.key, job.payload))
+            known[call.key] = InProgress()
+            result = Attempt(number, call, job.reserve, job.budget)
+        results.append(result)
+    if rows:
+        db.execute(f"INSERT INTO attempt ({_BEGUN}) VALUES {_marks(rows)}", _flat(rows))  # noqa: S608 - ours
+        db.execute(f"INSERT OR IGNORE INTO request VALUES {_marks(requests)}", _flat(requests))  # noqa: S608
+    for budget in budgets.values():
+        db.execute("UPDATE budget SET held = ? WHERE id = ?", (budget.held, budget.id))
+    return results
 
-    def begin(self, db: Connection, jobs: Sequence[Begin], now: float) -> list[Begun | GongqingError]:
-        """What becomes of each; within a transaction of this writer."""
-        if not jobs:
-            return []
-        keys = [job.call.key for job in jobs]
-        known: dict[str, Begun | GongqingError] = {**self._in_progress(db, keys), **recorded(db, keys)}
-        budgets = open_budgets(db)
-        number = db.execute("SELECT coalesce(max(id), 0) FROM attempt").fetchone()[0]
-        results: list[Begun | GongqingError] = []
-        rows, requests = [], []
-        for job in jobs:
-            call = job.call
-            result = known.get(call.key) or _refused(job, budgets)
-            if result is None:
-                number += 1
-                row = (number, call.key, call.sample, call.stage, call.alias, call.model, call.currency)
-                rows.append((*row, job.batch, job.budget, job.reserve, self.session_id, now, "open"))
-                requests.append((call.key, job.payload))
-                known[call.key] = InProgress(call.key)
-                result = Attempt(number, call, job.reserve, job.budget)
-            results.append(result)
-        if rows:
-            db.execute(f"INSERT INTO attempt ({_BEGUN}) VALUES {_marks(rows)}", _flat(rows))  # noqa: S608 - ours
-            db.execute(f"INSERT OR IGNORE INTO request VALUES {_marks(requests)}", _flat(requests))  # noqa: S608
-        for budget in budgets.values():
-            db.execute("UPDATE budget SET held = ? WHERE id = ?", (budget.held, budget.id))
-        return results
 
-    def _in_progress(self, db: Connection, keys: Sequence[str]) -> dict[str, InProgress | LedgerBusy]:
-        """Those of the keys that are in flight, or in a batch. Ends the sessions of the dead."""
-        rows = db.execute(
-            "SELECT attempt.key, session.name, batch.id, batch.alias, batch.host"
-            " FROM json_each(?) AS wanted CROSS JOIN attempt ON attempt.key = wanted.value AND attempt.ended IS NULL"
-            " LEFT JOIN batch ON batch.id = attempt.batch"
-            " JOIN session ON session.id = coalesce(batch.session, attempt.session)",
-            (json.dumps(keys),),
-        ).fetchall()
-        alive = {name: self._file.is_alive(name) for _, name, *_ in rows}
-        if not all(alive.values()):
-            self._end_dead_sessions(db)
-        busy: dict[str, InProgress | LedgerBusy] = {}
-        for key, name, batch, alias, host in rows:
-            if alive[name]:
-                busy[key] = InProgress(key)
-            elif batch is not None:
-                busy[key] = LedgerBusy(
-                    f"a question has been asked in batch {batch} of {alias} at {host}, which nobody has collected yet",
-                    where=self._file.path,
-                    hint="ask with --batch: it collects the batch, and asks only what has no answer then; where that"
-                    f" profile or host is no more: gongqing ledger give-up-batch {batch}",
-                )
-        return busy
+def _in_progress(file: LedgerFile, db: Connection, keys: Sequence[str]) -> dict[str, InProgress | LedgerBusy]:
+    """Those of the keys that are in flight, or in a batch. Ends the sessions of the dead."""
+    rows = db.execute(
+        "SELECT attempt.key, session.name, batch.id, batch.alias, batch.host"
+        " FROM json_each(?) AS wanted CROSS JOIN attempt ON attempt.key = wanted.value AND attempt.ended IS NULL"
+        " LEFT JOIN batch ON batch.id = attempt.batch"
+        " JOIN session ON session.id = coalesce(batch.session, attempt.session)",
+        (json.dumps(keys),),
+    ).fetchall()
+    alive = {name: file.is_alive(name) for _, name, *_ in rows}
+    if not all(alive.values()):
+        file.end_dead_sessions(db)
+    busy: dict[str, InProgress | LedgerBusy] = {}
+    for key, name, batch, alias, host in rows:
+        if alive[name]:
+            busy[key] = InProgress()
+        elif batch is not None:
+            busy[key] = LedgerBusy(
+                f"a question has been asked in batch {batch} of {alias} at {host}, which nobody has collected yet",
+                where=file.path,
+                hint="ask with --batch: it collects the batch, and asks only what has no answer then; where that"
+                f" profile or host is no more: gongqing ledger give-up-batch {batch}",
+            )
+    return busy
 
 
 def recorded(db: Connection, keys: Sequence[str]) -> dict[str, Recorded]:
@@ -227,9 +174,9 @@ def recorded(db: Connection, keys: Sequence[str]) -> dict[str, Recorded]:
 
 def to_recorded(row: Sequence[Any]) -> Recorded:
     """The answer in a row of the columns that `recorded` selects."""
-    key, body, served, finish_reason, prompt, cached, completion, cost, currency, alias, ended = row
+    key, body, served, finish_reason, prompt, cached, completion, cost, alias, ended = row
     usage = Usage(prompt, cached, completion)
-    return Recorded(unpacked(body), served, finish_reason, usage, cost, currency, key=key, alias=alias, at=utc(ended))
+    return Recorded(unpacked(body), served, finish_reason, usage, cost, key=key, alias=alias, at=utc(ended))
 
 
 def utc(seconds: float) -> datetime:
@@ -301,16 +248,6 @@ def _end(db: Connection, jobs: Sequence[End], now: float) -> None:
         db.execute("UPDATE budget SET spent = spent + ?, held = held + ? WHERE id = ?", (spent, held, budget))
     if answers:
         db.execute(f"INSERT OR REPLACE INTO answer VALUES {_marks(answers)}", _flat(answers))  # noqa: S608
-
-
-def _end_session(db: Connection, session: int) -> None:
-    """What it had in flight is lost, save what is in a batch: that can be collected."""
-    now = time.time()
-    db.execute(
-        "UPDATE attempt SET status = 'lost', ended = ? WHERE session = ? AND ended IS NULL AND batch IS NULL",
-        (now, session),
-    )
-    db.execute("UPDATE session SET ended = ? WHERE id = ?", (now, session))
 
 
 def _marks(rows: Sequence[Sequence[Any]]) -> str:

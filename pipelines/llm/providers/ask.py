@@ -1,8 +1,8 @@
 """Asking: from a question to its reply, with every attempt in the ledger before it leaves and again when it is over.
 
-A question is asked, perhaps repaired, and ends. Each step follows from the body of the step before alone, so what was
-paid for is followed again without a call. Whatever ends a run early (a spent budget, a host that refuses everything, a
-full disk, Ctrl-C) lets what is in flight come home first, since it is paid for; nothing new leaves meanwhile.
+Each step of a question follows from the body of the step before alone, so what was paid for is followed again without
+a call. Whatever ends a run early (a spent budget, a host that refuses everything, a full disk, Ctrl-C) lets what is in
+flight come home first, since it is paid for; nothing new leaves meanwhile.
 """
 
 import asyncio
@@ -21,18 +21,16 @@ from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Attempt, Call, InProgress, Recorded
 from pipelines.llm.payload import Request
-from pipelines.llm.profiles import Profile
 from pipelines.llm.progress import Tally
-from pipelines.llm.providers.endpoint import Endpoint, RequestFailed
+from pipelines.llm.providers.endpoint import Endpoint
 from pipelines.llm.providers.pending import PendingRequest, answer_of, call_of, overrun
+from pipelines.llm.providers.retry import RequestFailed, RetryPolicy
 from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
 
 T = TypeVar("T")
 
 # More questions are at work than may be in flight, so that one that waits to ask again leaves no place empty: ours.
 _WORKERS_A_PLACE = 2
-# Seconds between tries where the host names none: doubling from the first to the longest, and up to the jitter more.
-BACKOFF = {"wait_initial": 0.5, "wait_max": 60.0, "wait_jitter": 1.0}
 # Seconds between looks at what another process has in flight.
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 2.0
 
@@ -68,12 +66,8 @@ class Sender:
         counts: InvalidReplies | None = None,
     ) -> None:
         """`endpoints` by alias. `counts` ends the run where too many of the replies are not answers."""
-        import stamina
-
-        # stamina would log every retry as a warning. The ledger has them all, and a progress bar is no place for them.
-        stamina.instrumentation.set_on_retry_hooks(())
         self._stage, self._endpoints, self._ledger, self._tally = stage, endpoints, ledger, tally
-        self._budget, self._attempts = budget, attempts
+        self._budget, self._retry = budget, RetryPolicy(attempts)
         self._counts = counts
         self._error: Exception | None = None
         self._stopping = asyncio.Event()
@@ -87,7 +81,7 @@ class Sender:
         workers = []
         for alias, endpoint in self._endpoints.items():
             theirs = [pending for pending in requests if pending.profile.alias == alias]
-            waiting, places = iter(theirs), _WORKERS_A_PLACE * endpoint.limits.concurrency.most
+            waiting, places = iter(theirs), _WORKERS_A_PLACE * endpoint.limits.most
             workers += [asyncio.create_task(self._work(waiting)) for _ in range(min(len(theirs), places))]
         stopping = asyncio.create_task(self._stopping.wait())
         everybody = asyncio.gather(*workers)
@@ -154,14 +148,10 @@ class Sender:
         return result
 
     async def _send_until_answered(self, request: Request, endpoint: Endpoint) -> RequestResult:
-        import stamina
-
         call = call_of(self._stage, request, endpoint.profile)
         tries = 0
         try:
-            async for attempt in stamina.retry_context(
-                on=_worth_another, attempts=self._attempts, timeout=None, **BACKOFF
-            ):
+            async for attempt in self._retry.attempts():
                 tries = attempt.num
                 with attempt:
                     return await self._try(request, endpoint, call)
@@ -177,7 +167,10 @@ class Sender:
 
     async def _try(self, request: Request, endpoint: Endpoint, call: Call) -> RequestResult:
         """One try. Raises RequestFailed."""
-        reserve, tokens = worst_case(endpoint.profile, request.payload), _about(request, endpoint.profile)
+        profile, payload = endpoint.profile, request.payload
+        reserve = worst_case(profile, payload)
+        # As vendors count against a limit a minute: characters of the text or room, whichever is more.
+        tokens = max(sum(len(message["content"]) for message in payload["messages"]), payload[profile.limit_field])
         look = _FIRST_LOOK
         while True:
             async with endpoint.limits.place(tokens) as place:
@@ -236,7 +229,7 @@ class Sender:
             answer = answer_of(body, completion, endpoint.profile, attempt, request.payload)
             await self._ledger.answered(attempt, answer)
             self._tally.add_cost(answer.cost)
-            endpoint.limits.concurrency.answered()
+            endpoint.limits.answered()
             # What is no completion was paid for as well. It ends its question; a host that sends nothing else, the run.
             refusal = overrun(answer, attempt, endpoint.profile, endpoint.host)
             if completion.readable:
@@ -249,7 +242,7 @@ class Sender:
         except RequestFailed as failure:
             await self._ledger.failed(attempt, failure.status, billed=failure.billed)
             if failure.status == "http_429":
-                endpoint.limits.concurrency.flooded(storm)
+                endpoint.limits.flooded(storm)
             if failure.refusal is not None:
                 raise failure.refusal from None
             raise
@@ -268,13 +261,10 @@ class Sender:
     def _stop(self, error: Exception) -> None:
         self._error = self._error or error
         self._stopping.set()
-        self._wake()
+        self._settle(0)
 
-    def _settle(self) -> None:
-        self._in_flight -= 1
-        self._wake()
-
-    def _wake(self) -> None:
+    def _settle(self, ended: int = 1) -> None:
+        self._in_flight -= ended
         self._settled.set()
         self._settled = asyncio.Event()
 
@@ -284,47 +274,30 @@ class Sender:
             await self._settled.wait()
 
 
-def _worth_another(error: Exception) -> bool | float:
-    """For stamina: whether to try again, and when, where the host has said it."""
-    if not isinstance(error, RequestFailed) or not error.again:
-        return False
-    return error.after or True
-
-
-def _about(request: Request, profile: Profile) -> int:
-    """Tokens as vendors count them against a limit a minute: characters of the text or room, whichever is more."""
-    characters = sum(len(message["content"]) for message in request.payload["messages"])
-    room: int = request.payload[profile.limit_field]
-    return max(characters, room)
-
-
 @asynccontextmanager
 async def _deferred_interrupt(stop: Callable[[], None]) -> AsyncIterator[None]:
-    """Within the block the first SIGINT calls `stop`, and does what it would have done when the block is left; the
-    second one does that at once. In the main thread alone: others never see the signal.
+    """The first SIGINT calls `stop`, and takes effect when the block is left; the second one does at once. In the main
+    thread alone: others never see the signal.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
         yield
         return
     loop = asyncio.get_running_loop()
-    came = False
+
+    def restore() -> bool:
+        was_waiting = loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)
+        return was_waiting
 
     def first() -> None:
-        nonlocal came
-        came = True
         restore()
         stop()
-
-    def restore() -> None:
-        loop.remove_signal_handler(signal.SIGINT)
-        signal.signal(signal.SIGINT, before)
 
     loop.add_signal_handler(signal.SIGINT, first)
     try:
         yield
     finally:
-        restore()
-        if came:
+        if not restore():  # it came
             signal.raise_signal(signal.SIGINT)
             await asyncio.sleep(0)  # where the handler cancels this task

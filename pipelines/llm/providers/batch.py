@@ -11,12 +11,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from pipelines.errors import BudgetSpent, HostRefused, RequestError
-from pipelines.llm.completions import ABOUT_ONE, code_of, may_pass, read_completion, verdict_of
+from pipelines.llm.completions import ABOUT_ONE, code_of, read_completion, verdict_of
 from pipelines.llm.cost import worst_case
 from pipelines.llm.failures import InvalidReplies
 from pipelines.llm.ledger.ledger import Ledger
@@ -25,7 +26,6 @@ from pipelines.llm.money import Usage
 from pipelines.llm.profiles import Profile, price
 from pipelines.llm.progress import Tally
 from pipelines.llm.providers.endpoint import (
-    LONGEST_WAIT,
     MOST_IN_A_ROW,
     REFUSED_HINT,
     Endpoint,
@@ -35,9 +35,9 @@ from pipelines.llm.providers.endpoint import (
     redirected,
     refusal,
     reply_bytes,
-    retry_after,
 )
 from pipelines.llm.providers.pending import PendingRequest, answer_of, call_of, overrun
+from pipelines.llm.providers.retry import RetryPolicy, is_retried
 from pipelines.llm.questions import NO_ANSWER, OVER_BUDGET
 
 if TYPE_CHECKING:
@@ -66,20 +66,17 @@ class Patience:
     """How long to wait, in seconds; the figures are ours."""
 
     first: float = 10.0  # between two looks at a batch, doubling
-    longest: float = 300.0
+    longest: float = 300.0  # of any two looks or tries
     appears: float = 120.0  # as long may a batch that was made, without an answer to us, stay out of the host's list
     gone: float = 3 * 86400.0  # an older batch may be forgotten; a younger one is asked for with the wrong key
     tries: int = 6  # how often a call is put into a batch, and how often the host is asked the same thing
     again: float = 1.0  # before the host is asked the same thing again, doubling
-    clock: Callable[[], float] = time.time
-    sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A call that no batch has answered: the word for why, of the last try, and the `reason` of the reply for it."""
 
-    key: str
     status: str
     tries: int
     reason: str = NO_ANSWER
@@ -181,14 +178,14 @@ class BatchSender:
             results |= self._ledger.recorded([key for key in wanted if key not in results])
             for key in wanted.keys() - results.keys():
                 if self._tries[key] >= self._patience.tries:
-                    self._final.setdefault(key, Failure(key, self._last[key], self._tries[key]))
+                    self._final.setdefault(key, Failure(self._last[key], self._tries[key]))
                 if key in self._final:
                     results[key] = self._final[key]
             waiting = [call for key, call in wanted.items() if key not in results]
             if not waiting:
                 return {key: results[key] for key in wanted}
             if not await self._round(waiting):  # other processes have sent all that is left
-                await self._patience.sleep(delay)
+                await asyncio.sleep(delay)
                 delay = min(2 * delay, self._patience.longest)
 
     async def _round(self, waiting: Sequence[Call]) -> bool:
@@ -201,7 +198,7 @@ class BatchSender:
                 reserves = [worst_case(self._profile, json.loads(call.payload), batch=True) for call in part]
                 planned = self._ledger.batches.plan(self._profile.alias, self._host.url, part, reserves, self._budget)
                 for key, error in planned.too_expensive.items():
-                    self._final[key] = Failure(key, error.figures, 0, OVER_BUDGET)
+                    self._final[key] = Failure(error.figures, 0, OVER_BUDGET)
                 moved = moved or planned.recorded or bool(planned.too_expensive)
                 if planned.batch is not None:
                     running.append(await self._send(planned.batch, [attempt.call for attempt in planned.attempts]))
@@ -231,14 +228,12 @@ class BatchSender:
         return self._ledger.batches.sent(batch, vendor=vendor.id)
 
     def _name(self, batch: Batch) -> str:
-        """What the host calls the batch's file: by this it is found where its id was never received."""
+        """By this the host's file is found where its id was never received."""
         return f"gongqing-{self._ledger.id[:8]}-{batch.id}.jsonl"
 
     def _label(self, batch: Batch) -> dict[str, str]:
-        """What the host's batch says of the ledger: by this it is found."""
+        """By this the host's batch is found."""
         return {"ledger": self._ledger.id, "part": str(batch.id)}
-
-    # Collecting
 
     async def _collect_left(self, batch: Batch) -> None:
         """A batch of a process that died."""
@@ -275,21 +270,18 @@ class BatchSender:
         if self._overrun is not None:
             raise self._overrun
         if vendor.status == "failed":
-            failed = self._failed(batch, vendor)
+            errors = (vendor.errors and vendor.errors.data) or ()
+            codes = sorted({code for one in errors if (code := code_of({"code": one.code}))})
+            lines = sorted({one.line for one in errors if one.line is not None})
+            failed = HostRefused(
+                f"{self._profile.alias} refused batch {batch.id}: {', '.join(codes) or 'no reason given'}"
+                + (f" (lines {lines[:5]})" if lines else ""),
+                where=f"{self._host.url}, {vendor.id}",
+                hint="look at the profile and at the account's limits for batches, or ask without --batch",
+            )
             if not left:
                 raise failed
             log.warning("%s; its questions are asked again", failed.what)
-
-    def _failed(self, batch: Batch, vendor: Any) -> HostRefused:
-        errors = (vendor.errors and vendor.errors.data) or ()
-        codes = sorted({code for one in errors if (code := code_of({"code": one.code}))})
-        lines = sorted({one.line for one in errors if one.line is not None})
-        reason = ", ".join(codes) or "no reason given"
-        return HostRefused(
-            f"{self._profile.alias} refused batch {batch.id}: {reason}" + (f" (lines {lines[:5]})" if lines else ""),
-            where=f"{self._host.url}, {vendor.id}",
-            hint="look at the profile and at the account's limits for batches, or ask without --batch",
-        )
 
     async def _keep(self, file: str, unsettled: dict[str, Attempt]) -> None:
         """Ends the calls that a file of results speaks of, and takes them out of `unsettled`."""
@@ -316,15 +308,15 @@ class BatchSender:
             await self._ledger.answered(attempt, answer)
             self._overrun = self._overrun or overrun(answer, attempt, self._profile, self._host.url)
         elif status in ABOUT_ONE and (verdict := verdict_of(body, lengthened=False)) is not None:
-            free = Answer(verdict, None, None, Usage(0, 0, 0), 0, attempt.call.currency)
+            free = Answer(verdict, None, None, Usage(0, 0, 0), 0)
             await self._ledger.answered(attempt, free)
         else:
             if status is None:  # never run: the batch ended first
                 self._last[key] = code_of(result.get("error")) or "missing"
             else:
                 self._last[key] = f"http_{status}"
-                if not may_pass(status):
-                    self._final[key] = Failure(key, self._last[key], self._tries[key])
+                if not is_retried(status):
+                    self._final[key] = Failure(self._last[key], self._tries[key])
             await self._ledger.failed(attempt, self._last[key], billed=False)
 
     async def _end_forgotten(self, batch: Batch) -> None:
@@ -340,7 +332,7 @@ class BatchSender:
 
     def _may_be_forgotten(self, batch: Batch) -> bool:
         """Whether it is so old that the host may know nothing of it."""
-        return self._patience.clock() - batch.created.timestamp() >= self._patience.gone
+        return time.time() - batch.created.timestamp() >= self._patience.gone
 
     async def _end(self, batch: Batch, status: str, *, billed: Literal[False] | None) -> None:
         """Ends a batch, and what of it has not ended; then its files go."""
@@ -352,8 +344,6 @@ class BatchSender:
             await asyncio.gather(*(self._ledger.failed(attempt, status, billed=billed) for attempt in some))
         self._ledger.batches.end(batch, status)
         await self._clear(batch, known=batch.file is not None or self._name(batch) not in self._host.doubtful)
-
-    # Clearing
 
     async def clear_left(self, batch: Batch) -> None:
         """Deletes the files of a batch that ended in an earlier run, also those that only the host can name."""
@@ -412,7 +402,7 @@ class BatchHost:
     """
 
     def __init__(self, client: "AsyncOpenAI", profile: Profile, patience: Patience) -> None:
-        self.longest_line = reply_bytes(profile)
+        self._longest_line = reply_bytes(profile)
         self.url = str(client.base_url)
         self._client, self._profile, self._patience = client, profile, patience
         self.doubtful: set[str] = set()  # names of files that may be there more often than we know
@@ -423,10 +413,8 @@ class BatchHost:
         async def unheard() -> None:
             self.doubtful.add(name)
 
-        file = await self._again(
-            lambda: self._client.files.create(file=(name, content), purpose="batch"), None, unheard
-        )
-        return str(self._require(file, "id").id)
+        upload = partial(self._client.files.create, file=(name, content), purpose="batch")
+        return str(self._require(await self._again(upload, None, unheard), "id").id)
 
     async def files_named(self, name: str) -> list[str]:
         """The ids of the files for batches that have a name."""
@@ -435,20 +423,15 @@ class BatchHost:
 
     async def make(self, file: str, label: Mapping[str, str], since: datetime) -> Any:
         """A new batch of a file. It may have been made though no answer came: then it is found by its label."""
-        batch = await self._again(
-            lambda: self._client.batches.create(
-                input_file_id=file, endpoint=_ENDPOINT, completion_window="24h", metadata=dict(label)
-            ),
-            None,
-            lambda: self.find(label, since),
-        )
+        make = partial(self._client.batches.create, input_file_id=file, endpoint=_ENDPOINT, metadata=dict(label))
+        batch = await self._again(partial(make, completion_window="24h"), None, lambda: self.find(label, since))
         return self._require(batch, "id")
 
     async def find(self, label: Mapping[str, str], since: datetime) -> Any | None:
         """The batch with a label, made after `since`; None where there is none, and none can still appear."""
-        until = self._patience.clock() + self._patience.appears
+        until = time.time() + self._patience.appears
         while True:
-            last = self._patience.clock() >= until
+            last = time.time() >= until
             first = await self._again(lambda: self._client.batches.list(limit=_LISTED_AT_ONCE))
             async for batch in self._pages(first):  # newest first
                 if batch.created_at < since.timestamp() - _CLOCKS_DIFFER:
@@ -457,13 +440,13 @@ class BatchHost:
                     return batch
             if last:
                 return None
-            await self._patience.sleep(max(0.0, until - self._patience.clock()))
+            await asyncio.sleep(max(0.0, until - time.time()))
 
     async def ended(self, batch_id: str) -> Any | None:
         """A batch once it has ended, however it did; None where the host knows of none."""
         delay = self._patience.first
         while (batch := await self.get(batch_id)) is not None and batch.status not in _ENDED:
-            await self._patience.sleep(delay)
+            await asyncio.sleep(delay)
             delay = min(2 * delay, self._patience.longest)
         return batch
 
@@ -475,28 +458,26 @@ class BatchHost:
     async def read(self, file: str, take: Callable[[list[bytes]], Awaitable[None]]) -> None:
         """Hands the lines of a file on as they come, some at a time, so that no file has to fit into memory; none where
         the host does not know it. Where the connection breaks, it is read from its beginning: lines come again.
-
-        Split at line feeds alone: a text may hold other line breaks.
         """
-        await self._again_or_none(lambda: self._stream(file, take))
-
-    async def _stream(self, file: str, take: Callable[[list[bytes]], Awaitable[None]]) -> None:
         import httpx2
         import openai
 
-        lines = Lines(self.longest_line)
-        try:
-            async with self._client.files.with_streaming_response.content(file) as response:
-                async for chunk in response.iter_bytes():
-                    lines.add(chunk)
-                    if lines.full:
-                        await take(lines.pop())
-        except httpx2.RequestError as error:  # the SDK's own errors end with the headers
-            raise openai.APIConnectionError(request=error.request) from error
-        lines.add(b"\n")
-        await take(lines.pop())
-        if lines.left_out:
-            log.warning("%d lines of a batch's results are longer than a reply may be", lines.left_out)
+        async def stream() -> None:
+            lines: list[bytes] = []
+            size = 0
+            try:
+                async with self._client.files.with_streaming_response.content(file) as response:
+                    async for one in whole_lines(response.iter_bytes(), self._longest_line):
+                        lines.append(one)
+                        size += len(one)
+                        if len(lines) >= _LINES_AT_ONCE or size >= _BYTES_AT_ONCE:
+                            await take(lines)
+                            lines, size = [], 0
+            except httpx2.RequestError as error:  # the SDK's own errors end with the headers
+                raise openai.APIConnectionError(request=error.request) from error
+            await take(lines)
+
+        await self._again_or_none(stream)
 
     async def delete(self, file: str, tries: int | None = None) -> bool:
         """Whether the host had a file; it has it no more."""
@@ -513,13 +494,12 @@ class BatchHost:
         """As `_again`, and None for what the host does not know."""
         import openai
 
-        async def ask_for_known() -> T | None:
-            try:
-                return await ask()
-            except openai.NotFoundError:
+        try:
+            return await self._again(ask, tries)
+        except HostRefused as error:
+            if isinstance(error.__cause__, openai.NotFoundError):
                 return None
-
-        return await self._again(ask_for_known, tries)
+            raise
 
     async def _again(
         self,
@@ -530,26 +510,22 @@ class BatchHost:
         """Asks until the host answers or refuses. `unheard` looks whether what was asked has happened all the same."""
         import openai
 
-        delay = self._patience.again
-        for tries_left in range((tries or self._patience.tries) - 1, -1, -1):
-            try:
-                return await ask()
-            except (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError) as error:
-                if unheard is not None and not isinstance(error, openai.RateLimitError):
-                    result = await unheard()
-                    if result is not None:
-                        return result
-                after = retry_after(error.response.headers) if isinstance(error, openai.APIStatusError) else 0.0
-                if not tries_left or after > LONGEST_WAIT:
-                    raise self._refused(error) from error
-                await self._patience.sleep(max(delay, after))
-                delay *= 2
-            except (openai.APIStatusError, Redirected, TooLarge) as error:
-                raise self._refused(error) from error
+        policy = RetryPolicy(tries or self._patience.tries, self._patience.again, self._patience.longest, jitter=0)
+        try:
+            async for attempt in policy.attempts():
+                with attempt:
+                    try:
+                        return await ask()
+                    except (openai.APIConnectionError, openai.InternalServerError):
+                        if unheard is not None and (result := await unheard()) is not None:
+                            return result
+                        raise
+        except (openai.APIConnectionError, openai.APIStatusError, Redirected, TooLarge) as error:
+            raise self._refused(error) from error
         raise AssertionError("the last try returns or raises")
 
     def _require(self, received: Any, name: str) -> Any:
-        """What came with status 200, where it has what it must have: the SDK does not look."""
+        """What came with status 200, if it has what it must have: the SDK does not look."""
         if not isinstance(getattr(received, name, None), str):
             raise self._refusal(f"sends what has no {name}")
         return received
@@ -568,9 +544,6 @@ class BatchHost:
             where=f"{self.url}, model {self._profile.model}",
             hint="look at key, model and base_url of the profile; what has left is collected by the next --batch",
         )
-
-
-# Files
 
 
 def parts(calls: Iterable[Call]) -> list[list[Call]]:
@@ -595,48 +568,27 @@ def line(key: str, payload: bytes) -> bytes:
     return b'{"custom_id":%b,"method":"POST","url":"%b","body":%b}\n' % (named, _ENDPOINT.encode(), payload)
 
 
-class Lines:
-    """The lines of a file that comes in pieces: a line that is longer than `most` bytes is left out, and not held."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._begun = bytearray()  # of a line without its end
-        self._skipping = False
-        self._ready: list[bytes] = []
-        self._size = 0
-        self.left_out = 0
-
-    def add(self, chunk: bytes) -> None:
-        """One more piece."""
-        *ended, begun = chunk.split(b"\n")
-        for end in ended:
-            self._extend(end)
-            if not self._skipping and self._begun.strip():
-                self._ready.append(bytes(self._begun))
-                self._size += len(self._begun)
-            self._begun.clear()
-            self._skipping = False
-        self._extend(begun)
-
-    @property
-    def full(self) -> bool:
-        """Whether there is enough to be taken."""
-        return len(self._ready) >= _LINES_AT_ONCE or self._size >= _BYTES_AT_ONCE
-
-    def pop(self) -> list[bytes]:
-        """The lines that are whole, once."""
-        ready, self._ready, self._size = self._ready, [], 0
-        return ready
-
-    def _extend(self, piece: bytes) -> None:
-        if self._skipping:
-            return
-        if len(self._begun) + len(piece) > self._most:
-            self._begun.clear()
-            self._skipping = True
-            self.left_out += 1
-        else:
-            self._begun += piece
+async def whole_lines(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
+    """The lines of a file that comes in pieces, split at line feeds alone: a text may hold other line breaks. A line of
+    more than `most` bytes is left out, and not held; the log says how many there were.
+    """
+    begun: bytearray | None = bytearray()  # None: too long
+    left_out = 0
+    async for chunk in chunks:
+        for place, piece in enumerate(chunk.split(b"\n")):
+            if place:
+                if begun is not None and begun.strip():
+                    yield bytes(begun)
+                begun = bytearray()
+            if begun is not None and len(begun) + len(piece) > most:
+                begun = None
+                left_out += 1
+            elif begun is not None:
+                begun += piece
+    if begun is not None and begun.strip():
+        yield bytes(begun)
+    if left_out:
+        log.warning("%d lines of a batch's results are longer than a reply may be", left_out)
 
 
 def results(lines: Iterable[bytes]) -> dict[str, Mapping[str, Any]]:

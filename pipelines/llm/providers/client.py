@@ -12,7 +12,6 @@ from dataclasses import replace
 from decimal import Decimal
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from pipelines.core.home import Home
@@ -77,9 +76,7 @@ class OpenAIClient(ProfileClient):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 self._end_budget()
@@ -114,7 +111,9 @@ class OpenAIClient(ProfileClient):
         """
         tally = Tally(self._progress, stage, len(questions))
         tally.report()
-        self._clear_files()
+        if not self._cleared and (ledger := self._known_ledger) is not None:  # once in a run with batches
+            self._cleared = True
+            self._run(self._clear(ledger.batches.uncleared()))
         requests: dict[int, PendingRequest[Any]] = {}
         for place, pending in self._pending(stage, questions):
             requests[place] = pending
@@ -125,7 +124,11 @@ class OpenAIClient(ProfileClient):
         if waiting:
             self._send(stage, waiting, tally)
         replies = [pending.reply for pending in in_order if pending.reply is not None]
-        self._require_one_that_fits(waiting, replies)
+        if waiting and all(reply.reason == OVER_BUDGET for reply in replies):
+            # It is not the texts that are at fault then, and an empty table would stand for all of them.
+            self._broken_off = True
+            assert self._budget is not None
+            raise budget_spent(self._budget, min(map(self._worst_case, waiting)), len(waiting))
         return replies
 
     def estimate(self, stage: str, questions: Sequence[Question[Any]]) -> Estimate:
@@ -197,16 +200,6 @@ class OpenAIClient(ProfileClient):
         finally:
             self._broken_off = self._broken_off or not finished
 
-    def _require_one_that_fits(self, requests: list[PendingRequest[Any]], replies: Sequence[Reply[Any]]) -> None:
-        """Raises BudgetSpent where not one of a stage's questions fits into the whole budget: it is not the texts that
-        are at fault then, and an empty table would stand for all of them.
-        """
-        if not requests or any(reply.reason != OVER_BUDGET for reply in replies):
-            return
-        self._broken_off = True
-        assert self._budget is not None
-        raise budget_spent(self._budget, min(map(self._worst_case, requests)), len(requests))
-
     async def _send_all(
         self, stage: str, requests: list[PendingRequest[Any]], aliases: list[str], budget: int | None, tally: Tally
     ) -> None:
@@ -225,18 +218,13 @@ class OpenAIClient(ProfileClient):
                 raise end
 
     def _endpoint(self, alias: str) -> Endpoint:
-        """The endpoint of a model. Raises UnknownName, NoHost, NoKey, SettingsError."""
+        """Raises UnknownName, NoHost, NoKey, SettingsError."""
         if alias not in self._endpoints:
             self._endpoints[alias] = Endpoint(profile(self._profiles, alias), self._llm)
         return self._endpoints[alias]
 
-    def _clear_files(self) -> None:
-        """Once in a run with batches: what those of earlier runs have left with their hosts is deleted there."""
-        if not self._cleared and (ledger := self._known_ledger) is not None:
-            self._cleared = True
-            self._run(self._clear(ledger.batches.uncleared()))
-
     async def _clear(self, batches: Sequence[Batch]) -> None:
+        """Deletes with their hosts what the batches of earlier runs have left there."""
         for batch in batches:
             try:
                 endpoint = self._endpoint(batch.alias)
@@ -247,9 +235,8 @@ class OpenAIClient(ProfileClient):
 
     def _open_budget(self, stage: str, aliases: list[str], waiting: int) -> int | None:
         """The id of the budget to spend from; None where nothing costs."""
-        currency = self._require_budget(
-            aliases, f"{waiting} questions of {stage} cost", "; --estimate says how much it may take"
-        )
+        more = "; --estimate says how much it may take"
+        currency = self._require_budget(aliases, f"{waiting} questions of {stage} cost", more)
         if currency is None or self._cap is None:
             return None
         if self._budget is None:
@@ -337,9 +324,7 @@ class PersistentClient(OpenAIClient):
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Leaves what is in flight, which stands in the ledger as interrupted, and closes connections and ledger."""
         try:
             if kind is None:

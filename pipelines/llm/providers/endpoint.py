@@ -8,30 +8,26 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from pipelines.errors import HostRefused
-from pipelines.llm.completions import ABOUT_ONE, error_code, may_pass, verdict_of
+from pipelines.llm.completions import ABOUT_ONE, code_of, verdict_of
 from pipelines.llm.limits import Limits
-from pipelines.llm.payload import LONGEST, Payload, Request
+from pipelines.llm.payload import LONGEST, Request
 from pipelines.llm.profiles import Profile, host, key
+from pipelines.llm.providers.retry import LONGEST_WAIT, RequestFailed, is_retried, retry_after
 from pipelines.settings import Llm
 
 if TYPE_CHECKING:
     from httpx2 import Response
 
-# All ours. To connect takes no thinking; a host that asks to wait longer than this has closed for the day.
-_CONNECT_SECONDS = 10.0
-LONGEST_WAIT = 900.0
-# A host that refuses this many questions in a row, and answers none between them, does not mean the texts; one that
-# gives no answer to as many is down. Fewer, and a run of odd posts ends a refresh; each one more is one more call that
-# brings nothing.
+_CONNECT_SECONDS = 10.0  # to connect takes no thinking: ours
+# A host that refuses this many questions in a row does not mean the texts; one that gives no answer to as many is down.
+# Fewer, and a run of odd posts ends a refresh: ours.
 MOST_IN_A_ROW = 8
-# Connections of one client, of which an endpoint has as many as it needs. For every request a pool looks at the socket
-# of each connection that is idle: with 64 in one pool that takes longer than all the rest of a call.
+# Connections of one client, of which an endpoint has as many as it needs: for every request a pool looks at the socket
+# of each idle connection, and with 64 in one pool that takes longer than all the rest of a call.
 _CONNECTIONS = 8
 # What stands around a reply, and the reply itself: a token is written in some 12 bytes where each of its characters is
 # escaped, and a run of blanks in more.
@@ -75,17 +71,6 @@ class Redirected(Exception):
     to: str
 
 
-@dataclass(eq=False)
-class RequestFailed(Exception):
-    """A request that got no answer."""
-
-    status: str  # one word for the ledger
-    billed: Literal[False] | None  # False: nothing is owed; None: nobody knows
-    after: float = 0.0  # seconds that the host asks to wait, 0 for none
-    again: bool = True  # whether asking the same again may help
-    refusal: HostRefused | None = None  # what ends the whole run; None: other questions may be answered
-
-
 class Endpoint:
     """A profile that is asked. Lives in one event loop."""
 
@@ -110,7 +95,7 @@ class Endpoint:
                 api_key=secret or "none",
                 organization=None if openai_key else "",
                 project=None if openai_key else "",
-                max_retries=0,  # the SDK's would be paid for behind the ledger's back
+                max_retries=0,
                 http_client=DefaultAsyncHttpxClient(
                     verify=trusted,
                     follow_redirects=False,
@@ -140,10 +125,16 @@ class Endpoint:
         """The bytes that answer a request: a completion or not, or a verdict on its text. Raises RequestFailed."""
         import openai
 
+        place = min(range(len(self._busy)), key=self._busy.__getitem__)  # the client with the least to do
+        create: Any = self._clients[place].chat.completions.with_raw_response.create
+        payload = request.payload
+        self._busy[place] += 1
         try:
             # One limit for the whole of it: a host that sends white space to a request in its queue never times out.
             async with asyncio.timeout(self._timeout):
-                return await self._post(request.payload)
+                # The SDK lays `extra_body` over its own and leaves it as it is: the payload is all that is sent.
+                body: bytes = (await create(model=payload["model"], messages=[], extra_body=payload)).content
+                return body
         except openai.APIStatusError as error:
             return self.read_status(error.response, request)
         except Redirected as error:
@@ -156,31 +147,21 @@ class Endpoint:
             failure = RequestFailed("timeout", billed=_billed(error))
         except openai.APIConnectionError as error:
             failure = RequestFailed("connection", billed=_billed(error))
-        raise failure
-
-    async def _post(self, payload: Payload) -> bytes:
-        """Through the client with the least to do."""
-        place = min(range(len(self._busy)), key=self._busy.__getitem__)
-        create: Any = self._clients[place].chat.completions.with_raw_response.create
-        self._busy[place] += 1
-        try:
-            # The SDK lays `extra_body` over its own and leaves it as it is: what is sent is the payload and no more.
-            body: bytes = (await create(model=payload["model"], messages=[], extra_body=payload)).content
-            return body
         finally:
             self._busy[place] -= 1
+        raise failure
 
     def read_status(self, response: Any, request: Request) -> bytes:
         """The verdict on the text in an answer of a status other than 200. Raises RequestFailed where it is none."""
         status: int = response.status_code
-        code = error_code(response.content)
+        code = code_of(response.content)
         about_one = status in ABOUT_ONE
         if about_one and (verdict := verdict_of(response.content, lengthened=request.lengthened)) is not None:
             return verdict
         word = f"http_{status}"
         after = retry_after(response.headers)
         no_credit = code in _NO_CREDIT
-        if may_pass(status) and not no_credit and after <= LONGEST_WAIT:
+        if is_retried(status) and not no_credit and after <= LONGEST_WAIT:
             raise RequestFailed(word, billed=False, after=after)
         named = f"{status} ({code})" if code else f"{status}"
         if about_one and not no_credit:  # this question alone is at fault, unless many are in a row
@@ -230,22 +211,6 @@ def no_answers(profile: Profile, host: str, which: str, status: str) -> HostRefu
 def reply_bytes(profile: Profile) -> int:
     """How many bytes the longest reply of a model may have, with all that a host writes around it."""
     return _AROUND_A_REPLY + _BYTES_A_TOKEN * LONGEST * profile.max_tokens
-
-
-def retry_after(headers: Any) -> float:
-    """Seconds to wait: a number of them, or a date."""
-    value = headers.get("retry-after")
-    if value is None:
-        return 0.0
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        try:
-            at = parsedate_to_datetime(value)
-        except (ValueError, OverflowError):
-            return 0.0
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        return max(0.0, (at - datetime.now(UTC)).total_seconds())
 
 
 def response_hook(most: int, secret: str | None) -> "Callable[[Response], Awaitable[None]]":

@@ -56,7 +56,8 @@ class PendingRequest(Generic[T]):
                 self._end(completion, reason="cut_short", detail=f"{tokens} tokens")
             else:
                 self._payload = longer
-                self._repair(Request.of(longer, self.question.sample, lengthened=True))
+                self._repairs_left -= 1
+                self.request = Request.of(longer, self.question.sample, lengthened=True)
         else:
             self._read(completion)
 
@@ -78,11 +79,8 @@ class PendingRequest(Generic[T]):
                 return
             language = self.question.prompt.language
             repaired = payloads.repaired(self._payload, completion.content, error.sentence, language)
-            self._repair(Request.of(repaired, self.question.sample))
-
-    def _repair(self, request: Request) -> None:
-        self._repairs_left -= 1
-        self.request = request
+            self._repairs_left -= 1
+            self.request = Request.of(repaired, self.question.sample)
 
     def _end(
         self, completion: Completion, value: T | None = None, *, reason: str | None = None, detail: str | None = None
@@ -160,7 +158,7 @@ def answer_of(
 ) -> Answer:
     """A body of status 200 as the ledger keeps it: it was paid for, whatever it is (`pipelines.llm.cost.owed`)."""
     usage, cost = owed(profile, completion.usage, payload, attempt.reserve, reply=completion.written, batch=batch)
-    return Answer(body, completion.served, completion.finish_reason, usage, cost, attempt.call.currency)
+    return Answer(body, completion.served, completion.finish_reason, usage, cost)
 
 
 def overrun(answer: Answer, attempt: Attempt, profile: Profile, host: str) -> HostRefused | None:

@@ -16,9 +16,8 @@ from pipelines.core.files import writing
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.interface import Estimate, ModelEstimate
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.llm.ledger.records import Exchange
 from pipelines.llm.payload import canonical, key_of
-from pipelines.llm.profiles import Profile, base_url, profiles
+from pipelines.llm.profiles import base_url, profiles
 from pipelines.llm.progress import Progress, Tally
 from pipelines.llm.providers.pending import ProfileClient, newest
 from pipelines.llm.questions import Question, Reply
@@ -125,7 +124,22 @@ def record(ledger: Ledger, path: Path, stages: Sequence[str] | None = None, *, e
     n = 0
     with writing(path) as file:
         for n, exchange in enumerate(ledger.exchanges(stages), 1):  # noqa: B007 - how many there were
-            fields = _recording(exchange, known).model_dump()
+            answer = exchange.answer
+            address = base_url(known[answer.alias]) if answer.alias in known else None
+            host = (urlsplit(address).hostname if address else None) or "unknown"
+            fields = {
+                "key": answer.key,
+                "sample": exchange.sample,
+                "stage": exchange.stage,
+                "alias": answer.alias,
+                "request": json.loads(exchange.payload),
+                "response": _response(answer.body),
+                "provenance": {
+                    "recorded_at": answer.at.isoformat(timespec="seconds"),
+                    "host": host,
+                    "served": answer.served,
+                },
+            }
             file.write(json.dumps(fields, ensure_ascii=False, sort_keys=True, allow_nan=False).encode() + b"\n")
         if not n:
             of = f" of {', '.join(stages)}" if stages else ""
@@ -135,21 +149,6 @@ def record(ledger: Ledger, path: Path, stages: Sequence[str] | None = None, *, e
                 hint="ask first (gongqing refresh --provider openai); gongqing ledger shows what was asked",
             )
     return n
-
-
-def _recording(exchange: Exchange, known: Mapping[str, Profile]) -> Recording:
-    answer = exchange.answer
-    address = base_url(known[answer.alias]) if answer.alias in known else None
-    host = (urlsplit(address).hostname if address else None) or "unknown"
-    return Recording(
-        key=answer.key,
-        sample=exchange.sample,
-        stage=exchange.stage,
-        alias=answer.alias,
-        request=json.loads(exchange.payload),
-        response=_response(answer.body),
-        provenance=Origin(recorded_at=answer.at.isoformat(timespec="seconds"), host=host, served=answer.served),
-    )
 
 
 def _response(body: bytes) -> dict[str, Any]:

@@ -261,7 +261,7 @@ def test_it_says_what_was_spent_by_stage_and_model(clean_home, first):
     async def ask(ledger: Ledger, key: str, cost: int, currency: str) -> None:
         call = Call(key, "topics", "qwen-plus", "qwen-plus", b"{}", currency=currency)
         attempt = await ledger.begin(call, reserve=cost, budget=None)
-        answer = Answer(b"{}", "qwen-plus", "stop", Usage(10, 0, 5), cost, currency)
+        answer = Answer(b"{}", "qwen-plus", "stop", Usage(10, 0, 5), cost)
         await ledger.answered(attempt, answer)
 
     with Ledger(clean_home / "ledger.sqlite") as ledger:

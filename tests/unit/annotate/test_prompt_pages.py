@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pipelines import annotate, judge, rewrite
-from pipelines.llm.label_sets import names, prompt
+from pipelines.llm.prompts import names, prompt
 from pipelines.settings import ROOT
 from tools import judge_prompts, prompts, rewriting_prompts
 

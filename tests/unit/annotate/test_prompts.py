@@ -18,10 +18,9 @@ from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions, topics
 from pipelines.annotate.coe import CHAIN
 from pipelines.judge.service import Scores, scoring_question
-from pipelines.llm.label_sets import names, prompt
 from pipelines.llm.payload import payload, strict_schema
 from pipelines.llm.profiles import profiles as model_profiles
-from pipelines.llm.prompts import Prompt
+from pipelines.llm.prompts import Prompt, names, prompt
 from pipelines.llm.questions import InvalidReply, Question, read
 from pipelines.rewrite import judging, profiles, rewriting
 from pipelines.settings import Annotate, Rewards, Rewrite

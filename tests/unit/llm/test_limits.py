@@ -8,29 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.llm import limits
-from pipelines.llm.limits import GROWS_AFTER, STORM_AT_LEAST, Concurrency, Limits, Window
+from pipelines.llm.limits import GROWS_AFTER, Limits, Window
 
 
-async def storm(places):
-    for _ in range(STORM_AT_LEAST):
-        places.flooded(await places.enter())
-        places.leave()
-
-
-def test_one_storm_halves_once_and_the_next_again():
-    async def run():
-        places = Concurrency(16)
-        storms = [await places.enter() for _ in range(16)]
-        for storm in storms:  # sixteen 429 to requests that were all sent before the first of them came
-            places.flooded(storm)
-        after_one = places.limit
-        for _ in range(12):
-            places.leave()
-        for _ in range(STORM_AT_LEAST):
-            places.flooded(await places.enter())
-        return after_one, places.limit
-
-    assert asyncio.run(run()) == (8, 4)
+def test_one_storm_halves_once_and_the_next_again_and_good_answers_let_it_grow():
+    limits, storms = Limits(16, None, None), []
+    for _ in range(2):
+        before = limits.storm
+        for _ in range(16):  # sixteen 429 to requests that were all sent before the first of them came
+            limits.flooded(before)
+        storms.append(limits.limit)
+    assert storms == [8, 4]
+    grown = []
+    for _ in range(20 * GROWS_AFTER):
+        limits.answered()
+        grown.append(limits.limit)
+    assert (grown[GROWS_AFTER - 2], grown[GROWS_AFTER - 1], grown[-1]) == (4, 5, 16)
 
 
 def test_a_few_429_among_good_answers_are_no_storm():
@@ -38,64 +31,40 @@ def test_a_few_429_among_good_answers_are_no_storm():
 
     def after(share):
         random = Random(7)
-        places = Concurrency(48)
-        limits = []
+        limits = Limits(48, None, None)
+        seen = []
         for _ in range(3000):
             if random.random() < share:
-                places.flooded(places._storm)
+                limits.flooded(limits.storm)
             else:
-                places.answered()
-            limits.append(places.limit)
-        return sum(limits) / len(limits)
+                limits.answered()
+            seen.append(limits.limit)
+        return sum(seen) / len(seen)
 
     assert after(0.1) > 24
     assert after(0.5) < 4
 
 
-def test_it_grows_with_good_answers_up_to_where_it_was():
+def test_no_more_are_in_flight_than_the_limit_of_the_moment():
     async def run():
-        places = Concurrency(4)
-        await storm(places)
-        grown = []
-        for _ in range(4 * GROWS_AFTER):
-            places.answered()
-            grown.append(places.limit)
-        return grown[GROWS_AFTER - 2], grown[GROWS_AFTER - 1], grown[2 * GROWS_AFTER - 1], grown[-1]
+        limits, inside, most = Limits(4, None, None), 0, []
 
-    assert asyncio.run(run()) == (2, 3, 4, 4)
-
-
-@given(st.lists(st.sampled_from(["enter", "cancel", "leave", "flood", "good"]), max_size=60), st.integers(1, 4))
-def test_places_are_neither_lost_nor_made(steps, most):
-    """Whatever happens in whatever order, cancellations included: who waits gets a place once there is one."""
-
-    async def run():
-        places = Concurrency(most)
-        inside, waiting = 0, []
-        for step in steps:
-            if step == "enter":
-                waiting.append(asyncio.create_task(places.enter()))
-            elif step == "cancel" and waiting:
-                waiting.pop().cancel()
-            elif step == "leave" and inside:
+        async def one():
+            nonlocal inside
+            async with limits.place(1) as place:
+                inside += 1
+                most.append((inside, limits.limit))
+                await asyncio.sleep(0.001)
+                limits.flooded(place.storm) if len(most) < 8 else limits.answered()
                 inside -= 1
-                places.leave()
-            elif step == "flood":
-                places.flooded(places._storm)
-            elif step == "good":
-                places.answered()
-            for _ in range(3):
-                await asyncio.sleep(0)
-            inside += sum(task.done() for task in waiting)
-            waiting = [task for task in waiting if not task.done()]
-            assert places.in_flight == inside
-            assert inside <= most
-            assert not waiting or inside >= places.limit
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
 
-    asyncio.run(run())
+        await asyncio.gather(*(one() for _ in range(10 * GROWS_AFTER)))
+        return most
+
+    most = asyncio.run(run())
+    assert max(inside for inside, _ in most) == 4
+    assert min(limit for _, limit in most) == 2
+    assert all(inside <= limit for inside, limit in most[8:])
 
 
 @given(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rewrite_rows import script
 
 from pipelines import rewrite
-from pipelines.llm.label_sets import prompt
+from pipelines.llm.prompts import prompt
 from pipelines.rewrite.artefacts import KINDS, artefacts, kinds, script_of
 from pipelines.rewrite.checks import copied, first_fault, misquotations
 from pipelines.rewrite.facts import changed

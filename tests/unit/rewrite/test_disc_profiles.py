@@ -8,7 +8,7 @@ import unique_rows
 from rewrite_rows import Scripted
 
 from pipelines import rewrite
-from pipelines.llm.label_sets import prompt
+from pipelines.llm.prompts import prompt
 from pipelines.llm.questions import REASONS, Question
 from pipelines.llm.tasks import Plan
 from pipelines.rewrite.profiles import plan
