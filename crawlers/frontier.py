@@ -2,17 +2,10 @@
 
 No Scrapy here: pages of a list go in, the posts to fetch come out, and the outcome of every other is counted.
 
-==============  ================================================================================
-outcome         meaning
-==============  ================================================================================
-``fetch``       to be fetched; the spider turns it into fetched, cut, gone, outside, lost or unread_before, and at the
-                end what remains into left
-``had``         it stands in the journal of this job already
-``unchanged``   an earlier crawl fetched it, and no answer has come since
-``outside``     it was written on a day outside the window
-``takedown``    its writer wants it gone: never requested
-``repeated``    it stood on an earlier page of the list too: posts move down as new ones come
-==============  ================================================================================
+``had`` stands in the journal of this job already; ``unchanged`` was fetched by an earlier crawl, and no answer has come
+since; ``outside`` was written on a day outside the window; ``takedown``: its writer wants it gone; ``repeated`` stood
+on an earlier page of the list: posts move down. ``fetch`` becomes fetched, cut, gone, outside, lost or unread_before
+in the spider, and what remains at the end is left.
 """
 
 from collections import Counter
@@ -70,7 +63,8 @@ class ListFrontier:
         self._days, self._sort_days, self._held, self._probe = {}, {}, [], None
         wanted: list[Listed] = []
         for post in page.posts:
-            days, outcome = self._judge(post)
+            days = self._days_of(post)
+            outcome = self._judge(post, days)
             self._outcomes[outcome] += 1
             if outcome == "fetch":
                 wanted.append(post)
@@ -136,23 +130,20 @@ class ListFrontier:
             elif days.first is not None and not self._window.surely_newer(days):
                 self._ahead = False
 
-    def _judge(self, post: Listed) -> tuple[Days, str]:
-        options, window, days = self._options, self._window, self._days_of(post)
+    def _judge(self, post: Listed, days: Days) -> str:
         if post.source_id in self._listed:
-            return days, "repeated"
+            return "repeated"
         self._listed[post.source_id] = post
-        known = options.seen.get(post.source_id)
-        if post.source_id in options.takedown:
-            outcome = "takedown"
-        elif post.source_id in self._had:
-            outcome = "had"
-        elif window.surely_older(days) or window.surely_newer(days):
-            outcome = "outside"
-        elif post.fingerprint is not None and known and known.fingerprint == post.fingerprint and not known.unread:
-            outcome = "unchanged"
-        else:
-            outcome = "fetch"
-        return days, outcome
+        known = self._options.seen.get(post.source_id)
+        if post.source_id in self._options.takedown:
+            return "takedown"
+        if post.source_id in self._had:
+            return "had"
+        if self._window.surely_older(days) or self._window.surely_newer(days):
+            return "outside"
+        if post.fingerprint is not None and known and known.fingerprint == post.fingerprint and not known.unread:
+            return "unchanged"
+        return "fetch"
 
     def _days_of(self, post: Listed) -> Days:
         known = self._had.get(post.source_id) or self._options.seen.get(post.source_id)

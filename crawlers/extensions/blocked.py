@@ -1,19 +1,8 @@
 """When a site does not want us: the crawl stops, requests nothing more, and fails. No challenge is ever solved.
 
-===============  =========================================================================================
-sign             seen as
-===============  =========================================================================================
-``challenge``    a page that computes ``arg1`` for ``acw_sc__v2``/``v3``, ``u_atoken`` in an address, a header of
-                 Cloudflare's, the name of a check in the title
-``captcha``      a redirect to a host or a path that demands proof of being human
-``login``        a redirect to a login page
-``overload``     redirects to 503-error.html, after a few retries
-``refusals``     403, 429 or 503 several times in a row
-``emptiness``    a page of a list without posts where there must be some, or several posts in a row that could not be
-                 read
-``robots``       a robots.txt that the server could not give, or that can not be read: then nothing is allowed
-                 (RFC 9309 §2.3.1.4)
-===============  =========================================================================================
+Its signs are `challenge`, `captcha`, `login`, `overload` (after a few retries), `refusals` (403, 429 or 503 in a row),
+`emptiness` (a list without posts where there must be some, posts in a row that could not be read), and `robots`: one
+that did not come, or can not be read, allows nothing (RFC 9309 §2.3.1.4).
 
 Where not even a connection came about, nobody has refused us: the crawl ends as ``unreachable``, not as ``blocked``.
 """

@@ -94,11 +94,7 @@ class ForumSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *_: Any, **args: str | None) -> Self:
-        """Reads the request, refuses a wrong one, and opens the job.
-
-        Raises:
-            CrawlError: before anything is fetched.
-        """
+        """Reads the request and opens the job; raises CrawlError before anything is fetched."""
         options = read_options(cls.site, args)
         _apply(options, crawler.settings)
         spider = cls(options)
@@ -240,8 +236,7 @@ class ForumSpider(Spider):
     def _take(self, draft: Draft, page: PostPage, response: Response) -> bool:
         """Takes a page into the draft; gives whether the post is one of the window.
 
-        Raises:
-            PageError: for a first page without its question, or with another one.
+        Raises PageError for a first page without its question, or with another one.
         """
         if page.question is not None:
             draft.n_answers = draft.listed.n_answers if page.n_answers is None else page.n_answers
@@ -360,14 +355,14 @@ class ForumSpider(Spider):
         return [response.request.replace(url=_first_url(response), meta={"dont_cache": True})]
 
     def _read(self, reader: Callable[..., Any], response: Response) -> Any:
-        """The records of a page.
-
-        Raises:
-            PageError: for a page that can not be read.
-        """
+        """The records of a page; PageError for one that can not be read."""
         try:
             if self._engine.JSON:
-                return reader(self._json_of(response), response.url, self._fetched_at(response))
+                try:
+                    body = json.loads(response.body)
+                except (ValueError, RecursionError):
+                    raise UnknownLayout("not JSON") from None
+                return reader(body, response.url, self._fetched_at(response))
             css = {**self._engine.SELECTORS, **self.site.overrides}
             return reader(self._selector_of(response), response.url, self._fetched_at(response), css)
         except PageError:
@@ -387,12 +382,6 @@ class ForumSpider(Spider):
             return html.parsed(text)
         except ValueError as error:
             raise PageError(f"the page: {error}") from error
-
-    def _json_of(self, response: Response) -> Any:
-        try:
-            return json.loads(response.body)
-        except (ValueError, RecursionError):
-            raise UnknownLayout("not JSON") from None
 
     def _fetched_at(self, response: Response) -> datetime:
         if "cached" in response.flags:
@@ -495,11 +484,9 @@ class ForumSpider(Spider):
             elif unread and source_id in self._dated:  # it can be read now, and is outside the window
                 fingerprint, unread = None, False
             posted_at = self._dated.get(source_id) or known.posted_at
-            line: dict[str, object] = {"source_id": source_id, "fingerprint": fingerprint, "posted_at": posted_at}
-            if unread:
-                yield {**line, "unread": True}
-            elif posted_at is not None:
-                yield line
+            if unread or posted_at is not None:
+                line: dict[str, object] = {"source_id": source_id, "fingerprint": fingerprint, "posted_at": posted_at}
+                yield {**line, "unread": True} if unread else line
 
     def _sum_up(self, reason: str) -> dict[str, object]:
         stats = self.crawler.stats

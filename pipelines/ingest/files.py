@@ -45,7 +45,17 @@ def members(path: Path, suffixes: tuple[str, ...]) -> Iterator[Member]:
         raise UnreadableFile("there is no such file or folder", where=path, hint="check the path")
     try:
         reading = _Reading(path)
-        yield from _members(path, suffixes, reading)
+        name = path.name.lower()
+        if path.is_dir():
+            names = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+            for each in sorted(each for each in names if _wanted(each, suffixes)):
+                yield _file(path / each, each, reading)
+        elif name.endswith(_TAR):
+            yield from _tar(path, suffixes, reading)
+        elif name.endswith(".zip"):
+            yield from _zip(path, suffixes, reading)
+        else:
+            yield _file(path, path.name, reading)
     except NotImplementedError as error:
         raise UnreadableFile(
             "the archive is packed by a method that cannot be read here", where=path, hint="unpack it first"
@@ -58,20 +68,6 @@ def members(path: Path, suffixes: tuple[str, ...]) -> Iterator[Member]:
         raise UnreadableFile(f"the file cannot be read ({error.strerror})", where=error.filename or path) from error
     if not reading.files:
         raise UnreadableFile(f"no file here ends in {' or '.join(suffixes)}", where=path, hint="check the path")
-
-
-def _members(path: Path, suffixes: tuple[str, ...], reading: "_Reading") -> Iterator[Member]:
-    name = path.name.lower()
-    if path.is_dir():
-        names = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
-        for each in sorted(each for each in names if _wanted(each, suffixes)):
-            yield _file(path / each, each, reading)
-    elif name.endswith(_TAR):
-        yield from _tar(path, suffixes, reading)
-    elif name.endswith(".zip"):
-        yield from _zip(path, suffixes, reading)
-    else:
-        yield _file(path, path.name, reading)
 
 
 @dataclass(slots=True)
@@ -97,13 +93,10 @@ class _Reading:
         else:
             yield from self._counted(name, stream)
 
-    def require(self, name: str, size: int) -> None:
-        """Checks the size of one file."""
+    def require(self, name: str, size: int, total: int) -> None:
+        """Checks the size of one file, and of all together."""
         require_size(str(self.path) if name == self.path.name else f"{self.path}: {name}", size)
-
-    def require_all(self, size: int) -> None:
-        """Checks the size of all files together."""
-        if size > MAX_BYTES:
+        if total > MAX_BYTES:
             raise _too_large(self.path, "unpacked, all files together hold", _gib(MAX_BYTES))
 
     def _counted(self, name: str, stream: IO[bytes]) -> Iterator[bytes]:
@@ -111,8 +104,7 @@ class _Reading:
         while piece := stream.read(_PIECE):
             size += len(piece)
             self.total += len(piece)
-            self.require(name, size)
-            self.require_all(self.total)
+            self.require(name, size, self.total)
             yield piece
 
 
@@ -166,7 +158,7 @@ def _entries(path: Path, suffixes: tuple[str, ...], reading: _Reading) -> Iterat
                 if passed > MAX_PASSED:
                     raise _too_large(path, "unpacked, its other files hold", _gib(MAX_PASSED))
                 continue
-            reading.require(entry.name, entry.size)
+            reading.require(entry.name, entry.size, 0)
             yield entry.name, cast("IO[bytes]", archive.extractfile(entry))
 
 
@@ -183,12 +175,13 @@ class _Entry(tarfile.TarInfo):
 def _zip(path: Path, suffixes: tuple[str, ...], reading: _Reading) -> Iterator[Member]:
     with zipfile.ZipFile(path) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir() and _wanted(entry.filename, suffixes)]
+        total = 0
         for entry in entries:
             if entry.flag_bits & 1:
                 where = f"{path}: {entry.filename}"
                 raise UnreadableFile("the file is encrypted", where=where, hint="unpack it first")
-            reading.require(entry.filename, entry.file_size)
-        reading.require_all(sum(entry.file_size for entry in entries))
+            total += entry.file_size
+            reading.require(entry.filename, entry.file_size, total)
         for entry in sorted(entries, key=lambda entry: entry.filename):
             with archive.open(entry) as stream:
                 yield _unzipped(entry.filename), reading.data(entry.filename, stream)

@@ -168,10 +168,4 @@ def _problem(kind: str, loc: tuple[int | str, ...], message: str) -> str:
     return f"there is no key `{key}`" + (f"; did you mean `{near[0]}`?" if near else "")
 
 
-_KEYS = sorted(
-    {
-        name
-        for section in (Mapping, Columns, Answers, Turns, Clips, Roles, AuthorRoles, Sides)
-        for name in section.model_fields
-    }
-)
+_KEYS = sorted({name for section in _Section.__subclasses__() for name in section.model_fields})
