@@ -71,29 +71,6 @@ def test_a_prompt_is_one_that_a_counsellor_could_answer(real_home):
     assert conversation[-1]["content"][:20] in printed
 
 
-def test_smiles_repeated_openings_do_not_leak(real_store):
-    """267 dialogues of the shared file; by dialogue, equal first turns would stand on both sides."""
-    import polars as pl
-
-    dialogues = (
-        real_store.read("unique_dialogues")
-        .collect()
-        .join(real_store.read("splits").select("group_id", "split").collect(), on="group_id")
-    )
-    first = (
-        pl.col("turns")
-        .list.eval(pl.element().struct.field("text").filter(pl.element().struct.field("role") == "seeker"))
-        .list.first()
-    )
-    crossing = (
-        dialogues.filter(first.str.len_chars() >= 10)
-        .group_by(first.alias("opening"))
-        .agg(pl.col("split").n_unique())
-        .filter(pl.col("split") > 1)
-    )
-    assert crossing.is_empty()
-
-
 def test_one_case_told_29_times_does_not_end_in_29_rewrites_of_one_persona(real_store):
     """One of them is left after the search for near-duplicates, with one rewrite of its own."""
     import polars as pl

@@ -137,14 +137,6 @@ def test_the_day_is_one_of_shanghai_and_without_a_date_the_day_of_fetching(tmp_p
     assert stand == {"replica@2025-03-13": {"2"}, "replica@2025-03-14": {"1", "3"}}
 
 
-def test_a_post_stays_on_its_day_however_its_date_is_rounded_later(tmp_path: Path):
-    home = Home(tmp_path)
-    home.collect(job_of(home, item("1", "一", "2025-03-13T15:59:00+00:00")))
-    home.collect(job_of(home, item("1", "改", "2025-03-13T16:00:00+00:00")))
-    assert home.store.partitions("raw_posts") == ["replica@2025-03-13"]
-    assert home.rows()["title"].to_list() == ["改"]
-
-
 def test_a_job_that_is_gone_on_with_later_does_not_undo_what_came_after_it(tmp_path: Path):
     home = Home(tmp_path)
     broken_off = home.prepare()
@@ -186,18 +178,16 @@ def test_a_text_may_hold_what_looks_like_the_end_of_a_line(tmp_path: Path):
     assert home.rows()["title"].to_list() == [row["title"]]
 
 
-@pytest.mark.parametrize(
-    ("finer", "coarser"),
-    [("minute", "day"), ("hour", "month"), ("day", "year"), ("day", None)],
-)
+@pytest.mark.parametrize(("finer", "coarser"), [("minute", "day"), ("day", None)])
 def test_a_date_that_a_page_rounds_as_it_grows_old_does_not_replace_the_finer_one(
     tmp_path: Path, finer: str, coarser: str | None
 ):
     home = Home(tmp_path)
     home.collect(job_of(home, item("1", "一", AT, posted_at_precision=finer)))
     later = {"fetched_at": "2025-03-18T08:00:00+00:00", "posted_at_precision": coarser}
-    home.collect(job_of(home, item("1", "改", "2025-03-13T16:00:00+00:00", **later)))
+    home.collect(job_of(home, item("1", "改", "2025-03-12T16:00:00+00:00", **later)))
     [row] = home.rows().to_dicts()
+    assert home.store.partitions("raw_posts") == [partition("replica", DAY)], "it stays on its day"
     assert (row["title"], row["posted_at"], row["posted_at_precision"]) == ("改", dt.datetime.fromisoformat(AT), finer)
 
 

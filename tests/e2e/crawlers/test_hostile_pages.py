@@ -10,7 +10,6 @@ from crawl_runs import NOW, ROOT, command, crawl, environment, site_file
 from tiny_site import HTML, TinySite
 from troubled_replica import Replica
 
-from crawlers import settings
 from crawlers.extensions.fence import outside
 
 _MOST = 400 << 20  # bytes in memory, of which Python and Scrapy take about a hundred million
@@ -64,10 +63,6 @@ def test_hostile_pages_are_refused_and_counted_and_every_other_post_is_there(tmp
 )
 def test_the_fence_stands_around_one_host_and_port(url, reason):
     assert outside(url, "127.0.0.1:80") == reason
-
-
-def test_no_handler_for_files_is_even_there():
-    assert dict.fromkeys(("file", "data", "s3", "ftp")) == settings.DOWNLOAD_HANDLERS
 
 
 @pytest.mark.drill("site")

@@ -207,18 +207,6 @@ def test_links_of_a_list_that_lead_elsewhere_are_counted_and_spoil_no_quiet_nigh
     assert quiet.summary["nothing_new"] is True
 
 
-def test_a_list_that_was_empty_is_requested_again_by_the_next_run_of_the_same_job(tmp_path):
-    good = {"/qa": listed((IDS[0], 0)), f"/qa/{IDS[0]}": question(IDS[0])}
-    with TinySite(pages := {**good, "/qa": listed()}) as site:
-        blocked = night(tmp_path, site.url, 0, code=1)
-        assert (blocked.summary["finish_reason"], blocked.summary["blocked"]) == ("blocked", "emptiness")
-        assert len(site.requested) == 3  # robots.txt, and the list twice
-        night(tmp_path, site.url, 0, code=1)
-        pages |= good
-        run = night(tmp_path, site.url, 0)
-    assert set(run.by_id) == {str(IDS[0])}
-
-
 @pytest.mark.parametrize(("oldest", "capped"), [("2025-05-19", False), ("2025-05-20", True)])
 def test_a_list_that_ends_before_anything_older_than_the_window_is_said_to(tmp_path, oldest, capped):
     pages = {"/qa": listed((IDS[1], 0), (IDS[0], 0), day=oldest)}

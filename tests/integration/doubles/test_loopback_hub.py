@@ -46,21 +46,6 @@ def status(call, *arguments, **options):
         return error.code
 
 
-def test_without_the_token_nobody_is_let_in(hub):
-    assert status(ask, hub, f"/api/datasets/{REPO}", token="another") == 401
-    assert [(one["token"], one["status"]) for one in hub.requests()] == [(True, 200), (False, 401)]
-
-
-def test_what_is_there_outlives_the_process(tmp_path):
-    with Hub(tmp_path) as hub:
-        ask(hub, "/api/repos/create", {"name": "x"})
-        oid = commit(hub, file("a.txt", b"one"))
-        ask(hub, f"/api/datasets/{REPO}/tag/{oid}", {"tag": "v1"})
-    with Hub(tmp_path) as hub:
-        assert hub.state(REPO)["tags"] == {"v1": oid}
-        assert ask(hub, f"/datasets/{REPO}/resolve/v1/a.txt") == b"one"
-
-
 def test_a_commit_is_all_or_nothing(hub):
     head = hub.state(REPO)["refs"]["main"]
     missing = {"key": "lfsFile", "value": {"path": "b.parquet", "oid": "0" * 64}}
@@ -71,14 +56,6 @@ def test_a_commit_is_all_or_nothing(hub):
     assert hub.state(REPO)["refs"]["main"] == first
     commit(hub, {"key": "deletedFile", "value": {"path": "a.txt"}})
     assert "a.txt" in hub.state(REPO)["commits"][first]["tree"], "what was committed stays"
-
-
-def test_an_unchanged_file_has_the_name_that_a_client_gives_it(hub):
-    commit(hub, file("a.txt", b"one"))
-    asked = {"files": [{"path": "a.txt", "size": 3}, {"path": "b.parquet", "size": 3}]}
-    told = ask(hub, f"/api/datasets/{REPO}/preupload/main", asked)["files"]
-    assert told[0]["oid"] == hashlib.sha1(b"blob 3\0one").hexdigest()
-    assert [one["uploadMode"] for one in told] == ["regular", "lfs"]
 
 
 def test_what_is_uploaded_must_be_what_its_name_says(hub):

@@ -105,11 +105,6 @@ def test_faults_follow_from_the_seed():
     assert 8 <= one.count(500) <= 32
 
 
-def test_an_unknown_fault_is_refused():
-    with pytest.raises(RuntimeError, match="no fault 418"):
-        Vendor(faults={"418": 1.0}).start()
-
-
 def test_it_ends_with_whoever_started_it():
     code = (
         "import os, sys, time; from tests.doubles.vendor import Vendor; vendor = Vendor().start();"

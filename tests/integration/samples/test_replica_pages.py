@@ -31,18 +31,6 @@ def test_xinli001_lists_ten_a_page_newest_first(replica, posts, fetch, layout):
         assert page.css("ul.pagination a::attr(href)").re_first("sort=id")
 
 
-def test_xinli001_shows_who_answered_and_offers_a_cookie(posts, fetch):
-    post = _with_answers(posts, 11, 30)
-    response = fetch(f"/qa/{post['ids']['xinli001']}?page=2")
-    answers = response.page.css("ul.content-ans > li")
-    assert len(answers) == min(10, len(post["answers"]) - 10)
-    for answer, true in zip(answers, post["answers"][10:20], strict=True):
-        link = answer.css("p.user > a::attr(href)").get()
-        assert ("/expert/" in link) == (true["author_role"] == "professional")
-        assert ("javascript" in link) == (true["author_role"] == "unknown")
-    assert response.headers["Set-Cookie"].startswith("acw_tc=")
-
-
 @pytest.mark.parametrize("start", ["forum-2-1.html", "forum.php?mod=forumdisplay&fid=2&page=1"])
 def test_discuz_lists_a_board_by_last_message(posts, fetch, start):
     def activity(post):
@@ -54,13 +42,6 @@ def test_discuz_lists_a_board_by_last_message(posts, fetch, start):
     assert ids == [post["ids"]["discuz"] for post in board[:20]]
     links = page.css("th a.s.xst::attr(href)").getall()
     assert all(link.startswith("thread-" if "html" in start else "forum.php?mod=viewthread") for link in links)
-
-
-def test_discuz_sticks_notices_on_top_of_the_first_page(posts, fetch):
-    rows = fetch("/discuz/forum-36-1.html").page.css("#threadlisttableid > tbody::attr(id)").getall()
-    notices = {f"stickthread_{post['ids']['discuz']}" for post in posts if post["notice"]}
-    assert set(rows[: rows.index("separatorline")]) == notices
-    assert not fetch("/discuz/forum-36-2.html").page.css("tbody[id^='stickthread_']")
 
 
 def test_discuz_makes_reading_hard(posts, fetch):
