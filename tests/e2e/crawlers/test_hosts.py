@@ -65,20 +65,14 @@ def test_the_lock_is_that_of_a_host_and_a_port():
     lock_host("https://bbs.example.org").close()
 
 
-def test_the_locks_are_in_a_folder_of_this_user_alone(room):
+def test_the_locks_are_in_a_folder_of_this_user_alone(tmp_path, room):
     lock_host("http://[::1]:8765").close()
     assert room.stat().st_mode & 0o777 == 0o700
-    assert [path.name for path in room.iterdir()] == ["__1_8765.lock"]
-
-
-def test_a_folder_that_another_may_have_made_is_not_used(tmp_path, room):
-    (tmp_path / "elsewhere").mkdir()
+    room.rename(tmp_path / "elsewhere")
     room.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(CrawlError, match="not ours"):
         lock_host("http://127.0.0.1:8765")
-
-
-def test_where_there_is_no_room_for_locks_there_is_no_crawl(tmp_path, room):
+    room.unlink()
     room.write_text("", encoding="utf-8")
     with pytest.raises(CrawlError, match="no folder for the locks"):
         lock_host("http://127.0.0.1:8765")

@@ -88,25 +88,21 @@ def test_what_is_later_than_the_clock_is_not_there():
         assert changes["changed"]
 
 
-@pytest.mark.parametrize(
-    ("ago", "xinli001", "discuz"),
-    [
-        (timedelta(0), "刚刚", ">刚刚<"),
+def test_times_are_written_as_the_sites_write_them():
+    """Now is noon in Shanghai. Discuz has the exact time in the title."""
+    for ago, xinli001, discuz in (
         (timedelta(seconds=30), "刚刚", ">30&nbsp;秒前<"),
         (timedelta(minutes=34), "34分钟前", ">半小时前<"),
         (timedelta(hours=3), "3小时前", ">3&nbsp;小时前<"),
         (timedelta(hours=13), "昨天 23:00", ">昨天&nbsp;23:00<"),
         (timedelta(days=2), "2025-05-25", ">前天&nbsp;12:00<"),
         (timedelta(days=7), "2025-05-20", ">7&nbsp;天前<"),
-    ],
-)
-def test_times_are_written_as_the_sites_write_them(ago, xinli001, discuz):
-    """Now is noon in Shanghai. Discuz has the exact time in the title."""
-    at = NOW - ago
-    assert xinli001_time(at, NOW) == xinli001
-    shown = discuz_time(at, NOW, discuz_exact(at))
-    assert discuz in shown
-    assert f'title="{discuz_exact(at)}"' in shown
+    ):
+        at = NOW - ago
+        assert xinli001_time(at, NOW) == xinli001
+        shown = discuz_time(at, NOW, discuz_exact(at))
+        assert discuz in shown
+        assert f'title="{discuz_exact(at)}"' in shown
 
 
 def test_old_dates_of_discuz_have_no_zeros_and_json_has_utc():
