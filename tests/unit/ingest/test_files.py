@@ -89,17 +89,15 @@ def test_missing_and_empty(tmp_path: Path) -> None:
 
 PLAIN = [(f"{i}.json", b"0" * 1000) for i in range(3)]
 PACKED = [(f"{i}.json.gz", gzip.compress(b"0" * 1000)) for i in range(3)]  # a bomb, once more
-MADE = [(tar_of, "set.tar.gz"), (tar_of, "set.tar.xz"), (zip_of, "set.zip"), (folder_of, "set")]
 
 
 @pytest.mark.drill("data")
 @pytest.mark.parametrize("content", [PLAIN, PACKED], ids=["plain", "packed once more"])
-@pytest.mark.parametrize(("make", "name"), MADE, ids=[name for _, name in MADE])
+@pytest.mark.parametrize(("make", "name"), [(tar_of, "set.tar.gz"), (zip_of, "set.zip"), (folder_of, "set")])
 def test_what_comes_out_is_counted_whatever_packs_it(
     tmp_path: Path, make: Any, name: str, content: list[tuple[str, bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mode = {"mode": f"w:{name[-2:]}"} if name.startswith("set.tar") else {}
-    path = make(tmp_path / name, *content, **mode)
+    path = make(tmp_path / name, *content)
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 1000)
     monkeypatch.setattr(files, "MAX_BYTES", 3000)
     assert list(members(path, (".json",))) == PLAIN
@@ -114,7 +112,7 @@ def test_what_comes_out_is_counted_whatever_packs_it(
     assert "0.json" in str(caught.value.where)
 
 
-@pytest.mark.parametrize("held", [0, 1, 25, 1000])
+@pytest.mark.parametrize("held", [0, 25])
 def test_a_tar_too_large_to_be_held_is_read_again_in_the_same_order(
     tmp_path: Path, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,11 +16,8 @@ def attributes(row: dict[str, Any]) -> dict[str, str]:
 
 
 def test_smile(importing: Importing) -> None:
-    turns = [
-        {"role": "client", "content": "我睡不着。", "annotation": [{"sentence": "我睡不着。", "label": ""}]},
-        {"role": "counselor", "content": "多久了？", "annotation": [{"sentence": "多久了？", "label": "Question"}]},
-        {"role": "counselor", "content": "白天呢？", "annotation": [{"sentence": "白天呢？", "label": "探查"}]},
-    ]
+    said = (("client", "我睡不着。", ""), ("counselor", "多久了？", "Question"), ("counselor", "白天呢？", "探查"))
+    turns = [{"role": role, "content": text, "annotation": [{"label": label}]} for role, text, label in said]
     imported = importing("smile", {"data/7.json": turns})
     [row] = imported.kept.rows(named=True)
     assert row["dialogue_id"] == "smile:7"
@@ -28,18 +25,15 @@ def test_smile(importing: Importing) -> None:
     assert row["turns"][1]["strategies"] == ["Question"]
     assert row["turns"][1]["source_strategies"] == ["Question", "探查"]
     assert imported.unknown_strategies == {"探查": 1}
-    assert row["n_rounds"] == 1
 
 
 def test_cpsycoun_half_width_colon_and_line_ends(importing: Importing) -> None:
     text = "来访者: 你好。\r\n\r\n心理咨询师：请讲。\r\n1. 慢慢来。\r\n（停顿）\r\n来访者：比如：我怕黑。"
     [row] = importing("cpsycoun", {"case_3.txt": text}).kept.rows(named=True)
     assert row["dialogue_id"] == "cpsycoun:3"
-    assert spoken(row) == [
-        ("seeker", "你好。"),
-        ("supporter", "请讲。\n1. 慢慢来。\n（停顿）"),
-        ("seeker", "比如：我怕黑。"),
-    ]
+    [first, *others] = spoken(row)
+    assert first == ("seeker", "你好。")
+    assert others == [("supporter", "请讲。\n1. 慢慢来。\n（停顿）"), ("seeker", "比如：我怕黑。")]
 
 
 def test_cpsycoune(importing: Importing) -> None:
@@ -59,7 +53,6 @@ def test_esconv(importing: Importing) -> None:
         "problem_type": "job crisis",
         "situation": "I may lose my job.",
         "survey_score": {"seeker": {"empathy": "5"}, "supporter": {"relevance": 4}},
-        "seeker_question1": "It helped.",
         "supporter_question1": "",
         "dialog": [
             {"speaker": supporter, "annotation": {"strategy": "Question"}, "content": "Hi. What is on your mind?"},
@@ -77,7 +70,6 @@ def test_esconv(importing: Importing) -> None:
         "experience_type": "Previous Experience",
         "survey_score.seeker.empathy": "5",
         "survey_score.supporter.relevance": "4",
-        "seeker_question1": "It helped.",
         "turns.1.feedback": "3|5",
     }
     assert imported.unknown_strategies == {"Mirroring": 1}
@@ -97,12 +89,7 @@ def test_esconv_windows(importing: Importing) -> None:
     ]
     imported = importing("esconv_tsv", "\n".join(lines), file="w.tsv")
     one, two = imported.kept.rows(named=True)
-    assert spoken(one) == [
-        ("seeker", "hello"),
-        ("supporter", "Hi, how are you?"),
-        ("seeker", "bad"),
-        ("supporter", "oh [sic] EOS fan"),
-    ]
+    assert [text for _, text in spoken(one)] == ["hello", "Hi, how are you?", "bad", "oh [sic] EOS fan"]
     assert attributes(one) == {"windows": "2"}
     assert attributes(two) == {"windows": "1", "missing_utterances": "0"}
     assert imported.dropped.select("row_id", "reason").rows() == [
@@ -121,31 +108,16 @@ def test_emollm(importing: Importing) -> None:
     assert row["n_rounds"] == 2
 
 
-MESSAGES = {
-    "id": 4,
-    "topic": "情绪",
-    "messages": [
-        {"role": "system", "content": "倾听"},
-        {"role": "user", "content": "我很烦"},
-        {"role": "assistant", "content": "怎么了"},
-    ],
-}
-SHAREGPT = {
-    "id": "x_0",
-    "system": "倾听",
-    "conversations": [{"from": "human", "value": "我很烦"}, {"from": "gpt", "value": "怎么了"}],
-}
-ALPACA = {
-    "instruction": "还在",
-    "input": "烦",
-    "output": "说说看",
-    "system": "倾听",
-    "history": [["我很烦", "怎么了"]],
-}
+SPOKEN = (("system", "倾听"), ("user", "我很烦"), ("assistant", "怎么了"))
+MESSAGES = {"id": 4, "topic": "情绪", "messages": [{"role": role, "content": text} for role, text in SPOKEN]}
+TURNS = [{"from": "human", "value": "我很烦"}, {"from": "gpt", "value": "怎么了"}]
+SHAREGPT = {"id": "x_0", "system": "倾听", "conversations": TURNS}
+ALPACA = {"instruction": "还在", "input": "烦", "output": "说说看", "system": "倾听", "history": [["我很烦", "怎么了"]]}
 
 
-@pytest.mark.parametrize("name", ["soulchat", "sharegpt", "llama_factory"])
-@pytest.mark.parametrize("record", [MESSAGES, SHAREGPT, ALPACA])
+@pytest.mark.parametrize(
+    ("name", "record"), [("soulchat", MESSAGES), ("sharegpt", SHAREGPT), ("llama_factory", ALPACA)]
+)
 def test_messages(importing: Importing, name: str, record: dict[str, Any]) -> None:
     [row] = importing(name, [record]).kept.rows(named=True)
     assert spoken(row)[:2] == [("seeker", "我很烦"), ("supporter", "怎么了")]
@@ -208,27 +180,22 @@ def test_mesc(importing: Importing) -> None:
     assert dropped["detail"] == "`line 9.text` is empty"
 
 
+SAID = ("I lost my keys again.", "Oh no, again?", "Third time.")
+HISTORY = [{"index": i, "role": ("speaker", "listener")[i % 2], "utterance": text} for i, text in enumerate(SAID)]
 AVAMERG = {
     "conversation_id": "00042",
-    "speaker_profile": {"age": "young", "gender": "female", "timbre": "high", "ID": 7},
-    "listener_profile": {"age": "elderly", "gender": "male", "timbre": "low", "ID": 31},
+    "speaker_profile": {"timbre": "high", "ID": 7},
+    "listener_profile": {"timbre": "low", "ID": 31},
     "topic": "Life events",
     "turns": [
         {
-            "turn_id": "0",
             "context": "I lost my keys.",
-            "dialogue_history": [{"index": 0, "role": "speaker", "utterance": "I lost my keys again."}],
-            "response": "Oh no, again?",
+            "dialogue_history": HISTORY[:1],
+            "response": SAID[1],
             "chain_of_empathy": {"speaker_emotion": "annoyed", "emotion_cause": "lost keys"},
         },
         {
-            "turn_id": "1",
-            "context": "I lost my keys.",
-            "dialogue_history": [
-                {"index": 0, "role": "speaker", "utterance": "I lost my keys again."},
-                {"index": 1, "role": "listener", "utterance": "Oh no, again?"},
-                {"index": 2, "role": "speaker", "utterance": "Third time."},
-            ],
+            "dialogue_history": HISTORY,
             "response": "That is hard.",
             "chain_of_empathy": {"speaker_emotion": "sad"},
         },
@@ -290,24 +257,19 @@ def test_qa_csv_gathers_answers_of_equal_posts_only(importing: Importing) -> Non
 
 
 def test_psyqa_answers_stand_or_fall_alone(importing: Importing) -> None:
+    labels = [{"start": 0, "end": 5, "type": "Direct Guidance"}, {"start": 3, "end": 99, "type": "Information"}]
+    answers = [
+        {"answer_text": "先听听看。", "labels_sequence": labels},
+        {"answer_text": "先听听看。", "labels_sequence": None},
+        {"answer_text": None},
+        "text",
+    ]
     post = {
         "question": "要不要说？",
         "description": "",
         "keywords": "人际,沟通，朋友",
         "questionID": 9,
-        "answers": [
-            {
-                "answer_text": "先听听看。",
-                "has_label": True,
-                "labels_sequence": [
-                    {"start": 0, "end": 5, "type": "Direct Guidance"},
-                    {"start": 3, "end": 99, "type": "Information"},
-                ],
-            },
-            {"answer_text": "先听听看。", "has_label": False, "labels_sequence": None},
-            {"answer_text": None, "has_label": False},
-            "text",
-        ],
+        "answers": answers,
     }
     imported = importing("psyqa", [post, post], data_set="mine")
     [row] = imported.kept.rows(named=True)

