@@ -120,8 +120,7 @@ def main() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from samples.replica import Replica, make_world
-    from samples.replica.server import Server
+    from samples.replica import Replica, Server, make_world
 
     ours, bares = [], []
     server = Server(make_world(options.posts, datetime.fromisoformat(NOW)))

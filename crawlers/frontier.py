@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import date
 
+from crawlers.dates import Days, day_of
 from crawlers.options import Known, Options
 from crawlers.records import Listed, ListPage
-from crawlers.window import Days, day_of
 
 
 class ListFrontier:

@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError
 
-from crawlers.dates import SHANGHAI
+from crawlers.dates import SHANGHAI, Window, day_of
 from crawlers.errors import RequestRefused, nearest
 from crawlers.sites import Site, sites
-from crawlers.window import Window, day_of
 
 KEY_VARIABLE = "GONGQING_AUTHOR_KEY"
 CONTACT_VARIABLE = "GONGQING_CRAWL_CONTACT"

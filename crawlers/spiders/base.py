@@ -27,17 +27,16 @@ from twisted.python.failure import Failure
 
 from crawlers import html
 from crawlers.cache import PageStore
+from crawlers.dates import Days
 from crawlers.errors import RequestRefused
 from crawlers.extensions.blocked import Blocked, block, first_url, stop_where_unwritten
 from crawlers.extensions.fence import Refused
 from crawlers.extensions.log import delay_of
 from crawlers.frontier import ListFrontier
-from crawlers.hosts import lock_host
-from crawlers.job import DONE, Job, request_of
+from crawlers.job import DONE, Job, lock_host, request_of
 from crawlers.options import Known, Options, read_options
 from crawlers.records import Answer, Listed, ListPage, PageError, PostPage, Question, UnknownLayout, row_of
 from crawlers.sites import Board, Site
-from crawlers.window import Days
 
 logger = logging.getLogger(__name__)
 

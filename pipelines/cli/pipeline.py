@@ -72,7 +72,7 @@ def crawl_window(
     delays: bool = True,
 ) -> None:
     """Crawl the posts of some days, and print what became of them; the options are those of `prepare`."""
-    from crawlers.window import Window, today
+    from crawlers.dates import Window, today
     from pipelines.crawl.preparing import prepare
     from pipelines.defs.running import run_crawl
     from pipelines.store.store import Store

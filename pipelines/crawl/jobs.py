@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crawlers.dates import Window
 from crawlers.errors import CrawlError
-from crawlers.window import Window
 from pipelines.core.files import write_whole
 from pipelines.errors import CrawlFailed
 from pipelines.store.store import Version

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from crawlers.dates import Window, day_of
 from crawlers.job import expire
 from crawlers.options import is_loopback
 from crawlers.sites import Site, sites
-from crawlers.window import Window, day_of
 from pipelines.core.home import Home
 from pipelines.crawl.collecting import collect, days_of, taken_down
 from pipelines.crawl.jobs import COLLECTED, Job, begun, job_folder, read_lines, uncollected, write_lines

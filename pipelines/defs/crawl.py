@@ -7,10 +7,10 @@ from typing import Any
 import dagster as dg
 from dagster._core.errors import DagsterPipesExecutionError
 
+from crawlers.dates import Window
 from crawlers.errors import CrawlError
 from crawlers.options import is_loopback
 from crawlers.sites import Site
-from crawlers.window import Window
 from pipelines.core.files import storage_errors_reported
 from pipelines.crawl.collecting import TABLE, Coverage, collect, coverage, partition
 from pipelines.crawl.jobs import Job

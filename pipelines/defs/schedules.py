@@ -5,9 +5,8 @@ from typing import Any
 
 import dagster as dg
 
-from crawlers.dates import SHANGHAI
+from crawlers.dates import SHANGHAI, day_of
 from crawlers.sites import Site
-from crawlers.window import day_of
 from pipelines.defs.crawl import is_elsewhere, op_of
 from pipelines.defs.keys import crawled_sites, key_of
 from pipelines.flow.stages import STAGES

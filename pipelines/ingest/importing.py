@@ -10,8 +10,7 @@ import polars as pl
 
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.ingest import jsons
-from pipelines.ingest.encoding import decode
-from pipelines.ingest.files import ARCHIVES, members
+from pipelines.ingest.files import ARCHIVES, decode, members
 from pipelines.ingest.records import Broken, DataSet, Source
 from pipelines.ingest.registry import find
 from pipelines.ingest.rows import Rows

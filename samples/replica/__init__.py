@@ -2,14 +2,84 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Self
+from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from samples.replica.server import Server
+from samples.replica import discourse, discuz, douban, nodebb, xinli001
+from samples.replica.page import Page, PageRequest, not_found
 from samples.replica.world import SAMPLES, SHANGHAI, World, read_posts
+
+# Every forum begins in a folder of its host.
+_FORUMS: dict[str, tuple[Callable[[World, PageRequest], Page | None], tuple[str, ...]]] = {
+    "/discuz": (lambda world, request: discuz.respond(world, request, "utf-8"), discuz.ROBOTS),
+    "/discuz-gbk": (lambda world, request: discuz.respond(world, request, "gbk"), discuz.ROBOTS),
+    "/discourse": (discourse.respond, discourse.ROBOTS),
+    "/nodebb": (nodebb.respond, nodebb.ROBOTS),
+    "/douban": (douban.respond, douban.ROBOTS),
+}
+_RULES = [*xinli001.ROBOTS, *(folder + rule for folder, (_, rules) in _FORUMS.items() for rule in rules)]
+
+
+class Server:
+    """Answers requests about a world."""
+
+    def __init__(self, world: World, *, layout: str = "2023", crawl_delay: float = 0) -> None:
+        self.world = world
+        self.layout = layout
+        self.crawl_delay = crawl_delay
+        self.disallow: list[str] = []
+        self._pages: dict[tuple[str, str], Page] = {}
+        self._stamp: tuple[object, ...] = ()
+
+    def app(self) -> web.Application:
+        """The aiohttp application."""
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self.handle)
+        return app
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """The answer to any request."""
+        if request.path == "/robots.txt":
+            return web.Response(text=self._robots(), content_type="text/plain", charset="utf-8")
+        return response_of(self.page(request))
+
+    def page(self, request: web.Request) -> Page:
+        """The page at the address of `request`."""
+        self.world.advance()
+        now = self.world.now()
+        stamp = (self.world.version, int(now.timestamp() // 60), self.layout)
+        if stamp != self._stamp:
+            self._stamp, self._pages = stamp, {}
+        key = (request.host, request.raw_path)
+        if key in self._pages:
+            return self._pages[key]
+        query_string = request.rel_url.raw_query_string
+        query = dict(parse_qsl(query_string, keep_blank_values=True))
+        folder = f"/{request.path.split('/', 2)[1]}"
+        forum = _FORUMS.get(folder)
+        path = request.path.removeprefix(folder) if forum else request.path
+        base = f"{request.scheme}://{request.host}{folder if forum else ''}"
+        inner = PageRequest(path, query, query_string, base, now)
+        page = forum[0](self.world, inner) if forum else xinli001.respond(self.world, inner, self.layout)
+        self._pages[key] = page or not_found()
+        return self._pages[key]
+
+    def _robots(self) -> str:
+        lines = ["# Invented: the replica's own.", "User-agent: *"]
+        if self.crawl_delay:
+            lines.append(f"Crawl-delay: {self.crawl_delay:g}")
+        lines += [f"Disallow: {path}" for path in (*_RULES, *self.disallow)]
+        return "\n".join(lines) + "\n"
+
+
+def response_of(page: Page) -> web.Response:
+    """A page as aiohttp sends it."""
+    return web.Response(body=page.body, status=page.status, headers={"Content-Type": page.content_type, **page.headers})
 
 
 def make_world(

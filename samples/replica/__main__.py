@@ -6,8 +6,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from samples.replica import make_world
-from samples.replica.server import Server
+from samples.replica import Server, make_world
 from samples.replica.world import SAMPLES
 from samples.replica.xinli001 import LAYOUTS
 

@@ -9,7 +9,7 @@ import polars as pl
 from crawl_runs import fork
 from troubled_replica import Replica
 
-from crawlers.window import Window
+from crawlers.dates import Window
 from pipelines.crawl.collecting import collect
 from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import prepare

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from crawlers.window import day_of
+from crawlers.dates import day_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = "2025-05-20T12:00+08:00"

@@ -13,9 +13,8 @@ from typing import Any
 from aiohttp import web
 
 import samples.replica
-from samples.replica import discourse, discuz, douban, make_world, nodebb, xinli001
+from samples.replica import Server, discourse, discuz, douban, make_world, nodebb, response_of, xinli001
 from samples.replica.page import NOTE, Page, hidden, html_page, whole_number
-from samples.replica.server import Server, response_of
 from samples.replica.world import SAMPLES, Answer, Post, invent_answer
 from samples.replica.xinli001 import FIRST_QID
 from schemas.ids import stable_int, unit_interval

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from crawl_home import DAY, Home, end_of, item, job_of
 
-from crawlers.window import Window
+from crawlers.dates import Window
 from pipelines.crawl.jobs import Job
 from pipelines.crawl.preparing import expire_pages, prepare
 from pipelines.errors import CrawlFailed, RequestError, UnknownName

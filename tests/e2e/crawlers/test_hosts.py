@@ -8,7 +8,7 @@ import pytest
 from crawl_runs import ROOT, command, crawl, environment, wait_for
 
 from crawlers.errors import CrawlError
-from crawlers.hosts import lock_host
+from crawlers.job import lock_host
 
 WINDOW = ("--from", "2025-01-01", "--until", "2025-05-20")
 

@@ -10,7 +10,7 @@ import pytest
 from crawl_runs import KEY, NOW, crawl, site_file
 from troubled_replica import Replica
 
-from crawlers.window import day_of
+from crawlers.dates import day_of
 from schemas.posts import RawPosts
 
 BOARDS = '[{ id = "2", topic = "情绪" }, { id = "36" }]'

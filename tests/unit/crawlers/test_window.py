@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlers.dates import moment
+from crawlers.dates import Days, Window, day_of, moment
 from crawlers.errors import RequestRefused
 from crawlers.records import Moment
-from crawlers.window import Days, Window, day_of
 
 TODAY = date(2025, 3, 14)
 

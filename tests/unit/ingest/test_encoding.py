@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import UnreadableFile
-from pipelines.ingest.encoding import decode
+from pipelines.ingest.files import decode
 
 HANS = "最近总是睡不着，一想到明天的会议就心慌，不知道该怎么办才好。"
 HANT = "最近總是睡不著，一想到明天的會議就心慌，不知道該怎麼辦才好。"
