@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from pipelines import judge
-from pipelines.judge.service import scoring_question
+from pipelines.judge.judging import scoring_question
 from pipelines.llm.prompts import names, prompt
 from pipelines.settings import Rewards
 from tools.prompts import Asked, page, sample_dialogues

@@ -60,6 +60,13 @@ _TITLE = re.compile("《([^《》]{1,40})》")
 _QUOTED = re.compile('[“「『"]([^“”「」『』"]{2,30})[”」』"]')
 _LATIN = re.compile(r"[a-z][a-z0-9+\-]+")
 _CLAUSE = re.compile(rf"[{_HAN}]{{2,}}")
+_BY_FORM = (
+    ("title", _TITLE),
+    ("quote", _QUOTED),
+    ("date", _DATE),
+    ("latin", _LATIN),
+    ("placeholder", re.compile(PLACEHOLDER.lower())),
+)
 
 
 class _Text(NamedTuple):
@@ -73,52 +80,36 @@ def leaks(question: str, answer: str, steps: Sequence[str]) -> tuple[str, ...]:
     """The kinds of what the steps (L1, L2 and L3) know from the answer alone, out of KINDS; empty where they know
     nothing. `question` is what the seeker wrote, `answer` what the chain was to lead to.
     """
-    post, reply, chain = _text(question), _text(answer), _text("\n".join(steps))
+    # 「」 and “” are one to a reader; NFKC leaves them as they are.
+    plain = (key_of(text, "space") for text in (question, answer, "\n".join(steps)))
+    post, reply, chain = (_Text(text, _key(text)) for text in plain)
     kinds = {
         kind
-        for kind, span in (*_by_form(chain.plain), *_marked(reply.plain, chain.key), *_by_lexicon(chain.key))
-        if _is_in_answer(kind, span, reply) and not _holds(post, kind, span, _same(kind, span))
+        for kind, span in _spans(reply, chain)
+        if _holds(reply, kind, span, (span,)) and not _holds(post, kind, span, _same(kind, span))
     }
     kinds |= _numbers(post.plain, reply.plain, chain.plain)
     kinds |= set(_shared(post.key, reply.key, chain))
     return tuple(kind for kind in KINDS if kind in kinds)
 
 
-def _text(text: str) -> _Text:
-    # 「」 and “” are one to a reader; NFKC leaves them as they are.
-    plain = key_of(text, "space")
-    return _Text(plain, _key(plain))
-
-
 def _key(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
-def _by_form(plain: str) -> Iterable[tuple[str, str]]:
-    for kind, pattern in (("title", _TITLE), ("quote", _QUOTED)):
-        yield from ((kind, one) for one in pattern.findall(plain))
-    for kind, pattern in (("date", _DATE), ("latin", _LATIN), ("placeholder", re.compile(PLACEHOLDER.lower()))):
-        yield from ((kind, one) for one in pattern.findall(plain))
-
-
-def _marked(answer: str, chain: str) -> Iterable[tuple[str, str]]:
-    """Titles and quotations of the answer that the chain uses without their marks."""
-    for kind, pattern, least in (("title", _TITLE, 3), ("quote", _QUOTED, _SAYING)):
-        for one in pattern.findall(answer):
-            if len(_key(one)) >= least and _key(one) in chain:
+def _spans(answer: _Text, chain: _Text) -> Iterable[tuple[str, str]]:
+    """The named spans of the chain, and titles and quotations of the answer that it uses without their marks."""
+    quoted = _QUOTED.findall(answer.plain)
+    for kind, pattern in _BY_FORM:
+        for one in pattern.findall(chain.plain):
+            # A short quotation that is none in the answer is a word that both use.
+            if kind != "quote" or len(_key(one)) >= _SAYING or one in quoted:
                 yield kind, one
-
-
-def _by_lexicon(chain: str) -> Iterable[tuple[str, str]]:
+    for kind, spans, least in (("title", _TITLE.findall(answer.plain), 3), ("quote", quoted, _SAYING)):
+        yield from ((kind, one) for one in spans if len(_key(one)) >= least and _key(one) in chain.key)
     for word, kinds in _words().items():
-        if word in chain:
+        if word in chain.key:
             yield from ((kind, word) for kind in kinds)
-
-
-def _is_in_answer(kind: str, span: str, answer: _Text) -> bool:
-    if kind == "quote" and len(_key(span)) < _SAYING and span not in _QUOTED.findall(answer.plain):
-        return False  # a word that both use, and one of them names
-    return _holds(answer, kind, span, (span,))
 
 
 def _holds(text: _Text, kind: str, span: str, words: Sequence[str]) -> bool:
@@ -128,9 +119,6 @@ def _holds(text: _Text, kind: str, span: str, words: Sequence[str]) -> bool:
     if kind == "placeholder":
         return span in text.plain
     return any(_key(word) and _key(word) in text.key for word in words)
-
-
-# --- figures
 
 
 def _numbers(question: str, answer: str, chain: str) -> set[str]:
@@ -157,14 +145,9 @@ def _figures(plain: str, *, ordinals: bool = False) -> set[tuple[float, str]]:
 
 def _bare(plain: str) -> Iterable[float]:
     """Figures without a unit; a place alone (百般, 千万) is none."""
-    written = (
-        digits for digits in re.findall(f"[{_DIGITS}.]+", plain) if re.search("[0-9一二两三四五六七八九]", digits)
-    )
-    values = map(value_of, written)
-    return (value for value in values if value is not None)
-
-
-# --- words
+    for digits in re.findall(f"[{_DIGITS}.]+", plain):
+        if re.search("[0-9一二两三四五六七八九]", digits) and (value := value_of(digits)) is not None:
+            yield value
 
 
 def _shared(question: str, answer: str, chain: _Text) -> Iterable[str]:
@@ -195,8 +178,7 @@ def _runs(clause: str, answer: str) -> Iterable[str]:
 
 def _rare(run: str, question: str) -> bool:
     """Whether a rare noun stands in the run that the question does not have; a very rare one where it is the run."""
-    nouns = _rare_nouns()
-    limit = _RARE if len(run) > 2 else _VERY_RARE
+    nouns, limit = _rare_nouns(), _RARE if len(run) > 2 else _VERY_RARE
     return any(
         nouns.get(word := run[start:end], limit) < limit and word not in question
         for start in range(len(run) - 1)
@@ -206,13 +188,9 @@ def _rare(run: str, question: str) -> bool:
 
 def _unknown(run: str, question: str) -> bool:
     """Whether two characters stand side by side in the run that are no words, and that the question has not so."""
-    cut = _cut(run)
     return any(
-        len(one) == len(other) == 1
-        and _frequencies().get(one, 0) < _RARE_CHARACTER
-        and _frequencies().get(other, 0) < _RARE_CHARACTER
-        and one + other not in question
-        for one, other in pairwise(cut)
+        len(pair) == 2 and all(_frequencies().get(one, 0) < _RARE_CHARACTER for one in pair) and pair not in question
+        for pair in map("".join, pairwise(_cut(run)))
     )
 
 
@@ -229,15 +207,10 @@ def _cut(run: str) -> list[str]:
             )
         )
     cut: list[str] = []
-    end = len(run)
-    while end:
-        start = best[end][2]
-        cut.append(run[start:end])
-        end = start
-    return cut[::-1]
-
-
-# --- lexicons
+    while end := len(run):
+        run, word = run[: best[end][2]], run[best[end][2] :]
+        cut.insert(0, word)
+    return cut
 
 
 @cache

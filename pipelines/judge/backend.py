@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -49,13 +49,11 @@ class JudgeBackend:
 
 def require(home: Path, llm: Llm, provider: str, models: Iterable[str], budget: Decimal | None) -> None:
     """Raises the RequestError that `open_backend` would raise before anything is asked, and opens nothing."""
-    wanted = list(dict.fromkeys(models))
     if provider == "openai":
-        for model in wanted:
-            PersistentClient(home, llm, STAGE, model, budget).require()
+        PersistentClient(home, llm, STAGE, models, budget).require()
         return
     with open_client(home, llm, provider) as client:
-        client.models(wanted)
+        client.models(list(models))
 
 
 @asynccontextmanager
@@ -75,12 +73,8 @@ async def open_backend(
     """
     slots = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
     if provider == "openai":
-        async with AsyncExitStack() as opened:
-            clients = {
-                model: await opened.enter_async_context(PersistentClient(home, llm, STAGE, model, budget, of=budget_of))
-                for model in dict.fromkeys(models.values())
-            }
-            yield JudgeBackend(provider, models, lambda question: clients[question.model].reply(question), slots)
+        async with PersistentClient(home, llm, STAGE, models.values(), budget, of=budget_of) as persistent:
+            yield JudgeBackend(provider, models, persistent.reply, slots)
         return
     with open_client(home, llm, provider) as client, ThreadPoolExecutor(1) as thread:
         known = {task: client.models([model])[0] for task, model in models.items()}

@@ -17,12 +17,11 @@ import asyncio
 import json
 import secrets
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal
 
 from aiohttp import web
 from pydantic import BaseModel, Field, PositiveFloat, PositiveInt, ValidationError
@@ -32,139 +31,13 @@ from pipelines.core.modes import keep_private
 from pipelines.core.service import over
 from pipelines.errors import GongqingError, Interrupted
 from pipelines.judge.backend import JudgeBackend, NoVerdict, Refused, open_backend
-from pipelines.judge.turns import (
-    STEPS,
-    Case,
-    VerdictError,
-    as_preference,
-    outcome_turn,
-    process_turn,
-    read_choice,
-    read_step,
-    reference_first,
-    system_prompt,
-    unified_turns,
-    write_step,
-)
+from pipelines.judge.judging import MINDCHAT, OUTCOME, PROCESS, UNIFIED, Mode, judge, scoring_question
+from pipelines.judge.turns import Case, reference_first
 from pipelines.llm.failures import Excess, Failures, Outcome
-from pipelines.llm.prompts import prompt
-from pipelines.llm.questions import Exchange, InvalidReply, Question
-from pipelines.llm.replies import Reason, Verdict, read_json
-from schemas.labels import Preference
-from schemas.reasoning import Lang
 
 _LARGEST = 1 << 24  # bytes of a request
 _GRACE = 2.0  # seconds that open requests have at the end
 Result = dict[str, Any]
-
-
-MINDCHAT = "mindchat_judge"
-
-Score: TypeAlias = Annotated[int, Field(ge=1, le=5)]  # strict: of a Literal true would be 1
-
-
-class Scores(Verdict):
-    """A judgement of an answer. The grounds come first, so that the scores follow from them."""
-
-    why: Reason
-    fluency_comfort: Score
-    empathic_understanding: Score
-    support_encouragement: Score
-
-
-def scoring_question(
-    row_id: str, lang: Lang, dialogue: Sequence[Mapping[str, str]], answer: str, model: str
-) -> Question[Scores]:
-    """The question of M's judge about an answer, the text inside ``<answer>`` (M eq. 9): it never sees the reasoning.
-
-    `row_id` is the prompt that was answered, `dialogue` the turns up to the answer (`role`, `text`). The paper names
-    the three respects and the model (Qwen-Plus), and no prompt: the wording is ours.
-    """
-    turns = [{"role": turn["role"], "text": turn["text"]} for turn in dialogue]
-    return Question(
-        task=MINDCHAT,
-        row_id=row_id,
-        prompt=prompt(f"mindchat.{lang}", __file__),
-        inputs={"dialogue": turns, "answer": answer},
-        parse=partial(read_json, record=Scores),
-        model=model,
-        schema=Scores,
-    )
-
-
-Mode = Literal["unified", "apart"]
-MODES: tuple[Mode, ...] = ("unified", "apart")
-UNIFIED, PROCESS, OUTCOME = "rm_unified", "rm_process", "rm_outcome"  # tasks, and the sets that teach them
-
-
-class Judgement(NamedTuple):
-    """Of each step whether it is right, which response is better, and the judge's words, a line a verdict."""
-
-    steps: tuple[bool, bool, bool]
-    preference: Preference
-    words: str
-
-
-async def judge(
-    row_id: str,
-    lang: Lang,
-    case: Case,
-    models: Mapping[str, str],
-    ask: Callable[[Question[Any]], Awaitable[Any]],
-    mode: Mode,
-) -> Judgement:
-    """Judges one candidate with C's judge, UnifiReward: three steps and a response, each verdict seeing those before
-    it, in the very turns that `rm_unified` teaches. Mode `apart` asks as `rm_process` and `rm_outcome` teach, question
-    by question (C's ablation POR).
-
-    Only what is there is asked about: a step that is missing is wrong, and so shown to what comes after it; without a
-    response the reference has won. `row_id` is the prompt that was answered, `models` the aliases to ask by task, and
-    `ask` gives the value of the reply to a question. Raises what `ask` raises for the first verdict that is missing.
-    """
-    words: list[str] = []
-
-    async def verdict(task: str, turn: str, read: Callable[[str], Any], before: Sequence[Exchange] = ()) -> Any:
-        question = Question(
-            task=task,
-            row_id=row_id,
-            prompt=system_prompt(task, lang),
-            inputs=json.loads(turn),
-            parse=partial(_parse, read),
-            model=models[task],
-            before=tuple(before),
-        )
-        value, text = await ask(question)
-        words.append(text)
-        return value
-
-    turns = unified_turns(case)
-    right: list[bool] = []
-    # A conversation goes on with verdicts in the words that are taught, whatever grounds the judge added.
-    before: list[Exchange] = []
-    for step, text in zip(STEPS, case.steps, strict=True):
-        read = partial(read_step, step=step)
-        if text is None:
-            right.append(False)
-        elif mode == "unified":
-            right.append(await verdict(UNIFIED, turns[step - 1], read, before))
-        else:
-            judged = [exchange.reply for exchange in before]
-            right.append(await verdict(PROCESS, process_turn(case, step, judged), read))
-        before.append(Exchange(json.loads(turns[step - 1]), write_step(step, right[-1], lang)))
-    preference: Preference = "first"
-    if case.response is not None and mode == "unified":
-        preference = as_preference(await verdict(UNIFIED, turns[-1], read_choice, before), case.reference_first)
-    elif case.response is not None:
-        preference = as_preference(await verdict(OUTCOME, outcome_turn(case), read_choice), case.reference_first)
-    return Judgement(cast(tuple[bool, bool, bool], tuple(right)), preference, "\n".join(words))
-
-
-def _parse(read: Callable[[str], Any], text: str) -> tuple[Any, str]:
-    """The verdict of a reply, and its words."""
-    try:
-        return read(text), text.strip()
-    except VerdictError as error:
-        raise InvalidReply("no_verdict", str(error)) from None
 
 
 class Options(BaseModel):
@@ -192,21 +65,23 @@ class Turn(BaseModel):
     text: str
 
 
-class ToScore(BaseModel, extra="forbid", strict=True):
-    """POST /mindchat."""
+class ToJudge(BaseModel, extra="forbid", strict=True):
+    """What every request says."""
 
     row_id: str
     lang: Literal["zh", "en"]
     dialogue: list[Turn] = Field(min_length=1)
+
+
+class ToScore(ToJudge):
+    """POST /mindchat."""
+
     answer: str
 
 
-class ToCompare(BaseModel, extra="forbid", strict=True):
+class ToCompare(ToJudge):
     """POST /compeer; null: missing in the candidate."""
 
-    row_id: str
-    lang: Literal["zh", "en"]
-    dialogue: list[Turn] = Field(min_length=1)
     steps: list[str | None] = Field(min_length=3, max_length=3)
     response: str | None
     reference: str
@@ -233,8 +108,12 @@ class Service:
         dialogue = [turn.model_dump() for turn in body.dialogue]
         model = self._backend.models[MINDCHAT]
         scores = await self._backend.ask(scoring_question(body.row_id, body.lang, dialogue, body.answer, model))
-        terms = (scores.fluency_comfort, scores.empathic_understanding, scores.support_encouragement, scores.why)
-        return dict(zip(("fluency", "empathy", "support", "words"), terms, strict=True))
+        return {
+            "fluency": scores.fluency_comfort,
+            "empathy": scores.empathic_understanding,
+            "support": scores.support_encouragement,
+            "words": scores.why,
+        }
 
     async def _compared(self, body: ToCompare) -> Result:
         dialogue = [turn.model_dump() for turn in body.dialogue]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, Self, cast
 
 from pipelines.llm.prompts import Prompt, load
+from pipelines.llm.questions import InvalidReply
 from schemas.ids import unit_interval
 from schemas.labels import Preference
 from schemas.reasoning import CER, CER_STEPS, Cer, Lang
@@ -45,10 +46,6 @@ _CHOICE: dict[Lang, dict[Choice, str]] = {
 }
 
 
-class VerdictError(ValueError):
-    """Raised by `read_step` and `read_choice` for a text that does not begin with a verdict on what was asked."""
-
-
 def write_step(step: Step, right: bool, lang: Lang) -> str:
     """The verdict on a step."""
     return _STEP[lang][right].format(_NUMBERS[lang][step - 1])
@@ -57,11 +54,12 @@ def write_step(step: Step, right: bool, lang: Lang) -> str:
 def read_step(text: str, step: Step) -> bool:
     """Whether the verdict in the first line of `text`, in either language, is that `step` is right.
 
-    What follows is the judge's grounds. Raises VerdictError for anything else, a verdict on another step included.
+    What follows is the judge's grounds. Raises InvalidReply for anything else, a verdict on another step included.
     """
     about, right = _STEPS_READ.get(_first_line(text), (None, False))
     if about != step:
-        raise VerdictError(f"no verdict on step {step}: its first line must read {write_step(step, True, 'en')!r}")
+        sentence = f"no verdict on step {step}: its first line must read {write_step(step, True, 'en')!r}"
+        raise InvalidReply("no_verdict", sentence)
     return right
 
 
@@ -71,10 +69,11 @@ def write_choice(choice: Choice, lang: Lang) -> str:
 
 
 def read_choice(text: str) -> Choice:
-    """The choice in the first line of `text`, in either language. Raises VerdictError as `read_step` does."""
+    """The choice in the first line of `text`, in either language. Raises InvalidReply as `read_step` does."""
     choice = _CHOICES_READ.get(_first_line(text))
     if choice is None:
-        raise VerdictError(f"no verdict on two responses: its first line must read {write_choice('A', 'en')!r}")
+        sentence = f"no verdict on two responses: its first line must read {write_choice('A', 'en')!r}"
+        raise InvalidReply("no_verdict", sentence)
     return choice
 
 
@@ -110,9 +109,6 @@ _STEPS_READ = {
     for right in _STEP[lang]
 }
 _CHOICES_READ = {_first_line(words): choice for choices in _CHOICE.values() for choice, words in choices.items()}
-
-
-_HERE = Path(__file__).parent / "prompts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +149,7 @@ class Case:
 @cache
 def system_prompt(name: str, lang: Lang) -> Prompt:
     """The system prompt of `rm_process`, `rm_outcome` or `rm_unified`, with the verdicts it may give filled in."""
-    prompt = load(_HERE / f"{name}.{lang}.md")
+    prompt = load(Path(__file__).parent / "prompts" / f"{name}.{lang}.md")
     steps = {
         f"step{step}_{word}": write_step(step, right, lang)
         for step in STEPS

@@ -111,23 +111,21 @@ class InvalidReplies:
     def require(self, models: Iterable[str] | None = None) -> None:
         """Raises TooManyInvalid for the first of the models, all where none are named, that is beyond the limit."""
         for model in self._by_model if models is None else self._by_model.keys() & set(models):
-            if (excess := self._by_model[model].excess) is not None:
-                raise self._error(model, excess)
-
-    def _error(self, model: str, excess: Excess) -> TooManyInvalid:
-        [(detail, _)] = self._details[model, excess.kind].most_common(1)
-        failed = excess.kind == "failed"
-        how = "are invalid after all repairs" if failed else "refuse the text, or cannot read it whole"
-        limit = self._limit if failed else MOST_REFUSED
-        return TooManyInvalid(
-            f"{model} gives no answers that can be used: {excess.hits} of the last {excess.of} replies to questions of "
-            f"{self._stage} {how} (most often: {detail}), more than {100 * limit:g}%; "
-            "nothing more is sent, and the table stays as it was",
-            where=f"the model {model}",
-            hint="look at what its host replies (gongqing ledger record FILE), and at model and base_url of the "
-            "profile, then run the same command again: what was answered is kept, and what was invalid is asked again. "
-            "Where the model can do no better: another model, or a larger [llm] failures",
-        )
+            if (excess := self._by_model[model].excess) is None:
+                continue
+            [(detail, _)] = self._details[model, excess.kind].most_common(1)
+            failed = excess.kind == "failed"
+            how = "are invalid after all repairs" if failed else "refuse the text, or cannot read it whole"
+            limit = self._limit if failed else MOST_REFUSED
+            raise TooManyInvalid(
+                f"{model} gives no answers that can be used: {excess.hits} of the last {excess.of} replies to "
+                f"questions of {self._stage} {how} (most often: {detail}), more than {100 * limit:g}%; "
+                "nothing more is sent, and the table stays as it was",
+                where=f"the model {model}",
+                hint="look at what its host replies (gongqing ledger record FILE), and at model and base_url of the "
+                "profile, then run the same command again: what was answered is kept, what was invalid is asked again. "
+                "Where the model can do no better: another model, or a larger [llm] failures",
+            )
 
 
 class _Window:

@@ -30,10 +30,6 @@ _MOST = 10**6  # a price above this, per million tokens, is a slip of the pen
 NANO_A_TOKEN = 1000  # 1 of a currency per 1M tokens is 1,000 nano-units a token
 
 
-def _empty_is_none(value: Any) -> Any:
-    return None if value == "" else value  # TOML has no null
-
-
 def _address(value: str) -> str:
     try:
         parts = urlsplit(value)
@@ -56,7 +52,7 @@ def _sendable(value: dict[str, Any]) -> dict[str, Any]:
 
 
 Amount = Annotated[Decimal, Field(ge=0, le=_MOST)]  # 0.15 in a TOML file is the decimal 0.15
-Optional = Annotated[str | None, BeforeValidator(_empty_is_none)]
+Optional = Annotated[str | None, BeforeValidator(lambda value: None if value == "" else value)]  # TOML has no null
 
 
 class Price(BaseModel, extra="forbid", frozen=True):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pipelines.annotate.coe import CHAIN
 from pipelines.flow.clients import ClientPool
-from pipelines.judge.service import MINDCHAT, OUTCOME, PROCESS, UNIFIED
+from pipelines.judge.judging import MINDCHAT, OUTCOME, PROCESS, UNIFIED
 from pipelines.judge.turns import CHOICES, write_choice, write_step
 from pipelines.llm.interface import Estimate, LLMClient
 from pipelines.llm.payload import canonical, key_of

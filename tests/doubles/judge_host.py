@@ -10,7 +10,7 @@ from typing import Any, Self
 from aiohttp import web
 from fake_model import ANSWERS
 
-from pipelines.judge.service import MINDCHAT, UNIFIED
+from pipelines.judge.judging import MINDCHAT, UNIFIED
 
 Payload = dict[str, Any]
 GOOD = json.dumps(

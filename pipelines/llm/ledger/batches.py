@@ -4,18 +4,14 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from pipelines.errors import BudgetSpent, GongqingError, LedgerBusy, LedgerError, UnknownName
 from pipelines.llm.ledger.file import LedgerFile, unpacked
 from pipelines.llm.ledger.records import Attempt, Batch, Call, Planned, Recorded
 from pipelines.llm.ledger.writer import MOST_AT_ONCE, Begin, Begun, begin, utc
 
-_COLUMNS = "batch.id, batch.alias, batch.host, batch.file, batch.vendor, batch.created, batch.output, batch.errors"
-_OPEN = (
-    f"SELECT {_COLUMNS}, session.id, session.name FROM batch JOIN session ON session.id = batch.session"  # noqa: S608
-    " WHERE batch.ended IS NULL ORDER BY batch.id"
-)
+_COLUMNS = "id, alias, host, file, vendor, created, output, errors"
 
 
 class Batches:
@@ -58,10 +54,11 @@ class Batches:
     def take_over(self, alias: str, host: str) -> list[Batch]:
         """The open batches of a profile that no other living session waits for: they are this session's now."""
         with self._file.transaction() as db:
+            taken = self._taken(db)
             batches = [
-                _batch(columns)
-                for *columns, owner, name in db.execute(_OPEN).fetchall()
-                if (columns[1], columns[2]) == (alias, host) and not self._is_of_another(owner, name)
+                batch
+                for batch in _batches(db, "ended IS NULL")
+                if (batch.alias, batch.host) == (alias, host) and not taken[batch.id]
             ]
             for batch in batches:
                 db.execute("UPDATE batch SET session = ? WHERE id = ?", (self._file.session_id, batch.id))
@@ -109,10 +106,10 @@ class Batches:
         Raises UnknownName for one that is not open, LedgerBusy while a living session waits for it.
         """
         with self._file.transaction() as db:
-            owners = {columns[0]: (owner, name) for *columns, owner, name in db.execute(_OPEN).fetchall()}
-            if batch_id not in owners:
-                raise UnknownName("open batch", str(batch_id), map(str, owners))
-            if self._is_of_another(*owners[batch_id]):
+            taken = self._taken(db)
+            if batch_id not in taken:
+                raise UnknownName("open batch", str(batch_id), map(str, taken))
+            if taken[batch_id]:
                 raise LedgerBusy(
                     f"a process that is alive waits for batch {batch_id}",
                     where=self._file.path,
@@ -145,9 +142,14 @@ class Batches:
         with self._file.transaction() as db:
             db.execute("UPDATE batch SET cleared = ? WHERE id = ?", (time.time(), batch.id))
 
-    def _is_of_another(self, owner: int, name: str) -> bool:
-        """Whether it belongs to a session that is alive, and not this one."""
-        return owner != self._file.session_id and self._file.is_alive(name)
+    def _taken(self, db: Connection) -> dict[int, bool]:
+        """The open batches by id: whether each belongs to a session that is alive, and not this one."""
+        rows = db.execute(
+            "SELECT batch.id, session.id, name FROM batch JOIN session ON session.id = batch.session"
+            " WHERE batch.ended IS NULL ORDER BY batch.id"
+        )
+        mine, is_alive = self._file.session_id, self._file.is_alive
+        return {number: owner != mine and is_alive(name) for number, owner, name in rows.fetchall()}
 
     def _where(self, condition: str) -> list[Batch]:
         with self._file.transaction() as db:
@@ -161,9 +163,4 @@ def _is_refusal(result: object) -> TypeGuard[GongqingError]:
 
 def _batches(db: Connection, condition: str) -> list[Batch]:
     query = f"SELECT {_COLUMNS} FROM batch WHERE {condition} ORDER BY id"  # noqa: S608 - ours
-    return [_batch(row) for row in db.execute(query)]
-
-
-def _batch(row: Sequence[Any]) -> Batch:
-    number, alias, host, file, vendor, created, output, errors = row
-    return Batch(number, alias, host, file, vendor, utc(created), output, errors)
+    return [Batch(*row[:5], utc(row[5]), *row[6:]) for row in db.execute(query)]

@@ -1,13 +1,12 @@
 """The ledger's file: SQLite, opened, written and refused in one place; and the sessions of those who use it.
 
 WAL with synchronous=FULL: what was committed survives a power cut. All that writes or checkpoints holds the flock of
-`<file>.lock` meanwhile. SQLite could sort that out alone, but it lets the waiting sleep for up to 100 ms, and until
-3.51.3 it could damage a file whose WAL one process reset while another committed (sqlite.org/wal.html#walresetbug).
+`<file>.lock`: SQLite alone lets the waiting sleep for up to 100 ms, and until 3.51.3 it could damage a file whose WAL
+one process reset while another committed (sqlite.org/wal.html#walresetbug). Nothing here opens the database file beside
+SQLite: closing such a descriptor would drop SQLite's POSIX locks.
 
-Nothing here opens the database file itself beside SQLite: closing such a descriptor would drop SQLite's POSIX locks.
-
-A session holds the flock of a file of its name in `<file>-sessions/`. The kernel releases it however the process ends,
-so a file that is not locked is that of a dead session: its requests are lost.
+A session holds the flock of a file of its name in `<file>-sessions/`. The kernel releases it however the process ends:
+a file that is not locked is that of a dead session, whose requests are lost.
 """
 
 import contextlib
@@ -24,7 +23,6 @@ import zstandard
 
 from pipelines.errors import DamagedLedger, LedgerBusy, LedgerError, LedgerFull
 
-_LEVEL = 3  # of compression
 APPLICATION = 0x676F6E67  # "gong"
 SCHEMA_VERSION = 2
 PATIENCE = 60.0  # seconds that a writer waits for others
@@ -77,7 +75,7 @@ class _Zstd(threading.local):
     """One compressor and one decompressor a thread. Bodies have a checksum: SQLite has none for its pages."""
 
     def __init__(self) -> None:
-        self.compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+        self.compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
         self.decompressor = zstandard.ZstdDecompressor()
 
 
@@ -90,7 +88,7 @@ def packed(body: bytes) -> bytes:
 
 
 def unpacked(body: bytes) -> bytes:
-    """As it was before it was compressed. Raises ZstdError where it is not what was written."""
+    """As it was before. Raises ZstdError where it is not what was written."""
     return _zstd.decompressor.decompress(body)
 
 
@@ -125,11 +123,10 @@ class LedgerFile:
 
     def _make_private(self) -> None:
         """It holds what people wrote. SQLite gives the mode of the database to the files beside it."""
-        try:
+        with contextlib.suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
-        except FileExistsError:
-            if self.path.stat().st_mode & 0o077:
-                self.path.chmod(0o600)
+        if self.path.stat().st_mode & 0o077:
+            self.path.chmod(0o600)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -213,8 +210,8 @@ class LedgerFile:
             ) from error
 
     def _ours(self, error: sqlite3.Error) -> LedgerError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and self._no_room()):
+        code, room = getattr(error, "sqlite_errorcode", 0) & 0xFF, os.statvfs(self.path.parent)
+        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and room.f_bavail * room.f_frsize < 1 << 16):
             return LedgerFull(
                 "no room left for the ledger: what was to be written is not there",
                 where=self.path,
@@ -227,10 +224,6 @@ class LedgerFile:
         return LedgerError(
             f"the ledger cannot be used: {error}", where=self.path, hint="look at the file's rights and its disk"
         )
-
-    def _no_room(self) -> bool:
-        room = os.statvfs(self.path.parent)
-        return room.f_bavail * room.f_frsize < 1 << 16
 
     def check(self) -> None:
         """Reads everything. Raises DamagedLedger where a page or a sum is wrong. Minutes for a large file."""

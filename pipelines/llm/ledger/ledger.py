@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 _KEYS_AT_ONCE = 1000
 _EXCHANGES = (
-    f"SELECT {ANSWER_COLUMNS}, attempt.stage, attempt.model, attempt.sample, request.payload"  # noqa: S608 - ours
+    f"SELECT {ANSWER_COLUMNS}, attempt.stage, attempt.sample, request.payload"  # noqa: S608 - ours
     " FROM answer CROSS JOIN attempt ON attempt.id = answer.attempt CROSS JOIN request ON request.key = answer.key"
     " WHERE answer.key > ?1 AND (?2 IS NULL OR attempt.stage IN (SELECT value FROM json_each(?2)))"
     " ORDER BY answer.key LIMIT ?3"
@@ -105,8 +105,8 @@ class Ledger:
         """All requests with their answers, of some stages or of all, in the order of their keys."""
 
         def read(row: Sequence[Any]) -> Exchange:
-            *answer, stage, model, sample, payload = row
-            return Exchange(stage, model, sample, unpacked(payload), to_recorded(answer))
+            *answer, stage, sample, payload = row
+            return Exchange(stage, sample, unpacked(payload), to_recorded(answer))
 
         return self._by_key(_EXCHANGES, read, stages)
 

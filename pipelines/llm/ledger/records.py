@@ -141,7 +141,6 @@ class Exchange:
     """A request and its answer."""
 
     stage: str
-    model: str
     sample: int
     payload: bytes
     answer: Recorded

@@ -261,9 +261,15 @@ class BatchSender:
         batch = _with_results(batch, vendor)
         unsettled = self._ledger.batches.attempts(batch)
         self._tries.update(unsettled.keys())
+
+        async def take(lines: list[bytes]) -> None:
+            ended = [(unsettled.pop(key), result) for key, result in results(lines).items() if key in unsettled]
+            sent = self._ledger.batches.payloads(attempt for attempt, _ in ended)
+            await asyncio.gather(*(self.settle(one, result, sent.get(one.call.key)) for one, result in ended))
+
         for file in (batch.output, batch.errors):
             if file is not None:
-                await self._keep(file, unsettled)
+                await self._host.read(file, take)
         # What a batch that was broken off says nothing of was never begun; of one that says it is complete, who knows.
         complete = vendor.status == "completed"
         await self._end(batch, "missing" if complete else vendor.status, billed=None if complete else False)
@@ -282,16 +288,6 @@ class BatchSender:
             if not left:
                 raise failed
             log.warning("%s; its questions are asked again", failed.what)
-
-    async def _keep(self, file: str, unsettled: dict[str, Attempt]) -> None:
-        """Ends the calls that a file of results speaks of, and takes them out of `unsettled`."""
-
-        async def take(lines: list[bytes]) -> None:
-            ended = [(unsettled.pop(key), result) for key, result in results(lines).items() if key in unsettled]
-            sent = self._ledger.batches.payloads(attempt for attempt, _ in ended)
-            await asyncio.gather(*(self.settle(one, result, sent.get(one.call.key)) for one, result in ended))
-
-        await self._host.read(file, take)
 
     async def settle(self, attempt: Attempt, result: Mapping[str, Any], sent: bytes | None) -> None:
         """One line: an answer, a verdict on its text, or a word for why there is none. By what was `sent`, None where

@@ -6,7 +6,7 @@ A stage that was asked before is read from the ledger alone: no event loop, no S
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
@@ -34,15 +34,13 @@ from pipelines.settings import Llm
 
 T = TypeVar("T")
 
-# Bodies of so many questions are in memory at once.
-_AT_ONCE = 2000
+_AT_ONCE = 2000  # bodies of questions in memory
 
 log = logging.getLogger(__name__)
 
 
 class OpenAIClient(ProfileClient):
-    """Answers from the ledger, and from the models themselves what is not in it. The ledger's file is made when
-    something is to be sent: what only looks makes none.
+    """Answers from the ledger, and from the models themselves what is not in it. What only looks makes no ledger.
 
     Left in order, and with every stage asked to its end, it closes the budget `of` that name; broken off, the budget
     stays open, and the next client goes on with what it had spent.
@@ -88,14 +86,12 @@ class OpenAIClient(ProfileClient):
 
     @property
     def _ledger(self) -> Ledger:
-        """Made where it is missing. Raises LedgerError."""
         if self._opened is None:
             self._opened = Ledger(self._path)
         return self._opened
 
     @property
     def _known_ledger(self) -> Ledger | None:
-        """None where the home has none yet."""
         return self._ledger if self._opened is not None or self._path.exists() else None
 
     def ask(self, stage: str, questions: Sequence[Question[Any]]) -> list[Reply[Any]]:
@@ -234,7 +230,6 @@ class OpenAIClient(ProfileClient):
                 await BatchSender(endpoint.client, self._ledger, endpoint.profile).clear_left(batch)
 
     def _open_budget(self, stage: str, aliases: list[str], waiting: int) -> int | None:
-        """The id of the budget to spend from; None where nothing costs."""
         more = "; --estimate says how much it may take"
         currency = self._require_budget(aliases, f"{waiting} questions of {stage} cost", more)
         if currency is None or self._cap is None:
@@ -275,9 +270,8 @@ class OpenAIClient(ProfileClient):
         return self._batch and known is not None and known.batch is not None
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs in the client's own loop, so that connections and limits outlive a stage."""
         if self._runner is None:
-            self._runner = asyncio.Runner()
+            self._runner = asyncio.Runner()  # of the client, so that connections and limits outlive a stage
         _apart(self._runner.run, work)
 
     async def _close_endpoints(self) -> None:
@@ -290,33 +284,33 @@ class OpenAIClient(ProfileClient):
 
 
 class PersistentClient(OpenAIClient):
-    """Asks one stage's questions of one model in a service's event loop, each as it comes: a slow one holds back no
-    other, as long as there is a place in flight. What ends it (a spent budget, a host that refuses) is raised for every
-    question from then on. Left in order it closes its budget, as `OpenAIClient` does.
+    """Asks one stage's questions in a service's event loop, each as it comes. What ends it (a spent budget, a host that
+    refuses) is raised for every question from then on. Left in order it closes its budget, as `OpenAIClient` does.
     """
 
     def __init__(
-        self, home: Path, llm: Llm, stage: str, model: str, budget: Decimal | None, *, of: str = BUDGET
+        self, home: Path, llm: Llm, stage: str, models: Iterable[str], budget: Decimal | None, *, of: str = BUDGET
     ) -> None:
         super().__init__(home, llm, budget, of=of)
-        self._stage, self._model = stage, model
+        self._stage, self._aliases = stage, list(dict.fromkeys(models))
         self._tasks: set[asyncio.Task[None]] = set()
         self._bad: set[str] = set()  # keys of what came back to this process and is no answer
 
     def require(self) -> None:
         """Raises, before it opens anything, RequestError without a budget, UnknownName, NoHost, NoKey, UnknownPrice."""
-        self.models([self._model])
-        self._require_budget([self._model], f"what {self._stage} asks costs")
-        known = profile(self._profiles, self._model)
-        host(known)
-        key(known)
+        self.models(self._aliases)
+        self._require_budget(self._aliases, f"what {self._stage} asks costs")
+        for alias in self._aliases:
+            host(self._profiles[alias])
+            key(self._profiles[alias])
 
     async def __aenter__(self) -> Self:
         """Raises as `require`."""
         self.require()
         try:
-            budget = self._open_budget(self._stage, [self._model], 1)
-            self._endpoint(self._model)
+            budget = self._open_budget(self._stage, self._aliases, 1)
+            for alias in self._aliases:
+                self._endpoint(alias)
             tally = Tally(None, self._stage, 0)
             self._sending = Sender(self._stage, self._endpoints, self._ledger, budget, self._llm.attempts, tally)
         except BaseException:

@@ -17,7 +17,7 @@ from pipelines import annotate, judge, rewrite
 from pipelines.annotate import cer as cer_task
 from pipelines.annotate import coe, coherence, ecot, emotions, topics
 from pipelines.annotate.coe import CHAIN
-from pipelines.judge.service import Scores, scoring_question
+from pipelines.judge.judging import Scores, scoring_question
 from pipelines.llm.payload import payload, strict_schema
 from pipelines.llm.profiles import profiles as model_profiles
 from pipelines.llm.prompts import Prompt, names, prompt

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pipelines.judge.backend import NoVerdict
-from pipelines.judge.service import MODES, OUTCOME, PROCESS, UNIFIED, judge
+from pipelines.judge.judging import MODES, OUTCOME, PROCESS, UNIFIED, judge
 from pipelines.judge.turns import Case
 from pipelines.llm.questions import Question, read
 
