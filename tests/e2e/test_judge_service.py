@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 from judge_host import GOOD, JudgeHost
-from judge_process import ANSWER, POST, STEPS, JudgeProcess, profiles, to_compare, to_score
+from judge_process import ANSWER, POST, JudgeProcess, profiles, to_compare, to_score
 
 from pipelines.judge import service
-from pipelines.judge.turns import reference_first, system_prompt
+from pipelines.judge.turns import reference_first
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.providers.replay import record
 from pipelines.settings import ROOT
@@ -65,34 +65,11 @@ def test_scores_and_verdicts_are_those_of_the_model(tmp_path):
         assert judge.ended()[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("mode", "messages", "prompts"),
-    [
-        ("unified", [2, 6, 8], ["rm_unified"] * 3),
-        ("apart", [2, 2, 2], ["rm_process", "rm_process", "rm_outcome"]),
-    ],
-)
-def test_a_missing_step_is_wrong_without_being_asked_about(tmp_path, mode, messages, prompts):
-    with judging(tmp_path, "--mode", mode) as (host, judge):
-        assert judge.about()["mode"] == mode
-        assert judge.post("compeer", to_compare(steps=[STEPS[0], None, STEPS[2]]))[1]["steps"] == [True, False, True]
-        assert [len(one["messages"]) for one in host.asked] == messages
-        assert [one["messages"][0]["content"] for one in host.asked] == [
-            system_prompt(one, "zh").text for one in prompts
-        ]
-        asked = len(host.asked)
-        nothing = judge.post("compeer", to_compare(steps=[None] * 3, response=None))[1]
-        assert nothing == {"ok": True, "steps": [False] * 3, "preference": "first", "words": ""}
-        assert len(host.asked) == asked
-
-
 @pytest.mark.drill("data")
 @pytest.mark.parametrize(
     "body",
     [
         b"{",
-        {"row_id": "r"},
-        to_score(answer=3) | {"answer": 3},
         to_score() | {"dialogue": []},
         to_score() | {"dialogue": [{"role": "judge", "text": "x"}]},
         to_score() | {"reasoning": "想了想"},
@@ -275,7 +252,7 @@ CUT_SHORT = b"""{"id": "x", "object": "chat.completion", "model": "m", "choices"
   "usage": {"prompt_tokens": 100, "completion_tokens": 300, "total_tokens": 400}}"""
 
 
-@pytest.mark.parametrize("bad", ["OK", GOOD.replace("4", "NaN"), CUT_SHORT], ids=["no_json", "nan", "cut_short"])
+@pytest.mark.parametrize("bad", ["OK", CUT_SHORT], ids=["no_json", "cut_short"])
 def test_a_judge_that_has_been_mended_is_asked_again_what_it_had_no_verdict_on(tmp_path, bad):
     """Its name is the same: what it once said stands in the ledger, and would stop the run for ever."""
     bodies = [to_score(n) for n in range(1, 5)]
@@ -289,17 +266,13 @@ def test_a_judge_that_has_been_mended_is_asked_again_what_it_had_no_verdict_on(t
 
 
 FILTERED = {"code": "data_inspection_failed", "message": "invented: the text was filtered"}
-TOO_LONG = {"code": "context_length_exceeded", "message": "invented: the text is too long"}
 
 
-@pytest.mark.parametrize(
-    ("error", "why"), [(FILTERED, "refused: content_filter"), (TOO_LONG, "refused: too_long_for_the_model")]
-)
-def test_texts_that_a_host_refuses_stop_no_run_and_not_the_one_that_goes_on_either(tmp_path, error, why):
+def test_texts_that_a_host_refuses_stop_no_run_and_not_the_one_that_goes_on_either(tmp_path):
     """One post in twelve, the four outputs of each: with failures 5 % and refusals among them no run would end."""
     bodies = [to_score(n, ANSWER if n % 12 else "活着太累") for n in range(1, 61) for _ in range(2)]
     bodies = [body | {"answer": f"{body['answer']}{place % 2}"} for place, body in enumerate(bodies)]
-    with JudgeHost(reply=lambda payload: error if "活着" in answer_of(payload) else GOOD) as host:
+    with JudgeHost(reply=lambda payload: FILTERED if "活着" in answer_of(payload) else GOOD) as host:
         profiles(tmp_path, host.base_url)
         runs = []
         for _ in range(2):
@@ -311,16 +284,7 @@ def test_texts_that_a_host_refuses_stop_no_run_and_not_the_one_that_goes_on_eith
         assert len(host.asked) == 120  # what was refused is asked once
     assert {status for status, _ in runs[0]} == {200}
     refused = [body for _, body in runs[0] if not body["ok"]]
-    assert refused == [{"ok": False, "problem": why}] * 10
-
-
-def test_a_host_that_refuses_nearly_every_text_stops_the_run_and_says_what_helps(tmp_path):
-    with judging(tmp_path, reply=lambda _: FILTERED) as (_host, judge):
-        told = [judge.post("mindchat", to_score(n)) for n in range(30)]
-    assert {status for status, _ in told[:10]} == {200}
-    assert told[-1][0] == 503
-    for part in ("refused 20 of the last 20 texts", "another judge", "allow_risk"):
-        assert part in told[-1][1]["stop"]
+    assert refused == [{"ok": False, "problem": "refused: content_filter"}] * 10
 
 
 @pytest.mark.drill("model host")

@@ -65,24 +65,7 @@ def rows(home: Path):
     return HomeResource(path=str(home)).store().read(TABLE).collect()
 
 
-def test_a_run_with_a_budget_asks_each_question_once(instance, home, vendor):
-    before = vendor.stats()["requests"]
-    made = materialize(instance, home, provider="openai", budget=1.0)
-    assert made.success
-    asked = vendor.stats()["requests"] - before
-    assert asked == rows(home).height > 0
-    assert set(rows(home)["provider"]) == {"openai"}
-    assert set(rows(home)["model_served"]) == {"invented/stub"}
-    assert materialize(instance, home, provider="openai", budget=1.0).success
-    assert vendor.stats()["requests"] - before == asked
-    with Ledger(home / "ledger.sqlite") as ledger:
-        [spent] = ledger.spend()
-        assert (spent.stage, spent.calls, spent.tokens_out > 0) == (TABLE, asked, True)
-        assert ledger.open_attempts() == []
-        assert ledger.budget(f"run {made.run_id}") is None
-
-
-def test_a_run_without_a_budget_leaves_the_table_and_says_so(instance, home, vendor):
+def test_a_run_without_a_budget_leaves_the_table_and_one_with_it_asks_each_question_once(instance, home, vendor):
     before, requests = rows(home), vendor.stats()["requests"]
     made = materialize(instance, home, provider="openai")
     assert made.success
@@ -90,6 +73,18 @@ def test_a_run_without_a_budget_leaves_the_table_and_says_so(instance, home, ven
     assert vendor.stats()["requests"] == requests
     told = [event.user_message for event in instance.all_logs(made.run_id)]
     assert any("left as it stands: it waits for a budget" in words for words in told)
+
+    for _ in range(2):
+        made = materialize(instance, home, provider="openai", budget=1.0)
+        assert made.success
+        assert vendor.stats()["requests"] - requests == rows(home).height > 0
+    assert set(rows(home)["provider"]) == {"openai"}
+    assert set(rows(home)["model_served"]) == {"invented/stub"}
+    with Ledger(home / "ledger.sqlite") as ledger:
+        [spent] = ledger.spend()
+        assert (spent.stage, spent.calls, spent.tokens_out > 0) == (TABLE, rows(home).height, True)
+        assert ledger.open_attempts() == []
+        assert ledger.budget(f"run {made.run_id}") is None
 
 
 def test_a_budget_that_does_not_reach_fails_the_run_and_keeps_what_was_answered(instance, home):
@@ -137,41 +132,30 @@ def test_one_budget_is_for_all_stages_of_a_refresh(home):
         assert {one.stage for one in ledger.spend()} == {"topics", "emotions"}
 
 
-def test_a_budget_that_was_broken_off_is_not_ended_by_a_refresh_of_something_else(home):
+def test_a_budget_that_was_broken_off_is_ended_by_the_next_refresh_of_the_same_though_nothing_is_due(home):
     settings = load(home)
 
-    def refreshed(table: str, budget: str) -> None:
+    def refreshed(table: str, budget: str, run=None) -> None:
         named = budget_name([table])
         with ClientPool(home, settings.llm, provider="openai", budget=Decimal(budget), budget_of=named) as clients:
-            refresh(home, settings, [table], clients, partial(run_stages, home))
+            refresh(home, settings, [table], clients, run or partial(run_stages, home))
+
+    def budgets():
+        with Ledger(home / "ledger.sqlite") as ledger:
+            return ledger.budgets()
 
     with pytest.raises(BudgetSpent):
         refreshed("topics", "0.02")
-    with Ledger(home / "ledger.sqlite") as ledger:
-        broken_off = ledger.budget("refresh:topics")
-    assert broken_off.spent > 0
+    [broken_off] = budgets()
+    assert (broken_off.of, broken_off.spent > 0) == ("refresh:topics", True)
     refreshed("emotions", "5")
-    with Ledger(home / "ledger.sqlite") as ledger:
-        assert ledger.budgets() == [broken_off]
+    assert budgets() == [broken_off]
     refreshed("topics", "5")
+    assert budgets() == []
     with Ledger(home / "ledger.sqlite") as ledger:
-        assert ledger.budgets() == []
-
-
-def test_a_budget_that_was_broken_off_after_its_last_call_is_ended_by_the_next_refresh(home):
-    settings, named = load(home), budget_name([TABLE])
-
-    def refreshed(run) -> bool:
-        with ClientPool(home, settings.llm, provider="openai", budget=Decimal(5), budget_of=named) as clients:
-            [outcome] = refresh(home, settings, [TABLE], clients, run)
-        return outcome.ran
-
-    assert refreshed(partial(run_stages, home))
-    with Ledger(home / "ledger.sqlite") as ledger:
-        ledger.open_budget(Decimal(5), "USD", named)
-    assert not refreshed(lambda *_: pytest.fail("nothing is due"))
-    with Ledger(home / "ledger.sqlite") as ledger:
-        assert ledger.budgets() == []
+        ledger.open_budget(Decimal(5), "USD", budget_name([TABLE]))
+    refreshed(TABLE, "5", lambda *_: pytest.fail("nothing is due"))
+    assert budgets() == []
 
 
 @pytest.mark.slow

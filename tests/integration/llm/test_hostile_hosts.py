@@ -47,9 +47,7 @@ def asked_of(host, folder, n=N, cap=CAP, **settings):
 
 
 def billing(usage):
-    return lambda handler, asked: handler.give(
-        completion(GOOD, asked, usage=usage).replace(b'"NaN"', b"NaN").replace(b'"Infinity"', b"Infinity")
-    )
+    return lambda handler, asked: handler.give(completion(GOOD, asked, usage=usage).replace(b'"NaN"', b"NaN"))
 
 
 def body(content, status=200, **headers):
@@ -61,7 +59,6 @@ ENDS = {
     "huge": (body(HUGE), "replies of more than 1048576 bytes"),
     "429 for years": (body(b"{}", 429, Retry_After="100000000"), "asks to wait 100000000 s"),
     "drip": (drip, r"8 questions in a row \(timeout\)"),
-    "billing fortunes": (billing({"prompt_tokens": 9 * 10**8, "completion_tokens": 9 * 10**8}), "was set aside"),
 }
 
 
@@ -75,7 +72,7 @@ def test_a_host_that_gives_no_answers_ends_the_run_soon(tmp_path, kind):
     assert host.requests <= 2 * (MOST_IN_A_ROW + 2 * AT_ONCE)
     with ledger_of(tmp_path) as ledger:
         budget = ledger.budget(BUDGET)
-        assert kind == "billing fortunes" or budget.spent + budget.held <= Decimal(CAP) * NANO
+        assert budget.spent + budget.held <= Decimal(CAP) * NANO
         assert ledger.open_attempts() == []
 
 
@@ -159,17 +156,8 @@ def test_a_batch_of_replies_that_are_no_answers_ends_the_stage(tmp_path):
 # Bills
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        {"prompt_tokens": 1, "completion_tokens": 1},
-        {"prompt_tokens": "NaN", "completion_tokens": "Infinity"},
-        {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 10**6}},
-    ],
-    ids=["too few", "NaN", "cached"],
-)
-def test_a_usage_that_cannot_be_counts_as_the_worst_case(tmp_path, usage):
-    with HostileHost(billing(usage)) as host:
+def test_a_usage_that_cannot_be_counts_as_the_worst_case(tmp_path):
+    with HostileHost(billing({"prompt_tokens": 0, "completion_tokens": "NaN"})) as host:
         error = asked_of(host, tmp_path, cap="0.05")
     assert isinstance(error, BudgetSpent)
     profile = profiles(llm_for(tmp_path, host.base_url).profiles)["stub"]

@@ -160,18 +160,6 @@ def test_a_reply_cut_short_is_asked_again_with_twice_the_room(tmp_path):
     assert rooms == [20, 20, 40, 40, 80]  # and no further
 
 
-@pytest.mark.parametrize("fault", ["filter", "refused"])
-def test_what_a_filter_takes_is_refused_and_not_asked_again(tmp_path, fault):
-    with vendor_as(faults={fault: 1.0}) as vendor:
-        llm = llm_for(tmp_path, vendor.base_url)
-        for budget in ("10", None):
-            with asking(tmp_path, llm, budget) as ask:
-                (reply,) = ask.ask("emotions", [question(1)])
-            assert (reply.value, reply.reason, reply.detail) == (None, "refused", "content_filter")
-        assert vendor.stats()["requests"] == 1
-        assert spend(tmp_path)["nano"] == vendor.stats()["nano"]
-
-
 # A request that the host would not have
 
 

@@ -4,13 +4,12 @@ import contextlib
 import copy
 import json
 import random
-from decimal import Decimal
 from functools import partial
 
 import pytest
 from asking_tools import IN_BATCHES, asking, keys, ledger_of, llm_for, question, questions, vendor_as
 
-from pipelines.errors import HostRefused, RequestError
+from pipelines.errors import HostRefused
 from pipelines.llm.cost import bound, worst_case
 from pipelines.llm.interface import BUDGET, open_client
 from pipelines.llm.payload import payload
@@ -116,7 +115,7 @@ def test_a_good_reply_is_taken_and_what_it_does_not_tell_counts_as_its_share(tmp
 
 @pytest.mark.parametrize(
     ("body", "has_usage"),
-    [(told(choices=[]), True), ("<html>", False)],
+    [(told(choices=[]), True), ('{"cost": NaN}', False)],
 )
 def test_what_is_no_completion_is_bought_once_and_ends_invalid(tmp_path, body, has_usage):
     with vendor_as() as vendor:
@@ -211,17 +210,3 @@ def test_no_body_of_a_host_is_an_error_of_the_ledger(tmp_path):
 
 
 # Budgets
-
-
-def test_a_budget_that_no_ledger_holds_is_refused_before_anything_is_asked(tmp_path):
-    with vendor_as() as vendor:
-        llm = llm_for(tmp_path, vendor.base_url)
-        with (
-            pytest.raises(RequestError, match="more than the ledger can count"),
-            asking(tmp_path, llm, Decimal("1e10")),
-        ):
-            pass
-        with pytest.raises(RequestError, match="no amount of money"), asking(tmp_path, llm, "-1"):
-            pass
-        assert vendor.stats()["requests"] == 0
-    assert not (tmp_path / "ledger.sqlite").exists()

@@ -8,7 +8,7 @@ from asking_tools import asking, ledger_of, llm_for, question, questions, vendor
 
 from pipelines.errors import RequestError, UnreadableFile
 from pipelines.llm.interface import open_client
-from pipelines.llm.providers.replay import _response, record
+from pipelines.llm.providers.replay import record
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +67,7 @@ def test_a_miss_is_an_error_that_says_what_and_how_to_record(recorded):
     "mend",
     [
         lambda line: line.replace("压力", "动力", 1),  # the request is another
-        lambda line: line[:-20],
         lambda _: '{"key": "x"}',
-        lambda line: line.replace('"sample": 0', '"sample": 1'),
         lambda line: line.replace('"prompt_tokens": ', '"prompt_tokens": NaN, "tokens": '),
         lambda _: "[" * 100_000,
     ],
@@ -96,18 +94,9 @@ def test_a_text_with_line_breaks_of_unicode_is_one_line(tmp_path):
     assert replayed(llm.model_copy(update={"recordings": path}), [asked])[0].value == reply.value
 
 
-@pytest.mark.parametrize("stages", [None, ["topics", "emotions"]])
-def test_a_ledger_without_answers_is_no_file_of_recordings(tmp_path, stages):
-    """It would be written and then refused."""
+def test_a_ledger_without_answers_is_no_file_of_recordings(tmp_path):
     path = tmp_path / "r.jsonl"
     with ledger_of(tmp_path) as ledger, pytest.raises(RequestError, match="the ledger has no answers") as caught:
-        record(ledger, path, stages)
+        record(ledger, path, ["topics"])
     assert "gongqing refresh --provider openai" in caught.value.hint
     assert not path.exists()
-
-
-@pytest.mark.parametrize(
-    "body", [b'{"choices": [], "cost": NaN}', b'{"cost": 1e999}', b'{"said": "\\ud800"}', b"[" * 9999, b'{"half', b"3"]
-)
-def test_a_body_that_no_json_can_hold_is_recorded_as_unreadable(body):
-    assert _response(body) == {"unreadable": body.decode()}

@@ -64,10 +64,13 @@ def test_a_dialogue_is_kept_whole_with_verdict_grounds_and_provenance():
     assert row["prompt_version"].startswith("annotate.coherence.zh@1-")
 
 
-@pytest.mark.parametrize("verdict", ["incoherent", "artificial", "not_a_dialogue"])
-def test_another_verdict_drops_the_dialogue_without_a_word_of_it(verdict: str):
-    reply = json.dumps({"verdict": verdict, "why": "求助者说睡不着"})
-    assert lost(coherence.plan(dialogues(TALK), ONE), reply) == [("dialogue", "s:1", verdict, None)]
+def test_another_verdict_or_a_reply_without_a_value_drops_the_dialogue_without_a_word_of_it():
+    for verdict in ("incoherent", "artificial", "not_a_dialogue"):
+        reply = json.dumps({"verdict": verdict, "why": "求助者说睡不着"})
+        assert lost(coherence.plan(dialogues(TALK), ONE), reply) == [("dialogue", "s:1", verdict, None)]
+    for reason in REASONS:
+        drops = lost(coherence.plan(dialogues(TALK), ONE), (reason, "3 tries"))
+        assert drops == [("dialogue", "s:1", reason, "3 tries")]
 
 
 def test_an_english_dialogue_is_asked_about_and_judged_in_english():
@@ -77,28 +80,20 @@ def test_an_english_dialogue_is_asked_about_and_judged_in_english():
     assert lost(plan, '{"verdict": "keep", "why": "it hangs together"}') == []
 
 
-@pytest.mark.parametrize("reason", REASONS)
-def test_a_reply_without_a_value_drops_the_row_with_its_reason(reason: str):
-    assert lost(coherence.plan(dialogues(TALK), ONE), (reason, "3 tries")) == [("dialogue", "s:1", reason, "3 tries")]
-
-
 # --- topics
 
 
-@pytest.mark.parametrize(
-    ("change", "is_asked"),
-    [
+def test_topics_are_asked_where_none_is_given_or_there_is_doubt_or_risk():
+    for change, is_asked in (
         ({"topic": "人际"}, False),
         ({"topic": None}, True),
         ({"topic": "感情"}, True),  # a word of the source, none of the taxonomy
         ({"topic": "人际", "doubts": ["advertisement"]}, True),
         ({"topic": "人际", "risk": RISK}, True),
-    ],
-)
-def test_topics_are_asked_where_none_is_given_or_there_is_doubt_or_risk(change: dict[str, Any], is_asked: bool):
-    plan = topics_task.plan(posts(post(1, **change)), ONE)
-    assert len(plan.questions) == is_asked
-    assert lost(plan) == ([] if is_asked else [("post", "s:1", "topic_given", None)])
+    ):
+        plan = topics_task.plan(posts(post(1, **change)), ONE)
+        assert len(plan.questions) == is_asked
+        assert lost(plan) == ([] if is_asked else [("post", "s:1", "topic_given", None)])
 
 
 def test_a_judgement_is_a_row_also_where_the_post_is_out_of_place():
@@ -151,39 +146,29 @@ def test_the_answer_is_the_one_that_the_prompt_set_draws():
         assert row["author_role"] == "professional"
 
 
-@pytest.mark.parametrize(
-    ("change", "reason", "detail"),
-    [
+def test_posts_without_an_answer_to_lead_to_are_not_asked_about():
+    for change, reason, detail in (
         ({"group_id": "g2"}, "not_train", "validation"),
         ({"origin": "model"}, "no_human_answer", "written by: model"),
-        ({"origin": "unknown"}, "no_human_answer", "written by: unknown"),
         ({"answers": []}, "no_human_answer", "a question without an answer"),
         ({"answers": [answer("s:1/0", risk=RISK)]}, "no_human_answer", "no answer without risk, by an adult"),
         ({"answers": [answer("s:1/0", "好</answer>")]}, "unreadable_answer", "s:1/0"),
-    ],
-)
-def test_posts_without_an_answer_to_lead_to_are_not_asked_about(change: dict[str, Any], reason: str, detail: str):
-    plan = coe_of(ASKED | change)
-    assert plan.questions == []
-    assert lost(plan) == [("post", "s:1", reason, detail)]
-
-
-def test_answers_that_a_model_wrote_count_where_that_is_allowed():
+    ):
+        plan = coe_of(ASKED | change)
+        assert plan.questions == []
+        assert lost(plan) == [("post", "s:1", reason, detail)]
     assert len(coe_of(ASKED | {"origin": "model"}, human_only=False).questions) == 1
 
 
-@pytest.mark.parametrize(
-    ("opinion", "reason"),
-    [
+def test_what_topics_say_of_a_post_keeps_it_out_of_chains():
+    for opinion, reason in (
         ({"relevant": False, "topic": None}, ("not_relevant", "by topics")),
         ({"risk": ["abuse"]}, ("risk", "second opinion: abuse")),
         ({}, None),
-    ],
-)
-def test_what_topics_say_of_a_post_keeps_it_out_of_chains(opinion: dict[str, Any], reason: tuple[str, str] | None):
-    judged = topics({"row_id": "s:1"} | opinion)
-    for plan in (coe_of(ASKED, judged=judged), ecot.plan(posts(ASKED), TRAIN, judged, ONE)):
-        assert lost(plan) == ([("post", "s:1", *reason)] if reason else [])
+    ):
+        judged = topics({"row_id": "s:1"} | opinion)
+        for plan in (coe_of(ASKED, judged=judged), ecot.plan(posts(ASKED), TRAIN, judged, ONE)):
+            assert lost(plan) == ([("post", "s:1", *reason)] if reason else [])
 
 
 def test_a_chain_that_knows_the_answer_is_dropped_with_the_kind_of_what_it_knows():
@@ -204,63 +189,45 @@ def test_a_chain_in_four_parts_is_kept():
     assert (row["post_id"], row["group_id"]) == ("s:1", "g1")
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
+def test_an_answer_of_the_wrong_length_or_language_is_invalid():
+    for change, problem in (
         ({"answer": "您好。"}, "length:answer"),
         ({"answer": "您" * 2001}, "length:answer"),
-        ({"answer": "I am so sorry to hear that. You are not alone in this, and it will pass."}, "language:answer"),
         ({"situation": "You quarrelled with your roommate."}, "language:situation"),
-    ],
-)
-def test_an_answer_of_the_wrong_length_or_language_is_invalid(change: dict[str, str], problem: str):
-    said = ECOT.model_copy(update=change).render()
-    plan = ecot.plan(posts(post(1)), TRAIN, None, ONE)
-    assert lost(plan, said) == [("post", "s:1", "invalid_reply", problem)]
+    ):
+        said = ECOT.model_copy(update=change).render()
+        plan = ecot.plan(posts(post(1)), TRAIN, None, ONE)
+        assert lost(plan, said) == [("post", "s:1", "invalid_reply", problem)]
 
 
 @pytest.mark.parametrize(
-    ("words", "kinds"),
+    ("story", "words", "kinds"),
     [
-        ("您可以打13812345678找我。", "phone 1"),
-        ("您可以打12356，也可以打120。", None),  # public lines
-        ("您可以去找[姓名]说说。", None),  # as the post has it
+        (None, "您可以打13812345678找我。", "phone 1"),
+        (None, "您可以打12356，也可以打120。", None),  # public lines
+        ("我和[姓名]吵架了，晚上睡不着觉，是不是我太敏感了？", "您可以去找[姓名]说说。", None),  # as the post has it
+        ("我在北京安定医院看过，还是睡不着，是不是我太敏感了？", "您在北京安定医院看过。", None),
+        (None, "您在北京安定医院看过。", "hospital 1"),
     ],
 )
-def test_personal_data_that_nobody_told_the_model_drop_the_row(words: str, kinds: str | None):
+def test_personal_data_that_nobody_told_the_model_drop_the_row(story: str | None, words: str, kinds: str | None):
     said = ECOT.model_copy(update={"answer": ECOT.answer + words}).render()
-    plan = ecot.plan(posts(post(1, "我和[姓名]吵架了，晚上睡不着觉，是不是我太敏感了？")), TRAIN, None, ONE)
+    plan = ecot.plan(posts(post(1, story) if story else post(1)), TRAIN, None, ONE)
     assert lost(plan, said) == ([("post", "s:1", "personal_data", kinds)] if kinds else [])
 
 
-def test_what_the_post_says_itself_is_not_held_against_the_model():
-    told = "我在北京安定医院看过，还是睡不着，是不是我太敏感了？"  # let pass when it was cleaned
-    said = ECOT.model_copy(update={"situation": "您在北京安定医院看过，还是睡不着。"}).render()
-    assert lost(ecot.plan(posts(post(1, told)), TRAIN, None, ONE), said) == []
-    assert lost(ecot.plan(posts(post(1)), TRAIN, None, ONE), said) == [("post", "s:1", "personal_data", "hospital 1")]
-
-
-@pytest.mark.parametrize(
-    ("plan", "said"),
-    [
-        (lambda: topics_task.plan(posts(post(1, topic=None)), ONE), good),
-        (lambda: emotions.plan(posts(post(1)), ONE), good),
-        (lambda: coherence.plan(dialogues(TALK), ONE), good),
-    ],
-    ids=["topics", "emotions", "coherence"],
-)
-def test_grounds_that_hold_personal_data_are_withheld_and_the_verdict_stays(plan, said):
-    made = plan()
-
-    def leaking(question):
-        return json.dumps(
-            json.loads(said(question)) | {"why": "求助者说可以打13812345678这个电话找到室友"}, ensure_ascii=False
-        )
-
-    kept, gone = made.finish(Scripted(leaking).ask(made.questions))
-    assert set(kept["why"]) == {"withheld: phone 1"}
-    assert kept.height == len(made.questions) > 0
-    assert gone.filter(pl.col("reason") == "personal_data").is_empty()
+def test_grounds_that_hold_personal_data_are_withheld_and_the_verdict_stays():
+    why = {"why": "求助者说可以打13812345678这个电话找到室友"}
+    for made in (
+        topics_task.plan(posts(post(1, topic=None)), ONE),
+        emotions.plan(posts(post(1)), ONE),
+        coherence.plan(dialogues(TALK), ONE),
+    ):
+        leaking = Scripted(lambda question: json.dumps(json.loads(good(question)) | why, ensure_ascii=False))
+        kept, gone = made.finish(leaking.ask(made.questions))
+        assert set(kept["why"]) == {"withheld: phone 1"}
+        assert kept.height == len(made.questions) > 0
+        assert gone.filter(pl.col("reason") == "personal_data").is_empty()
 
 
 # --- candidates
@@ -273,6 +240,7 @@ def cer_of(*rows: dict[str, Any], models: tuple[str, ...] = ("a", "b")) -> Plan:
 
 
 def test_each_model_writes_a_candidate():
+    assert [question.sample for question in cer_of(ROUND, models=("a", "a")).questions] == [0, 1]  # drawn twice
     plan = cer_of(ROUND)
     assert [(question.row_id, question.model, question.sample) for question in plan.questions] == [
         ("s:1#2/1", "a", 0),
@@ -292,16 +260,13 @@ def test_each_model_writes_a_candidate():
 def test_a_history_that_stands_twice_is_asked_about_once():
     """Dialogues that open with the same word: the same question would be the same candidates again."""
     hello = [sampled_round(number, 1, "seeker: 你好") for number in (3, 2, 4)]
-    plan = cer_of(*hello, sampled_round(5, 1, "seeker: 你好！"))
+    plan = cer_of(*hello, sampled_round(5, 1, "seeker: 你好！"), ROUND | {"needs_media": True})
     assert [question.row_id for question in plan.questions] == ["s:2#1/1", "s:2#1/2", "s:5#1/1", "s:5#1/2"]
     assert plan.dropped.select("unit", "row_id", "reason", "detail").rows() == [
+        ("round", "s:1#2", "needs_media", "the history holds a clip that text does not replace"),
         ("round", "s:3#1", "same_history", "s:2#1"),
         ("round", "s:4#1", "same_history", "s:2#1"),
     ]
-
-
-def test_a_model_that_is_named_twice_is_drawn_twice():
-    assert [question.sample for question in cer_of(ROUND, models=("a", "a")).questions] == [0, 1]
 
 
 def test_the_reference_never_enters():
@@ -323,15 +288,6 @@ def test_one_lost_candidate_leaves_the_round_and_two_drop_it():
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [({"needs_media": True}, "needs_media"), ({"group_id": "g3"}, "not_train"), ({"risk": RISK}, "risk")],
-)
-def test_rounds_that_may_not_teach_are_not_asked_about(change: dict[str, Any], reason: str):
-    [(unit, row_id, why, _)] = lost(cer_of(ROUND | change))
-    assert (unit, row_id, why) == ("round", "s:1#2", reason)
-
-
 def test_an_english_dialogue_wants_an_english_candidate():
     plan = cer_of(sampled_round(1, 1, "seeker: I cannot sleep", lang="en"), models=ONE)
     assert plan.questions[0].prompt.id == "annotate.cer.en"
@@ -339,8 +295,3 @@ def test_an_english_dialogue_wants_an_english_candidate():
     assert ("candidate", "s:1#1/1", "invalid_reply", "language:labels") in lost(plan, cer("zh").render())
     mixed = cer("en").model_copy(update={"response": "那天发生了什么？"}).render()
     assert ("candidate", "s:1#1/1", "invalid_reply", "language:response") in lost(plan, mixed)
-
-
-def test_a_candidate_that_answers_others_is_invalid():
-    answered = cer().render().replace("策略：提问", "策略：其他")
-    assert lost(cer_of(ROUND, models=ONE), answered)[0] == ("candidate", "s:1#2/1", "invalid_reply", "field:strategy")

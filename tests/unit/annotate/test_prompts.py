@@ -125,6 +125,13 @@ def test_the_texts_are_material_in_the_language_of_the_prompt_and_no_instruction
     assert "JSON" in text  # a vendor's rule for JSON mode, and what the message is
     chinese = len(re.findall(r"[\u4e00-\u9fff]", text))
     assert chinese == 0 if name.endswith(".en") else chinese > 200
+    if name in TAGGED:  # what somebody may read is safe
+        english = ("crisis line", "emergency", "no diagnosis")
+        assert all(
+            words in text for words in (english if name.endswith(".en") else ("12356", "120", "110", "不下诊断"))
+        )
+    if name.startswith("rewrite.") and ".disc." not in name:
+        assert all(word in text for word in ("seeker", "supporter", "reference", "response", *STRATEGIES.en))
 
 
 @each_prompt
@@ -172,13 +179,6 @@ def test_the_tags_that_are_shown_are_those_that_are_read(name: str):
     assert set(grammar.names) <= set(every)
 
 
-@pytest.mark.parametrize("name", TAGGED)
-def test_what_somebody_may_read_is_safe(name: str):
-    english = ["crisis line", "emergency", "no diagnosis"]
-    required = english if name.endswith(".en") else ["12356", "120", "110", "不下诊断"]
-    assert all(words in loaded(name).text for words in required)
-
-
 # --- closed sets
 
 
@@ -216,21 +216,15 @@ def test_topics_and_emotions_and_risks_are_the_closed_sets_in_text_and_schema():
 # --- rewriting
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("rewrite.") and ".disc." not in name])
-def test_every_speaker_and_every_strategy_is_named(name: str):
-    for word in ("seeker", "supporter", "reference", "response", "analysis", *STRATEGIES.en):
-        assert word in loaded(name).text, word
-
-
-@pytest.mark.parametrize(("lang", "start"), [("zh", "必须保持不变的"), ("en", "What must stay")])
-def test_the_two_writers_differ_in_the_personas_alone(lang: str, start: str):
-    plain, personal = (loaded(f"rewrite.{kind}.{lang}").text for kind in ("rewrite", "rewrite_persona"))
-    rules = plain[plain.index(start) :].split("\n\n", 1)[1].split("\n\n", 1)[0].splitlines()
-    assert len(rules) == 6
-    assert all(rule in personal for rule in rules)
-    assert "personas" in personal
-    assert "personas" not in plain
-    assert all(re.search(rf"^- {trait} ?[（(]", personal, re.MULTILINE) for trait in "DISC")
+def test_the_two_writers_differ_in_the_personas_alone():
+    for lang, start in (("zh", "必须保持不变的"), ("en", "What must stay")):
+        plain, personal = (loaded(f"rewrite.{kind}.{lang}").text for kind in ("rewrite", "rewrite_persona"))
+        rules = plain[plain.index(start) :].split("\n\n", 1)[1].split("\n\n", 1)[0].splitlines()
+        assert len(rules) == 6
+        assert all(rule in personal for rule in rules)
+        assert "personas" in personal
+        assert "personas" not in plain
+        assert all(re.search(rf"^- {trait} ?[（(]", personal, re.MULTILINE) for trait in "DISC")
 
 
 # --- M's judge
@@ -261,23 +255,3 @@ WRONG = st.one_of(
 def test_anything_but_a_whole_number_from_1_to_5_is_no_score(wrong, field):
     with pytest.raises(InvalidReply):
         read(scored(), json.dumps({"why": "因为", **dict.fromkeys(SCORES, 3), field: wrong}))
-
-
-@pytest.mark.parametrize("name", WRITING)
-def test_a_writer_is_shown_what_must_stay_and_what_may_not_appear(name: str):
-    words = (
-        ("行数", "数字", "亲属", "诊断", "药物", "列条目", "代码框", "道歉", "模型", "不纠正", "更贴心")
-        if name.endswith("zh")
-        else ("number of lines", "numbers", "relatives", "diagnoses", "drugs", "lists", "fences", "apologies", "model",
-              "do not mend", "warmer")
-    )  # fmt: skip
-    assert all(word in loaded(name).text for word in words)
-    assert loaded(name).temperature == 0.7
-
-
-@pytest.mark.parametrize(
-    ("lang", "words"), [("zh", ("高分", "瞒着别人")), ("en", ("high score", "keep it from others"))]
-)
-def test_a_plea_and_a_secret_are_flaws_to_the_judge(lang: str, words: tuple[str, ...]):
-    text = loaded(f"judging.mindchat.{lang}").text
-    assert all(one in text for one in words)

@@ -33,16 +33,10 @@ def drawn(seed, rate, n, bad="failed"):
     return (bad if draw.random() < rate else "judged" for _ in range(n))
 
 
-# What is borne
-
-
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("limit", [0.02, LIMIT, 0.5])
+@pytest.mark.parametrize("limit", [0.02, 0.5])
 def test_long_runs_at_half_the_limit_are_never_stopped(limit):
     assert [stopped(drawn(seed, limit / 2, LONG_RUN), limit) for seed in range(5)] == [None] * 5
-
-
-# What is not
 
 
 def test_twice_the_limit_stops_a_run_soon_and_a_little_more_than_it_in_the_end():
@@ -51,14 +45,11 @@ def test_twice_the_limit_stops_a_run_soon_and_a_little_more_than_it_in_the_end()
     assert LONG < min(ends) <= max(ends) < LONG_RUN / 3
 
 
-@pytest.mark.parametrize("good", [0, 1000, LONG_RUN])
+@pytest.mark.parametrize("good", [0, LONG_RUN])
 def test_an_outage_stops_a_run_within_20_judgements(good):
     counts = Failures(LIMIT)
     assert stopped(["judged"] * good, counts=counts) is None
     assert stopped(["failed"] * RECENT, counts=counts) == (RECENT // 2 + 1 if good else LEAST)
-
-
-# What was refused
 
 
 def test_refused_texts_are_no_failures():
@@ -69,7 +60,7 @@ def test_refused_texts_are_no_failures():
     assert (counts.asked, counts.failed, counts.refused) == (57_600, 0, 4_800)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_judge_that_refuses_most_texts_stops_the_run_and_says_what_helps(seed):
     counts = Failures(LIMIT)
     assert stopped(drawn(seed, 0.7, LONG_RUN, "refused"), counts=counts) < LONG
@@ -78,9 +69,6 @@ def test_a_judge_that_refuses_most_texts_stops_the_run_and_says_what_helps(seed)
     assert "another judge" in hint
     assert "risk" in hint
     assert stopped(drawn(seed, 0.4, LONG_RUN, "refused")) is None
-
-
-# Laws
 
 
 @given(st.integers(1, 1000), st.floats(0, 1), st.floats(0, 1))
@@ -118,18 +106,11 @@ def test_thirty_replies_that_are_no_answers_end_a_stage_and_the_error_says_of_wh
     assert caught.value.exit_code == 1
 
 
-OF_THE_TEXT = pytest.mark.parametrize("reason", ["refused:content_filter", f"cut_short:{TOO_LONG}"])
-
-
-@OF_THE_TEXT
+@pytest.mark.parametrize("reason", ["refused:content_filter", f"cut_short:{TOO_LONG}"])
 def test_what_is_of_the_text_ends_nothing_as_long_as_others_are_answered(reason):
     counted(*replies(*[reason, None] * 500), limit=0.0).require()
     counted(*replies(*[reason] * 29), limit=0.0).require()
-
-
-@OF_THE_TEXT
-def test_what_is_said_of_most_texts_is_of_the_host(reason):
-    with pytest.raises(TooManyInvalid, match="refuse the text, or cannot read it whole"):
+    with pytest.raises(TooManyInvalid, match="refuse the text, or cannot read it whole"):  # it is of the host
         counted(*replies(*[reason] * 300, *[None] * 100)).require()
 
 

@@ -73,9 +73,6 @@ def test_the_dollars_of_a_million_tokens():
     assert amount(cost(GPT, Usage(1_000_000, 1_000_000, 0))) == Decimal("1.25")
     assert amount(cost(GPT, Usage(0, 0, 1_000_000))) == 10
     assert amount(cost(GPT, Usage(1, 0, 0))) == Decimal("0.0000025")
-
-
-def test_a_batch_costs_its_share_and_promises_nothing_for_cached_tokens():
     assert amount(cost(GPT, Usage(1_000_000, 0, 1_000_000), batch=True)) == Decimal("6.25")
     assert cost(GPT, Usage(1000, 1000, 0), batch=True) == cost(GPT, Usage(1000, 0, 0), batch=True)
 
@@ -96,22 +93,14 @@ def test_every_part_that_is_read_counts():
     assert bound(plain | {"n": 3}).completion == 15
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {"messages": [{"role": "user", "content": "x"}]},
-        {
-            "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}],
-            "max_tokens": 1,
-        },
-        {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}], "max_tokens": 1},
-    ],
-)
-def test_what_has_no_bound_is_refused(payload):
-    with pytest.raises(UnknownPrice) as caught:
-        worst_case(GPT, payload)
-    assert caught.value.exit_code == 2
-    assert caught.value.hint
+def test_what_has_no_bound_is_refused():
+    image = [{"type": "image_url", "image_url": {"url": "u"}}]
+    for more in ({"content": "x"}, {"content": image, "max_tokens": 1}):
+        content = more.pop("content")
+        with pytest.raises(UnknownPrice) as caught:
+            worst_case(GPT, {"messages": [{"role": "user", "content": content}], **more})
+        assert caught.value.exit_code == 2
+        assert caught.value.hint
 
 
 @given(st.integers(0, 10**18))
@@ -120,16 +109,12 @@ def test_amounts_are_exact_both_ways(units):
     assert amount(units) * NANO == units
 
 
-@pytest.mark.parametrize(
-    ("wrong", "why"),
-    [
-        *((wrong, "no amount of money") for wrong in ("-0.01", "0.0000000001", "NaN", "Infinity")),
-        *((wrong, "more than the ledger can count") for wrong in ("1e10", "9000000000.000000001", "1e999999")),
-    ],
-)
-def test_what_is_no_amount_or_more_than_the_ledger_holds_is_refused(wrong, why):
-    with pytest.raises(RequestError, match=why):
-        nano(Decimal(wrong))
+def test_what_is_no_amount_or_more_than_the_ledger_holds_is_refused():
+    wrong = dict.fromkeys(("-0.01", "0.0000000001", "NaN", "Infinity"), "no amount of money")
+    wrong |= dict.fromkeys(("1e10", "9000000000.000000001", "1e999999"), "more than the ledger can count")
+    for written, why in wrong.items():
+        with pytest.raises(RequestError, match=why):
+            nano(Decimal(written))
     assert nano(Decimal("9e9")) < 2**63
 
 
@@ -159,42 +144,30 @@ MOST = bound(ASKED)
 RESERVE = 10**9
 
 
-@pytest.mark.parametrize(
-    ("told", "usage"),
-    [
+def test_fewer_tokens_than_a_text_can_have_are_not_believed():
+    for told, usage in (
         (ReportedUsage(20, 5, 5), Usage(20, 5, 5)),
         (ReportedUsage(19, 5, 5), Usage(MOST.prompt, 0, 5)),
         (ReportedUsage(20, 10**6, 4), Usage(20, 10**6, 50)),
         (ReportedUsage(0, 0, 0, free=True), Usage(0, 0, 0)),
-    ],
-)
-def test_fewer_tokens_than_a_text_can_have_are_not_believed(told, usage):
-    assert owed(GPT, told, ASKED, RESERVE, reply=SAID) == (usage, cost(GPT, usage))
-
-
-@pytest.mark.parametrize("told", [ReportedUsage(0, 0, 0), ReportedUsage(None, 0, None)])
-def test_where_nothing_is_believed_the_reserve_is_owed(told):
-    assert owed(GPT, told, ASKED, RESERVE, reply=SAID) == (MOST, RESERVE)
-
-
-def test_of_a_payload_that_is_not_known_any_more_one_missing_count_owes_the_reserve():
+    ):
+        assert owed(GPT, told, ASKED, RESERVE, reply=SAID) == (usage, cost(GPT, usage))
+    for told in (ReportedUsage(0, 0, 0), ReportedUsage(None, 0, None)):  # where nothing is believed
+        assert owed(GPT, told, ASKED, RESERVE, reply=SAID) == (MOST, RESERVE)
+    # Of a payload that is not known any more one missing count owes the reserve.
     assert owed(GPT, ReportedUsage(20, 0, 4), None, RESERVE, reply=SAID)[1] == RESERVE
     assert owed(GPT, ReportedUsage(20, 0, 5), None, RESERVE, reply=SAID)[1] == cost(GPT, Usage(20, 0, 5))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_no_tokenizer_makes_fewer_tokens_of_a_text():
+    """A word of English is a token at least, two Chinese characters are, and a run of blanks of 128."""
+    for text in (
         "我最近压力很大，夜里总是醒着，不知道该怎么办才好。",
         "I have been lying awake for weeks now, and nothing that people say to me seems to help at all.",
-        '{"emotion": "焦虑", "why": "夜里醒着"}',
         " " * 5000 + "\n" * 500 + "-" * 300,
-    ],
-)
-def test_no_tokenizer_makes_fewer_tokens_of_a_text(text):
-    """A word of English is a token at least, two Chinese characters are, and a run of blanks of 128."""
-    words = sum(1 for word in text.split() if word.isascii()) + sum("一" <= one <= "鿿" for one in text) // 2
-    assert fewest(text) <= max(words, len(text) // 128)
+    ):
+        words = sum(1 for word in text.split() if word.isascii()) + sum("一" <= one <= "鿿" for one in text) // 2
+        assert fewest(text) <= max(words, len(text) // 128)
 
 
 @given(PAYLOADS)
