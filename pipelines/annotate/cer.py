@@ -32,9 +32,8 @@ def plan(sampled_turns: pl.DataFrame, splits: pl.DataFrame, models: Sequence[str
     model writes candidate 1, and so on; an alias that comes twice is drawn twice.
 
     Drops of rounds, before asking: not_train, needs_media, under_18, risk, same_history (word for word that of another
-    round, as where dialogues open with "Hello"); after: no_candidate. Drops of candidates: the reasons of replies, and
-    personal_data. So rounds in = rounds with a candidate + rounds dropped, and of every round that is asked about each
-    candidate is kept or dropped. Raises RequestError for a round whose group has no split.
+    round); after: no_candidate. Drops of candidates: the reasons of replies, and personal_data. Raises RequestError for
+    a round whose group has no split.
     """
     eligibility = Eligibility(splits)
     asked: dict[str, Row] = {}

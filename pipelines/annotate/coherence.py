@@ -37,8 +37,7 @@ class Coherence(Verdict):
 def plan(dialogues: pl.DataFrame, models: Sequence[str]) -> Plan:
     """One question a dialogue of `unique_dialogues`, to one model.
 
-    Drops of dialogues: incoherent, artificial, not_a_dialogue, and the reasons of replies. The filter's grounds for a
-    drop are in the ledger; a drop's detail holds nothing of the dialogue.
+    Drops of dialogues: incoherent, artificial, not_a_dialogue, and the reasons of replies; none holds a word of one.
     """
     [model] = models
     asked = {row["dialogue_id"]: row for row in dialogues.iter_rows(named=True)}

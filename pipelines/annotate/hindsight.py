@@ -1,9 +1,9 @@
 """Hindsight: what the first three steps of a chain know although only the answer says it (E §3.2).
 
-A model that is shown the answer may let it slip into what should have been thought before. Looked at are named spans:
-figures with their unit, dates, quotations, titles, Latin words, names, professions, diagnoses, methods, events, and
-rare words that the chain shares with the answer. A span gives the chain away where the answer has it and the question
-does not, in any wording that the lexicon knows to mean the same. A fact in other words is not seen.
+Looked at are named spans (figures with their unit, dates, quotations, titles, Latin words, names, professions,
+diagnoses, methods, events) and rare words that the chain shares with the answer. A span gives the chain away where the
+answer has it and the question does not, in any wording that the lexicon knows to mean the same. A fact in other words
+is not seen.
 """
 
 import re

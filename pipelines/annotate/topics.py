@@ -46,8 +46,7 @@ def plan(unique_posts: pl.DataFrame, models: Sequence[str]) -> Plan:
     """One question to one model about a post whose source gives no topic of the taxonomy, that the rules doubted, or
     that shows risk.
 
-    Kept are judgements, also that a post is not relevant: what is made of posts reads it there. Drops of posts:
-    topic_given, for those that nothing is asked about, and the reasons of replies.
+    A post that is not relevant is kept, with that judgement. Drops of posts: topic_given, and the reasons of replies.
     """
     [model] = models
     questions: list[Question[Topic]] = []

@@ -123,8 +123,6 @@ class Service:
         return verdict._asdict()
 
     def _judging(self, form: type[Any], judged: Callable[[Any], Awaitable[Result]]) -> Any:
-        """A handler: reads, judges, counts, and stops."""
-
         async def handle(request: web.Request) -> web.Response:
             try:
                 body = form.model_validate_json(await request.read())

@@ -1,10 +1,9 @@
 """What a judge is shown, turn by turn (the dialogue, a candidate's steps, two responses), and its verdicts (C).
 
-A turn is a JSON object, as every question of the project is, so that no text of a dialogue, and nothing that a
-policy writes to please its judge, can pass for a verdict or for the other response. A verdict is one sentence, so a
-generative judge learns it by cross-entropy. Responses are named by the places A and B in which they are shown; which of
-the two is the reference is drawn per item (papers.md §6), so that no judge learns a place. The sets of reward models
-are written with all this; the service that judges in training asks with it, and reads its judge.
+A turn is a JSON object, so that nothing that a policy writes to please its judge can pass for a verdict or another
+response. A verdict is one sentence, so a generative judge learns it by cross-entropy. Responses are shown in places A
+and B; which of the two is the reference is drawn per item (papers.md §6), so that no judge learns a place. The sets of
+reward models are written with all this; the service that judges in training asks with it, and reads its judge.
 
     >>> write_step(2, False, "en"), read_step("第二步正确。", 2), read_choice("Response B is better.")
     ('Step 2 is wrong.', True, 'B')

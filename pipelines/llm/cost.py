@@ -1,8 +1,7 @@
 """What a call costs, and what it may cost at most, in nano-units (`pipelines.llm.money`).
 
-Prices have whole nano-units a token; finer ones are refused where they are read. What a call may cost at most is known
-before it is sent: no tokenizer makes more tokens of a text than it has bytes, once it has been normalised as some
-tokenizers do.
+What a call may cost at most is known before it is sent: no tokenizer makes more tokens of a text than it has bytes,
+once it has been normalised as some tokenizers do.
 """
 
 import json

@@ -77,9 +77,8 @@ class Failures:
 class InvalidReplies:
     """Counts the replies that a stage gets, by model, and raises where too many of them are not answers.
 
-    Invalid and cut short replies count: the model has replied, for money, with what no row can be made of. Refused
-    texts count apart. A reply that never came does not count: a host that is down says so itself, and such rows are
-    asked for again.
+    Invalid and cut short replies count; refused texts count apart. A reply that never came does not count: a host that
+    is down says so itself, and such rows are asked for again.
     """
 
     def __init__(self, stage: str, limit: float, *, in_time: bool = False) -> None:

@@ -1,8 +1,4 @@
-"""What every provider gives: many questions in, as many replies out.
-
-with open_client(home, settings.llm, "openai", budget=Decimal(5)) as client:
-    replies = client.ask("ecot_chains", questions)
-"""
+"""What every provider gives: many questions in, as many replies out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,6 @@
 """Whether a reply stays in the language of what it answers.
 
-Counted by characters, section by section: a chain of which one step is in English has left the language. Plain Python
-and not `pipelines.text.keys`: a reply is read alone, in the midst of others that are on their way.
+Counted by characters, section by section. Plain Python and not `pipelines.text.keys`: a reply is read alone.
 """
 
 import re

@@ -1,7 +1,7 @@
 """How fast one model is asked: requests and tokens a minute, and how many at once, less when the vendor is flooded.
 
-The window is that of one process. Two processes that ask one vendor together are held by its 429 alone. So one
-refresh is at work at a time in a home, and in Dagster the stages that ask share a pool of one slot.
+The window is that of one process: so one refresh is at work at a time in a home, and in Dagster the stages that ask
+share a pool of one slot.
 """
 
 import asyncio
@@ -28,8 +28,7 @@ class Window:
     """In any period (seconds), wherever it begins, no more than `requests` pass, and no more than `tokens` with them;
     None: there is no such limit. First come, first served.
 
-    What has passed is remembered for a period, so that a host is asked as fast as it allows, from the first moment. (A
-    leaky bucket that is as large as the limit lets through nearly twice the limit in its first period; a smaller one
+    (A leaky bucket that is as large as the limit lets through nearly twice the limit in its first period; a smaller one
     cannot hold a long text.)
     """
 

@@ -1,7 +1,7 @@
 """What is sent: the JSON body of one request, and the key by which its answer is found again.
 
-A body holds all that decides the answer and nothing else. So the key changes with a word of the prompt, of the inputs,
-with the model or how it is drawn from, and not with where the model is served, what it costs or how fast it is asked.
+A body holds all that decides the answer and nothing else: not where the model is served, what it costs, how fast it is
+asked.
 """
 
 import hashlib
@@ -57,9 +57,9 @@ def key_of(body: bytes, sample: int = 0) -> str:
 def payload(question: Question[Any], profile: Profile | None) -> Payload:
     """The body that asks `question` of the model of `profile`, or of those who write replies for the samples (None).
 
-    The profile knows its model: its temperature goes before the prompt's hint. A model that thinks gets none, for it
-    would ignore it and the key would not; and it has the profile's whole length, since its chain counts. Others have
-    the prompt's where that is shorter.
+    The profile's temperature goes before the prompt's hint. A model that thinks gets none, for it would ignore it and
+    the key would not; and it has the profile's whole length, since its chain counts. Others have the prompt's where
+    that is shorter.
     """
     prompt = question.prompt
     messages = [{"role": "system", "content": prompt.text}]

@@ -1,7 +1,6 @@
 """Reading the text of a reply: strictly, for a post may have talked the model into anything.
 
-What a task accepts is one JSON object, or our tags, and nothing around them. Whatever else comes is an InvalidReply,
-whose problem is a word of ours and whose sentence goes to the model that is asked to repair its reply.
+What a task accepts is one JSON object, or our tags, and nothing around them. Whatever else comes is an InvalidReply.
 """
 
 import json

@@ -29,8 +29,7 @@ class Plan:
     """A task over its rows.
 
     `dropped` is what was dropped before asking. `finish` takes one reply a question, in their order, and gives
-    `(kept, dropped)` of the whole task, what was dropped before asking included; it raises ValueError where the replies
-    are not those of the questions.
+    `(kept, dropped)` of the whole task; it raises ValueError where the replies are not those of the questions.
     """
 
     questions: list[Question[Any]]

@@ -100,10 +100,8 @@ class Batches:
     def give_up(self, batch_id: int) -> int:
         """Ends a batch that nobody will collect: its host or its profile is no more. How many calls it still had.
 
-        They count as lost: nobody knows whether they were billed, so what was set aside for them stays so, and they may
-        be asked again. What the host has kept of it stays `uncleared`.
-
-        Raises UnknownName for one that is not open, LedgerBusy while a living session waits for it.
+        They count as lost: what was set aside for them stays so, and they may be asked again. What the host has kept of
+        it stays `uncleared`. Raises UnknownName for one that is not open, LedgerBusy while a session waits for it.
         """
         with self._file.transaction() as db:
             taken = self._taken(db)
@@ -163,4 +161,4 @@ def _is_refusal(result: object) -> TypeGuard[GongqingError]:
 
 def _batches(db: Connection, condition: str) -> list[Batch]:
     query = f"SELECT {_COLUMNS} FROM batch WHERE {condition} ORDER BY id"  # noqa: S608 - ours
-    return [Batch(*row[:5], utc(row[5]), *row[6:]) for row in db.execute(query)]
+    return [Batch(*(*row[:5], utc(row[5]), *row[6:])) for row in db.execute(query)]

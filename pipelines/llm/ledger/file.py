@@ -160,10 +160,7 @@ class LedgerFile:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, and durable when it ends; from the first one on others see that this session is alive.
-
-        Raises LedgerError, and then nothing was written.
-        """
+        """All or nothing, and durable when it ends. Raises LedgerError, and then nothing was written."""
         with self.translated(), self.alone():
             if self.closed:
                 raise self.closed_error()

@@ -14,7 +14,7 @@ answered is lost. Several processes may share the file, on a local disk.
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -94,8 +94,6 @@ class Ledger:
             finally:
                 self._file.close()
 
-    # Answers
-
     def recorded(self, keys: Sequence[str]) -> dict[str, Recorded]:
         """The answers to some keys, by key."""
         with self._file.reading() as db:
@@ -128,15 +126,12 @@ class Ledger:
             yield from page
             after = rows[-1][0]
 
-    # Attempts
-
     async def begin(self, call: Call, *, reserve: int, budget: int | None) -> Attempt | Recorded | InProgress:
         """Leave to send a request; it stands in the ledger, with its reserve set aside, before this returns.
 
-        Attempt: send it, and end it by `answered` or `failed`, whatever happens; one that the caller was cancelled
-        over, before it got it, ends by itself. Recorded: it has been answered meanwhile. InProgress: a living session
-        has sent it. `reserve` is the most that it may cost, in nano-units of its currency, and `budget` the id of what
-        it counts against, if anything.
+        Attempt: send it, and end it by `answered` or `failed`, whatever happens; one that a cancelled caller never got
+        ends by itself. Recorded: it has been answered meanwhile. InProgress: a living session has sent it. `reserve` is
+        the most that it may cost, in nano-units, and `budget` the id of what it counts against, if anything.
 
         Raises BudgetSpent where spent + held + reserve would pass the cap; RequestError for a budget that is closed or
         of another currency; LedgerBusy for a request that is in a batch which nobody has collected.
@@ -161,9 +156,8 @@ class Ledger:
         await self._end(End(attempt, status, attempt.reserve if billed is None else 0))
 
     async def _end(self, job: End) -> None:
-        """Carried out even where the caller is cancelled."""
         self._writer.submit(job)
-        await asyncio.shield(asyncio.wrap_future(job.future))
+        await asyncio.shield(asyncio.wrap_future(job.future))  # carried out even where the caller is cancelled
 
     def _end_unsent(self, job: Begin) -> None:
         if not job.future.cancelled() and job.future.exception() is None:
@@ -172,8 +166,6 @@ class Ledger:
                 with suppress(LedgerError):  # closed: it is lost then
                     self._writer.submit(End(begun, "never_sent"))
 
-    # Budgets
-
     def open_budget(self, cap: Decimal, currency: str, of: str) -> Budget:
         """The open budget of a name, with this cap; what was spent from it before counts. A new one where none is open.
 
@@ -181,7 +173,7 @@ class Ledger:
         """
         limit = nano(cap)
         with self._file.transaction() as db:
-            budget = _named(open_budgets(db), of)
+            budget = {budget.of: budget for budget in open_budgets(db).values()}.get(of)
             if budget is None:
                 query = "INSERT INTO budget (of, cap, currency, opened) VALUES (?, ?, ?, ?)"
                 db.execute(query, (of, limit, currency, time.time()))
@@ -192,14 +184,11 @@ class Ledger:
                 )
             else:
                 db.execute("UPDATE budget SET cap = ? WHERE id = ?", (limit, budget.id))
-            budget = _named(open_budgets(db), of)
-            assert budget is not None
-            return budget
+            return {budget.of: budget for budget in open_budgets(db).values()}[of]
 
     def budget(self, of: str) -> Budget | None:
         """The open budget of a name, as it stands."""
-        with self._file.reading() as db:
-            return _named(open_budgets(db), of)
+        return next((budget for budget in self.budgets() if budget.of == of), None)
 
     def budgets(self) -> list[Budget]:
         """All open budgets, oldest first: those in use, and those of runs that were broken off."""
@@ -216,8 +205,6 @@ class Ledger:
         """Closes the open budget of a name, if there is one: the next one begins at nothing."""
         with self._file.transaction() as db:
             db.execute("UPDATE budget SET closed = ? WHERE of = ? AND closed IS NULL", (time.time(), of))
-
-    # For people
 
     def spend(self) -> list[Spend]:
         """Money and tokens by stage, model, day and currency."""
@@ -242,10 +229,8 @@ class Ledger:
 
     def forget(self, keys: Iterable[str]) -> int:
         """Deletes every byte of the requests and answers under these keys, and the keys; what they cost stays. How many
-        there were.
-
-        Call it while nothing is asked. Raises LedgerBusy where another process reads meanwhile, which keeps the bytes
-        in the log beside the file: then do it again.
+        there were. Raises LedgerBusy where another process reads meanwhile, which keeps the bytes in the log beside the
+        file: then do it again.
         """
         gone = 0
         some = "key IN (SELECT value FROM json_each(?))"
@@ -267,10 +252,6 @@ class Ledger:
 
     def _busy(self, what: str) -> LedgerBusy:
         return LedgerBusy(what, where=self.path, hint="end the other processes that use the ledger, and do it again")
-
-
-def _named(budgets: Mapping[int, Budget], of: str) -> Budget | None:
-    return next((budget for budget in budgets.values() if budget.of == of), None)
 
 
 def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -90,7 +90,7 @@ class Sender:
                 first: set[asyncio.Future[Any]] = {everybody, stopping}
                 await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
                 while self._error is not None and self._in_flight:
-                    await self._settlement()
+                    await self._settled.wait()
         finally:
             for task in (stopping, *workers):
                 task.cancel()
@@ -166,7 +166,6 @@ class Sender:
         raise AssertionError("stamina ends with a result or an error")
 
     async def _try(self, request: Request, endpoint: Endpoint, call: Call) -> RequestResult:
-        """One try. Raises RequestFailed."""
         profile, payload = endpoint.profile, request.payload
         reserve = worst_case(profile, payload)
         # As vendors count against a limit a minute: characters of the text or room, whichever is more.
@@ -200,7 +199,8 @@ class Sender:
                     except BudgetSpent:
                         if alone:
                             raise
-                    await self._settlement()
+                    if self._in_flight:
+                        await self._settled.wait()
 
     async def _begin(self, call: Call, reserve: int) -> Attempt | Recorded | InProgress:
         if self._error is not None:
@@ -220,7 +220,6 @@ class Sender:
                 self._settle()
 
     async def _send(self, request: Request, endpoint: Endpoint, attempt: Attempt, storm: int) -> RequestResult:
-        """Sends what the ledger has allowed, and writes down what came. Raises RequestFailed."""
         came = False
         try:
             body = await endpoint.post(request)
@@ -267,11 +266,6 @@ class Sender:
         self._in_flight -= ended
         self._settled.set()
         self._settled = asyncio.Event()
-
-    async def _settlement(self) -> None:
-        """Until something that is in flight has come home, if anything is."""
-        if self._in_flight:
-            await self._settled.wait()
 
 
 @asynccontextmanager

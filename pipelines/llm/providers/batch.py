@@ -91,10 +91,8 @@ async def ask_in_batches(
     tally: Tally,
     counts: InvalidReplies,
 ) -> None:
-    """Ends the requests of one model: each round in one go, and what has to be repaired in the next round.
-
-    Raises as `BatchSender.ask` does, HostRefused where the host refuses or answers none of many, and TooManyInvalid,
-    with all answers kept that came before.
+    """Ends the requests of one model: each round in one go, and what has to be repaired in the next round. Raises as
+    `BatchSender.ask` does, HostRefused where the host refuses or answers none of many, and TooManyInvalid.
     """
     profile = endpoint.profile
     while requests:
@@ -250,9 +248,8 @@ class BatchSender:
             await self._end_forgotten(batch)
 
     async def _collect(self, batch: Batch, *, left: bool = False) -> None:
-        """Waits for a batch, keeps all that it brought, ends the rest.
-
-        One that failed ends the run, unless it was `left` by another process: why it failed may be mended by now.
+        """Waits for a batch, keeps all that it brought, ends the rest. One that failed ends the run, unless it was
+        `left` by another process: why it failed may be mended by now.
         """
         vendor = await self._host.ended(str(batch.vendor))
         if vendor is None:
@@ -327,7 +324,6 @@ class BatchSender:
         await self._end(batch, "gone", billed=None)
 
     def _may_be_forgotten(self, batch: Batch) -> bool:
-        """Whether it is so old that the host may know nothing of it."""
         return time.time() - batch.created.timestamp() >= self._patience.gone
 
     async def _end(self, batch: Batch, status: str, *, billed: Literal[False] | None) -> None:
@@ -358,10 +354,9 @@ class BatchSender:
         await self._clear(batch if vendor is None else _with_results(batch, vendor), known=vendor is not None)
 
     async def _clear(self, batch: Batch, *, known: bool) -> None:
-        """Deletes the files of a batch that has ended: they hold what people wrote, and the ledger has all of it.
-
-        A file that cannot be deleted is a warning, and left to the next run; without one are files that the host does
-        not know, unless the batch is `known` to it: the host of another account says the same.
+        """Deletes the files of a batch that has ended: they hold what people wrote. One that cannot be deleted is a
+        warning, and left to the next run; so are files that the host does not know, unless the batch is `known` to it:
+        the host of another account says the same.
         """
         left = False
         files, name = list(batch.files), self._name(batch)
@@ -388,7 +383,6 @@ class BatchSender:
 
 
 def _with_results(batch: Batch, vendor: Any) -> Batch:
-    """The batch with the files of its results, as its host names them."""
     return replace(batch, output=vendor.output_file_id or batch.output, errors=vendor.error_file_id or batch.errors)
 
 
@@ -480,7 +474,6 @@ class BatchHost:
         return await self._again_or_none(lambda: self._client.files.delete(file), tries) is not None
 
     async def _pages(self, page: Any) -> AsyncIterator[Any]:
-        """All that a list has, from its first page on."""
         while page is not None:
             for one in page.data:
                 yield one
@@ -521,7 +514,7 @@ class BatchHost:
         raise AssertionError("the last try returns or raises")
 
     def _require(self, received: Any, name: str) -> Any:
-        """What came with status 200, if it has what it must have: the SDK does not look."""
+        """What came with status 200, if it has what the SDK does not look for."""
         if not isinstance(getattr(received, name, None), str):
             raise self._refusal(f"sends what has no {name}")
         return received

@@ -141,8 +141,8 @@ class Endpoint:
             redirect = redirected(self.profile, self.host, error)
             failure = RequestFailed(f"http_{error.status}", billed=False, refusal=redirect)
         except TooLarge as error:
-            refusal = self.count_unanswered(f"replies of more than {error.most} bytes")
-            failure = RequestFailed("too_large", billed=None, again=False, refusal=refusal)
+            down = self.count_unanswered(f"replies of more than {error.most} bytes")
+            failure = RequestFailed("too_large", billed=None, again=False, refusal=down)
         except (TimeoutError, openai.APITimeoutError) as error:
             failure = RequestFailed("timeout", billed=_billed(error))
         except openai.APIConnectionError as error:
@@ -166,13 +166,15 @@ class Endpoint:
         named = f"{status} ({code})" if code else f"{status}"
         if about_one and not no_credit:  # this question alone is at fault, unless many are in a row
             self._in_a_row += 1
-            refusal = None
+            refused = None
             if self._in_a_row >= MOST_IN_A_ROW:
-                refusal = self._refusal(f"{named} to {self._in_a_row} questions in a row", REFUSED_HINT)
-            raise RequestFailed(word, billed=False, again=False, refusal=refusal)
+                what = f"answers {named} to {self._in_a_row} questions in a row: nothing more is sent"
+                refused = refusal(self.profile, self.host, what, REFUSED_HINT)
+            raise RequestFailed(word, billed=False, again=False, refusal=refused)
         closed = f", and asks to wait {after:.0f} s" if after > LONGEST_WAIT else ""
         hint = _HINTS.get(402 if no_credit else status, "look at the profile of the model")
-        raise RequestFailed(word, billed=False, refusal=self._refusal(f"{named}{closed}", hint))
+        what = f"answers {named}{closed}: nothing more is sent"
+        raise RequestFailed(word, billed=False, refusal=refusal(self.profile, self.host, what, hint))
 
     def count_answered(self) -> None:
         """The host has answered a question."""
@@ -184,9 +186,6 @@ class Endpoint:
         if self._in_a_row < MOST_IN_A_ROW:
             return None
         return no_answers(self.profile, self.host, f"{self._in_a_row} questions in a row", status)
-
-    def _refusal(self, status: str, hint: str) -> HostRefused:
-        return refusal(self.profile, self.host, f"answers {status}: nothing more is sent", hint)
 
 
 def refusal(profile: Profile, host: str, what: str, hint: str) -> HostRefused:
