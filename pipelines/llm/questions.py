@@ -110,28 +110,21 @@ class Reply(Generic[T]):
 
 
 def read(question: Question[T], text: str) -> T:
-    """The value of a reply's text. Raises InvalidReply, whatever kind of error the question's `parse` knows."""
+    """The value of a reply's text. Raises InvalidReply, whatever kind of error the question's `parse` knows; its problem
+    names fields of the question's record alone, for what else a ValidationError names is the model's text.
+    """
     try:
         return question.parse(text)
+    except InvalidReply:
+        raise
     except RecursionError:
         raise InvalidReply("too_deep", "the reply is nested too deeply") from None
-    except (InvalidReply, FormatError, ValidationError) as error:
-        raise why_invalid(error, question.schema) from error
-
-
-def why_invalid(
-    error: InvalidReply | FormatError | ValidationError, schema: type[BaseModel] | None = None
-) -> InvalidReply:
-    """An error of a `parse` as InvalidReply. Of `schema` come the names that may stand in the problem: what else a
-    ValidationError names, such as a key that should not be there, is the model's text.
-    """
-    if isinstance(error, InvalidReply):
-        return error
-    if isinstance(error, FormatError):
-        return InvalidReply(f"{error.problem}:{error.tag}", str(error))
-    errors = error.errors(include_url=False, include_context=False, include_input=False)
-    first = errors[0]
-    top = str(first["loc"][0]) if first["loc"] else ""
-    named = f":{top}" if schema is not None and top in schema.model_fields else ""
-    sentences = [": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in errors[:_MOST_ERRORS]]
-    return InvalidReply(first["type"] + named, "; ".join(sentences))
+    except FormatError as error:
+        raise InvalidReply(f"{error.problem}:{error.tag}", str(error)) from error
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        top = str(errors[0]["loc"][0]) if errors[0]["loc"] else ""
+        named = f":{top}" if question.schema is not None and top in question.schema.model_fields else ""
+        places = ((".".join(map(str, one["loc"])), one["msg"]) for one in errors[:_MOST_ERRORS])
+        sentence = "; ".join(": ".join(filter(None, place)) for place in places)
+        raise InvalidReply(errors[0]["type"] + named, sentence) from error

@@ -2,39 +2,36 @@
 
 import pytest
 from asking_tools import WORDS, Emotion, question
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from pipelines.llm.questions import InvalidReply, Provenance, Reply, read, why_invalid
-from schemas.reasoning import Ecot, FormatError
+from pipelines.llm.questions import InvalidReply, Provenance, Reply, read
+from schemas.reasoning import Ecot
 from schemas.table import LlmMade
 
 SECRET = "我叫编造的名字"
 
 
 def invalid(text, model=Emotion):
-    with pytest.raises(ValidationError) as caught:
-        model.model_validate_json(text)
+    with pytest.raises(InvalidReply) as caught:
+        read(question(1, parse=model.model_validate_json, schema=model), text)
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_the_problem_of_a_record_names_fields_of_ours_alone():
+    for text, problem in (
         ('{"emotion": 3, "why": "x"}', "string_type:emotion"),
         ('{"why": "x"}', "missing:emotion"),
         (f'{{"emotion": "焦虑", "why": "x", "{SECRET}": 1}}', "extra_forbidden"),
         (SECRET, "json_invalid"),
         ("[]", "model_type"),
-    ],
-)
-def test_the_problem_of_a_record_names_fields_of_ours_alone(text, problem):
-    found = why_invalid(invalid(text), Emotion)
-    assert found.problem == problem
-    assert SECRET not in found.problem
+    ):
+        found = invalid(text)
+        assert found.problem == problem
+        assert SECRET not in found.problem
 
 
 def test_the_sentence_says_where_and_what_and_not_the_input():
-    found = why_invalid(invalid(f'{{"emotion": ["{SECRET}"], "why": 2}}'), Emotion)
+    found = invalid(f'{{"emotion": ["{SECRET}"], "why": 2}}')
     assert "emotion: " in found.sentence
     assert "why: " in found.sentence
     assert SECRET not in found.sentence
@@ -42,25 +39,18 @@ def test_the_sentence_says_where_and_what_and_not_the_input():
     class Many(BaseModel):
         items: list[int]
 
-    many = why_invalid(invalid('{"items": ["a", "b", "c", "d", "e", "f", "g"]}', Many), Many)
-    assert many.sentence.count("items.") == 5
+    assert invalid('{"items": ["a", "b", "c", "d", "e", "f", "g"]}', Many).sentence.count("items.") == 5
 
 
-def test_a_broken_grammar_gives_kind_and_tag():
-    with pytest.raises(FormatError) as caught:
-        Ecot.parse("<thinking><situation>a</situation></thinking>")
-    found = why_invalid(caught.value)
-    assert found.problem == "missing:motivation"
-    assert found.sentence == str(caught.value)
-
-
-def test_a_reply_so_deep_that_reading_it_fails_is_invalid():
-    def reads(text):
+def test_a_broken_grammar_gives_kind_and_tag_and_one_too_deep_to_be_read_is_invalid():
+    def too_deep(text):
         raise RecursionError
 
-    with pytest.raises(InvalidReply) as caught:
-        read(question(1, parse=reads), "[" * 100_000)
-    assert caught.value.problem == "too_deep"
+    for parse, problem in ((Ecot.parse, "missing:motivation"), (too_deep, "too_deep")):
+        with pytest.raises(InvalidReply) as caught:
+            read(question(1, parse=parse), "<thinking><situation>a</situation></thinking>")
+        assert caught.value.problem == problem
+        assert caught.value.sentence
 
 
 def test_provenance_has_the_columns_of_what_models_made():
