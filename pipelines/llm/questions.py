@@ -110,8 +110,8 @@ class Reply(Generic[T]):
 
 
 def read(question: Question[T], text: str) -> T:
-    """The value of a reply's text. Raises InvalidReply, whatever kind of error the question's `parse` knows; its problem
-    names fields of the question's record alone, for what else a ValidationError names is the model's text.
+    """The value of a reply's text. Raises InvalidReply, whatever kind of error the question's `parse` knows: the
+    problem names fields of our record alone, for what else a ValidationError names is the model's text.
     """
     try:
         return question.parse(text)

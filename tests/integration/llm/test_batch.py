@@ -158,10 +158,12 @@ def test_lines_that_went_wrong_each_in_a_way_of_its_own(host, ledger, caplog):
 
 
 def test_a_host_that_says_when_to_come_back_is_not_asked_before(host, ledger):
-    host.switch(retry_after=0.5, busy=1, creates=["busy"])
+    host.switch(retry_after=0.5, busy=1, creates=["sick", "busy"])
     since = time.monotonic()
     assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(3))).values())
     assert time.monotonic() - since >= 1.0
+    assert len(host.batches) == 1
+    assert host.since("billed") == 3
     host.switch(retry_after=86400.0, busy=1)
     with pytest.raises(HostRefused, match="answers 429"):  # tomorrow is another run's
         asked(host, ledger, calls([77]))
@@ -198,13 +200,6 @@ def test_results_of_odd_types_are_no_error_of_ours(ledger):
 
     run(collected())
     assert len(list(ledger.exchanges())) == 1
-
-
-def test_a_batch_that_could_not_be_made_at_once_is_made_once(host, ledger):
-    host.switch(creates=["sick", "busy", "busy", "sick"])
-    assert all(isinstance(one, Recorded) for one in asked(host, ledger, calls(range(3))).values())
-    assert len(host.batches) == 1
-    assert host.since("billed") == 3
 
 
 @pytest.mark.parametrize("how", ["sick", "refused"])
