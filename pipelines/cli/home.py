@@ -55,7 +55,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     findings = list(examine(home()))
     if as_json:
-        terminal.put(display.as_json([finding.as_dict() for finding in findings]))
+        terminal.put(display.as_json([finding._asdict() for finding in findings]))
     else:
         for finding in findings:
             terminal.line(f"{finding.state:8} {finding.what}: {finding.detail}")

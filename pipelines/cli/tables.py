@@ -36,15 +36,12 @@ def list_tables(folder: Path, *, as_json: bool = False, all_versions: bool = Fal
     from pipelines.cli import render as display
     from pipelines.flow.refresh import states
     from pipelines.store.store import Store
-    from schemas.tables import PARTITIONED, TABLES
+    from schemas.tables import TABLES
 
     store = Store(Home(folder).data)
     listed: list[Version] = []
     damaged: dict[tuple[str, str | None], StoreError] = {}
-    places = [
-        (table, place) for table in TABLES for place in (store.partitions(table) if table in PARTITIONED else [None])
-    ]
-    for table, place in places:
+    for table, place in [(name, place) for name in TABLES for place in store.places(name)]:
         try:
             current = [store.version(table, partition=place)] if store.pointer(table, place) is not None else []
             listed += store.versions(table, place) if all_versions else current
@@ -148,7 +145,7 @@ def why(
     from pipelines.operations.lineage import why as life
 
     events = life(terminal.store(), row_id)
-    terminal.put(display.as_json([event.as_dict() for event in events]) if as_json else display.events(events))
+    terminal.put(display.as_json([event._asdict() for event in events]) if as_json else display.events(events))
 
 
 @app.command()

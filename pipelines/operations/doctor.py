@@ -7,10 +7,9 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import yaml
 
@@ -21,23 +20,18 @@ from pipelines.errors import Busy, GongqingError, OlderSchema, SettingsError
 from pipelines.settings import author_key
 from pipelines.store.store import Store
 from pipelines.store.suppression import require_no_erasure
-from schemas.tables import PARTITIONED, TABLES
+from schemas.tables import TABLES
 
 _LITTLE_ROOM = 2e9  # bytes
 _FEW = 3  # paths that are named
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing looked at."""
 
     what: str
     state: Literal["ok", "warning", "broken"]
     detail: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
 
 
 def examine(home: Path) -> Iterator[Finding]:
@@ -51,7 +45,10 @@ def examine(home: Path) -> Iterator[Finding]:
     yield _settings(home)
     yield _dagster(home)
     yield _author_key(home)
-    yield from _erasures(home)
+    try:
+        require_no_erasure(home)
+    except Busy as error:
+        yield Finding("erasures", "broken", str(error))
     yield from _ledger(home)
     yield from _versions(Store(Home(home).data))
 
@@ -64,14 +61,6 @@ def _author_key(home: Path) -> Finding:
     if len(key) < 16:
         return Finding("author key", "warning", "too short: 16 bytes or more are needed")
     return Finding("author key", "ok", "set")
-
-
-def _erasures(home: Path) -> Iterator[Finding]:
-    """An erasure that was begun and is not finished; nothing where there is none."""
-    try:
-        require_no_erasure(home)
-    except Busy as error:
-        yield Finding("erasures", "broken", str(error))
 
 
 def _pins() -> Finding:
@@ -107,12 +96,8 @@ def _permissions(home: Path) -> Finding:
     paths = [shlex.quote(str(path)) for path in counts]
     named = ", ".join(paths[:_FEW]) + (", …" if len(paths) > _FEW else "")
     count = sum(counts.values())
-    return Finding(
-        "permissions",
-        "warning",
-        f"others may read {count:,} path{'' if count == 1 else 's'} in {named}; to close them: "
-        f"chmod -R go= {' '.join(paths)}",
-    )
+    what = f"others may read {count:,} path{'' if count == 1 else 's'} in {named}"
+    return Finding("permissions", "warning", f"{what}; to close them: chmod -R go= {' '.join(paths)}")
 
 
 def _settings(home: Path) -> Finding:
@@ -157,8 +142,7 @@ def _ledger(home: Path) -> Iterator[Finding]:
 def _versions(store: Store) -> Iterator[Finding]:
     """Read every version of every table again, and compare it with its manifest and its name."""
     for table in TABLES:
-        places: list[str | None] = list(store.partitions(table)) if table in PARTITIONED else [None]
-        for place in places:
+        for place in store.places(table):
             name = table if place is None else f"{table}/{place}"
             ids = store.version_ids(table, place)
             errors = [_error_of(partial(store.pointer, table, place))]

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import NamedTuple
 
 import polars as pl
 
@@ -16,8 +15,7 @@ _MARKS = ("#", "/", "~")
 _SHOWN = ("cluster_id", "cluster_name", "variant", "persona_id", "group_id", "split")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """What became of a row, or of a part of it, in one table."""
 
     table: str
@@ -27,10 +25,6 @@ class Event:
     what: str  # kept or dropped
     reason: str | None
     detail: str | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
 
 
 def why(store: Store, row_id: str) -> list[Event]:
@@ -57,16 +51,15 @@ def why(store: Store, row_id: str) -> list[Event]:
 
 def _of_version(store: Store, version: Version, row_id: str) -> Iterator[Event]:
     where = (version.table, version.version, version.partition)
+    place = (version.table, version.partition, version.version)
     kept = store.read(*where)
     for ids, marks in _ids(version.table):
         rows = kept.select(id=ids, detail=marks).explode("id", empty_as_null=False)
         for name, detail in rows.filter(_concerns(pl.col("id"), row_id)).collect().iter_rows():
-            yield Event(version.table, version.partition, version.version, name, "kept", None, detail)
+            yield Event(*place, name, "kept", None, detail)
     dropped = store.read_dropped(*where).filter(_concerns(pl.col("row_id"), row_id)).collect()
     for row in dropped.iter_rows(named=True):
-        yield Event(
-            version.table, version.partition, version.version, row["row_id"], "dropped", row["reason"], row["detail"]
-        )
+        yield Event(*place, row["row_id"], "dropped", row["reason"], row["detail"])
 
 
 def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
@@ -75,9 +68,8 @@ def _ids(table: str) -> Iterator[tuple[pl.Expr, pl.Expr]]:
     shown = [pl.format(f"{name} {{}}", pl.col(name)) for name in _SHOWN if name in columns]
     marks = pl.concat_str(shown, separator=", ", ignore_nulls=True) if shown else pl.lit(None, dtype=pl.String)
     if {"dialogue_id", "round"} <= set(columns):
-        candidate = "candidate" in columns
-        parts = ["dialogue_id", "round", *(["candidate"] if candidate else [])]
-        yield pl.concat_list(pl.format("{}#{}/{}" if candidate else "{}#{}", *parts)), marks
+        form, parts = ("{}#{}/{}", ["candidate"]) if "candidate" in columns else ("{}#{}", [])
+        yield pl.concat_list(pl.format(form, "dialogue_id", "round", *parts)), marks
     elif {"dialogue_id", "role"} <= set(columns):
         yield pl.concat_list(pl.format("{}/{}", "dialogue_id", "role")), marks
     else:

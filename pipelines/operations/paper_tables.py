@@ -67,7 +67,7 @@ def with_topics(posts: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
 def c_agreement(candidates: pl.DataFrame, turns: pl.DataFrame) -> PaperTable:
     """How far candidates agree with the labels of their sources (`agreement`)."""
     lines = agreement(candidates, turns)
-    rows = [(*row[:4], *map(_rounded, row[4:5]), row[5], _rounded(row[6])) for row in lines.iter_rows()]
+    rows = lines.with_columns(pl.col("agreeing", "kappa").round(2)).rows()
     return PaperTable(
         "C: candidates beside the labels of their sources",
         ("source", "model", "field", "labelled", "agreeing", "with one label", "kappa"),
@@ -117,9 +117,8 @@ def m_table_1(posts: pl.DataFrame) -> PaperTable:
         .iter_rows()
     }
     total = posts.height
-    names: list[str | None] = [*CATEGORIES, *([None] if None in ours else [])]
-    rows = []
-    for name in names:
+    rows: list[tuple[Any, ...]] = []
+    for name in (*CATEGORIES, *([None] if None in ours else [])):
         count, mean = ours.get(name, (0, None))
         paper = _M_TABLE_1.get(name or "", (None, None, None))
         rows.append((name or "no topic given", count, _share(count, total), _rounded(mean), *paper))
@@ -127,12 +126,11 @@ def m_table_1(posts: pl.DataFrame) -> PaperTable:
     shares = round(sum(share for _, share, _ in _M_TABLE_1.values()), 2)
     overall = _rounded(posts.select(keys.n_chars(pl.col("description")).mean()).item()) if total else None
     rows.append(("all", total, _share(total, total), overall, counted, shares, None))
-    last = len(rows) - 1
     return PaperTable(
         "M Table 1: primary categories",
         ("category", "posts", "%", "mean length", "M: posts", "M: %", "M: mean length"),
         rows,
-        {(last, 4), (last, 5)},
+        {(len(rows) - 1, 4), (len(rows) - 1, 5)},
         [
             f"M's counts sum to {counted:,}, its percentages are of {_M_TOTAL:,}: one of the two cannot be.",
             "Mean length: characters of the description, white space not counted.",
@@ -149,12 +147,11 @@ def e_table_1(posts: pl.DataFrame) -> PaperTable:
     def mean(frame: pl.DataFrame, column: str) -> float | None:
         return _rounded(frame.select(keys.n_chars(pl.col(column)).mean()).item()) if frame.height else None
 
-    subtopics = posts["subtopics"].explode(empty_as_null=False)
     ours: dict[str, float | None] = {
         "questions": posts.height,
         "answers": answers.height,
         "main topics": posts["topic"].drop_nulls().n_unique(),
-        "subtopics": subtopics.n_unique(),
+        "subtopics": posts["subtopics"].explode(empty_as_null=False).n_unique(),
         "characters a question": mean(posts, "title"),
         "characters a description": mean(posts, "description"),
         "characters an answer": mean(answers, "t"),
@@ -226,8 +223,6 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
-Row = dict[str, Any]
-
 
 def diversity(dialogues: pl.DataFrame, rewritten: pl.DataFrame) -> pl.DataFrame:
     """The figures of `coherent_dialogues` and of each variant in `rewritten_dialogues`, over the same dialogues.
@@ -240,7 +235,7 @@ def diversity(dialogues: pl.DataFrame, rewritten: pl.DataFrame) -> pl.DataFrame:
         "source": dialogues.filter(pl.col("dialogue_id").is_in(rewritten["source_dialogue_id"].unique().implode())),
         **{str(name): rows for (name,), rows in sorted(rewritten.group_by("variant"))},
     }
-    lines: list[Row] = []
+    lines: list[dict[str, Any]] = []
     for lang in LANGUAGES:
         of_lang = {name: rows.filter(lang=lang) for name, rows in columns.items()}
         if of_lang["source"].height:

@@ -51,7 +51,8 @@ def write_sample_labels(store: Store, settings: Settings, path: Path = LABELS) -
     invented = sample_labels(candidates, turns, settings.annotate.cer, read_labels(path))
     if not store.current("cer_labels"):
         return store.write("cer_labels", invented)
-    by_people = store.read("cer_labels").collect().filter(~_is_invented())
+    is_invented = pl.col("annotators").list.eval(pl.element().str.starts_with(RATER)).list.all()
+    by_people = store.read("cer_labels").collect().filter(~is_invented)
     return store.write("cer_labels", pl.concat([by_people, invented.join(by_people, on=_KEY, how="anti")]))
 
 
@@ -99,7 +100,3 @@ def _unreadable(problem: str, path: Path, number: int) -> UnreadableFile:
         where=f"{path}, line {number}",
         hint=f"each line has {', '.join(InventedLabel.model_fields)}",
     )
-
-
-def _is_invented() -> pl.Expr:
-    return pl.col("annotators").list.eval(pl.element().str.starts_with(RATER)).list.all()

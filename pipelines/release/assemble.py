@@ -17,17 +17,10 @@ from pipelines.judge.turns import system_prompt
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.prompts import Prompt
 from pipelines.release.checks.leaks import descendants, groups, near_duplicates, text_reuse
+from pipelines.release.checks.no_model import NOT_FROM_A_MODEL, UNJUDGED, not_from_a_model, unjudged
 from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
 from pipelines.release.checks.released import Released, empty, pinned
-from pipelines.release.checks.sources import (
-    NOT_FROM_A_MODEL,
-    UNJUDGED,
-    licences,
-    media,
-    not_from_a_model,
-    sources,
-    unjudged,
-)
+from pipelines.release.checks.sources import licences, media, sources
 from pipelines.settings import Settings
 from pipelines.store.parquet import write_shards
 from pipelines.store.release_manifest import Finding, Release, Spend
@@ -150,22 +143,17 @@ def _spend(path: Path) -> list[Spend]:
     """What every stage has asked of every model so far; amounts in another currency than the dollar name it."""
     if not path.exists():
         return []
-    with Ledger(path) as ledger:
-        days = ledger.spend()
     calls: Counter[tuple[str, str, str]] = Counter()
     cost: defaultdict[tuple[str, str, str], Decimal] = defaultdict(Decimal)
-    for day in days:
-        key = (day.stage, day.model_asked, day.currency)
-        calls[key] += day.calls
-        cost[key] += day.cost
+    with Ledger(path) as ledger:
+        for day in ledger.spend():
+            key = (day.stage, day.model_asked, day.currency)
+            calls[key] += day.calls
+            cost[key] += day.cost
     return [
-        Spend(stage=stage, model=model, calls=count, usd=_amount(cost[stage, model, currency], currency))
-        for (stage, model, currency), count in sorted(calls.items())
+        Spend(stage=key[0], model=key[1], calls=count, usd=f"{cost[key]:f} {key[2]}".removesuffix(" USD"))
+        for key, count in sorted(calls.items())
     ]
-
-
-def _amount(cost: Decimal, currency: str) -> str:
-    return f"{cost:f}" + ("" if currency == "USD" else f" {currency}")
 
 
 _NO_PROMPT = "none"  # of a row that is as it was written: nothing was asked

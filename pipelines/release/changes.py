@@ -34,16 +34,6 @@ class Rows:
     changed: int
 
     @property
-    def before(self) -> int:
-        """Rows of the earlier release."""
-        return self.kept + self.removed
-
-    @property
-    def after(self) -> int:
-        """Rows of the later one."""
-        return self.kept + self.added
-
-    @property
     def empty(self) -> bool:
         """Whether the split holds the same rows."""
         return not (self.added or self.removed or self.changed)
@@ -134,13 +124,10 @@ class _Contents:
 
     def topics(self) -> dict[str, int]:
         """Posts and rounds of the prompt sets by topic, each once; those of no topic are left out."""
-        sets = [
-            rows.select("row_id", topic=pl.col("extra_info").struct.field("topic"))
-            for config in self.release.configs
-            if config.startswith("grpo_") and (rows := self.read(config)) is not None
-        ]
-        if not sets:
-            return {}
+        sets = [pl.DataFrame(schema={"row_id": pl.String, "topic": pl.String})]
+        for config in self.release.configs:
+            if config.startswith("grpo_") and (rows := self.read(config)) is not None:
+                sets.append(rows.select("row_id", topic=pl.col("extra_info").struct.field("topic")))
         return dict(pl.concat(sets).unique("row_id").drop_nulls().group_by("topic").len().sort("topic").iter_rows())
 
     def lengths(self) -> dict[tuple[str, str], Lengths]:
@@ -167,11 +154,9 @@ def _rows(before: _Contents, after: _Contents) -> Iterator[Rows]:
                 schema = _common(one.schema, other.schema)
                 one, other = (in_schema(rows, schema) for rows in (one, other))
             difference = diff(one, other, _KEY)
+            added, removed = difference.added.height, difference.removed.height
             if one.height or other.height:
-                added, removed, changed = (
-                    rows.height for rows in (difference.added, difference.removed, difference.changed)
-                )
-                yield Rows(config, split, added, removed, one.height - removed, changed)
+                yield Rows(config, split, added, removed, one.height - removed, difference.changed.height)
 
 
 def _columns(before: _Contents, after: _Contents) -> dict[str, Pair]:
@@ -258,7 +243,11 @@ def _sections(changes: Changes) -> Iterator[_Section]:
     rows = [one for one in changes.rows if not one.empty]
     if rows:
         head = ["set", "split", "before", "added", "removed", "changed", "after"]
-        yield "Rows", head, [(r.config, r.split, r.before, r.added, r.removed, r.changed, r.after) for r in rows]
+        yield (
+            "Rows",
+            head,
+            [(r.config, r.split, r.kept + r.removed, r.added, r.removed, r.changed, r.kept + r.added) for r in rows],
+        )
     yield from _pairs("Columns", "column", changes.columns, str)
     yield from _pairs("Sources", "source", changes.sources, _source)
     yield from _pairs("Topics", "topic", changes.topics, str)

@@ -12,6 +12,7 @@ the way, the pointer leads to a whole version: the one before or the new one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,9 @@ class Store:
 
     def _publish(self, address: Address, kept: pl.DataFrame, dropped: pl.DataFrame, run: Run) -> None:
         schema = TABLES[address.table]
+        runs = [run]
+        with suppress(DamagedVersion):  # of a version that is repaired, where its manifest can be read
+            runs = self._manifest(address).runs
         with self.storage.staging() as staged:
             files = [
                 write_parquet(staged, "rows/part-00000.parquet", kept, schema.arrow_schema()),
@@ -113,18 +117,11 @@ class Store:
                 dropped=dropped.height,
                 reasons=_reasons(dropped),
                 files=files,
-                runs=self._earlier_runs(address) or [run],
+                runs=runs,
             )
             (staged / "manifest.json").write_bytes(manifest.to_bytes())
             self.storage.publish(staged, address.prefix, damaged=lambda: not self._is_complete(address))
         self._check_files(self._manifest(address))
-
-    def _earlier_runs(self, address: Address) -> list[Run]:
-        """The runs of a version that is about to be repaired; none where its manifest is lost."""
-        try:
-            return self._manifest(address).runs
-        except DamagedVersion:
-            return []
 
     def _is_complete(self, address: Address) -> bool:
         """Whether a version holds everything that it is named after: an erased one lacks rows."""
@@ -203,11 +200,9 @@ class Store:
 
     def make_stale(self, table: str) -> None:
         """The next refresh makes the table again, whatever it was made from."""
-
-        def move(old: bytes | None) -> Pointer:
-            return Pointer.model_validate_json(old or b"").model_copy(update={"inputs": ""})
-
-        self._point(Address(table), move)
+        self._point(
+            Address(table), lambda old: Pointer.model_validate_json(old or b"").model_copy(update={"inputs": ""})
+        )
 
     # Reading
 
@@ -276,12 +271,9 @@ class Store:
     def version(self, table: str, version: str | None = None, partition: str | None = None) -> Version:
         """A version by its id or the beginning of it; the current one by default."""
         address = Address(table, partition)
-        try:
+        pointer = None
+        with suppress(*([] if version is None else [DamagedVersion])):  # it hides no version that is named
             pointer = self.pointer(table, partition)
-        except DamagedVersion:
-            if version is None:
-                raise
-            pointer = None  # a damaged pointer hides no version that is named
         if version is not None:
             version = self._in_full(address, version)
         elif pointer is not None:
@@ -303,10 +295,8 @@ class Store:
         """All versions of a table or partition, oldest first; damaged ones are left out (`verify` names them)."""
         readable = []
         for version in self.version_ids(table, partition):
-            try:
+            with suppress(DamagedVersion):
                 readable.append(self.version(table, version, partition))
-            except DamagedVersion:
-                continue
         return sorted(readable, key=lambda one: (one.manifest.runs[0].at, one.version))
 
     def version_ids(self, table: str, partition: str | None = None) -> list[str]:
@@ -318,9 +308,13 @@ class Store:
         """The partitions of a partitioned table."""
         return [unquote(name) for name in self.storage.children(table)] if table in PARTITIONED else []
 
+    def places(self, table: str) -> list[str | None]:
+        """The partitions of a table; None alone where it has none."""
+        return [*self.partitions(table)] if table in PARTITIONED else [None]
+
     def current(self, table: str) -> list[Version]:
         """The current version of a table, or of each of its partitions; none where nothing was written."""
-        places: list[str | None] = list(self.partitions(table)) if table in PARTITIONED else [None]
+        places = self.places(table)
         return [self.version(table, partition=place) for place in places if self.pointer(table, place) is not None]
 
     def diff(self, table: str, a: str, b: str, partition: str | None = None) -> Diff:

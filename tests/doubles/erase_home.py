@@ -1,7 +1,6 @@
 """A small home in which a post, a dialogue and all that was made from them stand beside others."""
 
 import asyncio
-import datetime as dt
 import hashlib
 import json
 import sqlite3
@@ -17,7 +16,7 @@ from pipelines.llm.ledger.records import Answer, Attempt, Call
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import canonical, key_of
 from pipelines.store.publications import note_publication
-from pipelines.store.release_manifest import Finding, Release, Shard
+from pipelines.store.release_manifest import Release
 from pipelines.store.store import Store
 from schemas.table import Dropped, to_arrow
 from schemas.tables import TABLES
@@ -73,7 +72,7 @@ async def _ask(ledger: Ledger, said: str, reply: str) -> str:
     attempt = await ledger.begin(call, reserve=1, budget=None)
     assert isinstance(attempt, Attempt)
     body = json.dumps({"choices": [{"message": {"content": json.dumps({"why": reply})}}]}).encode()  # escaped twice
-    await ledger.answered(attempt, Answer(body, "m", "stop", Usage(1, 0, 1), 1, "USD"))
+    await ledger.answered(attempt, Answer(body, "m", "stop", Usage(1, 0, 1), 1))
     return call.key
 
 
@@ -110,68 +109,27 @@ def make_home(home: Path) -> Store:
     store.write("clean_posts", frame("clean_posts", *clean), drop("clean_posts", "answer", "s:a/2", "too_short"))
     store.write("clean_posts", frame("clean_posts", clean[0]), drop("clean_posts", "post", "s:b", "too_short"))
     store.write("clean_posts", frame("clean_posts", *clean))
-    store.write(
-        "unique_posts",
-        frame("unique_posts", *(_unique(one) for one in clean)),
-        drop("unique_posts", "post", "s:c", "near_duplicate", "0.93 like s:a"),
-    )
+    duplicate = drop("unique_posts", "post", "s:c", "near_duplicate", "0.93 like s:a")
+    store.write("unique_posts", frame("unique_posts", *map(_unique, clean)), duplicate)
     keys = [post_keys(frame("clean_posts", one))["keys"][0].to_list() for one in clean]
-    store.write(
-        "splits",
-        frame(
-            "splits",
-            *({"group_id": f"g{n}", "split": "train", "given_at": "v", "members": its} for n, its in enumerate(keys)),
-        ),
-    )
+    groups = [{"group_id": f"g{n}", "split": "train", "given_at": "v", "members": its} for n, its in enumerate(keys)]
+    store.write("splits", frame("splits", *groups))
     keys = asked(home, (HERS, MADE), (HIS, QUOTED), (OTHER_TALK[0], REWRITTEN[0]), (HIS + "？", TO_HIM))
     made = [_chain("a", MADE, keys[0]), _chain("b", QUOTED, keys[1])]
     store.write("ecot_chains", frame("ecot_chains", *made))
-    profile = {
-        **MADE_BY,
-        "dialogue_id": "s:x",
-        "role": "seeker",
-        "description": PERSONA,
-        "lang": "zh",
-        "group_id": "g5",
-        "request_key": "k",
-    }
+    hers = {"role": "seeker", "description": PERSONA, "lang": "zh", "group_id": "g5"}
+    profile = MADE_BY | hers | {"dialogue_id": "s:x", "request_key": "k"}
     store.write("disc_profiles", frame("disc_profiles", profile))
-    persona = {
-        "persona_id": "s:x/seeker",
-        "role": "seeker",
-        "cluster_name": "D",
-        "description": PERSONA,
-        "lang": "zh",
-        "group_id": "g5",
-    }
-    store.write("personas", frame("personas", persona))
+    store.write("personas", frame("personas", hers | {"persona_id": "s:x/seeker", "cluster_name": "D"}))
     fit = {"role": "seeker", "k": 1, "pool": ["s:x/seeker", "s:y/seeker"], "names": ["D"], "fitted_by": "{}"}
     store.write("persona_fits", frame("persona_fits", fit))
-    of_y = {
-        **MADE_BY,
-        "request_key": keys[2],
-        "variant": "P",
-        "dialogue_id": "s:y",
-        "persona_id": "s:x/seeker",
-        "lang": "zh",
-        "group_id": "g6",
-    }
+    of_y = MADE_BY | {"request_key": keys[2], "variant": "P", "dialogue_id": "s:y", "persona_id": "s:x/seeker"}
+    of_y |= {"lang": "zh", "group_id": "g6"}
     lines = [{"who": who, "text": text} for who, text in zip(("seeker", "supporter"), REWRITTEN, strict=True)]
-    store.write(
-        "rewrite_drafts",
-        frame("rewrite_drafts", of_y | {"unit": "dialogue", "row_id": "s:y", "source": "h", "lines": lines}),
-    )
-    judged = {
-        **MADE_BY,
-        "request_key": "j",
-        "unit": "dialogue",
-        "row_id": "s:y",
-        "variant": "P",
-        "judged": "h",
-        "same_meaning": True,
-        "why": "意思一样",
-    }
-    store.write("rewrite_judgements", frame("rewrite_judgements", judged))
+    draft = of_y | {"unit": "dialogue", "row_id": "s:y", "source": "h", "lines": lines}
+    store.write("rewrite_drafts", frame("rewrite_drafts", draft))
+    judged = {"judged": "h", "same_meaning": True, "why": "意思一样", "request_key": "j"}
+    store.write("rewrite_judgements", frame("rewrite_judgements", draft | judged))
     rewritten = of_y | {"dialogue_id": "s:y~P", "source_dialogue_id": "s:y", "turns": _turns(REWRITTEN)}
     store.write("rewritten_dialogues", frame("rewritten_dialogues", rewritten))
     asked_by_him = {
@@ -198,25 +156,13 @@ def _dialogue(name: str, said: tuple[str, str]) -> dict[str, Any]:
 
 
 def _turns(said: tuple[str, str]) -> list[dict[str, Any]]:
-    blank = {
-        "strategies": [],
-        "source_strategies": [],
-        "emotion": None,
-        "feedback": None,
-        "origin": "human",
-        "media": [],
-    }
-    return [blank | {"role": role, "text": text} for role, text in zip(("seeker", "supporter"), said, strict=True)]
+    roles = zip(("seeker", "supporter"), said, strict=True)
+    return [{"role": role, "text": text, "origin": "human"} for role, text in roles]
 
 
 def _unique(row: dict[str, Any]) -> dict[str, Any]:
-    clusters = {"cluster_id": "s:a/1", "n_questions": 2}  # his answer is nearly hers
-    return row | {
-        "cluster_id": row["post_id"],
-        "cluster_size": 1,
-        "group_id": "g0",
-        "answers": [one | clusters for one in row["answers"]],
-    }
+    answers = [one | {"cluster_id": "s:a/1", "n_questions": 2} for one in row["answers"]]  # his is nearly hers
+    return row | {"cluster_id": row["post_id"], "cluster_size": 1, "group_id": "g0", "answers": answers}
 
 
 def _chain(name: str, text: str, key: str) -> dict[str, Any]:
@@ -230,28 +176,13 @@ def _release(home: Path, store: Store) -> None:
     shard.parent.mkdir(parents=True)
     pq.write_table(to_arrow(store.read("rm_triplets").collect(), TABLES["rm_triplets"]), shard)
     content = shard.read_bytes()
-    entry = {
-        "path": str(shard.relative_to(folder)),
-        "split": "train",
-        "rows": 2,
-        "bytes": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
+    digest = hashlib.sha256(content).hexdigest()
+    entry = {"path": str(shard.relative_to(folder)), "split": "train", "rows": 2, "bytes": len(content)}
     finding = {"check": "c", "severity": "warn", "count": 1, "what": "w", "hint": "r", "examples": ["s:a"]}
-    release = Release(
-        name="v1",
-        made_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
-        code="",
-        pins={"rm_triplets": store.version("rm_triplets").version},
-        configs={"rm_triplets": [Shard.model_validate(entry)]},
-        settings={},
-        prompts={},
-        spend=[],
-        sources=[],
-        findings=[Finding.model_validate(finding)],
-        allowed=[],
-    )
-    (folder / "manifest.json").write_bytes(release.to_bytes())
+    release: dict[str, Any] = {"name": "v1", "made_at": "2026-01-01T00:00:00Z", "code": "", "findings": [finding]}
+    release |= {"pins": {"rm_triplets": store.version("rm_triplets").version}, "settings": {}, "prompts": {}}
+    release |= {"configs": {"rm_triplets": [entry | {"sha256": digest}]}, "spend": [], "sources": [], "allowed": []}
+    (folder / "manifest.json").write_bytes(Release.model_validate(release).to_bytes())
     note_publication(home, "team/set", "v1", "c0ffee")
 
 

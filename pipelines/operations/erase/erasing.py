@@ -89,6 +89,8 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
     lost = list(_erase_from_tables(Store(Home(home).data), plan, row_filter))
     releases = list(erase_from_releases(home, row_filter, scrub, plan.erasure))
     at_hosts = _forget_calls(home, plan)
+    had_index = Home(home).index.is_dir()  # of near-duplicates, which earlier versions kept: ids and hashes of texts
+    shutil.rmtree(Home(home).index, ignore_errors=True)
     receipt = Receipt(
         erasure=plan.erasure,
         began=plan.began,
@@ -100,7 +102,7 @@ def _finish(home: Path, plan: Plan, traces: TextTraces) -> Receipt:
         runs=erase_from_runs(home, row_filter, scrub),
         learnt=learnt(home, {of_release.place.rpartition("/")[2] for of_release, _ in releases}),
         crawled=clean_crawls(home, row_filter.erased),
-        index=_remove_index(home),
+        index=had_index,
         published=[place for _, places in releases for place in places],
         at_hosts=at_hosts,
         elsewhere=[row_filter.erased.masked(name, suppression.mask) for name in unmanaged_traces(home, scrub)],
@@ -119,15 +121,13 @@ def _erase_from_tables(store: Store, plan: Plan, row_filter: RowFilter) -> Itera
         for version in versions(store, table):
             if f"{version.name}@{version.version}" not in touched:
                 continue
-            changed = 0
+            kept = dropped = pl.DataFrame()
+            changed = masked = 0
             if not version.manifest.erased_by(plan.erasure):
                 where = (table, version.version, version.partition)
                 kept, changed = row_filter.split(table, store.read(*where).collect())
                 dropped, masked = row_filter.split(table + DROPPED, store.read_dropped(*where).collect())
-                changed += masked
-            else:
-                kept = dropped = pl.DataFrame()
-            erased = store.erase(version, kept, dropped, erasure=plan.erasure, changed=changed)
+            erased = store.erase(version, kept, dropped, erasure=plan.erasure, changed=changed + masked)
             if version.current and table not in PARTITIONED:
                 store.make_stale(table)
             tombstone = erased.manifest.erasures[-1]
@@ -146,10 +146,3 @@ def _forget_calls(home: Path, plan: Plan) -> list[AtHost]:
         AtHost(batch.host, batch.vendor, [name for name in (batch.file, batch.output, batch.errors) if name])
         for batch in left
     ]
-
-
-def _remove_index(home: Path) -> bool:
-    """Removes the index of near-duplicates that earlier versions kept: ids and hashes of texts."""
-    there = Home(home).index.is_dir()
-    shutil.rmtree(Home(home).index, ignore_errors=True)
-    return there

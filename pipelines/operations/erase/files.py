@@ -92,12 +92,12 @@ def _busy(path: Path, problem: str) -> Busy:
 def _scrub_table(database: sqlite3.Connection, table: str, scrub: Scrub) -> int:
     rows = database.execute(f'SELECT rowid, * FROM "{table}"')  # noqa: S608 - names of its own tables
     columns = [column[0] for column in rows.description[1:]]
-    changes = []
-    for rowid, *cells in rows:
-        for column, cell in zip(columns, cells, strict=True):
-            clean = _clean(cell, scrub)
-            if clean != cell:
-                changes.append((column, clean, rowid))
+    changes = [
+        (column, clean, rowid)
+        for rowid, *cells in rows
+        for column, cell in zip(columns, cells, strict=True)
+        if (clean := _clean(cell, scrub)) != cell
+    ]
     for column, clean, rowid in changes:
         database.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', (clean, rowid))  # noqa: S608
     return len(changes)
@@ -107,14 +107,14 @@ def _clean(cell: Any, scrub: Scrub) -> Any:
     """A cell without traces; the same where it has none. Dagster compresses some of its documents."""
     if isinstance(cell, str):
         return scrub(cell)
-    if isinstance(cell, bytes):
-        try:
-            text = zlib.decompress(cell).decode()
-        except (zlib.error, UnicodeDecodeError):
-            return cell
-        clean = scrub(text)
-        return cell if clean == text else zlib.compress(clean.encode())
-    return cell
+    if not isinstance(cell, bytes):
+        return cell
+    try:
+        text = zlib.decompress(cell).decode()
+    except (zlib.error, UnicodeDecodeError):
+        return cell
+    clean = scrub(text)
+    return cell if clean == text else zlib.compress(clean.encode())
 
 
 _NOTES = ("items.jsonl", "seen.jsonl", "seen-before.jsonl")
@@ -159,11 +159,9 @@ def clean_crawls(home: Path, erased: ErasedIds) -> int:
         for path in sorted(source.rglob("*")):
             if path.name in _NOTES:
                 count += _clean_notes(path, source.name, erased)
-            elif path.name.startswith("pages.sqlite"):
+            elif path.name.startswith("pages.sqlite") or path.suffix == ".part":  # half written by a killed process
                 path.unlink()
-                count += 1
-            elif path.suffix == ".part":  # left by a process that was killed as it wrote one
-                path.unlink()
+                count += path.suffix != ".part"
             elif path.name == "unknown" and path.is_dir():
                 shutil.rmtree(path)
                 count += 1
@@ -229,20 +227,26 @@ def erase_from_runs(home: Path, row_filter: RowFilter, scrub: Scrub) -> int:
     for run in list_runs(home):
         count += _erase_outputs(run, scrub)
         count += sum(scrub_file(log, scrub) for log in (*sorted(run.glob("log-*.txt")), *(run / SCORED).glob("*.txt")))
-        count += _remove_page(run / PAGE, scrub)
+        page = run / PAGE
+        if page.exists() and scrub(shown := html.unescape(page.read_text(encoding="utf-8"))) != shown:
+            page.unlink()  # the command that trained makes it again
+            count += 1
         cached = sum(path.is_file() for path in (run / CACHE).rglob("*"))
         shutil.rmtree(run / CACHE, ignore_errors=True)  # the next start copies the rows that are left again
-        parts = [path for path in (*run.glob("*.part"), *run.glob(f"{DATA}/*.part")) if path.is_file()]
-        for path in parts:
-            path.unlink()
-        count += cached + len(parts)
+        for part in (path for path in (*run.glob("*.part"), *run.glob(f"{DATA}/*.part")) if path.is_file()):
+            part.unlink()
+            count += 1
+        count += cached
     return count
 
 
 def _erase_outputs(run: Path, scrub: Scrub) -> int:
     """Removes the lines with a trace from outputs and scores, with all of the same prompt; how many files had any."""
     files = [*sorted((run / ROLLOUTS).glob("*.jsonl")), *sorted((run / SCORED).glob("*.jsonl"))]
-    lines = {path: list(_lines(path)) for path in files}
+    lines = {
+        path: [line.decode("utf-8", "surrogateescape") for line in path.read_bytes().splitlines(keepends=True)]
+        for path in files
+    }
     traced = {line for content in lines.values() for line in content if scrub(line) != line}
     groups = {group for line in traced if (group := _group(line))}
     count = 0
@@ -254,27 +258,12 @@ def _erase_outputs(run: Path, scrub: Scrub) -> int:
     return count
 
 
-def _lines(path: Path) -> Iterator[str]:
-    return (line.decode("utf-8", "surrogateescape") for line in path.read_bytes().splitlines(keepends=True))
-
-
 def _group(line: str) -> str | None:
     """The group of an output; None for half a line of a killed process."""
     try:
         return str(json.loads(line)["uid"]).partition("_")[0]
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _remove_page(page: Path, scrub: Scrub) -> bool:
-    """Removes a page with a trace: the command that trained makes it again."""
-    if not page.exists():
-        return False
-    shown = html.unescape(page.read_text(encoding="utf-8"))
-    if scrub(shown) == shown:
-        return False
-    page.unlink()
-    return True
 
 
 def learnt(home: Path, releases: Collection[str]) -> list[str]:

@@ -23,7 +23,7 @@ from pipelines.store.storage import LocalFolder
 from pipelines.store.store import Store, Version
 from pipelines.train.recipe import load_recipe
 from pipelines.train.runs import DATA, list_runs, read_note
-from schemas.tables import PARTITIONED, TABLES
+from schemas.tables import TABLES
 
 # Of a line of a journal: which post it is, and everything that somebody wrote in it.
 _POST = dict.fromkeys(("post_id", "url", "title", "description", "topic", "author"), pl.String)
@@ -60,7 +60,7 @@ def places(home: Path, store: Store) -> Iterator[Place]:
 
 def versions(store: Store, table: str) -> Iterator[Version]:
     """Every version of a table, of all its partitions."""
-    for partition in store.partitions(table) if table in PARTITIONED else [None]:
+    for partition in store.places(table):
         for version in store.version_ids(table, partition):
             yield store.version(table, version, partition)
 

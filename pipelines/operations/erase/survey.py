@@ -10,11 +10,12 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
+import pipelines
 from pipelines.core.files import sha256_of
 from pipelines.core.home import Home
 from pipelines.dedup.group_keys import dialogue_keys, post_keys
@@ -22,7 +23,7 @@ from pipelines.errors import LedgerBusy, RequestError
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.operations.erase.documents import Plan
 from pipelines.operations.erase.places import places, versions
-from pipelines.operations.erase.rows import DROPPED, ID_COLUMNS, IDS, ErasedIds, Mask, RowFilter, row_keys
+from pipelines.operations.erase.rows import DROPPED, ID_COLUMNS, ErasedIds, RowFilter, row_keys
 from pipelines.operations.erase.traces import TextTraces, texts_of, unescape
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
@@ -31,10 +32,6 @@ from schemas.dialogues import Dialogues
 from schemas.posts import Posts
 from schemas.tables import TABLES
 
-_SOURCES = {
-    *("raw_posts", "imported_posts", "clean_posts", "unique_posts"),
-    *("imported_dialogues", "clean_dialogues", "unique_dialogues", "coherent_dialogues"),
-}
 _PSEUDONYM = re.compile(r"u_[0-9a-f]{16}")
 
 
@@ -47,20 +44,8 @@ class Request:
     files: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True)
-class Targets:
-    """The posts, answers and dialogues that a request names, by id, and the keys of records that were never kept.
-
-    `namesakes`: other posts and dialogues whose ids look like parts of these.
-    """
-
-    ids: frozenset[str]
-    namesakes: frozenset[str]
-    records: dict[str, set[str]]
-
-
-def targets(request: Request, home: Path, store: Store) -> Targets:
-    """What a request names in all versions of all tables.
+def _targets(request: Request, home: Path, store: Store) -> tuple[ErasedIds, dict[str, set[str]]]:
+    """The posts, answers and dialogues that a request names, and the keys of records that were never kept.
 
     Raises RequestError for an empty request, and for a row, an author or a file that is nowhere known.
     """
@@ -70,7 +55,7 @@ def targets(request: Request, home: Path, store: Store) -> Targets:
     ids, records = _of_files(request.files, store)
     known, authors, whole = set(), set(), set()
     for place in places(home, store):
-        if place.table in _SOURCES:
+        if _is_source(place.table):
             written = _written(place.rows)
             known |= wanted.intersection(written["id"])
             by_author = written.filter(pl.col("author").is_in(list(request.authors)))
@@ -93,9 +78,9 @@ def targets(request: Request, home: Path, store: Store) -> Targets:
             where=home,
             hint="take it from the column `author`: u_ and 16 hex digits",
         )  # fmt: skip
-    named = frozenset(known | ids)
-    erased = ErasedIds(named)
-    return Targets(named, frozenset(name for name in whole - named if name in erased), records)
+    erased = ErasedIds(known | ids)
+    erased.namesakes |= {name for name in whole - erased.ids if name in erased}
+    return erased, records
 
 
 def _written(rows: pl.LazyFrame) -> pl.DataFrame:
@@ -138,7 +123,7 @@ def _of_files(files: tuple[Path, ...], store: Store) -> tuple[set[str], dict[str
 
 
 _GROUP_KEYS = {"clean_posts": post_keys, "clean_dialogues": dialogue_keys}
-_PROMPTS = ("md", "toml")
+_PROMPTS = (".md", ".toml")
 _AS_WRITTEN = frozenset({"raw_posts", "imported_posts", "imported_dialogues"})
 
 
@@ -151,10 +136,12 @@ def survey(home: Path, store: Store, request: Request, suppression: SuppressionL
     releases = Releases(home)
     for name in releases.names():
         releases.read(name)  # what is damaged now would pass for erased later
-    named = targets(request, home, store)
-    row_filter = _by_ids(home, store, named, suppression.mask)
-    wordings = _names_and_wordings(home, store, row_filter, suppression)
-    traces = TextTraces.of(*_erased_texts(home, store, row_filter))
+    erased, records = _targets(request, home, store)
+    named = frozenset(erased.ids)
+    _add_derived(home, store, erased)
+    row_filter = RowFilter(erased, suppression.mask, records)
+    texts = _texts(home, store, row_filter, suppression)
+    traces = TextTraces.of(texts.written, texts.made | row_filter.group_keys)
     for text in _our_texts():
         traces.add_elsewhere([text], source=True)
     touched, calls = _by_texts(home, store, row_filter, traces)
@@ -163,54 +150,72 @@ def survey(home: Path, store: Store, request: Request, suppression: SuppressionL
         erasure=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
         began=now,
         asked={"rows": len(request.rows), "authors": len(request.authors), "files": len(request.files)},
-        gone=sorted(row_filter.erased.ids),
-        namesakes=sorted(row_filter.erased.namesakes),
+        gone=sorted(erased.ids),
+        namesakes=sorted(erased.namesakes),
         quoting={table: sorted(keys) for table, keys in row_filter.quoting.items()},
         links=sorted(row_filter.group_keys),
         touched=sorted(touched),
         forgotten=sorted(_calls(home, calls, traces)),
-        kept_out=sorted({*named.ids, *request.authors}),
-        wordings=sorted(wordings),
-        taken_down=sorted(_crawled(home, store) & named.ids),
+        kept_out=sorted({*named, *request.authors}),
+        wordings=sorted(texts.wordings),
+        taken_down=sorted(texts.crawled & named),
         base=traces.base,
     )
     return plan, traces
 
 
-def _by_ids(home: Path, store: Store, named: Targets, mask: Mask) -> RowFilter:
-    """Everything erased by id; rewritings to an erased persona, and what was made of those, included."""
-    erased = ErasedIds(named.ids, named.namesakes)
+def _add_derived(home: Path, store: Store, erased: ErasedIds) -> None:
+    """Adds what was made from erased rows; rewritings to an erased persona, and what was made of those, included."""
     grown = True
     while grown:
         grown = False
         for place in places(home, store):
             ids = place.rows.select(name for name in place.columns if name in ID_COLUMNS).collect()
             grown |= erased.add_derived(ids.filter(erased.rows(ids)))
-    return RowFilter(erased, mask, {table: set(keys) for table, keys in named.records.items()})
 
 
-def _names_and_wordings(home: Path, store: Store, row_filter: RowFilter, suppression: SuppressionList) -> set[str]:
-    """Adds the addresses of erased posts to their ids; codes of the texts of what goes, as they came.
+class _Texts(NamedTuple):
+    """What people wrote of what goes, what was made from that, the codes of its words, the ids of crawled posts."""
 
-    Neither an address nor a text counts that something else, which stays, has as well.
+    written: set[str]
+    made: set[str]
+    wordings: set[str]
+    crawled: set[str]
+
+
+def _texts(home: Path, store: Store, row_filter: RowFilter, suppression: SuppressionList) -> _Texts:
+    """Reads what goes. Adds the addresses of erased posts to their ids, and the group keys in `splits` that go with it.
+
+    No address, group key or wording counts that something else, which stays, has as well.
     """
-    going: dict[str, set[str | None]] = {"urls": set(), "texts": set()}
-    staying: dict[str, set[str | None]] = {"urls": set(), "texts": set()}
+    texts, erased = _Texts(set(), set(), set(), set()), row_filter.erased
+    urls, urls_left, keys_left = set[str](), set[str](), set[str]()
+    words, words_left = set[str | None](), set[str | None]()
     for place in places(home, store):
-        if "url" in place.columns:
-            rows = place.rows.select("url", *(name for name in place.columns if name in IDS)).collect()
-            marks = row_filter.erased.rows(rows)
-            going["urls"].update(rows.filter(marks)["url"].drop_nulls())
-            staying["urls"].update(rows.filter(~marks)["url"].drop_nulls())
+        frame = place.rows.collect()
+        is_source = _is_source(place.table)
+        for removed in row_filter.removed(place.table, frame):
+            strings = texts.written if is_source else texts.made
+            strings.update(text for _, column in texts_of(removed) for text in column if text)
+            urls.update(removed["url"].drop_nulls() if "url" in removed.columns else [])
+            words.update(_all_words(removed) if place.table in _AS_WRITTEN else [])
+        if not is_source:
+            continue
+        left, _ = row_filter.split(place.table, frame)
+        urls_left.update(left["url"].drop_nulls() if "url" in left.columns else [])
         if place.table in _AS_WRITTEN:
-            frame = place.rows.collect()
-            for rows in row_filter.removed(place.table, frame):
-                going["texts"].update(_all_words(rows))
-            staying["texts"].update(_all_words(row_filter.split(place.table, frame)[0]))
-    erased = row_filter.erased
-    erased.ids |= {url for url in going["urls"] - staying["urls"] if url and "://" in url}
-    erased.namesakes |= {url for url in staying["urls"] if url and url in erased}
-    return {code for words in going["texts"] - staying["texts"] if (code := suppression.wording(words))}
+            words_left.update(_all_words(left))
+        if keys := _GROUP_KEYS.get(place.table):
+            losing = frame.filter(row_filter.losing(place.table, frame))
+            row_filter.group_keys.update(keys(losing)["keys"].explode())
+            keys_left.update(keys(left)["keys"].explode())
+        if place.table == "raw_posts":
+            texts.crawled.update(frame["post_id"])
+    row_filter.group_keys.difference_update(keys_left)
+    texts.wordings.update(code for one in words - words_left if (code := suppression.wording(one)))
+    erased.ids |= {url for url in urls - urls_left if "://" in url}
+    erased.namesakes |= {url for url in urls_left if url in erased}
+    return texts
 
 
 def _all_words(rows: pl.DataFrame) -> Iterator[str | None]:
@@ -218,25 +223,6 @@ def _all_words(rows: pl.DataFrame) -> Iterator[str | None]:
     yield from words_of(rows)
     if "answers" in rows.columns:
         yield from words_of(rows.select(answer="answers").explode("answer", empty_as_null=False).unnest("answer"))
-
-
-def _erased_texts(home: Path, store: Store, row_filter: RowFilter) -> tuple[set[str], set[str]]:
-    """What people wrote of what goes, and what was made from that. Adds the group keys in `splits` that go with it."""
-    written: set[str] = set()
-    made: set[str] = set()
-    staying: set[str] = set()
-    for place in places(home, store):
-        frame = place.rows.collect()
-        texts = written if _is_source(place.table) else made
-        for removed in row_filter.removed(place.table, frame):
-            texts.update(text for _, column in texts_of(removed) for text in column if text)
-        if place.table in _GROUP_KEYS:
-            left, _ = row_filter.split(place.table, frame)
-            losing = frame.filter(row_filter.losing(place.table, frame))
-            for rows, keys in ((losing, row_filter.group_keys), (left, staying)):
-                keys.update(_GROUP_KEYS[place.table](rows)["keys"].explode())
-    row_filter.group_keys.difference_update(staying)
-    return written, made | row_filter.group_keys
 
 
 def _by_texts(home: Path, store: Store, row_filter: RowFilter, traces: TextTraces) -> tuple[set[str], set[str]]:
@@ -269,13 +255,8 @@ def _is_source(table: str) -> bool:
 
 def _our_texts() -> Iterator[str]:
     """Our own prompts and the sentences that rules fill in: they lead to nobody."""
-    folders = [files("pipelines")]
-    while folders:
-        for entry in folders.pop().iterdir():
-            if entry.is_dir():
-                folders.append(entry)
-            elif entry.name.rpartition(".")[2] in _PROMPTS:
-                yield entry.read_text(encoding="utf-8")
+    root = Path(pipelines.__path__[0])
+    return (path.read_text(encoding="utf-8") for path in root.rglob("*") if path.suffix in _PROMPTS)
 
 
 def _calls(home: Path, made: Iterable[str], traces: TextTraces) -> set[str]:
@@ -304,9 +285,3 @@ def _calls(home: Path, made: Iterable[str], traces: TextTraces) -> set[str]:
                 hint=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
             )
     return keys
-
-
-def _crawled(home: Path, store: Store) -> set[str]:
-    """The ids of all posts that were crawled."""
-    raw = [place.rows.select("post_id").collect() for place in places(home, store) if place.table == "raw_posts"]
-    return set().union(*(rows["post_id"] for rows in raw))

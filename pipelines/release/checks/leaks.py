@@ -1,12 +1,10 @@
 """Leaks between splits: near-duplicates, retold texts, and rows in another split than what they are made from.
 
-A retelling is no near-duplicate: it is cut into turns, shortened, and half of it is in other words. What is left are a
-few characters in a row that no other text has. So each row is the set of its shingles of five characters (of English:
-words). A post and a dialogue that have nothing to do with each other hardly share any: of 78,000 pairs of a question of
-PsyQA and a dialogue of SMILE, CPsyCoun or ESConv none shared more than six. Two dialogues by models do, for they begin
-alike: where neither's set was made from the other's, one counts as a retelling if it holds nearly all of the other, or
-if both were made from one set and share a good part of their openings; of two posts, if one holds half of the other.
-None of this rests on what gave the splits (`pipelines.dedup.group_keys`).
+A retelling is cut into turns, shortened and half in other words, so each row is the set of its shingles of five
+characters (of English: words): of 78,000 unrelated pairs of a question of PsyQA and a dialogue none shared more than
+six. Two dialogues by models share more, for they begin alike: where neither's set was made from the other's, one is a
+retelling if it holds nearly all of the other, or if both were made from one set and share a good part of their
+openings; of two posts, if one holds half of the other. None of this rests on what gave the splits.
 """
 
 import re
@@ -138,10 +136,7 @@ def text_reuse(released: Released) -> Iterator[Finding]:
                 pairs.add(" ~ ".join(sorted(f"{each.name} ({each.split})" for each in (one, other))))
     if pairs:
         what = f"{len(pairs):,} pairs of rows in different splits tell the same story{_made_from(released)}"
-        hint = (
-            "leave the set out that was made from the other, or have one row of each pair erased "
-            "(gongqing erase ROW_ID)"
-        )
+        hint = "leave the set out that was made from the other, or erase one row of each pair (gongqing erase ROW_ID)"
         yield finding("text_reuse", what, hint, pairs)
 
 
@@ -225,15 +220,11 @@ def descendants(released: Released) -> Iterator[Finding]:
 def _drawn(released: Released) -> pl.DataFrame:
     """`row_id`, `split`, `answer_id` of every answer to a post that a row holds: reference, positive or negative."""
     reference = pl.concat_list(pl.col("extra_info").struct.field("reference_id"))
-    named = {
-        "grpo_ecot": reference,
-        "grpo_coe": reference,
-        "rm_triplets": pl.concat_list("positive_id", "negative_ids"),
-    }
+    triplet = pl.concat_list("positive_id", "negative_ids")
     drawn = [
-        rows.select("row_id", "split", answer_id=named[config]).explode("answer_id")
-        for config, rows in released.configs.items()
-        if config in named
+        released.configs[config].select("row_id", "split", answer_id=ids).explode("answer_id")
+        for config, ids in (("grpo_ecot", reference), ("grpo_coe", reference), ("rm_triplets", triplet))
+        if config in released.configs
     ]
     empty = pl.DataFrame(schema=dict.fromkeys(("row_id", "split", "answer_id"), pl.String))
     return pl.concat([empty, *drawn]).drop_nulls("answer_id")
@@ -243,8 +234,7 @@ def _answers(released: Released, split_of: pl.DataFrame) -> pl.DataFrame:
     """`answer_id` and the `splits` that it stands in. An answer that was moved is named after the post that it left."""
     ids = pl.col("answers").list.eval(pl.element().struct.field("answer_id"))
     answers = released.table("unique_posts").select("group_id", answer_id=ids).explode("answer_id")
-    placed = answers.join(split_of, on="group_id").group_by("answer_id")
-    return placed.agg(splits=pl.col("of_group").unique())
+    return answers.join(split_of, on="group_id").group_by("answer_id").agg(splits=pl.col("of_group").unique())
 
 
 def groups(released: Released) -> Iterator[Finding]:
@@ -259,8 +249,7 @@ def groups(released: Released) -> Iterator[Finding]:
 
 def _torn(rows: pl.DataFrame, by: str) -> pl.Series:
     """The values of a column that are in more than one split."""
-    counted = rows.group_by(by).agg(splits=pl.col("split").n_unique())
-    return counted.filter(pl.col("splits") > 1).get_column(by)
+    return rows.group_by(by).agg(pl.col("split").n_unique()).filter(pl.col("split") > 1).get_column(by)
 
 
 def _refused(ids: Collection[str] | pl.Series, what: str) -> Iterator[Finding]:

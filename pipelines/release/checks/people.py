@@ -1,16 +1,13 @@
 """What a release may not tell of people: personal data, signs of risk, minors, who stands out, who was erased.
 
-Names, schools, employers, hospitals and addresses are placeholders by now, and a released row has no author, address or
-day. The quasi-identifiers left in a text are age, city or province, stage of school and occupation. One of them points
-at nobody; two or more may, where few others share them. So rows are classed by their quasi-identifiers (k-anonymity,
-Sweeney 2002), and classes of fewer than K are counted; a class includes the rows that have more of them. It is a
-warning: what one text alone has in this corpus may be true of thousands outside of it.
+The quasi-identifiers left in a text are age, city or province, stage of school and occupation. Two or more may point at
+somebody, where few others share them: rows are classed by them (k-anonymity, Sweeney 2002), and classes of fewer than K
+counted; a class includes the rows that have more of them. It is a warning: it may be true of thousands elsewhere.
 """
 
 from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
-from pathlib import Path
 
 import polars as pl
 
@@ -38,11 +35,6 @@ def personal_data(released: Released) -> Iterator[Finding]:
     """Texts in which the finders of `pipelines.text.pii` still find something, placeholders being nothing;
     and posts and dialogues that their set names by a mobile number, an address or an identity card.
     """
-    yield from _in_texts(released)
-    yield from _in_ids(released)
-
-
-def _in_texts(released: Released) -> Iterator[Finding]:
     texts = released.texts
     distinct = texts["text"].unique()
     spans = find(distinct, names=released.settings.cleaning.names)
@@ -54,10 +46,7 @@ def _in_texts(released: Released) -> Iterator[Finding]:
         what = "personal data are left: " + ", ".join(f"{kind} in {n:,} rows" for kind, n in counts.iter_rows())
         hint = "have these rows erased (gongqing erase ROW_ID), or mend the rules of pipelines/text/pii"
         yield finding("personal_data", what, hint, rows["row_id"].unique())
-
-
-def _in_ids(released: Released) -> Iterator[Finding]:
-    """A whole id, as its set gives it: a hash may hold a run of figures that looks like a number."""
+    # Of an id all counts, as its set gives it: a hash may hold a run of figures that looks like a number.
     known = released.sources.join(released.rows.select("origin").unique(), on="origin")
     ids = known.with_columns(source_id=pl.col("origin").str.strip_prefix(pl.col("source") + ":"))
     spans = find(ids["source_id"], names=False)
@@ -115,11 +104,8 @@ def _rows(released: Released, origins: list[str], again: pl.DataFrame) -> list[s
 def k_anonymity(released: Released) -> Iterator[Finding]:
     """Seekers whose age, place, school and job fewer than K share, themselves among them."""
     seekers = _seekers(released)
-    few = pl.concat(
-        _few(seekers, together)
-        for size in range(_TOGETHER, len(_patterns()) + 1)
-        for together in combinations(_patterns(), size)
-    )
+    sizes = range(_TOGETHER, len(_patterns()) + 1)
+    few = pl.concat(_few(seekers, together) for size in sizes for together in combinations(_patterns(), size))
     if few.height:
         what = (
             f"{few.height:,} of {seekers.height:,} seekers tell {_TOGETHER} or more of {', '.join(_patterns())}, and "
@@ -170,7 +156,9 @@ def erased(released: Released) -> Iterator[Finding]:
     An erasure rewrites every version that is there. A version that comes back afterwards, from a backup or another
     home, holds the row again.
     """
-    listed, suppression = _takedown(Home(released.home).takedown), SuppressionList(released.home)
+    takedown, suppression = Home(released.home).takedown, SuppressionList(released.home)
+    lines = takedown.read_text(encoding="utf-8-sig").splitlines() if takedown.exists() else []
+    listed = [name for line in lines if (name := line.split("#", 1)[0].strip())]
     origins = [name for name in released.rows["origin"].unique() if name in suppression]
     source_id = pl.col("origin").str.splitn(":", 2).struct.field("field_1")
     rows = released.rows.filter(pl.col("origin").is_in([*listed, *origins]) | source_id.is_in(listed))
@@ -178,8 +166,3 @@ def erased(released: Released) -> Iterator[Finding]:
         what = f"{rows.height:,} rows come from what was erased, or is to be taken down"
         hint = "erase it from the versions that hold it (gongqing erase ROW_ID), then gongqing refresh"
         yield finding("erased", what, hint, rows["row_id"])
-
-
-def _takedown(path: Path) -> list[str]:
-    lines = path.read_text(encoding="utf-8-sig").splitlines() if path.exists() else []
-    return [name for line in lines if (name := line.split("#", 1)[0].strip())]

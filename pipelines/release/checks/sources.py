@@ -1,16 +1,14 @@
-"""Where released rows come from, under what licence and consent, what no model made, what was lost with clips."""
+"""Where released rows come from, under what licence and consent, and what was lost with clips."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 
 import polars as pl
 
-from pipelines.release.checks.released import Released, finding, origin
+from pipelines.release.checks.released import Released, finding
 from pipelines.store.release_manifest import MEDIA, Finding, Source
 from pipelines.text.keys import key_of
 from schemas.ids import round_id
-from schemas.table import NO_MODEL
-from schemas.tables import PARTITIONED, TABLES
 
 # The consent of a source is the first of these that any of its rows has: one that nobody asked is not outweighed.
 _WEAKEST_FIRST = ("not_asked", "agreement", "public_licence", "given", "synthetic", "invented")
@@ -94,95 +92,3 @@ def media(released: Released) -> Iterator[Finding]:
         what = f"text only: {share} lacked media, and are left out"
         ids = [round_id(*row) for row in lacking.iter_rows()]
         yield finding(MEDIA, what, "nothing is lost but these: clips are not read here", ids, severity="warn")
-
-
-NOT_FROM_A_MODEL = "not_from_a_model"
-UNJUDGED = "unjudged"
-
-# What leads from a row that has a provider to the post or dialogue that it speaks of.
-_LEADS = ("source_dialogue_id", "post_id", "dialogue_id", "row_id")
-_PERSONAS = ("persona_id", "supporter_persona_id")
-
-
-def not_from_a_model(released: Released) -> Iterator[Finding]:
-    """Rows whose provider, or the provider of what they were made from, is no model (DESIGN §2.5).
-
-    Written replies of the samples, a filter by form alone, the rules of older versions. A row counts where it says so
-    itself, as a triplet does whose negative they judged, and where a table before its own, however far, holds such a
-    row on the same post or dialogue; a rewriting, also where the profile of a persona that it was written to is theirs.
-    """
-    known = set(released.sources["origin"])
-    profiles = _origins(released.table("disc_profiles"), known)
-    of_no_model = {table: _origins(released.table(table), known, profiles) for table in _with_provider(released)}
-    ids: dict[str, set[str]] = {}
-    tables: set[str] = set()
-    for config in released.configs:
-        before = {table: origins for table, origins in of_no_model.items() if table in ancestors(released, config)}
-        rows = released.rows.filter(config=config)
-        inherited = rows.filter(pl.col("origin").is_in(list(set().union(*before.values()))))
-        own = rows.filter(pl.col("row_id").is_in(_own(released.configs[config]).implode()))
-        if inherited.height or own.height:
-            ids[config] = {*inherited["row_id"], *own["row_id"]}
-            tables |= {table for table, origins in before.items() if not origins.isdisjoint(inherited["origin"])}
-            tables |= {config} if own.height else set()
-    if ids:
-        counts = ", ".join(f"{config} {len(rows):,}" for config, rows in ids.items())
-        what = f"rows rest on what no model made or judged ({', '.join(sorted(tables))}): {counts}"
-        hint = (
-            "have a model make them (gongqing refresh --provider openai --budget USD), or release them marked "
-            "as such (--allow not_from_a_model)"
-        )
-        yield finding(NOT_FROM_A_MODEL, what, hint, [row_id for rows in ids.values() for row_id in rows])
-
-
-def unjudged(released: Released) -> Iterator[Finding]:
-    """Prompts of posts that the rules doubted, and that no model has judged (`--strict` refuses them)."""
-    ids = [
-        row_id
-        for rows in released.configs.values()
-        if "extra_info" in rows.columns
-        for row_id in rows.filter(pl.col("extra_info").struct.field("unjudged"))["row_id"]
-    ]
-    if ids:
-        what = f"{len(ids):,} prompts are of posts that may not ask for help: no model has judged them"
-        hint = "gongqing refresh --select topics --provider openai --budget USD"
-        yield finding(UNJUDGED, what, hint, ids, severity="warn")
-
-
-def ancestors(released: Released, table: str) -> set[str]:
-    """The tables that the pinned version of a table was made from, however far back; not the table itself."""
-    above: set[str] = set()
-    waiting = [table]
-    while waiting:
-        for version in (one for one in released.pins.values() if one.table == waiting[-1]):
-            parents = {parent.partition("/")[0] for parent in version.manifest.runs[-1].parents}
-            new = parents - above - PARTITIONED
-            above |= new
-            waiting[:0] = sorted(new)
-        waiting.pop()
-    return above
-
-
-def _own(rows: pl.DataFrame) -> pl.Series:
-    """The ids of the rows that name no model among their providers."""
-    if "providers" not in rows.columns:
-        return pl.Series(dtype=pl.String)
-    return rows.filter(pl.col("providers").list.eval(pl.element().is_in(NO_MODEL)).list.any())["row_id"]
-
-
-def _with_provider(released: Released) -> Iterable[str]:
-    """The pinned tables whose rows have a provider."""
-    pinned = {version.table for version in released.pins.values()}
-    return (table for table in TABLES if table in pinned and "provider" in TABLES[table].column_names())
-
-
-def _origins(rows: pl.DataFrame, known: set[str], profiles: Collection[str] = ()) -> set[str]:
-    """The posts and dialogues that rows of no model speak of, or that were rewritten to a persona out of `profiles`."""
-    lead = next(name for name in _LEADS if name in rows.columns)
-    origins = set()
-    for row in rows.select(lead, "provider", *(name for name in _PERSONAS if name in rows.columns)).iter_rows():
-        row_id, provider, *personas = row
-        of_personas = (origin(one, known) for one in personas if one is not None)
-        if provider in NO_MODEL or any(one in profiles for one in of_personas):
-            origins.add(origin(row_id, known))
-    return {one for one in origins if one is not None}

@@ -54,22 +54,19 @@ def _prompts(rows: pl.DataFrame, answerer: str) -> list[pl.DataFrame]:
     prompt = prompt.join(dialogue, on=["row_id", "text"], how="anti")
     answers = _each(rows, extra.field("references")).with_columns(part=pl.lit(answerer))
     drawn = pl.col("reward_model").struct.field("ground_truth")
-    truth = rows.filter(~extra.field("references").list.contains(drawn)).select(
-        "row_id", "split", place=pl.lit(0, pl.Int64), text=drawn
-    )
-    label = rows.select("row_id", "split", place=pl.lit(0, pl.Int64), text=extra.field("topic")).drop_nulls("text")
-    return [
-        *(dialogue, prompt, answers),
-        *(truth.with_columns(part=pl.lit(answerer)), label.with_columns(part=pl.lit("label"))),
-    ]
+    truth = _first(rows.filter(~extra.field("references").list.contains(drawn)), drawn, pl.lit(answerer))
+    return [dialogue, prompt, answers, truth, _first(rows, extra.field("topic"), pl.lit("label")).drop_nulls("text")]
 
 
 def _triplets(rows: pl.DataFrame) -> list[pl.DataFrame]:
     generic = pl.when(pl.col("kind") == "generic").then(pl.lit("generic")).otherwise(pl.lit("answer"))
     parts = {"query": pl.lit("seeker"), "positive": pl.lit("answer"), "negative": generic}
-    return [
-        rows.select("row_id", "split", place=pl.lit(0, pl.Int64), text=name, part=part) for name, part in parts.items()
-    ]
+    return [_first(rows, pl.col(name), part) for name, part in parts.items()]
+
+
+def _first(rows: pl.DataFrame, text: pl.Expr, part: pl.Expr) -> pl.DataFrame:
+    """A text of each row that is the only one of its part."""
+    return rows.select("row_id", "split", place=pl.lit(0, pl.Int64), text=text, part=part)
 
 
 def _chats(config: str, rows: pl.DataFrame) -> list[pl.DataFrame]:

@@ -4,6 +4,7 @@ The front matter is what the Hub and `datasets` read (`spec/llm.md` §E); the re
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from schemas.tables import TABLES
 
 LICENCES = "LICENSE.md"  # the Hub links to a file of this name, and to no other
 
+_CRISIS = ROOT / "docs" / "crisis.md"
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 # Names that the Hub knows, in the spelling of its cards.
 _LICENCES = (
@@ -140,7 +142,8 @@ def card(
             if finding.check not in ("withheld", "left_out", "consent", MEDIA)
         ],
         allows_risk=(release.settings.get("prompts") or {}).get("allow_risk"),
-        crisis=_crisis_lines(),
+        # Whom to call: the first part.
+        crisis=_CRISIS.read_text(encoding="utf-8").partition("\n## ")[0].rstrip().replace("# ", "## ", 1),
     )
     return f"---\n{_front(release, folder, measures)}\n---\n\n{body}"
 
@@ -152,9 +155,7 @@ def _front(release: Release, folder: Path, measures: Measures) -> str:
     total = _total(release)
     tasks = dict.fromkeys(task for config in release.configs for task in _TASKS[config.partition("_")[0]])
     licence = _licence(release.sources)
-    extra: dict[str, Any] = {}
-    if licence == "other":
-        extra |= {"license_name": "by-source", "license_link": LICENCES}
+    extra: dict[str, Any] = {"license_name": "by-source", "license_link": LICENCES} if licence == "other" else {}
     if is_sensitive(release):
         extra |= {"extra_gated_prompt": _GATE, "extra_gated_fields": _GATE_FIELDS}
     data = DatasetCardData(
@@ -180,27 +181,19 @@ def _front(release: Release, folder: Path, measures: Measures) -> str:
 
 
 def _info(release: Release, folder: Path, config: str) -> dict[str, Any]:
-    shards = release.configs[config]
-    sizes = {shard: _arrow_bytes(folder / shard.path) for shard in shards}
+    sizes: Counter[str] = Counter()
+    for shard in release.configs[config]:
+        with pq.ParquetFile(folder / shard.path) as file:  # `datasets` counts the bytes of rows in Arrow
+            sizes[shard.split] += sum(batch.nbytes for batch in file.iter_batches())
     return {
         "config_name": config,
         "splits": [
-            {
-                "name": split,
-                "num_bytes": sum(size for shard, size in sizes.items() if shard.split == split),
-                "num_examples": release.rows(config, split),
-            }
+            {"name": split, "num_bytes": sizes[split], "num_examples": release.rows(config, split)}
             for split in _splits(release, config)
         ],
-        "download_size": sum(shard.bytes for shard in shards),
-        "dataset_size": sum(sizes.values()),
+        "download_size": sum(shard.bytes for shard in release.configs[config]),
+        "dataset_size": sizes.total(),
     }
-
-
-def _arrow_bytes(shard: Path) -> int:
-    """What `datasets` takes for the size of a shard: that of its rows in Arrow, not of the file."""
-    with pq.ParquetFile(shard) as file:
-        return sum(batch.nbytes for batch in file.iter_batches())
 
 
 def _total(release: Release) -> int:
@@ -267,9 +260,3 @@ def _with_count(finding: Finding) -> str:
     """What a check says, with its number where the words do not have it."""
     count = f"{finding.count:,}"
     return finding.what if count in finding.what.split() else f"{finding.what} ({count} in all)"
-
-
-def _crisis_lines() -> str:
-    """The first part of docs/crisis.md: whom to call."""
-    text = (ROOT / "docs" / "crisis.md").read_text(encoding="utf-8")
-    return text.partition("\n## ")[0].rstrip().replace("# ", "## ", 1)

@@ -80,11 +80,7 @@ def hub_errors(doing: str, repo: str) -> Iterator[None]:
     missing = (
         (errors.RevisionNotFoundError, "there is no such revision", "name a tag of it"),
         (errors.RepositoryNotFoundError, "there is no such data set, or the token may not see it", "check both"),
-        (
-            errors.RemoteEntryNotFoundError,
-            "there is no such file",
-            "name a data set, and a revision, that gongqing published",
-        ),
+        (errors.RemoteEntryNotFoundError, "there is no such file", "name a data set and tag that gongqing published"),
     )
     try:
         yield

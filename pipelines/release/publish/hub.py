@@ -33,15 +33,6 @@ class Published(NamedTuple):
     new: bool
 
 
-class _Remote(NamedTuple):
-    """The data set on the Hub before anything is done."""
-
-    head: str
-    tagged: str | None  # the commit of the release's tag
-    at_head: Release | None  # what the manifest at the head says
-    at_tag: Release | None
-
-
 def publish(
     release: Release,
     folder: Path,
@@ -67,18 +58,21 @@ def publish(
         api.create_repo(repo, private=True, exist_ok=True, **_DATA_SET)
         _guard(api, repo, private, is_sensitive(release))
     with hub_errors("reading the data set", repo):
-        remote = _remote(api, repo, release.name)
-        commit = _published_commit(api, remote, release, repo)
+        head = api.dataset_info(repo).sha
+        tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, **_DATA_SET).tags}
+        tagged = tags.get(release.name)
+        at_head = _manifest_at(api, repo, head)
+        commit = _published_commit(api, repo, release, head, at_head, tagged)
     new = commit is None
     if commit is None:
         paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         additions = [CommitOperationAdd(path, folder / path) for path in paths]
         _upload(api, repo, additions, progress)
-        removed = sorted(_our_files(api, repo, remote) - set(paths))
+        removed = sorted(_our_files(api, repo, head, at_head) - set(paths))
         before_commit()
         operations = [*additions, *map(CommitOperationDelete, removed)]
-        commit = _commit(api, repo, operations, release, remote.head)
-    if remote.tagged is None:
+        commit = _commit(api, repo, operations, release, head)
+    if tagged is None:
         with hub_errors("tagging the release", repo):
             api.create_tag(repo, tag=release.name, revision=commit, tag_message=release.content, **_DATA_SET)
     if not private:
@@ -98,14 +92,6 @@ def _guard(api: Any, repo: str, private: bool, gated: bool) -> None:
         api.update_repo_settings(repo, gated="manual", **_DATA_SET)
 
 
-def _remote(api: Any, repo: str, tag: str) -> _Remote:
-    head = api.dataset_info(repo).sha
-    tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, **_DATA_SET).tags}
-    tagged = tags.get(tag)
-    at_tag = None if tagged is None else _manifest_at(api, repo, tagged)
-    return _Remote(head, tagged, _manifest_at(api, repo, head), at_tag)
-
-
 def _manifest_at(api: Any, repo: str, revision: str) -> Release | None:
     """What a revision of the data set says of itself; None where it holds no release of ours."""
     from huggingface_hub.errors import RemoteEntryNotFoundError
@@ -118,22 +104,21 @@ def _manifest_at(api: Any, repo: str, revision: str) -> Release | None:
             return None
 
 
-def _published_commit(api: Any, remote: _Remote, release: Release, repo: str) -> str | None:
+def _published_commit(
+    api: Any, repo: str, release: Release, head: str, at_head: Release | None, tagged: str | None
+) -> str | None:
     """The commit that holds the release, or None. Where it has no tag, an earlier call was broken off in between."""
-
-    def is_release(there: Release | None) -> bool:
-        return there is not None and (there.name, there.content) == (release.name, release.content)
-
-    if remote.tagged is None:
-        whole = is_release(remote.at_head) and _is_whole(api, repo, remote.head, release)
-        return remote.head if whole else None
-    if not is_release(remote.at_tag):
+    there = at_head if tagged is None else _manifest_at(api, repo, tagged)
+    is_release = there is not None and (there.name, there.content) == (release.name, release.content)
+    if tagged is None:
+        return head if is_release and _is_whole(api, repo, head, release) else None
+    if not is_release:
         raise TagTaken(
             f"the tag {release.name} is there and stands for something else",
             where=repo,
             hint="a release is never changed: give this one another name",
         )
-    return remote.tagged
+    return tagged
 
 
 def _is_whole(api: Any, repo: str, head: str, release: Release) -> bool:
@@ -143,13 +128,13 @@ def _is_whole(api: Any, repo: str, head: str, release: Release) -> bool:
     return {file.path: file.lfs and file.lfs.sha256 for file in there if file.path in shards} == shards
 
 
-def _our_files(api: Any, repo: str, remote: _Remote) -> set[str]:
+def _our_files(api: Any, repo: str, head: str, at_head: Release | None) -> set[str]:
     """The files that the release at the head brought with it and that are still there."""
-    if remote.at_head is None:
+    if at_head is None:
         return set()
-    shards = {shard.path for shards in remote.at_head.configs.values() for shard in shards}
+    shards = {shard.path for shards in at_head.configs.values() for shard in shards}
     with hub_errors("reading the data set", repo):
-        there = api.list_repo_files(repo, revision=remote.head, **_DATA_SET)
+        there = api.list_repo_files(repo, revision=head, **_DATA_SET)
     return (shards | EXTRA_FILES) & set(there)
 
 

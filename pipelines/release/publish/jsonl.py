@@ -88,10 +88,9 @@ def _write(path: Path, rows: Iterator[Row], convert: Convert) -> int:
     """Writes the rows that have all their words; how many. No loader reads a file without rows: there is none then."""
     count = 0
     with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            if not row.get(WITHHELD):
-                file.write(json.dumps(convert(row), ensure_ascii=False) + "\n")
-                count += 1
+        for row in (row for row in rows if not row.get(WITHHELD)):
+            file.write(json.dumps(convert(row), ensure_ascii=False) + "\n")
+            count += 1
     if not count:
         path.unlink()
     return count
@@ -102,11 +101,8 @@ def _messages(row: Row) -> dict[str, Any]:
 
 
 def _conversations(row: Row) -> dict[str, Any]:
-    return {
-        "conversations": [
-            {"from": _SPEAKERS[message["role"]], "value": message["content"]} for message in row["messages"]
-        ]
-    }
+    messages = row["messages"]
+    return {"conversations": [{"from": _SPEAKERS[one["role"]], "value": one["content"]} for one in messages]}
 
 
 def _ranked(row: Row) -> dict[str, Any]:

@@ -46,7 +46,9 @@ def measure(release: Release, folder: Path, public: Path | None = None) -> Measu
     for config, shards in release.configs.items():
         lengths = measures.lengths.setdefault(config, [])
         for shard in shards:
-            published = None if public is None else _row_ids(public / shard.path)
+            published = None
+            if public is not None:
+                published = set(pq.read_table(public / shard.path, columns=["row_id"])[0].to_pylist())
             for row in rows_of(folder / shard.path):
                 if published is not None and row["row_id"] not in published:
                     continue
@@ -58,10 +60,6 @@ def measure(release: Release, folder: Path, public: Path | None = None) -> Measu
                 if (topic := extra.get("topic")) is not None:
                     measures.topics[CATEGORY_OF.get(topic, _OTHER)] += 1
     return measures
-
-
-def _row_ids(shard: Path) -> set[str]:
-    return set(pq.read_table(shard, columns=["row_id"])[0].to_pylist())
 
 
 def _texts(row: Row) -> Iterator[str]:

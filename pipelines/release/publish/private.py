@@ -17,8 +17,8 @@ from pipelines.store.store import Store
 from pipelines.text.keys import key_of
 from pipelines.text.runs import Run, Runs
 from schemas.ids import digest
-from schemas.tables import PARTITIONED
 
+_MARKS = re.compile(r"[/#~|+]")  # before a part of an id
 _QUOTE = re.compile(r"⟦([0-9a-f]{16}) ([0-9]+):([0-9]+) ([^⟦⟧]+)⟧")
 
 
@@ -40,11 +40,6 @@ def elsewhere(text: str, change: Callable[[str], str]) -> str:
         parts += [change(text[at : quote.start()]), quote[0]]
         at = quote.end()
     return "".join([*parts, change(text[at:])])
-
-
-def unquoted(text: str) -> list[str]:
-    """The text before, between and behind the references."""
-    return _QUOTE.sub("\0", text).split("\0")
 
 
 def has_quotes(text: str) -> bool:
@@ -98,7 +93,7 @@ class PrivateTexts:
 
     @cached_property
     def runs(self) -> Runs:
-        """Where a text repeats any of them for 15 characters and more."""
+        """Where a text repeats any of them for LEAST characters and more."""
         return self._runs(str)
 
     @cached_property
@@ -116,17 +111,12 @@ class PrivateTexts:
 
     def repeated_folded(self, text: str) -> bool:
         """Whether a text, outside of its references, repeats any in other marks, another width or the other script."""
-        return any(self._folded_runs.find(key_of(part, "script")) for part in unquoted(text))
+        return any(self._folded_runs.find(key_of(part, "script")) for part in _QUOTE.sub("\0", text).split("\0"))
 
     def owner(self, row_id: str) -> str | None:
         """The private post or dialogue that a row was made from; None where it is none of these."""
-        name = row_id
-        while name not in self._of_owner:
-            cut = max(name.rfind(mark) for mark in "/#~|+")
-            if cut < 0:
-                return None
-            name = name[:cut]
-        return name
+        ends = [len(row_id), *(mark.start() for mark in reversed(list(_MARKS.finditer(row_id))))]
+        return next((row_id[:end] for end in ends if row_id[:end] in self._of_owner), None)
 
     def own_runs(self, owner: str) -> Runs:
         """Where a text repeats what stands in one post with its answers, or in one dialogue, for a few characters; in
@@ -153,7 +143,7 @@ def read_private(store: Store, pins: Mapping[str, str] | None = None) -> Private
 
 def _rows(store: Store, pins: Mapping[str, str] | None) -> Iterator[dict[str, Any]]:
     for table in (*_POSTS, *_DIALOGUES):
-        for partition in store.partitions(table) if table in PARTITIONED else [None]:
+        for partition in store.places(table):
             name = table if partition is None else f"{table}/{partition}"
             if store.pointer(table, partition) is None or (pins is not None and name not in pins):
                 continue

@@ -81,12 +81,9 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
 
     Raises PrivateText with the rows in which 15 characters of one stand.
     """
-    repeating = []
-    for path in sorted(folder.rglob("*.parquet")):
-        repeating += [row["row_id"] for row in rows_of(path) if _repeats(row, private)]
-    for path in (*folder.glob("*.md"), folder / MANIFEST):
-        if path.exists() and private.repeated_in_ours(path.read_text(encoding="utf-8")):
-            repeating.append(path.name)
+    shards, documents = sorted(folder.rglob("*.parquet")), (*folder.glob("*.md"), *folder.glob(MANIFEST))
+    repeating = [row["row_id"] for path in shards for row in rows_of(path) if _repeats(row, private)]
+    repeating += [path.name for path in documents if private.repeated_in_ours(path.read_text(encoding="utf-8"))]
     if repeating:
         raise PrivateText(
             f"{len(repeating):,} rows or files of the export repeat {LEAST} characters or more of a text that may not "
@@ -151,19 +148,16 @@ class _Publisher:
         row_id: str = row["row_id"]
         source = row_id.partition(":")[0]
         owner = self.private.owner(row_id)
-        own = None
-        if owner is not None or source not in self._sources:
-            if owner is None:
-                reason = "the text that they were made from is not in this home"
-                self._left_out[config, reason].append(row_id)
-                return None
-            if row.get("variant") in ("R", "P"):
-                self._left_out[config, "they are rewrites of texts that may not be published"].append(row_id)
-                return None
-            own = self._own_runs(owner)
+        own = None if owner is None else self._own_runs(owner)
         public = _changed(row, lambda text: self._without_runs(text, own), prompt=self._prompt)
-        if any(map(self.private.repeated_folded, _texts(public))):
+        reason = ""
+        if owner is None and source not in self._sources:
+            reason = "the text that they were made from is not in this home"
+        elif owner is not None and row.get("variant") in ("R", "P"):
+            reason = "they are rewrites of texts that may not be published"
+        elif any(map(self.private.repeated_folded, _texts(public))):
             reason = "they repeat such texts in other marks or in the other script"
+        if reason:
             self._left_out[config, reason].append(row_id)
             return None
         withheld = public != row

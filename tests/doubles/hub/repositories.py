@@ -71,13 +71,9 @@ class Repository:
         """The files of a revision."""
         return self.commits[self.commit(revision)].tree
 
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, told: dict[str, Any]) -> "Repository":
-        """The inverse of `as_dict`."""
+        """The inverse of `asdict`."""
         commits = {
             oid: Commit(one["parent"], one["title"], {path: File(**file) for path, file in one["tree"].items()})
             for oid, one in told.pop("commits").items()
@@ -107,7 +103,7 @@ class Repositories:
         """Puts it on disk, whole or not at all."""
         path = self._file(name)
         fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(repository.as_dict(), indent=1), encoding="utf-8")
+        fresh.write_text(json.dumps(asdict(repository), indent=1), encoding="utf-8")
         fresh.replace(path)
 
     def create(self, name: str, *, private: bool) -> None:
@@ -122,10 +118,6 @@ class Repositories:
         """Takes everything away."""
         for path in self.folder.glob("*/*"):
             path.unlink()
-
-    def delete(self, name: str) -> None:
-        """Takes it away; nothing where there is none."""
-        self._file(name).unlink(missing_ok=True)
 
     def blob(self, sha256: str) -> Path:
         """Where content lies, or would."""
@@ -160,8 +152,6 @@ class Repositories:
             elif kind == "deletedFile":
                 if tree.pop(value["path"], None) is None:
                     raise Refused(404, "EntryNotFound", "A file with this name doesn't exist")
-            elif kind == "deletedFolder":
-                tree = {path: file for path, file in tree.items() if not path.startswith(value["path"])}
             else:
                 raise Refused(400, "BadRequest", f"no operation {kind}")
         if header.get("parentCommit") not in (None, head):

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from aiohttp import web
@@ -28,7 +28,6 @@ class Trouble:
 
     spared: int = 0  # uploads that go well before `cut` begins
     cut: int = 0  # uploads whose connection breaks in the middle
-    sick: int = 0  # requests that get a 503
     slow: float = 0.0  # seconds that every upload takes longer
     overtaken: int = 0  # commits before which somebody else's lands
     unheard: int = 0  # commits that are made, and the connection breaks before the answer
@@ -50,7 +49,6 @@ class Server:
         for method, path, handler in (
             ("GET", "/api/whoami-v2", self._who),
             ("POST", "/api/repos/create", self._create),
-            ("DELETE", "/api/repos/delete", self._delete),
             ("POST", "/api/validate-yaml", self._validate),
             ("GET", _API, self._info),
             ("GET", _API + "/revision/{revision}", self._info),
@@ -64,7 +62,6 @@ class Server:
             ("POST", _API + "/tag/{revision}", self._tag),
             ("POST", "/datasets/{owner}/{name}.git/info/lfs/objects/batch", self._batch),
             ("PUT", "/_lfs/{sha256}", self._upload),
-            ("POST", "/_lfs/verify", self._verify),
             ("GET", "/datasets/{owner}/{name}/resolve/{revision}/{path:.*}", self._resolve),
             ("GET", "/_hub/requests", self._told),
             ("GET", "/_hub/state/{owner}/{name}", self._state),
@@ -86,20 +83,15 @@ class Server:
         told = {"method": request.method, "path": request.path, "token": known, "status": 0, "bytes": 0}
         self.requests.append(told)
         request["told"] = told
-        response = await self._answer(request, handler, let_in=known or signed)
+        try:
+            if not (known or signed):
+                raise Refused(401, "Unauthorized", "Invalid credentials")
+            response = await handler(request)
+        except Refused as refused:
+            headers = {"X-Error-Code": refused.code, "X-Error-Message": refused.message}
+            response = web.json_response({"error": refused.message}, status=refused.status, headers=headers)
         told["status"] = response.status
         return response
-
-    async def _answer(self, request: web.Request, handler: Handler, *, let_in: bool) -> web.StreamResponse:
-        if self.trouble.sick:
-            self.trouble.sick -= 1
-            return web.json_response({"error": "invented: something broke"}, status=503)
-        if not let_in:
-            return _refusal(Refused(401, "Unauthorized", "Invalid credentials"))
-        try:
-            return await handler(request)
-        except Refused as refused:
-            return _refusal(refused)
 
     async def _who(self, _: web.Request) -> web.Response:
         access = {"displayName": "invented", "role": "write", "createdAt": _WHEN}
@@ -118,11 +110,6 @@ class Server:
         except Refused as refused:
             return web.json_response({"error": refused.message, "url": url}, status=refused.status)
         return web.json_response({"url": url, "name": name, "id": "invented"})
-
-    async def _delete(self, request: web.Request) -> web.Response:
-        asked = await request.json()
-        self.repositories.delete(f"{asked.get('organization') or 'me'}/{asked['name']}")
-        return web.Response()
 
     async def _validate(self, _: web.Request) -> web.Response:
         return web.json_response({"errors": [], "warnings": []})
@@ -204,11 +191,8 @@ class Server:
         for asked in (await request.json())["objects"]:
             answer: dict[str, Any] = {"oid": asked["oid"], "size": asked["size"], "authenticated": True}
             if not self.repositories.blob(asked["oid"]).exists():
-                base = f"{_origin(request)}/_lfs"
-                answer["actions"] = {
-                    "upload": {"href": f"{base}/{asked['oid']}?signature={_SIGNATURE}"},
-                    "verify": {"href": f"{base}/verify"},
-                }
+                href = f"{_origin(request)}/_lfs/{asked['oid']}?signature={_SIGNATURE}"
+                answer["actions"] = {"upload": {"href": href}}
             objects.append(answer)
         return web.json_response({"transfer": "basic", "objects": objects}, content_type="application/vnd.git-lfs+json")
 
@@ -227,12 +211,6 @@ class Server:
         if hashlib.sha256(content).hexdigest() != sha256:
             raise Refused(400, "BadDigest", "the content is not what its name says")
         self.repositories.blob(sha256).write_bytes(content)
-        return web.Response()
-
-    async def _verify(self, request: web.Request) -> web.Response:
-        asked = await request.json()
-        if not self.repositories.blob(asked["oid"]).exists():
-            raise Refused(404, "EntryNotFound", "never uploaded")
         return web.Response()
 
     async def _commit(self, request: web.Request) -> web.StreamResponse:
@@ -273,7 +251,7 @@ class Server:
         return web.json_response(self.requests)
 
     async def _state(self, request: web.Request) -> web.Response:
-        return web.json_response(self._repository(request).as_dict())
+        return web.json_response(asdict(self._repository(request)))
 
     async def _switch(self, request: web.Request) -> web.Response:
         for name, value in (await request.json()).items():
@@ -305,11 +283,6 @@ def _entry(path: str, file: File) -> dict[str, Any]:
 
 def _folder(path: str) -> dict[str, Any]:
     return {"type": "directory", "oid": hashlib.sha1(path.encode()).hexdigest(), "size": 0, "path": path}
-
-
-def _refusal(refused: Refused) -> web.Response:
-    headers = {"X-Error-Code": refused.code, "X-Error-Message": refused.message}
-    return web.json_response({"error": refused.message}, status=refused.status, headers=headers)
 
 
 def _hung_up(request: web.Request) -> web.Response:

@@ -23,7 +23,7 @@ from pipelines.operations.erase.erasing import erase, look, resume
 from pipelines.operations.erase.survey import Request
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList, alone, require_no_erasure
-from schemas.tables import PARTITIONED, TABLES
+from schemas.tables import TABLES
 
 ASKED = Request(rows=("s:a", "s:x"))
 
@@ -78,8 +78,7 @@ def test_no_id_of_it_is_left(erased):
 
 
 def all_versions(store, table):
-    partitions = store.partitions(table) if table in PARTITIONED else [None]
-    return [version for partition in partitions for version in store.versions(table, partition)]
+    return [version for place in store.places(table) for version in store.versions(table, place)]
 
 
 def parts(store, version):
@@ -232,22 +231,17 @@ def test_a_post_that_stands_in_a_journal_alone_is_erased_by_its_id_and_by_its_au
     assert (home / "takedown.txt").read_text(encoding="utf-8").split() == ["replica:1", "replica:2"]
 
 
-def test_unmanaged_files_are_named_and_left(home):
-    (home / "out").mkdir()
-    (home / "out" / "notes.md").write_text(f"s:a: {HERS}", encoding="utf-8")
-    (home / "out" / "s:b.md").write_text(HIS, encoding="utf-8")
-    [receipt] = erase(home, ASKED)
-    assert receipt.elsewhere == ["out/notes.md"]
-    assert (home / "out" / "notes.md").read_text(encoding="utf-8") == f"s:a: {HERS}"
-
-
-def test_what_a_fetch_from_the_hub_left_half_done_goes(home):
-    """It would go on from there, past the erasure."""
+def test_half_a_fetch_goes_and_unmanaged_files_are_named_and_left(home):
     half = home / "releases" / ".fetching" / "c0ffee" / "sft_coe" / "train-00000-of-00001.parquet"
     half.parent.mkdir(parents=True)
     pl.DataFrame({"row_id": ["s:a"], "text": [HERS]}).write_parquet(half)
-    erase(home, ASKED)
-    assert not half.exists()
+    notes = home / "out" / "notes.md"
+    notes.parent.mkdir()
+    notes.write_text(f"s:a: {HERS}", encoding="utf-8")
+    (home / "out" / "s:b.md").write_text(HIS, encoding="utf-8")
+    [receipt] = erase(home, ASKED)
+    assert not half.exists(), "a fetch would go on from there, past the erasure"
+    assert (receipt.elsewhere, notes.read_text(encoding="utf-8")) == (["out/notes.md"], f"s:a: {HERS}")
 
 
 def test_what_is_left_of_a_plan_that_was_never_whole_or_is_done_goes(home):
@@ -347,16 +341,7 @@ def test_a_question_under_way_comes_first(home):
     assert traces(home, runs([HERS])) == {}
 
 
-def test_a_damaged_version_comes_first(home):
-    """Nobody knows what is in it."""
-    version = Store(home / "data").version("ecot_chains")
-    (home / "data" / "ecot_chains" / version.version / version.manifest.files[0].path).write_bytes(b"")
-    with pytest.raises(DamagedVersion):
-        erase(home, ASKED)
-    assert list(documents.unfinished(home)) == []
-
-
-def test_a_damaged_release_comes_first(home):
+def test_a_damaged_release_or_version_comes_first(home):
     """Rows that somebody else took out of it would pass for erased, and the release for whole."""
     [shard] = (home / "releases" / "v1" / "rm_triplets").glob("*.parquet")
     pq.write_table(pq.read_table(shard).slice(0, 1), shard)
@@ -364,6 +349,11 @@ def test_a_damaged_release_comes_first(home):
         erase(home, ASKED)
     shard.unlink()
     with pytest.raises(DamagedRelease, match="missing"):
+        erase(home, ASKED)
+    shutil.rmtree(home / "releases" / "v1")
+    version = Store(home / "data").version("ecot_chains")
+    (home / "data" / "ecot_chains" / version.version / version.manifest.files[0].path).write_bytes(b"")
+    with pytest.raises(DamagedVersion):  # nobody knows what is in it
         erase(home, ASKED)
     assert list(documents.unfinished(home)) == []
 

@@ -45,18 +45,8 @@ def test_what_is_gone_is_gone_and_nothing_else(drawn):
             "imported_posts", frame("imported_posts", *(post(n, t, *given[n]) for n, t in said.items())), partition="s"
         )
         store.write("clean_posts", frame("clean_posts", *(clean_post(n, t, *given[n]) for n, t in said.items())))
-        made = [
-            {
-                **MADE_BY,
-                "post_id": f"s:{n}",
-                "group_id": "g",
-                "situation": t,
-                "motivation": "",
-                "strategy": "",
-                "answer": "",
-            }
-            for n, t in chains.items()
-        ]
+        of_chain = MADE_BY | {"group_id": "g", "motivation": "", "strategy": "", "answer": ""}
+        made = [of_chain | {"post_id": f"s:{n}", "situation": t} for n, t in chains.items()]
         store.write("ecot_chains", frame("ecot_chains", *made))
         before = rows_of(store)
         asked = f"s:{name}/r0" if alone and answers[name] else f"s:{name}"

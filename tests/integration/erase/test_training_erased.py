@@ -60,26 +60,18 @@ def lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
 
 
-def test_it_leaves_rollouts_rows_logs_and_pages_and_runs_that_learnt_it_are_named(home: Path, on_it: Path):
+def test_it_leaves_every_file_of_a_run_and_runs_that_learnt_it_are_named(home: Path, on_it: Path):
     assert traces(on_it, runs([HERS])).keys() == {"log-0001.txt", "report.html", "rollouts/1.jsonl"}
-    [receipt] = erase(home, ASKED)
-    assert receipt.learnt == ["training/on-it"]
-    assert receipt.runs == 5
-    assert traces(on_it, runs([HERS, TO_HER])) == {}
-    assert not (on_it / "report.html").exists()
-
-
-def test_caches_and_half_written_files_of_killed_runs_are_removed(home: Path, on_it: Path):
     kept = on_it / "cache" / "parquet" / "default-0" / "0.0.0"
     kept.mkdir(parents=True)
     pl.DataFrame({"prompt": [HERS]}).write_ipc_stream(kept / "parquet-train.arrow")
-    for name in ("run.json.part", "data/validation.parquet.part"):
+    for name in ("run.json.part", "data/validation.parquet.part"):  # of killed runs
         (on_it / name).write_text(HERS, encoding="utf-8")
-    assert len(traces(on_it, runs([HERS]))) == 6
     [receipt] = erase(home, ASKED)
+    assert receipt.learnt == ["training/on-it"]
     assert receipt.runs == 5 + 3
-    assert not (on_it / "cache").exists()
-    assert traces(on_it, runs([HERS])) == {}
+    assert traces(on_it, runs([HERS, TO_HER])) == {}
+    assert not [name for name in ("report.html", "cache") if (on_it / name).exists()]
 
 
 def test_what_started_from_a_model_that_has_learnt_it_has_learnt_it_too(home: Path):
@@ -104,22 +96,18 @@ def test_it_leaves_the_rollouts_in_every_version(home: Path, on_it: Path):
     store = Store(home / "data")
     version = store.version("rollouts", partition="on-it")
     assert version.rows == 4
+    unscored = trained(home, "unscored", "v1", HERS)
+    shutil.rmtree(unscored / "scored")
+    report(store, unscored)
     erase(home, ASKED)
+    by_prompt = store.read("rollouts", partition="unscored").collect()
+    assert (by_prompt["uid"].to_list(), by_prompt["row_id"].to_list()) == (["g2", "g2"], [None, None])
     left = store.read("rollouts", version.version, "on-it").collect()
     assert left["row_id"].to_list() == ["s:b", "s:b"]
     store.verify(store.version("rollouts", version.version, "on-it"))
     outcome = report(store, on_it)  # the page is made again from what is left
     assert (outcome.rollouts.rows, OTHERS in outcome.page.read_text(encoding="utf-8")) == (2, True)
     assert traces(on_it, runs([HERS])) == {}
-
-
-def test_rollouts_without_scores_go_by_their_prompt(home: Path):
-    run = trained(home, "unscored", "v1", HERS)
-    shutil.rmtree(run / "scored")
-    report(Store(home / "data"), run)
-    erase(home, ASKED)
-    left = Store(home / "data").read("rollouts", partition="unscored").collect()
-    assert (left["uid"].to_list(), left["row_id"].to_list()) == (["g2", "g2"], [None, None])
 
 
 def test_nothing_is_erased_while_a_run_trains(home):

@@ -8,7 +8,7 @@ from published_rows import NAME
 
 from pipelines.errors import RequestError, UnknownName
 from pipelines.release.publish.folder import export_folder
-from pipelines.release.publish.jsonl import FORMS, export_jsonl
+from pipelines.release.publish.jsonl import export_jsonl
 
 
 def lines(path):
@@ -85,14 +85,10 @@ def test_rows_that_lack_words_are_left_out_and_a_file_without_rows_is_not_writte
     assert "rm_triplets_train" not in (tmp_path / "none" / "dataset_info.json").read_text(), "no file without rows"
 
 
-def test_prompts_alone_are_no_file_for_a_trainer(mixed, tmp_path):
+def test_prompts_alone_are_no_file_for_a_trainer_and_another_form_is_refused(mixed, tmp_path):
     prompts = mixed.release.model_copy(update={"configs": {"grpo_ecot": mixed.release.configs["grpo_ecot"]}})
     with pytest.raises(RequestError, match="a prompt set has no answer to imitate"):
         export_jsonl(prompts, mixed.releases.folder(NAME), tmp_path, "openai")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_another_form_is_refused_with_the_nearest_name(exported):
     with pytest.raises(UnknownName, match="llama-factory"):
-        exported("llama_factory")
-    assert set(FORMS) == {"llama-factory", "sharegpt", "openai"}
+        export_jsonl(prompts, mixed.releases.folder(NAME), tmp_path, "llama_factory")
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """Texts that may not be printed: dialogues under an agreement, words in another dress, and English that is chance."""
 
+import shutil
 from typing import Any
 
 import polars as pl
@@ -82,6 +83,14 @@ def exported(tmp_path, store, *chats, **more):
     return published, {row["row_id"]: row for path in (tmp_path / "out").glob("*/*.parquet") for row in rows_of(path)}
 
 
+def came_back(tmp_path, published) -> Releases:
+    reader = Releases(tmp_path / "reader")
+    with reader.staging() as staged:
+        shutil.copytree(tmp_path / "out" / "sft_cer", staged / "sft_cer")
+        reader.publish(staged, published)
+    return reader
+
+
 def content(row, place):
     return row["messages"][place]["content"]
 
@@ -93,32 +102,23 @@ def test_of_a_dialogue_under_an_agreement_the_labels_are_published_and_come_back
     assert row["withheld"]
     assert content(row, 1).startswith("求助者：⟦")
     assert content(row, 2).startswith(f"{STEPS}<answer>⟦"), "what a model wrote stays"
-    reader = Releases(tmp_path / "reader")
-    with reader.staging() as staged:
-        (staged / "sft_cer").mkdir()
-        for path in (tmp_path / "out" / "sft_cer").iterdir():
-            (staged / "sft_cer" / path.name).write_bytes(path.read_bytes())
-        reader.publish(staged, published)
+    reader = came_back(tmp_path, published)
     _, missing = restore_folder(reader, "v1", store, tmp_path / "whole")
     (whole,) = rows_of(next((tmp_path / "whole").glob("*/*.parquet")))
     assert missing == []
     assert (content(whole, 1), content(whole, 2), whole["withheld"]) == (asked, answer, False)
 
 
-@pytest.mark.parametrize(
-    "dressed",
-    [
+def test_a_row_that_repeats_a_text_in_another_dress_is_left_out(tmp_path, store):
+    dressed = [
         "孩子上初中 以后就不爱 说话了 我问他什么 他都说没事",
         "孩子上初中以後就不愛說話了，我問他什麼他都說沒事",
         "孩子上初中\n以后就\n不爱说\n话了我问他什么\n他都说没事",
-    ],
-)
-def test_a_row_that_repeats_a_text_in_another_dress_is_left_out(tmp_path, store, dressed):
-    published, rows = exported(
-        tmp_path, store, chat("ours:1#1/1/a", "我想换一份工作。", dressed), chat("ours:1#1/1/b", "我想换工作。", "好。")
-    )
+    ]
+    chats = [chat(f"ours:1#{n}/1/a", "我想换一份工作。", text) for n, text in enumerate(dressed, 1)]
+    published, rows = exported(tmp_path, store, *chats, chat("ours:1#1/1/b", "我想换工作。", "好。"))
     assert list(rows) == ["ours:1#1/1/b"]
-    assert ["other marks" in one.what for one in published.findings] == [True]
+    assert [("other marks" in one.what, one.count) for one in published.findings] == [(True, 3)]
     assert [source.rows for source in published.sources] == [0, 1, 0], "the card counts what is published"
 
 
@@ -159,12 +159,7 @@ def test_a_publication_from_elsewhere_is_passed_on_as_it_came(tmp_path, store):
     """Its tables are not in this home; and rows that lack words, or have all of them, stay as they were."""
     chats = [chat("agreed:1#1/1/sft_cer", SEEKER, SUPPORTER), chat("ours:1#1/1/a", "我想换工作。", "好。")]
     published, rows = exported(tmp_path, store, *chats)
-    home = tmp_path / "reader"
-    with Releases(home).staging() as staged:
-        (staged / "sft_cer").mkdir()
-        for path in (tmp_path / "out" / "sft_cer").iterdir():
-            (staged / "sft_cer" / path.name).write_bytes(path.read_bytes())
-        Releases(home).publish(staged, published)
+    home = came_back(tmp_path, published).home
     assert export(home, "v1", tmp_path / "again") == published
     again = {row["row_id"]: row for path in (tmp_path / "again").glob("*/*.parquet") for row in rows_of(path)}
     assert again == rows

@@ -46,12 +46,6 @@ RECORDS: tuple[Reasoning, ...] = (ECOT, COE, CER)
 NAMES = {Ecot: ECOT_TAGS, Coe: COE_TAGS, Cer: CER_TAGS}
 # Every section of every format, as (record, tag); the first name of a format is the one that holds the others.
 SECTIONS = [pytest.param(one, tag, id=f"{type(one).__name__}-{tag}") for one in RECORDS for tag in NAMES[type(one)][1:]]
-# Elements that stand side by side: the steps among themselves, and what holds them beside the answer.
-NEIGHBOURS = [
-    pytest.param(one, first, second, id=f"{type(one).__name__}-{first}")
-    for one in RECORDS
-    for first, second in [*pairwise(NAMES[type(one)][1:-1]), (NAMES[type(one)][0], "answer")]
-]
 
 
 def element(text: str, tag: str) -> str:
@@ -68,21 +62,15 @@ def refusal(record: Reasoning, text: str) -> tuple[str, str]:
 # --- what the formats look like
 
 
-def test_ecot_is_what_the_paper_shows():
+def test_the_formats_are_what_the_papers_show():
     assert ECOT.render() == (
         "<thinking><situation>您失眠了</situation><motivation>想被理解</motivation><strategy>先共情</strategy></thinking>"
         "<answer>您辛苦了。</answer>"
     )
-
-
-def test_coe_is_what_the_paper_shows():
     assert COE.render() == (
         "<empathy_think><L1>难过</L1><L2>觉得自己没用</L2><L3>想被认可</L3><L4>先倾听</L4></empathy_think>"
         "<answer>抱抱你。</answer>"
     )
-
-
-def test_cer_holds_its_fields_on_the_first_line_of_each_step():
     assert CER.render() == (
         "<cer_think><history>阶段：探索\n刚说到考试。</history>"
         "<emotion>情感：消极；情绪：焦虑；强度：3\n反复说睡不着。</emotion>"
@@ -123,31 +111,23 @@ def test_each_tag_that_is_missing_or_too_many():
     assert misses == []
 
 
-@pytest.mark.parametrize(("record", "first", "second"), NEIGHBOURS)
-def test_out_of_order_names_the_tag_that_comes_too_late(record: Reasoning, first: str, second: str):
-    text = record.render()
-    one, other = element(text, first), element(text, second)
-    assert refusal(record, text.replace(one + other, other + one)) == ("out_of_order", first)
+def test_out_of_order_names_the_tag_that_comes_too_late():
+    for record in RECORDS:
+        text, names = record.render(), NAMES[type(record)]
+        for first, second in [*pairwise(names[1:-1]), (names[0], "answer")]:  # that stand side by side
+            one, other = element(text, first), element(text, second)
+            assert refusal(record, text.replace(one + other, other + one)) == ("out_of_order", first)
 
 
 @pytest.mark.parametrize(("record", "tag"), SECTIONS)
-def test_nested(record: Reasoning, tag: str):
+def test_what_stands_in_or_before_a_section(record: Reasoning, tag: str):
+    text = record.render()
     for stray in NAMES[type(record)]:
         for written in (f"<{stray}>", f"</{stray}>", f"<{stray}>…</{stray}>"):
             if written != f"</{tag}>":  # that one closes the section
-                broken = record.render().replace(f"<{tag}>", f"<{tag}>{written}")
-                assert refusal(record, broken) == ("nested", stray)
-
-
-@pytest.mark.parametrize(("record", "tag"), SECTIONS)
-def test_outside(record: Reasoning, tag: str):
-    assert refusal(record, record.render().replace(f"<{tag}>", f"好的。<{tag}>")) == ("outside", tag)
-    assert refusal(record, record.render() + "好的。") == ("outside", "answer")
-
-
-@pytest.mark.parametrize(("record", "tag"), SECTIONS)
-def test_empty(record: Reasoning, tag: str):
-    text = record.render()
+                assert refusal(record, text.replace(f"<{tag}>", f"<{tag}>{written}")) == ("nested", stray)
+    assert refusal(record, text.replace(f"<{tag}>", f"好的。<{tag}>")) == ("outside", tag)
+    assert refusal(record, text + "好的。") == ("outside", "answer")
     for unseen in ("", " ", "\n\u3000\t", "\u200b", " \ufeff\n\x00", "\u3164\u0301"):
         assert refusal(record, text.replace(element(text, tag), f"<{tag}>{unseen}</{tag}>")) == ("empty", tag)
 
@@ -395,12 +375,8 @@ def test_the_message_says_what_is_wrong_and_where(text: str, message: str):
     with pytest.raises(FormatError) as caught:
         Ecot.parse(text)
     assert str(caught.value) == message
-    assert isinstance(caught.value, ValueError)
-
-
-def test_an_error_travels_between_processes():
-    error = pickle.loads(pickle.dumps(FormatError("empty", "L2", "<L2> is empty")))
-    assert (error.problem, error.tag, str(error)) == ("empty", "L2", "<L2> is empty")
+    again = pickle.loads(pickle.dumps(caught.value))  # it travels between processes
+    assert (again.problem, again.tag, str(again)) == (caught.value.problem, caught.value.tag, message)
 
 
 def test_verl_workers_import_nothing_heavy_with_it():

@@ -150,25 +150,18 @@ def test_the_id_of_a_post_or_dialogue_is_its_source_and_its_source_id():
         assert not TABLES[name].is_valid(row.with_columns(pl.lit("elsewhere:1").alias(column)))
 
 
-@pytest.mark.parametrize("value", ["b", "ab", "a\n", "", "A", "a.c ", "abc"])
-def test_a_closed_set_is_closed(value: str):
+def test_a_closed_set_is_closed():
     class Closed(Table):
         """One column."""
 
         column = one_of(("a", "a.c"), primary_key=True, description="a or a.c")
 
     assert Closed.is_valid(pl.DataFrame({"column": ["a", "a.c"]}))
-    assert not Closed.is_valid(pl.DataFrame({"column": [value]}))
+    for value in ("b", "ab", "a\n", "", "A", "a.c ", "abc"):
+        assert not Closed.is_valid(pl.DataFrame({"column": [value]})), value
 
 
 def test_a_reason_is_one_word():
-    def valid(reason: str) -> bool:
-        return Dropped.is_valid(
-            pl.DataFrame(
-                {"stage": ["s"], "unit": ["post"], "row_id": ["1"], "reason": [reason], "detail": [None]},
-                schema=Dropped.polars_schema(),
-            )
-        )
-
-    assert valid("too_short")
-    assert not any(map(valid, ["", "Too short", "too short", "1st", "太短"]))
+    for reason in ("too_short", "", "Too short", "too short", "1st", "太短"):
+        row = pl.DataFrame([("s", "post", "1", reason, None)], schema=Dropped.polars_schema(), orient="row")
+        assert Dropped.is_valid(row) == (reason == "too_short"), reason

@@ -1,22 +1,12 @@
 """The list of what never comes back."""
 
 import polars as pl
-import pytest
 
-from pipelines.core.files import write_whole
-from pipelines.errors import Busy
-from pipelines.store.suppression import SuppressionList, require_no_erasure, words_of
-from schemas.tables import TABLES
+from pipelines.store.suppression import SuppressionList, words_of
 
 
 def rows(*names: str) -> pl.DataFrame:
-    table = TABLES["imported_dialogues"]
-    made = [{"dialogue_id": f"s:{name}", "source": "s", "source_id": name} for name in names]
-    return (
-        pl.DataFrame(made)
-        .select("dialogue_id", "source", "source_id")
-        .cast({name: table.polars_schema()[name] for name in ("dialogue_id", "source", "source_id")})
-    )
+    return pl.DataFrame([{"dialogue_id": f"s:{name}", "source": "s", "source_id": name} for name in names])
 
 
 def test_a_home_where_nothing_was_erased_keeps_all_and_makes_no_file(tmp_path):
@@ -85,10 +75,3 @@ def test_codes_are_those_of_the_home(tmp_path):
     """A list that somebody else has leads to nobody, even for one who guesses ids."""
     assert SuppressionList(tmp_path / "a").code("s:1") == SuppressionList(tmp_path / "a").code("s:1")
     assert SuppressionList(tmp_path / "a").code("s:1") != SuppressionList(tmp_path / "b").code("s:1")
-
-
-def test_an_unfinished_erasure_stops_everything_else(tmp_path):
-    require_no_erasure(tmp_path)
-    write_whole(tmp_path / "erasures" / "20260101T000000-abcdef.plan", b"{}")
-    with pytest.raises(Busy, match="gongqing erase --resume"):
-        require_no_erasure(tmp_path)

@@ -86,14 +86,11 @@ def test_every_table_with_a_group_and_a_provider_is_checked():
     assert made <= set(MADE_OF_TRAINING_ROWS)
 
 
-def test_a_group_with_rows_in_two_splits_is_torn():
+def test_a_group_with_rows_in_two_splits_and_two_groups_that_share_a_key_are_torn():
     told = (*POSTS, post(3, "我也和室友处不来，天天躲在图书馆。", group_id="g2"))
     rows = _moved(few_rows(*told, split_of=SPLITS), **{"s:3": "train"})
     (found,) = groups(few_rows(*told, split_of=SPLITS, grpo_ecot=rows))
     assert (found.check, found.count, found.examples) == ("groups", 1, ["g2"])
-
-
-def test_a_link_in_groups_of_two_splits_tears_both():
     given = splits(**SPLITS).with_columns(members=pl.lit(["t:shared"]))
     (found,) = groups(few_rows(*POSTS, split_of=SPLITS, splits=given))
     assert found.examples == ["g1", "g2"]

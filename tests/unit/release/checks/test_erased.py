@@ -16,6 +16,7 @@ POSTS = (
 
 @pytest.mark.parametrize(("line", "row_id"), [("s:1  # its writer asked", "s:1"), ("1", "s:1"), ("t:9", "s:t:9")])
 def test_a_listed_row_is_refused(tmp_path, line, row_id):
+    assert list(erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))) == []
     (tmp_path / "takedown.txt").write_text(f"# asked for\n\n{line}\n", encoding="utf-8-sig")
     (found,) = erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))
     assert (found.severity, found.count, found.examples) == ("refuse", 1, [row_id])
@@ -25,7 +26,3 @@ def test_a_row_that_was_erased_and_came_back_is_refused(tmp_path):
     SuppressionList(tmp_path).add(["s:12"])
     (found,) = erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))
     assert (found.severity, found.examples) == ("refuse", ["s:12"])
-
-
-def test_without_a_list_nothing_is(tmp_path):
-    assert list(erased(few_rows(*POSTS, split_of={"g1": "train"}, home=tmp_path))) == []

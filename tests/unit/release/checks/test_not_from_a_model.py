@@ -7,8 +7,8 @@ from released_rows import few_rows
 from unique_rows import post
 
 from pipelines.release.assemble import CHECKS, STRICT, findings
+from pipelines.release.checks.no_model import not_from_a_model, unjudged
 from pipelines.release.checks.released import Released
-from pipelines.release.checks.sources import ancestors, not_from_a_model, unjudged
 from pipelines.settings import Settings
 from pipelines.store import Store
 from schemas.tables import TABLES
@@ -20,13 +20,6 @@ def released(sample_home, tmp_path) -> Released:
     home = planted_home(sample_home, tmp_path / "home", provider="written")
     store = Store(home / "data")
     return Released(home, store, {one.name: one for table in TABLES for one in store.current(table)}, Settings())
-
-
-def test_a_table_comes_from_its_parents_and_theirs(released):
-    assert ancestors(released, "grpo_cer") >= {"sampled_turns", "splits", "coherent_dialogues", "unique_dialogues"}
-    assert ancestors(released, "grpo_ecot") >= {"topics", "unique_posts", "clean_posts"}
-    assert "coherent_dialogues" not in ancestors(released, "grpo_ecot")
-    assert ancestors(released, "imported_posts") == set()
 
 
 def test_every_round_rests_on_the_filter_and_few_posts_on_topics(released, sample_store: Store):

@@ -38,19 +38,14 @@ def test_sets_that_the_samples_do_not_give_are_listed_with_the_reason(sample_hom
     assert "rm_unified (people have labelled nothing (docs/training-sets.md))" in found.what
 
 
-def test_a_table_that_was_never_made_says_so(sample_home, tmp_path):
-    shutil.copytree(sample_home / "data", tmp_path / "data")
-    shutil.rmtree(tmp_path / "data" / "grpo_coe")
-    (found,) = _told(tmp_path)
-    assert "grpo_coe (never made)" in found.what
-
-
 def test_prompts_wait_for_no_labels(sample_home, tmp_path):
     """A home of posts alone: its set of dialogues is empty for want of dialogues."""
     shutil.copytree(sample_home / "data", tmp_path / "data")
+    shutil.rmtree(tmp_path / "data" / "grpo_coe")
     store = Store(tmp_path / "data")
     store.write("grpo_cer", store.read("grpo_cer").collect().clear())
     (found,) = _told(tmp_path)
+    assert "grpo_coe (never made)" in found.what
     assert "grpo_cer (there was nothing to make it from)" in found.what
 
 
