@@ -1,7 +1,6 @@
 """The three reasoning formats: ECoT (M §3.1), CoE (E §3.1) and CER (C; the grammar is ours). Written, and read back.
 
-One `Grammar` serves all three: a tree of tags that is data. Writer, strict reader, prompts and rewards share it.
-The module is imported inside verl's workers, so it needs nothing but pydantic.
+Writer, strict reader, prompts and rewards share one `Grammar`. Verl's workers import it: it needs nothing but pydantic.
 
     >>> Ecot(situation="失眠", motivation="想被理解", strategy="先共情", answer="您辛苦了。").render()
     '<thinking><situation>失眠</situation><motivation>想被理解</motivation><strategy>先共情</strategy></thinking><answer>您辛苦了。</answer>'
@@ -83,6 +82,7 @@ def _scanner(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 # Unicode calls these letters and signs, and they have no ink: the fillers of Hangul, the blank of Braille.
+_UNSEEN = frozenset({"Zs", "Zl", "Zp", "Mn", "Mc", "Me", "Cc", "Cf", "Cs"})
 _WITHOUT_INK = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 
 
@@ -90,11 +90,7 @@ def blank(text: str) -> bool:
     """Whether `text` has nothing visible: white space, control and zero-width characters, marks without a letter, half
     a character. Linear in the text's length.
     """
-    return all(one in _WITHOUT_INK or _unseen(unicodedata.category(one)) for one in set(text))
-
-
-def _unseen(category: str) -> bool:
-    return category[0] in "ZM" or category in ("Cc", "Cf", "Cs")
+    return all(one in _WITHOUT_INK or unicodedata.category(one) in _UNSEEN for one in set(text))
 
 
 def _written(name: str, closing: bool) -> str:

@@ -19,9 +19,8 @@ from pipelines.release.publish.folder import export_folder
 from pipelines.release.publish.hub import Published, publish
 from pipelines.release.publish.public import is_public
 from pipelines.settings import Settings
-from pipelines.store.publications import UNKNOWN, note_publication
 from pipelines.store.release_manifest import Finding, Release
-from pipelines.store.releases import Releases
+from pipelines.store.releases import UNKNOWN, Releases, note_publication
 from pipelines.store.store import Store
 from pipelines.store.suppression import alone, require_no_erasure
 

@@ -1,4 +1,4 @@
-"""The releases of a home, and the pointer to the current one.
+"""The releases of a home, the pointer to the current one, and where they were published.
 
 ::
 
@@ -11,6 +11,8 @@ never changed afterwards; the pointer may be moved back. These files are for the
 what people wrote and allowed nobody to publish.
 """
 
+import datetime as dt
+import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -18,7 +20,7 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipelines.core.home import Home
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
@@ -93,11 +95,10 @@ class Releases:
         if config not in release.configs:
             raise UnknownName(f"config of {name}", config, release.configs)
         shards = release.configs[config]
-        chosen = [shard for shard in shards if split in (None, shard.split)]
+        chosen = [self.folder(name) / shard.path for shard in shards if split in (None, shard.split)]
         if not chosen:
             raise UnknownName(f"split of {config}", str(split), dict.fromkeys(shard.split for shard in shards))
-        folder = self.folder(name)
-        return pl.scan_parquet([folder / shard.path for shard in chosen])
+        return pl.scan_parquet(chosen)
 
     # Writing
 
@@ -188,3 +189,47 @@ def rows_of(path: Path) -> Iterator[Row]:
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(ROWS_AT_ONCE):
             yield from batch.to_pylist()
+
+
+# Where releases were published: a line of JSON for each upload, in their folder.
+FILE = "published.jsonl"
+UNKNOWN = "unknown"  # the commit of an upload that was begun
+
+
+class Publication(BaseModel):
+    """One upload of a release. `commit` is UNKNOWN where it was begun, and nobody noted its end."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repo: str
+    tag: str
+    commit: str
+    at: dt.datetime = Field(default_factory=lambda: dt.datetime.now(dt.UTC))
+
+
+def note_publication(home: Path, repo: str, tag: str, commit: str) -> None:
+    """Note, once, where a release is published or will be."""
+    if any((one.repo, one.tag, one.commit) == (repo, tag, commit) for one in _noted(home)):
+        return
+    path = Home(home).releases / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        # A crash may have cut the line before: it then ends here.
+        cut = file.tell() > 0 and not path.read_bytes().endswith(b"\n")
+        file.write(b"\n" * cut + Publication(repo=repo, tag=tag, commit=commit).model_dump_json().encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def publications(home: Path) -> list[Publication]:
+    """Every upload that was noted, oldest first; one that was begun counts until it has ended."""
+    noted = _noted(home)
+    ended = {(one.repo, one.tag) for one in noted if one.commit != UNKNOWN}
+    return [one for one in noted if one.commit != UNKNOWN or (one.repo, one.tag) not in ended]
+
+
+def _noted(home: Path) -> list[Publication]:
+    """Every line but one that a crash cut off."""
+    path = Home(home).releases / FILE
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    return [Publication.model_validate_json(line) for line in lines if line.endswith(b"}")]

@@ -440,11 +440,8 @@ def _declared(rows: pl.DataFrame, manifest: Manifest) -> pa.Schema:
 
 
 def _columns(schema: type[Table]) -> list[Column]:
-    described = schema.describe()
-    return [
-        Column(name=field.name, type=str(field.type), description=described[field.name])
-        for field in schema.arrow_schema()
-    ]
+    texts, fields = schema.describe(), schema.arrow_schema()
+    return [Column(name=one.name, type=str(one.type), description=texts[one.name]) for one in fields]
 
 
 def _reasons(dropped: pl.DataFrame) -> dict[str, int]:

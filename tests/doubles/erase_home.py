@@ -15,8 +15,8 @@ from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.ledger.records import Answer, Attempt, Call
 from pipelines.llm.money import Usage
 from pipelines.llm.payload import canonical, key_of
-from pipelines.store.publications import note_publication
 from pipelines.store.release_manifest import Release
+from pipelines.store.releases import note_publication
 from pipelines.store.store import Store
 from schemas.table import Dropped, to_arrow
 from schemas.tables import TABLES

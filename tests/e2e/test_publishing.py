@@ -18,8 +18,7 @@ from pipelines.errors import Busy
 from pipelines.operations.release import export
 from pipelines.release.assemble import assemble
 from pipelines.settings import Settings
-from pipelines.store.publications import publications
-from pipelines.store.releases import Releases
+from pipelines.store.releases import Releases, publications
 from pipelines.store.suppression import SuppressionList
 from tests.doubles.hub import Hub
 

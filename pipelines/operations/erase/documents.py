@@ -82,9 +82,8 @@ class AtHost:
 class Receipt(BaseModel):
     """One erasure, from its plan to its end.
 
-    `rows` are codes (`pipelines.store.suppression`) of what was named. `calls` of models, `events` of Dagster (cells
-    and files), `crawled` (lines and files) and `runs` of training (files) count what was deleted or masked; after a
-    kill the latter three may lack what was done before it.
+    `rows` are codes (`pipelines.store.suppression`). `calls` of models, `events` of Dagster, `crawled` lines and files
+    and files of `runs` count what was deleted or masked; after a kill the latter three may lack what was done before.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

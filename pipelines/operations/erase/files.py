@@ -278,29 +278,26 @@ _HEAD = 4096  # bytes: where none of them is 0 a file is a text
 def unmanaged_traces(home: Path, scrub: Scrub) -> list[str]:
     """The texts, tables, archives and databases that hold a trace, relative to the home; no pictures, no weights."""
     at = Home(home)
-    managed = {at.data, at.releases, at.training, at.crawl, at.erasures, at.takedown}
+    managed = {at.data, at.releases, at.training, at.crawl, at.erasures, at.takedown, *home.glob(f"{at.ledger.name}*")}
     return sorted(
         str(path.relative_to(home))
-        for path in _files(home, managed, at.ledger.name)
-        if _readable(path) and any(scrub(text) != text for text in _texts(path.read_bytes()))
+        for path in _files(home, managed)
+        if any(scrub(text) != text for text in _texts(path.read_bytes()))
     )
 
 
-def _readable(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
-    return head.startswith(_PACKED) or b"\0" not in head
-
-
-def _files(folder: Path, managed: Collection[Path] = (), ledger: str | None = None) -> Iterator[Path]:
-    """All below a folder; in the home itself without what the erasure covers, and without the ledger and its logs."""
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path in managed or (ledger and path.name.startswith(ledger)):
+def _files(folder: Path, managed: Collection[Path] = ()) -> Iterator[Path]:
+    """All texts and archives below a folder, without what is hidden or the erasure covers."""
+    for path in sorted(set(folder.iterdir()) - set(managed)):
+        if path.name.startswith("."):
             continue
         if path.is_dir() and not path.is_symlink():
             yield from _files(path)
         elif path.is_file():
-            yield path
+            with path.open("rb") as file:
+                head = file.read(_HEAD)
+            if head.startswith(_PACKED) or b"\0" not in head:
+                yield path
 
 
 def _texts(content: bytes) -> Iterator[str]:

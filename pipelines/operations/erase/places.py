@@ -18,7 +18,7 @@ from pipelines.operations.erase.documents import Lost, Published
 from pipelines.operations.erase.rows import DROPPED, RowFilter
 from pipelines.operations.erase.traces import Scrub, rewrite, scrub_file
 from pipelines.release.publish.fetch import FETCHING
-from pipelines.store.publications import publications
+from pipelines.store.releases import publications
 from pipelines.store.storage import LocalFolder
 from pipelines.store.store import Store, Version
 from pipelines.train.recipe import load_recipe
@@ -54,7 +54,7 @@ def places(home: Path, store: Store) -> Iterator[Place]:
             where = (table, version.version, version.partition)
             yield Place(table, name, store.read(*where))
             yield Place(table + DROPPED, name, store.read_dropped(*where))
-        for shard in (*shards(home, table), *run_data(home, table)):
+        for shard in (*sorted(Home(home).releases.glob(f"*/{table}/*.parquet")), *run_data(home, table)):
             yield Place(table, str(shard.relative_to(home)), pl.scan_parquet(shard, hive_partitioning=False))
 
 
@@ -63,11 +63,6 @@ def versions(store: Store, table: str) -> Iterator[Version]:
     for partition in store.places(table):
         for version in store.version_ids(table, partition):
             yield store.version(table, version, partition)
-
-
-def shards(home: Path, table: str) -> list[Path]:
-    """The files of a table in all releases of the home."""
-    return sorted(Home(home).releases.glob(f"*/{table}/*.parquet"))
 
 
 def run_data(home: Path, table: str) -> list[Path]:
@@ -127,10 +122,11 @@ def erase_from_releases(
         shutil.rmtree(folder / FETCHING, ignore_errors=True)
     for path in sorted(folder.glob("[!.]*/manifest.json")):
         manifest: dict[str, Any] = json.loads(path.read_bytes())
-        of_release = [
-            (shard, table) for table in TABLES for shard in shards(home, table) if path.parent in shard.parents
-        ]
-        changed = sum(erase_from_file(shard, table, row_filter) for shard, table in of_release)
+        changed = sum(
+            erase_from_file(shard, table, row_filter)
+            for table in TABLES
+            for shard in sorted(path.parent.glob(f"{table}/*.parquet"))
+        )
         lost = _update_manifest(path.parent, manifest, changed, erasure)
         for other in sorted(path.parent.rglob("*")):
             if other.is_file() and other.suffix in {".md", ".json", ".jsonl", ".csv"} and other != path:
@@ -175,7 +171,7 @@ def _bytes_of(shard: Path) -> bytes:
 
 def _published(home: Path, release: str) -> Iterator[Published]:
     """Where a release was put on the Hub, as its exports noted it."""
-    for where in publications(home):
-        if where.tag == release:
-            removal = _REMOVAL.format(repo=where.repo, commit=where.commit, tag=where.tag)
-            yield Published(release=release, repo=where.repo, commit=where.commit, tag=where.tag, removal=removal)
+    for noted in publications(home):
+        if noted.tag == release:
+            where = noted.model_dump(include={"repo", "commit", "tag"})
+            yield Published(release=release, removal=_REMOVAL.format(**where), **where)

@@ -1,8 +1,7 @@
 """Before anything is erased: a search for everything that has to go, which changes nothing.
 
-Rows are found by their ids, in every version of every table and in every release; then by their text: a row that a
-model or a rule made, and that quotes 15 characters of what is erased and of no other post, goes as well. N-grams of the
-erased texts that no other row has show where else they were copied to.
+Rows are found by their ids, in every version and release; then by their text: a row that a model or a rule made, and
+that quotes 15 characters of what is erased and of no other post, goes as well.
 """
 
 import datetime as dt
@@ -261,10 +260,10 @@ def _our_texts() -> Iterator[str]:
 
 def _calls(home: Path, made: Iterable[str], traces: TextTraces) -> set[str]:
     """The calls that made what goes, and those whose question or answer holds a trace of it."""
-    if not Home(home).ledger.exists():
+    path, known = Home(home).ledger, set(made)
+    if not path.exists():
         return set()
-    with Ledger(Home(home).ledger) as ledger:
-        known = set(made)
+    with Ledger(path) as ledger:
         keys = {
             key
             for key, payload, body in ledger.bodies()
@@ -273,15 +272,10 @@ def _calls(home: Path, made: Iterable[str], traces: TextTraces) -> set[str]:
         for attempt in ledger.open_attempts():
             if attempt.key not in keys or attempt.lost:
                 continue
-            if attempt.batch is None:
-                raise LedgerBusy(
-                    f"a question about it is under way, for {attempt.stage}: its answer would come later",
-                    where=Home(home).ledger,
-                    hint="wait for the process that asks it, or end that",
-                )
-            raise LedgerBusy(
-                f"a question about it is in batch {attempt.batch}, whose answers nobody has collected",
-                where=Home(home).ledger,
-                hint=f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}",
-            )
+            what = f"under way, for {attempt.stage}: its answer would come later"
+            hint = "wait for the process that asks it, or end that"
+            if attempt.batch is not None:
+                what = f"in batch {attempt.batch}, whose answers nobody has collected"
+                hint = f"collect it (gongqing refresh --batch), or: gongqing ledger give-up-batch {attempt.batch}"
+            raise LedgerBusy(f"a question about it is {what}", where=path, hint=hint)
     return keys

@@ -1,9 +1,8 @@
 """Character n-grams by which erased text is known wherever it was copied to, without keeping the text.
 
-Of each n-gram of LENGTH characters the hash is kept, with a secret base that is forgotten with the erasure. A text that
-has an n-gram of the erased texts which no other row has is a trace of them. White space of any kind counts as a space:
-a log or a table may have replaced one kind by another. `Scrub` takes traces out of texts without a schema: events of
-Dagster, logs, manifests of releases.
+The hash of each n-gram of LENGTH characters is kept, under a secret base that is forgotten with the erasure. A text
+with one that no other row has is a trace. White space of any kind counts as a space. `Scrub` takes traces out of texts
+without a schema: events of Dagster, logs, manifests of releases.
 """
 
 import json
@@ -206,8 +205,8 @@ class Scrub:
 def without_erased_records(value: Any, erased: ErasedIds) -> Any:
     """A JSON value without Dagster's table records of rows that are erased, or were made from an erased row.
 
-    A record goes whole: a number at the source or the moment of posting leads to somebody as well, and cannot be told
-    from another number by itself. Earlier versions wrote more of a row, so a record is known by any of its cells.
+    A record goes whole, and is known by any of its cells: earlier versions wrote numbers at the source and moments of
+    posting beside an id, which lead to somebody as well.
     """
     if isinstance(value, list):
         kept = [item for item in _without_parallel(value, erased) if not _is_erased(item, erased)]

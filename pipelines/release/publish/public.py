@@ -1,10 +1,9 @@
 """What of a release may be published.
 
 A row whose writer allowed it is published as it is. In a row of anybody else all words of the writer are replaced by
-references (`quotes`), also where a chain quotes them; ids, labels and annotations remain. Wherever else 15 characters
-of a private text are repeated, as in an answer taken from another question, they are replaced as well. The column
-`withheld` says which rows lack words. A row that repeats as many in other marks or in the other script is left out: no
-reference could restore it.
+references, also where a chain quotes them, and so are 15 characters of a private text anywhere; ids, labels and
+annotations remain. The column `withheld` says which rows lack words. A row that repeats as many in other marks or in
+the other script is left out: no reference could restore it.
 """
 
 from collections import Counter, defaultdict
@@ -96,8 +95,7 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
 def restore_rows(release: Release, source: Path, target: Path, known: dict[str, str]) -> tuple[Release, list[str]]:
     """Write the shards of a publication with the words restored that `known`, by digest, has.
 
-    Returns:
-        The release as it is then, and the ids of texts that are not at hand or have changed, each once, sorted.
+    Returns the release as it is then, and the ids of texts that are not at hand or have changed, each once, sorted.
     """
     missing: set[str] = set()
 

@@ -37,9 +37,12 @@ def test_a_dry_run_names_the_places_and_erases_nothing(home):
     assert Store(home / "data").read("imported_posts").collect().height == 2
 
 
-def test_json_is_the_receipt(home):
+def test_a_file_goes_with_all_its_rows_and_json_is_the_receipt(home):
     [receipt] = json.loads(run("--file", "s.json", "--json"))
     assert receipt == json.loads(next((home / "erasures").glob("*.json")).read_bytes())
+    store = Store(home / "data")
+    assert store.read("imported_posts").collect().is_empty()
+    assert store.read("imported_dialogues").collect().height == 2, "they came from another file"
 
 
 def test_resume_takes_no_rows(home):

@@ -253,12 +253,6 @@ def test_what_is_left_of_a_plan_that_was_never_whole_or_is_done_goes(home):
     assert list(erasures.iterdir()) == []
 
 
-def test_a_file_goes_with_all_its_rows(home):
-    erase(home, Request(files=(Path("s.json"),)))
-    assert Store(home / "data").read("imported_posts").collect().is_empty()
-    assert Store(home / "data").read("imported_dialogues").collect().height == 2, "they came from another file"
-
-
 @pytest.mark.parametrize(
     ("request_", "message"),
     [

@@ -7,7 +7,7 @@ from planted_home import planted_home
 from typer.testing import CliRunner
 
 from pipelines.cli import app
-from pipelines.errors import DamagedRelease, ReleaseRefused, RequestError
+from pipelines.errors import DamagedRelease, ReleaseRefused
 
 
 def _run(*arguments: str):
@@ -48,11 +48,6 @@ def test_from_a_refusal_to_a_changelog(home):
 
     assert "Nothing changed." in _run("diff", "v1", "v2").output
     assert json.loads(_run("diff", "v1", "v2", "--json").stdout)["topics"] == {}
-
-
-def test_a_wrong_name_is_a_wrong_request(home):
-    assert isinstance(_run("release", "No Name").exception, RequestError)
-    assert isinstance(_run("diff", "v1", "v2").exception, RequestError)
 
 
 def test_a_damaged_release_hides_no_other(home):

@@ -65,10 +65,3 @@ def test_what_is_written_again_in_full_is_there_in_full(written):
     assert (again.version, again.rows, again.manifest.erasures) == (version.version, 50, [])
     assert store.read(TABLE).collect().equals(ROWS)
     assert store.write(TABLE, LEFT, drops("p2")).version != version.version
-
-
-def test_a_stale_table_has_no_inputs_and_the_same_version(written):
-    store, version = written
-    store.make_stale(TABLE)
-    pointer = store.pointer(TABLE)
-    assert (pointer.version, pointer.inputs) == (version.version, "")

@@ -1,4 +1,4 @@
-"""Releases on disk: whole or not there, never changed, and a pointer that moves."""
+"""Releases on disk: whole or not there, never changed, a pointer that moves, and where they were published."""
 
 import datetime as dt
 import json
@@ -9,7 +9,7 @@ import pytest
 from release_rows import made, triplets
 
 from pipelines.errors import DamagedRelease, RequestError, UnknownName
-from pipelines.store.releases import Releases, require_name
+from pipelines.store.releases import FILE, UNKNOWN, Releases, note_publication, publications, require_name
 
 ROWS = {"rm_triplets": triplets(("s:1/b", "train"), ("s:1/a", "train"), ("s:2/a", "test"))}
 
@@ -118,3 +118,32 @@ def test_content_is_what_files_and_pins_say_and_nothing_else(tmp_path):
     assert made(tmp_path, "v2", ROWS, code="another", prompts={"a": "a@2"}).content == first.content
     assert made(tmp_path, "v3", ROWS, pins={"rm_triplets": "1" * 16}).content != first.content
     assert made(tmp_path, "v4", {"rm_triplets": triplets(("s:1/a", "train"))}).content != first.content
+
+
+def test_an_upload_is_noted_once(tmp_path):
+    assert publications(tmp_path) == []
+    for commit in ("a" * 40, "b" * 40, "a" * 40):
+        note_publication(tmp_path, "me/x", "v1", commit)
+    assert [(one.repo, one.tag, one.commit[0]) for one in publications(tmp_path)] == [
+        ("me/x", "v1", "a"),
+        ("me/x", "v1", "b"),
+    ]
+
+
+def test_what_was_begun_counts_until_its_end_is_noted(tmp_path):
+    """Killed after the commit, an upload would else be told to no erasure."""
+    for _ in range(2):
+        note_publication(tmp_path, "me/x", "v1", UNKNOWN)
+    assert [(one.repo, one.tag, one.commit) for one in publications(tmp_path)] == [("me/x", "v1", UNKNOWN)]
+    note_publication(tmp_path, "me/x", "v1", "a" * 40)
+    assert [one.commit[0] for one in publications(tmp_path)] == ["a"]
+    assert len((tmp_path / "releases" / FILE).read_bytes().splitlines()) == 2
+
+
+def test_a_line_that_was_cut_off_is_ignored_and_written_again(tmp_path):
+    note_publication(tmp_path, "me/x", "v1", "a" * 40)
+    path = tmp_path / "releases" / FILE
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:20])
+    assert len(publications(tmp_path)) == 1
+    note_publication(tmp_path, "me/x", "v2", "b" * 40)
+    assert [one.tag for one in publications(tmp_path)] == ["v1", "v2"]

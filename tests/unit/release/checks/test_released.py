@@ -1,10 +1,18 @@
-"""Where a released row comes from: the post or the dialogue that its id begins with."""
+"""Where a released row comes from, and sets without a row."""
+
+import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.release.checks.released import EXAMPLES, finding, origin
+from pipelines.errors import ReleaseRefused
+from pipelines.operations.release import release
+from pipelines.release.checks.released import CONFIGS, EXAMPLES, Released, empty, finding, origin, pinned
+from pipelines.settings import Settings
+from pipelines.store import Store
+from schemas.tables import AFTER_RELEASE, PARTITIONED, TABLES
 
 KNOWN = {"s:1", "s:12", "s:a/b", "smile:7", "set:x-1"}
 
@@ -41,3 +49,46 @@ def test_a_finding_counts_all_and_names_the_first_ids_sorted_and_each_once():
     assert finding("c", "w", "h", ["b", "a", "b"]).examples == ["a", "b"]
     many = finding("c", "w", "h", [str(number) for number in range(2 * EXAMPLES)])
     assert (many.count, len(many.examples)) == (2 * EXAMPLES, EXAMPLES)
+
+
+def _told(home: Path):
+    store = Store(home / "data")
+    return empty(Released(home, store, pinned(store)[0], Settings()))
+
+
+def test_an_empty_home_has_nothing_to_release(tmp_path):
+    with pytest.raises(ReleaseRefused, match="nothing to release") as told:
+        release(tmp_path, "v1", settings=Settings())
+    (found,) = told.value.findings
+    assert (found.check, found.severity, found.examples) == ("empty", "refuse", sorted(CONFIGS))
+    assert "GONGQING_HOME" in found.hint
+    assert not list((tmp_path / "releases").glob("*"))
+
+
+def test_sets_that_the_samples_do_not_give_are_listed_with_the_reason(sample_home):
+    """Nobody has labelled a candidate: what the demo adds is not among the tables of the sample home."""
+    (found,) = _told(sample_home)
+    store = Store(sample_home / "data")
+    assert found.severity == "warn"
+    assert not any(config in found.what for config in ("grpo_ecot", "sft_coe", "rm_triplets"))
+    waiting = store.version("cer_candidates").rows
+    assert f"sft_cer (sft_cer dropped candidate: not_labelled {waiting:,})" in found.what
+    assert "rm_unified (people have labelled nothing (docs/training-sets.md))" in found.what
+
+
+def test_prompts_wait_for_no_labels(sample_home, tmp_path):
+    """A home of posts alone: its set of dialogues is empty for want of dialogues."""
+    shutil.copytree(sample_home / "data", tmp_path / "data")
+    shutil.rmtree(tmp_path / "data" / "grpo_coe")
+    store = Store(tmp_path / "data")
+    store.write("grpo_cer", store.read("grpo_cer").collect().clear())
+    (found,) = _told(tmp_path)
+    assert "grpo_coe (never made)" in found.what
+    assert "grpo_cer (there was nothing to make it from)" in found.what
+
+
+def test_what_is_made_of_a_release_is_pinned_by_none(tmp_path):
+    store = Store(tmp_path / "data")
+    for table in sorted(AFTER_RELEASE):
+        store.write(table, TABLES[table].create_empty(), partition="a run" if table in PARTITIONED else None)
+    assert pinned(store) == ({}, [])

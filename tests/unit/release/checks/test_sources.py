@@ -1,13 +1,17 @@
-"""Where rows come from, and what is known of licence and consent."""
+"""Where rows come from, what is known of licence and consent, and what is lost with clips."""
 
 import datetime as dt
 
 import pytest
+from release_rows import made
 from released_rows import few_rows
-from unique_rows import post
+from unique_rows import post, rounds, sampled_round, splits
 
 from pipelines.ingest.registry import READERS
-from pipelines.release.checks.sources import licences, sources
+from pipelines.release.checks.sources import licences, media, sources
+from pipelines.store.release_manifest import text_only
+from pipelines.store.releases import Releases
+from pipelines.trainsets.prompt_sets import cer_prompts
 from schemas.labels import CONSENTS
 
 CALM = "我最近睡不好，总是想工作上的事情，白天也没有精神。"
@@ -55,3 +59,22 @@ def test_a_crawl_has_its_first_and_last_day():
     told = [post(number, CALM + str(number), fetched_at=day) for number, day in enumerate(days)]
     (source,) = sources(few_rows(*told, split_of=SPLITS))
     assert source.collected == "crawled 2025-03-01 – 2025-03-09"
+
+
+SAID = ["seeker: 我睡不着"]
+
+
+def turns(lacking: int, rest: int):
+    of = [True] * lacking + [False] * rest
+    return rounds(*(sampled_round(1, at, SAID, "我在听。", needs_media=clip) for at, clip in enumerate(of, 1)))
+
+
+def test_rounds_that_lack_media_are_counted_with_their_share_in_a_sentence(tmp_path):
+    assert list(media(few_rows(split_of=SPLITS, sampled_turns=turns(0, 4)))) == []
+    (warning,) = media(few_rows(split_of=SPLITS, sampled_turns=turns(1, 7)))
+    assert (warning.severity, warning.count, warning.examples) == ("warn", 1, ["s:1#1"])
+    rows = cer_prompts(turns(1, 7), splits(**SPLITS))[0]
+    told = made(tmp_path, "v1", {"grpo_cer": rows}, findings=[warning])
+    assert text_only(told) == "text only: 1 of 8 rounds (12.5%) lacked media, and are left out"
+    assert text_only(Releases(tmp_path).read("v1")) == text_only(told)
+    assert text_only(told.model_copy(update={"findings": []})) == "text only: no round lacked media"
