@@ -15,7 +15,6 @@ from pipelines.core.home import Home
 from pipelines.errors import ReleaseRefused, UnknownName
 from pipelines.judge.turns import system_prompt
 from pipelines.llm.ledger.ledger import Ledger
-from pipelines.llm.prompts import Prompt
 from pipelines.release.checks.leaks import descendants, groups, near_duplicates, text_reuse
 from pipelines.release.checks.no_model import NOT_FROM_A_MODEL, UNJUDGED, not_from_a_model, unjudged
 from pipelines.release.checks.people import erased, k_anonymity, minors, personal_data, risks
@@ -170,23 +169,18 @@ def used_prompts(released: Released) -> dict[str, str]:
         elif "extra_info" in columns:
             used |= set(released.table(table)["extra_info"].struct.field("prompt_version"))
         elif "messages" in columns:
-            used |= set(_systems(table, released.table(table)["messages"]))
+            # A chat holds the text alone, and a version follows its text.
+            messages = released.table(table)["messages"].explode(empty_as_null=False).struct.unnest()
+            texts = messages.filter(pl.col("role") == "system")["content"].unique()
+            used |= {_names().get(text, f"{table}@{digest(text, 8)}") for text in texts}
     versions: dict[str, list[str]] = {}
     for name in sorted(used - {_NO_PROMPT}):
         versions.setdefault(name.partition("@")[0], []).append(name)
     return {prompt: ", ".join(names) for prompt, names in versions.items()}
 
 
-def _systems(table: str, chats: pl.Series) -> Iterator[str]:
-    """The system prompts of chats. A chat holds the text alone, and a version follows its text."""
-    messages = chats.explode(empty_as_null=False).struct.unnest()
-    for text in messages.filter(pl.col("role") == "system")["content"].unique():
-        yield _names().get(text, f"{table}@{digest(text, 8)}")
-
-
 @cache
 def _names() -> dict[str, str]:
     langs: tuple[Lang, ...] = get_args(Lang)
-    prompts: list[Prompt] = [coe_system_prompt(), *map(cer_system_prompt, langs)]
-    prompts += [system_prompt(judge, lang) for judge in _JUDGES for lang in langs]
-    return {prompt.text: prompt.name for prompt in prompts}
+    judges = [system_prompt(judge, lang) for judge in _JUDGES for lang in langs]
+    return {prompt.text: prompt.name for prompt in (coe_system_prompt(), *map(cer_system_prompt, langs), *judges)}

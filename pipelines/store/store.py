@@ -20,7 +20,6 @@ from urllib.parse import unquote
 
 import dataframely as dy
 import polars as pl
-import pyarrow as pa
 from pydantic import ValidationError
 
 from pipelines.errors import DamagedVersion, InvalidRows, NewerHome, OlderSchema, UnknownName
@@ -176,9 +175,12 @@ class Store:
         address = Address(*version.manifest.place)
         while not (manifest := self._manifest(address)).erased_by(erasure):
             old = self.storage.get(address.manifest)
+            # The schema that it was written in, whatever its table has become since.
+            described = {column.name: column.description for column in manifest.columns}
+            declared = plain_schema(kept.select(list(described)), described)
             with self.storage.staging() as staged:
                 files = [
-                    write_parquet(staged, f"rows/{erasure}.parquet", kept, _declared(kept, manifest)),
+                    write_parquet(staged, f"rows/{erasure}.parquet", kept, declared),
                     write_parquet(staged, f"dropped/{erasure}.parquet", dropped, Dropped.arrow_schema()),
                 ]
                 for file in files:
@@ -431,12 +433,6 @@ def _is_todays(manifest: Manifest) -> bool:
     schema = TABLES[manifest.table]
     written, today = ([(column.name, column.type) for column in one] for one in (manifest.columns, _columns(schema)))
     return manifest.schema_version == schema.version and written == today
-
-
-def _declared(rows: pl.DataFrame, manifest: Manifest) -> pa.Schema:
-    """The Arrow schema that a version was written in, whatever its table has become since."""
-    described = {column.name: column.description for column in manifest.columns}
-    return plain_schema(rows.select(list(described)), described)
 
 
 def _columns(schema: type[Table]) -> list[Column]:

@@ -201,17 +201,15 @@ def no_training(home: Path) -> Iterator[None]:
         try:
             stack.enter_context(Home(home).lock("training", wait=False))
         except BlockingIOError as error:
-            where = next(filter(_is_held, list_runs(home)), Home(home).training)
+            where = Home(home).training
+            for run in list_runs(home):
+                try:
+                    with held(run / LOCK, wait=False):
+                        pass
+                except BlockingIOError:
+                    where = run
             raise Busy("a run is training", where=where, hint="wait for it, or end it") from error
         yield
-
-
-def _is_held(run: Path) -> bool:
-    try:
-        with held(run / LOCK, wait=False):
-            return False
-    except BlockingIOError:
-        return True
 
 
 def erase_from_runs(home: Path, row_filter: RowFilter, scrub: Scrub) -> int:

@@ -144,12 +144,9 @@ def empty(released: Released) -> Iterator[Finding]:
         return
     missing = [config for config in CONFIGS if config not in released.configs]
     if missing:
-        reasons = ", ".join(f"{config} ({_why(released, config)})" for config in missing)
-        what = f"sets without a row are left out: {reasons}"
+        pins = released.pins
+        reasons = (why_empty(released.store, pins[one], pins) if one in pins else "never made" for one in missing)
+        named = ", ".join(f"{config} ({reason})" for config, reason in zip(missing, reasons, strict=True))
+        what = f"sets without a row are left out: {named}"
         hint = "gongqing show TABLE --dropped tells more; docs/training-sets.md says what each set is made from"
         yield finding("empty", what, hint, missing, severity="warn")
-
-
-def _why(released: Released, table: str) -> str:
-    version = released.pins.get(table)
-    return "never made" if version is None else why_empty(released.store, version, released.pins)

@@ -19,7 +19,7 @@ from pipelines.release.publish.measures import LENGTHS, TOPICS, Measures
 from pipelines.release.publish.private import PUBLISHABLE
 from pipelines.release.publish.public import WITHHELD, WITHHELD_MEANS
 from pipelines.settings import ROOT
-from pipelines.store.release_manifest import MEDIA, Finding, Release, Source, text_only
+from pipelines.store.release_manifest import MEDIA, Release, Source, text_only
 from schemas.labels import SPLITS
 from schemas.tables import TABLES
 
@@ -137,9 +137,9 @@ def card(
         papers=tables,
         pictures=[(titles[path], path) for path in pictures],
         findings=[
-            _with_count(finding)
-            for finding in release.findings
-            if finding.check not in ("withheld", "left_out", "consent", MEDIA)
+            one.what if f"{one.count:,}" in one.what.split() else f"{one.what} ({one.count:,} in all)"
+            for one in release.findings
+            if one.check not in ("withheld", "left_out", "consent", MEDIA)
         ],
         allows_risk=(release.settings.get("prompts") or {}).get("allow_risk"),
         # Whom to call: the first part.
@@ -254,9 +254,3 @@ def _lacking(release: Release) -> dict[str, list[str]]:
             config, _, what = finding.what.removeprefix("rows of ").partition(" ")
             counts.setdefault(what, []).append(f"`{config}` {finding.count:,}")
     return counts
-
-
-def _with_count(finding: Finding) -> str:
-    """What a check says, with its number where the words do not have it."""
-    count = f"{finding.count:,}"
-    return finding.what if count in finding.what.split() else f"{finding.what} ({count} in all)"

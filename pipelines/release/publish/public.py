@@ -81,7 +81,13 @@ def require_no_private_text(folder: Path, private: PrivateTexts) -> None:
     Raises PrivateText with the rows in which 15 characters of one stand.
     """
     shards, documents = sorted(folder.rglob("*.parquet")), (*folder.glob("*.md"), *folder.glob(MANIFEST))
-    repeating = [row["row_id"] for path in shards for row in rows_of(path) if _repeats(row, private)]
+    repeating = [
+        row["row_id"]
+        for path in shards
+        for row in rows_of(path)
+        if any(private.runs.find(text) or private.repeated_folded(text) for text in _texts(row))
+        or any(map(private.repeated_in_ours, strings(row)))
+    ]
     repeating += [path.name for path in documents if private.repeated_in_ours(path.read_text(encoding="utf-8"))]
     if repeating:
         raise PrivateText(
@@ -188,12 +194,6 @@ def _changed(value: Any, change: Change, prompt: Change | None = None) -> Any:
         used = prompt if prompt is not None and value.get("role") == "system" else change
         return {name: one if name in _LABELS else _changed(one, used, prompt) for name, one in value.items()}
     return value
-
-
-def _repeats(row: Row, private: PrivateTexts) -> bool:
-    if any(private.runs.find(text) or private.repeated_folded(text) for text in _texts(row)):
-        return True
-    return any(map(private.repeated_in_ours, strings(row)))
 
 
 def _texts(value: Any) -> Iterator[str]:
