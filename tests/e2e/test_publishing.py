@@ -76,7 +76,7 @@ def materialized(home: Path, name: str, allow: list[str]) -> dg.ExecuteInProcess
     )
 
 
-def test_a_refusal_in_dagster_lists_its_checks(home):
+def test_a_refusal_in_dagster_lists_its_checks_and_a_release_stands_for_the_command_line(home):
     failed = materialized(home, "v0", [])
     assert not failed.success
     [event] = [one for one in failed.all_node_events if one.is_step_failure]
@@ -86,8 +86,6 @@ def test_a_refusal_in_dagster_lists_its_checks(home):
     assert found["to do"]
     assert Releases(home).names() == []
 
-
-def test_a_release_is_made_in_dagster_and_stands_for_the_command_line(home):
     made = materialized(home, "v1", ["not_from_a_model"])
     [event] = made.get_asset_materialization_events()
     told = event.materialization.metadata

@@ -27,7 +27,7 @@ def first(mixed, config, split="train"):
     return mixed.releases.frame(NAME, config, split).head(1).collect().to_dicts()[0]
 
 
-def test_every_row_is_written_or_left_out_with_a_reason(mixed, exported):
+def test_every_row_is_written_or_left_out_with_a_reason_and_triplets_are_openais_preferences(mixed, exported):
     exported_rows, folder = exported("openai")
     assert sum(exported_rows.written.values()) + sum(exported_rows.left_out.values()) == sum(
         map(mixed.release.rows, mixed.release.configs)
@@ -36,6 +36,10 @@ def test_every_row_is_written_or_left_out_with_a_reason(mixed, exported):
         "grpo_ecot: a prompt set has no answer to imitate": mixed.release.rows("grpo_ecot")
     }
     assert {name: len(lines(folder / name)) for name in exported_rows.written} == exported_rows.written
+    row, triplet = lines(folder / "rm_triplets_train.jsonl")[0], first(mixed, "rm_triplets")
+    assert row["input"] == {"messages": [{"role": "user", "content": triplet["query"]}]}
+    assert row["preferred_output"] == [{"role": "assistant", "content": triplet["positive"]}]
+    assert row["non_preferred_output"] == [{"role": "assistant", "content": triplet["negative"]}]
 
 
 def test_llama_factory_finds_every_file_by_its_description(mixed, exported):
@@ -60,14 +64,6 @@ def test_sharegpt_names_the_speakers_its_own_way(mixed, exported):
     said = lines(folder / "sft_coe_train.jsonl")[0]["conversations"]
     assert [turn["from"] for turn in said] == ["system", "human", "gpt"]
     assert [turn["value"] for turn in said] == [one["content"] for one in first(mixed, "sft_coe")["messages"]]
-
-
-def test_openai_takes_triplets_as_preferences(mixed, exported):
-    _, folder = exported("openai")
-    row, triplet = lines(folder / "rm_triplets_train.jsonl")[0], first(mixed, "rm_triplets")
-    assert row["input"] == {"messages": [{"role": "user", "content": triplet["query"]}]}
-    assert row["preferred_output"] == [{"role": "assistant", "content": triplet["positive"]}]
-    assert row["non_preferred_output"] == [{"role": "assistant", "content": triplet["negative"]}]
 
 
 def test_rows_that_lack_words_are_left_out_and_a_file_without_rows_is_not_written(mixed, tmp_path):

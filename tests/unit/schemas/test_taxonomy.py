@@ -20,13 +20,10 @@ def test_it_is_the_question_picker_of_xinli001(shared: Path):
     assert picker == TAXONOMY
 
 
-def test_m_counts_ten_categories():
+def test_m_counts_ten_categories_and_only_an_affair_stands_under_two_topics():
     assert len(CATEGORIES) == 10
     assert CATEGORY_OF.keys() == TAXONOMY.keys()
     assert [topic for topic, category in CATEGORY_OF.items() if category == "Other"] == ["科普", "热点"]
-
-
-def test_only_an_affair_stands_under_two_topics():
     assert main_topics_of("出轨") == ("恋爱", "婚姻")
     assert [subtopic for subtopic in SUBTOPICS if len(main_topics_of(subtopic)) != 1] == ["出轨"]
     assert main_topics_of("天气") == ()

@@ -14,15 +14,12 @@ from pipelines.store.releases import FILE, UNKNOWN, Releases, note_publication, 
 ROWS = {"rm_triplets": triplets(("s:1/b", "train"), ("s:1/a", "train"), ("s:2/a", "test"))}
 
 
-def test_a_home_without_releases_has_none(tmp_path):
+def test_a_home_without_releases_has_none_and_others_are_listed_oldest_first(tmp_path):
     releases = Releases(tmp_path)
     assert releases.names() == []
     assert releases.current() is None
     with pytest.raises(UnknownName):
         releases.read("v1")
-
-
-def test_releases_are_told_oldest_first(tmp_path):
     for day, name in ((2, "a"), (1, "b"), (3, "0")):
         made(tmp_path, name, ROWS, made_at=dt.datetime(2026, 1, day, tzinfo=dt.UTC))
     assert Releases(tmp_path).names() == ["b", "a", "0"]
@@ -84,10 +81,6 @@ def test_a_name_is_given_once(tmp_path):
     assert Releases(tmp_path).read("v1") == first
 
 
-def _missing(path: Path) -> None:
-    path.unlink()
-
-
 def _cut(path: Path) -> None:
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-1])
@@ -101,7 +94,7 @@ def _flipped(path: Path) -> None:
 
 
 @pytest.mark.drill("damage")
-@pytest.mark.parametrize("harm", [_missing, _cut, _flipped])
+@pytest.mark.parametrize("harm", [Path.unlink, _cut, _flipped])
 @pytest.mark.parametrize("file", ["rm_triplets/train-00000-of-00001.parquet", "manifest.json"])
 def test_what_is_not_as_it_was_written_is_damaged(tmp_path, harm, file):
     made(tmp_path, "v1", ROWS)

@@ -176,30 +176,23 @@ def finish(processes: list[multiprocessing.process.BaseProcess]) -> None:
 
 
 @pytest.mark.drill("race")
-def test_a_swap_loses_no_increment(folder: LocalFolder) -> None:
+@pytest.mark.parametrize("work", [count_up, open_scratch])
+def test_a_swap_loses_no_increment_and_no_process_sweeps_the_scratch_of_another(folder: LocalFolder, work) -> None:
     processes, times = 4, 50
     start = spawn.Barrier(processes)
-    finish([spawn.Process(target=count_up, args=(folder.root, times, start)) for _ in range(processes)])
-    assert folder.get("count") == str(processes * times).encode()
-    assert scratch(folder) == set()
-
-
-@pytest.mark.drill("race")
-def test_no_process_sweeps_the_scratch_of_another(folder: LocalFolder) -> None:
-    processes = 4
-    start = spawn.Barrier(processes)
-    finish([spawn.Process(target=open_scratch, args=(folder.root, 50, start)) for _ in range(processes)])
+    finish([spawn.Process(target=work, args=(folder.root, times, start)) for _ in range(processes)])
+    assert work is not count_up or folder.get("count") == str(processes * times).encode()
     assert scratch(folder) == set()
 
 
 # A device without room
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_no_room_is_reported_with_the_place_and_a_hint(folder: LocalFolder, code: int) -> None:
-    with pytest.raises(StorageFull, match="free some space") as caught, folder.staging():
-        raise OSError(code, os.strerror(code))
-    assert str(folder.root) in str(caught.value)
+def test_no_room_is_reported_with_the_place_and_a_hint(folder: LocalFolder) -> None:
+    for code in (errno.ENOSPC, errno.EDQUOT):
+        with pytest.raises(StorageFull, match="free some space") as caught, folder.staging():
+            raise OSError(code, os.strerror(code))
+        assert str(folder.root) in str(caught.value)
 
 
 def test_a_new_store_is_for_its_owner_alone(tmp_path):
