@@ -48,6 +48,9 @@ class Lengths:
     median: float
     p95: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:,} {self.median:,} {self.p95:,} ({self.texts:,} texts)"
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -132,17 +135,13 @@ class _Contents:
 
     def lengths(self) -> dict[tuple[str, str], Lengths]:
         lengths = {}
+        length = pl.col("text").str.len_chars()
+        figures = {"mean": length.mean(), "median": length.median(), "p95": length.quantile(0.95, "linear")}
         for config in self.release.configs:
-            if (rows := self.read(config)) is None:
-                continue
-            length = pl.col("text").str.len_chars()
-            measured = (
-                texts_of(config, rows)
-                .group_by("part")
-                .agg(pl.len(), mean=length.mean(), median=length.median(), p95=length.quantile(0.95, "linear"))
-            )
-            for part, texts, *figures in measured.sort("part").iter_rows():
-                lengths[config, part] = Lengths(texts, *(round(figure, 1) for figure in figures))
+            if (rows := self.read(config)) is not None:
+                measured = texts_of(config, rows).group_by("part").agg(pl.len().alias("texts"), **figures)
+                for part, texts, *rest in measured.sort("part").iter_rows():
+                    lengths[config, part] = Lengths(texts, *(round(figure, 1) for figure in rest))
         return lengths
 
 
@@ -251,7 +250,7 @@ def _sections(changes: Changes) -> Iterator[_Section]:
     yield from _pairs("Columns", "column", changes.columns, str)
     yield from _pairs("Sources", "source", changes.sources, _source)
     yield from _pairs("Topics", "topic", changes.topics, str)
-    yield from _pairs("Characters a text (mean, median, 95 %)", "set, part", changes.lengths, _length)
+    yield from _pairs("Characters a text (mean, median, 95 %)", "set, part", changes.lengths, str)
     yield from _pairs("Prompts", "prompt", changes.prompts, str)
     yield from _pairs("Settings", "setting", changes.settings, str)
     if changes.spend:
@@ -270,10 +269,6 @@ def _pairs(title: str, name: str, pairs: Mapping[Any, Pair], show: Callable[[Any
 
 def _source(source: Source) -> str:
     return f"{source.rows:,} rows; {source.licence or 'no licence'}; consent: {source.consent}; {source.collected}"
-
-
-def _length(lengths: Lengths) -> str:
-    return f"{lengths.mean:,} {lengths.median:,} {lengths.p95:,} ({lengths.texts:,} texts)"
 
 
 def _spent(pair: Pair) -> tuple[int, str]:

@@ -67,14 +67,12 @@ def unjudged(released: Released) -> Iterator[Finding]:
 def ancestors(released: Released, table: str) -> set[str]:
     """The tables that the pinned version of a table was made from, however far back; not the table itself."""
     above: set[str] = set()
-    waiting = [table]
+    waiting = {table}
     while waiting:
-        for version in (one for one in released.pins.values() if one.table == waiting[-1]):
-            parents = {parent.partition("/")[0] for parent in version.manifest.runs[-1].parents}
-            new = parents - above - PARTITIONED
-            above |= new
-            waiting[:0] = sorted(new)
-        waiting.pop()
+        versions = [version for version in released.pins.values() if version.table in waiting]
+        parents = {name.partition("/")[0] for version in versions for name in version.manifest.runs[-1].parents}
+        waiting = parents - above - PARTITIONED
+        above |= waiting
     return above
 
 

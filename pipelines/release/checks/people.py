@@ -55,9 +55,7 @@ def personal_data(released: Released) -> Iterator[Finding]:
     rows = ids[whole.filter((pl.col("kind") != "phone") | (pl.col("end") == _MOBILE))["row"]]
     if rows.height:
         sets = sorted(set(rows["source"]))  # the id itself would be somebody's number
-        what = (
-            f"{rows.height:,} posts or dialogues are named by a number or an address of somebody's: {', '.join(sets)}"
-        )
+        what = f"{rows.height:,} posts or dialogues are named by a number or address of somebody's: {', '.join(sets)}"
         hint = "import the set again with another id, or with none (docs/mapping.md)"
         yield finding("personal_data", what, hint, sets, count=rows.height)
 

@@ -28,10 +28,7 @@ _MARKS = re.compile(r"\W")  # what may stand between the id of a post or a dialo
 
 @dataclass(frozen=True)
 class Released:
-    """What a release would hold.
-
-    `home`: whose it is. `store` and `pins`: the tables, and the version of each, by `table` or `table/partition`.
-    """
+    """What a release would hold. `pins`: the version of each table, by `table` or `table/partition`."""
 
     home: Path
     store: Store
@@ -66,14 +63,13 @@ class Released:
         `consent`, `lineage`, `under_18`, `risk` (whether it has any signs), and of posts `posted_at` and `fetched_at`.
         """
         common = ("group_id", "source", "licence", "consent", "lineage", "under_18")
-        risk = pl.col("risk").list.len() > 0
         posts = self.table("unique_posts").select(
-            *common, "posted_at", "fetched_at", origin="post_id", unit=pl.lit("post"), risk=risk
+            *common, "posted_at", "fetched_at", "risk", origin="post_id", unit=pl.lit("post")
         )
         dialogues = self.table("unique_dialogues").select(
-            *common, origin="dialogue_id", unit=pl.lit("dialogue"), risk=risk
+            *common, "risk", origin="dialogue_id", unit=pl.lit("dialogue")
         )
-        return pl.concat([posts, dialogues], how="diagonal")
+        return pl.concat([posts, dialogues], how="diagonal").with_columns(risk=pl.col("risk").list.len() > 0)
 
     @cached_property
     def texts(self) -> pl.DataFrame:

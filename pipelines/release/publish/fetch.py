@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -81,16 +80,10 @@ def _erased(shard: Path, suppression: SuppressionList) -> int:
     """How many rows are of what was erased, by any of their ids: one of a part begins with that of the whole."""
     rows = pl.read_parquet(shard, hive_partitioning=False)
     names = [name for name in rows.columns if name.endswith(("_id", "_ids")) or name == "made_from"]
-    return sum(
-        any(whole in suppression for row_id in strings(list(row)) for whole in _wholes(row_id))
-        for row in rows.select(names).iter_rows()
-    )
-
-
-def _wholes(row_id: str) -> Iterator[str]:
-    """An id, and those that it may be a part of."""
-    yield row_id
-    yield from (row_id[: mark.start()] for mark in _MARKS.finditer(row_id))
+    ids = {row_id for row in rows.select(names).iter_rows() for row_id in strings(list(row))}
+    ends = {row_id: [len(row_id), *(mark.start() for mark in _MARKS.finditer(row_id))] for row_id in ids}
+    erased = {row_id for row_id in ids if any(row_id[:end] in suppression for end in ends[row_id])}
+    return sum(not erased.isdisjoint(strings(list(row))) for row in rows.select(names).iter_rows())
 
 
 def _download(api: Any, repo: str, path: str, commit: str, folder: Path) -> Path:
@@ -104,14 +97,10 @@ def read_manifest(path: Path, repo: str) -> Release:
         release = Release.model_validate_json(path.read_bytes())
     except ValidationError as error:
         if unknown := [one["loc"][-1] for one in error.errors() if one["type"] == "extra_forbidden"]:
-            raise HubError(
-                f"its manifest says what this version does not know: {', '.join(map(str, unknown[:5]))}",
-                where=repo,
-                hint="a newer gongqing published it: use that one",
-            ) from error
-        raise HubError(
-            "its manifest is not that of a release", where=repo, hint="name a revision that gongqing published"
-        ) from error
+            what = f"its manifest says what this version does not know: {', '.join(map(str, unknown[:5]))}"
+            raise HubError(what, where=repo, hint="a newer gongqing published it: use that one") from error
+        hint = "name a revision that gongqing published"
+        raise HubError("its manifest is not that of a release", where=repo, hint=hint) from error
     require_name(release.name)
     for config, shards in release.configs.items():
         for shard in shards:

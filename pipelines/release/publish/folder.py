@@ -71,11 +71,9 @@ def restore_folder(releases: Releases, name: str, store: Store, target: Path) ->
     release = releases.read(name)
     known = read_private(store).by_digest
     if not known and any(finding.check == "withheld" for finding in release.findings):
-        raise RequestError(
-            "this home has no text of anybody who was not asked: nothing can be restored",
-            where=name,
-            hint=f"crawl or import them first: {', '.join(source.name for source in release.sources)}",
-        )
+        hint = f"crawl or import them first: {', '.join(source.name for source in release.sources)}"
+        what = "this home has no text of anybody who was not asked: nothing can be restored"
+        raise RequestError(what, where=name, hint=hint)
     with made_whole(target, releases.home) as staged:
         restored, missing = restore_rows(release, releases.folder(name), staged, known)
         (staged / MANIFEST).write_bytes(restored.to_bytes())

@@ -85,9 +85,8 @@ def _guard(api: Any, repo: str, private: bool, gated: bool) -> None:
     """Refuses a public data set for a private upload, and gates access."""
     info = api.dataset_info(repo)
     if private and not info.private:
-        raise RequestError(
-            "the data set is public on the Hub", where=repo, hint="say --public, or make it private there first"
-        )
+        hint = "say --public, or make it private there first"
+        raise RequestError("the data set is public on the Hub", where=repo, hint=hint)
     if gated and info.gated != "manual":  # "auto" lets in everybody who asks
         api.update_repo_settings(repo, gated="manual", **_DATA_SET)
 

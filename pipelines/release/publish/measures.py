@@ -38,19 +38,15 @@ class Measures:
     of_no_model: Counter[str] = field(default_factory=Counter)
 
 
-def measure(release: Release, folder: Path, public: Path | None = None) -> Measures:
-    """Measures the rows of a release in `folder`; with `public`, a publication of it, only the rows that stand there
-    too: here they have all their words.
-    """
+def measure(release: Release, folder: Path, public: Path) -> Measures:
+    """Measures the rows of a release in `folder`, where they have all their words, that stand in `public` too."""
     measures = Measures()
     for config, shards in release.configs.items():
         lengths = measures.lengths.setdefault(config, [])
         for shard in shards:
-            published = None
-            if public is not None:
-                published = set(pq.read_table(public / shard.path, columns=["row_id"])[0].to_pylist())
+            published = set(pq.read_table(public / shard.path, columns=["row_id"])[0].to_pylist())
             for row in rows_of(folder / shard.path):
-                if published is not None and row["row_id"] not in published:
+                if row["row_id"] not in published:
                     continue
                 text = "".join(_texts(row))
                 lengths.append(len(text))

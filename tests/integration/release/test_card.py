@@ -42,8 +42,8 @@ def front(text):
 def again(mixed, exported, **changes):
     """The card of the same release with something changed in its manifest."""
     release, folder = exported
-    found = measure(mixed.release, mixed.releases.folder(NAME))
-    return card(release.model_copy(update=changes), folder, found, [], [], REPO)
+    measures = measure(mixed.release, mixed.releases.folder(NAME), folder)
+    return card(release.model_copy(update=changes), folder, measures, [], [], REPO)
 
 
 def test_its_head_says_where_the_files_of_each_config_and_split_are(front, exported):
