@@ -20,14 +20,10 @@ class Topics(LlmMade):
     """
 
     row_id = dy.String(primary_key=True, description="a post")
-    topic = one_of(
-        tuple(TAXONOMY), nullable=True, description="main topic of the taxonomy; null only where not relevant"
-    )
+    topic = one_of(tuple(TAXONOMY), nullable=True, description="main topic; null only where not relevant")
     subtopic = dy.String(nullable=True, description="subtopic of the taxonomy, one of those of `topic`")
     relevant = dy.Bool(description="whether somebody asks for help with a trouble of mind or of living together")
-    risk = dy.List(
-        one_of(labels.RISKS), description="second opinion: signs of risk to life or limb; empty where none was seen"
-    )
+    risk = dy.List(one_of(labels.RISKS), description="second opinion: signs of risk to life or limb; empty: none")
     why = dy.String(description="the grounds, in a sentence or two", metadata=PRIVATE)
 
     @dy.rule()
@@ -45,9 +41,7 @@ class Emotions(LlmMade):
 
     row_id = dy.String(primary_key=True, description="a post or an answer")
     unit = one_of(("post", "answer"), description="which of the two")
-    emotion = one_of(
-        labels.EMOTIONS.en, description="the emotion that prevails: of an answer, that it meets or conveys"
-    )
+    emotion = one_of(labels.EMOTIONS.en, description="that prevails; of an answer, that it meets or conveys")
     why = dy.String(description="the grounds, in a sentence or two", metadata=PRIVATE)
 
 

@@ -4,7 +4,7 @@ import dataframely as dy
 import polars as pl
 
 from schemas import labels
-from schemas.posts import PII, RISK
+from schemas.posts import PII, RISK, SCRIPT
 from schemas.table import PRIVATE, LlmMade, Table, one_of
 
 MEDIA = dy.Struct(
@@ -32,6 +32,7 @@ TURN = dy.Struct(
     }
 )
 
+ATTRIBUTE = dy.Struct({"name": dy.String(), "value": dy.String()})
 # What a model or a reader is shown of a turn.
 SPOKEN = dy.Struct({"role": one_of(labels.ROLES), "text": dy.String()})
 
@@ -45,17 +46,11 @@ class Dialogues(Table):
     lang = one_of(labels.LANGUAGES, description="language, as the set says")
     topic = dy.String(nullable=True, description="topic or problem type, as the source gives it", metadata=PRIVATE)
     situation = dy.String(nullable=True, description="the seeker's situation in a sentence", metadata=PRIVATE)
-    emotion = dy.String(
-        nullable=True, description="the seeker's main emotion, as the source gives it", metadata=PRIVATE
-    )
+    emotion = dy.String(nullable=True, description="the seeker's, as the source gives it", metadata=PRIVATE)
     turns = dy.List(TURN, description="the turns in order; roles alternate", metadata=PRIVATE)
     n_rounds = dy.Int64(min=0, description="seeker turns that a supporter turn answers")
     modality = one_of(labels.MODALITIES, description="text, or text with audio, video or images")
-    attributes = dy.List(
-        dy.Struct({"name": dy.String(), "value": dy.String()}),
-        description="what else the source records (surveys, annotators' marks), as name and value",
-        metadata=PRIVATE,
-    )
+    attributes = dy.List(ATTRIBUTE, description="what else the source records: surveys, marks", metadata=PRIVATE)
     licence = dy.String(description="licence of the source")
     consent = one_of(labels.CONSENTS, description="what is known of the speakers' consent")
     lineage = dy.List(dy.String(), description="the sets it was made from, nearest first")
@@ -83,9 +78,7 @@ class CleanDialogues(Dialogues):
     turns = dy.List(TURN, description="the turns in order, cleaned; roles alternate")
     n_chars = dy.Int64(min=0, description="characters of all turns, white space not counted")
     han_ratio = dy.Float64(min=0, max=1, description="share of Chinese characters among those")
-    script = one_of(
-        labels.SCRIPTS, description="script it was written in: simplified, traditional, mixed, or neutral (both alike)"
-    )
+    script = SCRIPT
     pii = dy.List(PII, description="personal data replaced, counted by kind")
     risk = dy.List(RISK, description="signs of risk in the situation and all turns; empty where none was found")
     under_18 = dy.Bool(description="the seeker says to be younger than 18: out of everything that trains")

@@ -89,9 +89,7 @@ class RewriteDrafts(Variant):
     row_id = dy.String(primary_key=True, description="`dialogue_id`, or `dialogue_id#round/candidate`")
     source = dy.String(description="a hash of what it was made from: of one that changed it is made again")
     lines = dy.List(LINE, description="as many, by the same speakers in the same order as before", metadata=PRIVATE)
-    similarity = dy.Float64(
-        min=-1, max=1, description="of before and after: the encoder's cosine, or the share of wording"
-    )
+    similarity = dy.Float64(min=-1, max=1, description="to what it was: the encoder's cosine, or the share of wording")
 
 
 class RewriteJudgements(LlmMade):
@@ -109,22 +107,16 @@ class RewriteJudgements(LlmMade):
 class RewrittenDialogues(Variant):
     """A dialogue rewritten turn by turn: to a persona (P), without one (R), or copied (D)."""
 
-    dialogue_id = dy.String(
-        primary_key=True, description="the rewritten dialogue: the source's id, `~` and the variant"
-    )
+    dialogue_id = dy.String(primary_key=True, description="the source's id, `~` and the variant")
     source_dialogue_id = dy.String(description="the dialogue it was made from")
     variant = one_of(("D", "R", "P"), description="duplicate, rewrite, or persona")
-    turns = dy.List(
-        TURN, description="the turns; as many, with roles and strategies as in the source", metadata=PRIVATE
-    )
+    turns = dy.List(TURN, description="as many, with roles and strategies as in the source", metadata=PRIVATE)
 
 
 class RewrittenRounds(Variant):
     """A labelled round rewritten whole, history, both replies and steps, with the verdicts of its label (C)."""
 
-    dialogue_id = dy.String(
-        primary_key=True, description="the rewritten dialogue: the source's id, `~` and the variant"
-    )
+    dialogue_id = dy.String(primary_key=True, description="the source's id, `~` and the variant")
     round = dy.Int64(primary_key=True, min=1, description="the sampled round")
     candidate = dy.Int64(primary_key=True, min=1, description="the candidate that was labelled")
     source_dialogue_id = dy.String(description="the dialogue it was made from")

@@ -28,6 +28,10 @@ EDIT = dy.Struct(
     }
 )
 
+SCRIPT = one_of(
+    labels.SCRIPTS, description="as it was written: simplified, traditional, mixed, or neutral (both alike)"
+)
+
 STRATEGY_SPAN = dy.Struct(
     {
         "strategy": dy.String(nullable=True, description="our label, null where the cross-walk has none"),
@@ -112,15 +116,11 @@ class CleanPosts(Posts):
     text = dy.String(description="title and description, one below the other")
     n_chars = dy.Int64(min=0, description="characters of `text`, white space not counted")
     han_ratio = dy.Float64(min=0, max=1, description="share of Chinese characters among those of `text`")
-    script = one_of(
-        labels.SCRIPTS, description="script it was written in: simplified, traditional, mixed, or neutral (both alike)"
-    )
+    script = SCRIPT
     pii = dy.List(PII, description="personal data replaced in the post and its answers, counted by kind")
     edits = dy.List(EDIT, description="what was cut from the answers that were kept, and by which rule")
     emotional_context = dy.Float64(min=0, max=1, description="how much of a feeling person's story the post tells")
-    doubts = dy.List(
-        one_of(labels.DOUBTS), description="what the rules could not decide, for the LLM filter; empty where clear"
-    )
+    doubts = dy.List(one_of(labels.DOUBTS), description="what the rules left to the LLM filter; empty where clear")
     risk = dy.List(RISK, description="signs of risk to life or limb; empty where none was found")
     under_18 = dy.Bool(description="the writer says to be younger than 18: out of everything that trains")
 

@@ -35,9 +35,7 @@ class SampledTurns(Table):
     reference = dy.String(description="the supporter's reply in the source")
     reference_origin = one_of(labels.ORIGINS, description="who wrote the reference: human, model or unknown")
     strategies = dy.List(dy.String(), description="strategies of the reference, our English labels")
-    emotion = dy.String(
-        nullable=True, description="emotion of the seeker's turn, as the source labels it", metadata=PRIVATE
-    )
+    emotion = dy.String(nullable=True, description="of the seeker's turn, as the source labels it", metadata=PRIVATE)
     needs_media = dy.Bool(description="the history holds a clip that text alone does not replace")
     lang = one_of(labels.LANGUAGES, description="language")
     source = dy.String(description="the data set")
@@ -56,9 +54,7 @@ EXTRA_INFO = dy.Struct(
         "source": dy.String(description="the site or the data set"),
         "lang": one_of(labels.LANGUAGES, description="language to answer in"),
         "topic": dy.String(nullable=True, description="topic, as the source gives it"),
-        "dialogue": dy.List(
-            SPOKEN, description="what the seeker (and the supporter) said: verl's reward sees no prompt"
-        ),
+        "dialogue": dy.List(SPOKEN, description="the dialogue, for verl's reward, which sees no prompt"),
         "references": dy.List(dy.String(), description="every answer or reply of the source"),
         "reference_origin": one_of(labels.ORIGINS, description="who wrote these: human, model or unknown"),
         "reference_id": dy.String(nullable=True, description="the answer that is the ground truth"),
@@ -76,11 +72,7 @@ class PromptSet(Table):
 
     row_id = dy.String(primary_key=True, description="the post, or the round of a dialogue")
     data_source = dy.String(regex=r"^gongqing/(ecot|coe|cer)$", description="names the reward; no name verl knows")
-    prompt = dy.List(
-        MESSAGE,
-        min_length=2,
-        description="system prompt and dialogue; the last turn is the seeker's",
-    )
+    prompt = dy.List(MESSAGE, min_length=2, description="system prompt and dialogue, the seeker's turn last")
     ability = dy.String(description="informational: empathetic support")
     reward_model = dy.Struct(
         {
@@ -151,9 +143,7 @@ class RmTriplets(Sample):
     positive_id = dy.String(description="the answer that is the positive")
     positive_role = one_of(labels.AUTHOR_ROLES, description="who wrote it: professional, member or unknown")
     negative = dy.String(description="an answer that should score lower", metadata=PRIVATE)
-    negative_ids = dy.List(
-        dy.String(), min_length=1, description="the answers whose words it is: one, or of `generic` one a sentence"
-    )
+    negative_ids = dy.List(dy.String(), min_length=1, description="the answers that it is of: `generic` has several")
 
 
 class Rollouts(Table):
