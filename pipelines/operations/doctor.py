@@ -6,8 +6,8 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -54,13 +54,10 @@ def examine(home: Path) -> Iterator[Finding]:
 
 
 def _author_key(home: Path) -> Finding:
-    key = author_key(home)
+    key, what = author_key(home), "too short: 16 bytes or more are needed"
     if not key:
-        missing = "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)"
-        return Finding("author key", "warning", missing)
-    if len(key) < 16:
-        return Finding("author key", "warning", "too short: 16 bytes or more are needed")
-    return Finding("author key", "ok", "set")
+        what = "none: sets with authors cannot be imported (GONGQING_AUTHOR_KEY, or author.key in the home)"
+    return Finding("author key", "ok", "set") if len(key or b"") >= 16 else Finding("author key", "warning", what)
 
 
 def _pins() -> Finding:
@@ -145,30 +142,24 @@ def _versions(store: Store) -> Iterator[Finding]:
         for place in store.places(table):
             name = table if place is None else f"{table}/{place}"
             ids = store.version_ids(table, place)
-            errors = [_error_of(partial(store.pointer, table, place))]
-            errors += [_error_of(partial(_verify, store, table, one, place)) for one in ids]
-            broken = [error for error in errors if error is not None]
-            older = _error_of(partial(_require_todays, store, table, place)) if ids and not broken else None
-            if older is not None:
-                yield Finding(name, "warning" if isinstance(older, OlderSchema) else "broken", str(older))
-            yield from (Finding(name, "broken", str(error)) for error in broken)
-            if ids and not broken and older is None:
+            errors: list[GongqingError] = []
+            with _noted(errors):
+                pointer = store.pointer(table, place)
+            for one in ids:
+                with _noted(errors):
+                    store.verify(store.version(table, one, place))
+            if ids and not errors and pointer is not None:
+                with _noted(errors):
+                    store.require_todays(store.version(table, partition=place))
+            for error in errors:
+                yield Finding(name, "warning" if isinstance(error, OlderSchema) else "broken", str(error))
+            if ids and not errors:
                 yield Finding(name, "ok", f"{len(ids)} version{'s' if len(ids) > 1 else ''}, read and compared")
 
 
-def _verify(store: Store, table: str, version: str, place: str | None) -> None:
-    store.verify(store.version(table, version, place))
-
-
-def _require_todays(store: Store, table: str, place: str | None) -> None:
-    """Raises OlderSchema, or NewerHome, where the rows of the current version mean something else today."""
-    if store.pointer(table, place) is not None:
-        store.require_todays(store.version(table, partition=place))
-
-
-def _error_of(call: Callable[[], object]) -> GongqingError | None:
+@contextmanager
+def _noted(errors: list[GongqingError]) -> Iterator[None]:
     try:
-        call()
+        yield
     except GongqingError as error:
-        return error
-    return None
+        errors.append(error)

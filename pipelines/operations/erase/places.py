@@ -4,9 +4,8 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -30,18 +29,12 @@ _POST = dict.fromkeys(("post_id", "url", "title", "description", "topic", "autho
 _ANSWER = dict.fromkeys(("answer_id", "author", "text"), pl.String)
 
 
-@dataclass(frozen=True)
-class Place:
-    """Rows of a table, kept or dropped (then `table` ends with DROPPED). `name` tells it from all others."""
+class Place(NamedTuple):
+    """Rows of a table as they were written, kept or dropped (then `table` ends with DROPPED). `name` is unique."""
 
     table: str
     name: str
     rows: pl.LazyFrame
-
-    @property
-    def columns(self) -> list[str]:
-        """Of the rows, as they were written: an older version may have others than its table has now."""
-        return self.rows.collect_schema().names()
 
 
 def places(home: Path, store: Store) -> Iterator[Place]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+from polars.selectors import by_name
 
 import pipelines
 from pipelines.core.files import sha256_of
@@ -169,7 +170,7 @@ def _add_derived(home: Path, store: Store, erased: ErasedIds) -> None:
     while grown:
         grown = False
         for place in places(home, store):
-            ids = place.rows.select(name for name in place.columns if name in ID_COLUMNS).collect()
+            ids = place.rows.select(by_name(*ID_COLUMNS, require_all=False)).collect()
             grown |= erased.add_derived(ids.filter(erased.rows(ids)))
 
 

@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -72,12 +72,8 @@ _POSTS = ("unique_posts", "clean_posts", "raw_posts", "imported_posts")
 _DIALOGUES = ("unique_dialogues", "clean_dialogues", "imported_dialogues")
 
 
-class Text(NamedTuple):
-    """A text, the id of its post, answer or dialogue, and the post or dialogue that it belongs to."""
-
-    text: str
-    row_id: str
-    owner: str
+# A text, the id of its post, answer or dialogue, and the post or dialogue that it belongs to.
+Text = tuple[str, str, str]
 
 
 class PrivateTexts:
@@ -156,8 +152,8 @@ def _texts(row: dict[str, Any]) -> Iterator[Text]:
     owner = row.get("post_id") or row["dialogue_id"]
     for name in ("text", "title", "description", "situation"):
         if row.get(name):
-            yield Text(row[name], owner, owner)
+            yield row[name], owner, owner
     for answer in row.get("answers") or []:
-        yield Text(answer["text"], answer["answer_id"], owner)
+        yield answer["text"], answer["answer_id"], owner
     for turn in row.get("turns") or []:
-        yield Text(turn["text"], owner, owner)
+        yield turn["text"], owner, owner
