@@ -33,17 +33,14 @@ Problem = Literal[
 
 
 class FormatError(ValueError):
-    """Raised by `parse` for the first thing that breaks a format; tags are looked at before the text between them.
+    """The first thing that breaks a format; tags are looked at before the text between them.
 
-    `problem` is the kind, `tag` the name of the tag it is about, `str()` a sentence for people. For "outside" the tag
-    is the one that the text stands in front of, or the last one.
+    `problem` is the kind, `tag` the name of the tag it is about (for "outside" the next one, or the last one).
     """
 
     def __init__(self, problem: Problem, tag: str, message: str) -> None:
         super().__init__(problem, tag, message)  # all three, so that it can be pickled out of a worker
-        self.problem = problem
-        self.tag = tag
-        self.message = message
+        self.problem, self.tag, self.message = problem, tag, message
 
     def __str__(self) -> str:
         return self.message
@@ -98,10 +95,9 @@ def _written(name: str, closing: bool) -> str:
 
 
 class Grammar:
-    """Elements in a fixed order, each holding either other elements, once each and in order, or a section of text.
+    """Elements in a fixed order, each holding other elements, once each and in order, or a section of text.
 
-    So a text is well formed when its tags are exactly `tokens`, each section has visible text, and nothing else has
-    any.
+    A text is well formed when its tags are exactly `tokens`, and its sections, and nothing else, have visible text.
     """
 
     def __init__(self, *tree: tuple[str, tuple[str, ...]]) -> None:
@@ -130,8 +126,7 @@ class Grammar:
                 raise self._misfit(place, tag, rest)
             if tag is not None:
                 in_order.append(tag)
-        sections = {}
-        end = 0
+        sections, end = {}, 0
         for tag in in_order:
             between = text[end : tag.start].strip()
             end = tag.end
@@ -192,8 +187,7 @@ CER_TAGS = CER.names
 class Reasoning(BaseModel):
     """Base of the three records: `parse(render(record)) == record`, always.
 
-    Every string is stripped. An empty one, or one that holds a tag of the record's own format, is refused with
-    pydantic's ValidationError; anything else (``<3``, ``<b>``, the tags of another format) is ordinary text.
+    Strings are stripped. An empty one, or one with a tag of the record's own format, is refused (ValidationError).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -341,8 +335,8 @@ def _one_field(word: str) -> str:
 class Cer(Reasoning):
     """Controllable empathetic reasoning (C): three steps, then the response. The names are those of `CerCandidates`.
 
-    Labels are the canonical English ones, whatever `lang` says: that only chooses how the record renders. `parse` takes
-    it from the first step's field name, and accepts every alias, in either language, and half- or full-width marks.
+    Labels are the English ones; `lang` chooses how the record renders. `parse` takes it from the first step's field
+    name, and accepts every alias, in either language, and half- or full-width marks.
     """
 
     grammar = CER

@@ -28,23 +28,22 @@ class LocalFolder:
     @contextlib.contextmanager
     def staging(self) -> Iterator[Path]:
         """A new local folder to build a version in, gone afterwards whatever happens."""
-        scratch = self.root / _SCRATCH
         with full_disk_reported(self.root):
-            self._make_root()
-            scratch.mkdir(exist_ok=True)
-            self._sweep(scratch)
-        folder = scratch / uuid.uuid4().hex
-        with full_disk_reported(self.root), _owned(folder.with_suffix(".lock")):
-            try:
-                folder.mkdir()
-                yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+            folder = self._make_scratch() / uuid.uuid4().hex
+            self._sweep(folder.parent)
+            with _owned(folder.with_suffix(".lock")):
+                try:
+                    folder.mkdir()
+                    yield folder
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)
 
-    def _make_root(self) -> None:
+    def _make_scratch(self) -> Path:
         """For its owner alone: raw tables hold what people wrote. To share a corpus, open it to a group."""
         self.root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.mkdir(mode=0o700, exist_ok=True)
+        (self.root / _SCRATCH).mkdir(exist_ok=True)
+        return self.root / _SCRATCH
 
     @staticmethod
     def _sweep(scratch: Path) -> None:
@@ -117,9 +116,7 @@ class LocalFolder:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """No other process publishes or swaps meanwhile."""
-        self._make_root()
-        (self.root / _SCRATCH).mkdir(exist_ok=True)
-        with held(self.root / _SCRATCH / "alone"):
+        with held(self._make_scratch() / "alone"):
             yield
 
     def children(self, prefix: str) -> list[str]:
