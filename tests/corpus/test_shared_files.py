@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from pipelines.errors import UnreadableFile
 from pipelines.ingest.importing import Imported, read
 from schemas.dialogues import ImportedDialogues
 from schemas.posts import ImportedPosts
@@ -63,7 +64,9 @@ def test_psyqa(shared: Path) -> None:
 
 
 def test_smile_keeps_the_dialogue_of_one_side_for_the_filters(shared: Path) -> None:
-    imported = read("smile", shared / "zh_multiturn/smile_raw.tar.gz")
+    file = shared / "zh_multiturn/smile_raw.tar.gz"
+    imported = read("smile", file)
+    assert read("smile", file).kept.equals(imported.kept), "the same every time"
     assert imported.notes == {"joined_turns": 6, "one_sided": 1}
     assert imported.kept.filter(n_rounds=0)["dialogue_id"].to_list() == ["smile:16110"]
     assert imported.kept["lineage"][0].to_list() == ["psyqa", "xinli001"]
@@ -120,31 +123,14 @@ def test_medical_questions_in_gb18030(shared: Path) -> None:
     assert imported.kept["topic"][0] == "心血管科"
 
 
-def test_an_import_is_the_same_every_time(shared: Path) -> None:
-    one, other = (read("smile", shared / "zh_multiturn/smile_raw.tar.gz").kept for _ in range(2))
-    assert one.equals(other)
-
-
-@pytest.mark.parametrize(
-    ("name", "file", "looks_like"),
-    [
-        ("psyqa", "en_strategy/FailedESConv.json", "esconv"),
-        ("esconv", "zh_qa/PsyQA_example.json", "psyqa"),
-        ("soulchat", "noisy/emollm_aiwei_part.json", "emollm"),
-        ("emollm", "zh_qa/PsyQA_example.json", "psyqa"),
-    ],
-)
-def test_the_wrong_name_is_told_the_right_one(shared: Path, name: str, file: str, looks_like: str) -> None:
-    from pipelines.errors import UnreadableFile
-
-    with pytest.raises(UnreadableFile, match=f"looks like {looks_like}, not {name}") as caught:
-        read(name, shared / file)
-    assert f"gongqing import {looks_like}" in caught.value.hint
-
-
-@pytest.mark.parametrize("name", ["smile", "cpsycoun", "cpsycoune", "esconv_tsv", "mesc", "qa_csv", "avamerg"])
-def test_a_file_of_another_form_is_refused(shared: Path, name: str) -> None:
-    from pipelines.errors import UnreadableFile
-
-    with pytest.raises(UnreadableFile):
-        read(name, shared / "zh_qa/PsyQA_example.json")
+def test_the_wrong_name_is_told_the_right_one_and_a_file_of_another_form_is_refused(shared: Path) -> None:
+    psyqa, esconv = shared / "zh_qa/PsyQA_example.json", shared / "en_strategy/FailedESConv.json"
+    emollm = shared / "noisy/emollm_aiwei_part.json"
+    looks = {("psyqa", esconv): "esconv", ("esconv", psyqa): "psyqa", ("soulchat", emollm): "emollm"}
+    for (name, file), looks_like in looks.items():
+        with pytest.raises(UnreadableFile, match=f"looks like {looks_like}, not {name}") as caught:
+            read(name, file)
+        assert f"gongqing import {looks_like}" in caught.value.hint
+    for name in ("smile", "cpsycoun", "cpsycoune", "esconv_tsv", "mesc", "qa_csv", "avamerg"):
+        with pytest.raises(UnreadableFile):
+            read(name, psyqa)

@@ -1,16 +1,15 @@
-"""Disks that are made for a test, and what the rooms share whose writers are killed."""
+"""Disks whose size and rights change while they are in use; an empty store; the stub of a vendor."""
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawl_fixtures import clean_replica, replica
 from llm_fixtures import _stub_ends
+from release_fixtures import mixed
 from store_fixtures import store
 
-__all__ = ["Disk", "_stub_ends", "clean_replica", "disk", "replica", "store"]
+__all__ = ["Disk", "_stub_ends", "disk", "mixed", "store"]
 
 
 class Disk:
@@ -19,34 +18,20 @@ class Disk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def mount(self, *options: str) -> subprocess.CompletedProcess[str]:
-        """As root's `mount -o`."""
-        command = ["mount", "-t", "tmpfs", "-o", ",".join(options), "gongqing-test", str(self.folder)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
     def leave(self, free: int | None) -> None:
         """So many bytes are free from now on; None: as many as anybody needs."""
         room = os.statvfs(self.folder)
         used = (room.f_blocks - room.f_bfree) * room.f_frsize
         self.remount(f"size={used + (1 << 30 if free is None else free)}")
 
-    def remount(self, *options: str) -> None:
-        """With other options."""
-        mounted = self.mount("remount", *options)
-        assert mounted.returncode == 0, mounted.stderr
+    def remount(self, options: str) -> None:
+        """As root's `mount -o remount,…`."""
+        subprocess.run(["mount", "-o", f"remount,{options}", self.folder], check=True)
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
+def disk(small_disk: Path) -> Disk:
     """A disk with room for anything."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a disk needs root")
-    disk = Disk(tmp_path / "home")
-    disk.folder.mkdir()
-    mounted = disk.mount("size=1g")
-    if mounted.returncode:
-        pytest.skip(f"no disk of our own here: {mounted.stderr.strip()}")
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", "--lazy", disk.folder], check=True)
+    disk = Disk(small_disk)
+    disk.remount("size=1g,nr_inodes=100k")
+    return disk

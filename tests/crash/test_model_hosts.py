@@ -64,10 +64,6 @@ def useless(handler, asked):
     handler.give(completion('忽略以上。{"emotion":"<script>"}', asked))
 
 
-def unbilled(handler, asked):
-    handler.give(completion("服务繁忙", asked, usage={"prompt_tokens": 0, "completion_tokens": 0}))
-
-
 def echo(handler, asked):
     handler.give(json.dumps({"error": {"code": KEY, "message": f"{KEY}: {asked}"}}).encode(), 401)
 
@@ -75,50 +71,30 @@ def echo(handler, asked):
 PACKED = bomb()
 KINDS = {
     "useless": (useless, "are invalid after all repairs", 2 * (LEAST_OF_A_STAGE + 2 * AT_ONCE)),
-    "unbilled": (unbilled, "the budget is used up", 2 * (LEAST_OF_A_STAGE + 2 * AT_ONCE)),
     "echo": (echo, "answers 401: nothing more is sent", AT_ONCE),
     "bomb": (lambda handler, _: handler.give(PACKED, Content_Encoding="gzip"), "replies of more than", 8 + 2 * AT_ONCE),
 }
 
 
-def require_unchanged(home: Path, before: str, ended: subprocess.CompletedProcess[str]) -> Decimal:
-    """The amount that was spent."""
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_host_that_means_no_good_leaves_the_table(home, kind):
+    store = Store(home / "data")
+    before = store.version(TABLE).version
+    answer, message, most = KINDS[kind]
+    with HostileHost(answer) as host:
+        ended, megabytes = refreshed(home, host)
     assert ended.returncode == 1, ended.stderr
+    assert message in ended.stderr
     assert "hint:" in ended.stderr
     assert "Traceback" not in ended.stderr
-    store = Store(home / "data")
+    assert host.requests <= most
+    assert megabytes <= MEGABYTES
     assert store.version(TABLE).version == before
     with Ledger(home / "ledger.sqlite") as ledger:
-        spent = sum((one.cost for one in ledger.spend()), Decimal(0))
+        spent = sum(one.cost for one in ledger.spend())
         assert all(one.spent + one.held <= Decimal(CAP) * NANO for one in ledger.budgets())
         assert ledger.open_attempts() == []
     assert spent <= Decimal(CAP)
-    return spent
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_host_that_means_no_good_leaves_the_table(home, kind):
-    before = Store(home / "data").version(TABLE).version
-    answer, said, most = KINDS[kind]
-    with HostileHost(answer) as host:
-        ended, megabytes = refreshed(home, host)
-    assert said in ended.stderr
-    assert host.requests <= most
-    assert megabytes <= MEGABYTES
-    spent = require_unchanged(home, before, ended)
-    assert (spent > 0) is (kind in ("useless", "unbilled"))
+    assert (spent > 0) is (kind == "useless")
     for path in home.rglob("*"):
         assert path.is_dir() or KEY.encode() not in path.read_bytes()
-
-
-def test_a_host_that_sends_elsewhere_gives_nothing_to_a_thief(home):
-    before = Store(home / "data").version(TABLE).version
-    with (
-        HostileHost("{}") as thief,
-        HostileHost(lambda handler, _: handler.give(b"", 307, Location=f"{thief.url}/steal")) as host,
-    ):
-        ended, _ = refreshed(home, host)
-    assert "that is not followed" in ended.stderr
-    assert (thief.requests, thief.received) == (0, b"")
-    assert host.requests <= AT_ONCE
-    require_unchanged(home, before, ended)

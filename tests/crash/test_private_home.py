@@ -1,4 +1,6 @@
-"""Another user of this machine, and a umask of 022, as most have it."""
+"""What may be read by others of this machine, under umasks as most have them: nothing of a home, and of an export what
+its user lets them.
+"""
 
 import os
 import shutil
@@ -10,25 +12,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from killing import IMPORT_POSTS
 
+from pipelines.release.publish.folder import made_whole
 from pipelines.settings import ROOT
 
 pytestmark = [pytest.mark.drill("privacy"), pytest.mark.slow]
 
-SAMPLE = ROOT / "samples" / "dialogues.jsonl"
 NOBODY = 65534
 
 
-def gongqing(home: Path, *arguments: str | Path) -> str:
+def gongqing(home: Path, *arguments: str | Path, umask: int = 0o022) -> str:
     ran = subprocess.run(
         [sys.executable, "-c", "import pipelines.cli; pipelines.cli.main()", *map(str, arguments)],
         env={**os.environ, "GONGQING_HOME": str(home), "PYTHONPATH": str(ROOT)},
-        umask=0o022,
+        umask=umask,
         capture_output=True,
         text=True,
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
+
+
+def modes_of(folder: Path) -> tuple[set[int], set[int]]:
+    """Of folders, and of files."""
+    paths = [folder, *folder.rglob("*")]
+    modes = [{stat.S_IMODE(path.stat().st_mode) for path in paths if path.is_dir() is kind} for kind in (True, False)]
+    return modes[0], modes[1]
 
 
 @pytest.fixture(scope="module")
@@ -38,30 +48,23 @@ def home() -> Iterator[Path]:
     above.chmod(0o755)
     home = above / "corpus"
     try:
-        gongqing(home, "import", "mapped", SAMPLE, "--mapping", SAMPLE.with_suffix(".toml"), "--as", "sample")
-        gongqing(home, "refresh", "--select", "clean_dialogues")
+        gongqing(home, *IMPORT_POSTS)
         yield home
     finally:
         shutil.rmtree(above)
 
 
-def opened(home: Path) -> list[str]:
-    """What of a home has a bit of its group's or of everybody's."""
-    return [str(path) for path in (home, *home.rglob("*")) if path.lstat().st_mode & 0o077]
-
-
 def what_nobody_reads(home: Path) -> list[str]:
     if os.geteuid() != 0:
         pytest.skip("to be another user needs root")
-    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-    found = subprocess.run(["find", home, "-type", "f", "-readable"], cwd="/", capture_output=True, text=True, **nobody)
-    return found.stdout.splitlines()
+    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
+    return subprocess.check_output(["find", home, "-type", "f", "-readable"], text=True, **nobody).splitlines()
 
 
 def test_nothing_in_a_home_is_open_to_others(home):
     assert (home / ".dagster").is_dir()
     assert "ok       permissions" in gongqing(home, "doctor")
-    assert opened(home) == []
+    assert [str(path) for path in (home, *home.rglob("*")) if path.lstat().st_mode & 0o077] == []
     assert what_nobody_reads(home) == []
 
 
@@ -75,3 +78,25 @@ def test_a_home_that_was_open_is_named_by_the_doctor_and_closed_by_the_next_comm
     gongqing(home, "tables")
     assert stat.S_IMODE(home.stat().st_mode) == stat.S_IMODE((home / ".dagster").stat().st_mode) == 0o700
     assert what_nobody_reads(home) == []
+
+
+def test_an_export_elsewhere_has_the_users_modes_and_in_the_home_nobody_elses(mixed, tmp_path):
+    home = Path(shutil.copytree(mixed.releases.home, tmp_path / "corpus"))
+    release = ("--release", mixed.release.name)
+    gongqing(home, "export", "folder", tmp_path / "given" / "away", *release, umask=0o027)
+    assert modes_of(tmp_path / "given") == ({0o750}, {0o640})
+    for target, modes in ((tmp_path / "out", ({0o755}, {0o644})), (home / "out", ({0o700}, {0o600}))):
+        gongqing(home, "export", "jsonl", "--for", "openai", *release, target)
+        assert modes_of(target) == modes
+
+
+def test_folders_on_the_way_are_the_users_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.core.modes._umask", [0o022])
+    before = os.umask(0o077)
+    try:
+        with made_whole(tmp_path / "a" / "b" / "out", tmp_path / "home") as staged:
+            assert stat.S_IMODE(staged.stat().st_mode) == 0o700
+            (staged / "file").touch()
+    finally:
+        os.umask(before)
+    assert modes_of(tmp_path / "a") == ({0o755}, {0o644})

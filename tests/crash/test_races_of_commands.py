@@ -1,21 +1,19 @@
 """Two refreshes, an import and an erasure on one home at once: one at a time, and the order makes no difference."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from fake_model import FakePool
 from killing import (
     IMPORT_POSTS,
     Command,
-    broken,
     current,
     done,
     home_with,
-    leftovers,
-    open_runs,
     prints,
+    require_sound,
     started,
     wait_until,
 )
@@ -32,14 +30,12 @@ pytestmark = [
 ]
 
 
-@dataclass(frozen=True)
-class Race:
+class Race(NamedTuple):
     """A home after a race and one refresh more; who won, and how each of the others ended."""
 
     home: Path
     winner: Command
-    ended: dict[str, int]
-    printed: dict[str, str]
+    others: dict[str, Command]
 
 
 @pytest.fixture(scope="module")
@@ -54,38 +50,28 @@ def race(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Race:
             "import": running.enter_context(started(home, *IMPORT_POSTS)),
             "erase": running.enter_context(started(home, "erase", talk)),
         }
-        ended = {name: command.wait() for name, command in others.items()}
+        for command in others.values():
+            command.wait()
         refreshes.sort(key=Command.wait)  # 0: it has won
         winner, others["refresh"] = refreshes
-        ended |= {"winner": winner.wait(), "refresh": others["refresh"].wait()}
     done(home, "refresh")
-    return Race(home, winner, ended, {name: command.printed for name, command in others.items()})
+    return Race(home, winner, others)
 
 
-@pytest.mark.parametrize("other", ["refresh", "erase"])
-def test_one_refresh_works_and_the_others_say_who_it_is_and_what_to_do(race, other):
-    assert race.ended["winner"] == 0, race.winner.printed
-    assert race.ended[other] == 1
-    assert f"process {race.winner.pid} on " in race.printed[other]
-    assert "hint: wait for it, or end that process" in race.printed[other]
-    assert "Traceback" not in race.printed[other]
-
-
-def test_an_import_is_not_held_up(race):
-    assert race.ended["import"] == 0, race.printed["import"]
+def test_one_refresh_works_the_others_say_who_it_is_and_what_to_do_and_an_import_is_not_held_up(race):
+    assert race.winner.wait() == 0, race.winner.printed
+    assert race.others["import"].wait() == 0, race.others["import"].printed
+    for other in (race.others["refresh"], race.others["erase"]):
+        assert other.wait() == 1
+        assert f"process {race.winner.process.pid} on " in other.printed
+        assert "hint: wait for it, or end that process" in other.printed
+        assert "Traceback" not in other.printed
 
 
 def test_one_refresh_later_the_tables_are_those_of_one_command_after_the_other(race, sample_home, tmp_path):
     """Versions and all; the splits too, which remember in what order the rows came."""
-    in_order = home_with(sample_home, tmp_path / "in order", ["imported_dialogues"])
-    _make_all(in_order)
-    home_with(sample_home, in_order, ["imported_posts"])
-    _make_all(in_order)
+    for table in ("imported_dialogues", "imported_posts"):
+        in_order = home_with(sample_home, tmp_path / "in order", [table])
+        refresh(in_order, Settings(), clients=FakePool(None, Settings().llm))
     assert current(race.home) == current(in_order)
-    assert broken(race.home) == []
-    assert leftovers(race.home) == []
-    assert open_runs(race.home) == {}
-
-
-def _make_all(home: Path) -> None:
-    refresh(home, Settings(), clients=FakePool(None, Settings().llm))
+    require_sound(race.home)

@@ -1,11 +1,8 @@
 """The one crash harness: a writer is killed with SIGKILL at steps all over its work, run again, and compared.
 
-`python crash_drill.py WRITER FOLDER` runs as a process of its own: it has imported polars, but started none of its
-workers, so that a fork of it is whole and costs milliseconds. It prints a line of JSON for every kill.
-
-A step is a line executed in one of the writer's own files, in any thread, or a call of the system that Python makes
-below one. Kills are spread over all steps, over the first steps of all functions, and over random times, which also
-fall into code that is not Python's.
+`python crash_drill.py WRITER FOLDER` has imported polars, but started none of its workers, so that a fork of it is
+whole and costs milliseconds. It prints a line of JSON for every kill. A step is a line executed in one of the writer's
+own files, in any thread, or a call of the system below one. Random times also fall into code that is not Python's.
 """
 
 import ctypes
@@ -142,11 +139,7 @@ class Drill:
         chance = random.Random(SEED)
         for _ in range(self.writer.timed):
             if self._die(None, chance.uniform(0, seconds)):
-                yield {"step": self._taken, "place": "at a random time", **self._compare(wanted)}
-
-    @property
-    def _taken(self) -> int:
-        return int.from_bytes(self.count[:8], sys.byteorder)
+                yield {"step": None, "place": "at a random time", **self._compare(wanted)}
 
     def _fresh(self) -> None:
         shutil.rmtree(self.home, ignore_errors=True)
@@ -198,20 +191,19 @@ class Drill:
             return {"problem": str(error), "differs": []}
 
 
-def worker_threads() -> list[str]:
+def require_no_workers() -> None:
     names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
-    return [name for name in names if name.startswith(("polars-0", "tokio", "async"))]
+    workers = [name for name in names if name.startswith(("polars-0", "tokio", "async"))]
+    assert not workers, f"a fork would not be whole: {workers}"
 
 
 def main(name: str, folder: Path) -> None:
     from crash_writers import WRITERS
 
-    if worker_threads():
-        sys.exit(f"a fork would not be whole: {worker_threads()}")
+    require_no_workers()
     for kill in Drill(WRITERS[name], folder).kills():
         sys.stdout.write(json.dumps(kill) + "\n")
-        sys.stdout.flush()
-    assert not worker_threads()
+    require_no_workers()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """The writers that `crash_drill` kills, a line each in WRITERS; imported without starting a worker of polars."""
 
+import asyncio
 import datetime as dt
 import hashlib
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,47 +14,44 @@ from crawl_home import DAY, end_of, item
 from crawl_home import Home as CrawlHome
 from erase_home import HIS, OF_ERASED, OTHER_TALK, QUOTED, TO_HIM, frame, make_home
 from every_byte import runs, traces
-from killing import current, leftovers
-from ledger_calls import key_of, opened, run
-from ledger_worker import is_sound, work
+from killing import current, leftovers, versions
+from ledger_calls import answer, call, key_of, opened, run
 from release_rows import made, triplets
 from store_rows import TABLE, drops, groups
 
 from pipelines.flow.refresh import refresh
 from pipelines.ingest.import_file import import_file
 from pipelines.llm.ledger.ledger import Ledger
+from pipelines.llm.ledger.records import Attempt
 from pipelines.operations.erase.erasing import erase, resume
 from pipelines.operations.erase.survey import Request
 from pipelines.settings import ROOT, Settings
 from pipelines.store.releases import Releases
 from pipelines.store.store import Store
 from pipelines.store.suppression import SuppressionList
-from schemas.tables import PARTITIONED, TABLES
+from schemas.tables import TABLES
 
 # What holds of any home
 
 
 def tables(home: Path) -> dict[str, Any]:
     """Every version with its runs and a digest of its rows, read and verified; the current ones; and what is left."""
-    store, found = Store(home / "data"), {"current": current(home), "left": leftovers(home)}
-    for table in TABLES:
-        for partition in store.partitions(table) if table in PARTITIONED else [None]:
-            for version in store.versions(table, partition):
-                store.verify(version)
-                where = (table, version.version, partition)
-                parts = [read(*where).collect() for read in (store.read, store.read_dropped)]
-                rows = "".join(part.drop("detail", strict=False).write_ndjson() for part in parts)
-                codes = [run.code for run in version.manifest.runs]
-                found[" ".join(map(str, where))] = [hashlib.sha256(rows.encode()).hexdigest(), codes]
-    return found
+    store, made = Store(home / "data"), {"current": current(home), "left": leftovers(home)}
+    for version in versions(home):
+        store.verify(version)
+        where = (version.table, version.version, version.partition)
+        parts = [read(*where).collect() for read in (store.read, store.read_dropped)]
+        rows = "".join(part.drop("detail", strict=False).write_ndjson() for part in parts)
+        codes = [run.code for run in version.manifest.runs]
+        made[" ".join(map(str, where))] = [hashlib.sha256(rows.encode()).hexdigest(), codes]
+    return made
 
 
 def whole(home: Path) -> None:
     """No current version is damaged, whatever was killed."""
     store = Store(home / "data")
-    for place in current(home):
-        table, _, partition = place.partition("/")
-        store.verify(store.version(table, partition=partition or None))
+    for version in (one for table in TABLES for one in store.current(table)):
+        store.verify(version)
 
 
 # A version of a table
@@ -96,9 +95,7 @@ def keep_key(home: Path) -> None:
 
 def crawl_two_days(home: Path) -> None:
     """A crawl has ended, and nobody has collected it."""
-    rows = [
-        item(str(n), f"第{n}篇", (DAY + dt.timedelta(days=n % 2)).isoformat() + "T09:00:00+00:00") for n in range(6)
-    ]
+    rows = [item(str(n), f"第{n}篇", f"{DAY + dt.timedelta(days=n % 2)}T09:00:00+00:00") for n in range(6)]
     end_of(CrawlHome(home).prepare(DAY, DAY + dt.timedelta(days=1)), *rows)
 
 
@@ -108,7 +105,6 @@ def collect_crawl(home: Path) -> None:
 
 
 # A refresh
-
 
 COHERENT = {
     **{"group_id": "g0", "script": "simplified", "cluster_id": "s:x", "cluster_size": 1, "verdict": "keep", "why": "w"},
@@ -129,19 +125,18 @@ def refresh_some(home: Path) -> None:
 
 # A release
 
-ROWS = {"rm_triplets": [(f"s:{number}/a", ("train", "test")[number % 2]) for number in range(40)]}
-
 
 def release(home: Path) -> None:
     """As `pipelines.release.assemble` goes about it: written, published, then pointed to."""
     if "v1" not in Releases(home):
-        made(home, "v1", {name: triplets(*rows) for name, rows in ROWS.items()})
+        rows = [(f"s:{number}/a", ("train", "test")[number % 2]) for number in range(40)]
+        made(home, "v1", {"rm_triplets": triplets(*rows)})
     Releases(home).promote("v1")
 
 
 def released(home: Path) -> dict[str, Any]:
-    found = Releases(home).current()
-    return {"names": Releases(home).names(), "content": found.content if found else None, "left": leftovers(home)}
+    current = Releases(home).current()
+    return {"names": Releases(home).names(), "content": current and current.content, "left": leftovers(home)}
 
 
 def release_or_none(home: Path) -> None:
@@ -151,8 +146,6 @@ def release_or_none(home: Path) -> None:
 
 # An erasure
 
-REQUEST = Request(rows=("s:a", "s:x"))
-
 
 def home_to_erase_in(home: Path) -> None:
     make_home(home)
@@ -160,11 +153,10 @@ def home_to_erase_in(home: Path) -> None:
 
 
 def erase_or_resume(home: Path) -> None:
-    begun = any(path.suffix in (".plan", ".json") for path in (home / "erasures").glob("*"))
-    if begun:
+    if any(path.suffix in (".plan", ".json") for path in (home / "erasures").glob("*")):
         resume(home)
     else:
-        erase(home, REQUEST)
+        erase(home, Request(rows=("s:a", "s:x")))
 
 
 def erased(home: Path) -> dict[str, Any]:
@@ -175,21 +167,51 @@ def erased(home: Path) -> dict[str, Any]:
 
 # The ledger
 
-CALLS, AT_ONCE, CAP = 6, 3, 1000
+CALLS, AT_ONCE, CAP, RESERVE = 6, 3, 1000, 10
 
 
 def ask(home: Path) -> None:
+    """Each call is "sent" by a line in the log, takes 2 ms, costs its whole reserve, and is "kept" by another line."""
     log = os.open(home / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    async def one_after_the_other(ledger: Ledger, budget: int, numbers: Iterator[int]) -> None:
+        for number in numbers:
+            begun = await ledger.begin(call(number), reserve=RESERVE, budget=budget)
+            if isinstance(begun, Attempt):
+                os.write(log, f"sent {begun.call.key}\n".encode())
+                await asyncio.sleep(0.002)
+                await ledger.answered(begun, answer(number, RESERVE))
+                os.write(log, f"kept {begun.call.key}\n".encode())
+
+    async def several(ledger: Ledger, budget: int) -> None:
+        numbers = iter(range(CALLS))
+        await asyncio.gather(*(one_after_the_other(ledger, budget, numbers) for _ in range(AT_ONCE)))
+
     with Ledger(home / "ledger.sqlite") as ledger:
-        run(work(ledger, log, range(CALLS), AT_ONCE, 0.002, opened(ledger, CAP).id))
+        run(several(ledger, opened(ledger, CAP).id))
 
 
-def in_flight(home: Path) -> Counter[str]:
-    return is_sound(home, AT_ONCE, CALLS)
+def is_sound(home: Path) -> None:
+    """No answer is lost, no call left that the ledger does not know of, and the budget holds what was lost."""
+    log = home / "log"
+    written = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+    sent, kept = (Counter(key for kind, key in written if kind == wanted) for wanted in ("sent", "kept"))
+    with Ledger(home / "ledger.sqlite") as ledger:
+        ledger.check()
+        answered = ledger.recorded([key_of(number) for number in range(CALLS)]).keys()
+        assert kept.keys() <= answered, "an answer is lost"
+        open_ = ledger.open_attempts()
+        assert all(one.lost for one in open_), "a dead process passes for a living one"
+        lost = Counter(one.key for one in open_)
+        for key, times in sent.items():
+            assert times <= lost[key] + (key in answered), "a call left that the ledger does not know of"
+        assert len(open_) <= AT_ONCE
+        if budget := ledger.budget("refresh"):
+            assert (budget.spent, budget.held) == (RESERVE * len(answered), RESERVE * len(open_))
 
 
-def answered(home: Path) -> dict[str, Any]:
-    in_flight(home)
+def all_answered(home: Path) -> dict[str, Any]:
+    is_sound(home)
     sessions = [path.name for path in (home / "ledger.sqlite-sessions").iterdir()]
     with Ledger(home / "ledger.sqlite") as ledger:
         known = ledger.recorded([key_of(number) for number in range(CALLS)])
@@ -209,5 +231,5 @@ WRITERS = {
     "a refresh": Writer(home_to_refresh, refresh_some, tables, ("flow/", *FILES), 7, 14, 2, whole),
     "a release": Writer(write_old, release, released, FILES, 12, 20, 4, release_or_none),
     "an erasure": Writer(home_to_erase_in, erase_or_resume, erased, (*ERASING, "llm/ledger/", *FILES), 7, 8),
-    "the ledger": Writer(lambda home: None, ask, answered, ("llm/ledger/",), 25, 10, 10, in_flight),
+    "the ledger": Writer(lambda home: None, ask, all_answered, ("llm/ledger/",), 25, 10, 10, is_sound),
 }

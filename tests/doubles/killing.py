@@ -1,7 +1,7 @@
-"""Commands of gongqing that are killed with SIGKILL from outside, at a moment that a fact chooses; and what they leave.
+"""Commands of gongqing, which a test may kill with SIGKILL at a moment that a fact chooses; and what they leave.
 
-A fact is something that the command has done and that another process can see: a line that it printed, a version of a
-table on the disk, a run that Dagster's database knows of. It comes at the same place of the work on every machine.
+A fact is something that the command has done and that another process can see: it comes at the same place of the work
+on every machine.
 """
 
 import fcntl
@@ -11,7 +11,6 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from answered import GONGQING
 
 from pipelines.operations.doctor import examine
 from pipelines.settings import ROOT
-from pipelines.store import Store
+from pipelines.store import Store, Version
 from schemas.tables import PARTITIONED, TABLES
 
 _POSTS = ROOT / "samples" / "posts.jsonl"
@@ -41,7 +40,7 @@ class Command:
         self._log = home.with_name(f"{home.name}-{Path(arguments[0]).name}-{time.monotonic_ns()}.log")
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("GONGQING_", "DAGSTER_"))}
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [*program, *arguments],
                 cwd=ROOT,
                 env={**ours, "GONGQING_HOME": str(home), **environment},
@@ -50,7 +49,6 @@ class Command:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        self.pid = self._process.pid
 
     @property
     def printed(self) -> str:
@@ -58,17 +56,16 @@ class Command:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def works(self) -> bool:
-        """Whether it has not ended."""
-        return self._process.poll() is None
+        return self.process.poll() is None
 
     def wait(self) -> int:
         """Its exit code."""
-        return self._process.wait()
+        return self.process.wait()
 
     def kill(self) -> None:
         """Kills it and all that it has started."""
-        os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
 @contextmanager
@@ -83,7 +80,7 @@ def started(home: Path, *arguments: str, **options: Any) -> Iterator[Command]:
 
 
 def done(home: Path, *arguments: str, **options: Any) -> str:
-    """What a command printed that was left alone; it succeeded."""
+    """What a command printed; it succeeded."""
     with started(home, *arguments, **options) as command:
         assert command.wait() == 0, command.printed
         return command.printed
@@ -123,8 +120,7 @@ def killed(home: Path, *arguments: str, when: Callable[[Command], bool], seconds
 # Facts
 
 
-def starts(command: Command) -> bool:
-    """Always."""
+def starts(_: Command) -> bool:
     return True
 
 
@@ -139,69 +135,44 @@ def publishes(table: str) -> Callable[[Command], bool]:
     return lambda command: next(command.home.glob(pattern), None) is not None
 
 
-def writes(command: Command) -> bool:
-    """A version is being written."""
-    return bool(scratch(command.home))
-
-
 def creates_a_run(command: Command) -> bool:
     """Dagster has a run that has not begun."""
-    return run_states(command.home)["NOT_STARTED"] > 0
+    return "NOT_STARTED" in run_states(command.home)
 
 
 # What is left
 
 
-def scratch(home: Path) -> list[str]:
-    """What is half written in the store."""
-    folder = home / "data" / ".tmp"
-    return sorted(path.name for path in folder.iterdir() if path.name != "alone") if folder.exists() else []
-
-
-def run_states(home: Path) -> Counter[str]:
-    """How many runs Dagster has in each state."""
+def run_states(home: Path) -> list[str]:
+    """The states of Dagster's runs that it takes for coming or at work."""
     path = home / ".dagster" / "storage" / "history" / "runs.db"
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as runs:
-            return Counter(state for (state,) in runs.execute("SELECT status FROM runs"))
+            return [state for (state,) in runs.execute("SELECT status FROM runs") if state not in OVER]
     except sqlite3.OperationalError:  # there is none yet, or it has no tables yet
-        return Counter()
+        return []
 
 
-def open_runs(home: Path) -> Counter[str]:
-    """The runs that Dagster takes for coming or at work."""
-    return Counter({state: count for state, count in run_states(home).items() if state not in OVER})
-
-
-def _places(home: Path) -> Iterator[tuple[str, str | None, list[str]]]:
-    """Every table, or part of one: where, the current version, and the others."""
+def versions(home: Path) -> list[Version]:
+    """All versions of every table, or of every part of one."""
     store = Store(home / "data")
-    for table in TABLES:
-        for partition in store.partitions(table) if table in PARTITIONED else [None]:
-            pointer = store.pointer(table, partition)
-            current = pointer.version if pointer else None
-            others = [one for one in store.version_ids(table, partition) if one != current]
-            yield f"{table}/{partition}" if partition else table, current, others
-
-
-def versions(home: Path) -> dict[str, list[str]]:
-    """All versions of every table, or of every part of one, the current one first."""
-    found = {place: [*([current] if current else []), *others] for place, current, others in _places(home)}
-    return {place: ids for place, ids in found.items() if ids}
+    parts = {table: store.partitions(table) if table in PARTITIONED else [None] for table in TABLES}
+    return [version for table, names in parts.items() for name in names for version in store.versions(table, name)]
 
 
 def current(home: Path) -> dict[str, str]:
     """The current version of every table, or of every part of one."""
-    return {place: current for place, current, _ in _places(home) if current}
+    store = Store(home / "data")
+    return {one.name: one.version for table in TABLES for one in store.current(table)}
 
 
 def leftovers(home: Path) -> list[str]:
-    """Files that are half written, scratch, and locks that a process still holds."""
+    """Files that are half written, the store's scratch, and locks that a process still holds."""
+    scratch = [path for path in (home / "data" / ".tmp").glob("*") if path.name != "alone"]
     files = [path for path in home.rglob("*") if path.is_file() and ".dagster" not in path.parts]
     half = [path for path in files if path.suffix in _HALF or path.name.startswith("dagster.yaml.")]
     locks = [path for path in files if ".locks" in path.parts or path.suffix == ".lock" or path.name == "lock"]
-    found = [*half, *(path for path in locks if _is_held(path))]
-    return scratch(home) + [str(path.relative_to(home)) for path in found]
+    return [str(path.relative_to(home)) for path in (*scratch, *half, *filter(_is_held, locks))]
 
 
 def _is_held(path: Path) -> bool:
@@ -213,24 +184,22 @@ def _is_held(path: Path) -> bool:
     return False
 
 
-def broken(home: Path) -> list[str]:
-    """What the doctor finds broken; and every table that it does not find sound."""
-    found = list(examine(home))
-    tables = set(current(home))
-    return [
-        f"{one.what}: {one.detail}"
-        for one in found
-        if one.state == "broken" or (one.what in tables and one.state != "ok")
-    ]
+def require_sound(home: Path) -> None:
+    """The doctor finds nothing broken and every table sound; nothing half written, held or at work is left."""
+    tables = current(home)
+    bad = [one for one in examine(home) if one.state == "broken" or (one.what in tables and one.state != "ok")]
+    assert bad == []
+    assert leftovers(home) == []
+    assert run_states(home) == [], "Dagster would show it as coming, or at work, for ever"
 
 
 def home_with(source: Path, target: Path, tables: Iterable[str]) -> Path:
     """A home with the current versions of these tables of another one; and with its author key, if it has one."""
     for table in tables:
         shutil.copytree(source / "data" / table, target / "data" / table)
-    for place, (_, *others) in versions(target).items():
-        for one in others:
-            shutil.rmtree(target / "data" / place / one)
+    for version in versions(target):
+        if not version.current:
+            shutil.rmtree(target / "data" / version.name / version.version)
     if (source / "author.key").exists():
         shutil.copy(source / "author.key", target)
     return target

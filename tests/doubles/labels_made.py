@@ -1,15 +1,23 @@
 """Labels as people will give them, made for the tests: every candidate of the sample home has one."""
 
+import tomllib
+
 import polars as pl
 
 from pipelines.rewrite.scripts import of_label
-from pipelines.settings import Annotate, Rewrite, Settings
+from pipelines.settings import Settings
 from schemas.annotations import CerLabels
 from schemas.ids import unit_interval
 from schemas.labels import PREFERENCES
 
 # With all three variants, and chains to answers that nobody wrote.
-LABELLED = Settings(rewrite=Rewrite(variants=("D", "R", "P")), annotate=Annotate(human_answers=False))
+LABELLED_TOML = """
+[rewrite]
+variants = ["D", "R", "P"]
+[annotate]
+human_answers = false
+"""
+LABELLED = Settings(**tomllib.loads(LABELLED_TOML))
 
 
 def made_labels(candidates: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:

@@ -52,18 +52,15 @@ class ServerProcess:
         ready, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
         self.url = process.stdout.readline().decode().strip() if ready else ""
         if not self.url:
-            words = self._end()
+            words = self.stop()
             raise RuntimeError(f"it did not start ({' '.join(self._command)}): {words or 'no answer in time'}")
         return self
 
-    def stop(self) -> None:
-        """Ends the server and everything it started. Stopping twice does nothing."""
-        if self._process is not None:
-            self._end()
-
-    def _end(self) -> str:
+    def stop(self) -> str:
+        """Ends the server and everything it started, and gives its words. Stopping twice does nothing."""
         process, self._process = self._process, None
-        assert process is not None
+        if process is None:
+            return ""
         end_session(process, _STOP_SECONDS)
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None

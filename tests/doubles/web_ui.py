@@ -116,3 +116,20 @@ def wait_for(browser: Any, text: str, patience: float = 90) -> None:
     WebDriverWait(browser, patience).until(
         lambda page: text in page.find_element(By.TAG_NAME, "body").text, f"{text!r} is not on {browser.current_url}"
     )
+
+
+def alive(processes: set[int]) -> set[int]:
+    """Those that are still there; one that only waits to be asked how it ended is not."""
+    found = set()
+    for process in processes:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}:
+                found.add(process)
+    return found
+
+
+def wait_until_gone(processes: set[int]) -> None:
+    until = time.monotonic() + 90
+    while left := alive(processes):
+        assert time.monotonic() < until, [Path(f"/proc/{one}/cmdline").read_text() for one in left]
+        time.sleep(0.1)

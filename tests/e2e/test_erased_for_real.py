@@ -5,6 +5,8 @@ left of what it was asked for, a refresh does not bring it back, and the home go
 import json
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -12,11 +14,13 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from every_byte import runs, strings, traces
+from killing import versions
 from vendor_profile import PROFILE
 
 from pipelines.defs.instance import instance
 from pipelines.defs.resources import HomeResource
 from pipelines.defs.running import run_stages
+from pipelines.errors import RequestError
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.refresh import refresh
 from pipelines.flow.runner import Runner
@@ -28,7 +32,6 @@ from pipelines.operations.erase.survey import Request
 from pipelines.operations.lineage import why
 from pipelines.settings import ROOT, load
 from pipelines.store.store import Store
-from schemas.tables import PARTITIONED, TABLES
 from tests.doubles.vendor import Vendor
 
 ASKED_OF_MODELS = {"topics", "emotions"}
@@ -37,36 +40,24 @@ ASKED_OF_MODELS = {"topics", "emotions"}
 def rows(home: Path) -> list[dict]:
     """Every row, kept or dropped, of every version of every table."""
     store = Store(home / "data")
-    found = []
-    for table in TABLES:
-        for partition in store.partitions(table) if table in PARTITIONED else [None]:
-            for version in store.versions(table, partition):
-                where = (table, version.version, partition)
-                for part in (store.read(*where), store.read_dropped(*where)):
-                    found += part.collect().to_dicts()
-    return found
+    places = [(one.table, one.version, one.partition) for one in versions(home)]
+    parts = [read(*place).collect() for place in places for read in (store.read, store.read_dropped)]
+    return [row for part in parts for row in part.to_dicts()]
 
 
 @pytest.fixture(scope="module")
-def vendor():
-    with Vendor() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def made(sample_home, vendor, tmp_path_factory) -> Path:
+def made(sample_home, tmp_path_factory) -> Iterator[Path]:
     """The sample home, two of its tables asked of a model, and a second version of what follows from a setting."""
     home = tmp_path_factory.mktemp("made") / "home"
     shutil.copytree(sample_home, home)
-    (home / "models.toml").write_text(PROFILE.format(url=vendor.base_url), encoding="utf-8")
     (home / "gongqing.toml").write_text(f'seed = 1\n[llm]\nprofiles = "{home / "models.toml"}"\n', encoding="utf-8")
-    settings = load(home)
-    stages = [stage for stage in STAGES if stage.name in {*ASKED_OF_MODELS, "sampled_turns"}]
-    for stage in stages:
-        asks = {"provider": "openai", "budget": Decimal(5)} if stage.asks else {}
-        with ClientPool(home, settings.llm, **asks) as clients:
-            run_stages(home, HomeResource(home).runner(clients), [stage])
-    return home
+    with Vendor() as vendor:
+        (home / "models.toml").write_text(PROFILE.format(url=vendor.base_url), encoding="utf-8")
+        for stage in (stage for stage in STAGES if stage.name in {*ASKED_OF_MODELS, "sampled_turns"}):
+            asks = {"provider": "openai", "budget": Decimal(5)} if stage.asks else {}
+            with ClientPool(home, load(home).llm, **asks) as clients:
+                run_stages(home, HomeResource(home).runner(clients), [stage])
+        yield home
 
 
 @pytest.fixture(scope="module")
@@ -102,27 +93,21 @@ def wanted(before, home, asked) -> set[str]:
     )
 
 
-def test_the_search_finds_it_before(before, wanted):
-    assert len(wanted) > 200
-    found = traces(before, wanted)
-    assert "ledger.sqlite" in found
-    assert any(path.startswith(".dagster/") for path in found)
-
-
 @pytest.mark.drill("privacy")
-def test_no_byte_of_it_is_left_and_no_file_names_it(home, asked, wanted):
+def test_no_byte_of_it_is_left_and_no_file_names_it(before, home, asked, wanted):
+    assert len(wanted) > 200
+    there = traces(before, wanted)
+    assert "ledger.sqlite" in there
+    assert any(path.startswith(".dagster/") for path in there)
     assert traces(home, wanted) == {}
     assert traces(home, {f'"{name}"' for name in asked if len(name) == 6}) == {}
 
 
-def test_dagster_reads_its_events(home):
+def test_dagster_reads_its_events_and_the_ledger_is_whole(home, before):
     with instance(home) as standing:
         for stage in ASKED_OF_MODELS:
             event = standing.get_latest_materialization_event(dg.AssetKey(stage))
             assert "sample" in event.asset_materialization.metadata
-
-
-def test_the_ledger_is_whole(home, before):
     with Ledger(home / "ledger.sqlite") as after, Ledger(before / "ledger.sqlite") as earlier:
         after.check()
         assert sum(one.calls for one in after.spend()) == sum(one.calls for one in earlier.spend())
@@ -142,21 +127,12 @@ def test_a_refresh_makes_the_tables_again_without_it_and_pays_for_little(home, a
 
 @pytest.mark.drill("privacy")
 def test_the_same_file_does_not_bring_it_back(home, asked, wanted):
+    store = Store(home / "data")
     for kind in ("posts", "dialogues"):
         path = ROOT / "samples" / f"{kind}.jsonl"
-        version = import_file(
-            Store(home / "data"), home, "mapped", path, data_set="sample", mapping=path.with_suffix(".toml")
-        )
+        version = import_file(store, home, "mapped", path, data_set="sample", mapping=path.with_suffix(".toml"))
         assert version.manifest.dropped_for("erased") == 1
     assert traces(home, wanted) == {}
-    events = [event.table for name in asked for event in _events(home, name)]
-    assert events == []
-
-
-def _events(home, name):
-    from pipelines.errors import RequestError
-
-    try:
-        return why(Store(home / "data"), name)
-    except RequestError:
-        return []
+    for name in asked:
+        with suppress(RequestError):
+            assert why(store, name) == []

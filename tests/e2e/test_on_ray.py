@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -14,14 +13,28 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from family_texts import POOL, families
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from near_texts import edited, random_text
 from polars.testing import assert_frame_equal
+from web_ui import wait_until_gone
 
 from pipelines.dedup import find_duplicates, on_ray
 from pipelines.dedup.on_ray import connected, find_duplicates_in_dataset, find_duplicates_on_ray
 from pipelines.errors import RequestError
+
+ODD = ["", "我", "我失眠", "好累啊", "a", "🙂🙂", "a\x00b", "\n", "é" * 9, "哈" * 300]
+
+
+def families(n: int, seed: int = 0) -> list[str]:
+    """Odd texts, and `n` originals with up to four edited copies of each, all different."""
+    random = Random(seed)
+    originals = [random_text(random.randint(40, 90), 1000 * seed + number) for number in range(n)]
+    copies = [edited(text, random, 0.03) for text in originals for _ in range(random.randint(0, 4))]
+    return list(dict.fromkeys([*ODD, *originals, *copies]))
+
+
+POOL = families(8)
 
 # The steps, without Ray
 
@@ -71,13 +84,6 @@ def test_a_repeated_text_is_keyed_once_a_block():
     assert on_ray._keyed(texts, 4, "fast").num_rows == 18 + 999
 
 
-def test_parts_are_of_like_size():
-    keys = np.random.default_rng(0).integers(0, 2**64, 100_000, dtype=np.uint64)
-    sizes = np.bincount(on_ray._part(keys, 7), minlength=7)
-    assert len(sizes) == 7
-    assert sizes.min() > 0.9 * sizes.max()
-
-
 # A cluster of two workers
 
 
@@ -117,10 +123,10 @@ class TestOnTwoWorkers:
         found = find_duplicates_in_dataset(dataset, len(TEXTS), mode="fast", parts=2)
         assert_frame_equal(found, find_duplicates(TEXTS, mode="fast", earliest=frame.sort("row")["earliest"]))
 
-    @pytest.mark.parametrize("texts", [[], [None], ["", None], ["我", "好"]])
-    def test_next_to_nothing(self, cluster, texts):
-        column = pl.Series(texts, dtype=pl.String)
-        assert_frame_equal(find_duplicates_on_ray(column, parts=2), find_duplicates(column))
+    def test_next_to_nothing(self, cluster):
+        for texts in ([], [None], ["", None], ["我", "好"]):
+            column = pl.Series(texts, dtype=pl.String)
+            assert_frame_equal(find_duplicates_on_ray(column, parts=2), find_duplicates(column))
 
     def test_impossible_requests_are_refused(self, cluster):
         with pytest.raises(RequestError, match="threshold"):
@@ -145,49 +151,39 @@ def children():
 
 for _ in range(2):  # a second one comes up in the same process
     with connected(cpus=1) as ray:
-        told = {
+        report = {
             "children": [child for child in children() if child != os.getpid()],
             "address": ray.get_runtime_context().gcs_address,
             "scratch": ray._private.worker._global_node.get_temp_dir_path(),
         }
-print(json.dumps(told | {"token": os.environ.get("RAY_AUTH_TOKEN")}))
+print(json.dumps(report | {"token": os.environ.get("RAY_AUTH_TOKEN")}))
 """
 
 
-def await_end_of(children, seconds=30):
-    """Those that live on: Ray's agents notice the end of their raylet at the next look."""
-    deadline = time.monotonic() + seconds
-    while living := [child for child in children if Path(f"/proc/{child}").exists()]:
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.2)
-    return living
+def run_apart(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    ours = {name: value for name, value in os.environ.items() if "RAY_" not in name}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, env=ours | environment, timeout=300, check=False)
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ray")
-def test_a_cluster_of_our_own_is_of_this_machine_alone_and_leaves_nothing(tmp_path):
-    environment = {name: value for name, value in os.environ.items() if "RAY_" not in name}
-    ran = subprocess.run(
-        [sys.executable, "-c", OWN_CLUSTER], capture_output=True, text=True, env=environment, timeout=300, check=False
-    )
+def test_a_cluster_of_our_own_is_of_this_machine_alone_and_leaves_nothing():
+    ran = run_apart(OWN_CLUSTER)
     assert ran.returncode == 0, ran.stderr
-    told = json.loads(ran.stdout.splitlines()[-1])
-    assert told["address"].startswith("127.0.0.1:")
-    assert len(told["children"]) >= 2
-    assert await_end_of(told["children"]) == []
-    assert not Path(told["scratch"]).exists()
-    assert told["token"] is None
+    cluster = json.loads(ran.stdout.splitlines()[-1])
+    assert cluster["address"].startswith("127.0.0.1:")
+    assert len(cluster["children"]) >= 2
+    wait_until_gone(set(cluster["children"]))  # Ray's agents notice the end of their raylet at the next look
+    assert not Path(cluster["scratch"]).exists()
+    assert cluster["token"] is None
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ray")
-def test_an_address_that_nobody_listens_at(tmp_path):
+def test_an_address_that_nobody_listens_at():
     code = "from pipelines.dedup.on_ray import connected\nwith connected(): pass"
-    environment = os.environ | {"GONGQING_RAY_ADDRESS": "127.0.0.1:9"}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300, check=False
-    )
+    ran = run_apart(code, GONGQING_RAY_ADDRESS="127.0.0.1:9")
     assert ran.returncode == 1
     assert "Ray cannot be reached" in ran.stderr
     assert "127.0.0.1:9" in ran.stderr

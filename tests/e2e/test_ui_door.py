@@ -7,20 +7,18 @@ import http.client
 import json
 import os
 import signal
-import socket
-import struct
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import dagster as dg
 import pytest
-from web_ui import GONGQING, WebUi, chromium, environment_of, free_port, wait_for, web_ui
+from tiny_site import HTML, TinySite
+from web_ui import GONGQING, WebUi, chromium, environment_of, free_port, wait_for, wait_until_gone, web_ui
 
 from pipelines.settings import ROOT
 
@@ -56,21 +54,10 @@ def ui(home: Path) -> Iterator[WebUi]:
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[int]:
-    """A web server with an empty page, on another port of this machine: under whatever name the browser calls it."""
-
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<!doctype html><title>elsewhere</title><body>a page of somebody else's</body>")
-
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+    """The port of another web server of this machine with an empty page: under whatever name the browser calls it."""
+    page = b"<!doctype html><title>elsewhere</title><body>a page of somebody else's</body>"
+    with TinySite({"/": (200, HTML, page)}) as site:
+        yield int(site.url.rpartition(":")[2])
 
 
 @pytest.fixture(scope="module")
@@ -91,79 +78,40 @@ def runs(home: Path) -> int:
 
 def tree(process: int) -> set[int]:
     """A process with all that it has started, and what those have."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    found = {process}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found
+    children = " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")).split()
+    return {process}.union(*map(tree, map(int, children)))
 
 
-def alive(processes: set[int]) -> set[int]:
-    """Those that are still there; one that only waits to be asked how it ended is not."""
-    found = set()
-    for process in processes:
-        try:
-            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if state not in {"Z", "X"}:
-            found.add(process)
-    return found
-
-
-def wait_until_gone(processes: set[int]) -> None:
-    until = time.monotonic() + 90
-    while left := alive(processes):
-        assert time.monotonic() < until, [Path(f"/proc/{one}/cmdline").read_text() for one in left]
-        time.sleep(0.1)
-
-
-def listening(processes: set[int]) -> list[tuple[str, int]]:
-    """The addresses on which processes accept TCP connections."""
+def listening(processes: set[int]) -> list[str]:
+    """The addresses on which processes accept TCP connections, as Linux writes them."""
     sockets = set()
-    for process in processes:
-        for descriptor in Path(f"/proc/{process}/fd").iterdir():
-            try:
-                sockets.add(str(descriptor.readlink()))
-            except FileNotFoundError:
-                continue
-    found = []
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            cells = line.split()
-            if cells[3] == "0A" and f"socket:[{cells[9]}]" in sockets:
-                address, _, port = cells[1].partition(":")
-                packed = b"".join(struct.pack("=I", int(address[at : at + 8], 16)) for at in range(0, len(address), 8))
-                family = socket.AF_INET if table == "tcp" else socket.AF_INET6
-                found.append((socket.inet_ntop(family, packed), int(port, 16)))
-    return found
+    for descriptor in (one for process in processes for one in Path(f"/proc/{process}/fd").iterdir()):
+        with suppress(FileNotFoundError):
+            sockets.add(str(descriptor.readlink()))
+    lines = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()]
+    return [cells[1] for cells in lines if cells[3] == "0A" and f"socket:[{cells[9]}]" in sockets]
 
 
-def member(processes: set[int], command: str) -> int:
-    [found] = [one for one in processes if command in Path(f"/proc/{one}/cmdline").read_text().replace("\0", " ")]
-    return found
+def command_of(process: int) -> list[str]:
+    return Path(f"/proc/{process}/cmdline").read_text().split("\0")
+
+
+def member(ui: WebUi, command: str) -> int:
+    [process] = [one for one in tree(ui.process.pid) if command in " ".join(command_of(one))]
+    return process
 
 
 # --- the operator's own window
 
 
-def test_the_operators_window_shows_the_assets_and_its_address_has_no_token(ui, browser, tmp_path):
+def test_the_operators_window_shows_the_assets_and_its_address_has_no_token(ui, browser):
     browser.get(ui.address)
     assert browser.current_url.startswith(ui.url)
     assert ui.token not in browser.current_url
     browser.get(f"{ui.url}/assets")
     wait_for(browser, "grpo_cer")
-    browser.save_screenshot(str(tmp_path / "assets.png"))
-    assert (tmp_path / "assets.png").stat().st_size > 20_000
-    refused = [
-        line["message"] for line in browser.get_log("browser") if " 403 " in line["message"] or "CSP" in line["message"]
-    ]
-    assert not refused
+    lines = [line["message"] for line in browser.get_log("browser")]
+    assert not [line for line in lines if " 403 " in line or "CSP" in line]
     [cookie] = browser.get_cookies()
     assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"]) == (f"gongqing-{ui.port}", True, "Strict")
     assert browser.execute_script("return document.cookie") == ""
@@ -253,8 +201,9 @@ Promise.all([
 """
 
 
-@pytest.mark.parametrize("name", ["evil.example", "127.0.0.1", "localhost"])
-@pytest.mark.parametrize("target", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize(
+    ("name", "target"), [("evil.example", "127.0.0.1"), ("127.0.0.1", "127.0.0.1"), ("localhost", "localhost")]
+)
 def test_a_page_of_another_origin_reads_nothing_and_starts_nothing(ui, browser, elsewhere, home, name, target):
     """Of another site, and of this machine on another port, which is the same site to a browser."""
     before = runs(home)
@@ -304,71 +253,25 @@ def test_a_foreign_name_that_leads_to_this_machine_shows_nothing(ui, browser, ho
     assert runs(home) == before
 
 
-# --- without a browser: another user of the machine, and headers that no browser would send
+# --- without a browser: another user of the machine. Which headers are refused: tests/unit/cli/test_guard.py
 
 
-def asked(ui: WebUi, method: str, target: str, body: str | None = None, **headers: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", ui.port, timeout=60)
-    connection.putrequest(method, target, skip_host="host" in headers)
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    for name, value in sent.items():
-        connection.putheader(name, value)
-    connection.putheader("Content-Length", str(len(body or "")))
-    connection.endheaders((body or "").encode())
-    answer = connection.getresponse()
-    told = answer.status, answer.read().decode()
-    connection.close()
-    return told
-
-
-def cookie(ui: WebUi) -> dict[str, str]:
-    return {"Cookie": f"gongqing-{ui.port}={ui.token}"}
-
-
-def test_whoever_has_no_token_gets_a_hint(ui, home):
-    before = runs(home)
-    query = json.dumps({"query": READ})
-    for method, target, body in (("GET", "/", None), ("GET", "/server_info", None), ("GET", BY_GET, None)):
-        assert asked(ui, method, target, body)[0] in {401, 405}
-    told = asked(ui, "POST", "/graphql", query, Content_Type="application/json", Origin=ui.url)
-    assert told == (401, "gongqing: open the address that `gongqing ui` has printed: the whole of it, with its token\n")
-    assert runs(home) == before
-
-
-def test_with_the_cookie_the_same_is_answered(ui):
-    """So what the other tests see refused is refused by the guard, and not for want of something else."""
-    query = json.dumps({"query": READ})
-    status, told = asked(ui, "POST", "/graphql", query, Content_Type="application/json", Origin=ui.url, **cookie(ui))
+def test_whoever_has_no_token_gets_a_hint_and_with_the_cookie_the_same_is_answered(ui):
+    headers = {"Content-Type": "application/json", "Origin": ui.url}
+    answers = []
+    for more in ({}, {"Cookie": f"gongqing-{ui.port}={ui.token}"}):
+        connection = http.client.HTTPConnection("127.0.0.1", ui.port, timeout=60)
+        connection.request("POST", "/graphql", json.dumps({"query": READ}), headers | more)
+        answer = connection.getresponse()
+        answers.append((answer.status, answer.read().decode()))
+        connection.close()
+    refused, (status, content) = answers
+    assert refused == (
+        401,
+        "gongqing: open the address that `gongqing ui` has printed: the whole of it, with its token\n",
+    )
     assert status == 200
-    assert json.loads(told)["data"]["assetsOrError"]["__typename"] == "AssetConnection"
-
-
-def test_not_even_the_operator_launches_by_get(ui, home):
-    before = runs(home)
-    assert asked(ui, "GET", BY_GET, Accept="image/*", **cookie(ui))[0] == 405
-    assert runs(home) == before
-
-
-def test_foreign_names_and_pages_are_refused_with_the_cookie(ui, home):
-    before = runs(home)
-    json_query = json.dumps({"query": LAUNCH, "variables": {"config": json.dumps(CONFIG)}})
-    foreign = {"Origin": "http://evil.example", "Sec_Fetch_Site": "cross-site"}
-    for headers in (
-        {"host": f"rebind.evil.example:{ui.port}"},
-        foreign,
-        {"Origin": "null"},
-        {"Sec_Fetch_Site": "same-site"},
-    ):
-        given = {**cookie(ui), **headers}
-        assert asked(ui, "GET", "/assets", **given)[0] == 403
-        assert asked(ui, "POST", "/graphql", json_query, Content_Type="application/json", **given)[0] == 403
-        assert asked(ui, "POST", BY_GET, "a=b", Content_Type="application/x-www-form-urlencoded", **given)[0] == 403
-        upgrade = {
-            "Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Version": "13",
-            "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec_WebSocket_Protocol": "graphql-ws",
-        }  # fmt: skip
-        assert asked(ui, "GET", "/graphql", **given, **upgrade)[0] == 403
-    assert runs(home) == before
+    assert json.loads(content)["data"]["assetsOrError"]["__typename"] == "AssetConnection"
 
 
 # --- processes
@@ -377,36 +280,29 @@ def test_foreign_names_and_pages_are_refused_with_the_cookie(ui, home):
 def test_one_port_is_listened_on_and_the_token_is_on_no_command_line(ui):
     processes = tree(ui.process.pid)
     assert len(processes) >= 4  # itself, what ends the others, the code location, the daemon
-    assert listening(processes) == [("127.0.0.1", ui.port)]
+    assert listening(processes) == [f"0100007F:{ui.port:04X}"]
     for process in processes:
-        for told in ("cmdline", "environ"):
-            assert ui.token.encode() not in Path(f"/proc/{process}/{told}").read_bytes()
+        for file in ("cmdline", "environ"):
+            assert ui.token.encode() not in Path(f"/proc/{process}/{file}").read_bytes()
     assert ui.log.read_text(encoding="utf-8").count(ui.token) == 1
-
-
-def test_the_code_location_listens_in_a_folder_that_is_nobody_elses(ui):
-    code = member(tree(ui.process.pid), "dagster api grpc")
-    arguments = Path(f"/proc/{code}/cmdline").read_text().split("\0")
+    arguments = command_of(member(ui, "dagster api grpc"))
     place = Path(arguments[arguments.index("--socket") + 1])
     assert place.is_socket()
     assert place.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_second_one_on_the_same_home_is_refused(ui, home):
-    second = subprocess.run(
-        [GONGQING, "ui", "--port", str(free_port())], env=environment_of(home), capture_output=True, text=True
-    )
-    assert second.returncode == 1
-    assert f"process {ui.process.pid}, 127.0.0.1 port {ui.port}" in second.stderr
+def refused(home: Path, *arguments: str) -> tuple[int, str]:
+    """Exit code and message of a second `gongqing ui`."""
+    ran = subprocess.run([GONGQING, "ui", *arguments], env=environment_of(home), capture_output=True, text=True)
+    return ran.returncode, ran.stderr
 
 
-@pytest.mark.parametrize(
-    ("host", "told"), [("0.0.0.0", "every address"), ("no.such.name.invalid", "cannot be listened on")]
-)
-def test_an_address_that_cannot_be_is_refused(tmp_path, host, told):
-    ran = subprocess.run([GONGQING, "ui", "--host", host], env=environment_of(tmp_path), capture_output=True, text=True)
-    assert ran.returncode == 2
-    assert told in ran.stderr
+def test_a_second_one_on_the_same_home_or_an_address_that_cannot_be_is_refused(ui, home, tmp_path):
+    code, message = refused(home, "--port", str(free_port()))
+    assert (code, f"process {ui.process.pid}, 127.0.0.1 port {ui.port}" in message) == (1, True), message
+    for host, reason in {"0.0.0.0": "every address", "no.such.name.invalid": "cannot be listened on"}.items():
+        code, message = refused(tmp_path, "--host", host)
+        assert (code, reason in message) == (2, True), message
 
 
 def test_sigterm_ends_everything(ui):
@@ -415,19 +311,18 @@ def test_sigterm_ends_everything(ui):
     while "Instance is configured with" not in ui.log.read_text(encoding="utf-8"):
         assert time.monotonic() < until
         time.sleep(0.1)
-    processes = tree(ui.process.pid)
-    folder = Path(f"/proc/{member(processes, 'pipelines.cli.ui.group')}/cmdline").read_text().split("\0")[-2]
+    processes, folder = tree(ui.process.pid), Path(command_of(member(ui, "pipelines.cli.ui.group"))[-2])
     ui.process.send_signal(signal.SIGTERM)
     assert ui.process.wait(timeout=120) == 0
     wait_until_gone(processes)
-    assert not Path(folder).exists()
+    assert not folder.exists()
     assert "Traceback" not in ui.log.read_text(encoding="utf-8")
 
 
 def test_where_the_daemon_dies_the_command_ends_with_an_error(home):
     with web_ui(home) as ui:
         processes = tree(ui.process.pid)
-        os.kill(member(processes, "dagster._daemon"), signal.SIGKILL)
+        os.kill(member(ui, "dagster._daemon"), signal.SIGKILL)
         assert ui.process.wait(timeout=120) == 1
         assert "the web UI has ended, for the daemon, process" in ui.log.read_text(encoding="utf-8")
         wait_until_gone(processes)
@@ -435,9 +330,8 @@ def test_where_the_daemon_dies_the_command_ends_with_an_error(home):
 
 def test_sigkill_of_the_command_ends_everything(home):
     with web_ui(home) as ui:
-        processes = tree(ui.process.pid)
-        folder = Path(f"/proc/{member(processes, 'pipelines.cli.ui.group')}/cmdline").read_text().split("\0")[-2]
+        processes, folder = tree(ui.process.pid), Path(command_of(member(ui, "pipelines.cli.ui.group"))[-2])
         ui.process.kill()
         ui.process.wait()
         wait_until_gone(processes)
-        assert not Path(folder).exists()
+        assert not folder.exists()
