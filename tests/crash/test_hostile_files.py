@@ -3,41 +3,28 @@
 import gzip
 import io
 import json
-import os
-import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from pipelines.settings import ROOT
+from killing import measured
 
 pytestmark = pytest.mark.drill("data")
 
 MB = 1 << 20
-# Measured from outside: the greatest memory that the command ever had.
-MEASURE = (
-    "import resource, subprocess, sys; code = subprocess.run(sys.argv[1:]).returncode; "
-    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)"
-)
-COMMAND = "from pipelines.cli import main; main()"
+MOST = 600  # MB that the command has, Dagster and polars within
 TALK = json.dumps([{"conversation": [{"input": "我失眠三周了。", "output": "我在听。"}]}], ensure_ascii=False).encode()
 
 
-def importing(home: Path, path: Path) -> tuple[int, str, int]:
-    """Exit code, all that was printed, and the greatest memory in bytes."""
-    ran = subprocess.run(
-        [sys.executable, "-c", MEASURE, sys.executable, "-c", COMMAND, "import", "emollm", str(path)],
-        cwd=ROOT,
-        env={**os.environ, "GONGQING_HOME": str(home)},
-        capture_output=True,
-        text=True,
-    )
-    *printed, peak = ran.stderr.splitlines()
-    return ran.returncode, ran.stdout + "\n".join(printed), int(peak) * 1024
+def require_dropped(home: Path, path: Path, dropped: int) -> None:
+    """One record is kept, the others are dropped in words, and the memory is bounded."""
+    code, printed, megabytes = measured(home, "import", "emollm", str(path))
+    assert code == 0, printed
+    assert f"1 kept, {dropped} dropped" in printed
+    assert "too_long" in printed
+    assert megabytes < MOST
 
 
 def tar_of_gz(path: Path, data: bytes, bombs: int) -> None:
@@ -61,19 +48,11 @@ def test_of_an_archive_one_file_at_a_time_is_in_memory(tmp_path: Path, make: Cal
     path = tmp_path / f"bomb.{suffix}"
     make(path, b"0" * (100 * MB), 3)
     assert path.stat().st_size < 2 * MB
-    code, printed, peak = importing(tmp_path / "home", path)
-    assert code == 0, printed
-    assert "1 kept, 3 dropped" in printed
-    assert "too_long" in printed
-    assert peak < 600 * MB
+    require_dropped(tmp_path / "home", path, 3)
 
 
 def test_a_record_of_fifteen_million_characters_is_a_drop(tmp_path: Path) -> None:
     path = tmp_path / "set.jsonl"
     huge = json.dumps({"conversation": [{"input": "长" * 15_000_000, "output": "嗯"}]}, ensure_ascii=False)
     path.write_text(json.dumps(json.loads(TALK)[0]) + "\n" + huge + "\n", encoding="utf-8")
-    code, printed, peak = importing(tmp_path / "home", path)
-    assert code == 0, printed
-    assert "1 kept, 1 dropped" in printed
-    assert "too_long" in printed
-    assert peak < 600 * MB
+    require_dropped(tmp_path / "home", path, 1)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from crash_writers import WRITERS
 from killing import (
+    IMPORT_POSTS,
     creates_a_run,
     current,
     done,
@@ -71,6 +72,15 @@ def require_undisturbed(home: Path, wanted: dict[str, str], after_kills: list[di
     for before, after in pairwise([*after_kills, wanted]):
         assert before.items() <= after.items()
     require_sound(home)
+
+
+@pytest.mark.xdist_group("killed imports")
+def test_an_import_command(sample_home, tmp_path):
+    home = home_with(sample_home, tmp_path / "home", [])  # the pseudonyms, and so the version, follow from its key
+    moments = [(creates_a_run, 0.0), (publishes("imported_posts"), 0.02)]
+    after_kills = kill_and_finish(home, IMPORT_POSTS, moments)
+    place = "imported_posts/sample"
+    require_undisturbed(home, {place: current(sample_home)[place]}, after_kills)
 
 
 SOURCES = ("imported_posts", "imported_dialogues")

@@ -1,21 +1,18 @@
 """`gongqing refresh` against hosts of models that mean no good: the table stands as it was, and so does the budget."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from hostile_host import HostileHost, bomb, completion
+from killing import measured
 from vendor_profile import PROFILE
 
 from pipelines.llm.failures import LEAST_OF_A_STAGE
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.llm.money import NANO
-from pipelines.settings import ROOT
 from pipelines.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.drill("model host")]
@@ -23,19 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.drill("model host")]
 TABLE, CAP, KEY = "emotions", "0.5", "sk-secretmarker-0123456789"
 AT_ONCE = 16
 MEGABYTES = 900  # of a refresh that asks, Dagster and polars within; a bomb took 4,200
-# As the command line does it; at its end it says what it took at most.
-REFRESH = f"""
-import atexit, sys
-from pipelines.cli import main
-
-@atexit.register
-def told():
-    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]
-    print("peak", int(peak) // 1024, flush=True)
-
-sys.argv = ["gongqing", "refresh", "--select", "{TABLE}", "--provider", "openai", "--budget", "{CAP}"]
-main()
-"""
+REFRESH = ("refresh", "--select", TABLE, "--provider", "openai", "--budget", CAP)
 
 
 @pytest.fixture
@@ -43,21 +28,6 @@ def home(sample_home: Path, tmp_path: Path) -> Path:
     shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
     (tmp_path / "home" / "gongqing.toml").write_text('[llm]\nprofiles = "models.toml"\ntimeout = 20\nattempts = 2\n')
     return tmp_path / "home"
-
-
-def refreshed(home: Path, host: HostileHost) -> tuple[subprocess.CompletedProcess[str], int]:
-    """How it ended, and the MB that it took."""
-    profile = PROFILE.format(url=host.base_url).replace('key_variable = ""', 'key_variable = "HOSTILE_KEY"')
-    (home / "models.toml").write_text(profile, encoding="utf-8")
-    ended = subprocess.run(
-        [sys.executable, "-c", REFRESH],
-        env={**os.environ, "GONGQING_HOME": str(home), "HOSTILE_KEY": KEY, "PYTHONPATH": str(ROOT)},
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    return ended, int(ended.stdout.rsplit("peak ", 1)[1])
 
 
 def useless(handler, asked):
@@ -82,11 +52,14 @@ def test_a_host_that_means_no_good_leaves_the_table(home, kind):
     before = store.version(TABLE).version
     answer, message, most = KINDS[kind]
     with HostileHost(answer) as host:
-        ended, megabytes = refreshed(home, host)
-    assert ended.returncode == 1, ended.stderr
-    assert message in ended.stderr
-    assert "hint:" in ended.stderr
-    assert "Traceback" not in ended.stderr
+        profile = PROFILE.format(url=host.base_url).replace('key_variable = ""', 'key_variable = "HOSTILE_KEY"')
+        (home / "models.toml").write_text(profile, encoding="utf-8")
+        code, printed, megabytes = measured(home, *REFRESH, HOSTILE_KEY=KEY)
+    assert code == 1, printed
+    assert message in printed
+    assert "hint:" in printed
+    assert KEY not in printed
+    assert "Traceback" not in printed
     assert host.requests <= most
     assert megabytes <= MEGABYTES
     assert store.version(TABLE).version == before

@@ -14,7 +14,6 @@ from killing import (
     home_with,
     prints,
     require_sound,
-    started,
     wait_until,
 )
 
@@ -44,11 +43,11 @@ def race(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Race:
     home = home_with(sample_home, tmp_path_factory.mktemp("race") / "home", ["imported_dialogues"])
     talk = Store(sample_home / "data").read("imported_dialogues").collect()["dialogue_id"][0]
     with ExitStack() as running:
-        refreshes = [running.enter_context(started(home, "refresh")) for _ in range(2)]
+        refreshes = [running.enter_context(Command(home, "refresh")) for _ in range(2)]
         wait_until(prints("clean_dialogues"), *refreshes)
         others = {
-            "import": running.enter_context(started(home, *IMPORT_POSTS)),
-            "erase": running.enter_context(started(home, "erase", talk)),
+            "import": running.enter_context(Command(home, *IMPORT_POSTS)),
+            "erase": running.enter_context(Command(home, "erase", talk)),
         }
         for command in others.values():
             command.wait()

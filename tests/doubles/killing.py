@@ -10,11 +10,12 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from answered import GONGQING
 
@@ -31,11 +32,27 @@ OVER = {"SUCCESS", "FAILURE", "CANCELED"}
 _HALF = {".part", ".partial", ".tmp", ".new"}  # what is written under such a name is not yet what it will be
 _PATIENCE = 300.0  # seconds until a fact must have come
 
+_MEASURED = """
+import atexit
+from pipelines.cli import main
+
+@atexit.register
+def say_peak():
+    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]
+    print("peak", int(peak) // 1024, flush=True)
+
+main()
+"""
+
 
 class Command:
-    """A command of gongqing on a home, in a session of its own. What it prints can be read while it works."""
+    """A command of gongqing on a home, in a session of its own, killed with the `with` block if it still works. What it
+    prints can be read while it works.
+    """
 
-    def __init__(self, home: Path, *arguments: str, program: Sequence[str] = GONGQING, **environment: str) -> None:
+    def __init__(
+        self, home: Path, *arguments: str, program: Sequence[str] = GONGQING, umask: int = -1, **environment: str
+    ) -> None:
         self.home = home
         self._log = home.with_name(f"{home.name}-{Path(arguments[0]).name}-{time.monotonic_ns()}.log")
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("GONGQING_", "DAGSTER_"))}
@@ -48,6 +65,7 @@ class Command:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                umask=umask,
             )
 
     @property
@@ -67,28 +85,31 @@ class Command:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
+    def __enter__(self) -> Self:
+        return self
 
-@contextmanager
-def started(home: Path, *arguments: str, **options: Any) -> Iterator[Command]:
-    """A command that is killed, if it still works, where this ends."""
-    command = Command(home, *arguments, **options)
-    try:
-        yield command
-    finally:
-        if command.works():
-            command.kill()
+    def __exit__(self, *_: object) -> None:
+        if self.works():
+            self.kill()
 
 
 def done(home: Path, *arguments: str, **options: Any) -> str:
     """What a command printed; it succeeded."""
-    with started(home, *arguments, **options) as command:
+    with Command(home, *arguments, **options) as command:
         assert command.wait() == 0, command.printed
         return command.printed
 
 
+def measured(home: Path, *arguments: str, **environment: str) -> tuple[int, str, int]:
+    """Exit code, what the command printed (no fake model in it), and the MB that it had at most."""
+    with Command(home, *arguments, program=(sys.executable, "-c", _MEASURED), **environment) as command:
+        code, (printed, peak) = command.wait(), command.printed.rsplit("peak ", 1)
+    return code, printed, int(peak)
+
+
 def failed(home: Path, *arguments: str) -> str:
     """The message of a command that fails: ours, with a place and a hint, and the exit code of failed work."""
-    with started(home, *arguments) as command:
+    with Command(home, *arguments) as command:
         code, printed = command.wait(), command.printed
     assert code == 1, printed
     message = printed[printed.rindex("gongqing: ") :]
@@ -110,7 +131,7 @@ def wait_until(holds: Callable[[Command], bool], *commands: Command) -> None:
 
 def killed(home: Path, *arguments: str, when: Callable[[Command], bool], seconds: float = 0, **options: Any) -> None:
     """Starts a command and kills it so long after `when` holds: in the middle of its work, or the drill is none."""
-    with started(home, *arguments, **options) as command:
+    with Command(home, *arguments, **options) as command:
         wait_until(when, command)
         time.sleep(seconds)
         assert command.works(), f"it was done before: {command.printed}"
@@ -195,6 +216,7 @@ def require_sound(home: Path) -> None:
 
 def home_with(source: Path, target: Path, tables: Iterable[str]) -> Path:
     """A home with the current versions of these tables of another one; and with its author key, if it has one."""
+    target.mkdir(exist_ok=True)
     for table in tables:
         shutil.copytree(source / "data" / table, target / "data" / table)
     for version in versions(target):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from killing import IMPORT_POSTS, started
+from killing import IMPORT_POSTS, Command
 from typer.testing import CliRunner
 
 from pipelines.cli import app
@@ -65,7 +65,7 @@ def test_several_imports_at_once(tmp_path):
     make_author_key(tmp_path)
     names = [f"set{number}" for number in range(3)]
     with ExitStack() as running:
-        commands = [running.enter_context(started(tmp_path, *IMPORT_POSTS[:-1], name)) for name in names]
+        commands = [running.enter_context(Command(tmp_path, *IMPORT_POSTS[:-1], name)) for name in names]
         assert [command.wait() for command in commands] == [0, 0, 0], commands[0].printed
     assert sorted(_partitions(tmp_path)) == names
     assert Store(tmp_path / "data").partitions("imported_posts") == names
