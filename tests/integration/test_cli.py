@@ -15,29 +15,27 @@ import typer.rich_utils
 from typer.testing import CliRunner
 
 from pipelines.cli import app, main
+from pipelines.flow.stages import MAKERS
 from pipelines.llm.ledger.ledger import Ledger
 from pipelines.store import Store
+from schemas.tables import TABLES
 
 COMMANDS = [
-    *(
-        "import",
-        "crawl",
-        "refresh",
-        "tables",
-        "tables promote",
-        "show",
-        "diff",
-        "why",
-        "erase",
-        "stats",
-        "doctor",
-        "ui",
-    ),
-    "demo",
-    *("ledger", "ledger budgets", "ledger close-budget", "ledger give-up-batch", "ledger record"),
-    "train",
-    *("release", "releases", "releases promote", "export", "export folder", "export hub", "export jsonl", "restore"),
-]
+    "import", "crawl", "refresh", "tables", "tables promote", "show", "diff", "why", "erase", "stats", "doctor", "ui",
+    "demo", "ledger", "ledger budgets", "ledger close-budget", "ledger give-up-batch", "ledger record", "train",
+    "release", "releases", "releases promote", "export", "export folder", "export hub", "export jsonl", "restore",
+]  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home of the command line where a test does not name the samples': an empty one."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def store(home: Path) -> Store:
+    return Store(home / "data")
 
 
 def _run(*arguments: str):
@@ -50,12 +48,19 @@ def _json(*arguments: str):
     return json.loads(ran.output)
 
 
-def _fails(capsys, monkeypatch, *arguments: str) -> tuple[int, str]:
-    """Exit code and message of a call that goes wrong, through the entry point."""
-    monkeypatch.setattr(sys, "argv", ["gongqing", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code, capsys.readouterr().err
+@pytest.fixture
+def fails(capsys, monkeypatch):
+    """Calls the entry point, and gives the exit code, the message, and what was printed before it."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gongqing", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return ended.value.code, printed.err, printed.out
+
+    return call
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
@@ -67,20 +72,13 @@ def test_help(command, snapshot, monkeypatch):
     assert "\n".join(line.rstrip() for line in ran.output.splitlines()) == snapshot
 
 
-def test_help_costs_less_than_half_a_second_of_cpu_in_imports():
-    """No heavy import for `--help` (tests/unit/test_house.py names them): here the whole command, in modules."""
+def test_help_imports_nothing_heavy():
     code = (
-        "import sys; sys.argv = ['gongqing', '--help']\n"
-        "from pipelines.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
+        "import atexit, sys; sys.argv = ['gongqing', '--help']\n"
+        "atexit.register(lambda: print(len(sys.modules), 'polars' in sys.modules, 'dagster' in sys.modules))\n"
+        "from pipelines.cli import main; main()\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code + "print(len(sys.modules), 'polars' in sys.modules, 'dagster' in sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules, polars, dagster = ran.stdout.split()[-3:]
     assert (polars, dagster) == ("False", "False")
     assert int(modules) < 900
@@ -89,20 +87,12 @@ def test_help_costs_less_than_half_a_second_of_cpu_in_imports():
 def test_tables_lists_every_current_version(in_home):
     listed = _json("tables")
     assert all(set(row) == {"table", "partition", "version", "rows", "dropped"} for row in listed)
+    imported = ("imported_posts", "imported_dialogues")
     assert [(row["table"], row["partition"]) for row in listed] == [
-        ("imported_posts", "sample"), ("imported_dialogues", "sample"), ("clean_posts", None),
-        ("clean_dialogues", None), ("unique_posts", None), ("unique_dialogues", None), ("splits", None),
-        ("coherent_dialogues", None), ("topics", None), ("emotions", None), ("sampled_turns", None),
-        ("ecot_chains", None), ("coe_chains", None), ("cer_candidates", None),
-        ("disc_profiles", None), ("persona_fits", None), ("personas", None), ("rewrite_drafts", None),
-        ("rewrite_judgements", None), ("rewritten_dialogues", None), ("rewritten_rounds", None),
-        ("grpo_ecot", None), ("grpo_coe", None), ("grpo_cer", None),
-        ("sft_coe", None), ("sft_cer", None), ("rm_triplets", None),
-        ("rm_process", None), ("rm_outcome", None), ("rm_unified", None),
-    ]  # fmt: skip
+        (table, "sample" if table in imported else None) for table in TABLES if table in MAKERS or table in imported
+    ]
     printed = _run("tables").output
-    for row in listed:
-        assert row["version"][:8] in printed
+    assert all(row["version"][:8] in printed for row in listed)
 
 
 def test_tables_of_an_empty_home_says_what_to_do():
@@ -116,14 +106,9 @@ def test_show_prints_rows_and_json(in_home):
     printed = _run("show", "unique_posts", "-n", "1").output
     assert rows[0]["post_id"] in printed
     assert rows[0]["title"][:6] in printed
-
-
-def test_a_prompt_reads_as_a_conversation(in_home):
-    printed = _run("show", "grpo_cer", "-n", "1").output
-    (row,) = _json("show", "grpo_cer", "-n", "1")
-    assert "system：" in printed
-    assert "user：" in printed
-    assert row["prompt"][-1]["role"] == "user"
+    conversation = _run("show", "grpo_cer", "-n", "1").output
+    assert "system：" in conversation
+    assert "user：" in conversation
 
 
 def test_show_dropped_gives_reasons(in_home):
@@ -132,33 +117,25 @@ def test_show_dropped_gives_reasons(in_home):
     assert "too_short" in _run("show", "clean_posts", "--dropped").output
 
 
-def test_why_follows_a_duplicate(in_home, sample_store):
+def test_why_follows_a_duplicate(in_home):
     events = _json("why", "sample:p083")
-    told = {(event["table"], event["what"], event["reason"]) for event in events if event["row_id"] == "sample:p083"}
-    assert ("clean_posts", "kept", None) in told
-    assert ("unique_posts", "dropped", "duplicate") in told
+    life = {(event["table"], event["what"], event["reason"]) for event in events if event["row_id"] == "sample:p083"}
+    assert {("clean_posts", "kept", None), ("unique_posts", "dropped", "duplicate")} <= life
     assert "same text as sample:p012" in _run("why", "sample:p083").output
 
 
-def test_diff_of_a_version_with_itself_is_empty(in_home, sample_store):
-    version = sample_store.version("splits").version
-    assert _json("diff", "splits", version, version[:8]) == {"added": [], "removed": [], "changed": []}
-    assert "0 added, 0 removed, 0 changed" in _run("diff", "splits", version, version).output
-
-
-def test_diff_and_promote_of_two_versions(tmp_path, sample_store, monkeypatch):
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
-    store, rows = Store(tmp_path / "data"), sample_store.read("splits").collect()
+def test_diff_and_promote_of_two_versions(store, sample_store):
+    rows = sample_store.read("splits").collect()
     first = store.write("splits", rows)
     second = store.write("splits", rows.tail(-2).with_columns(given_at=pl.lit("another time")))
-    found = _json("diff", "splits", first.version, second.version)
-    assert [len(found[kind]) for kind in ("added", "removed", "changed")] == [0, 2, rows.height - 2]
-    assert found["changed"][0]["columns"] == ["given_at"]
+    changes = _json("diff", "splits", first.version, second.version)
+    assert [len(changes[kind]) for kind in ("added", "removed", "changed")] == [0, 2, rows.height - 2]
+    assert changes["changed"][0]["columns"] == ["given_at"]
     assert "2 removed" in _run("diff", "splits", first.version, second.version).output
+    assert "0 added, 0 removed, 0 changed" in _run("diff", "splits", first.version, first.version[:8]).output
     assert first.version in _run("tables", "promote", "splits", first.version[:6]).output
     assert store.version("splits").version == first.version
-    versions = {row["version"] for row in _json("tables", "--versions")}
-    assert versions == {first.version, second.version}
+    assert {row["version"] for row in _json("tables", "--versions")} == {first.version, second.version}
 
 
 def test_stats_stand_beside_the_papers(in_home):
@@ -169,17 +146,16 @@ def test_stats_stand_beside_the_papers(in_home):
     assert "168,470" in printed
 
 
-def test_how_varied_rewrites_are_is_told(in_home):
+def test_stats_show_how_varied_rewrites_are(in_home, sample_store):
     figures = {(row["lang"], row["figure"]): row for row in _json("stats", "--diversity")}
-    kept = _json("tables")
-    [rewritten] = [row for row in kept if row["table"] == "rewritten_dialogues"]
     dialogues = [row for (_, figure), row in figures.items() if figure == "dialogues"]
-    assert sum(row["P"] for row in dialogues) == sum(row["source"] for row in dialogues) == rewritten["rows"]
+    rewritten = sample_store.version("rewritten_dialogues").rows
+    assert sum(row["P"] for row in dialogues) == sum(row["source"] for row in dialogues) == rewritten
     assert 0 < figures["zh", "distinct-2"]["P"] <= 1
     assert "distinct-2" in _run("stats", "--diversity").output
 
 
-def test_what_questions_would_take_is_told_and_nothing_is_made(in_home):
+def test_an_estimate_makes_nothing(in_home):
     before = _json("tables")
     printed = _run("refresh", "--estimate", "--provider", "written").output
     for stage in ("coherent_dialogues", "topics", "emotions", "ecot_chains", "coe_chains", "cer_candidates"):
@@ -187,19 +163,15 @@ def test_what_questions_would_take_is_told_and_nothing_is_made(in_home):
     assert _json("tables") == before
 
 
-def test_a_price_that_nobody_has_said_stops_before_anything_is_sent(tmp_path, sample_home, capsys, monkeypatch):
-    shutil.copytree(sample_home / "data", tmp_path / "home" / "data")
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
-    ended, message = _fails(capsys, monkeypatch, "refresh", "--provider", "openai", "--estimate")
+def test_an_unknown_price_or_a_missing_ledger_stops_before_anything_is_sent(home, sample_home, fails):
+    assert "there is no ledger" in fails("ledger", "record", str(home / "nothing.jsonl"))[1]
+    shutil.copytree(sample_home / "data", home / "data", dirs_exist_ok=True)
+    ended, message, _ = fails("refresh", "--provider", "openai", "--estimate")
     assert ended == 2
     assert "nobody has said what qwen2.5-72b and deepseek-r1 and qwen2.5-vl cost" in message
-    ended, message = _fails(capsys, monkeypatch, "refresh", "--provider", "replay", "--select", "topics")
+    ended, message, _ = fails("refresh", "--provider", "replay", "--select", "topics")
     assert ended == 2
     assert "nothing to replay" in message
-    shutil.rmtree(tmp_path / "home")
-    ended, message = _fails(capsys, monkeypatch, "ledger", "record", str(tmp_path / "nothing.jsonl"))
-    assert ended == 2
-    assert "there is no ledger" in message
 
 
 def test_without_a_call_the_ledger_says_so(in_home):
@@ -207,44 +179,31 @@ def test_without_a_call_the_ledger_says_so(in_home):
     assert _json("ledger") == _json("ledger", "--open") == []
 
 
-def test_a_budget_that_was_broken_off_is_listed_and_closed(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
+def test_a_budget_that_was_broken_off_is_listed_and_closed(home, fails):
     assert "no budget is open" in _run("ledger", "budgets").output
-    assert _fails(capsys, monkeypatch, "ledger", "close-budget", "refresh")[0] == 2
-    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+    assert fails("ledger", "close-budget", "refresh")[0] == 2
+    with Ledger(home / "ledger.sqlite") as ledger:
         ledger.open_budget(Decimal("2.5"), "USD", "refresh:topics")
     [budget] = _json("ledger", "budgets")
     assert (budget["budget"], budget["cap"], budget["spent"], budget["currency"]) == ("refresh:topics", 2.5, 0, "USD")
-    ended, message = _fails(capsys, monkeypatch, "ledger", "close-budget", "refresh")
+    ended, message, _ = fails("ledger", "close-budget", "refresh")
     assert ended == 2
     assert "did you mean 'refresh:topics'" in message
     assert "refresh:topics is closed" in _run("ledger", "close-budget", "refresh:topics").output
     assert _json("ledger", "budgets") == []
 
 
-def test_a_batch_that_is_not_there_cannot_be_given_up(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
-    assert _fails(capsys, monkeypatch, "ledger", "give-up-batch", "3")[0] == 2
-    with Ledger(tmp_path / "ledger.sqlite"):
+def test_a_batch_that_is_not_there_cannot_be_given_up(home, fails):
+    assert fails("ledger", "give-up-batch", "3")[0] == 2
+    with Ledger(home / "ledger.sqlite"):
         pass
-    ended, message = _fails(capsys, monkeypatch, "ledger", "give-up-batch", "3")
+    ended, message, _ = fails("ledger", "give-up-batch", "3")
     assert ended == 2
     assert "batch" in message
 
 
 def test_doctor_finds_a_sound_home_sound(in_home):
     assert {finding["state"] for finding in _json("doctor")} <= {"ok", "warning"}
-
-
-def test_doctor_finds_damage_and_ends_with_1(tmp_path, sample_store, monkeypatch):
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
-    store = Store(tmp_path / "data")
-    version = store.write("splits", sample_store.read("splits"))
-    file = tmp_path / "data" / "splits" / version.version / "rows" / "part-00000.parquet"
-    file.write_bytes(file.read_bytes()[:-1])
-    ran = _run("doctor")
-    assert ran.exit_code == 1
-    assert str(file) in ran.output
 
 
 @pytest.mark.parametrize(
@@ -267,79 +226,70 @@ def test_doctor_finds_damage_and_ends_with_1(tmp_path, sample_store, monkeypatch
         (["show"], 2, "Missing argument"),
         (["shwo"], 2, "No such command"),
     ],
-)  # fmt: skip
-def test_errors_say_what_and_what_to_do(arguments, code, says, in_home, capsys, monkeypatch):
-    ended, message = _fails(capsys, monkeypatch, *arguments)
+)
+def test_errors_say_what_and_what_to_do(arguments, code, says, in_home, fails):
+    ended, message, _ = fails(*arguments)
     assert ended == code
     assert says in message
-    assert "Traceback" not in message
 
 
-def test_a_wrong_setting_is_the_requests_fault(in_home, capsys, monkeypatch):
+def test_a_wrong_setting_is_the_requests_fault(in_home, fails, monkeypatch):
     monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLE", "2")
-    ended, message = _fails(capsys, monkeypatch, "refresh")
+    ended, message, _ = fails("refresh")
     assert ended == 2
     assert "did you mean 'sampling.n_samples'" in message
 
 
-def test_a_home_that_is_a_file_is_refused(tmp_path, capsys, monkeypatch):
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "file"))
+def test_a_home_that_is_a_file_is_refused(home, fails):
+    home.write_text("", encoding="utf-8")
     for command in ("tables", "doctor", "demo"):
-        ended, message = _fails(capsys, monkeypatch, command)
+        ended, message, _ = fails(command)
         assert ended == 2
         assert "the home is a file" in message
 
 
 @pytest.mark.drill("damage")
-def test_tables_lists_the_others_where_one_is_damaged(tmp_path, sample_store, monkeypatch, capsys):
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
-    store = Store(tmp_path / "data")
-    for table in ("splits", "unique_posts"):
-        store.write(table, sample_store.read(table))
-    (tmp_path / "data" / "splits" / "current.json").write_text("{", encoding="utf-8")
-    monkeypatch.setattr(sys, "argv", ["gongqing", "tables"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    assert ended.value.code == 1
-    assert "unique_posts" in printed.out
-    assert re.search(r"splits +│ damaged", printed.out)
-    assert "tables promote splits" in printed.err
-
-
-@pytest.mark.drill("damage")
-def test_one_damaged_data_set_hides_neither_the_others_nor_another_that_is_damaged(
-    tmp_path, sample_store, monkeypatch, capsys
-):
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
-    store = Store(tmp_path / "data")
+def test_tables_lists_the_others_where_some_are_damaged(home, store, sample_store, fails):
     for name in ("one", "two", "three"):
         store.write("imported_posts", sample_store.read("imported_posts"), partition=name)
     store.write("splits", sample_store.read("splits"))
-    for damaged in ("imported_posts/two", "splits"):
-        (tmp_path / "data" / damaged / "current.json").write_bytes(b"")
-    monkeypatch.setattr(sys, "argv", ["gongqing", "tables", "--json"])
-    with pytest.raises(SystemExit):
-        main()
-    printed = capsys.readouterr()
-    listed = {(row["table"], row["partition"]): row for row in json.loads(printed.out)}
+    (home / "data" / "imported_posts" / "two" / "current.json").write_bytes(b"")
+    (home / "data" / "splits" / "current.json").write_text("{", encoding="utf-8")
+    ended, message, printed = fails("tables", "--json")
+    listed = {(row["table"], row["partition"]): row for row in json.loads(printed)}
+    assert ended == 1
     assert listed["imported_posts", "one"]["rows"] == listed["imported_posts", "three"]["rows"] > 0
     assert listed["imported_posts", "two"]["damaged"] == "the pointer of imported_posts/two cannot be read"
     assert listed["splits", None]["version"] is None
-    assert "tables promote splits" in printed.err
-    assert "tables promote imported_posts VERSION --partition two" in printed.err
+    assert "tables promote splits" in message
+    assert "tables promote imported_posts VERSION --partition two" in message
+    assert re.search(r"splits +│ damaged", fails("tables")[2])
 
 
 @pytest.mark.drill("damage")
-def test_what_a_refresh_says_of_a_table_that_was_damaged(tmp_path, sample_home, monkeypatch):
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
-    shutil.copytree(sample_home / "data", tmp_path / "data")
-    (file,) = (tmp_path / "data" / "clean_dialogues").glob("*/rows/*.parquet")
+def test_a_refresh_names_the_damage_that_it_mends(home, sample_home):
+    shutil.copytree(sample_home / "data", home / "data")
+    (file,) = (home / "data" / "clean_dialogues").glob("*/rows/*.parquet")
     file.write_bytes(b"")
     output = _run("refresh", "--select", "clean_dialogues").output
     assert "clean_dialogues is damaged: a file has 0 bytes and should have" in output
     assert ": made again\n" in output
+
+
+@pytest.mark.drill("damage")
+def test_damage_ends_with_1_and_names_the_file(home, store, sample_store, fails):
+    version = store.write("splits", sample_store.read("splits"))
+    file = home / "data" / "splits" / version.version / "rows" / "part-00000.parquet"
+    file.write_bytes(file.read_bytes()[:-1])
+    ran = _run("doctor")
+    assert ran.exit_code == 1
+    assert str(file) in ran.output
+    file.unlink()
+    ended, message, _ = fails("show", "splits")
+    assert ended == 1
+    assert str(file) in message
+    assert "restore its folder from a backup" in message
+    assert "gongqing refresh" not in message
 
 
 @pytest.mark.drill("disk")
@@ -350,12 +300,12 @@ def test_what_a_refresh_says_of_a_table_that_was_damaged(tmp_path, sample_home, 
         (OSError(errno.ENOSPC, "Error writing bytes to file"), "free some space"),
     ],
 )
-def test_what_the_disk_refuses_ends_with_1_and_says_what_to_do(in_home, capsys, monkeypatch, error, says):
+def test_what_the_disk_refuses_ends_with_1_and_says_what_to_do(in_home, fails, monkeypatch, error, says):
     def refuse(*_, **__):
         raise RuntimeError("something else of Dagster's") from error
 
     monkeypatch.setattr("pipelines.cli.tables.list_tables", refuse)
-    ended, message = _fails(capsys, monkeypatch, "tables")
+    ended, message, _ = fails("tables")
     assert ended == 1
     assert says in message
     assert "report it" not in message
@@ -366,19 +316,6 @@ def test_debug_shows_the_traceback(in_home, monkeypatch):
     monkeypatch.setenv("_GONGQING_DEBUG", "")  # restored afterwards
     with pytest.raises(Exception, match="no table 'nothing'"):
         main()
-
-
-@pytest.mark.drill("damage")
-def test_a_damaged_table_ends_with_1_and_names_the_file(tmp_path, sample_store, monkeypatch, capsys):
-    monkeypatch.setenv("GONGQING_HOME", str(tmp_path))
-    version = Store(tmp_path / "data").write("splits", sample_store.read("splits"))
-    file = tmp_path / "data" / "splits" / version.version / "rows" / "part-00000.parquet"
-    file.unlink()
-    ended, message = _fails(capsys, monkeypatch, "show", "splits")
-    assert ended == 1
-    assert str(file) in message
-    assert "restore its folder from a backup" in message
-    assert "gongqing refresh" not in message
 
 
 def test_output_goes_whole_into_a_pipe(in_home):

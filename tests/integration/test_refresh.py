@@ -25,20 +25,33 @@ def _hold(home: Path, ready, done) -> None:
     refresh(home, Settings(seed=1), ["splits"], run=wait)
 
 
-def test_everything_is_chosen_where_nothing_is_named():
-    assert chosen([]) == list(STAGES)
+@pytest.fixture
+def holder(sample_home):
+    """Another process that refreshes `sample_home`, until it is ended."""
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(sample_home, ready, done))
+    other.start()
+    assert ready.wait(60)
+    yield other
+    done.set()
+    other.join(60)
 
 
 def test_a_group_a_stage_or_a_table_can_be_named():
+    assert chosen([]) == list(STAGES)
     assert [stage.name for stage in chosen(["prompts"])] == ["grpo_ecot", "grpo_coe", "grpo_cer"]
-    assert [stage.name for stage in chosen(["training"])][:3] == ["sft_coe", "sft_cer", "rm_triplets"]
     assert [stage.name for stage in chosen(["unique_posts"])] == ["unique"]
     assert [stage.name for stage in chosen(["grpo_cer", "clean"])] == ["clean_posts", "clean_dialogues", "grpo_cer"]
-
-
-def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(UnknownName, match="did you mean 'grpo_cer'"):
         chosen(["grpo_cerr"])
+
+
+def test_a_refresh_of_something_else_spends_from_another_budget():
+    assert budget_name([]) == budget_name(["annotate", "rewrite"]) == "refresh"
+    assert budget_name(["topics"]) == "refresh:topics"
+    assert budget_name(["emotions", "topics", "clean"]) == budget_name(["topics", "emotions"])
+    assert budget_name(["topics", "emotions"]) == "refresh:topics,emotions"
 
 
 def test_a_home_without_data_has_nothing_to_refresh(tmp_path):
@@ -49,35 +62,20 @@ def test_a_home_without_data_has_nothing_to_refresh(tmp_path):
 def test_a_second_refresh_runs_nothing(sample_home):
     outcomes = refresh(sample_home, Settings(), run=lambda *_: pytest.fail("nothing is due"))
     assert [outcome.ran for outcome in outcomes] == [False] * len(STAGES)
-    assert {version.table for outcome in outcomes for version in outcome.versions} == {
-        table for stage in STAGES for table in stage.tables
-    }
+    tables = {table for stage in STAGES for table in stage.tables}
+    assert {version.table for outcome in outcomes for version in outcome.versions} == tables
 
 
 @pytest.mark.drill("race")
-def test_only_one_refresh_at_a_time(sample_home):
-    context = multiprocessing.get_context("spawn")
-    ready, done = context.Event(), context.Event()
-    other = context.Process(target=_hold, args=(sample_home, ready, done))
-    other.start()
-    try:
-        assert ready.wait(60)
-        with pytest.raises(Busy, match=f"process {other.pid} on "):
-            refresh(sample_home, Settings())
-    finally:
-        done.set()
-        other.join(60)
+def test_only_one_refresh_at_a_time(sample_home, holder):
+    with pytest.raises(Busy, match=f"process {holder.pid} on "):
+        refresh(sample_home, Settings())
 
 
 @pytest.mark.drill("kill")
-def test_a_lock_left_by_a_dead_process_holds_nobody_up(sample_home):
-    context = multiprocessing.get_context("spawn")
-    ready, done = context.Event(), context.Event()
-    other = context.Process(target=_hold, args=(sample_home, ready, done))
-    other.start()
-    assert ready.wait(60)
-    os.kill(other.pid, 9)
-    other.join(60)
+def test_a_lock_left_by_a_dead_process_holds_nobody_up(sample_home, holder):
+    os.kill(holder.pid, 9)
+    holder.join(60)
     assert refresh(sample_home, Settings())
 
 
@@ -99,31 +97,6 @@ def test_stages_that_fail_stop_the_refresh(tmp_path, sample_home, monkeypatch):
     assert store.current("unique_posts") == []
 
 
-@pytest.mark.drill("damage")
-@pytest.mark.parametrize("file", ["current.json", "*/manifest.json"])
-def test_a_damaged_table_of_questions_stops_no_refresh(tmp_path, sample_home, file):
-    """Its pointer alone: the version tells who answered, and it is made anew. All that could tell: it waits."""
-    shutil.copytree(sample_home, tmp_path, dirs_exist_ok=True)
-    for damaged in (tmp_path / "data" / "topics").glob(file):
-        damaged.write_text("{", encoding="utf-8")
-    clients = FakePool(None, Settings().llm) if file == "current.json" else None
-    told = {one.stage.name: one for one in refresh(tmp_path, Settings(), clients=clients)}
-    assert set(told) == {stage.name for stage in STAGES}
-    if file == "current.json":
-        assert told["topics"].ran
-        assert [version.table for version in told["topics"].versions] == ["topics"]
-    else:
-        assert "gongqing refresh --provider" in told["topics"].waits
-        assert told["ecot_chains"].waits == told["topics"].waits  # it cannot read its parent
-
-
-def test_a_refresh_of_something_else_spends_from_another_budget():
-    assert budget_name([]) == budget_name(["annotate", "rewrite"]) == "refresh"
-    assert budget_name(["topics"]) == "refresh:topics"
-    assert budget_name(["emotions", "topics", "clean"]) == budget_name(["topics", "emotions"])
-    assert budget_name(["topics", "emotions"]) == "refresh:topics,emotions"
-
-
 @pytest.fixture
 def home(tmp_path: Path, sample_home: Path) -> Path:
     """A copy of the sample home, to be spoiled."""
@@ -131,9 +104,25 @@ def home(tmp_path: Path, sample_home: Path) -> Path:
     return tmp_path
 
 
-def refreshed(home: Path, *select: str) -> dict:
+def refreshed(home: Path, *select: str, clients=None) -> dict:
     """The outcomes by stage."""
-    return {one.stage.name: one for one in refresh(home, Settings(), select=select)}
+    return {one.stage.name: one for one in refresh(home, Settings(), select, clients)}
+
+
+@pytest.mark.drill("damage")
+@pytest.mark.parametrize("file", ["current.json", "*/manifest.json"])
+def test_a_damaged_table_of_questions_stops_no_refresh(home, file):
+    """Its pointer alone: the version tells who answered, and it is made again. All that could tell: it waits."""
+    for damaged in (home / "data" / "topics").glob(file):
+        damaged.write_text("{", encoding="utf-8")
+    outcomes = refreshed(home, clients=FakePool(None, Settings().llm) if file == "current.json" else None)
+    assert set(outcomes) == {stage.name for stage in STAGES}
+    if file == "current.json":
+        assert outcomes["topics"].ran
+        assert [version.table for version in outcomes["topics"].versions] == ["topics"]
+    else:
+        assert "gongqing refresh --provider" in outcomes["topics"].waits
+        assert outcomes["ecot_chains"].waits == outcomes["topics"].waits  # it cannot read its parent
 
 
 def _cut(file: Path) -> None:
@@ -162,7 +151,7 @@ def test_a_damaged_import_is_seen_although_nothing_is_stale(home, damage):
 
 @pytest.mark.drill("damage")
 @pytest.mark.parametrize("part", ["rows/part-00000.parquet", "manifest.json", ""])
-def test_a_damaged_table_is_made_anew_and_that_it_was_damaged_is_told(home, part):
+def test_a_damaged_table_is_made_again_and_named(home, part):
     version = Store(home / "data").version("clean_dialogues")
     damaged = home / "data" / "clean_dialogues" / version.version / part
     shutil.rmtree(damaged) if not part else _cut(damaged)
@@ -177,27 +166,20 @@ def test_a_damaged_table_is_made_anew_and_that_it_was_damaged_is_told(home, part
 @pytest.mark.drill("upgrade")
 def test_an_import_of_an_older_gongqing_is_used_where_it_only_lacks_what_may_be_null(home):
     store = Store(home / "data")
-    version = store.version("imported_posts", partition="sample")
-    rewrite(store, version, store.read("imported_posts").collect().drop("url"))
-    shutil.rmtree(home / "data" / "clean_posts")
-    made = refreshed(home, "clean_posts")["clean_posts"].versions
-    assert [one.rows for one in made] == [Store(home / "data").version("clean_posts").rows]
-    assert made[0].rows > 0
-
-
-@pytest.mark.drill("upgrade")
-def test_one_that_lacks_more_says_to_import_it_anew(home):
-    store = Store(home / "data")
-    version = store.version("imported_dialogues", partition="sample")
-    rewrite(store, version, store.read("imported_dialogues").collect().drop("lineage"), schema_version=-1)
-    shutil.rmtree(home / "data" / "clean_dialogues")
+    posts, dialogues = (store.version(f"imported_{kind}", partition="sample") for kind in ("posts", "dialogues"))
+    rewrite(store, posts, store.read("imported_posts").collect().drop("url"))
+    rewrite(store, dialogues, store.read("imported_dialogues").collect().drop("lineage"), schema_version=-1)
+    for table in ("clean_posts", "clean_dialogues"):
+        shutil.rmtree(home / "data" / table)
+    (made,) = refreshed(home, "clean_posts")["clean_posts"].versions
+    assert made.rows > 0
     with pytest.raises(OlderSchema, match="imported_dialogues/sample was written by an older gongqing") as caught:
         refreshed(home, "clean_dialogues")
     assert "import it again: gongqing import" in str(caught.value)
 
 
 @pytest.mark.drill("upgrade")
-def test_a_derived_table_in_an_older_form_is_made_anew_and_one_of_a_newer_gongqing_is_left_alone(home):
+def test_a_derived_table_in_an_older_form_is_made_again_and_one_of_a_newer_gongqing_is_left_alone(home):
     store = Store(home / "data")
     say(manifest_of(store, store.version("clean_dialogues")), schema_version=-1)
     assert refreshed(home, "clean_dialogues")["clean_dialogues"].ran
