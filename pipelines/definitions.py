@@ -12,30 +12,13 @@ from pipelines.defs.resources import clients_resource, home_resource
 
 def build_definitions(resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """All definitions, with some resources replaced."""
+    pipes = dg.PipesSubprocessClient()
     return dg.Definitions(
         assets=[*assets.imports, *crawl.crawls, *assets.stages, *releases.assets, *training.trainings],
         asset_checks=assets.checks,
-        jobs=[
-            schedules.refresh_job,
-            schedules.daily_job,
-            schedules.annotate_job,
-            *schedules.crawl_jobs,
-            *releases.jobs,
-            *training.training_jobs,
-        ],
-        schedules=[
-            schedules.nightly_refresh,
-            schedules.daily_refresh,
-            schedules.annotate_weekly,
-            *schedules.crawl_schedules,
-            releases.release_monthly,
-        ],
-        resources={
-            "home": home_resource,
-            "clients": clients_resource,
-            "pipes": dg.PipesSubprocessClient(),
-            **(resources or {}),
-        },
+        jobs=[*schedules.jobs, *releases.jobs, *training.training_jobs],
+        schedules=schedules.schedules,
+        resources={"home": home_resource, "clients": clients_resource, "pipes": pipes, **(resources or {})},
         # Every process of the multiprocess executor would import everything again: three times the cost for tables
         # of this size.
         executor=dg.in_process_executor,

@@ -20,18 +20,13 @@ from pipelines.settings import ROOT, Settings
 from pipelines.store import Store
 
 # How long one example takes says nothing on a busy machine. Under CI the examples are the same in every run of the same
-# test, so that a commit passes or does not; whoever develops searches at random.
-settings.register_profile(
-    "house",
-    max_examples=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize="CI" in os.environ,
-)
+# test, so that a commit passes or does not; a developer searches at random.
+options = {"max_examples": 30, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("house", derandomize="CI" in os.environ, **options)
 settings.load_profile("house")
 
 
-# What a machine may lack: a test that needs it says so as it is skipped. Under CI any other skip is a failure.
+# What a machine may lack: a test that needs it says so as it is skipped.
 MAY_LACK = ("a GPU", "../shared/data", "root", "chromium")
 
 
@@ -49,7 +44,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(autouse=True)
 def _no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test sees the environment of whoever runs it, nor writes into the repository."""
+    """No test sees the developer's environment, nor writes into the repository."""
     for variable in [name for name in os.environ if name.startswith("GONGQING_")]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("GONGQING_HOME", str(tmp_path / "home"))
@@ -132,8 +127,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("drills")
     terminalreporter.write_line(f"{'area':24}{'drills':>8}{'survived':>10}{'failed':>8}{'not run':>9}")
     for area, counts in rows.items():
-        told = f"{counts.total():8}{counts['passed']:10}{counts['failed']:8}{counts['skipped']:9}"
-        terminalreporter.write_line(f"{area:24}{told}")
+        figures = f"{counts.total():8}{counts['passed']:10}{counts['failed']:8}{counts['skipped']:9}"
+        terminalreporter.write_line(f"{area:24}{figures}")
 
 
 @pytest.fixture(scope="session")

@@ -62,7 +62,7 @@ def working(what: str) -> AbstractContextManager[Any]:
 
 def progress() -> Any:
     """Progress: bars on a terminal, lines elsewhere."""
-    from pipelines.cli.progress import Bars
+    from pipelines.cli.render import Bars
     from pipelines.llm.progress import Lines
 
     return Bars(console()) if sys.stdout.isatty() else Lines(line)

@@ -12,6 +12,9 @@ from pipelines.cli import terminal
 from pipelines.cli.app import app
 from pipelines.settings import home
 
+# The figure that says how a run of training went, by the trainers' names (`pipelines.train.trainers`).
+_FIGURES = {"critic/score/mean": "mean reward", "train/loss": "loss"}
+
 
 @app.command()
 def train(
@@ -34,7 +37,7 @@ def train(
     """Train on a release with verl: GRPO, SFT, reward models; broken off, the same command goes on from the last
     checkpoint.
     """
-    from pipelines.cli import training_tables as tables
+    from pipelines.cli import render as display
     from pipelines.errors import TrainingFailed, UnknownName
     from pipelines.llm.interface import JUDGES, require_provider
     from pipelines.settings import load
@@ -66,10 +69,11 @@ def train(
             composed = run.compose()
             differences = find_differences(run.recipe, composed)
         same = "every number is that of the paper" if run.recipe.paper else "the paper gives no number of it"
-        terminal.put(tables.differences(differences) if differences else f"{same} ({run.recipe.about})")
+        terminal.put(display.differences(differences) if differences else f"{same} ({run.recipe.about})")
         for service in ("judge", "encoder"):
-            if service in run.details:
-                terminal.line(f"{service}: {tables.describe_service(run.details[service])}")
+            if (named := run.details.get(service)) is not None:
+                words = [f"{name} {value}" for name, value in named.items()] if isinstance(named, dict) else [named]
+                terminal.line(f"{service}: {', '.join(words)}")
         if run.trainer.config:
             require_batch(run.rows, composed)
         terminal.line(f"the configuration of {len(run.overrides)} settings is accepted; nothing was trained")
@@ -87,7 +91,7 @@ def train(
     shown = run.trainer.shown
     figures = [metrics[shown] for _, metrics in sorted(run.metrics().items()) if shown in metrics]
     if figures:
-        terminal.line(f"{tables.SHOWN[shown]} of a step: {figures[0]:.2f} at first, {figures[-1]:.2f} at last")
+        terminal.line(f"{_FIGURES[shown]} of a step: {figures[0]:.2f} at first, {figures[-1]:.2f} at last")
     _show_outcome(run.folder)
     terminal.line(f"the model: {model}")
 
@@ -99,7 +103,6 @@ def experiment(
 ) -> None:
     """Train ablations on the same rows and seeds, and show one table; broken off, it goes on."""
     from pipelines.cli import render as display
-    from pipelines.cli import training_tables as tables
     from pipelines.settings import load
     from pipelines.train.experiment import plan_runs, prepare_runs, read_experiment, train_runs
     from pipelines.train.trainers import describe_step
@@ -120,17 +123,16 @@ def experiment(
     if as_json:
         terminal.line(display.as_json([one._asdict() for one in results]))
     else:
-        terminal.put(tables.results(results))
+        terminal.put(display.ablations(results))
 
 
 def _show_outcome(run: Path, say: Callable[[str], None] = terminal.line) -> None:
     """Alarms of a run, and where its page lies."""
-    from pipelines.cli import training_tables as tables
     from pipelines.train.page import report
 
     outcome = report(terminal.store(), run)
     for one in outcome.alarms:
-        say(tables.alarm(one))
+        say(f"look at this: {one.what}, since step {one.since:,}\n  {one.hint}")
     if outcome.rollouts is not None:
         say(f"what it wrote: gongqing show rollouts --partition {run.name}")
     say(f"the page of the run: {outcome.page}")

@@ -30,12 +30,8 @@ def cap(llm: Llm) -> Decimal:
 def allow(home: Path, llm: Llm, run: str, budget: Decimal, under_way: Collection[str] = ()) -> None:
     """Let a run spend up to `budget`, and write down that it may.
 
-    Args:
-        home: Whose.
-        llm: The cap.
-        run: What spends, with the run's id as its last word: `run ID`, `judge of TRAINING in run ID`.
-        budget: In the currency of the models.
-        under_way: Ids of the runs that have not ended: what they may spend counts however long ago it was allowed.
+    The last word of `run` is its id: `run ID`, `judge of TRAINING in run ID`. What runs `under_way`, by their ids, may
+    spend counts however long ago it was allowed.
 
     Raises RequestError where that, with what the runs of the last 24 hours were allowed, would pass the cap.
     """
@@ -54,13 +50,7 @@ def allow(home: Path, llm: Llm, run: str, budget: Decimal, under_way: Collection
 
 
 def record_spent(home: Path, run: str, budget_of: str) -> None:
-    """A run that has ended counts for no more than it has spent, or may be billed for yet.
-
-    Args:
-        home: Whose.
-        run: As for `allow`.
-        budget_of: The name of its budget in the ledger.
-    """
+    """A run that has ended counts for no more than it has spent, or may be billed for yet, by the budget of that name."""
     spent = Decimal(0)
     if Home(home).ledger.exists():
         with Ledger(Home(home).ledger) as ledger:

@@ -7,13 +7,14 @@ made by asking, that answers alone have not halved it.
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 
 from pipelines.core.files import storage_errors_reported
 from pipelines.core.stage import Stage
-from pipelines.defs.keys import keys_of
+from pipelines.defs.crawl import crawled_sites, key_of
 from pipelines.defs.metadata import column_schema, describe
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import Shrunk
@@ -39,11 +40,16 @@ class ImportConfig(dg.Config):
     mapping: str | None = None
 
 
+def _keys_of(table: str) -> list[dg.AssetKey]:
+    """The assets that make a table: for the crawled posts one a site."""
+    return [key_of(source) for source in crawled_sites()] if table == "raw_posts" else [dg.AssetKey(table)]
+
+
 def _spec(table: str, group: str, parents: tuple[str, ...] = (), code: str | None = None) -> dg.AssetSpec:
     schema = TABLES[table]
     return dg.AssetSpec(
         table,
-        deps=[dep for parent in parents for dep in keys_of(parent)],
+        deps=[dep for parent in parents for dep in _keys_of(parent)],
         group_name=group,
         description=schema.__doc__,
         code_version=code,
@@ -61,7 +67,9 @@ def _result(version: Version, home: HomeResource) -> dg.MaterializeResult[None]:
 
 
 def _import_asset(table: str) -> dg.AssetsDefinition:
-    @dg.multi_asset(name=table, specs=[_spec(table, "sources")], check_specs=specs_of(table), partitions_def=data_sets)
+    checks = _check_specs(table, "schema", "reconciliation")
+
+    @dg.multi_asset(name=table, specs=[_spec(table, "sources")], check_specs=checks, partitions_def=data_sets)
     def imported(
         context: dg.AssetExecutionContext, config: ImportConfig, home: dg.ResourceParam[HomeResource]
     ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
@@ -76,7 +84,10 @@ def _import_asset(table: str) -> dg.AssetsDefinition:
                 mapping=Path(config.mapping) if config.mapping else None,
             )
         yield _result(version, home)
-        yield from of_import(version, home.store())
+        yield _check_schema(version.table, home.store(), version.partition)
+        dropped = sum(rows for reason, rows in version.manifest.reasons.items() if reason.startswith("record: "))
+        records = Reconciliation("record", version.manifest.runs[-1].note["records"], version.rows, dropped)
+        yield _check_reconciliations(version.table, [records])
 
     return imported
 
@@ -95,7 +106,7 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
 
         return made
 
-    sizes = [spec_of_size(table) for table in stage.tables]
+    sizes = [spec for table in stage.tables for spec in _check_specs(table, "size")]
 
     @dg.multi_asset(name=stage.name, specs=specs, check_specs=sizes, op_tags=priority)
     def asked(
@@ -104,10 +115,13 @@ def _stage_asset(stage: Stage) -> dg.AssetsDefinition:
         try:
             yield from _made(stage, context, home, clients)
         except Shrunk as error:
-            yield of_shrunk(error)
+            rows = {"rows": error.before, "rows it would have": error.after}
+            yield _checked(error.table, "size", False, **rows, problem=error.what, hint=error.hint)
             raise
+        store = home.store()
         for table in stage.tables:
-            yield of_size(table, home.store())
+            there = store.pointer(table) is not None
+            yield _checked(table, "size", True, **({"rows": store.version(table).rows} if there else _NEVER_MADE))
 
     return asked
 
@@ -137,88 +151,50 @@ def _made(
         home.report(outcome)
 
 
-def specs_of(table: str, *, reconciled: bool = True) -> list[dg.AssetCheckSpec]:
-    """What is checked of a table."""
-    described = {"schema": "keys unique, ranges, closed sets, types"}
-    if reconciled:
-        described["reconciliation"] = "rows in = rows kept + rows dropped"
-    return [
-        dg.AssetCheckSpec(name, asset=table, blocking=True, description=description)
-        for name, description in described.items()
-    ]
+_CHECKS = {
+    "schema": "keys unique, ranges, closed sets, types",
+    "reconciliation": "rows in = rows kept + rows dropped",
+    "size": "answers alone have not halved it: else the version before stays",
+}
+_NEVER_MADE = {"state": "never made"}  # of a table that waits there is nothing to check
 
 
-def of_import(version: Version, store: Store) -> Iterator[dg.AssetCheckResult]:
-    """Both checks of a data set that was just imported, on what is stored, read back."""
-    yield _schema(version.table, store, version.partition)
-    dropped = sum(rows for reason, rows in version.manifest.reasons.items() if reason.startswith("record: "))
-    yield _reconciliations(
-        version.table, [Reconciliation("record", version.manifest.runs[-1].note["records"], version.rows, dropped)]
-    )
+def _check_specs(table: str, *names: str) -> list[dg.AssetCheckSpec]:
+    return [dg.AssetCheckSpec(name, asset=table, blocking=True, description=_CHECKS[name]) for name in names]
+
+
+def _checked(table: str, check: str, passed: bool, **metadata: Any) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(asset_key=table, check_name=check, passed=passed, metadata=metadata)
 
 
 def _checks(stage: Stage, table: str) -> dg.AssetChecksDefinition:
     """Both checks of a table that a stage makes, on what is stored, read back."""
-    specs = specs_of(table, reconciled=table in stage.units)
+    names = ("schema", "reconciliation") if table in stage.units else ("schema",)
 
-    @dg.multi_asset_check(name=f"{table}_checks", specs=specs)
+    @dg.multi_asset_check(name=f"{table}_checks", specs=_check_specs(table, *names))
     def check(home: dg.ResourceParam[HomeResource]) -> Iterator[dg.AssetCheckResult]:
         store = home.store()
         if store.pointer(table) is None:
-            yield from (_of_nothing(table, one.name) for one in specs)
+            yield from (_checked(table, name, True, **_NEVER_MADE) for name in names)
             return
-        yield _schema(table, store)
+        yield _check_schema(table, store)
         if table in stage.units:
-            yield _reconciliations(table, reconciliations(stage, table, store))
+            yield _check_reconciliations(table, reconciliations(stage, table, store))
 
     return check
 
 
-def spec_of_size(table: str) -> dg.AssetCheckSpec:
-    """What is checked of a table that is made by asking, while it is made."""
-    described = "answers alone have not halved it: else the version before stays"
-    return dg.AssetCheckSpec("size", asset=table, blocking=True, description=described)
-
-
-def of_size(table: str, store: Store) -> dg.AssetCheckResult:
-    """That a table stands as it was made."""
-    if store.pointer(table) is None:
-        return _of_nothing(table, "size")
-    rows = store.version(table).rows
-    return dg.AssetCheckResult(asset_key=table, check_name="size", passed=True, metadata={"rows": rows})
-
-
-def _of_nothing(table: str, check: str) -> dg.AssetCheckResult:
-    """Of a table that waits, and was never made, there is nothing to check."""
-    return dg.AssetCheckResult(asset_key=table, check_name=check, passed=True, metadata={"state": "never made"})
-
-
-def of_shrunk(error: Shrunk) -> dg.AssetCheckResult:
-    """That a table was not made, and stays as it was."""
-    figures: dict[str, int | str] = {
-        "rows": error.before,
-        "rows it would have": error.after,
-        "problem": error.what,
-        "hint": error.hint,
-    }
-    return dg.AssetCheckResult(asset_key=error.table, check_name="size", passed=False, metadata=figures)
-
-
-def _schema(table: str, store: Store, partition: str | None = None) -> dg.AssetCheckResult:
+def _check_schema(table: str, store: Store, partition: str | None = None) -> dg.AssetCheckResult:
     try:
         rows = TABLES[table].validate(store.read(table, partition=partition).collect(), cast=True)
     except (dy.exc.ValidationError, dy.exc.SchemaError) as error:
-        return dg.AssetCheckResult(asset_key=table, check_name="schema", passed=False, metadata={"problem": str(error)})
-    return dg.AssetCheckResult(asset_key=table, check_name="schema", passed=True, metadata={"rows": rows.height})
+        return _checked(table, "schema", False, problem=str(error))
+    return _checked(table, "schema", True, rows=rows.height)
 
 
-def _reconciliations(table: str, results: list[Reconciliation]) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        asset_key=table,
-        check_name="reconciliation",
-        passed=all(reconciliation.balanced for reconciliation in results),
-        metadata={reconciliation.unit: str(reconciliation) for reconciliation in results},
-    )
+def _check_reconciliations(table: str, results: list[Reconciliation]) -> dg.AssetCheckResult:
+    balanced = all(one.balanced for one in results)
+    return _checked(table, "reconciliation", balanced, **{one.unit: str(one) for one in results})
 
 
 imports = [_import_asset("imported_posts"), _import_asset("imported_dialogues")]

@@ -26,6 +26,7 @@ _CHARACTERS = 200  # of a cell
 _UNSHOWN = frozenset({"source_id", "url", "posted_at", "fetched_at"})
 _PAIRS = 10
 _MERGED_FROM = {"unique_posts": "clean_posts", "unique_dialogues": "clean_dialogues"}
+_TYPES = {int: "int", float: "float"}
 _LINE, _FEW = 40, 8  # characters that a browser shows in one line: of Latin, and of Chinese
 
 
@@ -59,9 +60,9 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
     if version.table not in PARTITIONED:  # the raw zone: not even ten rows of it
         dropped = store.read_dropped(version.table, version.version).collect()
         shown |= _samples(rows, TABLES[version.table])
-        pairs = merged_pairs(version, rows, dropped, store)
+        pairs = _merged_pairs(version, rows, dropped, store)
         if pairs is not None:
-            shown["merged_pairs"] = _whole(pairs)
+            shown["merged_pairs"] = records(map(_cells, pairs.to_dicts()))
         shown |= {name: dg.MetadataValue.md(made) for name, made in plots(version.table, rows, dropped).items()}
         shown |= _diversity(version, rows, store)
     note = dict(version.manifest.runs[-1].note)
@@ -77,7 +78,7 @@ def _diversity(version: Version, rows: pl.DataFrame, store: Store) -> dict[str, 
     if version.table != "rewritten_dialogues" or rows.is_empty():
         return {}
     figures = dialogue_diversity(store, version)
-    shown: dict[str, Any] = {"diversity": _whole(figures)}
+    shown: dict[str, Any] = {"diversity": records(map(_cells, figures.to_dicts()))}
     for lang in figures["lang"].unique(maintain_order=True):
         made = drawn(partial(diversity_bars, figures=figures, lang=lang))
         if made is not None:
@@ -86,53 +87,32 @@ def _diversity(version: Version, rows: pl.DataFrame, store: Store) -> dict[str, 
 
 
 def records(entries: Iterable[dict[str, Any]]) -> dg.TableMetadataValue:
-    """Records of one form as a table; of none a table without columns."""
+    """Records of one form as a table, its types those of the first; of none a table without columns."""
     rows = list(entries)
-    columns = [(name, "string") for name in (rows[0] if rows else ())]
-    return _table([dg.TableRecord(one) for one in rows], columns)
+    columns = [dg.TableColumn(name, _TYPES.get(type(value), "string")) for name, value in (rows[:1] or [{}])[0].items()]
+    return dg.TableMetadataValue([dg.TableRecord(one) for one in rows], dg.TableSchema(columns))
 
 
 def _reasons(version: Version) -> dg.TableMetadataValue:
-    records = [
-        dg.TableRecord({"unit": unit, "reason": reason, "rows": rows})
-        for name, rows in list(version.manifest.reasons.items())[:_REASONS]
-        for unit, reason in [name.split(": ", 1)]
-    ]
-    columns = [("unit", "string"), ("reason", "string"), ("rows", "int")]
-    return _table(records, columns)
+    counts = [(name.split(": ", 1), rows) for name, rows in list(version.manifest.reasons.items())[:_REASONS]]
+    return records({"unit": unit, "reason": reason, "rows": rows} for (unit, reason), rows in counts)
 
 
 def _samples(rows: pl.DataFrame, table: type[Table]) -> dict[str, dg.TableMetadataValue]:
     """Some rows: what was written, and apart from it all else, for a browser squeezes texts between many columns."""
     private, key = set(table.private_columns()), table.key()
     shown = rows.filter(presentable(rows)).head(_SAMPLE)
-    records = [_cells(row, private) for row in shown.to_dicts()]
+    cells = [_cells(row, private) for row in shown.to_dicts()]
     columns = [name for name in table.column_names() if name not in _UNSHOWN]
-    texts = [name for name in columns if any(map(_reads, (record[name] for record in records)))]
+    texts = [name for name in columns if any(_reads(one[name]) for one in cells)]
     others = [name for name in columns if name not in texts]
-    return {
-        name: _table(
-            [dg.TableRecord({column: record[column] for column in chosen}) for record in records],
-            [(column, "string") for column in chosen],
-        )
-        for name, chosen in (("sample", list(dict.fromkeys([*key, *texts]))), ("sample_fields", others))
-    }
+    chosen = {"sample": dict.fromkeys([*key, *texts]), "sample_fields": others}
+    return {name: records({column: one[column] for column in of_it} for one in cells) for name, of_it in chosen.items()}
 
 
 def _reads(cell: str | float | bool | None) -> bool:
     """Whether it is Chinese to be read, that a browser may break anywhere, or longer than a column is wide."""
     return isinstance(cell, str) and len(cell) > (_LINE if cell.isascii() else _FEW)
-
-
-def _whole(frame: pl.DataFrame) -> dg.TableMetadataValue:
-    """Every row of a frame."""
-    kinds = [(name, "float" if kind.is_float() else "string") for name, kind in frame.schema.items()]
-    return _table([dg.TableRecord(_cells(row)) for row in frame.to_dicts()], kinds)
-
-
-def _table(records: list[dg.TableRecord], columns: list[tuple[str, str]]) -> dg.TableMetadataValue:
-    schema = dg.TableSchema([dg.TableColumn(name, kind) for name, kind in columns])
-    return dg.TableMetadataValue(records, schema)
 
 
 def _cells(row: dict[str, Any], private: Container[str] = ()) -> dict[str, Any]:
@@ -174,17 +154,9 @@ def presentable(rows: pl.DataFrame) -> pl.Expr:
     return shown
 
 
-def merged_pairs(version: Version, rows: pl.DataFrame, dropped: pl.DataFrame, store: Store) -> pl.DataFrame | None:
-    """Ten rows that were merged into others, the least similar first.
-
-    Args:
-        version: A version of any table.
-        rows: Its rows.
-        dropped: The rows that it dropped.
-        store: Where the rows are that it was made from.
-
-    Returns:
-        `row`, `survivor`, `similarity`, `row_text`, `survivor_text`; None for a table in which nothing is merged.
+def _merged_pairs(version: Version, rows: pl.DataFrame, dropped: pl.DataFrame, store: Store) -> pl.DataFrame | None:
+    """Ten rows that were merged into others, the least similar first: `row`, `survivor`, `similarity`, `row_text`,
+    `survivor_text`; None for a table in which nothing is merged.
     """
     parents = version.manifest.runs[-1].parents
     source = _MERGED_FROM.get(version.table, "")

@@ -9,7 +9,6 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from crawlers.dates import SHANGHAI
 from pipelines.defs.metadata import records
 from pipelines.defs.resources import HomeResource
 from pipelines.errors import ReleaseRefused, RequestError
@@ -72,11 +71,7 @@ def _described(release: Release) -> dict[str, Any]:
     }
 
 
-@dg.asset(
-    name="release",
-    group_name=GROUP,
-    deps=[dg.AssetKey(config) for config in CONFIGS],
-)
+@dg.asset(name="release", group_name=GROUP, deps=[dg.AssetKey(config) for config in CONFIGS])
 def release(
     context: dg.AssetExecutionContext, config: ReleaseConfig, home: dg.ResourceParam[HomeResource]
 ) -> dg.MaterializeResult[None]:
@@ -89,11 +84,7 @@ def release(
     return dg.MaterializeResult(data_version=dg.DataVersion(made.content), metadata=_described(made))
 
 
-@dg.asset(
-    name="publication",
-    group_name=GROUP,
-    deps=[release],
-)
+@dg.asset(name="publication", group_name=GROUP, deps=[release])
 def publication(
     context: dg.AssetExecutionContext, config: PublishConfig, home: dg.ResourceParam[HomeResource]
 ) -> dg.MaterializeResult[None]:
@@ -135,20 +126,3 @@ publish_job = dg.define_asset_job(
 )
 assets = [release, publication]
 jobs = [release_job, publish_job]
-
-
-def _monthly(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-    """A release named by its month in Shanghai."""
-    month = context.scheduled_execution_time.astimezone(SHANGHAI)
-    return dg.RunRequest(run_config={"ops": {"release": {"config": {"name": f"{month:%Y-%m}"}}}})
-
-
-release_monthly = dg.ScheduleDefinition(
-    name="release_monthly",
-    job=release_job,
-    cron_schedule="30 5 1 * *",
-    execution_timezone=SHANGHAI.key,
-    execution_fn=_monthly,
-    description="A release named by its month, where the checks find nothing. Nothing is published by a schedule.",
-    default_status=dg.DefaultScheduleStatus.STOPPED,
-)

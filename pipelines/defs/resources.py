@@ -14,8 +14,6 @@ from pipelines.flow.refresh import Report
 from pipelines.flow.runner import Runner
 from pipelines.store.store import Store
 
-_ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
-
 
 class HomeResource:
     """The home of a corpus. No run configuration names it: it is the home of the process.
@@ -60,8 +58,8 @@ def under_way(instance: dg.DagsterInstance | None) -> set[str]:
     """The ids of all runs that have not ended."""
     if instance is None:
         return set()
-    statuses = [status for status in dg.DagsterRunStatus if status not in _ENDED]
-    return {run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=statuses))}
+    ended = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
+    return {run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(set(dg.DagsterRunStatus) - ended)))}
 
 
 @dg.resource(

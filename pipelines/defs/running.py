@@ -27,12 +27,7 @@ from pipelines.store.store import Store, Version
 
 _PROCESS = "gongqing/process"  # host:id of the command that runs a run itself
 # A command runs its run itself, and queues none; killed before it begins, it leaves one that is NOT_STARTED.
-_UNDER_WAY = [
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
+_UNDER_WAY = [dg.DagsterRunStatus(name) for name in ("NOT_STARTED", "STARTING", "STARTED", "CANCELING")]
 _NAME = assets.data_sets.name or ""
 # Our own lines tell what happens; Dagster's are in the web UI.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -41,12 +36,8 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 def run_stages(home: Path, runner: Runner | None, stages: Iterable[Stage], report: Report | None = None) -> None:
     """Materialise the tables of stages and run their checks, in one run. Raises the error of the first that fails.
 
-    Args:
-        home: Whose tables.
-        runner: What is to run them, with who answers their questions; None: as the settings or the tables say, and
-            nobody for money.
-        stages: What to make.
-        report: Hears of each stage when it is done.
+    Without a `runner` the settings or the tables say who answers, and nobody does for money. `report` hears of each
+    stage when it is done.
     """
     tables = {table for stage in stages for table in stage.tables}
     made = [one for one in assets.stages if {key.to_user_string() for key in one.keys} <= tables]
@@ -102,13 +93,8 @@ def run_import(home: Path, table: str, data_set: str, reader: str, file: Path, m
     """Materialise one data set of `imported_posts` or `imported_dialogues`."""
     asset = next(one for one in assets.imports if one.key.to_user_string() == table)
     config: dict[str, Any] = {"reader": reader, "file": str(file), "mapping": str(mapping) if mapping else None}
-    _run(
-        home,
-        [asset],
-        command="import",
-        partition=data_set,
-        run_config={**_QUIET, "ops": {table: {"config": config}}},
-    )
+    run_config = {**_QUIET, "ops": {table: {"config": config}}}
+    _run(home, [asset], command="import", partition=data_set, run_config=run_config)
 
 
 def run_crawl(home: Path, job: Job) -> list[Version]:
@@ -118,14 +104,14 @@ def run_crawl(home: Path, job: Job) -> list[Version]:
     """
     _report(home, job.taken_over)
     ended = subprocess.run(job.command, env=job.environment, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
-    versions = collect(home, HomeResource(path=str(home)).store(), job, exit_code=ended.returncode)
+    versions = collect(home, HomeResource(home).store(), job, exit_code=ended.returncode)
     _report(home, versions)
     return versions
 
 
 def _report(home: Path, versions: Iterable[Version]) -> None:
     """Dagster knows of the crawled days that have new versions."""
-    store = HomeResource(path=str(home)).store()
+    store = HomeResource(home).store()
     with instance(home) as opened:
         for version in versions:
             opened.report_runless_asset_event(materialization(version, store))
@@ -136,15 +122,17 @@ def _run(
     definitions: list[Any],
     *,
     command: str,
+    run_config: dict[str, Any],
     partition: str | None = None,
     runner: Runner | None = None,
     report: Report | None = None,
-    **options: Any,
 ) -> None:
     resource = HomeResource(home, runner, report)
     with instance(home) as opened:
         _close_killed(home, opened)
-        _list_data_sets(opened, resource.store(), partition)
+        # Dagster's database may have been lost: it lists the data sets of the store, and the one about to be made.
+        there = _data_sets(resource.store()) | ({partition} if partition else set())
+        opened.add_dynamic_partitions(_NAME, sorted(there - set(opened.get_dynamic_partitions(_NAME))))
         try:
             with _marked(home):
                 dg.materialize(
@@ -153,26 +141,16 @@ def _run(
                     resources={"home": resource, "clients": runner.clients if runner else clients_resource},
                     partition_key=partition,
                     tags={"gongqing/command": command, _PROCESS: f"{socket.gethostname()}:{os.getpid()}"},
-                    **options,
+                    run_config=run_config,
                 )
         except dg.DagsterError as error:
             raise _our_error(error) from error
         except DagsterExecutionInterruptedError as error:
             raise Interrupted from error
         finally:
-            _unlist(opened, resource.store(), partition)
-
-
-def _list_data_sets(opened: dg.DagsterInstance, store: Store, partition: str | None) -> None:
-    """Dagster lists the data sets of the store, for its database may have been lost, and the one about to be made."""
-    there = _data_sets(store) | ({partition} if partition else set())
-    opened.add_dynamic_partitions(_NAME, sorted(there - set(opened.get_dynamic_partitions(_NAME))))
-
-
-def _unlist(opened: dg.DagsterInstance, store: Store, partition: str | None) -> None:
-    """A failed import of a new data set leaves no partition; those of others, who may be at work, stay."""
-    if partition and partition not in _data_sets(store):
-        opened.delete_dynamic_partition(_NAME, partition)
+            # A failed import of a new data set leaves no partition; those of others, who may be at work, stay.
+            if partition and partition not in _data_sets(resource.store()):
+                opened.delete_dynamic_partition(_NAME, partition)
 
 
 def _data_sets(store: Store) -> set[str]:

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from pipelines.core.home import Home
 from pipelines.llm.interface import BUDGET, PROVIDERS, LLMClient, Provider, open_client, require_provider
@@ -55,11 +54,9 @@ class ClientPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self._stack.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is not None:
+            self._stack.__exit__(*error)
             return
         with self._stack:  # what was opened is closed, also where the ledger cannot be
             if self.may_spend and self._home is not None and Home(self._home).ledger.exists():
@@ -98,15 +95,7 @@ class ClientPool:
     def of(self, provider: str) -> LLMClient:
         """The client of a provider. Without a budget one that costs money gives what the ledger holds, and no more."""
         if provider not in self._opened:
-            self._opened[provider] = self._stack.enter_context(
-                open_client(
-                    self._home,
-                    self._llm,
-                    provider,
-                    budget=self._budget,
-                    budget_of=self._budget_of,
-                    batch=self._batch,
-                    progress=self,
-                )
-            )
+            money: dict[str, Any] = {"budget": self._budget, "budget_of": self._budget_of, "batch": self._batch}
+            client = open_client(self._home, self._llm, provider, **money, progress=self)
+            self._opened[provider] = self._stack.enter_context(client)
         return self._opened[provider]

@@ -99,15 +99,16 @@ def refresh(
     with alone(home):
         due: list[Stage] = []
         for stage in stages:
-            if _follows(stage, due) or _is_due(runner.status(stage)):
+            follows = any(table in stage.parents for other in due for table in other.tables)
+            if follows or _is_due(runner.status(stage)):
                 due.append(stage)
             else:
                 done(refresh_stage(runner, stage))
         if run is not None and due:
             run(runner, due, done)
-        else:
-            for stage in due:
-                done(refresh_stage(runner, stage))
+            return outcomes
+        for stage in due:
+            done(refresh_stage(runner, stage))
     return outcomes
 
 
@@ -120,17 +121,15 @@ def refresh_stage(runner: Runner, stage: Stage) -> Outcome:
     status = runner.status(stage)
     if ran := _is_due(status):
         runner.run(stage)
-    versions = _current(stage.tables, runner.store)
+    versions: list[Version] = []
+    for table in stage.tables:
+        with contextlib.suppress(DamagedVersion):  # of a stage that waits, it may be as damaged as it was
+            versions += runner.store.current(table)
     return Outcome(stage, ran, time.monotonic() - started, versions, status.waits, status.damaged)
 
 
 def _is_due(status: Status) -> bool:
     return status.stale and status.waits is None
-
-
-def _follows(stage: Stage, others: Iterable[Stage]) -> bool:
-    """Whether a parent of a stage is a table of one of the others."""
-    return any(table in stage.parents for other in others for table in other.tables)
 
 
 def estimates(
@@ -160,15 +159,6 @@ def _require_prices(stages: Iterable[Stage], runner: Runner) -> None:
     if paid:
         known = profiles(runner.settings.llm.profiles)
         prices(profile(known, alias) for stage in paid for alias in stage.models(runner.settings))
-
-
-def _current(tables: Iterable[str], store: Store) -> list[Version]:
-    """The current versions of tables; one whose stage waits may be as damaged as it was, and is left out."""
-    versions: list[Version] = []
-    for table in tables:
-        with contextlib.suppress(DamagedVersion):
-            versions += store.current(table)
-    return versions
 
 
 def _is_paid(stage: Stage, runner: Runner) -> bool:

@@ -13,7 +13,7 @@ from pipelines.errors import DamagedVersion, NoHost, NoVersion, OlderSchema, Req
 from pipelines.flow.clients import ClientPool
 from pipelines.flow.stages import MAKERS
 from pipelines.llm.failures import InvalidReplies
-from pipelines.llm.interface import Estimate, LLMClient
+from pipelines.llm.interface import Estimate
 from pipelines.llm.profiles import profile, profiles, shapes
 from pipelines.llm.providers.written import FOLDER
 from pipelines.llm.questions import ASKED_AGAIN, REASONS
@@ -250,7 +250,12 @@ class Runner:
             returned = stage.function(**inputs.arguments)
             made: Made = returned if isinstance(returned, dict) else {stage.name: returned}
         else:
-            made = _asked(stage, inputs.plan, self.settings, self.clients.of(inputs.provider))
+            replies = self.clients.of(inputs.provider).ask(stage.name, inputs.plan.questions)
+            counts = InvalidReplies(stage.name, self.settings.llm.failures)
+            for reply in replies:  # those of earlier runs, and of recordings, as well
+                counts.count(reply)
+            counts.require()
+            made = {stage.name: inputs.plan.finish(replies)}
         for table, units in stage.units.items():
             reconciliations = [
                 reconcile(unit, [inputs.rows[name] for name in names], *made[table]) for unit, names in units.items()
@@ -258,24 +263,13 @@ class Runner:
             require_balance(table, reconciliations)
         run = run_of(stage, inputs.parents, self.settings, inputs.provider)
         if inputs.provider is not None and not self.clients.allow_shrink:
-            (table,) = stage.tables
-            kept, dropped = made[table]
+            kept, dropped = made[stage.name]
             unanswered = dropped.filter(pl.col("reason").is_in(REASONS)).height
-            _require_size(table, kept.height, unanswered, run, self.store)
+            _require_size(stage.name, kept.height, unanswered, run, self.store)
         return [
             self.store.write(table, *made[table], parents=inputs.parents, code=run.code, settings=run.settings)
             for table in stage.tables
         ]
-
-
-def _asked(stage: Stage, plan: Plan, settings: Settings, client: LLMClient) -> Made:
-    (table,) = stage.tables
-    replies = client.ask(stage.name, plan.questions)
-    counts = InvalidReplies(stage.name, settings.llm.failures)
-    for reply in replies:  # those of earlier runs, and of recordings, as well
-        counts.count(reply)
-    counts.require()
-    return {table: plan.finish(replies)}
 
 
 def _require_size(table: str, rows: int, unanswered: int, run: Run, store: Store) -> None:

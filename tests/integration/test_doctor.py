@@ -21,7 +21,7 @@ def test_a_dagster_yaml_that_is_none_or_keeps_nothing_is_broken(tmp_path):
 
 
 @pytest.mark.drill("damage")
-def test_every_damaged_version_is_told_and_not_the_first_alone(tmp_path, sample_store):
+def test_every_damaged_version_is_named_and_not_the_first_alone(tmp_path, sample_store):
     store = Store(tmp_path / "data")
     rows = sample_store.read("splits").collect()
     made = [store.write("splits", rows.head(count)) for count in (3, 4, 5)]
@@ -29,11 +29,9 @@ def test_every_damaged_version_is_told_and_not_the_first_alone(tmp_path, sample_
     for version in made[:2]:
         file = tmp_path / "data" / "splits" / version.version / "rows" / "part-00000.parquet"
         file.write_bytes(file.read_bytes()[:-1])
-    told = found(tmp_path, "splits")
-    assert [state for state, _ in told] == ["broken", "broken"]
-    assert {version.version for version in made[:2] for _, detail in told if version.version in detail} == {
-        version.version for version in made[:2]
-    }
+    findings = found(tmp_path, "splits")
+    assert [state for state, _ in findings] == ["broken", "broken"]
+    assert all(any(version.version in detail for _, detail in findings) for version in made[:2])
 
 
 def test_the_ledger_is_read_whole_where_there_is_one(tmp_path):
@@ -46,8 +44,7 @@ def test_the_ledger_is_read_whole_where_there_is_one(tmp_path):
     content[4096:8192] = b"\xff" * 4096
     (tmp_path / "ledger.sqlite").write_bytes(content)
     ((state, detail),) = found(tmp_path, "ledger")
-    assert state == "broken"
-    assert str(tmp_path / "ledger.sqlite") in detail
+    assert (state, str(tmp_path / "ledger.sqlite") in detail) == ("broken", True)
 
 
 @pytest.mark.drill("upgrade")
@@ -59,12 +56,10 @@ def test_a_table_of_an_older_gongqing_is_a_warning_and_one_of_a_newer_is_broken(
     assert [state for state, _ in found(tmp_path, "imported_dialogues/sample")] == ["ok"], "it is upgraded on reading"
     rewrite(store, version, rows.drop("lineage"), schema_version=-1)
     ((state, detail),) = found(tmp_path, "imported_dialogues/sample")
-    assert state == "warning"
-    assert "import it again: gongqing import" in detail
+    assert (state, "import it again: gongqing import" in detail) == ("warning", True)
     say(manifest_of(store, version), schema_version=2)
     ((state, detail),) = found(tmp_path, "imported_dialogues/sample")
-    assert state == "broken"
-    assert "newer gongqing" in detail
+    assert (state, "newer gongqing" in detail) == ("broken", True)
 
 
 def test_what_others_may_read_is_named_with_what_closes_it(tmp_path):

@@ -13,33 +13,30 @@ POSTS = ROOT / "samples" / "posts.jsonl"
 MAPPING = POSTS.with_suffix(".toml")
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "data")
+def imported(home):
+    """The samples' posts in a home: the version, and the authors."""
+    store = Store(home / "data")
+    version = import_file(store, home, "mapped", POSTS, data_set="sample", mapping=MAPPING)
+    return version, store.read("imported_posts").collect()["author"].drop_nulls()
 
 
-def test_the_same_file_twice_is_one_version_that_remembers_the_file_but_not_where_it_lay(store, tmp_path):
-    make_author_key(tmp_path)
-    for _ in range(2):
-        version = import_file(store, tmp_path, "mapped", POSTS, data_set="sample", mapping=MAPPING)
+def test_the_same_file_twice_is_one_version_that_remembers_the_file_but_not_where_it_lay(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    make_author_key(one)
+    make_author_key(other)
+    imported(one)
+    version, authors = imported(one)
     (run,) = version.manifest.runs
-    assert [one.version for one in store.versions("imported_posts", "sample")] == [version.version]
+    assert [one.version for one in Store(one / "data").versions("imported_posts", "sample")] == [version.version]
     assert (run.note["file"], len(run.note["sha256"])) == ("posts.jsonl", 64)
     assert str(ROOT) not in run.model_dump_json()
-    authors = store.read("imported_posts").collect()["author"].drop_nulls()
     assert authors.str.contains("^u_[0-9a-f]{16}$").all()
-    other = tmp_path / "other"
-    make_author_key(other)
-    import_file(Store(other / "data"), other, "mapped", POSTS, data_set="sample", mapping=MAPPING)
-    assert set(authors).isdisjoint(Store(other / "data").read("imported_posts").collect()["author"].drop_nulls())
+    assert set(authors).isdisjoint(imported(other)[1])
 
 
-def test_without_a_key_authors_cannot_be_imported(store, tmp_path):
+def test_authors_need_a_key_made_once_for_its_owner_alone_and_the_environments_comes_first(tmp_path, monkeypatch):
     with pytest.raises(RequestError, match="GONGQING_AUTHOR_KEY"):
-        import_file(store, tmp_path, "mapped", POSTS, data_set="sample", mapping=MAPPING)
-
-
-def test_the_key_is_made_once_for_its_owner_alone_and_the_environments_comes_first(tmp_path, monkeypatch):
+        imported(tmp_path)
     make_author_key(tmp_path)
     first = author_key(tmp_path)
     make_author_key(tmp_path)

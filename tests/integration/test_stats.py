@@ -27,19 +27,19 @@ def test_m_table_1_on_real_posts(psyqa):
     assert sum(row["%"] for name, row in rows.items() if name != "all") == pytest.approx(100, abs=0.05)
     assert rows["Behavior"]["M: posts"] == 539
     assert rows["all"]["posts"] == 99
+    without = _rows(m_table_1(psyqa.with_columns(topic=pl.lit(None, dtype=pl.String))))
+    assert without["no topic given"]["posts"] == 99
 
 
-def test_the_papers_sum_is_marked_as_impossible():
-    table = m_table_1(TABLES["unique_posts"].create_empty())
+def test_the_papers_sum_is_marked_as_impossible_and_empty_tables_give_no_wrong_figures():
+    empty = TABLES["unique_posts"].create_empty()
+    table = m_table_1(empty)
     last = len(table.rows) - 1
     assert table.rows[last][4] == 3993
     assert (last, 4) in table.impossible
     assert {row["row"] for row in table.as_dict()["impossible"]} == {"all"}
-
-
-def test_m_counts_posts_without_a_topic(psyqa):
-    rows = _rows(m_table_1(psyqa.with_columns(topic=pl.lit(None, dtype=pl.String))))
-    assert rows["no topic given"]["posts"] == 99
+    assert _rows(table)["all"]["mean length"] is None
+    assert _rows(e_table_1(empty))["answers a question"]["ours"] is None
 
 
 def test_e_table_1_on_real_posts(psyqa):
@@ -51,13 +51,4 @@ def test_e_table_1_on_real_posts(psyqa):
     assert 160 < ours["characters a description"] < 200
     assert 560 < ours["characters an answer"] < 660
     assert rows["answers a question"]["E: Empathy-QA"] == 4.11
-
-
-def test_no_figure_of_e_table_1_contradicts_another(psyqa):
     assert e_table_1(psyqa).impossible == set()
-
-
-def test_empty_tables_give_no_figures_rather_than_wrong_ones():
-    empty = TABLES["unique_posts"].create_empty()
-    assert _rows(e_table_1(empty))["answers a question"]["ours"] is None
-    assert _rows(m_table_1(empty))["all"]["mean length"] is None

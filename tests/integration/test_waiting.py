@@ -22,6 +22,7 @@ from pipelines.store import Store
 from pipelines.trainsets.prompt_sets import ecot_prompts
 from schemas.posts import UniquePosts
 from schemas.table import NO_MODEL
+from schemas.tables import TABLES
 from schemas.training import Splits
 
 MODELS = "waits for a model"
@@ -44,30 +45,19 @@ def store(made: tuple[Path, list[Outcome]]) -> Store:
 
 
 def test_the_prompt_sets_are_made_and_have_rows(made):
-    for table in ("grpo_ecot", "grpo_coe", "grpo_cer", "rm_triplets", "coherent_dialogues"):
-        version = store(made).version(table)
-        assert version.rows or version.dropped, table
-    assert all(store(made).version(table).rows for table in ("grpo_ecot", "grpo_coe", "grpo_cer"))
-
-
-def test_the_filter_of_dialogues_looked_at_their_form(made):
-    rows = store(made).read("coherent_dialogues").collect()
-    assert rows.height > 20
-    assert rows["provider"].unique().to_list() == ["structural"]
+    for table in ("grpo_ecot", "grpo_coe", "grpo_cer"):
+        assert store(made).version(table).rows, table
+    assert store(made).version("rm_triplets").dropped
+    dialogues = store(made).read("coherent_dialogues").collect()
+    assert dialogues.height > 20
+    assert dialogues["provider"].unique().to_list() == ["structural"]  # their form alone was examined
 
 
 def test_all_that_needs_a_model_waits_and_so_does_what_needs_its_tables(made):
     waits = {outcome.stage.name: outcome.waits for outcome in made[1] if outcome.waits}
     asking = {stage.name for stage in STAGES if stage.asks and not stage.structural}
-    assert waits.keys() == asking | {
-        "personas",
-        "rewritten",
-        "sft_coe",
-        "sft_cer",
-        "rm_process",
-        "rm_outcome",
-        "rm_unified",
-    }
+    followers = {"personas", "rewritten", "sft_coe", "sft_cer", "rm_process", "rm_outcome", "rm_unified"}
+    assert waits.keys() == asking | followers
     assert all(said.startswith("for a model: --provider openai, or a local one") for said in waits.values())
     assert not any(Store(Home(made[0]).data).current(table) for name in asking for table in MAKERS[name].tables)
 
@@ -80,17 +70,16 @@ def test_the_same_again_makes_nothing_and_waits_for_the_same(made):
 
 def test_the_command_names_what_waits_in_one_line_and_the_tables_with_their_states(made, monkeypatch):
     monkeypatch.setenv("GONGQING_HOME", str(made[0]))
-    told = CliRunner().invoke(app, ["refresh"]).output
-    (line,) = [line for line in told.splitlines() if "wait for a model" in line]
+    printed = CliRunner().invoke(app, ["refresh"]).output
+    (line,) = [line for line in printed.splitlines() if "wait for a model" in line]
     assert line.startswith("topics, emotions, ecot_chains")
     found = states(store(made), Settings())
     assert {found[name] for name in ("topics", "coe_chains", "sft_coe", "personas")} == {MODELS}
     assert found["grpo_ecot"] == "up to date"
     listed = CliRunner().invoke(app, ["tables"]).output
     assert listed.count(MODELS) == list(found.values()).count(MODELS) >= 15
-    assert {row["table"] for row in json.loads(CliRunner().invoke(app, ["tables", "--json"]).output)}.isdisjoint(
-        {"topics"}
-    )
+    rows = json.loads(CliRunner().invoke(app, ["tables", "--json"]).output)
+    assert "topics" not in {row["table"] for row in rows}
 
 
 def test_a_stage_that_is_asked_for_all_the_same_says_what_is_missing(made):
@@ -102,20 +91,10 @@ def test_a_table_that_rules_made_once_is_read_and_waits(made, tmp_path):
     shutil.copytree(made[0] / "data", tmp_path / "data")
     old, stage = Store(tmp_path / "data"), MAKERS["topics"]
     row = {"row_id": "sample:p001", "topic": "成长", "subtopic": None, "relevant": True, "risk": [], "why": "…"}
-    by = {
-        "provider": "rules",
-        "model_asked": "rules-v1",
-        "model_served": None,
-        "prompt_version": "p@1",
-        "request_key": "k",
-    }
-    old.write(
-        "topics",
-        pl.DataFrame(
-            [row | by], schema_overrides={"risk": pl.List(pl.String), "subtopic": pl.String, "model_served": pl.String}
-        ),
-        settings={"provider": "rules"},
-    )
+    row |= {"provider": "rules", "model_asked": "rules-v1", "model_served": None}
+    row |= {"prompt_version": "p@1", "request_key": "k"}
+    frame = pl.DataFrame([row], {name: TABLES["topics"].polars_schema()[name] for name in row})
+    old.write("topics", frame, settings={"provider": "rules"})
     assert "rules" in NO_MODEL
     assert old.read("topics").collect()["provider"].to_list() == ["rules"]
     assert not Runner(old, Settings()).is_stale(stage)
@@ -125,10 +104,8 @@ def test_a_table_that_rules_made_once_is_read_and_waits(made, tmp_path):
 
 @pytest.mark.parametrize("judged", [True, False])
 def test_a_post_that_the_rules_doubted_is_marked_until_a_model_has_judged_it(judged):
-    rows = [
-        post(1, "最近我和室友吵架了，晚上睡不着觉", doubts=["not_psychological"]),
-        post(2, "我很难过，不知道怎么办"),
-    ]
+    doubted = post(1, "最近我和室友吵架了，晚上睡不着觉", doubts=["not_psychological"])
+    rows = [doubted, post(2, "我很难过，不知道怎么办")]
     frame = UniquePosts.validate(pl.DataFrame(rows, schema=UniquePosts.polars_schema()))
     splits = pl.DataFrame([("g1", "train", "", [])], schema=Splits.polars_schema(), orient="row")
     topics = pl.DataFrame({"row_id": ["s:1"], "relevant": [True]}) if judged else None
@@ -138,5 +115,5 @@ def test_a_post_that_the_rules_doubted_is_marked_until_a_model_has_judged_it(jud
 
 
 def test_an_estimate_says_of_what_no_model_is_named(made):
-    told = {stage.name: taken for stage, taken in estimates(made[0], Settings(), ClientPool(None, Settings().llm))}
-    assert told == {stage.name: "no model is named: --provider openai" for stage in STAGES if stage.asks}
+    taken = {stage.name: taken for stage, taken in estimates(made[0], Settings(), ClientPool(None, Settings().llm))}
+    assert taken == {stage.name: "no model is named: --provider openai" for stage in STAGES if stage.asks}

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from pipelines import settings
 from pipelines.errors import SettingsError
@@ -26,60 +27,47 @@ def refusal(home: Path) -> str:
 # --- where a value comes from
 
 
-def test_without_a_file_the_defaults_hold(tmp_path: Path):
-    assert load(tmp_path).model_dump() == Settings().model_dump()
+def test_without_a_file_the_defaults_hold_and_are_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for variable in ("GONGQIN_SED", "SEED", "GONGQING_HOME", "GONGQING_AUTHOR_KEY", "GONGQING_ENGINE"):
+        monkeypatch.setenv(variable, "anything")  # of others, or no settings
+    defaults = load(tmp_path)
+    assert defaults.model_dump() == Settings().model_dump()
+    assert (defaults.filters.min_post_chars, defaults.filters.min_answer_chars) == (20, 100)  # M §2, E §2
+    assert defaults.sampling.n_samples == 3
+    assert defaults.sampling.centred is False  # C eq. 1 as printed
+    assert defaults.prompts.max_tokens == 1024  # M, E
+    assert defaults.prompts.allow_risk is False
 
 
-def test_the_defaults_are_the_papers():
-    given = Settings()
-    assert (given.filters.min_post_chars, given.filters.min_answer_chars) == (20, 100)  # M §2, E §2
-    assert given.sampling.n_samples == 3
-    assert given.sampling.centred is False  # C eq. 1 as printed
-    assert given.prompts.max_tokens == 1024  # M, E
-    assert given.prompts.allow_risk is False
-
-
-def test_the_file_goes_over_the_defaults(tmp_path: Path):
-    written(tmp_path, "seed = 7\n[filters]\nmin_post_chars = 30\n[splits.posts]\ntest = 500\n")
-    loaded = load(tmp_path)
-    assert (loaded.seed, loaded.filters.min_post_chars, loaded.splits.posts.test) == (7, 30, 500)
-    assert loaded.filters.min_answer_chars == 100
-    assert loaded.splits.posts.validation == 0.1
-
-
-def test_the_environment_goes_over_the_file_key_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    written(tmp_path, "seed = 7\n[sampling]\nn_samples = 5\ncentred = true\n")
+def test_the_environment_goes_over_the_file_and_the_file_over_the_defaults_key_by_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    written(tmp_path, "seed = 7\n[sampling]\nn_samples = 5\ncentred = true\n[splits.posts]\ntest = 500\n")
     monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLES", "2")
+    monkeypatch.setenv("GONGQING_SPLITS__DIALOGUES", '{"test": 2000, "validation": 0}')
     loaded = load(tmp_path)
     assert (loaded.seed, loaded.sampling.n_samples, loaded.sampling.centred) == (7, 2, True)
+    assert loaded.splits.posts.model_dump() == {"validation": 0.1, "test": 500}
+    assert loaded.splits.dialogues.model_dump() == {"validation": 0, "test": 2000}
+    assert loaded.filters.min_answer_chars == 100
+    other = tmp_path / "other"
+    other.mkdir()
+    assert load(written(other, "seed = 2")).seed == 2
 
 
-@pytest.mark.parametrize(("given", "size"), [("500", 500), ("0.2", 0.2), ("0", 0), ("1", 1)])
-def test_a_size_is_a_share_or_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, size: float):
-    monkeypatch.setenv("GONGQING_SPLITS__DIALOGUES__TEST", given)
+@pytest.mark.parametrize(("text", "size"), [("500", 500), ("0.2", 0.2), ("0", 0), ("1", 1)])
+def test_a_size_is_a_share_or_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, size: float):
+    monkeypatch.setenv("GONGQING_SPLITS__DIALOGUES__TEST", text)
     test = load(tmp_path).splits.dialogues.test
     assert test == size
     assert type(test) is type(size)
-
-
-def test_a_section_may_come_whole_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("GONGQING_SPLITS__POSTS", '{"test": 2000, "validation": 0}')
-    assert load(tmp_path).splits.posts.model_dump() == {"validation": 0, "test": 2000}
-
-
-def test_two_homes_have_two_files(tmp_path: Path):
-    homes = [tmp_path / "one", tmp_path / "other"]
-    for seed, home in enumerate(homes, 1):
-        home.mkdir()
-        written(home, f"seed = {seed}")
-    assert [load(home).seed for home in homes] == [1, 2]
 
 
 # --- unknown keys
 
 
 @pytest.mark.parametrize(
-    ("content", "named", "near"),
+    ("source", "key", "near"),
     [
         ("sed = 1", "'sed'", "'seed'"),
         ("[filters]\nmin_post_char = 1", "'filters.min_post_char'", "'filters.min_post_chars'"),
@@ -87,38 +75,23 @@ def test_two_homes_have_two_files(tmp_path: Path):
         ("[splits.posts]\ntests = 1", "'splits.posts.tests'", "'splits.posts.test'"),
         ("min_post_chars = 1", "'min_post_chars'", "'filters.min_post_chars'"),
         ("[sampling]\nzzz = 1", "'sampling.zzz'", "'sampling"),
-    ],
-)
-def test_an_unknown_key_of_the_file_names_the_nearest(tmp_path: Path, content: str, named: str, near: str):
-    told = refusal(written(tmp_path, content))
-    assert f"there is no setting {named}" in told
-    assert f"did you mean {near}" in told
-    assert "gongqing.toml" in told
-
-
-@pytest.mark.parametrize(
-    ("variable", "named", "near"),
-    [
         ("GONGQING_SED", "'sed'", "'seed'"),
         ("GONGQING_SAMPLING__N_SAMPLE", "'sampling.n_sample'", "'sampling.n_samples'"),
         ("GONGQING_SAMPLING_N_SAMPLES", "'sampling_n_samples'", "'sampling.n_samples'"),
         ("GONGQING_", "''", "'"),
     ],
 )
-def test_an_unknown_variable_names_the_nearest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, named: str, near: str
+def test_an_unknown_key_of_the_file_or_the_environment_names_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, key: str, near: str
 ):
-    monkeypatch.setenv(variable, "1")
-    told = refusal(tmp_path)
-    assert f"there is no setting {named}" in told
-    assert f"did you mean {near}" in told
-    assert variable in told
-
-
-def test_variables_of_others_and_those_that_are_no_settings_are_let_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for variable in ("GONGQIN_SED", "SEED", "GONGQING_HOME", "GONGQING_AUTHOR_KEY", "GONGQING_ENGINE"):
-        monkeypatch.setenv(variable, "anything")
-    assert load(tmp_path).model_dump() == Settings().model_dump()
+    if source.startswith("GONGQING_"):
+        monkeypatch.setenv(source, "1")
+    else:
+        written(tmp_path, source)
+    message = refusal(tmp_path)
+    assert f"there is no setting {key}" in message
+    assert f"did you mean {near}" in message
+    assert (source if source.startswith("GONGQING_") else "gongqing.toml") in message
 
 
 # --- impossible values
@@ -140,18 +113,15 @@ def test_variables_of_others_and_those_that_are_no_settings_are_let_be(tmp_path:
     ],
 )
 def test_an_impossible_value_names_its_key(tmp_path: Path, content: str, key: str):
-    told = refusal(written(tmp_path, content))
-    assert f"the setting {key} cannot be" in told
+    assert f"the setting {key} cannot be" in refusal(written(tmp_path, content))
 
 
 def test_an_impossible_variable_names_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GONGQING_SAMPLING__N_SAMPLES", "many")
-    told = refusal(tmp_path)
-    assert "GONGQING_SAMPLING__N_SAMPLES" in told
-    assert "'many'" in told
-
-
-def test_a_section_that_is_not_json_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    message = refusal(tmp_path)
+    assert "GONGQING_SAMPLING__N_SAMPLES" in message
+    assert "'many'" in message
+    monkeypatch.delenv("GONGQING_SAMPLING__N_SAMPLES")
     monkeypatch.setenv("GONGQING_SAMPLING", "{many")
     assert "sampling" in refusal(tmp_path)
 
@@ -163,8 +133,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes):
 
 
 def test_half_for_test_and_a_number_for_validation_is_possible(tmp_path: Path):
-    written(tmp_path, "[splits.dialogues]\ntest = 0.9\nvalidation = 500")
-    assert load(tmp_path).splits.dialogues.test == 0.9
+    assert load(written(tmp_path, "[splits.dialogues]\ntest = 0.9\nvalidation = 500")).splits.dialogues.test == 0.9
 
 
 # --- home
@@ -182,32 +151,22 @@ def test_the_home_is_the_repository_unless_the_environment_says_otherwise(
 
 
 def test_settings_cannot_be_changed_once_loaded(tmp_path: Path):
-    from pydantic import ValidationError
-
     with pytest.raises(ValidationError):
         load(tmp_path).filters.min_post_chars = 1
-
-
-# --- the engine
 
 
 def test_the_engine_is_one_process_unless_the_environment_says_ray(monkeypatch: pytest.MonkeyPatch):
     assert settings.engine() == "one"
     monkeypatch.setenv("GONGQING_ENGINE", "ray")
     assert settings.engine() == "ray"
-
-
-def test_an_unknown_engine_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GONGQING_ENGINE", "spark")
     with pytest.raises(SettingsError, match="GONGQING_ENGINE"):
         settings.engine()
 
 
 def test_an_encoder_comes_with_its_own_scale(tmp_path: Path):
-    (tmp_path / "gongqing.toml").write_text('[rewrite]\nencoder = "bge"\n', encoding="utf-8")
-    with pytest.raises(SettingsError, match="given together"):
-        load(tmp_path)
-    (tmp_path / "gongqing.toml").write_text('[rewrite]\nencoder = "bge"\nleast_similarity = 0.6\n', encoding="utf-8")
+    assert "given together" in refusal(written(tmp_path, '[rewrite]\nencoder = "bge"\n'))
+    written(tmp_path, '[rewrite]\nencoder = "bge"\nleast_similarity = 0.6\n')
     assert load(tmp_path).rewrite.encoder == tmp_path / "bge"
 
 

@@ -18,7 +18,6 @@ THREE = Llm(daily_budget=3)
 
 
 def test_nothing_may_be_spent_unless_the_settings_say_so(tmp_path: Path):
-    assert cap(Llm()) == 0
     with pytest.raises(RequestError, match=r"may spend 0, not 0.01") as refused:
         allow(tmp_path, Llm(), "run a", Decimal("0.01"))
     assert "daily_budget" in refused.value.hint
@@ -27,7 +26,7 @@ def test_nothing_may_be_spent_unless_the_settings_say_so(tmp_path: Path):
 
 def test_where_there_is_no_cap_of_its_own_the_schedules_holds_for_all_runs():
     assert cap(Llm(schedule_budget=2.5)) == Decimal("2.5")
-    assert cap(Llm(schedule_budget=2.5, daily_budget=0)) == 0
+    assert cap(Llm(schedule_budget=2.5, daily_budget=0)) == cap(Llm()) == 0
     assert cap(Llm(schedule_budget=2.5, daily_budget=10)) == 10
 
 
@@ -55,32 +54,35 @@ def test_runs_that_begin_at_once_have_no_more_either(tmp_path: Path):
 
 def test_a_run_that_has_ended_counts_for_what_it_has_spent(tmp_path: Path):
     allow(tmp_path, THREE, "run a", Decimal(3))
-    with Ledger(tmp_path / "ledger.sqlite") as ledger:
-        assert ledger.taken("run a") == 0
-        ledger.open_budget(Decimal(3), "USD", "run a")
-    record_spent(tmp_path, "run a", "run a")
-    allow(tmp_path, THREE, "run b", Decimal(3))
-
-
-def test_one_that_never_asked_counts_for_nothing(tmp_path: Path):
-    allow(tmp_path, THREE, "run a", Decimal(3))
-    record_spent(tmp_path, "run a", "run a")
+    record_spent(tmp_path, "run a", "run a")  # it never asked
     assert not (tmp_path / "ledger.sqlite").exists()
     allow(tmp_path, THREE, "run b", Decimal(3))
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        assert ledger.taken("run b") == 0
+        ledger.open_budget(Decimal(3), "USD", "run b")
+    record_spent(tmp_path, "run b", "run b")
+    allow(tmp_path, THREE, "run c", Decimal(3))
 
 
-def test_a_day_later_there_is_as_much_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture
+def days_later(monkeypatch: pytest.MonkeyPatch):
+    def later(days: int) -> None:
+        then = time.time() + days * 24 * 3600 + 1
+        monkeypatch.setattr(allowance.time, "time", lambda: then)
+
+    return later
+
+
+def test_a_day_later_there_is_as_much_again(tmp_path: Path, days_later):
     allow(tmp_path, THREE, "run a", Decimal(3))
-    later = time.time() + 24 * 3600 + 1
-    monkeypatch.setattr(allowance.time, "time", lambda: later)
+    days_later(1)
     allow(tmp_path, THREE, "run b", Decimal(3))
     assert [one["run"] for one in json.loads((tmp_path / "allowance.json").read_bytes())] == ["run b"]
 
 
-def test_what_was_allowed_to_a_run_under_way_counts_however_long_ago(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_was_allowed_to_a_run_under_way_counts_however_long_ago(tmp_path: Path, days_later):
     allow(tmp_path, THREE, "run a", Decimal(3))
-    later = time.time() + 48 * 3600
-    monkeypatch.setattr(allowance.time, "time", lambda: later)
+    days_later(2)
     with pytest.raises(RequestError, match=r"may spend 0"):
         allow(tmp_path, THREE, "run b", Decimal(3), under_way={"a", "b"})
     record_spent(tmp_path, "run a", "run a")  # it began two days ago, and so it counts no more
@@ -95,10 +97,10 @@ def test_a_run_that_ends_leaves_what_its_judge_may_spend(tmp_path: Path):
         allow(tmp_path, THREE, "judge of compeer_cer in run b", Decimal("2.9"))
 
 
-@pytest.mark.parametrize("budget", ["-1", "NaN", "Infinity", "9000"])
-def test_what_is_no_amount_is_refused(tmp_path: Path, budget: str):
-    with pytest.raises((RequestError, ArithmeticError)):
-        allow(tmp_path, THREE, "run a", Decimal(budget))
+def test_what_is_no_amount_is_refused(tmp_path: Path):
+    for budget in ("-1", "NaN", "Infinity", "9000"):
+        with pytest.raises((RequestError, ArithmeticError)):
+            allow(tmp_path, THREE, "run a", Decimal(budget))
     assert not (tmp_path / "allowance.json").exists()
 
 

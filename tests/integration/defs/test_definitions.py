@@ -9,12 +9,19 @@ from pipelines.defs.resources import HomeResource
 from pipelines.flow.stages import STAGES
 
 
-def test_everything_loads():
-    dg.Definitions.validate_loadable(build_definitions())
+@pytest.fixture(scope="module")
+def definitions() -> dg.Definitions:
+    return build_definitions()
 
 
-def test_the_asset_graph(snapshot):
-    graph = build_definitions().get_repository_def().asset_graph
+def test_everything_loads(definitions):
+    dg.Definitions.validate_loadable(definitions)
+    replaced = HomeResource(path="/nowhere")
+    assert build_definitions(resources={"home": replaced}).resources["home"] == replaced
+
+
+def test_the_asset_graph(definitions, snapshot):
+    graph = definitions.get_repository_def().asset_graph
     described = {
         node.key.to_user_string(): {
             "group": node.group_name,
@@ -29,7 +36,7 @@ def test_the_asset_graph(snapshot):
     assert described == snapshot
 
 
-def test_the_schedules(snapshot):
+def test_the_schedules(definitions, snapshot):
     described = {
         schedule.name: {
             "cron": schedule.cron_schedule,
@@ -37,32 +44,25 @@ def test_the_schedules(snapshot):
             "job": schedule.job_name,
             "at first": schedule.default_status.value,
         }
-        for schedule in build_definitions().get_repository_def().schedule_defs
+        for schedule in definitions.get_repository_def().schedule_defs
     }
     assert described == snapshot
 
 
-def test_steps_run_in_one_process_by_default():
-    job = build_definitions().resolve_job_def("refresh_free_tables")
-    assert job.executor_def is dg.in_process_executor
-
-
-def test_resources_can_be_replaced():
-    replaced = HomeResource(path="/nowhere")
-    assert build_definitions(resources={"home": replaced}).resources["home"] == replaced
-
-
 @pytest.mark.drill("web UI")
-@pytest.mark.parametrize("config", [{"path": "/tmp/evil"}, {"_path": "/tmp/evil"}, "/tmp/evil"])
-def test_no_run_configuration_names_another_home(config):
-    job = build_definitions().resolve_job_def("refresh_free_tables")
+def test_a_job_runs_in_one_process_refreshes_every_table_and_no_configuration_names_another_home(definitions):
+    job = definitions.resolve_job_def("refresh_free_tables")
+    assert job.executor_def is dg.in_process_executor
+    selected = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
+    assert selected == {table for stage in STAGES for table in stage.tables}
     dg.validate_run_config(job, {})
-    with pytest.raises(dg.DagsterInvalidConfigError):
-        dg.validate_run_config(job, {"resources": {"home": {"config": config}}})
+    for config in ({"path": "/tmp/evil"}, {"_path": "/tmp/evil"}, "/tmp/evil"):
+        with pytest.raises(dg.DagsterInvalidConfigError):
+            dg.validate_run_config(job, {"resources": {"home": {"config": config}}})
 
 
-def test_every_column_of_every_asset_is_described():
-    assets = build_definitions().get_repository_def().assets_defs_by_key.values()
+def test_every_column_of_every_asset_is_described(definitions):
+    assets = definitions.get_repository_def().assets_defs_by_key.values()
     specs = [spec for asset in assets for spec in asset.specs]
     assert specs
     for spec in specs:
@@ -73,8 +73,3 @@ def test_every_column_of_every_asset_is_described():
         columns = spec.metadata["dagster/column_schema"].columns
         assert columns
         assert all(column.description for column in columns), spec.key
-
-
-def test_the_schedule_refreshes_every_table_that_a_stage_makes():
-    selected = build_definitions().resolve_job_def("refresh_free_tables").asset_layer.executable_asset_keys
-    assert {key.to_user_string() for key in selected} == {table for stage in STAGES for table in stage.tables}

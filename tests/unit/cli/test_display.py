@@ -3,10 +3,11 @@
 import io
 import json
 import unicodedata
+from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
@@ -19,20 +20,10 @@ DRAWN = r"␛[2J␛]8;;http://a.example␇好\u202e\u2066坏\u009b1m␡␍[red]n
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
+@pytest.fixture
 def terminal() -> Console:
     """A terminal that knows no colours: every escape code in it is somebody's text."""
     return Console(file=io.StringIO(), force_terminal=True, color_system=None, width=1000)
-
-
-def drawn(what: RenderableType) -> str:
-    console = terminal()
-    console.print(what)
-    return written(console)
-
-
-def written(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
 
 
 def obeyed(text: str) -> set[str]:
@@ -50,37 +41,29 @@ FINDING = Finding(check="c", severity="refuse", count=1, what=HOSTILE, hint="r",
 
 
 @pytest.mark.parametrize("what", [row("rollouts", ROLLOUT), events([EVENT]), findings([FINDING])])
-def test_codes_of_terminals_and_markup_in_a_text_are_drawn_and_do_nothing(what: RenderableType):
-    shown = drawn(what)
+def test_codes_of_terminals_and_markup_in_a_text_are_drawn_and_do_nothing(what: RenderableType, terminal: Any):
+    terminal.print(what)
+    shown = terminal.file.getvalue()
     assert obeyed(shown) == set()
     assert DRAWN in shown
 
 
-def test_keys_of_a_difference_are_drawn_too():
-    console = terminal()
-    changed_keys(pl.DataFrame({"row_id": [HOSTILE], "columns": [["a"]]}), ["row_id"], console, "~")
-    assert written(console) == f"~ {DRAWN}  (a)\n"
+def test_keys_of_a_difference_are_drawn_too(terminal: Any):
+    changed_keys(pl.DataFrame({"row_id": [HOSTILE], "columns": [["a"]]}), ["row_id"], terminal, "~")
+    assert terminal.file.getvalue() == f"~ {DRAWN}  (a)\n"
 
 
 def test_line_breaks_tabs_and_every_language_stay_as_they_are():
-    said = "我睡不着。\n\t— “Слово” שלום مرحبا 👩\u200d👧 e\u0301"
-    assert visible(said) == said
+    text = "我睡不着。\n\t— “Слово” שלום مرحبا 👩\u200d👧 e\u0301"
+    assert visible(text) == text
 
 
-@given(said=st.text())
-def test_no_text_has_anything_that_a_terminal_obeys(said: str):
-    assert obeyed(visible(said)) == set()
-    assert visible(visible(said)) == visible(said)
-
-
-@given(said=st.text(st.characters(exclude_categories=["Cs"])))
-def test_json_says_the_same_and_has_nothing_that_a_terminal_obeys(said: str):
-    told = as_json([{"output": said}])
-    assert obeyed(told) == set()
-    assert json.loads(told) == [{"output": said}]
-
-
-@pytest.mark.parametrize("one", BIDI)
-def test_what_turns_the_order_of_characters_is_named(one: str):
-    assert visible(one) == f"\\u{ord(one):04x}"
-    assert json.loads(as_json(one)) == one
+@given(text=st.text(st.characters(exclude_categories=["Cs"])))
+@example(text=BIDI)
+def test_no_text_has_anything_that_a_terminal_obeys_and_json_says_the_same(text: str):
+    assert obeyed(visible(text)) == set()
+    assert visible(visible(text)) == visible(text)
+    printed = as_json([{"output": text}])
+    assert obeyed(printed) == set()
+    assert json.loads(printed) == [{"output": text}]
+    assert all(visible(one) == f"\\u{ord(one):04x}" for one in BIDI)

@@ -39,23 +39,17 @@ def test_a_column_of_arrow_is_not_copied() -> None:
     assert offsets.tolist() == [9, 18]
 
 
-def test_nothing_is_an_empty_column() -> None:
+def test_nothing_is_an_empty_column_and_what_hides_behind_a_null_is_not_read() -> None:
     for nothing in ([], pl.Series([], dtype=pl.String), pa.array([], pa.string()), pa.chunked_array([], pa.string())):
         assert texts_of(nothing) == []
-    assert texts_of(pl.Series([None, None])) == ["", ""]
-    assert texts_of(pa.nulls(2)) == ["", ""]
-
-
-def test_what_hides_behind_a_null_is_not_read() -> None:
+    assert texts_of(pl.Series([None, None])) == texts_of(pa.nulls(2)) == ["", ""]
     offsets, data = pa.py_buffer(np.array([0, 3, 6], np.int64)), pa.py_buffer("我们".encode())
     array = pa.LargeStringArray.from_buffers(2, offsets, data, pa.py_buffer(b"\x02"))
     assert array.to_pylist() == [None, "们"]
     assert texts_of(array) == ["", "们"]
 
 
-@pytest.mark.parametrize(
-    "raw", [b"\xe6", b"\xf0\x9f\x98", b"ab\xff", b"\x80\x80", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf8a"]
-)
+@pytest.mark.parametrize("raw", [b"\xe6", b"\xf0\x9f\x98", b"ab\xff", b"\x80\x80", b"\xed\xa0\x80", b"\xc0\xaf"])
 def test_invalid_utf8_is_repaired_before_a_kernel_sees_it(raw: bytes) -> None:
     """A leading byte at the very end promises more bytes than the buffer has."""
     offsets = np.array([0, 3, 3 + len(raw)], np.int64)
@@ -66,14 +60,11 @@ def test_invalid_utf8_is_repaired_before_a_kernel_sees_it(raw: bytes) -> None:
     assert texts_of([one if isinstance(one, bytes) else one.encode() for one in ("我", raw)]) == expected
 
 
-@pytest.mark.parametrize("offsets", [[0, 9, 3], [0, 5, 3], [0, -3, 3]])
-def test_broken_offsets_are_refused(offsets: list[int]) -> None:
-    array = pa.LargeStringArray.from_buffers(2, pa.py_buffer(np.array(offsets, np.int64)), pa.py_buffer(b"abcdef"))
-    with pytest.raises(RequestError, match="damaged"):
-        buffers(array)
-
-
-def test_what_is_no_text_is_refused() -> None:
+def test_broken_offsets_and_what_is_no_text_are_refused() -> None:
+    for offsets in ([0, 9, 3], [0, 5, 3], [0, -3, 3]):
+        array = pa.LargeStringArray.from_buffers(2, pa.py_buffer(np.array(offsets, np.int64)), pa.py_buffer(b"abcdef"))
+        with pytest.raises(RequestError, match="damaged"):
+            buffers(array)
     for column in (pa.array([1, 2]), pa.array([["我"]]), pl.Series([1.5]), [object()]):
         with pytest.raises(RequestError):
             buffers(column)

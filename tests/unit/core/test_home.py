@@ -3,8 +3,8 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,59 +28,33 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-@contextmanager
-def another_process(home: Home) -> Iterator["subprocess.Popen[str]"]:
-    """One that holds the refresh lock until its standard input ends."""
+def test_a_second_process_is_refused_or_waits_and_hears_once_who_is_at_work(home: Home):
+    waits: list[str] = []
     command = [sys.executable, "-c", HOLD, str(home.folder)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
-        yield other
         assert other.stdin is not None
-        other.stdin.close()
-
-
-def test_who_comes_second_is_told_who_is_at_work(home: Home):
-    with another_process(home) as other:
+        assert other.stdout.readline() == "held\n"
         refused = pytest.raises(Busy, match=f"at work: process {other.pid} on")
         with refused, home.refreshing():
             pass
-    with home.refreshing():
-        pass
-
-
-def test_who_may_wait_does_and_says_for_whom_once(home: Home):
-    said: list[str] = []
-    with another_process(home) as other:
-        assert other.stdin is not None
         threading.Timer(1, other.stdin.close).start()
-        with home.refreshing(waits=said.append):
+        with home.refreshing(waits=waits.append):
             assert other.wait(10) == 0
-    assert len(said) == 1
-    assert str(other.pid) in said[0]
+    assert len(waits) == 1
+    assert str(other.pid) in waits[0]
 
 
 def test_a_thread_that_holds_it_goes_on_and_another_does_not(home: Home):
-    refused: list[BaseException] = []
+    def held() -> bool:
+        with suppress(Busy), home.refreshing():
+            return True
+        return False
 
-    def try_it() -> None:
-        try:
-            with home.refreshing():
-                pass
-        except Busy as error:
-            refused.append(error)
-
-    with home.refreshing():
+    with ThreadPoolExecutor(1) as another:
         with home.refreshing():
-            pass
-        thread = threading.Thread(target=try_it)
-        thread.start()
-        thread.join()
-        with home.refreshing():
-            pass
-    assert len(refused) == 1
-    try_it()
-    assert len(refused) == 1
+            assert (held(), another.submit(held).result(), held()) == (True, False, True)
+        assert another.submit(held).result()
 
 
 def test_a_lock_that_is_held_is_refused_to_a_process_that_does_not_wait(home: Home):

@@ -1,6 +1,5 @@
 """A kernel is compiled once, and anew when it or a part of it changes, in whatever file that stands."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,11 +28,8 @@ def test_a_change_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> 
 
     def answered(doubled: str) -> str:
         (package / "part.py").write_text(PART.format(doubled))
-        command = [sys.executable, "-m", "house.whole"]
-        environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        command = ["env", "-u", "NUMBA_CACHE_DIR", sys.executable, "-m", "house.whole"]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
 
     assert answered("2 * x") == "41 0"
     assert answered("2 * x") == "41 1"

@@ -47,18 +47,12 @@ def test_a_folder_that_holds_other_things_keeps_its_mode_and_they_keep_theirs(ho
     assert {mode(home / name) for name in (".dagster", "data", "index")} == {0o700}
 
 
-def test_a_folder_that_everybody_writes_to_keeps_its_mode(home):
-    home.chmod(0o1777)
-    modes.close(home)
-    assert mode(home) == 0o777 | 0o1000
-    assert mode(home / "data") == 0o700
-
-
-def test_what_was_opened_to_a_group_alone_stays_open_to_it_and_is_named(home):
-    home.chmod(0o750)
+def test_a_folder_that_everybody_or_a_group_alone_shares_keeps_its_mode_and_is_named(home):
     (home / "data").chmod(0o2770)
-    modes.close(home)
-    assert (mode(home), mode(home / "data")) == (0o750, 0o2770)
+    for of_home in (0o1777, 0o750):
+        home.chmod(of_home)
+        modes.close(home)
+        assert (mode(home), mode(home / "data")) == (of_home, 0o2770)
     assert modes.open_to_others(home) == {home: 1, home / "data": 1}
 
 
@@ -68,15 +62,8 @@ def test_a_home_that_is_not_there_or_cannot_be_looked_into_is_left(tmp_path):
 
 
 def test_what_others_may_read_is_counted_as_far_as_they_get(home):
-    assert modes.open_to_others(home) == {
-        home: 1,
-        home / ".dagster": 2,
-        home / "data": 1,
-        home / "index": 1,
-        home / "ledger.sqlite": 1,
-        home / "ledger.sqlite-wal": 1,
-        home / "allowance.json": 1,
-    }
+    ones = {home / name: 1 for name in ("data", "index", "ledger.sqlite", "ledger.sqlite-wal", "allowance.json")}
+    assert modes.open_to_others(home) == {home: 1, home / ".dagster": 2, **ones}
     (home / ".dagster").chmod(0o700)
     assert home / ".dagster" not in modes.open_to_others(home), "nobody else gets to what is in it"
     home.chmod(0o700)
@@ -92,12 +79,8 @@ def test_what_is_handed_over_has_the_modes_that_the_user_gives(tmp_path, monkeyp
     modes.hand_over(folder)
     modes.hand_over(file)
     assert (mode(folder), mode(file)) == (0o2750, 0o640)
-
-
-def test_without_keep_private_the_user_has_given_the_modes_already(tmp_path, monkeypatch):
-    monkeypatch.setattr(modes, "_umask", [])
-    file = tmp_path / "file"
-    file.touch(mode=0o600)
+    monkeypatch.setattr(modes, "_umask", [])  # without `keep_private` the user has given the modes already
+    file.chmod(0o600)
     modes.hand_over(file)
     assert mode(file) == 0o600
 
@@ -113,13 +96,7 @@ def test_without_keep_private_the_user_has_given_the_modes_already(tmp_path, mon
     ids=["code location", "daemon and web server", "judge", "encoder"],
 )
 def test_a_process_that_is_started_on_its_own_keeps_private(process, tmp_path):
-    told = "\nimport os; os.mkdir('made'); print(oct(os.stat('made').st_mode & 0o777))"
-    ran = subprocess.run(
-        [sys.executable, "-c", process + told],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        umask=0o022,
-        capture_output=True,
-        text=True,
-    )
-    assert ran.stdout.splitlines()[-1:] == ["0o700"], ran.stderr
+    command = [sys.executable, "-c", process + "\nimport os; os.mkdir('made')"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=tmp_path, env=environment, umask=0o022, check=True)
+    assert mode(tmp_path / "made") == 0o700

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pipelines.cli.training_tables import results
+from pipelines.cli.render import ablations
 from pipelines.train.experiment import Result, summarise
 from pipelines.train.recipe import load_recipe
 from pipelines.train.trainers import TRAINERS
@@ -24,7 +24,7 @@ IMITATING = Result(
 
 def drawn(*rows: Result) -> list[str]:
     console = Console(file=io.StringIO(), width=200)
-    console.print(results(rows))
+    console.print(ablations(rows))
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
