@@ -50,7 +50,7 @@ def allow(home: Path, llm: Llm, run: str, budget: Decimal, under_way: Collection
 
 
 def record_spent(home: Path, run: str, budget_of: str) -> None:
-    """A run that has ended counts for no more than it has spent, or may be billed for yet, by the budget of that name."""
+    """A run that has ended counts for no more than its budget has spent, or may be billed for yet."""
     spent = Decimal(0)
     if Home(home).ledger.exists():
         with Ledger(Home(home).ledger) as ledger:
