@@ -226,8 +226,11 @@ def _estimate(folder: Path, select: list[str], provider: str | None, *, batch: b
 @app.command()
 def demo() -> None:
     """The main job on samples/ (invented posts and dialogues), ending with a table of what was made."""
+    from pipelines.cli import render as display
     from pipelines.cli.tables import list_tables
+    from pipelines.operations.sample_labels import write_sample_labels
     from pipelines.settings import make_author_key
+    from pipelines.store.store import Store
 
     folder = home()
     make_author_key(folder)
@@ -235,25 +238,18 @@ def demo() -> None:
     samples = ROOT / "samples"
     _import(folder, "mapped", samples / "dialogues.jsonl", "sample", samples / "dialogues.toml")
     _refresh(folder, [], "written")
-    _label_samples(folder)  # what people say of candidates can come only after them
+    labels = write_sample_labels(
+        Store(Home(folder).data), load(folder)
+    )  # invented; after the candidates they are about
+    terminal.line(display.made(labels))
     _refresh(folder, [], "written")
     list_tables(folder)
-    terminal.line("")
-    terminal.line(f"The tables lie in {folder / 'data'}. All texts are invented. Where to look now:")
+    terminal.line(f"\nThe tables lie in {folder / 'data'}. All texts are invented. Where to look now:")
     terminal.line("  gongqing show grpo_cer -n 1       a prompt of the CER set, with its dialogue")
     terminal.line("  gongqing show clean_posts --dropped   what was dropped, and why")
     terminal.line("  gongqing why replica:100841683    the life of one row: a repeat, merged")
     terminal.line("  gongqing stats                    the papers' tables over these posts")
     terminal.line("  gongqing ui                       the same in Dagster's web UI (make ui)")
-
-
-def _label_samples(folder: Path) -> None:
-    """Labels of the candidates, which we invented."""
-    from pipelines.cli import render as display
-    from pipelines.operations.sample_labels import write_sample_labels
-    from pipelines.store.store import Store
-
-    terminal.line(display.made(write_sample_labels(Store(Home(folder).data), load(folder))))
 
 
 def _crawl_samples(folder: Path) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _MOST_REASONS = 3  # of drops, in a line
 _SHOWN = 10  # ids of a finding
+_OF_VERSION = ("version", "rows", "dropped")
 _COUNTS = ("calls", "failed", "unsettled", "tokens_in", "tokens_out")
 _SPEAKERS = {"seeker": "cyan", "user": "cyan", "supporter": "green", "assistant": "green", "system": "magenta"}
 
@@ -75,19 +76,12 @@ def _text(what: Any, style: str = "") -> Text:
 
 def version_record(version: Version) -> dict[str, Any]:
     """A version as `tables --json` lists it."""
-    return {
-        "table": version.table,
-        "partition": version.partition,
-        "version": version.version,
-        "rows": version.rows,
-        "dropped": version.dropped,
-    }
+    return {name: getattr(version, name) for name in ("table", "partition", *_OF_VERSION)}
 
 
 def damaged_record(table: str, partition: str | None, error: StoreError) -> dict[str, Any]:
     """A table, or a partition of one, whose current version nobody can tell, as `tables --json` lists it."""
-    place = {"table": table, "partition": partition}
-    return place | dict.fromkeys(("version", "rows", "dropped")) | {"damaged": error.what}
+    return {"table": table, "partition": partition, **dict.fromkeys(_OF_VERSION), "damaged": error.what}
 
 
 def versions(
@@ -103,15 +97,18 @@ def versions(
     states = states or {}
     names = ("table", "version", "rows", "dropped", "made")
     table = TextTable(*names, "current" if all_versions else "state", right={"rows", "dropped"}, no_wrap=names)
-    days = {} if all_versions else _days(listed)
+    days: dict[str, list[Version]] = {}  # by source: a line for each crawled day would hide all the rest
+    for one in listed:
+        if one.table == "raw_posts" and not all_versions:
+            days.setdefault(str(one.partition).rpartition("@")[0], []).append(one)
     for source, of_source in days.items():
         rows, dropped = (sum(counts) for counts in zip(*((one.rows, one.dropped) for one in of_source), strict=True))
-        made = _minute(max(one.manifest.runs[-1].at for one in of_source))
+        made = _second(max(one.manifest.runs[-1].at for one in of_source))[:-3]
         table.add_row(f"raw_posts/{source}", f"{len(of_source)} days", f"{rows:,}", f"{dropped:,}", made)
     for one in listed:
         if days and one.table == "raw_posts":
             continue
-        made = _minute(one.manifest.runs[-1].at)
+        made = _second(one.manifest.runs[-1].at)[:-3]
         mark = ("yes" if one.current else "") if all_versions else states.get(one.table, "")
         table.add_row(one.name, one.version[:8], f"{one.rows:,}", f"{one.dropped:,}", made, mark)
     shown = {one.table for one in listed} | {name for name, _ in damaged or ()}
@@ -122,8 +119,8 @@ def versions(
     return table
 
 
-def _minute(when: dt.datetime) -> str:
-    return when.astimezone().strftime("%Y-%m-%d %H:%M")
+def _second(when: dt.datetime) -> str:
+    return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def made(version: Version, seconds: float | None = None) -> str:
@@ -135,15 +132,6 @@ def made(version: Version, seconds: float | None = None) -> str:
         f"{version.name}: {version.rows:,} kept, {version.dropped:,} dropped{f' ({why}{more})' if why else ''}, "
         f"version {version.version}" + (f"  ({seconds:.1f} s)" if seconds is not None else "")
     )
-
-
-def _days(versions: list[Version]) -> dict[str, list[Version]]:
-    """The crawled days by their source: a line for each of them would hide all the rest."""
-    by_source: dict[str, list[Version]] = {}
-    for one in versions:
-        if one.table == "raw_posts":
-            by_source.setdefault(str(one.partition).rpartition("@")[0], []).append(one)
-    return by_source
 
 
 def row(table: str, values: dict[str, Any]) -> Panel:
@@ -239,7 +227,7 @@ def releases(known: list[Release], current: Release | None) -> Table:
     for one in known:
         rows = sum(map(one.rows, one.configs))
         marks = ", ".join(one.allowed), "yes" if one == current else ""
-        table.add_row(one.name, _minute(one.made_at), str(len(one.configs)), f"{rows:,}", one.content, *marks)
+        table.add_row(one.name, _second(one.made_at)[:-3], str(len(one.configs)), f"{rows:,}", one.content, *marks)
     return table
 
 
@@ -295,15 +283,9 @@ def spend(rows: list[Spend]) -> Table:
     counts = ("calls", "tries failed", "open", "in", "out", "money", "at risk")
     table = TextTable("stage", "model", "answered by", "day", *counts, right=counts, caption=caption)
     for one in rows:
-        table.add_row(
-            one.stage,
-            one.alias,
-            one.model_served or "",
-            one.day,
-            *(f"{getattr(one, name):,}" for name in _COUNTS),
-            f"{one.cost:.4f} {one.currency}",
-            f"{one.at_risk:.4f}",
-        )
+        figures = [f"{getattr(one, name):,}" for name in _COUNTS]
+        figures += [f"{one.cost:.4f} {one.currency}", f"{one.at_risk:.4f}"]
+        table.add_row(one.stage, one.alias, one.model_served or "", one.day, *figures)
     table.add_section()
     for currency in dict.fromkeys(one.currency for one in rows):
         of_it = [one for one in rows if one.currency == currency]
@@ -319,8 +301,7 @@ def open_attempts(attempts: list[OpenAttempt]) -> Table:
     table = TextTable(*names, "key", no_wrap=names)
     for one in attempts:
         what = "lost" if one.lost else "in a batch" if one.batch is not None else "under way"
-        since = one.started.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-        table.add_row(one.stage, one.alias, since, f"{one.reserve:.6f} {one.currency}", what, one.key)
+        table.add_row(one.stage, one.alias, _second(one.started), f"{one.reserve:.6f} {one.currency}", what, one.key)
     return table
 
 
@@ -330,7 +311,7 @@ def budgets(opened: list[Budget]) -> Table:
     table = TextTable("budget", "since", "cap", "spent", "set aside", caption=caption)
     for one in map(budget_record, opened):
         money = (f"{one[name]:.4f} {one['currency']}" for name in ("cap", "spent", "held"))
-        table.add_row(one["budget"], one["since"].astimezone().strftime("%Y-%m-%d %H:%M:%S"), *money)
+        table.add_row(one["budget"], _second(one["since"]), *money)
     return table
 
 
@@ -364,9 +345,8 @@ def changed_keys(frame: pl.DataFrame, key: list[str], console: Console, sign: st
     for values in frame.head(most).iter_rows(named=True):
         name = " ".join(str(values[column]) for column in key)
         columns = f"  ({', '.join(values['columns'])})" if sign == "~" else ""
-        console.print(
-            _text(f"{sign} {name}{columns}"), style={"+": "green", "-": "red"}.get(sign, "yellow"), highlight=False
-        )
+        style = {"+": "green", "-": "red"}.get(sign, "yellow")
+        console.print(_text(f"{sign} {name}{columns}"), style=style, highlight=False)
     if frame.height > most:
         console.print(f"{sign} … and {frame.height - most:,} more")
 

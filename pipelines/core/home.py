@@ -126,7 +126,7 @@ class Home:
 
 def _holder(path: Path) -> str:
     try:
-        noted = json.loads(path.read_text(encoding="utf-8") or "{}")
+        note = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:  # it is being written
-        noted = {}
-    return f"process {noted.get('pid')} on {noted.get('host')}, since {noted.get('since')}"
+        note = {}
+    return f"process {note.get('pid')} on {note.get('host')}, since {note.get('since')}"

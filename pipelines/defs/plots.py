@@ -6,8 +6,7 @@ as a default, matplotlib warns where a busy machine takes long to find it.
 
 import base64
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -24,17 +23,18 @@ _MOST_BARS = 12
 
 
 Draw = Callable[["Axes"], None]
+_OfRows = Callable[["Axes", pl.DataFrame], None]
 
 
 def plots(table: str, rows: pl.DataFrame, dropped: pl.DataFrame) -> dict[str, str]:
     """The plots of a table by name, as Markdown with a PNG inside: of its rows, its clusters, and what it dropped."""
     draws: dict[str, Draw] = {}
     if table in _OF_ROWS and rows.height:
-        draws["picture"] = partial(_OF_ROWS[table], rows=rows)
+        draws["picture"] = lambda axes: _OF_ROWS[table](axes, rows)
     if "cluster_size" in rows.columns and rows.height:
-        draws["cluster_sizes"] = partial(_clusters, rows=rows)
+        draws["cluster_sizes"] = lambda axes: _clusters(axes, rows)
     if dropped.height:
-        draws["drops_by_source"] = partial(_drops, dropped=dropped)
+        draws["drops_by_source"] = lambda axes: _drops(axes, dropped)
     return {name: made for name, draw in draws.items() if (made := drawn(draw)) is not None}
 
 
@@ -42,10 +42,6 @@ def drawn(draw: Draw) -> str | None:
     """What `draw` draws, as Markdown with a PNG inside; None where that is too large to be kept for ever."""
     file, title = png(draw, (6.4, 3.2), dpi=80)
     return None if len(file) > _MOST_BYTES else f"![{title}](data:image/png;base64,{base64.b64encode(file).decode()})"
-
-
-class _OfRows(Protocol):
-    def __call__(self, axes: "Axes", rows: pl.DataFrame) -> None: ...
 
 
 def _histogram(column: str, title: str, label: str) -> _OfRows:

@@ -93,18 +93,6 @@ def test_another_parent_version_makes_stale_what_follows(store):
     assert "unique" in stale(store)
 
 
-@pytest.mark.drill("damage")
-def test_a_damaged_file_makes_its_stage_stale_and_a_run_mends_it(store):
-    version = store.version("grpo_coe")
-    (file,) = folder_of(store, "grpo_coe").glob("rows/*.parquet")
-    file.write_bytes(file.read_bytes()[:100])
-    fresh = reopened(store)
-    assert stale(fresh) == ["grpo_coe"]
-    (mended,) = run(fresh, "grpo_coe")
-    assert mended.version == version.version
-    assert fresh.read("grpo_coe").collect().height == version.rows
-
-
 def test_a_promoted_version_is_not_undone_until_something_upstream_changes(store):
     first = store.version("sampled_turns")
     run(store, "sampled_turns", settings=Settings(sampling=Sampling(n_samples=1)))
@@ -218,36 +206,6 @@ def test_a_table_stays_with_the_provider_that_made_it(store):
     with ClientPool(None, Settings().llm, provider="written") as chosen:
         assert Runner(store, Settings(), chosen).provider(stage) == "written"
         assert Runner(store, Settings(), chosen).is_stale(stage)
-
-
-def _made_by_openai(store):
-    """Another version of `ecot_chains`; gives the folder of the table."""
-    stage, run = BY_NAME["ecot_chains"], store.version("ecot_chains").manifest.runs[-1]
-    rows = store.read("ecot_chains").collect().with_columns(provider=pl.lit("openai"), answer=pl.col("answer") + "。")
-    dropped, settings = store.read_dropped("ecot_chains").collect(), run.settings | {"provider": "openai"}
-    store.write("ecot_chains", rows, dropped, parents=parents_of(stage, store), code=run.code, settings=settings)
-    return Path(store.storage.uri("ecot_chains"))
-
-
-def test_where_the_pointer_is_damaged_the_newest_version_tells_who_answers(store):
-    (_made_by_openai(store) / "current.json").write_text("{", encoding="utf-8")
-    stage, fresh = BY_NAME["ecot_chains"], reopened(store)
-    assert Runner(fresh, Settings()).is_stale(stage)
-    assert Runner(fresh, Settings()).provider(stage) == "openai"
-
-
-def test_where_nobody_can_tell_who_answered_a_stage_waits_to_be_told(store):
-    for manifest in _made_by_openai(store).glob("*/manifest.json"):
-        manifest.write_text("{", encoding="utf-8")
-    stage, fresh = BY_NAME["ecot_chains"], reopened(store)
-    assert Runner(fresh, Settings()).is_stale(stage)
-    with ClientPool(None, Settings().llm) as nobody:
-        assert "gongqing refresh --provider" in (Runner(fresh, Settings(), nobody).status(stage).waits or "")
-    with FakePool(None, Settings().llm, provider="openai") as chosen:
-        runner = Runner(fresh, Settings(), chosen)
-        assert runner.status(stage).waits is None
-        runner.run(stage)
-        assert not Runner(fresh, Settings(), chosen).is_stale(stage)
 
 
 def test_other_recordings_make_stale_what_was_replayed_from_them(store, tmp_path):

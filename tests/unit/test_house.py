@@ -2,14 +2,11 @@
 
 import ast
 import importlib
-import os
 import re
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-
-import pytest
 
 from pipelines.settings import ROOT
 
@@ -25,14 +22,11 @@ def test_imports_point_upstream():
     assert ran.returncode == 0, ran.stdout
 
 
-@pytest.mark.parametrize(
-    "module",
-    ["schemas", "pipelines", "pipelines.store", "pipelines.clean", "pipelines.ingest",
-     "pipelines.split", "pipelines.release", "pipelines.llm", "schemas.reasoning", "pipelines.cli", "crawlers"],
-)  # fmt: skip
-def test_importing_a_package_pulls_in_nothing_heavy(module):
+def test_importing_a_package_pulls_in_nothing_heavy():
+    packages = ("store", "clean", "ingest", "split", "release", "llm", "cli")
+    names = ", ".join(["schemas", "schemas.reasoning", "crawlers", *(f"pipelines.{name}" for name in packages)])
     heavy = "{'polars', 'pandas', 'dagster', 'scipy', 'sklearn', 'openai', 'matplotlib', 'datasketch', 'numpy'}"
-    code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, {names}; print(sorted({heavy} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
 
@@ -117,26 +111,6 @@ def test_no_two_modules_of_tests_have_one_name():
     """pytest imports each by its name alone."""
     names = Counter(Path(path).name for path in SOURCES if Path(path).name.startswith("test_"))
     assert [name for name, times in names.items() if times > 1] == []
-
-
-GROUP = """
-import os, pathlib, pytest
-pytestmark = pytest.mark.xdist_group("one")
-
-@pytest.mark.parametrize("at", range(8))
-def test_worker(at):
-    pathlib.Path(f"{at}.txt").write_text(os.environ["PYTEST_XDIST_WORKER"])
-"""
-
-
-def test_tests_of_a_group_share_a_worker(tmp_path: Path):
-    """So that a home is made once, and one run trains at a time; pytest and pytest-xdist must fit for it."""
-    (tmp_path / "test_group.py").write_text(GROUP, encoding="utf-8")
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    options = ["-n", "2", "--dist", "loadgroup", "-c", os.devnull, "--rootdir", tmp_path, "-p", "no:cacheprovider"]
-    subprocess.run([sys.executable, "-m", "pytest", *options], cwd=tmp_path, env=plain, check=True, capture_output=True)
-    workers = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*.txt")]
-    assert (len(workers), len(set(workers))) == (8, 1)
 
 
 def test_nothing_of_the_default_home_can_be_committed():

@@ -35,11 +35,7 @@ class Group:
     def start(self, name: str, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         """Starts one more in it."""
         process = subprocess.Popen(
-            command,
-            env=self._environment,
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            process_group=self._group,
+            command, env=self._environment, cwd=ROOT, stdin=subprocess.DEVNULL, process_group=self._group
         )
         if not self._group:
             self._group = process.pid
@@ -74,11 +70,7 @@ class Group:
 
 @contextlib.contextmanager
 def together(environment: Mapping[str, str]) -> Iterator[Group]:
-    """A group without members yet; they end with the block, or with this process.
-
-    Args:
-        environment: Of its processes.
-    """
+    """A group without members yet, whose processes have this environment; they end with the block, or with this one."""
     folder = Path(tempfile.mkdtemp(prefix="gongqing-"))  # for its owner alone
     try:
         watcher = subprocess.Popen(

@@ -32,21 +32,20 @@ _PATIENCE = 3  # seconds that open connections have to end
 
 
 def serve(home: Path, host: str, port: int, show: Callable[[str], None]) -> None:
-    """Serves the web UI of a home until it is interrupted: by SIGINT, SIGTERM or SIGHUP.
+    """Serves the web UI of a home until it is interrupted: by SIGINT, SIGTERM or SIGHUP; never without a token.
 
-    There is no way to do it without a token.
-
-    Args:
-        home: Whose.
-        host: The one address to listen on, as it stands in the browser.
-        port: The port.
-        show: Shows the address to open, with its token, once it can be opened; and before, what is to be feared.
+    `host` is the one address to listen on, as it stands in the browser. `show` shows the address to open, with its
+    token, once it can be opened; and before, what is to be feared.
 
     Raises RequestError for an address that cannot be listened on, Busy where it is served already, GongqingError where
     one of the processes beside it ends before its time.
     """
     try:
-        with _signals_handled(_interrupt), _listening(host, port) as listening, _alone(home, host, port):
+        with (
+            _signals_handled(signal.default_int_handler),
+            _listening(host, port) as listening,
+            _alone(home, host, port),
+        ):
             if not _is_loopback(listening):
                 show(
                     f"{host} can be reached from other machines. Anyone who reads along on the way has the token, and"
@@ -73,7 +72,9 @@ def _serve(home: Path, host: str, port: int, listening: socket.socket, show: Cal
     token = secrets.token_urlsafe(32)
     with instance(home) as standing, together(environment) as group:
         at = str(group.folder / "code")
-        started = group.start("the code location", _code_location(at))
+        named = ["--module-name", MODULE, "--working-directory", str(ROOT), "--location-name", ROOT.name]
+        api = [sys.executable, "-m", "dagster", "api", "grpc", "--socket", at, *named, "--log-level", "warning"]
+        started = group.start("the code location", api)
         try:
             wait_for_grpc_server(
                 started, DagsterGrpcClient(socket=at), [MODULE], timeout=standing.code_server_process_startup_timeout
@@ -82,11 +83,12 @@ def _serve(home: Path, host: str, port: int, listening: socket.socket, show: Cal
             raise GongqingError(
                 "the code location did not start", where=MODULE, hint="mend the error above, and start it again"
             ) from error
-        named = group.folder / "workspace.yaml"
+        file = str(group.folder / "workspace.yaml")
         place = {"host": "localhost", "socket": at, "location_name": ROOT.name}
-        named.write_text(json.dumps({"load_from": [{"grpc_server": place}]}), encoding="utf-8")
-        group.start("the daemon", _daemon(named))
-        with WorkspaceProcessContext(standing, WorkspaceFileTarget([str(named)]), version=__version__) as workspace:
+        Path(file).write_text(json.dumps({"load_from": [{"grpc_server": place}]}), encoding="utf-8")
+        daemon = [sys.executable, "-m", "dagster._daemon", "run", "--workspace", file, "--log-level", "info"]
+        group.start("the daemon", daemon)  # what runs schedules, and what waits for its turn
+        with WorkspaceProcessContext(standing, WorkspaceFileTarget([file]), version=__version__) as workspace:
             app = Guard(
                 create_app_from_workspace_process_context(workspace, live_data_poll_rate=_POLL_RATE),
                 names={_in_address(host), *(LOOPBACK if _is_loopback(listening) else ())},
@@ -99,17 +101,6 @@ def _serve(home: Path, host: str, port: int, listening: socket.socket, show: Cal
                 raise GongqingError(
                     f"the web UI has ended, for {ended}", hint="see above why, then run the same command again"
                 )
-
-
-def _code_location(at: str) -> list[str]:
-    """What serves the definitions on a socket."""
-    named = ["--module-name", MODULE, "--working-directory", str(ROOT), "--location-name", ROOT.name]
-    return [sys.executable, "-m", "dagster", "api", "grpc", "--socket", at, *named, "--log-level", "warning"]
-
-
-def _daemon(workspace: Path) -> list[str]:
-    """What runs schedules, and what waits for its turn."""
-    return [sys.executable, "-m", "dagster._daemon", "run", "--workspace", str(workspace), "--log-level", "info"]
 
 
 async def _until_over(app: Any, listening: socket.socket, group: Group, ready: Callable[[], None]) -> str | None:
@@ -205,10 +196,6 @@ def _is_loopback(listening: socket.socket) -> bool:
 def _in_address(host: str) -> str:
     """A host as it stands in an address: of version 6 in brackets."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

@@ -129,28 +129,16 @@ def test_the_start_and_end_of_the_server_are_handed_on(app):
 # --- a request without the token
 
 
-@pytest.mark.parametrize(
-    "cookie",
-    [
-        None,
-        "",
-        f"gongqing-{PORT}=",
-        f"gongqing-{PORT}={TOKEN[:-1]}",
-        f"gongqing-{PORT}={TOKEN}x",
-        f"gongqing-{PORT}=ÿ",
-        f"gongqing-{PORT + 1}={TOKEN}",  # of another one's, on another port of this machine
-        f"token={TOKEN}",
-    ],
-)
-def test_without_the_cookie_there_is_a_hint_and_nothing_else(app, cookie):
-    sent = asked(app, cookie=cookie)
-    assert refused(app, sent) == 401
-    assert b"open the address that `gongqing ui` has printed" in sent[1]["body"]
-
-
-@pytest.mark.parametrize("target", ["/?token=", "/?token=nearly", f"/?token={TOKEN}&token=x", f"/runs?token={TOKEN}"])
-def test_another_token_or_another_place_for_it_opens_nothing(app, target):
-    assert refused(app, asked(app, target=target, cookie=None)) == 401
+def test_without_the_cookie_there_is_a_hint_and_nothing_else(app):
+    name = f"gongqing-{PORT}"
+    another = f"gongqing-{PORT + 1}={TOKEN}"  # of another one's, on another port of this machine
+    wrong = [None, "", f"{name}=", f"{name}={TOKEN[:-1]}", f"{name}={TOKEN}x", f"{name}=ÿ", another, f"token={TOKEN}"]
+    for cookie in wrong:
+        sent = asked(app, cookie=cookie)
+        assert refused(app, sent) == 401, cookie
+        assert b"open the address that `gongqing ui` has printed" in sent[1]["body"]
+    for target in ("/?token=", "/?token=nearly", f"/?token={TOKEN}&token=x", f"/runs?token={TOKEN}"):
+        assert refused(app, asked(app, target=target, cookie=None)) == 401, target
 
 
 def test_a_cookie_is_found_among_others(app):
@@ -161,34 +149,26 @@ def test_a_cookie_is_found_among_others(app):
 
 
 @pytest.mark.drill("web UI")
-@pytest.mark.parametrize(
-    "host",
-    [
-        *(f"rebind.example:{PORT}", "127.0.0.1", f"127.0.0.1:{PORT + 1}", f"127.0.0.1:{PORT}.example", "", None),
-        [HOST, "evil.example"],
-    ],
-)
-def test_a_name_that_is_not_ours_is_refused_with_cookie_and_token(app, host):
-    assert refused(app, asked(app, host=host)) == 403
-    assert refused(app, asked(app, host=host, target=f"/?token={TOKEN}")) == 403
+def test_a_name_that_is_not_ours_is_refused_with_cookie_and_token(app):
+    names = ("127.0.0.1", f"127.0.0.1:{PORT + 1}", f"127.0.0.1:{PORT}.example", "", None, [HOST, "evil.example"])
+    for host in (f"rebind.example:{PORT}", *names):
+        assert refused(app, asked(app, host=host)) == 403, host
+        assert refused(app, asked(app, host=host, target=f"/?token={TOKEN}")) == 403, host
 
 
 @pytest.mark.drill("web UI")
-@pytest.mark.parametrize(
-    "origin",
-    ["http://evil.example", f"http://127.0.0.1:{PORT + 1}", f"http://localhost:{PORT}", f"https://{HOST}", "null", ""],
-)
-def test_another_origin_is_refused_whatever_it_asks(app, origin):
-    for method in ("GET", "HEAD", "POST", "OPTIONS", "DELETE"):
-        assert refused(app, asked(app, method, "/graphql", origin=origin)) == 403
+def test_another_origin_is_refused_whatever_it_asks(app):
+    ours = (f"http://127.0.0.1:{PORT + 1}", f"http://localhost:{PORT}", f"https://{HOST}")  # nearly
+    origins, methods = ("http://evil.example", *ours, "null", ""), ("GET", "HEAD", "POST", "OPTIONS", "DELETE")
+    for origin, method in product(origins, methods):
+        assert refused(app, asked(app, method, "/graphql", origin=origin)) == 403, (origin, method)
 
 
 @pytest.mark.drill("web UI")
-@pytest.mark.parametrize("site", ["cross-site", "same-site", "", "anything"])
-def test_what_another_page_has_caused_is_refused(app, site):
+def test_what_another_page_has_caused_is_refused(app):
     """An image, a frame, a link: a browser names no origin, and says where it came from."""
-    assert refused(app, asked(app, sec_fetch_site=site)) == 403
-    assert refused(app, asked(app, sec_fetch_site=site, target=f"/?token={TOKEN}")) == 403
+    for site, target in product(("cross-site", "same-site", "", "anything"), ("/assets", f"/?token={TOKEN}")):
+        assert refused(app, asked(app, sec_fetch_site=site, target=target)) == 403, (site, target)
 
 
 @pytest.mark.drill("web UI")
