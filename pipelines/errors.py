@@ -134,12 +134,10 @@ class LlmError(GongqingError):
 class BudgetSpent(LlmError):
     """Raised by `pipelines.llm.ledger` before a call that might pass the cap: it is not sent.
 
-    A call that is `too_dear` would pass the cap of a budget of which nothing is spent. It alone ends no run; where no
-    question is cheaper, `pipelines.llm` raises it.
+    A call that is `too_dear` alone ends no run; where no question is cheaper, `pipelines.llm` raises it.
 
-    `spent`, `held` (by calls in flight and by calls of which nobody knows whether they were billed), `wanted` (by the
-    call that was refused) and `cap` are amounts of `currency`. `waiting` is how many questions have no answer yet,
-    where the caller knows.
+    `spent`, `held` (by calls in flight or perhaps billed), `wanted` (by the refused call) and `cap` are amounts of
+    `currency`. `waiting` is how many questions have no answer yet, where the caller knows.
     """
 
     def __init__(

@@ -1,5 +1,6 @@
 """Commands that bring rows in and make tables: import, crawl, refresh, demo."""
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,10 +81,8 @@ def crawl_window(
     window = Window.parse(first, last, today())
     store, settings = Store(Home(folder).data), load(folder)
     job = prepare(folder, store, source, window, settings.crawl, base_url=base_url, max_items=max_items, delays=delays)
-    if job.taken_over:
-        terminal.line(
-            f"raw_posts of {source}: {len(job.taken_over)} days that an earlier crawl had brought, taken over"
-        )
+    if days := len(job.taken_over):
+        terminal.line(f"raw_posts of {source}: {days} days that an earlier crawl had brought, taken over")
     versions, figures = run_crawl(folder, job), job.stats
     terminal.line(
         f"raw_posts of {source}: {figures['items']:,} new or changed posts of {len(versions)} "
@@ -91,9 +90,8 @@ def crawl_window(
     )
     fates = {name: count for name, count in figures.get("posts", {}).items() if name not in {"listed", "fetched"}}
     if fates:
-        terminal.line(
-            "  the other posts of the lists: " + ", ".join(f"{count:,} {name}" for name, count in fates.items())
-        )
+        counts = ", ".join(f"{count:,} {name}" for name, count in fates.items())
+        terminal.line(f"  the other posts of the lists: {counts}")
     if figures.get("list_ended_first"):
         terminal.line(f"  the site's list ended before {window.first}: older posts may be out of its reach")
 
@@ -129,11 +127,18 @@ def refresh(
     """Make every table that is stale, in order. What costs money needs a budget."""
     if engine is not None:  # the environment hands it to Dagster's processes as well
         os.environ[PREFIX + "ENGINE"] = engine
-    if estimate:
-        _estimate(home(), select or [], provider, batch=batch)
-    else:
+    if not estimate:
         spent = None if budget is None else str(budget)
         _refresh(home(), select or [], provider, spent, batch=batch, allow_shrink=allow_shrink)
+        return
+    from pipelines.cli import render as display
+    from pipelines.flow.clients import ClientPool
+    from pipelines.flow.refresh import estimates
+
+    settings = load(home())
+    with ClientPool(home(), settings.llm, provider=provider, batch=batch) as clients:
+        by_stage = [(one.name, taken) for one, taken in estimates(home(), settings, clients, select or [])]
+    terminal.put(display.estimates(by_stage))
 
 
 def _refresh(
@@ -212,17 +217,6 @@ def _refresh(
         terminal.line(f"everything{' else' if waiting else ''} is up to date")
 
 
-def _estimate(folder: Path, select: list[str], provider: str | None, *, batch: bool) -> None:
-    from pipelines.cli import render as display
-    from pipelines.flow import refresh as refreshing
-    from pipelines.flow.clients import ClientPool
-
-    settings = load(folder)
-    with ClientPool(folder, settings.llm, provider=provider, batch=batch) as clients:
-        by_stage = [(stage.name, taken) for stage, taken in refreshing.estimates(folder, settings, clients, select)]
-    terminal.put(display.estimates(by_stage))
-
-
 @app.command()
 def demo() -> None:
     """The main job on samples/ (invented posts and dialogues), ending with a table of what was made."""
@@ -231,11 +225,14 @@ def demo() -> None:
     from pipelines.operations.sample_labels import write_sample_labels
     from pipelines.settings import make_author_key
     from pipelines.store.store import Store
+    from samples.replica import Replica
 
-    folder = home()
+    folder, samples = home(), ROOT / "samples"
     make_author_key(folder)
-    _crawl_samples(folder)
-    samples = ROOT / "samples"
+    lines = (samples / "posts.jsonl").read_text(encoding="utf-8").splitlines()
+    days = [json.loads(line)["posted_at"][:10] for line in lines]
+    with Replica() as replica:  # of a site, which runs for as long as the crawl takes
+        crawl_window(folder, "replica", min(days), max(days), base_url=replica.url, delays=False)
     _import(folder, "mapped", samples / "dialogues.jsonl", "sample", samples / "dialogues.toml")
     _refresh(folder, [], "written")
     labels = write_sample_labels(
@@ -250,15 +247,3 @@ def demo() -> None:
     terminal.line("  gongqing why replica:100841683    the life of one row: a repeat, merged")
     terminal.line("  gongqing stats                    the papers' tables over these posts")
     terminal.line("  gongqing ui                       the same in Dagster's web UI (make ui)")
-
-
-def _crawl_samples(folder: Path) -> None:
-    """The sample posts, crawled from a replica of a site that runs for as long as that takes."""
-    import json
-
-    from samples.replica import Replica
-
-    lines = (ROOT / "samples" / "posts.jsonl").read_text(encoding="utf-8").splitlines()
-    days = [json.loads(line)["posted_at"][:10] for line in lines]
-    with Replica() as replica:
-        crawl_window(folder, "replica", min(days), max(days), base_url=replica.url, delays=False)

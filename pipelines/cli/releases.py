@@ -1,5 +1,6 @@
 """Commands of releases: release, releases, export, restore."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,13 +107,10 @@ def export_to_hub(
     from pipelines.operations.release import to_hub
 
     with terminal.progress() as shown:
-        exported, published = to_hub(
-            home(), release, repo, public=public, progress=lambda done, total: shown.moved("upload", done, total)
-        )
+        exported, published = to_hub(home(), release, repo, public=public, progress=partial(shown.moved, "upload"))
     _withheld(exported)
-    terminal.line(
-        f"{repo}: {published.tag} is {'' if published.new else 'already '}there, commit {published.commit[:12]}"
-    )
+    already = "" if published.new else "already "
+    terminal.line(f"{repo}: {published.tag} is {already}there, commit {published.commit[:12]}")
 
 
 @export_app.command("jsonl")
@@ -166,9 +164,7 @@ def import_release(repo: str, revision: str) -> None:
     from pipelines.release.publish.fetch import fetch
 
     with terminal.progress() as shown:
-        release = fetch(
-            releases_to_give(home()), repo, revision, progress=lambda done, total: shown.moved("fetch", done, total)
-        )
+        release = fetch(releases_to_give(home()), repo, revision, progress=partial(shown.moved, "fetch"))
     terminal.line(f"{release.name}: {sum(map(release.rows, release.configs)):,} rows of {len(release.configs)} configs")
 
 

@@ -118,15 +118,9 @@ def diff(
     changes = terminal.store().diff(table, v1, v2, partition)
     key = TABLES[table].key()
     if as_json:
-        terminal.put(
-            display.as_json(
-                {
-                    "added": changes.added.select(key).to_dicts(),
-                    "removed": changes.removed.select(key).to_dicts(),
-                    "changed": changes.changed.to_dicts(),
-                }
-            )
-        )
+        added, removed = (frame.select(key).to_dicts() for frame in (changes.added, changes.removed))
+        record = {"added": added, "removed": removed, "changed": changes.changed.to_dicts()}
+        terminal.put(display.as_json(record))
         return
     console = terminal.console()
     for sign, frame in (("+", changes.added), ("-", changes.removed), ("~", changes.changed)):
@@ -158,10 +152,11 @@ def stats(
 ) -> None:
     """The papers' tables over our rows, beside the papers' figures."""
     from pipelines.cli import render as display
-    from pipelines.operations.paper_tables import paper_tables
+    from pipelines.operations.paper_tables import dialogue_diversity, paper_tables
 
     if diversity:
-        _diversity(as_json=as_json)
+        figures = dialogue_diversity(terminal.store(), terminal.store().version("rewritten_dialogues"))
+        terminal.put(display.as_json(figures.to_dicts()) if as_json else display.diversity(figures))
         return
     makers = ("M", "E", "C")
     if against is not None and against.upper() not in makers:
@@ -172,12 +167,3 @@ def stats(
         return
     for table in by_paper.values():
         terminal.put(display.paper_table(table))
-
-
-def _diversity(*, as_json: bool) -> None:
-    from pipelines.cli import render as display
-    from pipelines.operations.paper_tables import dialogue_diversity
-
-    store = terminal.store()
-    figures = dialogue_diversity(store, store.version("rewritten_dialogues"))
-    terminal.put(display.as_json(figures.to_dicts()) if as_json else display.diversity(figures))

@@ -44,7 +44,7 @@ def console() -> Any:
 def put(what: Any) -> None:
     """Print a table, or a text as it is."""
     if isinstance(what, str):
-        sys.stdout.write(what + "\n")
+        line(what)
     else:
         console().print(what)
 

@@ -45,9 +45,7 @@ def write_whole(path: Path, content: bytes) -> None:
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A file to be written piece by piece, for its owner alone: it is there once the block has ended well, and as it
-    was where it has not. Its folder is made where it is missing.
-
-    Raises StorageFull where there is no room for it.
+    was where it has not. Its folder is made where it is missing. Raises StorageFull.
     """
     scratch = path.with_name(path.name + ".part")
     with full_disk_reported(path):
@@ -96,11 +94,7 @@ def storage_errors_reported(home: Path) -> Iterator[None]:
 
 def storage_error(error: BaseException, home: Path) -> GongqingError | None:
     """The error of ours for a disk that is full, closed to us or broken, wherever in a chain of errors it stands:
-    of Python, Arrow, polars, or SQLite below Dagster; None for any other error.
-
-    Args:
-        error: What came up.
-        home: Where is meant, where the error names no file.
+    of Python, Arrow, polars, or SQLite below Dagster; None for any other error. One that names no file means `home`.
     """
     chain = list(_chain(error))
     for one in chain:
@@ -134,7 +128,8 @@ def _of_system(error: BaseException, home: Path) -> GongqingError | None:
     code, named = _errno(error), getattr(error, "filename", None)
     path = Path(os.fsdecode(named)) if isinstance(named, str | bytes) else None
     if code in _FULL:
-        return _full(path or _without_room(home))
+        places = (home, Path(tempfile.gettempdir()), Path.cwd())  # scratch files lie elsewhere than the home
+        return _full(path or next((place for place in places if _is_full(place)), home))
     if code in _DENIED and (path is not None or code == errno.EROFS):
         return _denied(os.strerror(code), path or home, home)
     if code == errno.EIO and path is not None:  # without a file it is a terminal that hung up
@@ -187,33 +182,26 @@ def _broken(words: str, path: Path) -> StorageBroken:
     )
 
 
-def _without_room(home: Path) -> Path:
-    """The folder whose device is meant by an error that names no file: scratch files lie elsewhere than the home."""
-    places = (home, Path(tempfile.gettempdir()), Path.cwd())
-    return next((place for place in places if _is_full(place)), home)
+def _space(path: Path) -> os.statvfs_result:
+    return os.statvfs(next(one for one in (path, *path.absolute().parents) if one.exists()))
 
 
 def _is_full(path: Path) -> bool:
-    room = os.statvfs(_there(path))
+    room = _space(path)
     return room.f_bavail * room.f_frsize < _HARDLY_ROOM or (room.f_files > 0 and room.f_favail == 0)
 
 
 def _room(path: Path) -> str:
-    room = os.statvfs(_there(path))
+    room = _space(path)
     free = f"{room.f_bavail * room.f_frsize / 1e6:.1f} MB free"
     return f"{free}, and no file can be added" if room.f_files and not room.f_favail else free
-
-
-def _there(path: Path) -> Path:
-    return next(one for one in (path, *path.absolute().parents) if one.exists())
 
 
 @contextlib.contextmanager
 def held(path: Path, *, wait: bool = True, shared: bool = False) -> Iterator[IO[str]]:
     """Hold the lock of a file, made if it is missing; gives the open file, for a note of who holds it.
 
-    Several may hold it at once where each of them asks for it `shared`. Raises BlockingIOError where another holds it
-    and `wait` is false.
+    Several may hold it `shared`. Raises BlockingIOError where another holds it and `wait` is false.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:

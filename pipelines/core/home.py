@@ -88,8 +88,7 @@ class Home:
     def refreshing(self, waits: Callable[[str], None] | None = None) -> Iterator[None]:
         """Hold the refresh lock, with a note of who does. A thread that holds it already goes on.
 
-        Args:
-            waits: Waits for another process to end, and reports it by this; without it Busy is raised at once.
+        With `waits` it waits for another process to end, and reports it by this; without, Busy is raised at once.
         """
         place, refreshing = self.folder.resolve(), _mine.__dict__.setdefault("refreshing", set())
         if place in refreshing:

@@ -9,15 +9,9 @@ if TYPE_CHECKING:
 
 
 def png(draw: Callable[["Axes"], None], size: tuple[float, float], dpi: int) -> tuple[bytes, str]:
-    """What `draw` draws on a pair of axes.
+    """What `draw` draws on a pair of axes and names by their title: the bytes of the file, and the title.
 
-    Args:
-        draw: Draws, and names what it drew by the axes' title.
-        size: Width and height, in inches.
-        dpi: Pixels an inch.
-
-    Returns:
-        The bytes of the file, and the title.
+    `size` is width and height in inches, `dpi` pixels an inch.
     """
     from matplotlib.figure import Figure  # half a second, which no command that draws nothing should pay
 

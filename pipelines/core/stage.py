@@ -68,10 +68,7 @@ class Stage:
         return decisive | ({"models": self.models(settings)} if self.asks else {})
 
     def size(self, settings: Any) -> int | None:
-        """How many things it asks about at most (`sizes` beside its models in the settings).
-
-        None: about all, or it asks nothing.
-        """
+        """How many things it asks about at most (`sizes` beside its models); None: about all, or it asks nothing."""
         if not self.asks:
             return None
         size: int | None = getattr(getattr(settings, self.asks.partition(".")[0]).sizes, self.name)

@@ -117,7 +117,8 @@ def _asset(site: Site) -> dg.AssetsDefinition:
                 collected = collect(home.folder, store, job, warn=context.log.warning, exit_code=exit_code)
         except (CrawlFailed, RequestError) as error:
             # A site that refuses us is left alone: nothing is tried again before somebody has read this.
-            raise dg.Failure(str(error), metadata=_figures(job.stopped), allow_retries=False) from error
+            figures = {name: value for name, value in job.stopped.items() if value is not None}
+            raise dg.Failure(str(error), metadata=figures, allow_retries=False) from error
         versions = {version.partition: version for version in collected}
         place = partition(site.name, last)
         versions.pop(place, None)
@@ -127,7 +128,8 @@ def _asset(site: Site) -> dg.AssetsDefinition:
         yield dg.MaterializeResult(
             asset_key=key,
             data_version=dg.DataVersion(stands.version if stands else "nothing"),
-            metadata=_figures(job.stats) | (describe(stands, store) if stands else {}),
+            metadata={name: value for name, value in job.stats.items() if value is not None}
+            | (describe(stands, store) if stands else {}),
         )
         yield from _checked(key, job.stats, coverage(store, job))
 
@@ -141,11 +143,6 @@ def _run(job: Job, context: dg.AssetExecutionContext, pipes: dg.PipesSubprocessC
     except DagsterPipesExecutionError as error:  # it has the code in its words alone
         return int(str(error).rpartition(" ")[2])
     return 0
-
-
-def _figures(figures: dict[str, Any]) -> dict[str, Any]:
-    """The figures of a crawl as metadata."""
-    return {name: value for name, value in figures.items() if value is not None}
 
 
 def _checked(key: dg.AssetKey, stats: dict[str, Any], shares: list[Coverage]) -> Iterator[dg.AssetCheckResult]:

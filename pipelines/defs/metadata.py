@@ -60,11 +60,11 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
     if version.table not in PARTITIONED:  # the raw zone: not even ten rows of it
         dropped = store.read_dropped(version.table, version.version).collect()
         shown |= _samples(rows, TABLES[version.table])
-        pairs = _merged_pairs(version, rows, dropped, store)
-        if pairs is not None:
+        if (pairs := _merged_pairs(version, rows, dropped, store)) is not None:
             shown["merged_pairs"] = records(map(_cells, pairs.to_dicts()))
         shown |= {name: dg.MetadataValue.md(made) for name, made in plots(version.table, rows, dropped).items()}
-        shown |= _diversity(version, rows, store)
+        if version.table == "rewritten_dialogues" and rows.height:
+            shown |= _diversity(version, store)
     note = dict(version.manifest.runs[-1].note)
     if note:
         if "unknown_strategies" in note:  # the names themselves are the file's own words: they stay in the manifest
@@ -73,15 +73,12 @@ def describe(version: Version, store: Store) -> dict[str, Any]:
     return shown
 
 
-def _diversity(version: Version, rows: pl.DataFrame, store: Store) -> dict[str, Any]:
-    """Of rewritten dialogues: how varied they are beside those that they were made from."""
-    if version.table != "rewritten_dialogues" or rows.is_empty():
-        return {}
+def _diversity(version: Version, store: Store) -> dict[str, Any]:
+    """How varied rewritten dialogues are beside those that they were made from."""
     figures = dialogue_diversity(store, version)
     shown: dict[str, Any] = {"diversity": records(map(_cells, figures.to_dicts()))}
     for lang in figures["lang"].unique(maintain_order=True):
-        made = drawn(partial(diversity_bars, figures=figures, lang=lang))
-        if made is not None:
+        if (made := drawn(partial(diversity_bars, figures=figures, lang=lang))) is not None:
             shown[f"diversity_{lang}"] = dg.MetadataValue.md(made)
     return shown
 

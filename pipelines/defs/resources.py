@@ -18,10 +18,8 @@ from pipelines.store.store import Store
 class HomeResource:
     """The home of a corpus. No run configuration names it: it is the home of the process.
 
-    Args:
-        path: Another one, for code that runs assets itself.
-        runner: What such code knows of the stages already.
-        report: Hears of each stage when it is done.
+    Code that runs assets itself gives the `path` of another, the `runner` that knows the stages already, and a `report`
+    that hears of each stage when it is done.
     """
 
     def __init__(

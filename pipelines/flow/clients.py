@@ -22,8 +22,8 @@ class ClientPool:
         home: Where the ledger is; None: nothing that costs money can be asked.
         llm: How models are asked.
         provider: Who is asked, whatever the settings say; None: as the settings say, then as the tables were made.
-        budget: The most that may be spent in this refresh; None: nothing that costs money is asked.
-        budget_of: Whose budget that is. Refreshes share one, for one is at work at a time; a run in Dagster has one.
+        budget: The most that may be spent; None: nothing that costs money is asked.
+        budget_of: Whose budget that is: refreshes share one, a run in Dagster has its own.
         batch: Ask through batch interfaces where a model has a price for it.
         allow_shrink: Whether answers alone may halve a table (`pipelines.flow.runner`).
         progress: Hears how far a stage is.

@@ -76,7 +76,7 @@ def refresh(
         settings: All settings.
         select: Groups, tables or stages; all of them where nothing is named.
         clients: Who answers questions; None: as the settings or the tables say, and nobody for money.
-        run: What runs `refresh_stage` for the stages that are stale, or come after one that is; None: one by one, here.
+        run: Runs `refresh_stage` for the stages that are stale, or come after one that is; None: one by one, here.
         report: Hears of each stage when it is done.
 
     Raises Busy where another refresh is at work, RequestError where nothing was ever imported; UnknownPrice before
@@ -113,10 +113,7 @@ def refresh(
 
 
 def refresh_stage(runner: Runner, stage: Stage) -> Outcome:
-    """Run a stage if it is stale and waits for nothing. The caller holds the refresh lock.
-
-    Raises what `Runner.status` and `Runner.run` raise.
-    """
+    """Run a stage if it is stale and waits for nothing. The caller holds the refresh lock."""
     started = time.monotonic()
     status = runner.status(stage)
     if ran := _is_due(status):
@@ -155,17 +152,12 @@ def estimates(
 
 def _require_prices(stages: Iterable[Stage], runner: Runner) -> None:
     """Raises UnknownPrice where the stages may ask a paid model whose price nobody has said."""
-    paid = [stage for stage in stages if _is_paid(stage, runner)]
-    if paid:
-        known = profiles(runner.settings.llm.profiles)
-        prices(profile(known, alias) for stage in paid for alias in stage.models(runner.settings))
-
-
-def _is_paid(stage: Stage, runner: Runner) -> bool:
-    try:
-        return runner.provider(stage) in PAID
-    except DamagedVersion:  # it waits until somebody says who answers
-        return False
+    aliases: list[str] = []
+    for stage in stages:
+        with contextlib.suppress(DamagedVersion):  # it waits until somebody says who answers
+            aliases += stage.models(runner.settings) if runner.provider(stage) in PAID else ()
+    known = profiles(runner.settings.llm.profiles) if aliases else {}
+    prices(profile(known, alias) for alias in aliases)
 
 
 def _require_sources(home: Path, store: Store) -> None:
@@ -185,8 +177,7 @@ def states(store: Store, settings: Settings) -> dict[str, str]:
     known: dict[str, str] = {}
     runner = Runner(store, settings)
     for table, stage in MAKERS.items():
-        state = _state(table, stage, runner, known)
-        if state is not None:
+        if (state := _state(table, stage, runner, known)) is not None:
             known[table] = state
     return known
 

@@ -35,11 +35,8 @@ _NAME_ONE = "--provider openai, or a local one (docs/asking.md)"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What is known of a stage before anything is done about it.
-
-    stale: whether a run could change anything.
-    waits: what it waits for, and so is left as it is all the same ("for a budget: …"); None where it does not.
-    damaged: what is wrong with the tables that it would make, in words.
+    """What is known of a stage before anything is done about it: whether a run could change anything, what it waits for
+    ("for a budget: …"), and so is left as it is all the same, and what is wrong with the tables that it would make.
     """
 
     stale: bool
@@ -49,7 +46,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """What a run of a stage takes: its parents, their rows by table, its arguments, the provider, the questions."""
+    """What a run of a stage takes; `plan` holds the questions."""
 
     parents: list[Version]
     rows: dict[str, pl.DataFrame]
@@ -61,10 +58,7 @@ class _Inputs:
 class Runner:
     """Tells the status of stages, and runs them: each is examined once, and its questions are planned once.
 
-    Args:
-        store: Where the tables are.
-        settings: All settings.
-        clients: Who answers questions; without it as the settings or the tables say, and nobody for money.
+    Without `clients` the settings or the tables say who answers questions, and nobody does for money.
     """
 
     def __init__(self, store: Store, settings: Settings, clients: ClientPool | None = None) -> None:
@@ -89,9 +83,10 @@ class Runner:
         waits = self.waits_for_model(stage) or self._waits_for_parents(stage)
         if waits is not None:
             return Status(stale=False, waits=waits)
-        stale = self.is_stale(stage)
-        waits = self._waits_for_budget(stage) if stale else None
-        return Status(stale, waits, self._damage(stage) if stale and waits is None else ())
+        if not self.is_stale(stage):
+            return Status(stale=False)
+        waits = self._waits_for_budget(stage)
+        return Status(True, waits, self._damage(stage) if waits is None else ())
 
     def is_stale(self, stage: Stage) -> bool:
         """Whether a run of the stage could change anything: a parent, the code, or a setting is another, a file is
@@ -160,8 +155,7 @@ class Runner:
         try:
             run = None if self.store.pointer(table) is None else self.store.version(table).manifest.runs[-1]
         except DamagedVersion as error:
-            whole = [version.manifest.runs[-1] for version in self.store.versions(table)]
-            if not whole:
+            if not (whole := [version.manifest.runs[-1] for version in self.store.versions(table)]):
                 raise DamagedVersion(
                     f"{error.what}; it alone could tell who answered the questions of {table}",
                     where=error.where,
@@ -290,10 +284,9 @@ def _require_size(table: str, rows: int, unanswered: int, run: Run, store: Store
 
 def reconciliations(stage: Stage, table: str, store: Store) -> list[Reconciliation]:
     """The reconciliations of a table as it is stored, against the versions that it was made from."""
-    made = store.version(table)
     kept, dropped = store.read(table).collect(), store.read_dropped(table).collect()
     parents = []
-    for name, version in made.manifest.runs[-1].parents.items():
+    for name, version in store.version(table).manifest.runs[-1].parents.items():
         source, _, partition = name.partition("/")
         parents.append(store.version(source, version, partition or None))
     rows = _rows(store, stage.parents, parents)
@@ -304,10 +297,7 @@ def reconciliations(stage: Stage, table: str, store: Store) -> list[Reconciliati
 
 
 def parents_of(stage: Stage, store: Store) -> list[Version]:
-    """The current versions of a stage's parents.
-
-    Raises NoVersion where a stage before this one never ran.
-    """
+    """The current versions of a stage's parents. Raises NoVersion where a stage before this one never ran."""
     current = {table: store.current(table) for table in stage.parents}
     for table, versions in current.items():
         if not versions and table in needed(stage):

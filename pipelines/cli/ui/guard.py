@@ -32,12 +32,8 @@ _READS = frozenset({"GET", "HEAD"})
 class Guard:
     """An ASGI app around another one.
 
-    Args:
-        app: Whom it guards.
-        names: Of this server, as they stand in an address: `127.0.0.1`, `localhost`, `[::1]`.
-        port: That it listens on.
-        token: Opens the door: in the address it becomes the cookie.
-        post_only: Paths that answer to POST and WebSockets alone.
+    The server goes by `names`, as they stand in an address (`127.0.0.1`, `localhost`, `[::1]`), and a port. The token
+    in the address becomes the cookie. The paths `post_only` answer to POST and WebSockets alone.
     """
 
     def __init__(self, app: App, *, names: Iterable[str], port: int, token: str, post_only: Iterable[str] = ()) -> None:
