@@ -5,7 +5,6 @@ import importlib
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 from pipelines.settings import ROOT
@@ -105,12 +104,6 @@ def test_ci_runs_the_readmes_tests_and_all_others():
     assert "\nmake test-all\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert re.search(r"^\$ make test\b.*\n\$ make test-all\b", readme, re.MULTILINE)
-
-
-def test_no_two_modules_of_tests_have_one_name():
-    """pytest imports each by its name alone."""
-    names = Counter(Path(path).name for path in SOURCES if Path(path).name.startswith("test_"))
-    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_nothing_of_the_default_home_can_be_committed():

@@ -55,10 +55,8 @@ def test_a_table_that_drops_from_many_sources_for_many_reasons_is_still_drawn():
 
 def test_rewritten_dialogues_show_how_varied_they_are(sample_store):
     version = sample_store.version("rewritten_dialogues")
-    shown = describe(version, sample_store)
-    records = [record.data for record in shown["diversity"].records]
-    figures = dialogue_diversity(sample_store, version)
-    assert [record["figure"] for record in records] == figures["figure"].to_list()
+    shown, figures = describe(version, sample_store), dialogue_diversity(sample_store, version)
+    assert [record.data["figure"] for record in shown["diversity"].records] == figures["figure"].to_list()
     for lang in figures["lang"].unique():
         assert png_of(shown[f"diversity_{lang}"].md_str).startswith(b"\x89PNG")
 
