@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -17,24 +18,24 @@ from pipelines.settings import Settings
 from pipelines.store import Store
 
 
-def _hold(home: Path, ready, done) -> None:
+def _hold(home: Path, ready) -> None:
     def wait(*_) -> None:
         ready.set()
-        done.wait(60)
+        time.sleep(60)
 
     refresh(home, Settings(seed=1), ["splits"], run=wait)
 
 
 @pytest.fixture
 def holder(sample_home):
-    """Another process that refreshes `sample_home`, until it is ended."""
+    """Another process that refreshes `sample_home`, until it is killed."""
     context = multiprocessing.get_context("spawn")
-    ready, done = context.Event(), context.Event()
-    other = context.Process(target=_hold, args=(sample_home, ready, done))
+    ready = context.Event()
+    other = context.Process(target=_hold, args=(sample_home, ready))
     other.start()
     assert ready.wait(60)
     yield other
-    done.set()
+    other.kill()
     other.join(60)
 
 
@@ -74,7 +75,7 @@ def test_only_one_refresh_at_a_time(sample_home, holder):
 
 @pytest.mark.drill("kill")
 def test_a_lock_left_by_a_dead_process_holds_nobody_up(sample_home, holder):
-    os.kill(holder.pid, 9)
+    holder.kill()
     holder.join(60)
     assert refresh(sample_home, Settings())
 
