@@ -11,8 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from anyio import CapacityLimiter
-
 # All ours. After so many good answers one more request may be in flight. A storm is when at least so many, and this
 # share, of about the last so many answers are 429: a few of them come from a host that keeps several queues, and to
 # slow down for each would end at one request at a time.
@@ -91,6 +89,8 @@ class Limits:
     """
 
     def __init__(self, most: int, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
+        from anyio import CapacityLimiter
+
         self.most = self.limit = most
         self.storm = 0  # how many there were
         self._slots = CapacityLimiter(most)

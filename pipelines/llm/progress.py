@@ -79,9 +79,8 @@ class Lines:
         if (done == total and done > cached) or now - self._logged_at >= _EVERY:
             self._logged_at = now
             called = done - self._before
-            left = (
-                f", {_duration((total - done) * (now - self._since) / called)} left" if called and done < total else ""
-            )
+            rest = (total - done) * (now - self._since) / called if called and done < total else 0.0
+            left = f", {_duration(rest)} left" if rest else ""
             self._log(
                 f"{stage}: {done:,} of {total:,} done, {cached:,} of them without a call, {failed:,} failed, "
                 f"spent {spent:.4f}{left}"

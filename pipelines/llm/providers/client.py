@@ -187,14 +187,12 @@ class OpenAIClient(ProfileClient):
         """Ends the requests by asking. Everything that can be known to be wrong is said before anything leaves."""
         aliases = list(dict.fromkeys(pending.profile.alias for pending in requests))
         budget = self._open_budget(stage, aliases, len(requests))
-        finished = False
+        before, self._broken_off = self._broken_off, True  # unless it comes to its end
         try:
             self._run(self._send_all(stage, requests, aliases, budget, tally))
-            finished = True
         except BudgetSpent as error:
             raise error.with_waiting(sum(pending.reply is None for pending in requests)) from None
-        finally:
-            self._broken_off = self._broken_off or not finished
+        self._broken_off = before
 
     async def _send_all(
         self, stage: str, requests: list[PendingRequest[Any]], aliases: list[str], budget: int | None, tally: Tally

@@ -47,7 +47,7 @@ def test_the_whole_file_of_the_docs_gives_every_model_a_price(tmp_path):
 
 
 @pytest.mark.parametrize("alias", ['a "model"', "m²", "gpt-4o_mini"])
-def test_the_remedy_names_any_alias_as_toml_can_read_it(alias, tmp_path):
+def test_the_hint_names_any_alias_as_toml_can_read_it(alias, tmp_path):
     mine = profile(profiles(written(tmp_path, f"[{json.dumps(alias, ensure_ascii=False)}]\nmodel = 'm'\n")), alias)
     with pytest.raises(UnknownPrice) as caught:
         price(mine)
