@@ -35,8 +35,7 @@ class PageStore:
     def __init__(self, path: Path, *, expire_before: float = 0.0) -> None:
         """Opens or makes the file, and deletes what is older than `expire_before` (seconds since 1970).
 
-        Raises:
-            CrawlError: for a file that is no such store.
+        Raises CrawlError for a file that is no such store.
         """
         self.path = path
         try:

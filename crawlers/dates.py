@@ -61,9 +61,8 @@ _LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecon
 def moment(text: str, fetched_at: datetime) -> Moment:
     """The moment that `text` names on a page fetched at `fetched_at` (aware).
 
-    Raises:
-        ValueError: `text` is no time that we know, can not be, or lies more than a day ahead of `fetched_at`. The
-            message does not repeat it: on a page that has changed, anything may stand there.
+    Raises ValueError where `text` is no time that we know, can not be, or lies more than a day ahead of `fetched_at`.
+    The message does not repeat it: on a page that has changed, anything may stand there.
     """
     words = _PREFIX.sub("", " ".join(text[: 4 * _LONGEST].split()))  # split also takes the &nbsp; of Discuz
     if len(words) > _LONGEST:
@@ -190,8 +189,7 @@ class Window:
     def parse(cls, first: str | None, last: str | None, today: date) -> "Window":
         """The window between two ISO days. Without `last` it ends `today`; without `first` it is one day long.
 
-        Raises:
-            RequestRefused: for text that is no day, and for a window that ends before it begins, or has not begun.
+        Raises RequestRefused for text that is no day, and for a window that ends before it begins, or has not begun.
         """
         until = _day(last, "--until") if last else today
         window = cls(_day(first, "--from") if first else until, until)

@@ -50,9 +50,8 @@ def find(node: Node, css: str) -> list[Node]:
 def parsed(html: str) -> Selector:
     """A page in HTML.
 
-    Raises:
-        ValueError: The parser gave up before the end, as where tags are nested too deeply: its tree would look like
-            a whole, shorter page.
+    Raises ValueError where the parser gave up before the end, as where tags are nested too deeply: its tree would look
+    like a whole, shorter page.
     """
     # parsel's own parser keeps its errors to itself.
     parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)

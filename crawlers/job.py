@@ -47,9 +47,8 @@ class Job:
     def __init__(self, folder: Path, request: Mapping[str, object]) -> None:
         """Makes or opens `folder`.
 
-        Raises:
-            RequestRefused: for a folder that can not be made or written.
-            CrawlError: for a job that is over, of another request, in use, or damaged.
+        Raises RequestRefused for a folder that can not be made or written, and CrawlError for a job that is over, of
+        another request, in use, or damaged.
         """
         self.folder = folder
         self.pages, self.items = folder / "pages.sqlite", folder / "items.jsonl"
@@ -219,8 +218,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def lock_host(base_url: str) -> IO[str]:
     """The lock of the host and port of `base_url`; held until the file is closed or the process ends, however it ends.
 
-    Raises:
-        CrawlError: for a host that another process crawls, and where there is no folder for locks of ours alone.
+    Raises CrawlError for a host that another process crawls, and where there is no folder for locks of ours alone.
     """
     parts = urlsplit(base_url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]

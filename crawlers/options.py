@@ -89,8 +89,7 @@ class Options:
 def read_options(site: Site, strings: Mapping[str, str | None]) -> Options:
     """The options of a crawl of `site`, from the strings of a command line (`Arguments`).
 
-    Raises:
-        RequestRefused: for a wrong argument, before a single page is requested.
+    Raises RequestRefused for a wrong argument, before a single page is requested.
     """
     for name in strings:
         if name not in Arguments.model_fields:

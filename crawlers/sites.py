@@ -105,8 +105,7 @@ class Site(_Closed):
 def read_site(path: Path) -> Site:
     """The site that the TOML file at `path` describes.
 
-    Raises:
-        RequestRefused: for a file that can not be read, is no TOML, or has a wrong key or value.
+    Raises RequestRefused for a file that can not be read, is no TOML, or has a wrong key or value.
     """
     try:
         fields = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -141,8 +140,7 @@ def sites() -> dict[str, Site]:
 def find_site(source: str) -> Site:
     """The site of a name, or of a path to a TOML file outside the repository.
 
-    Raises:
-        RequestRefused: for a name that no file has.
+    Raises RequestRefused for a name that no file has.
     """
     if source.endswith(".toml"):
         return read_site(Path(source))

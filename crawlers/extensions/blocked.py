@@ -140,9 +140,9 @@ class StopWhereBlocked:
         return response
 
 
-def first_url(request: Request) -> str:
+def first_url(call: Request | Response) -> str:
     """The address that was requested first: the one that a redirect led to may have the words of a title in it."""
-    url: str = request.meta.get("redirect_urls", [request.url])[0]
+    url: str = call.meta.get("redirect_urls", [call.url])[0]
     return url
 
 

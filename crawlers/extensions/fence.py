@@ -59,8 +59,7 @@ class SameSiteRedirects(RedirectMiddleware):
     ) -> Request | Response:
         """The redirected request, or the response where it is none.
 
-        Raises:
-            Refused: for a redirect to another host or scheme, and for one that goes on and on.
+        Raises Refused for a redirect to another host or scheme, and for one that goes on and on.
         """
         location = response.headers.get("Location")
         if location is None or response.status not in (301, 302, 303, 307, 308):

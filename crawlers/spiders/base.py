@@ -162,7 +162,7 @@ class ForumSpider(Spider):
                 return
             # Pages in HTML are linked because they have posts; an API may well end with one that has none.
             if frontier.number == 0 or not (self._engine.JSON or frontier.behind):
-                block(self.crawler, "emptiness", _first_url(response))
+                block(self.crawler, "emptiness", first_url(response))
                 return
         if page.refused:
             self._count(self._refused, "refused", "offsite", page.refused)
@@ -208,7 +208,7 @@ class ForumSpider(Spider):
             self._unread_in_a_row += not draft.unread_before
             if self._unread_in_a_row >= self.settings.getint("CRAWL_UNREAD_MAX"):
                 reason = "unknown_layout" if isinstance(error, UnknownLayout) else "blocked"
-                block(self.crawler, "emptiness", _first_url(response), reason)
+                block(self.crawler, "emptiness", first_url(response), reason)
             return
         self._unread_in_a_row = 0
         yield from self._settle(draft)
@@ -351,7 +351,7 @@ class ForumSpider(Spider):
         if response.meta.get("dont_cache"):
             return []
         assert response.request is not None
-        return [response.request.replace(url=_first_url(response), meta={"dont_cache": True})]
+        return [response.request.replace(url=first_url(response), meta={"dont_cache": True})]
 
     def _read(self, reader: Callable[..., Any], response: Response) -> Any:
         """The records of a page; PageError for one that can not be read."""
@@ -400,7 +400,7 @@ class ForumSpider(Spider):
         if self.job is not None:
             with stop_where_unwritten(self.crawler, self.job.folder / "unknown"):
                 where = self.job.keep_page(response.url, response.body)
-        logger.warning("%s at %s (%s)", error, _first_url(response), where)
+        logger.warning("%s at %s (%s)", error, first_url(response), where)
 
     def _count_failure(self, failure: Failure, *, known: bool = False) -> str:
         error = failure.value
@@ -418,12 +418,6 @@ class ForumSpider(Spider):
             self._count(self._errors, "errors", kind)
         logger.warning("%s: %s", kind, url)
         return kind
-
-    @property
-    def _too_many_lost(self) -> bool:
-        """Whether the server failed to give so many posts that the same job should request them once more."""
-        most, share = self.settings.getint("CRAWL_LOST_MAX"), self.settings.getfloat("CRAWL_LOST_SHARE")
-        return self._failed >= most and self._failed >= share * (self._requested + self._outcomes["had"])
 
     @property
     def _full(self) -> bool:
@@ -449,8 +443,9 @@ class ForumSpider(Spider):
         for lost in ("unwritten", "unexpected"):
             if reason in DONE and self._errors[lost]:
                 reason = lost
-        if reason in DONE and self._too_many_lost:
-            reason = "too_many_lost"
+        most, share = self.settings.getint("CRAWL_LOST_MAX"), self.settings.getfloat("CRAWL_LOST_SHARE")
+        if reason in DONE and self._failed >= max(most, share * (self._requested + self._outcomes["had"])):
+            reason = "too_many_lost"  # the same job requests them once more
         summary = self._sum_up(reason)
         if summary["list_ended_first"]:
             first = self.options.window.first
@@ -538,11 +533,6 @@ def _apply(options: Options, settings: BaseSettings) -> None:
         "HTTPCACHE_ENABLED": options.args.job is not None,
     }
     settings.setdict(changes, priority="spider")
-
-
-def _first_url(response: Response) -> str:
-    assert response.request is not None
-    return first_url(response.request)
 
 
 def _is_of_the_server(error: BaseException | None) -> bool:

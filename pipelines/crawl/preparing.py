@@ -37,10 +37,8 @@ def prepare(
     Of the posts in `store` nothing unchanged is fetched; `base_url` is another address of the site; without `delays`
     only this machine is crawled.
 
-    Raises:
-        UnknownName: for an unknown source.
-        RequestError: without a key for the authors' pseudonyms, and for an address that is not the source's.
-        CrawlError: for a damaged takedown list.
+    Raises UnknownName for an unknown source; RequestError without a key for the authors' pseudonyms, and for an
+    address that is not the source's; CrawlError for a damaged takedown list.
     """
     if source not in sites():
         raise UnknownName("source", source, sites())

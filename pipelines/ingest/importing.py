@@ -62,11 +62,9 @@ def read(
         author_key: Of the pseudonyms, 16 bytes or more; needed where a mapping names authors.
         mapping: The mapping file, for `mapped` alone.
 
-    Raises:
-        UnknownName: for a set without a reader.
-        UnreadableFile: for a file that is missing, empty, in no known encoding, or of another form altogether.
-        RequestError: for a mapping that is missing or not wanted, or a missing key.
-        Unaccounted: if a record were lost.
+    Raises UnknownName for a set without a reader; UnreadableFile for a file that is missing, empty, in no known
+    encoding, or of another form altogether; RequestError for a mapping that is missing or not wanted, or a missing
+    key; Unaccounted if a record were lost.
     """
     data_set_read, source = _data_set(name, mapping, author_key), data_set or name
     if not _SOURCE.fullmatch(source):
