@@ -26,20 +26,12 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def crawled(
-    home,
-    replica: Replica,
-    instance: dg.DagsterInstance,
-    day: str = DAY,
-    **config: object,
-) -> dg.ExecuteInProcessResult:
+def crawled(home, replica: Replica, instance: dg.DagsterInstance, day: str = DAY, **config: object):
     """One day of the replica, materialised."""
     return crawled_from("replica", home, instance, day, base_url=replica.url, delays=False, **config)
 
 
-def crawled_from(
-    source: str, home, instance: dg.DagsterInstance, day: str = DAY, **config: object
-) -> dg.ExecuteInProcessResult:
+def crawled_from(source: str, home, instance: dg.DagsterInstance, day: str = DAY, **config: object):
     """One day of a site, materialised."""
     make_author_key(home)
     (asset,) = (one for one in crawls if key_of(source) in one.keys)
@@ -71,10 +63,9 @@ def test_a_day_is_crawled_in_a_process_of_its_own_and_its_figures_are_told(tmp_p
         assert made.metadata["items"].value == version.rows
         assert made.metadata["finish_reason"].value == "finished"
         assert made.tags["dagster/data_version"] == version.version
-        evaluations = {one.check_name: one.passed for one in result.get_asset_check_evaluations()}
-        assert evaluations == {"items": True, "coverage": True}
-        (coverage,) = (one for one in result.get_asset_check_evaluations() if one.check_name == "coverage")
-        assert coverage.metadata["answers.likes"].value == "too few to judge"
+        checks = {one.check_name: one for one in result.get_asset_check_evaluations()}
+        assert {name: one.passed for name, one in checks.items()} == {"items": True, "coverage": True}
+        assert checks["coverage"].metadata["answers.likes"].value == "too few to judge"
         lines = [entry.user_message for entry in instance.all_logs(result.run_id)]
         assert any(line.startswith(f"pages {made.metadata['pages'].value}, cached 0") for line in lines), lines
         again = crawled(tmp_path, replica, instance)
@@ -181,18 +172,15 @@ def test_a_crawl_whose_process_dies_says_how(tmp_path, replica, monkeypatch):
     assert "stderr" in died
 
 
-def test_only_a_site_that_is_always_there_must_be_fresh():
+def test_every_host_has_a_pool_and_every_site_an_asset():
     graph = defs.resolve_asset_graph()
     assert graph.get(key_of("xinli001")).freshness_policy is not None
-    assert graph.get(key_of("replica")).freshness_policy is None
-
-
-def test_every_host_has_a_pool_and_every_site_an_asset():
+    assert graph.get(key_of("replica")).freshness_policy is None, "it is not always there"
     assert {key_of(name) for name in crawled_sites()} == {key for asset in crawls for key in asset.keys}
     pools = {asset.op.pool for asset in crawls}
     assert "host_www_xinli001_com" in pools
     assert len(pools) == len({site.host for site in crawled_sites().values()})
-    parents = defs.resolve_asset_graph().get(dg.AssetKey("clean_posts")).parent_keys
+    parents = graph.get(dg.AssetKey("clean_posts")).parent_keys
     assert {key_of(name) for name in crawled_sites()} <= parents
 
 

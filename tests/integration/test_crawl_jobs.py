@@ -37,18 +37,16 @@ def raw(job: Job) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("how", "figures", "says", "hint"),
+    ("how", "says", "hint"),
     [
-        ("blocked", {"blocked": "challenge"}, r"blocked \(challenge\), after 1,200 pages and 1 posts", "for a day"),
-        ("unreachable", {}, "unreachable", "network"),
-        ("unknown_layout", {}, "unknown_layout", "unknown/"),
-        ("shutdown", {}, "shutdown", "run it again"),
-        (None, {}, "broken off", "run it again"),
+        ("blocked", r"blocked \(challenge\), after 1,200 pages and 1 posts", "for a day"),
+        ("shutdown", "shutdown", "run it again"),
+        (None, "broken off", "run it again"),
     ],
 )
-def test_a_crawl_that_ended_early_is_an_error_and_writes_nothing(tmp_path: Path, how, figures, says, hint):
+def test_a_crawl_that_ended_early_is_an_error_and_writes_nothing(tmp_path: Path, how, says, hint):
     home = Home(tmp_path)
-    job = job_of(home, item("1", "一", None), how=how, **figures, pages=1200)
+    job = job_of(home, item("1", "一", None), how=how, blocked="challenge", pages=1200)
     with pytest.raises(CrawlFailed, match=says) as failed:
         home.collect(job)
     assert hint in failed.value.hint
@@ -149,11 +147,11 @@ def test_a_damaged_memory_names_its_line(tmp_path: Path):
         assert str(failed.value.where) == f"{path}:2"
 
 
-@pytest.mark.parametrize("content", ['{"half', "[]", "{}", "\udc80"])
-def test_damaged_figures_name_their_file(tmp_path: Path, content: str):
+@pytest.mark.parametrize("content", [b'{"half', b"[]", b"\x80"])
+def test_damaged_figures_name_their_file(tmp_path: Path, content: bytes):
     home = Home(tmp_path)
     job = job_of(home, item("1", "一", AT))
-    (job.folder / "stats.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    (job.folder / "stats.json").write_bytes(content)
     for act in (lambda: home.collect(job), home.prepare):
         with pytest.raises(CrawlFailed, match="damaged") as failed:
             act()
@@ -228,12 +226,12 @@ def test_what_cannot_be_crawled_says_so(tmp_path: Path):
             prepare(tmp_path, store, "replica", window, Crawl())
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8765", "http://localhost/qa", "http://[::1]:80"])
-def test_a_replicas_invented_posts_and_a_sites_do_not_mix(tmp_path: Path, url: str):
+def test_a_replicas_invented_posts_and_a_sites_do_not_mix(tmp_path: Path):
     home = Home(tmp_path)
-    with pytest.raises(RequestError, match="invented") as refused:
-        prepare(tmp_path, home.store, "xinli001", Window(DAY, DAY), Crawl(), base_url=url)
-    assert "`replica`" in refused.value.hint
+    for url in ("http://localhost/qa", "http://[::1]:80"):
+        with pytest.raises(RequestError, match="invented") as refused:
+            prepare(tmp_path, home.store, "xinli001", Window(DAY, DAY), Crawl(), base_url=url)
+        assert "`replica`" in refused.value.hint
+        assert url in home.prepare(base_url=url).command
     with pytest.raises(RequestError, match="declared invented"):
         home.prepare(base_url="https://www.xinli001.com")
-    assert url in home.prepare(base_url=url).command

@@ -2,13 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import datetime
 
 import polars as pl
 import pytest
-from crawl_runs import KEY, NOW, crawl, site_file
-from troubled_replica import Replica
+from crawl_runs import KEY, crawl, site_file
 
 from crawlers.dates import day_of
 from schemas.posts import RawPosts
@@ -23,12 +21,6 @@ ENGINES = {
     "nodebb": ("nodebb", "/nodebb", {}),
     "douban_group": ("douban_group", "/douban", {"boards": '[{ id = "tree" }]'}),
 }
-
-
-@pytest.fixture(scope="module")
-def replica() -> Iterator[Replica]:
-    with Replica(posts=180, now=NOW, days=10) as running:
-        yield running
 
 
 def check(rows: list[dict], truth: list[dict], engine: str) -> None:

@@ -23,6 +23,7 @@ def test_lists_have_the_size_and_the_order_of_the_site(posts, fetch):
     def activity(post):
         return max([post["posted_at"], *(answer["posted_at"] for answer in post["answers"])]), post["number"]
 
+    assert fetch("/qa").headers["Set-Cookie"].startswith("acw_tc="), "offered, and not to be taken"
     newest = fetch("/qa?page=2&sort=id").page.css("ul.content > li > p.title a[href*='/qa/']::attr(href)")
     assert newest.re(r"/qa/(\d+)") == [post["ids"]["xinli001"] for post in posts[10:20]]
     active = [post["ids"]["discuz"] for post in sorted(posts, key=activity, reverse=True) if post["board"] == "2"]

@@ -69,7 +69,7 @@ def test_a_line_that_could_not_be_written_whole_is_an_error_and_leaves_nothing(t
     assert ids(tmp_path) == ["1", "2"]
 
 
-@pytest.mark.parametrize("cut", [1, 2, 30, 59])
+@pytest.mark.parametrize("cut", [1, 30])
 def test_half_a_line_of_a_killed_process_is_cut_off(tmp_path, cut):
     with closing(Job(tmp_path, REQUEST)) as job:
         job.append(row("1"))
@@ -106,14 +106,11 @@ def test_only_one_process_works_in_a_folder(tmp_path):
 
 
 def test_robots_is_kept_once_a_content_with_its_hash(tmp_path):
-    now = datetime(2025, 3, 1, tzinfo=UTC)
     with closing(Job(tmp_path, REQUEST)) as job:
-        for body, digest in (*[(b"User-agent: *\nDisallow: /x", "aa")] * 2, (b"", "bb")):
-            job.keep_robots("http://a/robots.txt", body, 200, digest, now)
+        for body, digest in ((b"Disallow: /x", "aa"), (b"Disallow: /x", "aa"), (b"", "bb")):
+            job.keep_robots("http://a/robots.txt", body, 200, digest, datetime(2025, 3, 1, tzinfo=UTC))
     kept = (tmp_path / "robots.txt").read_text(encoding="utf-8")
-    assert kept.count("Disallow: /x") == 1
-    assert "sha256=aa" in kept
-    assert "sha256=bb" in kept
+    assert [kept.count(part) for part in ("Disallow: /x", "sha256=aa", "sha256=bb")] == [1, 1, 1]
 
 
 RAW = {"pages.sqlite", "items.jsonl", "unknown"}

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from crawlers.errors import RequestRefused
-from crawlers.options import CONTACT_VARIABLE, KEY_VARIABLE, Known, read_options, read_takedown
+from crawlers.options import CONTACT_VARIABLE, KEY_VARIABLE, read_options, read_takedown
 from crawlers.sites import find_site
 
 REPLICA = {"base_url": "http://127.0.0.1:8765"}
@@ -109,19 +109,6 @@ def test_a_damaged_line_of_what_was_seen_is_named(site, tmp_path, line):
     with pytest.raises(RequestRefused) as refused:
         read_options(site, {**REPLICA, "seen": str(path)})
     assert f"{path}:2" in str(refused.value)
-
-
-def test_what_was_seen_and_what_was_not_read(site, tmp_path):
-    path = tmp_path / "seen.jsonl"
-    posted = "2025-03-01T20:00:00+00:00"  # the second of March in Shanghai
-    path.write_text(
-        f'{{"source_id": "1", "fingerprint": "2", "posted_at": "{posted}"}}\n'
-        '{"source_id": "2", "fingerprint": null, "posted_at": null, "unread": true}\n', encoding="utf-8"
-    )  # fmt: skip
-    assert read_options(site, {**REPLICA, "seen": str(path)}).seen == {
-        "1": Known("2", date(2025, 3, 2), posted),
-        "2": Known(None, None, None, unread=True),
-    }
 
 
 SOURCES = ("xinli001", "replica")
