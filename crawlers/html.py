@@ -59,7 +59,10 @@ def parsed(html: str) -> Selector:
     if root is None:  # of a comment alone, as parsel has it
         root = etree.fromstring(b"<html/>", parser=parser)
     # Where a parser gives up, it stands within all that is open. That counts where its log of errors is full.
-    if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log) or _open_at_the_end(root) >= DEEPEST:
+    last, depth = root, 0
+    while len(last):
+        last, depth = last[-1], depth + 1
+    if depth >= DEEPEST or any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
         raise ValueError("markup that the parser did not read to its end")
     return Selector(root=root, type="html")
 
@@ -70,14 +73,6 @@ def fragment(html: str) -> Node:
     if any(isinstance(each.tag, str) for each in root.itersiblings()):  # another document begins behind </html>
         raise ValueError("markup that goes on behind its own end")
     return root
-
-
-def _open_at_the_end(root: Node) -> int:
-    """How many elements the last one of a tree stands within."""
-    depth = 0
-    while len(root):
-        root, depth = root[-1], depth + 1
-    return depth
 
 
 def valid(text: str) -> str:

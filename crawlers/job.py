@@ -12,10 +12,8 @@
 ``stats.json``       written last: the job is over, and never continued
 ===================  ============================================================================================
 
-Scrapy's own JOBDIR is not used: killed, it has kept nothing of the posts; finished, it fetches nothing and says so
-with success (spec/crawling.md §3.3).
-
-One crawl a host at a time on this machine: a site counts the requests of all its processes.
+Scrapy's own JOBDIR, killed, has kept nothing of the posts; finished, it fetches nothing (spec/crawling.md §3.3). One
+crawl a host at a time on this machine: a site counts the requests of all its processes.
 """
 
 import contextlib

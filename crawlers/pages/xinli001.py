@@ -151,6 +151,11 @@ def _question(
     address = _post(url)
     if address is None or address[1] != source_id:
         raise PageError("the question's id is not that of its address")
+    body = guard.one(box, css["body"], "the question's text")
+    after = body.getnext()
+    if (body.tail or "").strip() or (after is not None and after.tag == "p" and not after.get("class")):
+        # A paragraph within a paragraph ends it: the rest would be lost without a word.
+        raise PageError("the question's text runs on behind its end")
     tags = [guard.text(tag, f"li, {_PARTS}", "a tag") for tag in html.find(box, css["tags"])]
     names = [" ".join(tag.split()) for tag in tags]
     topic = next((name for name in names if name in TAXONOMY), None)
@@ -158,20 +163,12 @@ def _question(
         source_id=source_id,
         url=guard.plain_url(url, _NOT_THE_POST),
         title=guard.title_of(guard.text(titles[0], f"strong, span, {_PARTS}", "the title")),
-        description=_body(guard.one(box, css["body"], "the question's text")),
+        description=guard.text(body, _PARTS, "the question's text", keep_lines=True),
         topic=topic,
         subtopics=tuple(dict.fromkeys(name for name in names if name and name != topic)),
         author=_person(box, css["asker"], "the asker")[0],
         posted=guard.moment(guard.words(box, css["posted"], "the time of the question"), fetched_at, "the question"),
     )
-
-
-def _body(node: Node) -> str:
-    after = node.getnext()
-    if (node.tail or "").strip() or (after is not None and after.tag == "p" and not after.get("class")):
-        # A paragraph within a paragraph ends it: the rest would be lost without a word.
-        raise PageError("the question's text runs on behind its end")
-    return guard.text(node, _PARTS, "the question's text", keep_lines=True)
 
 
 def _answer(row: Node, css: Mapping[str, str], fetched_at: datetime, layout: str) -> Answer:

@@ -21,7 +21,6 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import Response, TextResponse, XmlResponse
-from scrapy.settings import BaseSettings
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
@@ -95,7 +94,18 @@ class ForumSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *_: Any, **args: str | None) -> Self:
         """Reads the request and opens the job; raises CrawlError before anything is fetched."""
         options = read_options(cls.site, args)
-        _apply(options, crawler.settings)
+        contact = f" (+{options.contact})" if options.contact else ""
+        delays = options.args.delays == "on"
+        # Above the project's settings, below a command line's `-s`.
+        changes = {
+            "USER_AGENT": f"gongqing/{version('gongqing')}{contact}",
+            "DOWNLOAD_DELAY": options.site.politeness.delay if delays else 0.0,
+            "AUTOTHROTTLE_START_DELAY": options.site.politeness.delay,
+            "AUTOTHROTTLE_ENABLED": delays,
+            "CRAWL_DELAYS": delays,
+            "HTTPCACHE_ENABLED": options.args.job is not None,
+        }
+        crawler.settings.setdict(changes, priority="spider")
         spider = cls(options)
         spider._set_crawler(crawler)
         crawler.signals.connect(spider._idle, signal=signals.spider_idle)
@@ -518,21 +528,6 @@ class ForumSpider(Spider):
             "delay": delay_of(self.crawler),
             "seconds": round((datetime.now(UTC) - started).total_seconds(), 3) if started else 0.0,
         }
-
-
-def _apply(options: Options, settings: BaseSettings) -> None:
-    """Sets what of Scrapy's settings depends on the request, above the project's, below a command line's `-s`."""
-    contact = f" (+{options.contact})" if options.contact else ""
-    delays = options.args.delays == "on"
-    changes = {
-        "USER_AGENT": f"gongqing/{version('gongqing')}{contact}",
-        "DOWNLOAD_DELAY": options.site.politeness.delay if delays else 0.0,
-        "AUTOTHROTTLE_START_DELAY": options.site.politeness.delay,
-        "AUTOTHROTTLE_ENABLED": delays,
-        "CRAWL_DELAYS": delays,
-        "HTTPCACHE_ENABLED": options.args.job is not None,
-    }
-    settings.setdict(changes, priority="spider")
 
 
 def _is_of_the_server(error: BaseException | None) -> bool:

@@ -65,18 +65,23 @@ def collect(
     suppressed = pl.col("source_id").is_in(list(taken_down(home, job.source)))
     new = read_journal(job).filter(~suppressed)
     versions, taken_out = [], []
+    settings = {"source": job.source, "window": [str(job.window.first), str(job.window.last)]}
+    note = {name: job.stats.get(name) for name in ("items", "pages", "robots", "finish_reason")}
     with Home(home).lock(f"crawl-{job.source}"), Home(home).lock("incoming"):
         require_no_erasure(home)
         new, _ = SuppressionList(home).sift(new, TABLE)
         dated = new.join(days_of(store, job.source), on="post_id", how="left").with_columns(
-            # A post stays on its first day, however a page may round its date later on.
-            day=pl.coalesce("day", _day_of(pl.col("posted_at"), pl.col("fetched_at")))
+            # A post stays on its first day, however a page may round its date later on; else it is that of posting in
+            # Shanghai or, where the page shows no date, of fetching.
+            day=pl.coalesce("day", pl.coalesce("posted_at", "fetched_at").dt.convert_time_zone(SHANGHAI.key).dt.date())
         )
         for (day,), rows in sorted(dated.partition_by("day", as_dict=True).items()):
             place = partition(job.source, day)
             before = stored(store, place)
             taken_out += before.filter(suppressed)["post_id"].to_list()
-            versions.append(_write(store, job, place, _merge(before.filter(~suppressed), rows.drop("day"))))
+            merged = _merge(before.filter(~suppressed), rows.drop("day"))
+            code = code_version("crawlers.run")
+            versions.append(store.write(TABLE, merged, partition=place, code=code, settings=settings, note=note))
         _remember(Home(home).crawl / job.source / "seen.jsonl", job)
         (job.folder / COLLECTED).touch(mode=0o600)
     if taken_out:
@@ -177,25 +182,9 @@ def _coarseness(precision: str) -> pl.Expr:
     return pl.col(precision).cast(pl.String).replace_strict(ranks, default=len(ranks), return_dtype=pl.Int8)
 
 
-def _write(store: Store, job: Job, place: str, rows: pl.DataFrame) -> Version:
-    return store.write(
-        TABLE,
-        rows,
-        partition=place,
-        code=code_version("crawlers.run"),
-        settings={"source": job.source, "window": [str(job.window.first), str(job.window.last)]},
-        note={name: job.stats.get(name) for name in ("items", "pages", "robots", "finish_reason")},
-    )
-
-
 def _parse_times(item: dict[str, Any]) -> dict[str, Any]:
     times = {name: item[name] for name in ("posted_at", "fetched_at") if isinstance(item.get(name), str)}
     return item | {name: dt.datetime.fromisoformat(time) for name, time in times.items()}
-
-
-def _day_of(posted_at: pl.Expr, fetched_at: pl.Expr) -> pl.Expr:
-    """The day of posting in Shanghai; of fetching, where the page shows no date."""
-    return pl.coalesce(posted_at, fetched_at).dt.convert_time_zone(SHANGHAI.key).dt.date()
 
 
 def _remember(path: Path, job: Job) -> None:

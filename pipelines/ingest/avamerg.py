@@ -1,11 +1,9 @@
 """AvaMERG (Zhang et al., 2025): EmpatheticDialogues with speech, talking faces and chains of empathy.
 
-A JSON list of conversations. A turn is a *view* of the conversation: `context` (the situation), `dialogue_history` up
-to a speaker's utterance, `response` of the listener and `chain_of_empathy` (the test split has neither). The views of
-one conversation are laid over each other; a conversation whose views contradict each other is dropped.
-
-The clips are named by a rule and not in the JSON: ``dia<conversation_id>utt<index>_<profile ID>`` as .wav and .mp4.
-Where an utterance names its own files, those count.
+A turn is a *view* of its conversation: `context`, `dialogue_history` up to a speaker's utterance, the listener's
+`response` and `chain_of_empathy` (the test split has neither). The views are laid over each other; a conversation whose
+views contradict each other is dropped. Clips are named by a rule, ``dia<conversation_id>utt<index>_<profile ID>`` as
+.wav and .mp4, unless an utterance names its own files.
 """
 
 from collections.abc import Iterator
@@ -13,18 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from pipelines.ingest import jsons
-from pipelines.ingest.forms import (
-    AliasedForm,
-    Form,
-    Name,
-    OptionalName,
-    OptionalNumber,
-    OptionalText,
-    Unfit,
-    fill,
-    flattened,
-)
+from pipelines.ingest import forms, jsons
+from pipelines.ingest.forms import AliasedForm, Form, Name, OptionalName, OptionalNumber, OptionalText, Unfit, flattened
 from pipelines.ingest.records import Broken, Dialogue, Media, Record, Source, Utterance
 
 CLIP_LICENCE = "not stated"
@@ -105,7 +93,7 @@ def _clips(spoken: _Utterance, record: _Conversation, index: int) -> tuple[Media
     key = f"{spoken.role}_profile"
     profile = (record.model_extra or {}).get(key)
     if not any(uri for uri, _ in clips) and profile is not None:
-        voice = fill(_Profile, profile, key).voice
+        voice = forms.fill(_Profile, profile, key).voice
         clip = voice and f"dia{record.conversation_id}utt{index}_{voice}"
         clips = [(clip and f"{clip}.wav", "audio"), (clip and f"{clip}.mp4", "video")]
     return tuple(Media(uri, kind, licence=CLIP_LICENCE) for uri, kind in clips if uri)

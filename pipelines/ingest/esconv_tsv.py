@@ -1,12 +1,9 @@
 """ESConv as windows of up to five utterances (``…WithStrategy_short.tsv``), put together again.
 
 A line is a window: utterances joined by `` EOS ``, each ``weight role index [Strategy] text`` (role 0 the seeker, 1 the
-supporter, who alone has a strategy; index from 0). It ends with a supporter's utterance, and the next line with the
-next one, so that windows overlap: in the shared file 2,985 of them hold 211 dialogues. A window whose last index is
-not above the one before it begins the next dialogue.
-
-A record is a dialogue, or a line that is no window or fits nowhere. Seekers who write five lines and more push
-their first ones out of every window: such gaps (8 of the 211) stand in the attribute `missing_utterances`.
+supporter, who alone has a strategy; index from 0). Windows overlap: each line ends with the supporter's next utterance.
+One whose last index is not above the one before it begins the next dialogue. Seekers who write five lines and more push
+their first ones out of every window: such gaps stand in the attribute `missing_utterances`.
 """
 
 import re

@@ -1,8 +1,7 @@
 """The files of an import, and their texts: one file, a folder, a tar or a zip. Nothing is ever unpacked to disk.
 
-All sizes are unpacked sizes, counted during unpacking: an archive may hold thousands of times as much as it weighs. One
-file at a time is in memory, or small ones of _HELD together. With its text, of four bytes a character at most, once or
-twice, that is less than 10 GiB at the bounds below; the rows that are kept come on top.
+All sizes are counted during unpacking: an archive may hold thousands of times what it weighs. One file at a time is in
+memory with its text, or small ones of _HELD together: less than 10 GiB at the bounds below, and the rows kept on top.
 """
 
 import codecs

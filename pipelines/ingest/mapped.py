@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, tzinfo
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -27,7 +27,7 @@ from pipelines.ingest.forms import (
     kind,
     stripped,
 )
-from pipelines.ingest.mapping import Answers, Clips, Mapping, Turns
+from pipelines.ingest.mapping import Answers, Mapping, Turns
 from pipelines.ingest.records import Answer, Broken, DataSet, Dialogue, Media, Origin, Post, Record, Source, Utterance
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
@@ -185,13 +185,12 @@ def _utterance(mapping: Mapping, section: Turns, value: Any, place: str) -> Utte
     turn = _picked(_Turn, value, section, place, media=section.media.list if section.media else None)
     roles = mapping.roles
     role = "seeker" if turn.role in roles.seeker else "supporter" if turn.role in roles.supporter else turn.role
-    clips = () if section.media is None else _clips(turn.media or (), section.media, place)
-    return Utterance(role, turn.text, turn.strategies, turn.emotion, turn.feedback, clips)
-
-
-def _clips(values: Iterable[Any], section: Clips, place: str) -> tuple[Media, ...]:
-    clips = (_picked(_Clip, value, section, f"{place}.{section.list}[{i}]") for i, value in enumerate(values))
-    return tuple(Media(**clip.model_dump()) for clip in clips)
+    clips: list[Media] = []
+    if section.media is not None:
+        for i, entry in enumerate(turn.media or ()):
+            clip = _picked(_Clip, entry, section.media, f"{place}.{section.media.list}[{i}]")
+            clips.append(Media(**clip.model_dump()))
+    return Utterance(role, turn.text, turn.strategies, turn.emotion, turn.feedback, tuple(clips))
 
 
 def _time(mapping: Mapping, value: object, path: str | None) -> tuple[datetime | None, str | None]:

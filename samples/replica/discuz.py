@@ -83,19 +83,11 @@ def _forum(world: World, fid: int, page: int, rewritten: bool) -> dict[str, Any]
         return _message("抱歉，指定的版块不存在")
     posts = [post for post in world.most_active() if board_of(post) == fid]
     normal = [post for post in posts if not post.notice]
-    before, after = _forum_link(rewritten, fid, "PAGE").split("PAGE")
     return {
-        "title": BOARDS[fid],
-        "message": "",
-        "post": None,
-        "fid": fid,
-        "board": BOARDS[fid],
+        **_page(BOARDS[fid], None, fid, page, last_page(len(normal), THREADS_A_PAGE)),
+        "pages_link": _forum_link(rewritten, fid, "PAGE").split("PAGE"),
         "stuck": [post for post in posts if post.notice] if page <= 1 else [],
         "posts": sheet(normal, max(1, page), THREADS_A_PAGE),
-        "page": page,
-        "pages": last_page(len(normal), THREADS_A_PAGE),
-        "pages_before": before,
-        "pages_after": after,
     }
 
 
@@ -107,19 +99,17 @@ def _thread(world: World, thread: int, page: int, rewritten: bool) -> dict[str, 
     pages = last_page(len(messages), MESSAGES_A_PAGE)
     # Beyond the last page Discuz shows the last one.
     page = min(max(1, page), pages)
-    before, after = _thread_link(rewritten, post, "PAGE").split("PAGE")
     return {
-        "title": post.title,
-        "message": "",
-        "post": post,
-        "fid": board_of(post),
-        "board": BOARDS[board_of(post)],
+        **_page(post.title, post, board_of(post), page, pages),
+        "pages_link": _thread_link(rewritten, post, "PAGE").split("PAGE"),
         "messages": sheet(list(enumerate(messages)), page, MESSAGES_A_PAGE),
-        "page": page,
-        "pages": pages,
-        "pages_before": before,
-        "pages_after": after,
     }
+
+
+def _page(title: str, post: Post | None, fid: int, page: int, pages: int) -> dict[str, Any]:
+    """What every page has."""
+    place = {"fid": fid, "board": BOARDS[fid], "page": page, "pages": pages}
+    return {"title": title, "message": "", "post": post, **place}
 
 
 def _message(words: str) -> dict[str, Any]:
