@@ -194,7 +194,7 @@ def _utterance(mapping: Mapping, section: Turns, value: Any, place: str) -> Utte
 
 
 def _time(mapping: Mapping, value: object, path: str | None) -> tuple[datetime | None, str | None]:
-    return (None, None) if value in (None, "") else read_time(value, mapping.zone, path or "")
+    return (None, None) if value in (None, "") else read_time(value, mapping.timezone, path or "")
 
 
 def _picked(form: type[FormT], record: Any, section: BaseModel, place: str, **more: str | None) -> FormT:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from pipelines.errors import UnreadableFile
 
@@ -109,22 +109,13 @@ class Mapping(_Section):
     origin: ORIGIN | Sides = "unknown"
     lineage: tuple[str, ...] = ()
     encoding: str | None = None
-    timezone: str = "Asia/Shanghai"
+    timezone: ZoneInfo = ZoneInfo("Asia/Shanghai")  # of times without one
     columns: Columns = Columns()
     answers: Answers | None = None
     turns: Turns | None = None
     roles: Roles = Roles()
     author_roles: AuthorRoles = AuthorRoles()
     attributes: dict[str, str] = {}
-
-    @field_validator("timezone")
-    @classmethod
-    def _zone_exists(cls, name: str) -> str:
-        try:
-            ZoneInfo(name)
-        except (OSError, ValueError, KeyError) as error:
-            raise ValueError(f"there is no time zone {name!r}") from error
-        return name
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -135,11 +126,6 @@ class Mapping(_Section):
         if self.answers is not None and self.answers.text is None and self.answers.list is None:
             raise ValueError("[answers] needs `text`, or a `list` of texts")
         return self
-
-    @property
-    def zone(self) -> ZoneInfo:
-        """The zone of times without one."""
-        return ZoneInfo(self.timezone)
 
     @property
     def names_authors(self) -> bool:

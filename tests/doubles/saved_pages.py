@@ -69,12 +69,4 @@ def changed(name: str, old: str, new: str, times: int = -1) -> Any:
 
 def plain(record: Any) -> Any:
     """A record as JSON has it: times as texts in UTC."""
-    return _plain(asdict(record))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value.isoformat() if isinstance(value, datetime) else value
+    return json.loads(json.dumps(asdict(record), default=datetime.isoformat))

@@ -2,17 +2,11 @@
 
 import http.client
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
 import urllib.error
 import urllib.request
 
 import pytest
 
-from pipelines.settings import ROOT
 from schemas.reasoning import Ecot
 from tests.doubles.vendor import Vendor
 
@@ -103,22 +97,3 @@ def test_faults_follow_from_the_seed():
     one = statuses(1)
     assert one == statuses(1) != statuses(2)
     assert 8 <= one.count(500) <= 32
-
-
-def test_it_ends_with_whoever_started_it():
-    code = (
-        "import os, sys, time; from tests.doubles.vendor import Vendor; vendor = Vendor().start();"
-        "print(vendor.url, flush=True); time.sleep(60)"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    url = parent.stdout.readline().strip()
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
-    port = int(url.rsplit(":", 1)[1])
-    for _ in range(100):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return
-        time.sleep(0.1)
-    pytest.fail(f"the vendor outlived process {os.getpid()}'s child")

@@ -1,11 +1,41 @@
 """The replica, running, for tests that request its pages over HTTP."""
 
+import http.client
+import json
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from replica_http import Response, get
+from parsel import Selector
 from troubled_replica import Replica
+
+
+class Response(NamedTuple):
+    """An answer of the replica."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def page(self) -> Selector:
+        return Selector(self.body.decode(self.headers.get_content_charset() or "utf-8"))
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def get(url: str) -> Response:
+    """The answer to a GET, whatever its status."""
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return Response(answer.status, answer.headers, answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return Response(error.code, error.headers, error.read())
 
 
 @pytest.fixture(scope="session")

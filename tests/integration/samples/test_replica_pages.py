@@ -8,8 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-
-from replica_http import get
+import urllib.request
 
 from pipelines.settings import ROOT
 from samples.replica.page import NOTE
@@ -112,6 +111,7 @@ def test_from_the_command_line_it_prints_its_address_and_ends_in_order():
         [sys.executable, "-u", "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         url = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]
-        assert "Crawl-delay: 1" in get(f"{url}/robots.txt").body.decode()
+        with urllib.request.urlopen(f"{url}/robots.txt", timeout=30) as answer:
+            assert b"Crawl-delay: 1" in answer.read()
         os.killpg(process.pid, signal.SIGINT)
     assert process.returncode == 0

@@ -239,7 +239,7 @@ def test_parquet(tmp_path: Path) -> None:
         (POSTS.replace('"given"', '"yes"'), "`consent`"),
         (POSTS.replace('title = "t"', ""), "posts need `title`"),
         (POSTS.replace('"posts"', '"dialogues"'), r"dialogues need \[turns\]"),
-        (f'timezone = "Asia/Beijing"\n{POSTS}', "no time zone 'Asia/Beijing'"),
+        (f'timezone = "Asia/Beijing"\n{POSTS}', "`timezone`: invalid timezone: Asia/Beijing"),
         (FLAT.replace('text = "a"', ""), "needs `text`, or a `list` of texts"),
         ("kind =", "no TOML"),
     ],
