@@ -1,7 +1,6 @@
 """Sites, each a TOML file: which engine it runs on, where it stands, its boards, its terms, its manners.
 
-A new forum is a new file in `crawlers/sites/`. An unknown key is an error, so that a typing mistake in a delay is
-not a delay of nothing.
+A new forum is a new file in `crawlers/sites/`. An unknown key is an error: a mistyped delay is not no delay.
 """
 
 import tomllib

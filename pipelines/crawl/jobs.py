@@ -60,9 +60,7 @@ def uncollected(source_folder: Path) -> Iterator[Job]:
 
 
 def job_folder(window_folder: Path, request: dict[str, Any]) -> Path:
-    """The last job of the window, where it was broken off with the same request and is not emptied, or where it never
-    began; else the next.
-    """
+    """The window's last job, where it was broken off with the same request or never began; else the next."""
     jobs = _numbered(window_folder)
     last = max(jobs, default=0)
     if last and (not begun(jobs[last]) or _can_continue(jobs[last], request)):
@@ -102,10 +100,7 @@ def _numbered(window_folder: Path) -> dict[int, Path]:
 
 
 def read_lines(path: Path, key: str, hook: Callable[[dict[str, Any]], Any] | None = None) -> Iterator[dict[str, Any]]:
-    """The lines of a file, each an object with `key`; none where there is no file.
-
-    Raises CrawlFailed for another line, naming it.
-    """
+    """The lines of a file, if there is one, each an object with `key`; CrawlFailed for another line, naming it."""
     if not path.exists():
         return
     # Lines of bytes: a text may hold what Python takes for the end of a line, and half of a character.

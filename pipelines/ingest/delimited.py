@@ -63,7 +63,7 @@ class Delimited:
                 yield Row(where, line, dict(zip(self.header, fields, strict=True)))
 
     def named_rows(self, aliases: dict[str, tuple[str, ...]], required: tuple[str, ...]) -> Iterator[Row | Broken]:
-        """The rows with our names of the columns, each known by its aliases, in any case, with any signs between words.
+        """The rows by our names of the columns, which are known by their aliases in any case, with any signs in them.
 
         Raises UnreadableFile where a required column is missing.
         """

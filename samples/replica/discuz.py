@@ -1,8 +1,7 @@
 """A board on Discuz! X3.x in the default template, as guests see it: twenty threads and ten messages a page.
 
-`/discuz/…` is in UTF-8, `/discuz-gbk/…` in GBK. Both address forms are served; pages link in the form they were request
-in. Lists follow the last message; notices are stuck on top of page 1.
-Messages come with what makes them hard to read: anti-copy jammers, hidden spans, quotes, notes of edits, bans.
+`/discuz/…` is in UTF-8, `/discuz-gbk/…` in GBK. Pages link in the form of address of the request. Lists follow the last
+message; notices are stuck on top of page 1. Messages have jammers, hidden spans, quotes, notes of edits, bans.
 """
 
 import re
