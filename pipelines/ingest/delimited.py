@@ -63,10 +63,7 @@ class Delimited:
                 yield Row(where, line, dict(zip(self.header, fields, strict=True)))
 
     def named_rows(self, aliases: dict[str, tuple[str, ...]], required: tuple[str, ...]) -> Iterator[Row | Broken]:
-        """The rows by our names of the columns, which are known by their aliases in any case, with any signs in them.
-
-        Raises UnreadableFile where a required column is missing.
-        """
+        """The rows by our names of the columns, known by aliases in any case; UnreadableFile without a required one."""
         by_key = {_key(name): name for name in self.header}
         theirs = {
             ours: [by_key[_key(name)] for name in names if _key(name) in by_key] for ours, names in aliases.items()

@@ -53,13 +53,6 @@ def test_every_table_has_the_rows_to_expect(real_home):
     assert {table for table, rows in answered.items() if not rows} == {"sft_cer"}  # nobody has labelled anything
 
 
-def test_a_second_refresh_makes_no_new_version(real_home):
-    """benchmarks/refresh.py shows how much quicker it is."""
-    before = _gongqing(real_home, "tables", "--versions", "--json")
-    assert _gongqing(real_home, "refresh").strip() == "everything is up to date"
-    assert _gongqing(real_home, "tables", "--versions", "--json") == before
-
-
 def test_a_prompt_is_one_that_a_counsellor_could_answer(real_home):
     """A system prompt with the grammar, then the conversation up to the seeker; the reply waits in extra_info."""
     (row,) = json.loads(_gongqing(real_home, "show", "grpo_cer", "-n", "1", "--json"))
