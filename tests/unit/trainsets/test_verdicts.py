@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pipelines.judge.turns import (
     CHOICES,
     STEPS,
-    VerdictError,
     as_choice,
     as_preference,
     read_choice,
@@ -21,6 +20,7 @@ from pipelines.judge.turns import (
     write_choice,
     write_step,
 )
+from pipelines.llm.questions import InvalidReply
 from schemas.labels import PREFERENCES
 
 LANGUAGES = ("zh", "en")
@@ -60,25 +60,25 @@ def test_what_is_no_verdict_is_refused(text):
     bare = "".join(first.split()).rstrip(".。!").casefold()
     known = {"".join(unicodedata.normalize("NFKC", one).split()).rstrip(".。").casefold() for one in SENTENCES}
     if bare not in known:
-        with pytest.raises(VerdictError):
+        with pytest.raises(InvalidReply):
             read_choice(text)
         for step in STEPS:
-            with pytest.raises(VerdictError):
+            with pytest.raises(InvalidReply):
                 read_step(text, step)
 
 
 @given(STEP, STEP, st.booleans(), LANG)
 def test_a_verdict_on_another_step_is_none_on_this_one(asked, told, right, lang):
     if asked != told:
-        with pytest.raises(VerdictError, match=f"step {asked}"):
+        with pytest.raises(InvalidReply, match=f"step {asked}"):
             read_step(write_step(told, right, lang), asked)
 
 
 def test_the_sentences_differ():
     assert len(set(SENTENCES)) == len(SENTENCES) == 3 * 2 * 2 + 4 * 2
-    with pytest.raises(VerdictError):
+    with pytest.raises(InvalidReply):
         read_choice(write_step(1, True, "zh"))
-    with pytest.raises(VerdictError):
+    with pytest.raises(InvalidReply):
         read_step(write_choice("A", "zh"), 1)
 
 
